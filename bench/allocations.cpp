@@ -5,7 +5,7 @@
 
 namespace {
 
-std::int64_t count = 0;  // the programs here have one thread
+std::int64_t count = 0;  // these programs are single-threaded
 
 void* counted(void* p) {
   ++count;

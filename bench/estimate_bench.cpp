@@ -1,9 +1,9 @@
-/// One full estimate: the price of a query once the program runs, and of one plan in a search over plans.
+/// One full estimate: the cost of a query in a running program, and of one plan in a search over plans.
 ///
 /// Goals, on one core of a current server, release build:
-///   time         of Llama-3.1 405B: train() 4 microseconds, infer() 5, assemble() 600 ns; printed, never judged
-///   software     rates of a software profile cost at most twice the time of the bound; printed, never judged
-///   allocations  0 in each; anything else ends the program with 1
+///   time         of Llama-3.1 405B: train() 4 microseconds, infer() 5, assemble() 600 ns; printed, not enforced
+///   software     rates of a software profile take at most twice the time of the bound; printed, not enforced
+///   allocations  0 in each; otherwise the program exits with 1
 
 #include <benchmark/benchmark.h>
 
@@ -17,7 +17,7 @@
 namespace llmcalc::bench {
 namespace {
 
-/// H100 SXM with measured fractions, so that the bound and the estimate are both priced; eight to a node.
+/// H100 SXM with measured fractions, so that both bound and estimate are priced; eight to a node.
 Cluster h100() {
   Device d;
   d.memory = Bytes(Count{80} << 30);
@@ -41,7 +41,7 @@ Layout layout(Count ranks) { return {.tp = ranks, .sp = ranks > 1}; }
 
 bool allocated = false;
 
-/// Runs f() over and over; an allocation in it is remembered.
+/// Runs f() repeatedly and records whether it allocates.
 template <typename F>
 void measure(benchmark::State& state, const F& f) {
   std::int64_t taken = 0;
@@ -54,7 +54,7 @@ void measure(benchmark::State& state, const F& f) {
   state.counters["allocations"] = static_cast<double>(taken);
 }
 
-/// A device with every rate and every term of software that a profile fills in.
+/// A device with every rate and every software term that a profile fills in.
 Cluster h100_under_software() {
   Cluster c = h100();
   Achieved& a = c.device.achieved;
@@ -75,7 +75,7 @@ Cluster h100_under_software() {
   return c;
 }
 
-// range(0) is the number of tensor-parallel ranks; range(1) is 1 for the estimate under software, beside the bound.
+// range(0): number of tensor-parallel ranks; range(1): 1 for the estimate with software in addition to the bound.
 Cluster cluster_of(const benchmark::State& state) { return state.range(1) == 1 ? h100_under_software() : h100(); }
 
 void training(benchmark::State& state) {
@@ -92,7 +92,7 @@ void inference(benchmark::State& state) {
   const Cluster c = cluster_of(state);
   measure(state, [&] { return infer(arch, p, l, c); });
 }
-/// A training estimate from rows that are priced already: what a search does for every further plan.
+/// A training estimate from priced rows: the work of a search for every further plan.
 void assembling(benchmark::State& state) {
   const Plan p = plan();
   const Layout l = layout(state.range(0));

@@ -1,13 +1,13 @@
 /// The reference transformer's kernels and steps on this machine's cores.
 ///
-/// Goals, release build, two cores with nothing else running; printed, never judged:
+/// Goals, release build, two otherwise idle cores; printed, not enforced:
 ///   element-wise kernels  50 % or more of the copy bandwidth
 ///   decode                GPT-2 124M, float32, batch 1: weights and cache read at 60 % or more of it
 ///   training              GPT-2 124M, float32, batch 4, sequence 256: 150 tokens/s or more
 ///   products              GFLOP/s, for the record
 ///
-/// Copy bandwidth: bytes read and written per second by memcpy, both arrays larger than the cache. Every figure is that
-/// of the fastest of the repetitions.
+/// Copy bandwidth: bytes read and written per second by memcpy, both arrays larger than the cache. Every figure is from
+/// the fastest repetition.
 
 #include <benchmark/benchmark.h>
 
@@ -43,7 +43,7 @@ double copy_rate() {
   return rate;
 }
 
-/// Rate in GB/s and as a share of the copy bandwidth.
+/// Rate in GB/s and relative to the copy bandwidth.
 void report_bytes(benchmark::State& state, double bytes, double seconds) {
   state.counters["GB/s"] = bytes / seconds / 1e9;
   state.counters["of_copy_%"] = 100 * bytes / seconds / copy_rate();
@@ -59,7 +59,7 @@ BENCHMARK(copy)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
 constexpr Count rows = 1 << 16, width = 1024, numbers = rows * width, vocabulary = 1 << 15;
 
-/// Room for what a kernel reads and writes: arrays of `numbers` wide numbers, in [-4, 4).
+/// Buffers of a kernel: arrays of `numbers` wide values, in [-4, 4).
 class Arrays {
  public:
   explicit Arrays(Backend& backend) : backend_(backend), some_(1 << 16) {
@@ -96,8 +96,8 @@ double bytes_moved(const Backend& b, double moved, double moved_wide) {
   return static_cast<double>(numbers) * each;
 }
 
-/// Runs f(backend, arrays), which returns what is to be timed; `moved` and `moved_wide` numbers of each format are read
-/// or written per number of the operator.
+/// Times the function that f(backend, arrays) returns. `moved` and `moved_wide`: values of each format that are read or
+/// written per element.
 template <typename F>
 void element_wise(const char* name, double moved, double moved_wide, F f) {
   for (const Number format : {Number::f32, Number::bf16}) {
@@ -180,7 +180,7 @@ void activations() {
 
 void dropout_and_norms() {
   const model::Dropout tenth{.p = 0.1, .key = 7};
-  constexpr double mask_byte = 0.25;  // of a wide number
+  constexpr double mask_byte = 0.25;  // of a wide value
   element_wise("dropout", 2, mask_byte, [tenth](Backend& b, Arrays& a) {
     return [&b, tenth, x = a.number(), mask = a.number()] { b.dropout(shape, tenth, x, mask); };
   });
@@ -251,7 +251,7 @@ void positions_and_tables() {
 }
 
 void optimizers() {
-  // Weights of 16 bits have a master: float32, read and written.
+  // 16-bit weights have a master: float32, read and written.
   for (const Number format : {Number::f32, Number::bf16}) {
     const bool master = format == Number::bf16;
     const auto name = [&](const char* n) { return std::string(n) + (master ? "/bfloat16" : "/float32"); };
@@ -378,7 +378,7 @@ void decode(benchmark::State& state, Number format) {
     t.logits(tokens(1), 1, done, &cache);
     if (++done == prompt + steps) done = prompt;
   });
-  // Every matrix, the token table as the head's, and keys and values; of the tables one row.
+  // Every matrix, the token table as the head's, and keys and values; one row of the lookup tables.
   const Count kept = arch.layers * 2 * arch.hidden * prompt;
   const double bytes = static_cast<double>(124'439'808 - 1024 * 768 + kept) * static_cast<double>(cpu->number().value);
   report_bytes(state, bytes, seconds);

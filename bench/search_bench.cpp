@@ -1,10 +1,9 @@
 /// A search over all plans of a model on a cluster.
 ///
-/// Goals, on one core of a current server, release build; printed, never judged:
-///   plans per second   10^6, counting every plan whose memory was counted and whose time was, or was bounded
-///   GPT-3 175B         on 64 A100-80GB, sequences of 2048, 1536 of them a step: in 5 s on two cores; README.md says
-///   what
-///                      of calculon's space for it is searched
+/// Goals, on one core of a current server, release build; printed, not enforced:
+///   plans per second   10^6, counting every plan whose memory was computed and whose time was computed or bounded
+///   GPT-3 175B         on 64 A100-80GB, sequence 2048, global batch 1536: in 5 s on two cores; README.md describes the
+///                      part of calculon's space that is searched
 
 #include <benchmark/benchmark.h>
 
@@ -17,7 +16,7 @@
 namespace llmcalc::bench {
 namespace {
 
-/// DeepSeek-V2's sizes (arXiv:2405.04434), all layers with experts.
+/// DeepSeek-V2's sizes (arXiv:2405.04434), with experts in all layers.
 Arch experts() {
   Arch a = test::llama31_405b();
   a.layers = 60;
@@ -36,8 +35,8 @@ Arch experts() {
   return a;
 }
 
-/// A100 SXM 80 GB, eight to a node, 25 GB/s per device between nodes; with stated fractions, so that bound and estimate
-/// are both priced.
+/// A100 SXM 80 GB, eight to a node, 25 GB/s per device between nodes; with stated fractions, so that both bound and
+/// estimate are priced.
 Cluster a100() {
   Device d;
   d.memory = Bytes(Count{80} << 30);
@@ -61,7 +60,7 @@ Space space(const Arch& arch, Count gpus, Count seq, Count global_batch) {
   s.plan.global_batch = global_batch;
   s.cluster = a100();
   s.gpus = {gpus};
-  s.blocks = powers_up_to(arch.layers / 2);  // as the command has them
+  s.blocks = powers_up_to(arch.layers / 2);  // as in the command
   return s;
 }
 

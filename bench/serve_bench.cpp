@@ -1,6 +1,6 @@
 /// A simulated server.
 ///
-/// Goals, on one core of a current server, release build; printed, never judged:
+/// Goals, on one core of a current server, release build; printed, not enforced:
 ///   10^6 requests of 500 + 200 tokens    10 s
 ///   300 requests                         20 ms
 ///   cost grows linearly from 10^3 to 10^6 requests
@@ -16,7 +16,7 @@
 namespace llmcalc::bench {
 namespace {
 
-/// H100 SXM, of which engines reach about these shares.
+/// H100 SXM, with fractions that engines approximately reach.
 Cluster h100() {
   Device d;
   d.memory = Bytes(Count{80} << 30);
@@ -33,7 +33,7 @@ Cluster h100() {
   return c;
 }
 
-/// An engine with room for 400 thousand tokens.
+/// An engine with capacity for 400 thousand tokens.
 Fleet fleet() { return {.server = {.scheduler = {.sequences = 256, .blocks = 25'000}}}; }
 
 /// Open traffic whose rate is `load` times the capacity of the engine.
@@ -62,7 +62,7 @@ void serve_at(benchmark::State& state, double load) {
 void serving(benchmark::State& state) { serve_at(state, 0.8); }
 void overloaded(benchmark::State& state) { serve_at(state, 1.5); }
 
-/// As a recorded run is replayed: the times of passes are priced, too.
+/// As in the replay of a recorded run, includes pricing the times of passes.
 void replay(benchmark::State& state) {
   const Arch arch = test::llama31_8b();
   const RequestTraffic t = traffic(pass_times(arch, {}, {}, h100()), 300, 0.8);

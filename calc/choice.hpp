@@ -1,10 +1,10 @@
 #pragma once
-/// Names of enum values. Each enum that appears on the command line or in a file has one table, next to the enum, from
-/// which its values are parsed and printed.
+/// Names of enum values. Each enum that appears on the command line or in a file has one table, next to the enum, used
+/// to parse and print its values.
 ///
 ///   template <> inline constexpr auto choices<Mla> = std::array{Choice{Mla::automatic, "auto"}, ...};
 ///
-/// The first row of a value is its name; later rows of the same value are other spellings ("adamw").
+/// The first row for a value is its name; later rows for the same value are alternative spellings ("adamw").
 
 #include <array>
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Choice {
 template <typename E>
 Choice(E, std::string_view) -> Choice<E>;
 
-/// The table of E; the primary template is an enum without a table.
+/// The table of E. The primary template marks an enum without a table.
 template <typename E>
 inline constexpr int choices = 0;
 
@@ -51,7 +51,7 @@ constexpr bool same_spelling(std::string_view a, std::string_view b) {
   return a.empty() && b.empty();
 }
 
-/// The choice that `text` spells.
+/// The value that `text` spells, if any.
 template <Named E>
 constexpr std::optional<E> parse(std::string_view text) {
   for (const auto& row : choices<E>)
@@ -84,11 +84,11 @@ inline constexpr auto joined = joined_names<E>();
 
 }  // namespace detail
 
-/// The names of all choices of E, in the order of the table: "none|selective|full".
+/// The names of all choices of E, in table order: "none|selective|full".
 template <Named E>
 inline constexpr std::string_view choice_names{detail::joined<E>.data(), detail::joined<E>.size()};
 
-/// A set of values of an enum that has a table of names.
+/// A set of values of an enum with a table of names.
 template <typename E>
 class SetOf {
  public:

@@ -5,8 +5,8 @@
 namespace llmcalc {
 namespace {
 
-/// Whether a level joins every group of a kind. Groups lie in blocks one behind the other, in which their ranks
-/// alternate: a level holds whole blocks, or a block crosses its border, and one of the groups in it does.
+/// Whether a level joins every group of a kind. Groups form consecutive blocks of devices with their ranks interleaved.
+/// A level holds whole blocks, or else some block crosses a boundary, and so does one of its groups.
 bool joins(const Link& level, const Layout& l, Group g) {
   const Lines all = lines(l, g);
   const Line& outer = all.outer.ranks > 1 ? all.outer : all.inner;
@@ -17,7 +17,7 @@ bool joins(const Link& level, const Layout& l, Group g) {
 /// Devices of a run that a level joins.
 Count joined_of(const Link& level, Count all) { return level.ranks == 0 ? all : std::min(level.ranks, all); }
 
-/// A level whose torus is a part of its own: with the bandwidth of the links that a rank has there.
+/// The level restricted to a part of its torus, with the bandwidth of the links that a rank has in that part.
 Link with_part(Link level, const Torus& part) {
   const double one = level.bandwidth.value / static_cast<double>(2 * level.torus.size());
   level.bandwidth = BytesPerSecond(one * rank_links(part).value());

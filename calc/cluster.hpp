@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// Levels from the innermost outwards: NVLink inside a node, rails between nodes, a spine. Each joins `ranks` devices
-/// (0, for the outermost only: any number) at a bandwidth one way per device.
+/// Levels, innermost first: NVLink inside a node, rails between nodes, a spine. Each joins `ranks` devices (0,
+/// outermost level only: any number) at a one-way bandwidth per device.
 struct Cluster {
   Device device;
   InPlace<Link, 4> levels;
@@ -17,25 +17,25 @@ struct Cluster {
 /// A cluster of devices with one link.
 Cluster cluster(const Device& device, const Link& link);
 
-/// The innermost level that joins `span` neighbouring devices. Bandwidth 0: there is no such link.
+/// The innermost level that joins `span` neighbouring devices; bandwidth 0 if there is no such link.
 Link joining_link(const Cluster& c, Count span);
 
-/// A level as `ranks` neighbouring devices have it, which run alone: of a torus the part over which they lie.
+/// The level as seen by a run of `ranks` neighbouring devices; on a torus, the part that they occupy.
 Link joining_ranks(Link level, Count ranks);
 
-/// A level as a group has it: of a torus the axes along which its ranks lie (calc/links/torus.hpp) and their bandwidth.
+/// The level as seen by a group; on a torus, the axes of its ranks (calc/links/torus.hpp) and their bandwidth.
 Link joining_group(Link level, const Layout& l, Group g);
 
-/// Whether the switches of some level reduce.
+/// Whether any level has switches that reduce.
 bool reduces(const Cluster& c);
 
 /// Whether the innermost level joins all ranks of every group of a kind.
 bool is_inside(const Cluster& c, const Layout& l, Group g);
 
 /// The link that all ranks of a group share: the innermost level that joins every group of its kind, over which a flat
-/// ring runs. Groups that nodes do not hold evenly cross from one to the next, and a step waits for the slowest: of
-/// groups of 3 in nodes of 8 the third lies on devices 6, 7 and 8, so that all talk over the network. Bandwidth 0:
-/// there is no such link. Of a torus the part over which the group lies.
+/// ring runs; bandwidth 0 if there is no such link. Groups that do not divide evenly into nodes cross boundaries, and a
+/// step waits for the slowest: with groups of 3 in nodes of 8, the third is on devices 6, 7 and 8, so all use the
+/// network. On a torus, the part that the group occupies.
 Link group_link(const Cluster& c, const Layout& l, Group g);
 
 }  // namespace llmcalc

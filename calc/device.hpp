@@ -1,5 +1,5 @@
 #pragma once
-/// A device: a datasheet. Dense peaks only, one-way link bandwidth per device, 0 for what is not known.
+/// A device, from its datasheet: dense peaks only, one-way link bandwidth per device, 0 for unknown values.
 
 #include <array>
 
@@ -10,31 +10,31 @@
 
 namespace llmcalc {
 
-/// A link between devices. bandwidth: one way, per device; 0: no such link. latency 0: unknown, counted as none.
+/// A link between devices. bandwidth: one way, per device; 0: no such link. latency 0: unknown, counted as 0.
 struct Link {
-  Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so that no group can use it
+  Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so no group can use it
   BytesPerSecond bandwidth;
   Seconds latency{};
-  bool reduces = false;  ///< its switches sum what ranks send, and send the sum to all of them
-  Torus torus{};         ///< of the devices that it joins, or of a group's ranks; bandwidth: of all links of a device
-  Count wraps = 0;       ///< side of the cubes of which a slice's axes are rings; 0: only whole axes are
+  bool reduces = false;  ///< its switches sum data from all ranks and send the sum to all of them
+  Torus torus{};         ///< of the joined devices, or of a group's ranks; bandwidth: of all links of a device
+  Count wraps = 0;       ///< side of the cubes whose multiples make a slice's axes rings; 0: only whole axes are rings
 };
 
-/// Rates that collectives reach on links, in place of the datasheet's. The defaults are those of an ideal link.
+/// Rates that collectives achieve on links, in place of the datasheet's. The defaults describe an ideal link.
 struct LinkRates {
-  double inside = 1, between = 1;  ///< achieved share of the bandwidth: on the innermost level, and on the others
-  Seconds round_inside{}, round_between{};  ///< of one round; what the link itself states, where that is longer
-  Seconds start{};                          ///< to start a collective
-  /// Whether short messages travel over trees between nodes: no collective of n ranks then waits longer than for 2
-  /// log2(n) + 4 rounds in each of its passes.
+  double inside = 1, between = 1;  ///< achieved share of the bandwidth on the innermost level and on the others
+  Seconds round_inside{}, round_between{};  ///< time of one round; the link's own latency if that is longer
+  Seconds start{};                          ///< time to start a collective
+  /// Whether short messages use trees between nodes: a collective of n ranks then waits at most 2 log2(n) + 4 rounds in
+  /// each of its passes.
   bool trees = false;
-  /// Share of the bandwidth and time of a round on the innermost level, or on an outer one.
+  /// Bandwidth share and time of a round, on the innermost level or an outer one.
   constexpr double share(bool outer) const { return outer ? between : inside; }
   constexpr Seconds round(bool outer) const { return outer ? round_between : round_inside; }
   constexpr bool operator==(const LinkRates&) const = default;
 };
 
-/// FLOP/s of attention's core, its memory time included; forward 0: as a matmul; backward 0: as forward.
+/// FLOP/s of attention's core, including its memory time. forward 0: as a matmul; backward 0: as forward.
 struct CoreRates {
   FlopsPerSecond forward, backward;
   constexpr FlopsPerSecond of(bool is_backward) const { return is_backward && backward.value > 0 ? backward : forward; }
@@ -47,36 +47,35 @@ constexpr std::array<T, peak_count> for_each_format(T x) {
   return all;
 }
 
-/// Fractions of the datasheet's peaks: measured on the device, or estimated from its architecture and the software that
-/// runs on it. A field that is not known has the value that leaves it out.
+/// Fractions of the datasheet's peaks, measured on the device or estimated from its architecture and software. An
+/// unknown field has the value that disables its term.
 struct Achieved {
   bool present = false;
   std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
   double memory = 1;                                             ///< achieved / peak bytes/s of a large copy
   LinkRates links{};                                             ///< of collectives
-  Software software{};                                           ///< that runs on it
+  Software software{};                                           ///< of the software on the device
   Seconds launch;                                                ///< time of an empty kernel
-  Bytes overhead;  ///< memory that the driver, libraries and kernels take before any tensor; 0: not known
+  Bytes overhead;  ///< memory taken by driver, libraries and kernels before any tensor; 0: unknown
 
-  // Rates of single operators, by the format that they multiply in.
+  // Rates of individual operators, by the format that they multiply in.
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
   std::array<CoreRates, peak_count> plain{};           ///< flash attention without tensor cores
   std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half its rate: n1/2 (Hockney & Jesshope 1981)
-  /// Share of its rate that an unaligned matmul keeps: one whose rows do not begin on 16 bytes (roofline.hpp,
-  /// aligned()).
+  /// Share of the rate kept by a matmul whose rows do not start at multiples of 16 bytes (aligned() in roofline.hpp).
   std::array<double, peak_count> unaligned = for_each_format(1.0);
-  /// Share of the shorter of a matmul's compute and memory time that is added to the longer. 0: fully overlapped;
-  /// 1: not overlapped; above 1: strided operands load more slowly than a plain copy.
+  /// Share of the shorter of a matmul's compute and memory time that is added to the longer. 0: full overlap; 1: no
+  /// overlap; above 1: strided operands load more slowly than a plain copy.
   std::array<double, peak_count> exposed{};
-  Seconds launch_backward;  ///< launch time of an operator's gradient (possibly several kernels); 0: as launch
+  Seconds launch_backward;  ///< launch overhead of an operator's gradient (possibly several kernels); 0: same as launch
   Seconds recorded,
-      recorded_backward;  ///< the same where steps and tokens run from recordings (CUDA graphs); 0: none do
-  double functions = 0;   ///< exponentials and the like per second in element-wise kernels; 0: never the bound
-  BytesPerSecond cache;   ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
+      recorded_backward;  ///< the same for steps and tokens run from CUDA graphs; 0: no graphs
+  double functions = 0;   ///< special functions (exp and similar) per second in element-wise kernels; 0: never limiting
+  BytesPerSecond cache;   ///< bandwidth of element-wise kernels whose tensors fit into Device::cache; 0: as memory
 };
 
-/// The host of a device: the way there, in each direction, the bandwidth of its memory and the bytes there, each the
-/// device's own share; 0: not known.
+/// The host of a device: one-way bandwidth of the link to it, bandwidth of its memory, and its capacity, each the
+/// device's share; 0: unknown.
 struct HostSide {
   BytesPerSecond link, memory;
   Bytes capacity{};
@@ -86,14 +85,14 @@ struct HostSide {
 struct Device {
   Bytes memory;
   BytesPerSecond bandwidth;
-  std::array<FlopsPerSecond, peak_count> peaks{};  ///< indexed by Peak; 0: the device cannot
+  std::array<FlopsPerSecond, peak_count> peaks{};  ///< indexed by Peak; 0: unsupported
   Bytes cache;
   Achieved achieved;
   HostSide host{};
 
   constexpr FlopsPerSecond peak(DType t) const { return of(peaks, t); }
 
-  /// The element of a table by format; 0 for a format that is for storage only.
+  /// Table entry for a format; 0 for a storage-only format.
   template <typename T>
   static constexpr T of(const std::array<T, peak_count>& by_format, DType t) {
     const Peak p = t.format().peak;

@@ -9,27 +9,27 @@
 
 namespace llmcalc {
 
-/// Prefill: the prompts of all sequences in one pass; the head sees the last position only.
+/// Prefill: the prompts of all sequences in one pass; the head sees only the last position.
 PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count tokens);
 
-/// A decode step: one new token for every sequence; `context` counts it. Without a KV cache the whole sequence is
+/// A decode step: one new token per sequence, included in `context`. Without a KV cache the whole sequence is
 /// recomputed.
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
-/// A step in which the plan's modules draft a token each, and the model verifies those of the step before: 1 + modules
-/// tokens of every sequence. Precondition: a KV cache, and at least one module.
+/// A step in which each of the plan's MTP modules drafts a token and the model verifies the previous step's drafts: 1 +
+/// modules tokens per sequence. Precondition: a KV cache and at least one module.
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
-/// The decode steps of a plan's generation: the second token and those after it.
+/// The decode steps of a plan's generation: the second token and later ones.
 class DecodeSteps {
  public:
   DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
-  /// The step whose new token is number `context` of its sequence; without a KV cache a prefill of as many.
+  /// The step whose new token is number `context` of its sequence; without a KV cache, a prefill of `context` tokens.
   PassEstimate at(Count context) const;
-  /// Peak bytes that the last step holds besides weights and cache.
+  /// Peak bytes of the last step, excluding weights and cache.
   Bytes workspace() const;
-  /// Calls visit(Stretch) for the stretches of contexts over which a step's time is linear.
+  /// Calls visit(Stretch) for the intervals of contexts over which a step's time is linear.
   template <typename Visit>
   void for_each_stretch(const Visit& visit) const {
     llmcalc::for_each_stretch(
@@ -43,14 +43,14 @@ class DecodeSteps {
   const Plan& plan_;
   const Layout& layout_;
   const Cluster& cluster_;
-  Count end_;  ///< tokens of a finished sequence
+  Count end_;  ///< length of a finished sequence in tokens
   PassCurve curve_;
 };
 
 /// Time of a generation.
 struct Generation {
   Seconds first_token;  ///< prefill
-  Seconds total;        ///< prefill and a decode step for each further token, at the context that it has then
+  Seconds total;        ///< prefill plus a decode step per further token, each at its context
 };
 struct InferEstimate {
   Memory memory;
@@ -62,24 +62,24 @@ struct InferEstimate {
 };
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
-/// The plan with another batch.
+/// The plan with a different batch.
 Plan with_batch(Plan plan, Count batch);
-/// The plan with sequences of `context` tokens: a prompt, and of the generated tokens as many as leave it one.
+/// The plan with sequences of `context` tokens; generates fewer tokens if the prompt would be empty.
 Plan with_context(Plan plan, Count context);
 
-/// The largest batch and context that fit into memory_utilization of the device. Both absent without a KV cache.
+/// The largest batch and context that fit into memory_utilization of the device. Both are absent without a KV cache.
 struct Limits {
   std::optional<Count> max_batch;    ///< sequences of prompt + generate tokens; 0: not even one fits
-  std::optional<Count> max_context;  ///< tokens at the plan's batch, at most the learned positions; 0: none fits
+  std::optional<Count> max_context;  ///< tokens at the plan's batch, limited by learned positions; 0: not even one fits
 };
 Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
 
 /// Context at which the cache of the plan's batch equals the weights: ceil(weights / (batch x bytes per token)). Absent
-/// where every layer's cache is bounded.
+/// if every layer's cache is bounded.
 std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// The smallest batch at which a decode step at this context is compute-bound; absent: none, because the cache grows
-/// with the batch.
+/// The smallest batch at which a decode step at this context is compute-bound. Absent if there is no such batch,
+/// because the cache grows with the batch.
 std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                                          Count context);
 

@@ -5,7 +5,7 @@ namespace {
 
 Count expert_tensor_ranks(const Layout& l) { return l.etp > 0 ? l.etp : l.tp; }
 
-/// Ranks along an axis, in the grid of experts' weights or in that of all others.
+/// Ranks along an axis, in the grid of experts' weights or in the grid of all others.
 Count along(const Layout& l, Axis a, bool experts) {
   switch (a) {
     case Axis::tensor:
@@ -31,28 +31,28 @@ Line line(const Layout& l, Axis of, bool experts = false) {
   return all;
 }
 
-/// Context-parallel ranks and replicas.
+/// Lines of context-parallel ranks and replicas.
 Lines data_lines(const Layout& l) {
   const Line context = line(l, Axis::context), data = line(l, Axis::data);
   return context.stride <= data.stride ? Lines{context, data} : Lines{data, context};
 }
 
-/// The first `n` ranks of a group, neighbours first; n divides its ranks along the inner line or is a multiple of them.
+/// The first `n` ranks of a group, neighbours first; n divides the ranks of the inner line or is a multiple of them.
 Lines first_ranks(Lines all, Count n) {
   const Count inner = n < all.inner.ranks ? n : all.inner.ranks;
   return {{inner, all.inner.stride}, {n / inner, all.outer.stride}};
 }
 
-/// The group that holds one rank of every copy of `part`.
+/// The group with one rank from every copy of `part`.
 Lines others(const Lines& all, const Lines& part) {
   return {{all.inner.ranks / part.inner.ranks, mul(all.inner.stride, part.inner.ranks)},
           {all.outer.ranks / part.outer.ranks, mul(all.outer.stride, part.outer.ranks)}};
 }
 
-/// Whether experts have ranks in several copies of the states, each of which holds them all.
+/// Whether experts have ranks in several copies of the states; each copy holds all experts.
 bool copies_experts(const Layout& l) { return l.hsdp > 0 && along(l, Axis::data, true) > 0; }
 
-/// The ranks of a copy that hold the same experts.
+/// The ranks of one copy that hold the same experts.
 Lines expert_shard(const Layout& l) {
   const Lines all{line(l, Axis::data, true), {}};
   const Count n = mul(l.tp, l.hsdp) / mul(l.ep, expert_tensor_ranks(l));
@@ -92,7 +92,7 @@ Lines lines(const Layout& l, Group g) {
   return {};
 }
 
-/// As lines() has them, without strides where a group lies along whole axes.
+/// Consistent with lines(), but avoids strides for groups along whole axes.
 Count ranks(const Layout& l, Group g) {
   switch (g) {
     case Group::tensor:
@@ -128,10 +128,10 @@ Count span(const Layout& l, Group g) {
 
 namespace {
 
-/// Equal parts into which context ranks divide a sequence: 2 for each, or under Ulysses, whose core sees all, 1.
+/// Equal parts into which context ranks divide a sequence: 2 per rank; 1 under Ulysses, whose core sees it whole.
 Count context_parts(const Layout& l) { return l.context_method == ContextMethod::ulysses ? l.cp : mul(2, l.cp); }
 
-/// Whether some layer keeps a state, which context ranks would have to pass on, or pools keys or chooses among all.
+/// Whether some layer pools keys, selects among all keys, or keeps a state that context ranks would have to pass on.
 bool has_state(const Arch& arch) {
   if (!arch.linear_layers.empty()) return true;
   for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
@@ -142,7 +142,7 @@ bool has_state(const Arch& arch) {
   return false;
 }
 
-/// Whether the heads of every mixer lie evenly over the ranks.
+/// Whether the heads of every mixer divide evenly over the ranks.
 bool heads_divide(const Arch& arch, Count ranks) {
   for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
     const Mixer& m = arch.mixer(i);
@@ -151,7 +151,7 @@ bool heads_divide(const Arch& arch, Count ranks) {
   return true;
 }
 
-/// Whether layers need what may lie in another stage: its tensors besides their input, or its weights.
+/// Whether layers need tensors other than their input, or weights, that may be in another stage.
 bool needs_others(const Arch& arch) {
   bool shared = arch.has_repeats() || arch.residual_block > 0 || arch.per_layer.width > 0 ||
                 arch.is_encoder_decoder() || (arch.position == Position::relative && !arch.layer_distances);
@@ -167,13 +167,13 @@ LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
 }
 
-/// Whether a stage lies on the same devices in both grids. Megatron-Core demands equal pipeline groups
+/// Whether a stage is on the same devices in both grids. Megatron-Core requires equal pipeline groups
 /// (megatron/core/parallel_state.py, initialize_model_parallel).
 bool shares_stages(const Layout& l) {
   return l.pp == 1 || line(l, Axis::pipeline).stride == line(l, Axis::pipeline, true).stride;
 }
 
-/// Megatron-LM, too, asks for sequence parallelism where there are expert- and tensor-parallel ranks.
+/// Megatron-LM also requires sequence parallelism when expert and tensor parallelism are combined.
 LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
   if (l.ep > 1 && (!arch.has_experts() || arch.moe.experts % l.ep != 0)) return LayoutFlaw::experts;
   const Count widths = expert_tensor_ranks(l);

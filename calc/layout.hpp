@@ -1,10 +1,10 @@
 #pragma once
-/// The layout of a model over the devices of a cluster: the ranks of every kind of parallelism, and their order.
+/// Layout of a model over the devices of a cluster: the ranks of every kind of parallelism, and their order.
 ///
-/// devices = tp x cp x pp x dp. Expert parallelism takes its ranks from those of data and context parallelism: ep x etp
-/// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960), and under hybrid sharding tp x hsdp: one
+/// devices = tp x cp x pp x dp. Expert parallelism reuses the ranks of tensor, data and context parallelism: ep x etp
+/// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960) and, under hybrid sharding, tp x hsdp: one
 /// copy of the states holds every expert (torchtitan: efsdp = dp_shard x cp x tp / (ep x etp); Megatron-Core: partial
-/// expert-data groups). The order of the axes says whose neighbours lie on neighbouring devices.
+/// expert-data groups). The order of the axes determines which ranks are on neighbouring devices.
 
 #include <array>
 #include <cstdint>
@@ -18,47 +18,48 @@
 
 namespace llmcalc {
 
-/// The ranks that take part in an exchange.
+/// Groups of ranks that communicate with each other.
 enum class Group : std::uint8_t {
   tensor,
   context,
   expert,
   expert_tensor,
   pipeline,
-  data,          ///< all that hold the same weights: context-parallel ranks and replicas; they sum gradients
-  expert_data,   ///< all that hold the same experts
-  shard,         ///< those of `data` that share out one copy of sharded states among them
-  replica,       ///< those of `data` that hold the same shard
-  expert_shard,  ///< those of `expert_data` that share out one copy of experts' states: the part inside one copy of all
-  expert_replica  ///< those of `expert_data` that hold the same shard, one in every copy
+  data,           ///< ranks with the same weights: context-parallel ranks and replicas; they sum gradients
+  expert_data,    ///< ranks with the same experts
+  shard,          ///< subset of `data` across which one copy of the states is sharded
+  replica,        ///< subset of `data` with the same shard
+  expert_shard,   ///< subset of `expert_data` across which one copy of experts' states is sharded: the part inside one
+                  ///< copy of all states
+  expert_replica  ///< subset of `expert_data` with the same shard, one rank per copy
 };
 inline constexpr std::size_t group_count = 11;
 inline constexpr std::array<std::string_view, group_count> group_names{
     "tensor",      "context", "expert",  "expert-tensor", "pipeline",      "data",
     "expert-data", "shard",   "replica", "expert-shard",  "expert-replica"};
 
-/// The kinds of parallelism in a layout's order, neighbouring devices first.
+/// Kinds of parallelism in a layout's order, neighbouring devices first.
 enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
 using AxisOrder = std::array<Axis, 5>;
 /// As in Megatron-Core.
 inline constexpr AxisOrder usual_order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 
-/// The tensors that data-parallel ranks shard among themselves (ZeRO, arXiv:1910.02054).
+/// Tensors sharded across data-parallel ranks (ZeRO, arXiv:1910.02054).
 enum class Zero : std::uint8_t {
-  none,       ///< every rank holds everything
+  none,       ///< every rank holds all tensors
   optimizer,  ///< stage 1: optimizer states
-  gradients,  ///< stage 2: gradients too
-  weights     ///< stage 3, FSDP: weights too
+  gradients,  ///< stage 2: also gradients
+  weights     ///< stage 3, FSDP: also weights
 };
 
-/// The order in which a pipeline runs its micro-batches. ZB schedules run the gradients of inputs and of weights apart.
+/// The order in which a pipeline runs its micro-batches. ZB schedules run input and weight gradients separately.
 enum class Schedule : std::uint8_t {
   gpipe,        ///< all forward passes, then all backward passes (arXiv:1811.06965)
   one_f_one_b,  ///< one forward, one backward in the steady state (arXiv:2006.09503)
   interleaved,  ///< the same with several chunks of layers per rank (arXiv:2104.04473)
-  zb_h1,        ///< weight gradients fill the end, memory as in 1F1B (arXiv:2401.10241)
-  zb_h2,        ///< no bubble where all parts take the same time, for 2P - 1 micro-batches in memory (arXiv:2401.10241)
-  zb_1p,        ///< weight gradients where a rank would wait, at most P micro-batches in memory (arXiv:2401.10241)
+  zb_h1,        ///< weight gradients fill the drain; memory as in 1F1B (arXiv:2401.10241)
+  zb_h2,        ///< no bubble if all parts take the same time, with 2P - 1 micro-batches in memory (arXiv:2401.10241)
+  zb_1p,        ///< weight gradients run when a rank would wait, at most P micro-batches in memory (arXiv:2401.10241)
   zb_2p,        ///< the same with at most 2P (arXiv:2401.10241)
   zb_v,         ///< two chunks per rank in a V, memory as in 1F1B (arXiv:2405.15362)
   dualpipe,     ///< micro-batches from both ends, two copies of the weights (arXiv:2412.19437)
@@ -76,10 +77,10 @@ inline constexpr auto choices<Schedule> = std::array{Choice{Schedule::gpipe, "gp
                                                      Choice{Schedule::dualpipe, "dualpipe"},
                                                      Choice{Schedule::dualpipe_v, "dualpipe-v"}};
 
-/// Layers of every chunk of a pipeline, in the order of the model.
+/// Layers of every chunk of a pipeline, in model order.
 using StageLayers = InPlace<Count, 256>;
 
-/// The way in which context-parallel ranks, each with its part of every sequence, compute attention's core.
+/// How context-parallel ranks, each with a part of every sequence, compute attention's core.
 enum class ContextMethod : std::uint8_t {
   ring,        ///< keys and values pass from rank to rank (arXiv:2310.01889)
   all_gather,  ///< every rank gathers all keys and values (Llama 3, arXiv:2407.21783)
@@ -90,13 +91,13 @@ inline constexpr auto choices<ContextMethod> =
     std::array{Choice{ContextMethod::ring, "ring"}, Choice{ContextMethod::all_gather, "all-gather"},
                Choice{ContextMethod::ulysses, "ulysses"}};
 
-/// How collectives run over the levels of a cluster: every level has its own algorithm, and the next one outwards the
-/// share of a message that the levels inside leave to a rank. All-to-alls and messages have one way alone.
+/// Algorithms of collectives on the levels of a cluster. Each level has its own algorithm; an outer level carries the
+/// share of the message that the inner levels leave to each rank. All-to-alls and point-to-point messages have one.
 enum class Collectives : std::uint8_t {
   ring,        ///< rings on every level
-  tree,        ///< all-reduces outside the innermost level by double binary trees (NCCL 2.4)
+  tree,        ///< all-reduces outside the innermost level use double binary trees (NCCL 2.4)
   in_network,  ///< in the switches, on levels that reduce
-  fastest      ///< on every level what is least for the message
+  fastest      ///< on every level the fastest for the message
 };
 template <>
 inline constexpr auto choices<Collectives> =
@@ -109,41 +110,42 @@ struct Layout {
   Count cp = 1;     ///< context-parallel ranks
   ContextMethod context_method = ContextMethod::ring;
   Count ep = 1;            ///< ranks over which experts are divided
-  Count etp = 0;           ///< ranks over which the width of each expert is cut; 0: as many as tp
-  Count expert_nodes = 0;  ///< nodes to whose experts a token may go, sent to each once; 0: any, sent to each expert
-  bool once_per_rank = false;  ///< a rank has a token once for all its experts (nodes not limited)
-  Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank over the balanced number, at least 1
+  Count etp = 0;           ///< ranks across which each expert's width is sharded; 0: same as tp
+  Count expert_nodes = 0;  ///< nodes whose experts a token may visit, with one copy of the token per node; 0: any, with
+                           ///< one copy per expert
+  bool once_per_rank = false;  ///< one copy of a token per rank, for all its experts there (nodes not limited)
+  Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank relative to a balanced load, at least 1
   Count pp = 1;
   Count chunks = 1;            ///< chunks of layers per pipeline rank
   Count dp = 1;                ///< data-parallel replicas
   StageLayers stage_layers{};  ///< empty: balanced
   Zero zero = Zero::none;
-  Count hsdp = 0;       ///< ranks that share out one copy of sharded states; 0: all of Group::data
-  bool reshard = true;  ///< ZeRO-3: weights gathered for forward are gathered again for backward
+  Count hsdp = 0;       ///< ranks across which one copy of the states is sharded; 0: all of Group::data
+  bool reshard = true;  ///< ZeRO-3: backward regathers the weights gathered for forward
   AxisOrder order = usual_order;
   Schedule schedule = Schedule::one_f_one_b;
   Collectives collectives = Collectives::ring;
-  Count vocabulary_multiple = 1;  ///< training: to which a rank's rows of token table and head are padded
+  Count vocabulary_multiple = 1;  ///< training: a rank's rows of token table and head are padded to a multiple of this
   constexpr bool operator==(const Layout&) const = default;
 };
 
-/// Devices from the first rank of a group to its last, those of other groups between them included.
+/// Devices from the first rank of a group to its last, including interleaved ranks of other groups.
 Count span(const Layout& l, Group g);
 
-/// Devices that hold one replica of the model, and all devices of the run.
+/// Devices of one model replica, and of the whole run.
 constexpr Count replica_devices(const Layout& l) { return mul(l.tp, l.cp, l.pp); }
 constexpr Count devices(const Layout& l) { return mul(replica_devices(l), l.dp); }
-/// Replicas of the model that train side by side on micro-batches of their own.
+/// Replicas of the model that train concurrently, each on separate micro-batches.
 constexpr Count replicas(const Layout& l) { return l.dp; }
 
-/// Whether the residual stream is cut over the tensor-parallel ranks.
+/// Whether the residual stream is sharded across the tensor-parallel ranks.
 constexpr bool sequence_parallel(const Layout& l) { return l.sp && l.tp > 1; }
 
-/// Ranks of a group along one axis, and how many devices lie from one to the next.
+/// Ranks of a group along one axis, and the distance between them in devices.
 struct Line {
   Count ranks = 1, stride = 1;
 };
-/// The lines along which a group's ranks lie, one per axis, neighbours first.
+/// The lines of a group's ranks, one per axis, neighbours first.
 struct Lines {
   Line inner, outer;
   constexpr Count ranks() const { return mul(inner.ranks, outer.ranks); }
@@ -153,46 +155,45 @@ Lines lines(const Layout& l, Group g);
 /// Ranks of a group.
 Count ranks(const Layout& l, Group g);
 
-/// Classes of parameters by the grid of ranks that holds them: experts on expert, expert-tensor and expert-data ranks;
-/// all others (embedding, head, norms, routers, adapters of these) on tensor and data ranks, context ranks among them.
+/// Classes of parameters by the grid of ranks that holds them. Experts: expert, expert-tensor and expert-data ranks.
+/// All others (embedding, head, norms, routers, adapters of these): tensor and data ranks, including context ranks.
 enum class ParameterClass : std::uint8_t { dense, experts };
 inline constexpr std::array parameter_classes{ParameterClass::dense, ParameterClass::experts};
 
 /// The groups of a class. On every pipeline rank, cut x shard x replica are the ranks of the grid.
 struct StateGroups {
-  Group tensor;   ///< ranks that cut the width of matrices
-  Group all;      ///< ranks that hold the same numbers: shard x replica
-  Group shard;    ///< ranks that share out one copy of sharded states
-  Group replica;  ///< ranks that hold the same shard
+  Group tensor;   ///< ranks across which the width of matrices is sharded
+  Group all;      ///< ranks with the same parameters: shard x replica
+  Group shard;    ///< ranks across which one copy of the states is sharded
+  Group replica;  ///< ranks with the same shard
 };
 constexpr StateGroups state_groups(ParameterClass c) {
   return c == ParameterClass::experts
              ? StateGroups{Group::expert_tensor, Group::expert_data, Group::expert_shard, Group::expert_replica}
              : StateGroups{Group::tensor, Group::data, Group::shard, Group::replica};
 }
-/// Ranks over which the whole parameters of a class are divided before any sharding: tp, or ep x etp.
+/// Ranks over which a class's parameters are divided before ZeRO sharding: tp, or ep x etp.
 inline Count cut(const Layout& l, ParameterClass c) {
   return mul(c == ParameterClass::experts ? ranks(l, Group::expert) : 1, ranks(l, state_groups(c).tensor));
 }
-/// Whether ranks share out one copy of a class's states.
+/// Whether one copy of a class's states is sharded across ranks.
 inline bool shards(const Layout& l, ParameterClass c) { return ranks(l, state_groups(c).shard) > 1; }
-/// A rank's shard of n numbers of a class, the largest one.
+/// The largest rank shard of n elements of a class.
 inline Count shard_of(const Layout& l, ParameterClass c, Count n) {
   return ceil_div(n, ranks(l, state_groups(c).shard));
 }
 /// Whether several ranks hold the same parameters of any class.
 inline bool shares_parameters(const Layout& l) { return ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1; }
 
-/// Whether a rank accumulates its chunks' whole gradients over a step and reduces them once, to the shards that it
-/// keeps: ZeRO-2 in a pipeline. PyTorch's stages synchronize no gradient before a chunk's last backward
-/// (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync), Megatron-LM's distributed optimizer reduces in
-/// the last micro-batch alone, and DeepSpeed's PipelineEngine, whose ZeRO-2 reduces every one, refuses the two
-/// together.
+/// Whether a rank accumulates its chunks' whole gradients over a step and reduces them to shards once: ZeRO-2 in a
+/// pipeline. PyTorch's stages synchronize gradients only in a chunk's last backward
+/// (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync), and Megatron-LM's distributed optimizer reduces
+/// only in the last micro-batch. DeepSpeed's PipelineEngine rejects ZeRO-2, which would reduce in every micro-batch.
 inline bool accumulates_gradients(const Layout& l) {
   return l.zero == Zero::gradients && ranks(l, Group::pipeline) > 1;
 }
 
-/// The layout of a batch that one engine serves: tensor-parallel ranks without any others.
+/// The layout of a batch that one engine serves: tensor-parallel ranks only.
 constexpr Layout one_engine(const Layout& l) {
   Layout engine;
   engine.tp = l.tp;
@@ -201,25 +202,25 @@ constexpr Layout one_engine(const Layout& l) {
   return engine;
 }
 
-/// The reason why a layout is impossible for a model: a value, not an exception.
+/// Reason a layout is invalid for a model. A value, not an exception.
 enum class LayoutFlaw : std::uint8_t {
   none,
-  heads,            ///< the tensor-parallel ranks do not divide the attention heads
+  heads,            ///< tensor-parallel ranks do not divide the attention heads
   sequence_of_one,  ///< sequence parallelism without tensor-parallel ranks
-  context_heads,    ///< Ulysses: the context ranks do not divide the heads of a tensor-parallel rank
-  context_state,    ///< a state that passes through a sequence in order, or an indexer that chooses among the keys of
-                    ///< all tokens, under context parallelism
-  pipeline_state,   ///< a stage would have to pass on more than its result: keys and values, per-layer inputs; or
-                    ///< have weights of layers of another stage, which its own repeat
-  context_encoder,  ///< context parallelism over an encoder-decoder, or over relative positions
-  context_tokens,   ///< a sequence has no equal parts for the context ranks: 2 for each, or under Ulysses 1
-  experts,          ///< the expert-parallel ranks do not divide the experts, or there are none
+  context_heads,    ///< Ulysses: context ranks do not divide the heads of a tensor-parallel rank
+  context_state,  ///< context parallelism with a state that passes through a sequence in order, or with an indexer that
+                  ///< selects among the keys of all tokens
+  pipeline_state,   ///< a stage would have to pass on more than its result (keys and values, per-layer inputs), or hold
+                    ///< weights of another stage's layers that its own layers repeat
+  context_encoder,  ///< context parallelism with an encoder-decoder or relative positions
+  context_tokens,   ///< a sequence does not divide evenly over the context ranks: 2 parts per rank, 1 under Ulysses
+  experts,          ///< expert-parallel ranks do not divide the experts, or the model has no experts
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
-  expert_shards,    ///< ep x etp does not divide tp x hsdp: the devices of one copy of sharded states
-  expert_stages,    ///< the order gives a stage's experts other devices than the rest of the stage
-  expert_tokens,    ///< experts on ranks of their own, and tensor without sequence parallelism: tokens are not divided
-  expert_load,      ///< the most loaded rank has less than the mean, or more than all ranks have
-  expert_nodes      ///< the nodes to which a token may go have fewer experts than it is sent to
+  expert_shards,    ///< ep x etp does not divide tp x hsdp, the devices of one copy of sharded states
+  expert_stages,    ///< the order puts a stage's experts on different devices from the rest of the stage
+  expert_tokens,    ///< experts on separate ranks, with tensor but without sequence parallelism: tokens are not divided
+  expert_load,      ///< the most loaded rank has less than the mean, or more than all ranks together
+  expert_nodes      ///< the nodes that a token may visit have fewer experts than its top_k
 };
 LayoutFlaw flaw(const Arch& arch, const Layout& l);
 /// The same for training on sequences of `seq` tokens.

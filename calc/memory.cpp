@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Numbers of a rank, or of its shard.
+/// Elements of a rank, or of its shard.
 struct NumberShares {
   const Layout& layout;
   const HeldSums& held;
@@ -18,7 +18,7 @@ struct NumberShares {
     all += shard(held.experts, ParameterClass::experts);
     return all;
   }
-  /// The shard of one class; trained() is that of its trained numbers.
+  /// The shard of one class; trained() gives the shard of its trained elements.
   Learned shard(const Learned& n, ParameterClass c) const {
     const Count d = ranks(layout, state_groups(c).shard);
     const auto part = [&](Count count) { return ceil_div(count, d); };
@@ -53,8 +53,8 @@ HeldRows rows_of(const Prices& p, std::span<const ModelChunk> chunks) {
   return rows;
 }
 
-/// Numbers that travel between the ranks that share out one copy: a rank's own where there are several, its experts
-/// likewise. Shards are summed over copies where they lie.
+/// Elements communicated between the ranks that shard one copy: the rank's own and its experts, each only if sharded
+/// over several ranks. Copies sum their shards in place.
 Count travelling(const SharedNumbers& n, const Layout& layout) {
   return add(shards(layout, ParameterClass::dense) ? n.own : 0,
              shards(layout, ParameterClass::experts) ? n.experts : 0);
@@ -106,7 +106,7 @@ void hold(HeldSums& s, const LayerPrice& row, Count n) {
 }  // namespace
 
 namespace {
-/// A module is gathered and summed as a layer is.
+/// An MTP module is gathered and reduced like a layer.
 void hold_modules(HeldSums& s, const Prices& p) {
   SharedNumbers all, trained;
   Bytes weights;
@@ -178,7 +178,7 @@ Bytes waiting_for_encoder(const Prices& pass) { return pass.embedding().alive.ou
 Bytes pass_workspace(const Prices& pass) {
   const std::vector<HandedOn> handed = handed_on(pass.kinds);
   const auto each = [&](std::size_t kind) { return pass.layer(kind).alive.carried; };
-  Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried, choice;  // from rows before
+  Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried, choice;  // from earlier rows
   const Count encoder = encoder_end(pass.kinds);
   for (std::size_t k = 0; k < pass.kinds.size(); ++k) {
     const LayerKind& kind = pass.kinds[k];
@@ -290,7 +290,7 @@ Bytes open_bytes(const Prices& prices) {
 }
 
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) {
-  const Count tokens = arch.is_encoder_decoder() ? plan.prompt : 1;  // which the decoder's layers cache
+  const Count tokens = arch.is_encoder_decoder() ? plan.prompt : 1;  // the decoder's layers cache them
   return price_pass(arch, plan, layout, {}, prefill_step(plan, tokens), Phase::prefill);
 }
 

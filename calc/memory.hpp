@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of one device, the most loaded one: tensors held, and the peak of what is alive at once.
+/// Memory of the most loaded device: tensors held, and peak live memory.
 
 #include <algorithm>
 #include <span>
@@ -9,55 +9,55 @@
 namespace llmcalc {
 
 struct Memory {
-  Bytes weights{}, gradients{}, optimizer{};  ///< the rank's own, or its shards of them
-  Bytes activations{};                        ///< kept for backward, all layers
+  Bytes weights{}, gradients{}, optimizer{};  ///< the rank's own, or its shards
+  Bytes activations{};                        ///< saved for backward, all layers
   Bytes logits{};
-  Bytes towers{};  ///< weights beside the model
+  Bytes towers{};  ///< vision/audio encoder weights
   Bytes kv_cache{};
-  Bytes workspace{};     ///< alive at the worst moment besides the other fields
-  Bytes gathered{};      ///< weights of other ranks' shards, while layers run
-  Bytes buckets{};       ///< gradients on their way to the ranks that shard them
-  Bytes exchange{};      ///< messages between the stages of a pipeline
-  Bytes transit{};       ///< on the way to or from the host: activations of a layer, weights of two, gradients of one
-  Bytes process{};       ///< driver, libraries, kernels before any tensor; measured, 0 where it is not known
-  Bytes total{};         ///< the sum of the above
-  Bytes peak{};          ///< most alive at once; below total where not all is alive together
-  Bytes host{};          ///< in the host's memory, in none of the others; activations at the device's worst moment
+  Bytes workspace{};     ///< live at the peak, excluding the other fields
+  Bytes gathered{};      ///< weights from other ranks' shards, while layers run
+  Bytes buckets{};       ///< gradients before they reach the ranks that shard them
+  Bytes exchange{};      ///< messages between pipeline stages
+  Bytes transit{};       ///< in transit to or from the host: activations of one layer, weights of two, gradients of one
+  Bytes process{};       ///< driver, libraries and kernels before any tensor; measured, 0 if unknown
+  Bytes total{};         ///< sum of the above
+  Bytes peak{};          ///< peak live bytes; below total if not all fields are live at once
+  Bytes host{};          ///< host memory, excluded from all other fields; activations at the device's peak
   Count parameters = 0;  ///< held by this device
-  Count trained = 0;     ///< of them
+  Count trained = 0;     ///< trained parameters held
 };
 
 /// Weights, gradients and optimizer state of one device.
 struct States {
-  Bytes weights{}, gradients{}, optimizer{};  ///< of what is trained
-  Bytes frozen{};                             ///< weights that are not
-  Count parameters = 0;                       ///< that it works with, sharded or not
-  Count trained = 0;                          ///< of them
+  Bytes weights{}, gradients{}, optimizer{};  ///< of trained parameters
+  Bytes frozen{};                             ///< untrained weights
+  Count parameters = 0;                       ///< parameters used, sharded or not
+  Count trained = 0;                          ///< trained parameters used
 };
 
-/// States of the chunks that a rank holds. ZeRO (arXiv:1910.02054): of n numbers that d ranks share out each holds
-/// ceil(n/d): of the optimizer's from stage 1, of the gradients from stage 2, of the weights from stage 3. Experts that
-/// are divided over ranks are shared out among the ranks that hold the same ones.
+/// States of a rank's chunks. ZeRO (arXiv:1910.02054): of n elements sharded across d ranks, each holds ceil(n/d):
+/// optimizer states from stage 1, gradients from stage 2, weights from stage 3. Experts divided over ranks are sharded
+/// across the ranks that hold the same experts.
 States training_states(const Prices& prices, const Plan& plan, const Layout& layout,
                        std::span<const ModelChunk> chunks);
-/// The states that its optimizer works on: with any ZeRO stage, the shards of all three.
+/// The states that the rank's optimizer works on: with any ZeRO stage, the shards of all three.
 States updated_states(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ModelChunk> chunks);
-/// The states of a device that holds the model's layers all.
+/// States of a device that holds all of the model's layers.
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// A chunk, and of how many micro-batches a rank keeps something of it at its worst moment.
+/// A chunk, and the micro-batches of which a rank holds tensors at its peak.
 struct ChunkInFlight {
   ModelChunk chunk;
-  Count micro_batches = 1;  ///< their activations
-  Count for_weights = 0;    ///< what their weight gradients still need, and no more
-  Count on_host = 1;        ///< micro-batches whose activations are on the host when it has most
+  Count micro_batches = 1;  ///< with activations held
+  Count for_weights = 0;    ///< with only the inputs of weight gradients held
+  Count on_host = 1;        ///< micro-batches with activations on the host, at the host's peak
 };
 
-/// Bytes that a chunk keeps of one micro-batch for backward, and for its weight gradients alone.
+/// Bytes that a chunk saves per micro-batch: for backward, and for weight gradients only.
 Bytes kept_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
 Bytes kept_for_weights(const Prices& prices, const ModelChunk& chunk);
 
-/// Rows that a rank holds, of whatever chunks: layers of each kind, embedding, head with the modules behind it.
+/// Rows that a rank holds over all its chunks: layers of each kind, embedding, head with the MTP modules.
 struct HeldRows {
   std::array<Count, most_kinds> layers{};
   bool embedding = false, head = false;
@@ -65,7 +65,7 @@ struct HeldRows {
 };
 void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk);
 
-/// Numbers of some rows: those that all data-parallel ranks hold, and divided experts.
+/// Elements in some rows: `experts`, divided over expert-parallel ranks, and `own`, all others.
 struct SharedNumbers {
   Count own = 0, experts = 0;
   void add(const SharedNumbers& one, Count n) {
@@ -73,7 +73,7 @@ struct SharedNumbers {
     experts = llmcalc::add(experts, mul(n, one.experts));
   }
 };
-/// The most that one layer has of all numbers, without and of divided experts.
+/// Largest layer by number of elements: all, without divided experts, and only divided experts.
 struct LargestLayer {
   Count all = 0, own = 0, experts = 0;
   void see(const SharedNumbers& one) {
@@ -82,29 +82,29 @@ struct LargestLayer {
     experts = std::max(experts, one.experts);
   }
 };
-/// The most numbers of one layer: its own, those of its divided experts, or both.
+/// Elements of the largest layer, counting `own` elements, divided experts, or both.
 constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
   if (own) return experts ? n.all : n.own;
   return experts ? n.experts : 0;
 }
-/// Numbers that data-parallel ranks may exchange.
+/// Elements that data-parallel ranks may communicate.
 struct Travelling {
-  SharedNumbers layers{}, outside{};  ///< of all layers; of embedding and head, a copy of the table among them
+  SharedNumbers layers{}, outside{};  ///< of all layers; of embedding and head, including a copy of the table
   LargestLayer largest{};
 };
-/// Gradients that a rank holds whole at once, as `of` counts numbers: all, or those of embedding and head, or of a
-/// layer.
+/// Gradients that a rank holds whole at once, counted by `of`: all of them, or the larger of one layer's gradients and
+/// the embedding's and head's.
 template <typename Of>
 Count gradients_at_once(const Travelling& n, bool all, const Of& of) {
   return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
 }
 
-/// Sums over a rank's rows, from which its states follow under any sharding.
+/// Sums over a rank's rows; they determine its states under any sharding.
 struct HeldSums {
-  Learned all{}, experts{};          ///< the rank's numbers, and divided experts among them
-  Bytes frozen{}, frozen_experts{};  ///< weights that are not trained, without and of divided experts
+  Learned all{}, experts{};          ///< the rank's parameters, and divided experts among them
+  Bytes frozen{}, frozen_experts{};  ///< untrained weights, without and of divided experts
   Travelling weights{}, gradients{};
-  Bytes largest_outside{}, largest_layer{};  ///< weights as stored of embedding or head, and of a layer
+  Bytes largest_outside{}, largest_layer{};  ///< stored weight bytes of embedding or head, and of a layer
 };
 HeldSums held_sums(const Prices& prices, const HeldRows& rows);
 
@@ -112,12 +112,12 @@ HeldSums held_sums(const Prices& prices, const HeldRows& rows);
 States training_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 
-/// Activations of a rank at its worst moment: `kept` for the backward passes of its micro-batches, and `rest`, which a
-/// running chunk needs beside them, of the chunk that needs most.
+/// Activations of a rank at its peak: `kept`, saved for the backward passes of its micro-batches, and `rest`, needed in
+/// addition by the running chunk, for the chunk that needs most.
 struct StageAlive {
   Bytes kept{}, rest{}, logits{};
-  Bytes host{};     ///< activations on the host, when it has most
-  Bytes transit{};  ///< on their way, of the chunk with most
+  Bytes host{};     ///< activations on the host, at the host's peak
+  Bytes transit{};  ///< in transit, for the chunk with most
 };
 /// Activations of one micro-batch in one chunk.
 struct ChunkAlive {
@@ -128,12 +128,11 @@ ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk&
 void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights, Count on_host);
 
 /// Memory of one rank in an optimizer step of micro-batches (micro_batch, seq).
-///   gathered: under ZeRO-3 the weights of embedding and head while a micro-batch runs, and of two layers, one that
-///     runs and one that is fetched (all layers where they are not gathered again for backward); none of those that no
-///     other rank holds
-///   buckets: from ZeRO-2, one layer's gradients, or those of embedding and head; all of the rank's where a step
-///     accumulates them (accumulates_gradients)
-///   exchange: in a pipeline, a message that arrives and one that leaves
+///   gathered: under ZeRO-3 the weights of embedding and head while a micro-batch runs, and of two layers, one running
+///     and one prefetched (all layers if backward does not regather them); excludes weights that are not sharded
+///   buckets: from ZeRO-2, one layer's gradients or the embedding's and head's; all of the rank's if a step accumulates
+///     them (accumulates_gradients)
+///   exchange: in a pipeline, an incoming message and an outgoing one
 ///   transit, host: see calc/training/offload.hpp
 /// Sources: ZeRO; PyTorch FSDP (arXiv:2304.11277), section 4.2: a unit runs while the next is fetched.
 Memory stage_memory(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ChunkInFlight> held,
@@ -144,43 +143,43 @@ Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive
 Memory training_memory(const Prices& prices, const Plan& plan, const Layout& layout, Bytes process = {});
 Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 
-/// Memory of the generation of batch sequences, the cache full: prompt + generate tokens. What is offloaded is in
-/// `host` and not on the device; the tensors on their way are not counted. Towers are loaded with the model, whole on
-/// every rank; what they compute is left out, since prompts are text.
+/// Memory for generating `batch` sequences, with a full cache of prompt + generate tokens. Offloaded bytes count in
+/// `host`, not on the device; excludes transfer buffers. Vision/audio encoders are loaded with the model on every rank
+/// (tower_bytes); excludes their computation, since prompts are text.
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, const Layout& layout,
                         Bytes process = {});
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
-/// Bytes of one rank's towers, those that its ranks cut among them.
+/// Bytes of one rank's vision/audio encoders, including its shard of Plan::cut_towers.
 Bytes tower_bytes(const Plan& plan, const Layout& layout);
 
-/// Peak bytes that an inference pass holds besides weights and cache.
+/// Peak bytes of an inference pass, excluding weights and cache.
 Bytes pass_workspace(const Prices& pass);
 
-/// Embedded tokens of a decoder, which wait while the encoder before it runs; 0 where there is none.
+/// Bytes of a decoder's embedded tokens, held while the encoder runs; 0 for other models.
 Bytes waiting_for_encoder(const Prices& pass);
 
-/// Bytes of one device's weights in the formats that they were priced in, as the pass (or, of a plan, inference) holds
-/// them; of a component whose bytes a checkpoint states, its share of those.
+/// Bytes of one device's weights as the pass holds them, in the formats used for pricing; given a plan, as inference
+/// holds them. A component with checkpoint byte counts has its share of those bytes.
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);
-/// Those of one component, modules' among them.
+/// The same for one component, including its MTP modules.
 Bytes held_bytes(const Prices& prices, const WeightFormats& stored_in, Component component);
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
-/// Those of them that inference has on the host.
+/// The part of these bytes that inference offloads to the host.
 Bytes host_weights_bytes(const Prices& prices, const Plan& plan);
 
-/// Whether the optimizer keeps a float32 copy of the weights: only of those in fewer bits.
+/// Whether the optimizer keeps a float32 copy of the weights: only if the weights have fewer bits.
 bool keeps_master(const Plan& plan);
 
-/// Optimizer bytes of the trained numbers: moments by the optimizer's row (calc/training/optimizer.hpp), and the
+/// Optimizer bytes of the trained parameters: moments by the optimizer's row (calc/training/optimizer.hpp), and the
 /// float32 master copy of 16-bit weights.
 Bytes optimizer_bytes(const Plan& plan, const Learned& numbers);
 
-/// Cache of one sequence of `context` tokens on one device, all layers: local layers keep at most a window or chunk, KV
-/// heads fewer than the ranks are replicated, MLA's latent rows always are; a linear layer keeps its float32 state.
+/// Cache of one sequence of `context` tokens on one device, all layers. Local layers keep at most a window or chunk; KV
+/// heads are replicated if fewer than the ranks, MLA's latent rows always; a linear layer keeps its float32 state.
 Bytes cache_bytes(const Prices& prices, Count context);
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout = {});
 
-/// Bytes of one sequence's tokens whose group may still be open, beside the cache (CacheRow::open).
+/// Bytes of one sequence's tokens whose pooling group may be incomplete, in addition to the cache (CacheRow::open).
 Bytes open_bytes(const Prices& prices);
 Bytes open_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
@@ -188,14 +187,14 @@ Bytes open_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 Bytes cache_bytes_per_token(const Prices& prices);
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// Prices of a single token, from which the weights and cache of a device follow.
+/// Prices of a single token; they determine a device's weights and cache.
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// Bytes of the states' gradients as ranks sum them and the optimizer reads them.
+/// Bytes of the gradients in `s`, in the format in which ranks sum them and the optimizer reads them.
 Bytes summed_gradients(const States& s, const Plan& plan);
 
-/// Bytes that optimizer, gradients and weights move in one optimizer step: states read and written, gradients read,
-/// weights written (and read, where there is no master copy).
+/// Bytes moved for optimizer states, gradients and weights in one optimizer step: states read and written, gradients
+/// read, weights written (and read if there is no master copy).
 Bytes optimizer_traffic(const States& s, const Plan& plan);
 
 }  // namespace llmcalc

@@ -16,10 +16,10 @@ struct Sum {
   }
 };
 
-/// `modules`: of the model's modules rather than of the model.
+/// Parameters of the model or, with `modules`, of its MTP modules.
 Parameters parameters_by_part(const Arch& arch, bool modules) {
   Sum sum;
-  Count one = 0;  // expert of every layer
+  Count one = 0;  // one expert from every layer
   const Step step{.training = true, .mtp = modules ? arch.mtp.modules : 0};
   for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) {
     if (row.segment.mtp != modules) return;

@@ -1,5 +1,5 @@
 #pragma once
-/// A plan to run a model: batch, precision, parallelism, stored tensors, and the conventions of the numbers.
+/// A plan to run a model: batch, precision, parallelism, stored tensors, and counting conventions.
 
 #include <cstdint>
 #include <optional>
@@ -18,25 +18,23 @@ namespace llmcalc {
 
 enum class Recompute : std::uint8_t {
   none,
-  selective,  ///< some modules of every block run again in backward; what lies inside them is not stored
-  full        ///< every block runs again in backward; only its input is stored
+  selective,  ///< backward recomputes some modules of every block; tensors inside them are not saved
+  full        ///< backward recomputes every block; only its input is saved
 };
 template <>
 inline constexpr auto choices<Recompute> = std::array{
     Choice{Recompute::none, "none"}, Choice{Recompute::selective, "selective"}, Choice{Recompute::full, "full"}};
 
-/// Which layers of a chunk (of the model, without a pipeline) run again under full recomputation, as Megatron-LM has
-/// it.
+/// The layers of a chunk (without a pipeline, of the model) that full recomputation covers, as in Megatron-LM.
 enum class RecomputeMethod : std::uint8_t {
-  uniform,  ///< all, in groups of N: only the input of a group is stored
-  block     ///< the first N, one by one; the others store what they need
+  uniform,  ///< all, in groups of N: only a group's input is saved
+  block     ///< the first N, individually; the others save all that they need
 };
 template <>
 inline constexpr auto choices<RecomputeMethod> =
     std::array{Choice{RecomputeMethod::uniform, "uniform"}, Choice{RecomputeMethod::block, "block"}};
 
-/// A part of a block that selective recomputation can run again; calc/training/recompute.hpp says which operators it
-/// holds.
+/// Parts of a block that selective recomputation can recompute; calc/training/recompute.hpp lists their operators.
 enum class RecomputeModule : std::uint8_t { core, norm, act, mlp, up };
 template <>
 inline constexpr auto choices<RecomputeModule> = std::array{
@@ -45,8 +43,8 @@ inline constexpr auto choices<RecomputeModule> = std::array{
 
 using RecomputeModules = SetOf<RecomputeModule>;
 
-/// Matrices of a block that can have a low-rank adapter, named as in Hugging Face's models: latent attention's
-/// projections of queries count as q, those of keys and values as k; experts as the MLP that they are.
+/// Block matrices that can have a low-rank adapter, named as in Hugging Face's models. Latent attention's query
+/// projections count as q, its key and value projections as k; experts count like a dense MLP.
 enum class LoraTarget : std::uint8_t { q, k, v, out, gate, up, down };
 template <>
 inline constexpr auto choices<LoraTarget> =
@@ -56,16 +54,16 @@ inline constexpr auto choices<LoraTarget> =
 using LoraTargets = SetOf<LoraTarget>;
 
 enum class AttentionImpl : std::uint8_t {
-  naive,  ///< computes and stores the S x S scores
-  flash   ///< computes the causal half, stores a log-sum-exp per row (arXiv:2205.14135)
+  naive,  ///< computes and saves the S x S scores
+  flash   ///< computes the causal half, saves a log-sum-exp per row (arXiv:2205.14135)
 };
 template <>
 inline constexpr auto choices<AttentionImpl> =
     std::array{Choice{AttentionImpl::naive, "naive"}, Choice{AttentionImpl::flash, "flash"}};
 
 enum class SoftmaxStore : std::uint8_t {
-  seed,    ///< scores and softmax output both (Goon 2.5)
-  minimal  ///< the softmax output, which is all that backward needs
+  seed,    ///< both scores and softmax output (Goon 2.5)
+  minimal  ///< only the softmax output, which suffices for backward
 };
 template <>
 inline constexpr auto choices<SoftmaxStore> =
@@ -74,13 +72,13 @@ inline constexpr auto choices<SoftmaxStore> =
 enum class GluStore : std::uint8_t {
   all,       ///< gate, act(gate), up, product: 4 tensors
   fused,     ///< gate, up, product: 3
-  recompute  ///< gate, up: 2; the product is computed again
+  recompute  ///< gate, up: 2; the product is recomputed
 };
 template <>
 inline constexpr auto choices<GluStore> = std::array{Choice{GluStore::all, "all"}, Choice{GluStore::fused, "fused"},
                                                      Choice{GluStore::recompute, "recompute"}};
 
-/// Query-key pairs that count as work, per head and sequence.
+/// Query-key pairs counted as work, per head and sequence.
 enum class AttentionFlops : std::uint8_t {
   full,         ///< S (S + past)
   causal_half,  ///< S^2/2 + S past
@@ -100,7 +98,7 @@ inline constexpr auto choices<ParamsIn6N> =
 
 enum class Roofline : std::uint8_t {
   op,   ///< sum over operators of max(compute, memory)
-  step  ///< max(compute, memory) of the whole step; weights and cache are its memory traffic
+  step  ///< max(compute, memory) of the whole step; only weights and cache count as memory traffic
 };
 template <>
 inline constexpr auto choices<Roofline> = std::array{Choice{Roofline::op, "op"}, Choice{Roofline::step, "step"}};
@@ -114,14 +112,14 @@ template <>
 inline constexpr auto choices<Mla> =
     std::array{Choice{Mla::automatic, "auto"}, Choice{Mla::absorbed, "absorbed"}, Choice{Mla::expanded, "expanded"}};
 
-/// Number format of the logits while the loss is computed.
+/// Number format of the logits during the loss.
 enum class LogitFormat : std::uint8_t {
-  fp32,          ///< float32; its gradient takes its place
-  compute,       ///< a number of the compute format; its gradient takes its place (karpathy/llm.c)
-  with_gradient  ///< the compute format, a float32 copy and a float32 gradient, all at once
+  fp32,          ///< float32; the gradient overwrites the logits
+  compute,       ///< the compute format; the gradient overwrites the logits (karpathy/llm.c)
+  with_gradient  ///< the compute format, a float32 copy and a float32 gradient, all live at once
 };
 
-/// The logits' bytes during the loss: bytes_per_logit x tokens x vocabulary / chunks.
+/// Bytes of logits during the loss: bytes_per_logit x tokens x vocabulary / chunks.
 struct LogitStore {
   LogitFormat format = LogitFormat::fp32;
   Count chunks = 1;
@@ -133,23 +131,23 @@ struct DocumentRun {
   Count count = 0, length = 0;
   constexpr bool operator==(const DocumentRun&) const = default;
 };
-/// The documents that fill a packed sequence. A token attends within its own document.
+/// The documents in a packed sequence. A token attends only within its own document.
 using Documents = InPlace<DocumentRun, 8>;
 
-/// Fractions of what a device holds that lie in the host's memory, or on its drives, instead
-/// (calc/training/offload.hpp).
+/// Fractions of a device's data offloaded to host memory or drives (calc/training/offload.hpp).
 struct Offload {
-  Ratio activations{};  ///< training: of the bytes that each layer keeps for backward
-  Ratio optimizer{};    ///< training: of the optimizer's states, and of the updates, which the host computes
-  Ratio weights{};      ///< of the weights, or of the rank's shard of them; in inference of the blocks' weights
-  Ratio experts{};      ///< inference: of the routed experts' weights; 0: as `weights`
-  Ratio cache{};        ///< inference: of keys and values
+  Ratio activations{};  ///< training: of the bytes that each layer saves for backward
+  Ratio optimizer{};    ///< training: of the optimizer states, and of the updates, which the host then computes
+  Ratio weights{};      ///< of the weights, or of the rank's shard; in inference, only of weights in blocks
+  Ratio experts{};      ///< inference: of the routed experts' weights; 0: same as `weights`
+  Ratio cache{};        ///< inference: of cached keys and values
   constexpr bool any() const { return for_training_alone() || weights.numerator > 0 || for_inference_alone(); }
   constexpr bool for_training_alone() const { return activations.numerator + optimizer.numerator > 0; }
   constexpr bool for_inference_alone() const { return experts.numerator + cache.numerator > 0; }
   constexpr bool operator==(const Offload&) const = default;
 };
-/// The share of a component's weights that inference has on the host. The token table, norms and the head stay.
+/// The fraction of a component's weights that inference offloads to the host. The token table, norms and the head stay
+/// on the device.
 constexpr Ratio host_share(const Offload& o, Component c) {
   if (!is_inside_block(c)) return {};
   return c == Component::experts && o.experts.numerator > 0 ? o.experts : o.weights;
@@ -158,41 +156,41 @@ constexpr Ratio host_share(const Offload& o, Component c) {
 struct Plan {
   // training
   Count seq = 0, micro_batch = 1, global_batch = 0;
-  Documents documents{};  ///< of every sequence; empty: a sequence is one document
+  Documents documents{};  ///< documents in every sequence; empty: a sequence is one document
   Optimizer optimizer = Optimizer::adam;
-  bool master = true;  ///< a float32 copy of 16-bit weights, counted with the optimizer
+  bool master = true;  ///< keep a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;
-  Count newton_schulz_steps = 5;  ///< iterations of Muon (calc/training/muon.hpp)
-  Count gradient_bytes = 4;       ///< that are held: 6 are one of 16 bits and its float32 sum
+  Count newton_schulz_steps = 5;  ///< Muon iterations (calc/training/muon.hpp)
+  Count gradient_bytes = 4;       ///< bytes held per gradient element; 6: a 16-bit gradient and its float32 sum
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::uniform;
-  Count recompute_layers = 1;  ///< N of the method: at least 1 in a group, any number of a block
-  RecomputeModules recompute_modules = RecomputeModule::core;  ///< of selective recomputation
+  Count recompute_layers = 1;  ///< N of recompute_method: uniform at least 1, block any number
+  RecomputeModules recompute_modules = RecomputeModule::core;  ///< for selective recomputation
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   bool norm_stats = true, dropout = false;
   LogitStore logits{};
-  Count lora_rank = 0;  ///< of adapters (calc/training/adapter.hpp), which alone are trained; 0: the model is trained
+  Count lora_rank = 0;  ///< rank of adapters, the only trained weights (calc/training/adapter.hpp); 0: trains the model
   LoraTargets lora_targets = LoraTargets::all();
-  WeightFormats base_precision{};  ///< of the frozen weights under LoRA
-  Frozen frozen{};                 ///< weights that are not trained, without adapters
+  WeightFormats base_precision{};  ///< format of the frozen weights under LoRA
+  Frozen frozen{};                 ///< untrained weights, if no adapters are trained
   Offload offload{};
-  Narrowed narrowed{};  ///< which products are in `precision`, where that has fewer than 16 bits
+  Narrowed narrowed{};  ///< products in `precision` if it has fewer than 16 bits
 
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
   bool kv_cache = true;
-  Bytes towers{};      ///< weights of towers for images and sounds, which lie beside the model on every rank
-  Bytes cut_towers{};  ///< of layers beside the model, which tensor-parallel ranks cut (Llama 3.2's for images)
+  Bytes towers{};      ///< vision/audio encoder weights, replicated on every rank
+  Bytes cut_towers{};  ///< weights of layers outside the model that tensor-parallel ranks shard (Llama 3.2's image
+                       ///< layers)
   Mla mla = Mla::automatic;
-  NarrowParts multiplied =
-      NarrowParts::all();  ///< whose products are in `precision`, where that has fewer than 16 bits
+  NarrowParts multiplied = NarrowParts::all();  ///< parts with products in `precision` if it has fewer than 16 bits
 
   // both
-  Count mtp = 0;                   ///< modules of the model (Mtp) that are trained with it, or that draft for it
-  DType precision = dtypes::bf16;  ///< what the matrices of the blocks are multiplied in
-  DType working = dtypes::bf16;    ///< all else where `precision` has fewer than 16 bits: see working_format
-  CacheFormats kv_precision{};     ///< of keys and values in the cache
+  Count mtp = 0;                   ///< MTP modules trained with the model or used to draft for it
+  DType precision = dtypes::bf16;  ///< format of the blocks' matrix products
+  DType working = dtypes::bf16;    ///< format of all else if `precision` has fewer than 16 bits: see working_format
+  CacheFormats kv_precision{};     ///< of cached keys and values
   WeightFormats weight_precision{};
   AttentionImpl attention = AttentionImpl::flash;
 
@@ -200,71 +198,70 @@ struct Plan {
   AttentionFlops attention_flops = AttentionFlops::full;
   ParamsIn6N params_in_6n = ParamsIn6N::total;
   Roofline roofline = Roofline::op;
-  std::optional<double> efficiency{};  ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, or none
-  std::optional<double> memory_efficiency{};  ///< achieved / peak bytes/s; absent: the hardware file's, or none
-  std::optional<double> overlap{};  ///< the fraction of exchanges that compute hides; absent: all that can be hidden
-  double memory_utilization = 1;    ///< fraction of the device's memory that may be used
+  std::optional<double> efficiency{};  ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, if any
+  std::optional<double> memory_efficiency{};  ///< achieved / peak bytes/s; absent: the hardware file's, if any
+  std::optional<double> overlap{};  ///< fraction of communication overlapped with compute; absent: as much as possible
+  double memory_utilization = 1;    ///< usable fraction of the device's memory
 
   constexpr bool operator==(const Plan&) const = default;
 };
 
-/// The fraction of an exchange inside a layer that is hidden: the next operator waits for its result, so none of it
-/// unless the plan says so.
+/// Overlapped fraction of communication inside a layer. The next operator waits for the result, so the default is 0.
 constexpr double hidden_inside(const Plan& p) { return p.overlap.value_or(0); }
-/// The fraction of an exchange that is hidden by work which does not wait for its result: gathered weights of the next
-/// layer, gradients of the last one, keys and values of the next step of a ring.
+/// Overlapped fraction of communication whose result concurrent work does not need: weights gathered for the next
+/// layer, gradients of the last one, keys and values for the next step of a ring.
 constexpr double hidden_beside(const Plan& p) { return p.overlap.value_or(1); }
 
-/// The modules of every block that run again while the rest does not.
+/// Modules recomputed in every block under selective recomputation.
 constexpr RecomputeModules selected_modules(const Plan& p) {
   return p.recompute == Recompute::selective ? p.recompute_modules : RecomputeModules();
 }
 
-/// Whether only some layers of a chunk run again.
+/// Whether only some layers of a chunk are recomputed.
 constexpr bool recomputes_block(const Plan& p) {
   return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::block;
 }
 
-/// Whether groups of several layers run again, of which only the first one's input is stored.
+/// Whether groups of several layers are recomputed, saving only each group's input.
 constexpr bool recomputes_groups(const Plan& p) {
   return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::uniform && p.recompute_layers > 1;
 }
 
-/// Whether neither nothing, nor the attention cores, nor every layer by itself runs again.
+/// Whether recomputation covers something other than the attention cores or every layer individually.
 constexpr bool recomputes_partly(const Plan& p) {
   return recomputes_block(p) || recomputes_groups(p) ||
          (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core);
 }
 
-/// Number format of activations, the attention core, routers, norms, the token table and the head: 16 bits where the
-/// products of the blocks are in fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which
-/// keeps its operands for backward in 16 bits too. Casts are not modelled, and quantised copies are not held.
+/// Number format of activations, the attention core, routers, norms, the token table and the head: 16 bits if the
+/// blocks' products have fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which also saves
+/// its operands for backward in 16 bits. Casts are not modelled, and quantised copies are not held.
 constexpr DType working_format(const Plan& p) {
   return whole_bits(p.precision.format()) < 16 ? p.working : p.precision;
 }
 
-/// Bytes of a gradient that ranks sum and the optimizer reads: of two that are held, the float32 sum.
+/// Bytes per gradient element as ranks sum it and the optimizer reads it; if two copies are held, the float32 sum.
 constexpr Count summed_gradient_bytes(const Plan& p) { return p.gradient_bytes > 4 ? 4 : p.gradient_bytes; }
 
 /// Whether only adapters are trained.
 constexpr bool trains_adapters(const Plan& p) { return p.lora_rank > 0; }
 
-/// Whether some weights are not trained.
+/// Whether some weights are frozen.
 constexpr bool trains_part(const Plan& p) { return trains_adapters(p) || !p.frozen.empty(); }
 
-/// Weight format of training: the plan's if it has no groups in any component; a quantised checkpoint is trained in
-/// the compute format.
+/// Weight format of training: the plan's if all components share one format without groups. A quantised checkpoint is
+/// trained in the working format.
 constexpr DType training_weights(const Plan& p) {
   const DType t = p.weight_precision[Component::mlp];
   return p.weight_precision.uniform() && t.plain() ? t : working_format(p);
 }
 
-/// Weight formats that training holds: frozen weights keep their own.
+/// Weight formats that training holds; frozen weights keep their own.
 constexpr WeightFormats held_weights(const Plan& p) {
   return trains_adapters(p) ? p.base_precision : WeightFormats(training_weights(p));
 }
 
-/// Whether ZeRO-3 can gather the weights: all are numbers of one format.
+/// Whether ZeRO-3 can gather the weights: all have the same format.
 constexpr bool gathers_weights(const Plan& p) { return held_weights(p) == WeightFormats(training_weights(p)); }
 
 }  // namespace llmcalc

@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether backward recomputes this operator's forward pass. Nothing runs again where backward does not pass.
+/// Whether backward recomputes this operator's forward pass. Segments that backward skips are never recomputed.
 bool runs_again(const Plan& plan, SegmentKind segment, bool backward, const Op& op) {
   if (!backward) return false;
   switch (plan.recompute) {
@@ -37,7 +37,7 @@ void add_time(Time& all, WorkTime& work, const Op& op, const Time& t) {
   (product ? work.matmul : core ? work.attention : work.elementwise) += t.compute + t.memory;
 }
 
-/// Adds one direction of one operator; without a device, no times.
+/// Adds one direction of one operator; without a device, adds no times.
 void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p, Direction direction, const Plan& plan,
                   const Prices& prices) {
   pass.cost += c;
@@ -62,7 +62,7 @@ void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p
   if (!prices.uniform && executed + moved > 0) pass.kernels += kernels(op, p, rates.software);
 }
 
-/// Prices segments one after another, each in one visit.
+/// Prices segments in sequence, visiting each operator once.
 class Pricer {
  public:
   Pricer(const Plan& plan, const Layout& layout, const Device& device, Phase phase, Prices& prices)
@@ -73,7 +73,7 @@ class Pricer {
     prices.uniform = prices.estimated_rates.uniform();
   }
 
-  /// Prices a segment. `holds`: its operators are those whose weights are stored.
+  /// Prices a segment. `holds`: its operators own the stored weights.
   void add(const Segment& s, bool holds) {
     holds_ = holds;
     LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats, .backward = s.backward, .mtp = s.mtp});
@@ -91,7 +91,7 @@ class Pricer {
     if (holds) orthogonalize(row, s);
   }
 
-  /// Counts the FLOPs of a segment and prices nothing else.
+  /// Counts only the FLOPs of a segment.
   void count(const Segment& s) {
     LayerPrice row{.segment = s.kind, .backward = s.backward};
     for (const Op& op : s.whole) count(row, op, costs(op, p_));
@@ -110,33 +110,33 @@ class Pricer {
   }
 
  private:
-  /// Cores whose keys grow with the context.
+  /// Whether an operator is a collected core: its keys grow with the context.
   bool is_aside(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return cores_ != nullptr && reads_past(op.shape) && (a == nullptr || !a->cross);
   }
-  /// The exchange that brings a product's input and brings it again in backward, where that is no other tensor.
+  /// The collective that makes a product's input and regathers it in backward; null if there is no such collective.
   static const Op* regathered(const OpList& ops, TensorId t) {
     for (const Op& op : ops)
       if (const Collective* c = std::get_if<Collective>(&op.shape); c && c->regather && op.out == t) return &op;
     return nullptr;
   }
-  /// Whether weight gradients alone read what an exchange brings: gradients of inputs need the matrices.
+  /// Whether only weight gradients read a collective's result; input gradients read the matrices instead.
   static bool is_for_weights(const OpList& ops, TensorId gathered) {
     return std::none_of(ops.begin(), ops.end(), [&](const Op& op) {
       const bool reads = std::find(op.in.begin(), op.in.end(), gathered) != op.in.end();
       return reads && !std::holds_alternative<Linear>(op.shape);
     });
   }
-  /// Bytes of a product's input that wait for its weight gradient. Of a gathered one its rank's shard waits, and is
-  /// gathered again (Megatron-LM's sequence parallelism, also in github.com/sail-sg/zero-bubble-pipeline-parallelism).
+  /// Bytes of a product's input saved for its weight gradient. Of a gathered input only the rank's shard is saved, then
+  /// regathered (Megatron-LM's sequence parallelism, also in github.com/sail-sg/zero-bubble-pipeline-parallelism).
   Bytes input_for_weights(const OpList& ops, const Op& op, const Linear& l) const {
     const Op* gather = regathered(ops, op.in[0]);
     const Count all = mul(l.rows, l.in);
     return bytes_of(p_.activation, gather ? ceil_div(all, std::get<Collective>(gather->shape).ranks) : all);
   }
-  /// Inputs that several products read wait once, but each its own mix of a token shift. The gradient of a row-cut
-  /// product's result is whole on every rank.
+  /// Bytes saved for weight gradients. An input shared by several products counts once, but each mix of a token shift
+  /// separately. The gradient of a row-sharded product's result is whole on every rank.
   Bytes read_for_weights(const OpList& ops) const {
     std::array<bool, most_tensors> counted{}, mixed{};
     Bytes all;
@@ -158,7 +158,7 @@ class Pricer {
       }
   }
 
-  /// Prices one of the operators of one rank; `whole`: it is also the whole model's.
+  /// Prices one operator of one rank. `whole`: it is also the whole model's operator.
   void price(LayerPrice& row, const OpList& ops, const Op& op, bool whole) {
     const bool again = p_.training() && runs_again(plan_, row.segment, row.backward, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, ops, op, *c, again);
@@ -179,7 +179,7 @@ class Pricer {
 
   bool is_divided(const Op& op) const { return folds_experts(layout_) && is_divided_over_experts(op); }
 
-  /// Notes what an operator multiplies with and another one holds.
+  /// Records weights that the operator uses and another operator holds.
   void borrow(LayerPrice& row, const Op& op) const {
     (is_divided(op) ? row.borrowed.experts : row.borrowed.own) += learned(op.shape).total;
     row.borrowed.weights += weight_bytes(op.shape, stored(op, p_));
@@ -199,7 +199,7 @@ class Pricer {
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
   }
 
-  /// Notes the token table of a head that is tied to it, or of modules: with them the head's rank has one in any case.
+  /// Records the token table used by a tied head or by MTP modules; with modules, the head's rank always has a table.
   void hold_table(LayerPrice& row, const Op& op) const {
     Op own = op;
     if (Linear* l = std::get_if<Linear>(&own.shape); l != nullptr && l->tied && !row.mtp) {
@@ -214,7 +214,7 @@ class Pricer {
     }
   }
 
-  /// Adds the work of Muon on the matrices that this rank holds whole or in part.
+  /// Adds Muon's work on the matrices that this rank holds in whole or in part.
   void orthogonalize(LayerPrice& row, const Segment& s) const {
     if (!traits(plan_.optimizer).orthogonalizes || !p_.training()) return;
     for (const Op& op : s.ops) {
@@ -232,7 +232,7 @@ class Pricer {
       if (const Matrices m = muon_matrices(op); op.name == name && m.count > 0) return m;
     return {};
   }
-  /// Without a device, no times.
+  /// Time of the iterations; zero without a device.
   Orthogonalizing::Clocked orthogonalized(const Matrices& all, const Rates& r) const {
     if (r.memory.value <= 0) return {};
     const Cost one = newton_schulz({1, all.in, all.out}, plan_.newton_schulz_steps);
@@ -252,7 +252,7 @@ class Pricer {
     add_operator(pass, op, c, p_, direction, plan_, prices_);
   }
 
-  /// Adds the FLOPs of an operator before it is cut.
+  /// Adds the FLOPs of an operator before sharding.
   void count(LayerPrice& row, const Op& op, const Costs& c) const {
     part(row.whole.forward, op) += c.forward.model;
     row.whole.backward += c.backward_input.model + c.backward_weight.model;
@@ -269,7 +269,7 @@ class Pricer {
   Prices& prices_;
   bool holds_ = true;
   Cores* cores_ = nullptr;
-  Count context_ = 0;  ///< of those cores
+  Count context_ = 0;  ///< context of the collected cores
 };
 
 /// Calls visit for every segment of a pass.

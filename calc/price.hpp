@@ -1,8 +1,8 @@
 #pragma once
-/// The price list of a model: one walk over the operators of one rank, and a row for the embedding, every kind of layer
-/// and the head, and for those of modules that predict further tokens. A row holds all that depends on shapes (FLOPs,
-/// bytes, seconds of compute, kept tensors, exchanges); counting and scheduling rows is arithmetic on them: memory.hpp,
-/// train.hpp, infer.hpp. Nothing else walks the operators.
+/// The price list of a model: one walk over the operators of one rank, and one row each for the embedding, every kind
+/// of layer, the head, and the parts of MTP modules. A row holds all shape-dependent values (FLOPs, bytes, seconds of
+/// compute, saved tensors, communication). Counting and scheduling rows is arithmetic on them (memory.hpp, train.hpp,
+/// infer.hpp); other code does not walk the operators.
 
 #include <algorithm>
 #include <array>
@@ -19,18 +19,18 @@
 
 namespace llmcalc {
 
-/// Seconds of matrix products, of attention's cores and of all other operators, without launches.
+/// Seconds of matrix products, attention cores and all other operators, excluding launches.
 struct WorkTime {
   Seconds matmul, attention, elementwise;
 };
 
-/// Cost and time of one direction of one layer on one rank, exchanges listed separately.
+/// Cost and time of one direction of one layer on one rank; communication is listed separately.
 struct PassPrice {
   Cost cost;
-  Time bound;     ///< at the datasheet's rates; under the roofline of a whole step, of the FLOPs alone
-  Time estimate;  ///< at measured or stated efficiencies; empty where there are none
-  WorkTime bound_work, estimate_work;  ///< parts of the two
-  double kernels = 0;                  ///< that the estimate's software puts on the device
+  Time bound;                          ///< at the datasheet's rates; under Roofline::step, of FLOPs only
+  Time estimate;                       ///< at measured or stated efficiencies; empty if unknown
+  WorkTime bound_work, estimate_work;  ///< breakdown of the two
+  double kernels = 0;                  ///< kernels launched by the estimate's software
   Exchanges exchanges;
 };
 
@@ -49,12 +49,12 @@ struct Work {
 };
 constexpr Work operator*(Count n, const Work& w) { return {n * w.linear, n * w.core, n * w.head}; }
 
-/// FLOPs of the whole model, before it is cut over ranks.
+/// FLOPs of the whole model, before sharding.
 struct WholeFlops {
   Work forward;
-  Flops backward{}, again{};  ///< model FLOPs of backward, and of recomputation
-  Flops executed{};           ///< by the kernels in forward, backward and recomputation
-  Flops executed_again{};     ///< the part of it that recomputation does
+  Flops backward{}, again{};  ///< model FLOPs of backward and of recomputation
+  Flops executed{};           ///< executed by the kernels in forward, backward and recomputation
+  Flops executed_again{};     ///< the part of `executed` due to recomputation
   constexpr WholeFlops& operator+=(const WholeFlops& o) {
     forward += o.forward;
     backward += o.backward;
@@ -68,11 +68,11 @@ constexpr WholeFlops operator*(Count n, const WholeFlops& w) {
   return {n * w.forward, n * w.backward, n * w.again, n * w.executed, n * w.executed_again};
 }
 
-/// Muon's Newton-Schulz iterations of a layer's matrices on a rank that has them whole, once per step.
+/// Muon's Newton-Schulz iterations for a layer's matrices, once per step, on a rank that holds them whole.
 struct Orthogonalizing {
   struct Clocked {
-    Time all;         ///< one matrix after another
-    Seconds longest;  ///< of the largest
+    Time all;         ///< all matrices in sequence
+    Seconds longest;  ///< largest matrix
     constexpr Clocked& operator+=(const Clocked& o) {
       all += o.all;
       longest = std::max(longest, o.longest);
@@ -80,7 +80,7 @@ struct Orthogonalizing {
     }
   };
   Clocked bound, estimate;
-  Count cut = 0;  ///< numbers of matrices of which tensor-parallel ranks hold parts
+  Count cut = 0;  ///< elements of matrices sharded across tensor-parallel ranks
   constexpr Orthogonalizing& operator+=(const Orthogonalizing& o) {
     bound += o.bound;
     estimate += o.estimate;
@@ -95,43 +95,43 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
   return {n * o.bound, n * o.estimate, mul(n, o.cut)};
 }
 
-/// Weights of another layer that a layer works with (Arch::repeats): they are held there, and fetched here.
+/// Weights of another layer that a layer uses (Arch::repeats): held there, fetched here.
 struct Borrowed {
-  Count own = 0, experts = 0;  ///< numbers, those of experts that are divided over expert-parallel ranks apart
+  Count own = 0, experts = 0;  ///< elements, excluding experts divided over expert-parallel ranks, and of these experts
   Bytes weights{};
 };
 
-/// The price of one layer of one kind, the embedding or the head: one micro-batch or one inference pass on one rank.
+/// Price of one layer of a kind, the embedding or the head, for one micro-batch or one inference pass on one rank.
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
-  Count layers = 1;      ///< layers of this kind, or modules
+  Count layers = 1;      ///< number of layers of this kind, or of modules
   bool backward = true;  ///< whether backward passes through it
-  bool mtp = false;      ///< of modules that predict further tokens
+  bool mtp = false;      ///< part of an MTP module
   PassPrice forward{};
   PassPrice backward_input{}, backward_weight{};  ///< training only
-  PassPrice again{};                              ///< forward work that backward recomputes
+  PassPrice again{};                              ///< forward work recomputed in backward
   WholeFlops whole{};
   Learned learned{};
-  Learned experts{};  ///< the part of `learned` that is divided over expert-parallel ranks
+  Learned experts{};  ///< the part of `learned` divided over expert-parallel ranks
   Borrowed borrowed{};
-  Learned tied{};       ///< of the head: the token table's, where the head or a module uses it too
-  Bytes tied_frozen{};  ///< its bytes, where it is not trained
+  Learned tied{};       ///< head: the token table's, if the head or a module also uses it
+  Bytes tied_frozen{};  ///< bytes of the table if it is frozen
   Bytes weights{};
-  Bytes frozen{}, frozen_experts{};  ///< of them, those that are not trained, without and of divided experts
+  Bytes frozen{}, frozen_experts{};  ///< frozen part of the weights, without and of divided experts
   CacheRow cache{};
-  Bytes logits{};  ///< logits of the head in training
-  /// Kept for the products' weight gradients: inputs, each once, of gathered ones the shard, and gradients of results.
+  Bytes logits{};  ///< training: logits of the head
+  /// Bytes saved for the products' weight gradients: inputs (each once, gathered ones as shards) and output gradients.
   Bytes for_weights{};
   Liveness alive{};
-  Count summed = 0;                        ///< numbers whose gradients the tensor-parallel ranks sum
+  Count summed = 0;                        ///< elements whose gradients the tensor-parallel ranks sum
   Orthogonalizing muon{}, muon_experts{};  ///< without and of divided experts
 };
 
-/// The most rows: of the kinds of layer, the embedding, the head, and the three parts of a module.
+/// Maximum number of rows: the kinds of layer, the embedding, the head, and the three parts of a module.
 inline constexpr std::size_t most_rows = most_kinds + 5;
 
-/// Rows in the order of the model: in place up to a usual number, on the heap beyond it (Nemotron-NAS has a kind of
-/// layer for each width of its MLPs).
+/// Rows in model order: in place up to a typical number, on the heap beyond it (Nemotron-NAS has a kind of layer for
+/// each width of its MLPs).
 class PriceRows {
  public:
   LayerPrice& push(const LayerPrice& row) {
@@ -150,60 +150,59 @@ class PriceRows {
 
  private:
   InPlace<LayerPrice, 24> few_;
-  std::vector<LayerPrice> many_;  // all of them, or none
+  std::vector<LayerPrice> many_;  // either all rows or empty
 };
 
-/// A model under a plan and a layout.
+/// Prices of a model under a plan and a layout.
 struct Prices {
   PriceRows rows;
   LayerKinds kinds;
   WholeFlops whole;  ///< of all layers
-  /// Bytes of the rank's layers, and of the plan's modules, in each component's format.
+  /// Bytes of the rank's layers and of the plan's MTP modules, in each component's format.
   std::array<ComponentBytes, owner_count> weights;
   Rates bound_rates, estimated_rates;
-  bool estimated = false, uniform = false;  ///< the estimated rates are Rates::uniform()
+  bool estimated = false, uniform = false;  ///< uniform: Rates::uniform() of the estimated rates
   const ComponentBytes& weights_of(Owner owner) const { return weights[static_cast<std::size_t>(owner)]; }
   const LayerPrice& embedding() const { return rows[0]; }
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
   const LayerPrice& head() const { return rows[1 + kinds.size()]; }
-  /// A module's input, layer and head; nothing where the plan has no modules. They lie with the head.
+  /// Input, layer and head of an MTP module; empty without modules. They are on the head's rank.
   std::span<const LayerPrice> mtp() const { return {rows.begin() + 2 + kinds.size(), rows.end()}; }
 };
 
 /// Prices of one micro-batch of training.
 Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
 
-/// FLOPs of one micro-batch of training or of one inference pass, and nothing else.
+/// FLOPs of one micro-batch of training or of one inference pass.
 WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase);
 
-/// Prices of one inference pass; `phase` selects its kernels and number formats. A rank holds the same weights and
-/// cache however latent attention is computed: those of the projections as stored.
+/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache are the stored
+/// projections', regardless of how latent attention is computed.
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase);
 
 /// Prices of a prompt of `tokens` tokens in every sequence.
 Prices price_prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count tokens);
 
-/// Prices of the pass that generates the token at `context`, which counts it: a decode step, or without a KV cache the
-/// whole sequence.
+/// Prices of the pass that generates the token at `context` (inclusive): a decode step, or the whole sequence without a
+/// KV cache.
 Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count context);
 
-/// Prices of the last pass of the plan's generation: that of last_step(), or without a KV cache the whole sequence.
+/// Prices of the last pass of the plan's generation: last_step(), or the whole sequence without a KV cache.
 Prices price_last(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
 
-/// The attention core of a kind of layer or of a module, on one rank and of the whole model.
+/// The attention core of a kind of layer or of an MTP module, on one rank and in the whole model.
 struct Core {
   Op op, whole;
   Count layers;
-  bool cut;     ///< whether `op` is a part of `whole`
-  Count other;  ///< tokens of the context that are not its keys: those of an encoder
+  bool cut;     ///< whether `op` is a shard of `whole`
+  Count other;  ///< tokens of the context outside its keys: an encoder's
 };
 using Cores = InPlace<Core, 2 * most_unlike + 2>;
-/// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at the step's
-/// context.
+/// Prices of a decode step, with the attention cores in `cores` instead of the rows; liveness is at the step's context.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                            const Step& step, Cores& cores);
-/// The price of a core at any other context.
+/// Price of a core at another context.
 struct CorePrice {
   PassPrice pass;
   Flops whole;  ///< model FLOPs of the whole model
@@ -215,10 +214,10 @@ struct OperatorRow {
   const Segment& segment;
   std::size_t index;  ///< in segment.ops
   const Op& op;
-  bool again;  ///< its forward pass runs again during backward
+  bool again;  ///< its forward pass is recomputed in backward
 };
 
-/// Visits every operator of one rank, to report or check it.
+/// Visits every operator of one rank, for reports and checks.
 void for_each_operator(const Arch& arch, const Plan& plan, const Layout& layout, const Step& step,
                        const std::function<void(const OperatorRow&)>& visit);
 

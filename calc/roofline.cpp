@@ -7,7 +7,7 @@
 namespace llmcalc {
 
 namespace {
-/// Muon multiplies in bf16, or as all else where the device has no peak for it.
+/// Muon multiplies in bf16, or in the working format if the device has no bf16 peak.
 DType muon_format(const Device& d, const Plan& plan) {
   return d.peak(dtypes::bf16).value > 0 ? dtypes::bf16 : working_format(plan);
 }
@@ -66,7 +66,7 @@ Bound bound(const Time& t) {
 
 namespace {
 
-/// Whether the core stores scores: its products are those of unfused attention.
+/// Whether an attention core stores its scores (unfused attention).
 bool stores_scores(const Op& op, const Pricing& p) {
   return std::holds_alternative<Attention>(op.shape) && p.attention == AttentionImpl::naive;
 }
@@ -86,14 +86,14 @@ FlopsPerSecond reached_compute(const Op& op, const Cost& c, const Pricing& p, Di
   return flops / (flops + products * r.half_matmul) * large;
 }
 
-/// Whether an operator sends tokens to experts and back.
+/// Whether an operator routes tokens to experts and back.
 bool routes(const Op& op) {
   const Pointwise* p = std::get_if<Pointwise>(&op.shape);
   return p != nullptr &&
          (p->kind == PointwiseKind::route || p->kind == PointwiseKind::dispatch || p->kind == PointwiseKind::combine);
 }
 
-/// Bytes that the software's kernels move over those of fused ones.
+/// Ratio of bytes moved by the software's kernels to bytes moved by fused kernels.
 double traffic(const Op& op, const Pricing& p, const Software& s) {
   if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape)) return 1;
   if (std::holds_alternative<Attention>(op.shape)) return stores_scores(op, p) ? s.scores : 1;
@@ -112,7 +112,8 @@ BytesPerSecond reached_memory(const Op& op, const Cost& c, const Pricing& p, Dir
 }
 
 Seconds reached_launch(const Op& op, const Pricing& p, Direction direction, const Rates& r) {
-  const bool weights_alone = std::holds_alternative<Lookup>(op.shape) || !has_input_gradient(op);  // ids have none
+  const bool weights_alone =
+      std::holds_alternative<Lookup>(op.shape) || !has_input_gradient(op);  // ids have no gradient
   if (is_backward(direction) && weights_alone != (direction == Direction::backward_weight)) return {};
   const bool recorded = r.recorded.value > 0 && p.phase != Phase::prefill;
   const Seconds backward = recorded ? r.recorded_backward : r.launch_backward;

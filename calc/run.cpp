@@ -41,7 +41,7 @@ Seconds checkpoint_interval(const Failures& f) {
 
 double goodput(const Failures& f) {
   const Seconds between = time_between_failures(f), work = checkpoint_interval(f);
-  if (f.checkpoint.value == 0) return std::exp(-(f.restart / between));  // work is saved as it is done
+  if (f.checkpoint.value == 0) return std::exp(-(f.restart / between));  // work is saved continuously
   return work / (std::exp(f.restart / between) * std::expm1((work + f.checkpoint) / between) * between);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-/// A whole training run: its duration, energy, carbon and price; and how text and time translate into tokens.
+/// A whole training run: duration, energy, carbon and price; conversion of text and time into tokens.
 ///
-/// Prices, watts, PUE and the carbon of the grid are inputs without defaults. Watts are commonly a board's cap (TDP),
-/// not its measured draw, and the result is then a bound.
+/// Prices, watts, PUE and the carbon intensity of the grid are inputs without defaults. Watts are commonly a board's
+/// power limit (TDP), not its measured draw; the result is then a bound.
 
 #include "calc/units.hpp"
 
@@ -11,9 +11,9 @@ namespace llmcalc {
 inline constexpr double seconds_per_hour = 3600, seconds_per_day = 86400;
 
 /// FLOPs utilisation: flops_per_token x tokens/s / (devices x peak).
-/// With the FLOPs that the model needs (forward and backward, no recomputation) it is the model FLOPs utilisation,
-/// MFU: Goon (3.5), which means the FLOPs per token and prints those of a batch; PaLM, arXiv:2204.02311, App. B.
-/// With the FLOPs that the hardware does, recomputation included, it is HFU (arXiv:2205.05198).
+/// With the FLOPs that the model needs (forward and backward, no recomputation) it is the model FLOPs utilisation, MFU:
+/// Goon (3.5), which intends FLOPs per token but prints FLOPs per batch; PaLM, arXiv:2204.02311, App. B. With the FLOPs
+/// that the hardware executes, including recomputation, it is HFU (arXiv:2205.05198).
 double utilization(double flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
 double mfu(double model_flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
 double hfu(double hardware_flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
@@ -22,35 +22,35 @@ double hfu(double hardware_flops_per_token, double tokens_per_second, Count devi
 /// recomputation (Narayanan et al. 2021, arXiv:2104.04473; Goon (3.4) for f = 6).
 Seconds training_time(double params, double tokens, double flops_per_param_token, Count devices, FlopsPerSecond peak,
                       double utilization);
-/// Time of a run at a known throughput of all devices together.
+/// Time of a run at a known combined throughput of all devices.
 Seconds training_time(double tokens, double tokens_per_second);
 
 double days(Seconds run);
 double device_hours(Count devices, Seconds run);
 
-/// device-hours x W x PUE / 1000. PUE: total power of the data centre over that of its machines; 1 for none.
+/// device-hours x W x PUE / 1000. PUE: total power of the data centre divided by its machines' power; 1: no overhead.
 double energy_kwh(double device_hours, double watts, double pue);
 /// kWh x the grid's kg per kWh.
 double co2_kg(double kwh, double kg_per_kwh);
-/// device-hours x price of one of them.
+/// device-hours x price per device-hour.
 double cost(double device_hours, double price_per_hour);
 
-/// A run on devices that fail, independently and at a constant rate: a failure stops all, and the run goes on from the
+/// A run on devices that fail independently and at a constant rate. A failure stops the run, which resumes from the
 /// last checkpoint.
 struct Failures {
   double mtbf_hours = 0;  ///< mean time between failures of one device
   Count devices = 1;
-  Seconds checkpoint;  ///< the run waits so long for every checkpoint
-  Seconds restart;     ///< from a failure until work goes on
+  Seconds checkpoint;  ///< stall per checkpoint
+  Seconds restart;     ///< time from a failure until work resumes
 };
-/// Mean time between failures of all devices together.
+/// Mean time between failures of any device.
 Seconds time_between_failures(const Failures& f);
-/// The interval of work between checkpoints that wastes least, M being the time between failures and C a checkpoint's:
-/// sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C; M where C is 2 M or more. Source: Daly 2006, "A higher order
-/// estimate of the optimum checkpoint interval for restart dumps", whose first term is Young's (1974).
+/// Optimal interval of work between checkpoints, with M the time between failures and C the time of a checkpoint:
+/// sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C; M if C >= 2 M. Source: Daly 2006, "A higher order estimate of
+/// the optimum checkpoint interval for restart dumps", whose first term is Young's (1974).
 Seconds checkpoint_interval(const Failures& f);
-/// The share of the time that is work kept: tau / (M e^(R/M) (e^((tau + C)/M) - 1)) at that interval tau, R being the
-/// restart. Source: Daly 2006.
+/// Fraction of the time spent on work that is kept: tau / (M e^(R/M) (e^((tau + C)/M) - 1)), with tau the interval
+/// above and R the restart time. Source: Daly 2006.
 double goodput(const Failures& f);
 
 /// Tokens per word of English text, on average (Goon §1, footnote 1). Some tokenizers and languages differ by a factor
@@ -58,7 +58,7 @@ double goodput(const Failures& f);
 inline constexpr double tokens_per_word = 1.3;
 double tokens_of_words(double words);
 double words_of_tokens(double tokens);
-/// Tokens per second of a reader: 185 words a minute are 4.0 (Goon §8, footnote 32).
+/// Tokens per second of a reader: 185 words per minute are 4.0 (Goon §8, footnote 32).
 inline constexpr double reading_words_per_minute = 185;
 double reading_tokens_per_second(double words_per_minute = reading_words_per_minute);
 

@@ -10,7 +10,7 @@ double balance(const LossFit& f) {
   const double ratio = f.params_exponent * f.params_scale / (f.tokens_exponent * f.tokens_scale);
   return std::pow(ratio, 1 / (f.params_exponent + f.tokens_exponent));
 }
-/// a: the share of the budget's logarithm that goes to the parameters.
+/// a: the exponent of the budget in the optimal number of parameters.
 double params_share(const LossFit& f) { return f.tokens_exponent / (f.params_exponent + f.tokens_exponent); }
 
 Optimum at_compute(const LossFit& f, double compute) {

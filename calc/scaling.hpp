@@ -1,13 +1,13 @@
 #pragma once
 /// Scaling laws: how the loss falls with parameters and tokens, and how to split a compute budget between them.
 ///
-/// Every fit is named, because they disagree: at the budget of Gopher and Chinchilla (5.76e23 FLOP) the constants that
-/// the Chinchilla paper prints ask for 32 B parameters at 93 tokens each, their unrounded exponents for 40 B at 59, the
-/// refit of Besiroglu et al. for 72 B at 18, and the rule of thumb for 69 B at 20.
+/// Every fit is named, because they disagree. At the budget of Gopher and Chinchilla (5.76e23 FLOP), the constants
+/// printed in the Chinchilla paper give 32 B parameters at 93 tokens each, their unrounded exponents 40 B at 59, the
+/// refit of Besiroglu et al. 72 B at 18, and the rule of thumb 69 B at 20.
 ///
 /// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
-/// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token, on the data and tokenizer of the
-/// paper: only differences and optima carry over to another data set.
+/// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token, on the paper's data and tokenizer:
+/// only differences and optima carry over to another data set.
 
 #include <array>
 #include <optional>
@@ -27,7 +27,7 @@ struct LossFit {
   double params_exponent = 0, tokens_exponent = 0;  ///< alpha, beta
 };
 
-/// N = params (C / compute)^params_exponent, D = C / 6N: no loss, only the split.
+/// N = params (C / compute)^params_exponent, D = C / 6N: only the split, no loss.
 struct SplitFit {
   std::string_view name, source, note;
   double compute = 0, params = 0;  ///< a point on the law
@@ -42,7 +42,7 @@ std::string_view name(const Fit& fit);
 std::string_view source(const Fit& fit);
 std::string_view note(const Fit& fit);
 
-/// One FLOP/s x 1e15 for a day: Kaplan's unit of compute.
+/// 1e15 FLOP/s for a day: Kaplan's unit of compute.
 inline constexpr double pf_day = 8.64e19;
 
 inline constexpr LossFit chinchilla3{"chinchilla-3",
@@ -69,7 +69,7 @@ inline constexpr LossFit besiroglu{"besiroglu",
                                    2085.43,
                                    0.3478,
                                    0.3658};
-/// Table 3 and Table A3 give parameters and tokens of approaches 1 and 2 in nine sizes. Each law is drawn through the
+/// Table 3 and Table A3 give parameters and tokens of approaches 1 and 2 at nine sizes. Each law passes through the
 /// rows of 1 billion and of 10 trillion parameters: a = 4/(4 + log10(D(10^13)/D(10^9))).
 inline constexpr SplitFit chinchilla1{"chinchilla-1",
                                       "Hoffmann et al. 2022 (arXiv:2203.15556), approach 1, through Table 3: 20.2e9 "
@@ -92,7 +92,7 @@ inline constexpr SplitFit kaplan{"kaplan",
                                  1.3e9,
                                  0.73};
 
-/// D = ratio x N, the rule of thumb after Chinchilla; ratio 20 by default.
+/// D = ratio x N, the rule of thumb after Chinchilla; the default ratio is 20.
 constexpr SplitFit rule_of_thumb(double tokens_per_parameter = 20) {
   return {"rule-20", "rule of thumb: a fixed number of tokens per parameter (20 for Chinchilla, 70e9 and 1.4e12)",
           "",        6 * tokens_per_parameter,
@@ -102,10 +102,10 @@ constexpr SplitFit rule_of_thumb(double tokens_per_parameter = 20) {
 /// All fits, the default first.
 inline constexpr std::size_t fit_count = 7;
 std::array<Fit, fit_count> fits();
-/// The fit of that name, if there is one.
+/// The fit with this name, if any.
 std::optional<Fit> fit(std::string_view name);
 
-/// A compute-optimal point; the loss only where the fit has one.
+/// A compute-optimal point; has a loss only if the fit has one.
 struct Optimum {
   double compute = 0, params = 0, tokens = 0;
   std::optional<double> loss;
@@ -123,13 +123,13 @@ Optimum optimum_for_params(const Fit& fit, double params);
 /// The budget for which D tokens are optimal, and its parameters.
 Optimum optimum_for_tokens(const Fit& fit, double tokens);
 
-/// Kaplan et al. 2020, one resource at a time, the others unlimited. N without embedding.
+/// Kaplan et al. 2020, limited by one resource, the others unlimited. N without embedding.
 double kaplan_loss_of_params(double params);    ///< (8.8e13 / N)^0.076
 double kaplan_loss_of_tokens(double tokens);    ///< (5.4e13 / D)^0.095
 double kaplan_loss_of_compute(double pf_days);  ///< (3.1e8 / C)^0.050, C in PF-days, at the critical batch
 /// Joint: [(6.4e13 / N)^(0.076/0.103) + 1.8e13 / D]^0.103
 double kaplan_loss(double params, double tokens);
-/// Tokens per batch at which time and compute trade evenly: 2e8 / L^(1/0.21)
+/// Tokens per batch at which time and compute trade off evenly: 2e8 / L^(1/0.21)
 double kaplan_critical_batch(double loss);
 
 }  // namespace llmcalc::scaling

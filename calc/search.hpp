@@ -8,10 +8,11 @@
 
 namespace llmcalc {
 
-inline constexpr Count longest_searched = Count{1} << 28;  ///< tokens; no count of a flash attention pass overflows
+inline constexpr Count longest_searched = Count{1}
+                                          << 28;  ///< tokens; no count of a flash attention pass overflows up to here
 
-/// The smallest n in [1, most] with holds(n), for a monotonic condition; absent: none. The search leaves `guess` in
-/// steps that double, so that a good one costs few trials.
+/// The smallest n in [1, most] that satisfies a monotonic condition, if any. The search moves away from `guess` in
+/// doubling steps, so a good guess costs few evaluations.
 template <typename Condition>
 std::optional<Count> first(Count most, const Condition& holds, Count guess = 1) {
   if (!holds(most)) return std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the seconds of a training step go: to kinds of work, and to exchanges by kind of parallelism.
+/// Breakdown of the seconds of a training step by kind of work and, for communication, by kind of parallelism.
 
 #include <array>
 #include <cstdint>
@@ -12,25 +12,25 @@ namespace llmcalc {
 
 enum class Part : std::uint8_t {
   matmul,
-  attention,    ///< its cores
+  attention,    ///< attention cores
   elementwise,  ///< all other operators
-  host,         ///< launches
-  tp,           ///< exchanges of tensor-parallel ranks; the others likewise
+  host,         ///< kernel launches
+  tp,           ///< communication of tensor-parallel ranks; cp to pp likewise
   cp,
   ep,
   dp,
   pp,
-  imbalance,  ///< waiting for the slowest stage of a pipeline
-  bubble,     ///< waiting while a pipeline fills and drains
+  imbalance,  ///< stalls waiting for the slowest pipeline stage
+  bubble,     ///< stalls while a pipeline fills and drains
   optimizer,
-  offload  ///< waiting for what travels to and from the host, and for the host's updates
+  offload  ///< stalls on host transfers and on the host's updates
 };
-inline constexpr std::size_t part_count = 13;  // Spent::total() adds four times three, and one
+inline constexpr std::size_t part_count = 13;  // Spent::total() adds 4 x 3 parts and one more
 inline constexpr std::array<std::string_view, part_count> part_names{
     "matmul", "attention", "elementwise", "host",   "tp",        "cp",     "ep",
     "dp",     "pp",        "imbalance",   "bubble", "optimizer", "offload"};
 
-/// The part to which the exchanges of a group belong.
+/// The part that a group's communication belongs to.
 constexpr Part part_of(Group g) {
   switch (g) {
     case Group::tensor:
@@ -53,19 +53,19 @@ constexpr Part part_of(Group g) {
   return Part::dp;
 }
 
-/// Seconds of a and b side by side: the longer, and what is not hidden of the shorter.
+/// Seconds of a and b run concurrently: the longer, plus the exposed part of the shorter.
 constexpr Seconds beside(Seconds a, Seconds b, double hidden) {
   return a < b ? b + (1 - hidden) * a : a + (1 - hidden) * b;
 }
 
-/// Seconds by part, and of computing operators by what limits them.
+/// Seconds by part; for computing operators also by limiting resource.
 struct Spent {
   std::array<Seconds, part_count> parts{};
-  Seconds compute{}, memory{};  ///< of matmul, attention, elementwise and optimizer: at the peak, at the bandwidth
+  Seconds compute{}, memory{};  ///< compute and memory time of matmul, attention, elementwise and optimizer
   constexpr Seconds& operator[](Part p) { return parts[static_cast<std::size_t>(p)]; }
   constexpr Seconds operator[](Part p) const { return parts[static_cast<std::size_t>(p)]; }
   constexpr Seconds total() const {
-    Seconds by_threes[4];  // side by side
+    Seconds by_threes[4];  // four independent sums
     for (std::size_t i = 0; i < 4; ++i) by_threes[i] = parts[i] + parts[4 + i] + parts[8 + i];
     return by_threes[0] + by_threes[1] + (by_threes[2] + by_threes[3]) + parts[12];
   }

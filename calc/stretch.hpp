@@ -1,18 +1,18 @@
 #pragma once
-/// Functions of a context that are linear over stretches of it: the times of decode steps.
+/// Functions of the context that are piecewise linear: the times of decode steps.
 
 #include "calc/arch.hpp"
 
 namespace llmcalc {
 
-/// Seconds at the datasheet's rates and at those of the estimate.
+/// Seconds at the datasheet's rates and at the estimate's.
 struct BothSeconds {
   double bound = 0, estimate = 0;
 };
 constexpr BothSeconds operator+(BothSeconds a, BothSeconds b) { return {a.bound + b.bound, a.estimate + b.estimate}; }
 constexpr BothSeconds operator*(double n, BothSeconds a) { return {n * a.bound, n * a.estimate}; }
 
-/// The numbers [from, to], over which a function is linear, and its values at both ends.
+/// The interval [from, to] over which a function is linear, and its values at both ends.
 struct Stretch {
   Count from = 0, to = 0;
   BothSeconds first, last;
@@ -21,7 +21,7 @@ struct Stretch {
   BothSeconds sum() const { return 0.5 * static_cast<double>(size()) * (first + last); }
 };
 
-/// Whether f lies on the line between the ends of the stretch, as far as its middle and its quarters show.
+/// Whether f is linear on the interval, judged at its middle and quarters.
 template <typename F>
 bool is_straight(const Stretch& s, const F& f) {
   const auto near = [](double x, double line) { return (x - line) * (x - line) <= 1e-24 * line * line; };
@@ -35,7 +35,7 @@ bool is_straight(const Stretch& s, const F& f) {
          (on_line(middle) && on_line(s.from + (s.to - s.from) / 4) && on_line(middle + (s.to - middle) / 2));
 }
 
-/// Calls visit(Stretch) for the stretches of [from, to], in order: halves the range until f is straight.
+/// Calls visit(Stretch) for the linear intervals of [from, to], in order. Halves the range until f is linear.
 template <typename F, typename Visit>
 void for_each_stretch(Count from, Count to, const F& f, const Visit& visit) {
   if (to < from) return;
@@ -46,11 +46,11 @@ void for_each_stretch(Count from, Count to, const F& f, const Visit& visit) {
   for_each_stretch(middle + 1, to, f, visit);
 }
 
-/// The same for a function of the context, whose value may jump where a chunk of attention begins.
+/// The same for a function of the context that may jump at the start of an attention chunk.
 template <typename F, typename Visit>
 void for_each_stretch(Count from, Count to, const Reach& reach, const F& f, const Visit& visit) {
   for (Count end = 0; from <= to; from = end + 1) {
-    end = reach.chunked ? reach.end(from - 1, to) : to;  // the last context of a chunk: contexts count from 1
+    end = reach.chunked ? reach.end(from - 1, to) : to;  // the last context of a chunk; contexts count from 1
     for_each_stretch(from, end, f, visit);
   }
 }

@@ -16,7 +16,7 @@ TrainingFlops training_flops(const WholeFlops& all) {
 
 TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition) {
   if (!recomputes_block(plan)) return training_flops(prices.whole);
-  WholeFlops all = prices.whole;  // as if all layers ran again
+  WholeFlops all = prices.whole;  // as if all layers were recomputed
   for (std::size_t k = 0; k < prices.kinds.size(); ++k) {
     const LayerKind& kind = prices.kinds[k];
     Count once = kind.count;
@@ -54,12 +54,12 @@ Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
   one.micro_batch = one.global_batch = 1;
   one.seq = seq;
   one.documents = {};
-  one.attention = AttentionImpl::flash;  // changes no model FLOPs, and stores no scores that could overflow
+  one.attention = AttentionImpl::flash;  // same model FLOPs, but no stored scores that could overflow
   return whole_flops(arch, one, training_step(one), Phase::training).forward;
 }
 
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan) {
-  // All but the cores does the same for every token.
+  // Everything except the cores costs the same for every token.
   const Work token = work_of_sequence(arch, plan, 1);
   InPlace<std::pair<Shape, Count>, 2 * most_kinds> cores;
   for_each_operator(arch, plan, {}, training_step(plan), [&](const OperatorRow& row) {

@@ -16,57 +16,57 @@ namespace llmcalc {
 /// FLOPs of one training micro-batch, whole model.
 struct TrainingFlops {
   Flops forward{}, backward{};
-  Flops recompute{};       ///< forward work that runs again: modules (selective), some or all blocks (full)
+  Flops recompute{};       ///< recomputed forward work: modules (selective), some or all blocks (full)
   Flops model_total{};     ///< forward + backward
   Flops hardware_total{};  ///< model_total + recompute
-  Flops executed{};        ///< by the kernels
+  Flops executed{};        ///< executed by the kernels
 };
 TrainingFlops training_flops(const WholeFlops& all);
 TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& layout = {},
                              const Cluster& cluster = {});
-/// The same where chunks of a partition each recompute their first layers.
+/// The same if each chunk of a partition recomputes its first layers.
 TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition);
 
-/// FLOPs of the optimizer's matrix products in one step, whole model, every matrix once: Muon's. They are executed, and
-/// no model FLOPs. Ranks that hold parts or copies of a matrix repeat them (calc/step/rank_end.hpp).
+/// FLOPs of the optimizer's (Muon's) matrix products in one step, whole model, every matrix once. They count as
+/// executed, not as model FLOPs. Ranks that hold parts or copies of a matrix repeat them (calc/step/rank_end.hpp).
 Flops update_flops(const Arch& arch, const Plan& plan);
 
 /// The smallest sequence length at which the attention cores do as many FLOPs as everything else, with windows and
-/// under the plan's convention; absent: none, because no layer sees the whole sequence.
+/// under the plan's convention. Absent if there is no such length, because no layer sees the whole sequence.
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan);
-/// Forward FLOPs of one sequence of that length, whole model.
+/// Forward FLOPs of one sequence of `seq` tokens, whole model.
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
 
-/// Seconds of an optimizer step by what they are spent on, the mean over the ranks; they add up to the step.
+/// Seconds of an optimizer step by use, averaged over the ranks; the parts add up to the step.
 using StepTime = Spent;
-/// Compute, memory, communication and launches of a step; waiting in a pipeline is in none of them.
+/// Compute, memory, communication and launch seconds of a step, excluding pipeline stalls.
 Time limits(const StepTime& t);
 
-/// Micro-batches that run through the stages of a layout.
+/// Micro-batches and stages of a layout's pipeline.
 Pipeline pipeline_of(const Plan& plan, const Layout& layout);
 
-/// One stage: a rank of the pipeline, all whose data-, tensor- and context-parallel ranks hold and do the same.
+/// One stage: a pipeline rank, whose data-, tensor- and context-parallel ranks all hold and do the same.
 struct Stage {
   Count rank = 0;
   Count layers = 0;
-  Count in_flight = 0;    ///< micro-batches, of every chunk, of which it keeps something at its worst moment
-  Count for_weights = 0;  ///< of them, those of which only weight gradients are left
+  Count in_flight = 0;    ///< micro-batches, over all chunks, with tensors held at its peak
+  Count for_weights = 0;  ///< of these, with only weight gradients left
   Memory memory;
 };
 
 struct TrainEstimate {
   Memory memory;  ///< of the fullest stage
-  Bytes host{};   ///< of the stage whose devices have most on the host
+  Bytes host{};   ///< of the stage with most per device on the host
   Count fullest = 0;
   Partition partition;
   TrainingFlops flops;  ///< of one micro-batch, whole model
   StepTime bound;       ///< at the datasheet's rates
-  StepTime estimate;    ///< at measured or stated efficiencies; equal to `bound` where there are none
+  StepTime estimate;    ///< at measured or stated efficiencies; otherwise equal to `bound`
   bool estimated = false;
   Count tokens = 0;  ///< of one optimizer step, all replicas
 };
 
-/// Memory that steps are assembled in; reused, it is allocated once.
+/// Workspace for assembling steps; reuse avoids allocations.
 class StepRoom {
  public:
   std::vector<ChunkSeconds> chunks;
@@ -75,64 +75,63 @@ class StepRoom {
   MakespanRoom pipeline;
 };
 
-/// The estimate of a training step. Preconditions, which check() tests: the device has a peak for the plan's precision,
-/// the cluster a link for every group, the layout and its pipeline no flaw, and micro_batch x replicas divides
+/// Estimate of a training step. Preconditions, tested by check(): the device has a peak for the plan's precision, the
+/// cluster has a link for every group, the layout and its pipeline have no flaw, and micro_batch x replicas divides
 /// global_batch.
 ///
-///   step = pipeline of micro-batches, then sums of gradients, then the optimizer's pass
+///   step = pipeline of micro-batches, then gradient reduction, then the optimizer's pass
 ///
-/// A rank sums its gradients as soon as its own last backward allows (calc/pipeline/chunk_time.hpp); the optimizers
-/// start together, once the slowest rank is done, since clipping needs the norm of all gradients. Where a schedule
-/// validates updates afterwards (validates_after), a rank's optimizer follows its own sums, its next step its own
-/// optimizer, and steps follow one another as fast as the rank lets them whose part takes longest, from its first
-/// forward (with the gathers that this waits for) to its update. Left out: the partial norms that ranks pass on
-/// meanwhile, rollbacks, and that ranks of unequal work may shift against each other in later steps. What
-/// tensor-parallel ranks sum once per step, the gradients of a token table that first and last stage share, and those
-/// of DualPipe's two copies of the model follow these sums.
+/// A rank reduces its gradients as soon as its own last backward allows (calc/pipeline/chunk_time.hpp). The optimizers
+/// start together when the slowest rank is done, since clipping needs the norm of all gradients. If a schedule
+/// validates updates afterwards (validates_after), a rank's optimizer follows its own reduction, its next step follows
+/// its own optimizer, and the step time is set by the rank that takes longest from its first forward (including the
+/// gathers it waits for) to its update. Excludes the partial norms that ranks pass on meanwhile, rollbacks, and shifts
+/// between ranks of unequal work over later steps. After this reduction come the sums that tensor-parallel ranks form
+/// once per step, the gradients of a token table shared by first and last stage, and the gradients of DualPipe's two
+/// model copies.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
-/// The estimate from the rows of price() for this plan and layout.
+/// Assembles the estimate from the rows of price() for this plan and layout.
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                        StepRoom& room);
 
-/// Seconds of a step whose chunks and rows' seconds are known.
+/// Time of a step from its partition and the rows' seconds.
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
 
-/// The same in all, but for rounding, in half the time.
+/// Total of step_spent(), up to rounding, in half the time.
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
 
-/// The rates that lead a report: the estimate's where there is one.
+/// The rates that lead a report: the estimate's if available.
 constexpr Efficiency leading(const Prices& prices) {
   return prices.estimated ? Efficiency::estimated : Efficiency::full;
 }
 
-/// What the layers of a plan cost by the seconds of a micro-batch; and the layers of every chunk by these.
+/// Layer costs in seconds per micro-batch, and the partition that they give.
 RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs);
-/// The layers of every chunk: as stated in the layout, else balanced by seconds at the rates that lead a report (the
-/// estimate's where there is one; the bound has the same chunks), or by FLOPs where no device is given. `rows`: at
-/// those rates.
+/// The layers of every chunk: as stated in the layout, otherwise balanced by seconds at the rates that lead a report
+/// (the bound has the same chunks), or by FLOPs without a device. `rows`: at those rates.
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 
 /// Stage `rank` of a partition.
 Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
             Bytes process = {});
-/// The stage whose peak is the highest; the first of several.
+/// The stage with the highest peak; on ties, the first.
 Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
                     Bytes process = {});
 
-/// Bytes on the host of a device of the stage that has most there; 0 without offload.
+/// Host bytes per device of the stage with most; 0 without offload.
 Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition);
 
-/// Runs an automatic schedule in the order by which its memory is counted: that of layers whose forward and two
-/// gradients take equal times. The room holds its slots afterwards, without rounds that repeat.
+/// Runs an automatic schedule in the order used to count its memory, with equal times for forward and the two gradients
+/// of all layers. Leaves the slots in `room`, without repeating rounds.
 void run_automatic(const Pipeline& p, const Partition& partition, MakespanRoom& room);
 
-/// Tokens per second of the whole run, and model or hardware FLOPs utilisation of its devices.
+/// Tokens per second of the whole run; model and hardware FLOPs utilisation of its devices.
 double tokens_per_second(const TrainEstimate& e, const StepTime& t);
 double model_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Layout& layout,
                          const Device& device);

@@ -1,8 +1,8 @@
 #pragma once
 /// Units of measure as types, so that bytes and FLOPs do not mix.
 ///
-/// Counts and bytes are 64-bit integers, FLOPs are 128-bit unsigned integers, and both are checked for overflow on
-/// every operation; only times, rates and ratios are floating point.
+/// Counts and bytes are 64-bit integers, FLOPs are 128-bit unsigned integers; both are checked for overflow in every
+/// operation. Only times, rates and ratios are floating point.
 
 #include <compare>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace llmcalc {
 
-using Count = std::int64_t;        ///< parameters, tokens, dimensions, ranks: named by its field
-using Int128 = unsigned __int128;  ///< FLOPs: a training run passes 2^64
+using Count = std::int64_t;        ///< parameters, tokens, dimensions, ranks: the field's name specifies which
+using Int128 = unsigned __int128;  ///< FLOPs: a training run exceeds 2^64
 
-/// Thrown when a count or a number of bytes passes 2^63, or a number of FLOPs 2^128.
+/// Thrown when a count or a number of bytes exceeds 2^63, or a number of FLOPs 2^128.
 struct Overflow : std::overflow_error {
   Overflow() : std::overflow_error("a count passes 2^63") {}
 };
-/// Throws it; out of line, so that the checks stay small.
+/// Throws Overflow; out of line, so that the checks stay small.
 [[noreturn, gnu::cold, gnu::noinline]] inline void overflow() { throw Overflow(); }
 
 [[nodiscard]] constexpr Count add(Count a, Count b) {
@@ -32,7 +32,7 @@ struct Overflow : std::overflow_error {
   return r;
 }
 
-/// A count as a number for times and ratios.
+/// A count as a floating-point value for times and ratios.
 [[nodiscard]] constexpr double real(Count n) { return static_cast<double>(n); }
 
 /// The product of any number of counts, checked at every step.
@@ -64,7 +64,7 @@ constexpr Bytes operator-(Bytes a, Bytes b) { return a -= b; }
 constexpr Bytes operator*(Count n, Bytes b) { return Bytes(mul(n, b.value)); }
 constexpr Bytes operator*(Bytes b, Count n) { return n * b; }
 
-/// Floating-point operations done, exact: 1 multiply-add is 2.
+/// Floating-point operations, exact; 1 multiply-add is 2.
 struct Flops {
   Int128 value = 0;
   constexpr Flops() = default;
@@ -106,7 +106,7 @@ struct Ratio {
   constexpr double value() const { return static_cast<double>(numerator) / static_cast<double>(denominator); }
   constexpr bool operator==(const Ratio&) const = default;
 };
-/// A fraction of some bytes, rounded down.
+/// A fraction of a number of bytes, rounded down.
 constexpr Bytes share_of(Bytes all, Ratio f) {
   if (f.numerator == 0) return {};
   return Bytes(static_cast<Count>(static_cast<Int128>(all.value) * static_cast<Int128>(f.numerator) /

@@ -60,7 +60,7 @@ int run_command(const Command& c, Args args) {
   return c.run == nullptr ? answer_and_print(c, arguments) : c.run(arguments);
 }
 
-/// The output of options and words that describe the program; empty for a command.
+/// The output of options and words that describe the program; absent for a command.
 std::optional<std::string> about(Args args) {
   const std::string& first = args[0];
   if (first == "--version") return "llmcalc " LLMCALC_VERSION "\n";
@@ -71,7 +71,7 @@ std::optional<std::string> about(Args args) {
   return std::nullopt;
 }
 
-/// The arguments with the styles that precede the command moved to the end.
+/// The arguments, with styles before the command moved to the end.
 std::vector<std::string> in_order(Args args) {
   std::vector<std::string> all(args.begin(), args.end());
   const auto style = [](const std::string& a) {
@@ -129,7 +129,7 @@ int guarded(const Run& run) {
     return refuse(e.what());
   } catch (const std::bad_alloc&) {
     return refuse("there is not enough memory; close other programs, or give a smaller model, batch or length");
-  } catch (const std::exception& e) {  // a mistake of the program's, which should have been one of these
+  } catch (const std::exception& e) {  // a bug of the program; it should have been one of the types above
     return refuse(
         fmt::format("this is a mistake of llmcalc itself, {}; please report the command and its files", e.what()));
   }

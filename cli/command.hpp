@@ -1,6 +1,6 @@
 #pragma once
-/// The sub-commands of the program: those of report/commands, and those of files, kernels and the terminal, one file
-/// each in commands/.
+/// Sub-commands of the program: those in report/commands, and those with files, kernels or a terminal, one file each in
+/// commands/.
 
 #include "report/commands/arguments.hpp"
 
@@ -8,9 +8,9 @@ namespace llmcalc {
 
 std::span<const Command> commands();
 
-/// Runs "llmcalc ARGS...": exit code 0 answer, 1 something moved, 2 bad input. Prints mistakes on stderr.
+/// Runs "llmcalc ARGS...". Exit code: 0 answer, 1 differences found, 2 bad input. Prints errors on stderr.
 int run_llmcalc(Args args);
-/// The same of a program that has one command.
+/// The same for a program with a single command.
 int run_program(const Command& c, Args args);
 
 extern const Command check_command, compare_command, accuracy_command, learn_command, generate_command,

@@ -81,7 +81,7 @@ std::string manual_row(const Option& o) {
 
 std::string_view first_sentence(std::string_view help) { return help.substr(0, help.find(" [")); }
 
-/// The choices of "cpu|cuda|cuda:N", a line each; a shell cannot complete a number or a list.
+/// The choices of "cpu|cuda|cuda:N", one per line; a shell cannot complete numbers and lists.
 std::string candidates(std::string_view listed) {
   std::string out;
   std::istringstream choices{std::string(listed)};
@@ -96,7 +96,7 @@ std::string preset_names(std::span<const Builtin> presets) {
   return out;
 }
 
-/// The completions of an option's value by its name, such as MODEL; none for a file, which the shell completes.
+/// Completions of an option's value by its name, as MODEL; empty for a file, which the shell completes.
 std::string values_of(std::string_view value_name) {
   if (value_name == "MODEL") return preset_names(builtin_models());
   if (value_name == "HW") return preset_names(builtin_hardware());

@@ -7,10 +7,10 @@
 
 namespace llmcalc {
 
-/// Writes a file as a whole or not at all. Throws InputError.
+/// Writes a file completely or not at all. Throws InputError.
 void write_json(const std::string& path, const json::Value& value);
 
-/// Today's date, "2026-11-23", in coordinated universal time.
+/// Today's date in UTC: "2026-11-23".
 std::string today();
 
 }  // namespace llmcalc

@@ -7,14 +7,14 @@
 
 namespace {
 
-/// A standard stream that was closed is opened the wrong way round: no file gets its number later, and whoever uses it
-/// gets an error.
+/// Opens closed standard streams in the wrong direction, so that no later file takes their number and any use of them
+/// fails.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// A pipe without a reader and a file beyond its limit are errors of writing, which are answered.
+/// A pipe without a reader and a file beyond its size limit then cause write errors, which are handled.
 void ignore_signals_of_writing() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

@@ -1,4 +1,4 @@
-// Opens the kernel library on first use, so that the calculator neither waits for it nor needs it.
+// Opens the kernel library on first use, so that the calculator does not load or require it.
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ constexpr const char* library_name = "libllmcalc_kernels.so";
 
 using KernelEntry = decltype(&llmcalc_kernels);
 
-/// Opens the library for good: its objects live as long as the program.
+/// Opens the library permanently: its objects live as long as the program.
 KernelEntry opened(std::string_view command) {
   const auto path = installed(library_name);
   if (!path)

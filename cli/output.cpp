@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// Empty where it is not set.
+/// Empty if not set.
 const char* environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;

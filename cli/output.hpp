@@ -1,6 +1,6 @@
 #pragma once
-/// Standard output: whole, or an error; and what kind of terminal it is. Standard error: what can be written of it, for
-/// nothing that was computed depends on it.
+/// Standard output, complete or with an error, and the properties of its terminal. Standard error, best effort, because
+/// no result depends on it.
 
 #include <stdexcept>
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace llmcalc {
 
-/// Thrown when the reader of a pipe has closed it; no message is needed.
+/// Thrown when the reader of a pipe has closed it; needs no message.
 struct PipeClosed : std::runtime_error {
   PipeClosed() : std::runtime_error("pipe closed") {}
 };
 
-/// Writes all of it, or throws: PipeClosed, or InputError when the disk is full or the output cannot be written.
+/// Writes the whole text. Throws PipeClosed, or InputError if the disk is full or the output cannot be written.
 void write_out(const std::string& text);
 
-/// A line on stderr; what cannot be written there is dropped.
+/// Writes a line to stderr; drops text that cannot be written.
 void say(const std::string& line);
 
-/// Writes text as it is to stderr; signal handlers may call it.
+/// Writes unmodified text to stderr; async-signal-safe.
 void say_raw(std::string_view text) noexcept;
-/// Columns of the terminal that it is; else $COLUMNS, else 80.
+/// Columns of the terminal; else $COLUMNS, else 80.
 std::size_t output_columns();
 
-/// Whether it is a terminal that shows colours and $NO_COLOR (no-color.org) allows them.
+/// Whether standard output is a terminal with colors and $NO_COLOR (no-color.org) allows them.
 bool output_colour();
 
 }  // namespace llmcalc

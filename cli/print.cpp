@@ -18,7 +18,7 @@ std::string text_of(const Output& output, const Screen& screen) {
   return screen.style == Style::json && !page->verbatim ? dump(page->json) : page->text(screen);
 }
 
-/// A reader that has closed the pipe has seen enough; the exit code is the same.
+/// Ignores a closed pipe; the exit code is the same.
 void write(const std::string& text) {
   try {
     write_out(text);

@@ -6,14 +6,14 @@
 
 namespace llmcalc {
 
-/// The rendering that the options and the terminal ask for.
+/// The rendering selected by the options and the terminal.
 Screen screen_of(const Arguments& arguments);
 
-/// Prints a report; the exit code.
+/// Prints a report. Returns the exit code.
 int print(const Report& report, const Screen& screen);
 
-/// Answers a command on all cores, with progress on stderr, and prints the answer; the exit code: 1 where the plan does
-/// not fit and must, 128 + signal where it was stopped.
+/// Answers a command on all cores, with progress on stderr, and prints the answer. Returns the exit code: 1 if the plan
+/// must fit and does not, 128 + signal if stopped.
 int answer_and_print(const Command& command, const Arguments& arguments);
 
 }  // namespace llmcalc

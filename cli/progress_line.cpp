@@ -19,7 +19,7 @@ constexpr const char* erased = "\r\033[K";
 ProgressLine::ProgressLine(std::string line) : terminal_(::isatty(STDERR_FILENO) == 1), line_(std::move(line)) {
   try {
     writer_ = std::thread([this] { write_until_over(); });
-  } catch (const std::system_error&) {  // no thread to be had: the work is done without a word
+  } catch (const std::system_error&) {  // without a thread the work continues silently
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// How far long work has come, on stderr: nothing in the first second, then one line rewritten on a terminal, else a
-/// line every ten seconds. A thread of its own writes it, however long a step of the work takes.
+/// Progress of long work on stderr: silent in the first second, then one rewritten line on a terminal, otherwise a line
+/// every ten seconds. A separate thread writes it, independent of the duration of the work's steps.
 
 #include <condition_variable>
 #include <mutex>
@@ -20,7 +20,7 @@ class ProgressLine {
 
   /// Sets the text of the line, which follows the elapsed time.
   void show(std::string line);
-  /// Takes the line away, so that something else can be said.
+  /// Removes the line before other output.
   void clear();
   double seconds() const { return elapsed_.seconds(); }
 
@@ -28,7 +28,7 @@ class ProgressLine {
   void write_until_over();
   bool terminal_, shown_ = false, over_ = false;
   Elapsed elapsed_;
-  std::string line_;  ///< empty: nothing is shown
+  std::string line_;  ///< empty: no line
   std::mutex mutex_;
   std::condition_variable wake_;
   std::thread writer_;

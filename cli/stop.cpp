@@ -27,7 +27,7 @@ void remember(int signal) {
   first_signal = signal;
 }
 
-/// Installs the handler, except for signals that were ignored at start: nohup ignores SIGHUP, and a shell ignores
+/// Installs the handler, except for signals that were ignored at startup: nohup ignores SIGHUP, and a shell ignores
 /// SIGINT for its background jobs.
 void handle_with(void (*handler)(int)) {
   on_terminal = ::isatty(STDERR_FILENO) == 1;

@@ -1,5 +1,5 @@
 #pragma once
-/// Work on all cores, with progress on stderr, until the first Ctrl-C.
+/// Runs work on all cores, with progress on stderr, until the first Ctrl-C.
 
 #include <atomic>
 #include <mutex>
@@ -13,12 +13,12 @@ namespace llmcalc {
 class ThreadRunner : public Runner {
  public:
   std::size_t width() const override;
-  /// A share for which the system starts no thread waits for the others.
+  /// A share for which the system cannot start a thread runs after the others.
   void each(std::size_t n, const std::function<void(std::size_t)>& work) override;
-  /// Set by the first signal that comes after the first call; a second one ends the program.
+  /// Set by the first signal after the first call; a second signal ends the program.
   bool stopped() const override;
   void show(const std::string& line) override;
-  /// Takes the line of progress away.
+  /// Removes the progress line.
   void end();
 
  private:

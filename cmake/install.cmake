@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: the libraries that find_package(llmcalc) finds, and the program.
+# The layout of `cmake --install`: the libraries that find_package(llmcalc) finds, and the program.
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()
@@ -6,7 +6,8 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/llmcalc)
 
-# installed_libraries(SET FOLDER...): their archives, headers and targets, which llmcalc-config.cmake includes as one set.
+# installed_libraries(SET FOLDER...): installs archives, headers and targets, which llmcalc-config.cmake includes as one
+# set.
 function(installed_libraries set)
   foreach(folder IN LISTS ARGN)
     cmake_path(GET folder FILENAME library)
@@ -17,9 +18,9 @@ function(installed_libraries set)
   install(EXPORT ${set} NAMESPACE llmcalc:: FILE llmcalc-${set}.cmake DESTINATION ${package_dir})
 endfunction()
 
-# The engine: include <calc/train.hpp>, link llmcalc::calc. It needs nothing besides the standard library.
+# The engine: include <calc/train.hpp>, link llmcalc::calc. It needs only the standard library.
 installed_libraries(calc calc search serve)
-# What reads models and hardware and writes reports: <presets/load.hpp>, <report/question.hpp>; needs fmt and nlohmann/json.
+# Reading of models and hardware, and reports: <presets/load.hpp>, <report/question.hpp>; needs fmt and nlohmann/json.
 if(TARGET llmcalc_report)
   installed_libraries(edge text presets ask/request ask/answer evidence report)
 endif()
@@ -27,9 +28,10 @@ install(FILES cmake/llmcalc-config.cmake DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/llmcalc-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/llmcalc-config-version.cmake DESTINATION ${package_dir})
 
-# The program, its libraries and data, manual page, and completions.
+# The program, its libraries and data, manual page and completions.
 if(TARGET llmcalc-core)
-  # Where text/installed.cpp finds them. The kernel library is optional, so that a build of llmcalc-core can be installed.
+  # The locations that text/installed.cpp expects. The kernel library is optional, so that a build of llmcalc-core can
+  # be installed.
   install(TARGETS llmcalc-core RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
   install(TARGETS llmcalc_kernels LIBRARY DESTINATION lib/llmcalc COMPONENT program OPTIONAL)
   if(TARGET llmcalc_cuda)

@@ -1,5 +1,5 @@
 # find_package(llmcalc): llmcalc::calc, llmcalc::presets and llmcalc::report.
-# find_package(llmcalc COMPONENTS calc): the engine alone, which needs no other package.
+# find_package(llmcalc COMPONENTS calc): the engine only, which needs no other package.
 include(${CMAKE_CURRENT_LIST_DIR}/llmcalc-calc.cmake)
 set(llmcalc_calc_FOUND TRUE)
 if(NOT "${llmcalc_FIND_COMPONENTS}" STREQUAL "calc" AND EXISTS ${CMAKE_CURRENT_LIST_DIR}/llmcalc-edge.cmake)

@@ -14,7 +14,7 @@ namespace llmcalc {
 
 namespace {
 
-/// The quantity of a memory, by what was counted.
+/// Quantity of a memory kind.
 std::string memory_key(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::allocated:
@@ -44,7 +44,7 @@ Prediction divided(Prediction p, double unit) {
   return p;
 }
 
-/// Why a device gives no time: it does not multiply in the format. Empty: it does.
+/// Why a device has no rate: it does not multiply in the format. Empty if it does.
 std::string no_rate(const HardwareCard& hardware, DType precision) {
   if (hardware.cluster.device.peak(precision).value > 0) return "";
   return fmt::format("{} does not multiply in {}", hardware.name, precision.name());
@@ -102,7 +102,7 @@ class Predictor {
     }
   }
 
-  /// Tables of another card tell nothing of the run's.
+  /// Tables of another device do not apply to a run, which then uses the datasheet.
   ReplayBasis basis_of(RunCase& c) const {
     if (basis_.tables.empty() || basis_.hardware) return basis_;
     ReplayBasis own{.tables = tables_of_device(c.on.hardware, basis_.tables, devices_)};
@@ -159,7 +159,7 @@ class Predictor {
     keep(std::move(r));
   }
 
-  /// A prediction of nothing, or of no end, is none.
+  /// Skips rows with a zero or infinite value, which have no relative error.
   void keep(PredictedRow r) {
     if (std::isfinite(r.predicted.value) && r.predicted.value > 0 && std::isfinite(r.measured))
       return out_.rows.push_back(std::move(r));
@@ -167,7 +167,7 @@ class Predictor {
                            r.predicted.value, r.measured));
   }
 
-  /// Each number of a run beside the recorded one; keys of both are in the same order.
+  /// Adds each figure of a run with its recorded value. Both lists have the same order of keys.
   void add_run(const RunCase& c, const ReplayBasis& basis) {
     const Replay served = replay(c, passes_of(c, basis));
     const std::vector<RunFigure> predicted = run_figures(served.times), recorded = run_figures(recorded_times(c));

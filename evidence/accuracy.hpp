@@ -1,5 +1,5 @@
 #pragma once
-/// Predictions beside the measurements of whole files.
+/// Predictions for whole measurement files, with the measured values.
 
 #include <functional>
 #include <optional>
@@ -16,47 +16,47 @@
 
 namespace llmcalc {
 
-/// What is predicted.
+/// Kinds of prediction.
 enum class AccuracyKind : std::uint8_t { training, memory, inference, serving };
 template <>
 inline constexpr auto choices<AccuracyKind> =
     std::array{Choice{AccuracyKind::training, "training"}, Choice{AccuracyKind::memory, "memory"},
                Choice{AccuracyKind::inference, "inference"}, Choice{AccuracyKind::serving, "serving"}};
 
-/// The rows that it needs.
+/// Rows that a kind of prediction needs.
 constexpr MeasurementKind rows_for(AccuracyKind k) {
   if (k == AccuracyKind::serving) return MeasurementKind::serving;
   return k == AccuracyKind::inference ? MeasurementKind::inference : MeasurementKind::training;
 }
 
-/// A part of a prediction, in its unit.
+/// Part of a prediction, in the prediction's unit.
 struct PredictedPart {
   std::string name;
   double value = 0;
 };
 
-/// One number that was measured, and its prediction.
+/// A measured number and its prediction.
 struct PredictedRow {
   std::string id{};
   RowSubject of{};
   std::string quantity{};         ///< with its unit: "step_time_s", "peak_reserved_bytes", a row's own key ("tpot_ms")
   Prediction predicted{};         ///< in the quantity's unit
-  double measured = 0;            ///< the same
-  std::optional<double> bound{};  ///< at the datasheet's rates, the same
-  std::string measured_as{};      ///< the key that it was derived from; empty: the quantity itself
-  bool repeats = false;           ///< another figure of the row says the same
-  std::string doubt{};            ///< not empty: why the row itself advises against it
+  double measured = 0;            ///< in the quantity's unit
+  std::optional<double> bound{};  ///< at datasheet rates, in the quantity's unit
+  std::string measured_as{};      ///< source key, if the quantity is derived from another one
+  bool repeats = false;           ///< equivalent to another figure of the row
+  std::string doubt{};            ///< if not empty, why the row advises against the figure
   std::vector<std::string> assumed{};
-  std::vector<PredictedPart> parts{};  ///< of a memory, which add up to it
+  std::vector<PredictedPart> parts{};  ///< parts of a memory, which add up to the prediction
 
-  /// Whether it counts in a summary: each fact once, and none that its source advises against.
+  /// Whether it counts in summaries: repeats and doubtful figures do not.
   bool counts() const { return !repeats && doubt.empty(); }
   Compared compared(std::string group) const {
     return {std::move(group), predicted.value, measured, predicted.low, predicted.high};
   }
 };
 
-/// A row, or a figure of one, that could not be predicted.
+/// A row or figure that could not be predicted.
 struct SkippedRow {
   std::string id, reason;
 };
@@ -68,17 +68,17 @@ struct RunRates {
 };
 
 struct Accuracy {
-  std::optional<AccuracyKind> kind;  ///< absent: each row by its own command
+  std::optional<AccuracyKind> kind;  ///< absent: every row by its own command
   std::vector<PredictedRow> rows;
   std::vector<SkippedRow> skipped;
-  std::vector<RunRates> runs;  ///< of servers alone
+  std::vector<RunRates> runs;  ///< of server runs
 };
 
-/// Called before each row with the number of rows that are done, and of all.
+/// Called before each row with the number of finished rows and the total.
 using AccuracyWatch = std::function<void(Count done, Count all)>;
 
-/// Predicts the rows of one kind; without a kind every row by its own command, of training the step and the memory.
-/// `basis` applies to servers. Throws InputError where tables lack a layer of a run's model.
+/// Predicts the rows of one kind. Without a kind, predicts every row by its own command; training rows give both step
+/// and memory. `basis` applies to server runs. Throws InputError if tables lack a layer of a run's model.
 Accuracy accuracy(const MeasurementFile& file, std::optional<AccuracyKind> kind, const AccuracyWatch& watch = {},
                   const ReplayBasis& basis = {});
 

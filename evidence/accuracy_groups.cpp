@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// What rows are put together by, and where a row says which it is.
+/// A property by which rows are grouped, and its value in a row.
 struct GroupedBy {
   const char* by;
   const std::string& (*of)(const PredictedRow&);
@@ -42,7 +42,7 @@ void add_groups(std::vector<ErrorGroup>& out, const char* by, std::span<const Co
                    [](const ErrorGroup& x, const ErrorGroup& y) { return x.errors.rows > y.errors.rows; });
 }
 
-/// The rows of families that have enough of them.
+/// Rows of families that have enough rows.
 std::vector<Compared> of_families(const std::vector<Compared>& rows) {
   const auto families = summary_by_group(rows);
   std::vector<Compared> out;

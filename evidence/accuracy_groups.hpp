@@ -1,5 +1,5 @@
 #pragma once
-/// Errors put together: all of them, by family, and by what they may depend on.
+/// Errors grouped by family and by properties that may affect them, and errors of all rows.
 
 #include <string>
 #include <vector>
@@ -8,20 +8,20 @@
 
 namespace llmcalc {
 
-/// The errors of some rows.
+/// Errors of a group of rows.
 struct ErrorGroup {
   std::string by;    ///< "family", "gpu", "parallelism", "precision", "stack" or "engine", "class", "quantity"
-  std::string name;  ///< one of them
+  std::string name;  ///< a value of `by`
   ErrorSummary errors;
-  /// "gpu: h100-sxm-80gb"; "all rows", where it is put together by nothing.
+  /// "gpu: h100-sxm-80gb"; "all rows" if `by` is empty.
   std::string text() const { return by.empty() ? name : by + ": " + name; }
 };
 
-/// Rows that a family must have to count among families.
+/// Minimum rows of a family in the summary over families.
 inline constexpr Count least_of_family = 3;
 
-/// All rows; the families of at least that many rows, each counting the same; then every kind of group, that with the
-/// most rows first. Empty: no row counts.
+/// All rows; then the families of at least that many rows, with equal weights; then the groups of every kind, largest
+/// first within a kind. Empty if no row counts.
 std::vector<ErrorGroup> error_groups(const Accuracy& a);
 
 }  // namespace llmcalc

@@ -23,9 +23,9 @@ namespace {
   throw InputError(fmt::format("{}, \"measured\", {}: {}", where, in_quotes(key), why));
 }
 
-// ---- A step of training
+// ---- Training step
 
-/// The fewest FLOPs of a step of all devices.
+/// Lowest FLOP count of a step on all devices.
 double least_step_flops(const TrainingCase& c) {
   Plan least = c.plan;
   least.attention_flops = AttentionFlops::causal_exact;
@@ -52,9 +52,9 @@ void check_room(const std::string& where, std::string_view key, double bytes, co
   check_most(where, key, bytes, card, parts);
 }
 
-// ---- Figures of inference
+// ---- Inference figures
 
-/// Bytes per second of all devices, or of one as the row counts them.
+/// Bandwidth of all devices, or of one by the row's device count.
 BytesPerSecond most_bandwidth(const InferenceCase& c, const Figure& f) {
   const double all = static_cast<double>(devices(c.layout));
   const bool of_one = figure_key(f.key)->share == Share::device;
@@ -70,13 +70,13 @@ void check_bandwidth(const InferenceCase& c, const Figure& f) {
                               f.value / 1e9, most / 1e9, c.on.hardware.title));
 }
 
-// ---- Times and rates that no device reaches
+// ---- Times and rates beyond any device
 
-/// Speculative decoding and cached prompts, which rows need not tell, make a token a few times faster than its work.
+/// Speculative decoding and cached prompts, which rows need not state, make a token several times faster than its work.
 constexpr double beyond_datasheet = 10;
-/// A kernel that does nothing takes some microseconds to start and to end.
+/// An empty kernel takes a few microseconds.
 constexpr double shortest_seconds = 1e-6;
-/// FLOP/s of a device without a preset that no device reaches yet.
+/// FLOP/s that no device has reached so far, for devices without a preset.
 constexpr double fastest_device = 1e18;
 
 bool is_time_figure(FigureKind q) {
@@ -92,7 +92,7 @@ bool is_token_rate(FigureKind q) { return q >= FigureKind::output_rate && q <= F
                               f.value / f.unit, bound));
 }
 
-/// The figure at the datasheet's rates, with nothing but the row's work: a request's time as if it were alone.
+/// The figure at datasheet rates. Times are for a single request.
 std::optional<double> datasheet_bound(InferenceCase c, const Figure& f) {
   c.kind = BatchKind::fixed;
   if (is_time_figure(f.quantity)) c.batch = 1;
@@ -110,7 +110,7 @@ void check_against_datasheet(const InferenceCase& c, const Figure& f) {
                           c.on.hardware.title, devices(c.layout) == 1 ? "its" : "their", *bound / f.unit, beyond));
 }
 
-/// Tokens per second at which all devices multiply a token with the weights that it meets, and do nothing else.
+/// Tokens per second if all devices only multiply each token by its active weights.
 double most_tokens_per_second(const InferenceCase& c) {
   double peak = fastest_device;
   if (c.on.preset) {
@@ -130,7 +130,7 @@ void check_pace(const InferenceCase& c, const Figure& f) {
   if (c.on.preset && !c.work_assumed) check_against_datasheet(c, f);
 }
 
-/// Tokens of a cache that would fill all devices.
+/// Limits a cache to the tokens that would fill all devices.
 void check_cache(const InferenceCase& c, const Figure& f) {
   const double number = bits_per_weight(c.plan.kv_precision.keys) / 8;
   const double token = number * static_cast<double>(cache_elements_per_token(c.arch));

@@ -21,25 +21,25 @@ EngineTerms terms_of(const InferenceCase& c) {
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
 
-/// Whether the engine takes all memory that it is granted and gives its cache what the rest leaves; others have a cache
-/// for the context that they were started with.
+/// Whether the engine uses all memory that it is granted and gives the remainder to its cache. Other engines have a
+/// cache for the context that they were started with.
 bool has_pool(const InferenceCase& c) {
   const ServingLoop loop = inference_stack(c.engine).loop;
   return loop != ServingLoop::none && loop != ServingLoop::neuron;
 }
 
-/// Tokens of a sequence for which there is a cache outside of a pool.
+/// Cached tokens per sequence without a pool.
 Count context_room(const InferenceCase& c) {
   const double tokens = c.room > 0 ? c.room : c.cached + c.prompt + c.generate;
   return std::max<Count>(1, std::llround(std::min(tokens, 0x1p40)));
 }
 
-/// Bytes of keys and values of that room; `layout`: on one rank of it.
+/// Cache bytes of that context on one rank of `layout`.
 Bytes context_cache(const InferenceCase& c, const Layout& layout) {
   return cache_bytes(c.arch, c.plan, context_room(c), layout);
 }
 
-/// What vLLM tells when it starts.
+/// Memory that vLLM logs at start-up.
 std::optional<double> told_at_start(const InferenceCase& c, FigureKind quantity) {
   if (!is_vllm(c)) return std::nullopt;
   const EngineMemory m = engine_memory(c);
@@ -48,12 +48,12 @@ std::optional<double> told_at_start(const InferenceCase& c, FigureKind quantity)
   return std::nullopt;
 }
 
-/// Bytes of the cache on one device: of the pool, or of the context.
+/// Cache bytes on one device: of the pool, or of the context.
 double device_cache(const InferenceCase& c) {
   return as_real(has_pool(c) ? engine_memory(c).kv_cache : context_cache(c, c.layout));
 }
 
-/// The share of keys in a cache of keys and values; a latent has no halves.
+/// Fraction of keys in a cache of keys and values. A latent cache has no such parts.
 std::optional<double> share_of_keys(const InferenceCase& c) {
   if (c.arch.attention == AttentionKind::latent) return std::nullopt;
   const double keys = bits_per_weight(c.plan.kv_precision.keys), values = bits_per_weight(c.plan.kv_precision.values);
@@ -66,13 +66,13 @@ std::optional<double> part_of_cache(const InferenceCase& c, bool keys) {
   return device_cache(c) * (keys ? *share : 1 - *share);
 }
 
-/// Bytes of the cache on all devices.
+/// Cache bytes on all devices.
 double all_cache(const InferenceCase& c) {
   if (!has_pool(c)) return as_real(context_cache(c, {}));
   return device_cache(c) * static_cast<double>(devices(c.layout));
 }
 
-/// Memory in use; where there is a cache for more tokens than run, that cache.
+/// Memory in use. A cache with capacity for more tokens than the run uses counts in full.
 double memory_in_use(const InferenceCase& c) {
   Bytes peak = inference_memory(c.arch, c.plan, c.layout).peak;
   if (c.room > 0 && !has_pool(c))

@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of the engine that ran a row of inference.
+/// Memory of the engine that ran an inference row.
 
 #include <optional>
 
@@ -7,14 +7,14 @@
 
 namespace llmcalc {
 
-/// By the law of vLLM's start, with the terms of the row's version; of other engines, whose samplers and libraries are
-/// not known, without these two. Precondition: the case is not to be skipped.
+/// Memory by the rules of vLLM's start-up, with the terms of the row's version. For other engines, excludes sampler and
+/// libraries, which are unknown. Precondition: the case is not to be skipped.
 EngineMemory engine_memory(const InferenceCase& c);
 
 /// Tokens in the KV caches of all replicas.
 double cache_tokens(const InferenceCase& c);
 
-/// A memory that a row states, in bytes or tokens; nothing where the law does not tell it.
+/// Prediction for a stated memory, in bytes or tokens. Empty if the rules do not give it.
 std::optional<double> predicted_memory(const InferenceCase& c, const Figure& f);
 
 }  // namespace llmcalc

@@ -13,7 +13,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// The summary of errors without sign, with sign, and of which intervals covered (1 or 0, or shares).
+/// Summary of absolute errors, signed errors, and coverage (1 or 0, or fractions).
 ErrorSummary summed_up(const std::vector<double>& sizes, const std::vector<double>& signs,
                        const std::vector<double>& covered) {
   ErrorSummary s;

@@ -1,5 +1,5 @@
 #pragma once
-/// How far predictions are from measurements.
+/// Errors of predictions relative to measurements.
 
 #include <map>
 #include <optional>
@@ -11,39 +11,39 @@
 
 namespace llmcalc {
 
-/// One prediction beside its measurement, in the same unit.
+/// A prediction and its measurement, in the same unit.
 struct Compared {
-  std::string group;  ///< the family, or whatever figures are put together by
+  std::string group;  ///< the family, or another property by which figures are grouped
   double predicted = 0, measured = 0;
-  std::optional<double> low, high;  ///< the interval that was predicted
+  std::optional<double> low, high;  ///< predicted interval
 };
 
-/// (predicted - measured) / measured: -0.1 is a prediction 10 % below.
+/// (predicted - measured) / measured: -0.1 for a prediction 10 % too low.
 double relative_error(const Compared& c);
-/// Whether the measurement lies in the predicted interval, its ends included; nothing where there is none.
+/// Whether the measurement lies in the predicted interval, ends included. Empty without an interval.
 std::optional<bool> is_covered(const Compared& c);
 
-/// Errors as fractions; all but `signed_median` without their sign.
+/// Errors as fractions, absolute except `signed_median`.
 struct ErrorSummary {
   Count rows = 0;
   double median = 0, mean = 0, p90 = 0, worst = 0, signed_median = 0;
-  std::optional<double> coverage;  ///< share of those with an interval that it covers
+  std::optional<double> coverage;  ///< fraction of the intervals that cover their measurement
 };
 
-/// The q-quantile of numbers: between the order statistics around (n - 1) q, linearly. Precondition: not empty.
+/// q-quantile of numbers, interpolated linearly between the order statistics around (n - 1) q. Precondition: not empty.
 double quantile(std::vector<double> values, double q);
 
-/// A width (ln of a factor) that covers a share of the errors of several groups as near to `q` as they allow, every
-/// group counting the same. It ends half-way between the last error that it covers and the next, at most a hundredth
-/// above the former: errors move from fit to fit. Precondition: no group is empty, and there is one.
+/// Width (ln of a factor) that covers a fraction of the errors of several groups as close to `q` as possible, with
+/// equal weight for every group. Because errors shift between fits, the width ends halfway between the last covered
+/// error and the next, but at most 0.01 above the former. Precondition: at least one group, and no empty group.
 double covering_width(const std::map<std::string, std::vector<double>>& errors, double q);
 
-/// Every row counts the same. Nothing compared: all 0.
+/// Summary with equal weight for every row. All 0 if there are no rows.
 ErrorSummary summary(std::span<const Compared> rows);
 /// The same for each group.
 std::map<std::string, ErrorSummary> summary_by_group(std::span<const Compared> rows);
-/// Every group counts the same: the summary of the groups' medians (mean, p90 and worst of them, too), of their signed
-/// medians and of their coverages. `rows` is the number of groups.
+/// Summary with equal weight for every group, over the groups' medians (mean, p90 and worst of these medians too),
+/// signed medians and coverages. `rows` is the number of groups.
 ErrorSummary summary_of_groups(std::span<const Compared> rows);
 
 }  // namespace llmcalc

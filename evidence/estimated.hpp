@@ -1,5 +1,5 @@
 #pragma once
-/// Times of measured cases under parameters of the estimators.
+/// Times of measured cases under estimator parameters.
 
 #include "calc/train.hpp"
 #include "evidence/inference_times.hpp"
@@ -9,10 +9,10 @@
 
 namespace llmcalc {
 
-/// A step under parameters.
+/// Training step under the given parameters.
 TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p);
 
-/// The times of a case under parameters. The case outlives them.
+/// Times of a case under the given parameters. The case must outlive the result.
 InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p);
 
 }  // namespace llmcalc

@@ -18,7 +18,7 @@ bool InferenceTimes::serves() const {
   return !c_.decode_window && (c_.kind == BatchKind::concurrency || c_.kind == BatchKind::max_inflight);
 }
 
-/// The prompt behind what is cached: its tokens alone run, and each of them sees the cached ones too.
+/// Prefill of a prompt after cached tokens: only the prompt's tokens run, and they also attend to the cached ones.
 double InferenceTimes::prefill_seconds() const {
   Step step = prefill_step(c_.plan, c_.plan.prompt);
   step.past = std::llround(std::min(c_.cached, 0x1p40));
@@ -26,7 +26,7 @@ double InferenceTimes::prefill_seconds() const {
   return assemble_pass(prices, c_.plan, c_.layout, cluster_).estimate.total().value;
 }
 
-/// The plan whose answers begin behind cached tokens and the prompt.
+/// The plan with cached tokens counted in the prompt.
 Plan InferenceTimes::behind_cached() const {
   Plan plan = c_.plan;
   plan.prompt = add(plan.prompt, std::llround(std::min(c_.cached, 0x1p40)));
@@ -57,7 +57,7 @@ Seconds of_spread(const Spread& s, Statistic statistic, Seconds least) {
 
 }  // namespace
 
-/// The figure's number of many: a mean, a percentile or the least.
+/// The figure's statistic over the requests: mean, percentile or minimum.
 double InferenceTimes::served_seconds(const Figure& f) const {
   const ServedTimes& s = served();
   const bool of_gaps = f.statistic == Statistic::gap_median || f.statistic == Statistic::gap_p99;
@@ -66,7 +66,7 @@ double InferenceTimes::served_seconds(const Figure& f) const {
   return of_spread(of_gaps ? s.gap : s.per_token, f.statistic, s.per_token.mean).value;
 }
 
-/// A step of all sequences; where the row's figure states no context, in the middle of the answer.
+/// One decode step of all sequences; at the middle of the answer if the figure has no context.
 double InferenceTimes::decode_seconds(const Figure& f) const {
   const double context = f.context.value_or(c_.cached + c_.prompt + c_.generate / 2);
   return decode(c_.arch, c_.plan, c_.layout, cluster_, whole_context(context)).estimate.total().value;

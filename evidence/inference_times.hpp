@@ -1,5 +1,5 @@
 #pragma once
-/// Times and rates of a row of inference, at the rates that a cluster's device reaches.
+/// Times and rates of an inference row at the rates that a cluster's device achieves.
 
 #include <optional>
 
@@ -9,11 +9,11 @@ namespace llmcalc {
 
 class InferenceTimes {
  public:
-  /// The case outlives it. `request`: seconds of a request besides passes.
+  /// The case must outlive the object. `request`: seconds per request in addition to passes.
   InferenceTimes(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request = {})
       : c_(c), stack_(stack), cluster_(cluster), request_(request) {}
 
-  /// In the base unit of its kind; nothing where the figure is no time or rate.
+  /// Value in the base unit of its kind. Empty if the figure is not a time or rate.
   std::optional<double> figure(const Figure& f) const;
 
  private:
@@ -31,7 +31,7 @@ class InferenceTimes {
   InferenceStack stack_;
   Cluster cluster_;
   Seconds request_;
-  mutable std::optional<ServedTimes> served_;  ///< the figures of a row are of one run
+  mutable std::optional<ServedTimes> served_;  ///< shared by the figures of a row, which are of one run
 };
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// What the engine predicts for a row: one function for each kind of measurement.
+/// Predictions for a row, with one function for each kind of measurement.
 
 #include <optional>
 
@@ -9,30 +9,30 @@
 
 namespace llmcalc {
 
-/// A predicted number, in base units, and its interval where there is one.
+/// A predicted number in base units, with its interval if known.
 struct Prediction {
   double value = 0;
   std::optional<double> low{}, high{};
 };
 
-// Precondition of all: the case is not to be skipped. They throw Overflow where a count passes 2^63.
+// Precondition for all: the case is not to be skipped. They throw Overflow if a count passes 2^63.
 
 /// Seconds of an optimizer step.
 struct PredictedStep {
-  Prediction estimate;  ///< under the row's software, with its interval
-  double bound = 0;     ///< at the datasheet's rates, with all exchanges hidden that the software can hide
+  Prediction estimate;  ///< with the row's software, and its interval
+  double bound = 0;     ///< at datasheet rates, with all collectives overlapped that the software can overlap
 };
 PredictedStep predicted_step(const TrainingCase& c);
-/// The bytes that a process holds, as that kind of memory counts them, and their interval.
+/// Bytes that a process holds, as `kind` counts memory, with their interval.
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind);
-/// The figures of a row of inference, rates over all devices: of times and rates the estimate under the row's engine,
-/// and its interval. Nothing where the engine has no such quantity.
+/// Figures of an inference row, with rates over all devices. Times and rates are estimates for the row's engine, with
+/// their interval. Empty if the calculation lacks the quantity.
 class PredictedCase {
  public:
-  /// The case outlives it.
+  /// The case must outlive the object.
   explicit PredictedCase(const InferenceCase& c);
   std::optional<Prediction> figure(const Figure& f) const;
-  /// The same at the datasheet's rates; nothing where the figure is no time or rate.
+  /// The same at datasheet rates. Empty if the figure is not a time or rate.
   std::optional<double> bound(const Figure& f) const;
 
  private:

@@ -24,8 +24,8 @@ Count longest_of(const RunCase& run) {
   return longest;
 }
 
-/// Engines that exchange tokens for experts step together; others serve whom a router sends them. Of a pipeline as many
-/// micro-batches are in flight as it has stages.
+/// Engines that dispatch tokens to common experts run in lockstep; others serve the requests that a router sends them.
+/// A pipeline has as many micro-batches in flight as stages.
 Fleet fleet_of(const RunCase& c) {
   Fleet fleet{.server = {.scheduler = scheduler_rules(c.arch, c.memory, c.limits, c.stack)},
               .routing = Routing::least_loaded};
@@ -51,7 +51,7 @@ RequestTimes times_of(const ServerRun& served, const RunCase& run) {
   return t;
 }
 
-/// Tokens of the simulated server between two times.
+/// Tokens that the simulated server generates between two times.
 double tokens_between(const std::vector<Sample>& samples, Seconds begin, Seconds end) {
   double tokens = 0;
   for (const Sample& s : samples) {

@@ -1,5 +1,5 @@
 #pragma once
-/// A recorded run's requests, served at predicted times of passes, beside what was recorded.
+/// Replay of a recorded run's requests at predicted pass times, compared with the record.
 
 #include <optional>
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace llmcalc {
 
-/// What requests and their answers took, in seconds; of requests of one token there is no time per token.
+/// Times of requests in seconds. Requests with a single generated token have no time per token.
 struct RequestTimes {
   std::vector<Seconds> first_token, per_token, latency;
-  double tokens_per_s = 0;  ///< generated ones, from the first arrival to the last token
+  double tokens_per_s = 0;  ///< generated tokens, from the first arrival to the last token
 };
 RequestTimes recorded_times(const RunCase& run);
 
-/// A number of a run: "ttft_mean_ms", and the 50th, 90th and 99th percentiles of it; the same of tpot and latency;
+/// A figure of a run: "ttft_mean_ms" and its 50th, 90th and 99th percentiles; the same for tpot and latency;
 /// "throughput_tok_s".
 struct RunFigure {
   std::string key;
@@ -26,7 +26,7 @@ struct RunFigure {
 };
 std::vector<RunFigure> run_figures(const RequestTimes& times);
 
-/// Generated tokens per second over a stretch of time.
+/// Generated tokens per second over an interval.
 struct RateOverTime {
   Seconds begin, end;
   double predicted = 0, recorded = 0;
@@ -34,24 +34,24 @@ struct RateOverTime {
 
 struct Replay {
   RequestTimes times;
-  std::vector<RateOverTime> rates;  ///< over the seconds that the run tells; empty where it tells none
+  std::vector<RateOverTime> rates;  ///< over the seconds of the run's log; empty without one
   Count passes = 0, preemptions = 0;
 };
 
-/// The requests at their times of arrival, with as many tokens as they had, on the run's engines. Precondition: the
-/// case is not to be skipped.
+/// Serves the requests on the run's engines, with the recorded arrival times and token counts. Precondition: the case
+/// is not to be skipped.
 Replay replay(const RunCase& c, const PassTimes& times);
 
-/// The times that a replay uses: those of the shipped estimator, where nothing is given.
+/// Source of a replay's times: by default, the shipped estimator.
 struct ReplayBasis {
-  std::optional<HardwareCard> hardware{};  ///< in place of the run's device
-  std::vector<OperatorTables> tables{};    ///< measured times of layers, in place of the estimator's
+  std::optional<HardwareCard> hardware{};  ///< replaces the run's device
+  std::vector<OperatorTables> tables{};    ///< measured layer times, which replace the estimator's
 };
-/// Throws InputError where tables lack the run's model, or a layer of it.
+/// Throws InputError if the tables lack the run's model, or a layer of the model.
 PassTimes passes_of(const RunCase& c, const ReplayBasis& basis);
 
-/// Times of a rank's passes at the rates that device and engine reach under these parameters; what was measured on the
-/// device stays.
+/// Pass times of a rank at the rates that device and engine achieve under these parameters. Rates measured on the
+/// device are kept.
 PassTimes estimated_passes(const RunCase& c, const InferenceParameters& p);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Whether the devices of a row can hold what it says they held.
+/// Whether the devices of a row can hold its data.
 
 #include <string>
 
@@ -8,15 +8,15 @@
 
 namespace llmcalc {
 
-/// Sources round sizes and write GB for GiB: a tenth more than a device's memory is no contradiction.
+/// Sources round sizes and write GB for GiB, so 10 % more than a device's memory is accepted.
 inline constexpr double most_of_memory = 1.1;
 
-/// Why a row of inference has no pace of its devices: its weights do not fit into them, so that some were elsewhere or
-/// in another format; in the mean over the stages of a pipeline. Empty: they fit.
+/// Why an inference row has no device-bound time: its weights, as the mean over pipeline stages, do not fit on the
+/// devices, so some were elsewhere or in another format. Empty if they fit.
 std::string weights_beyond_memory(const InferenceCase& c);
 
-/// That weights, gradients and optimizer states of a row of training are more than its devices' memory, in the mean
-/// over the stages: the time is that of devices which hold them. Empty: they fit.
+/// Assumption for a training row whose weights, gradients and optimizer states, as the mean over stages, exceed the
+/// devices' memory: its time is for devices that hold them. Empty if they fit.
 std::string states_beyond_memory(const TrainingCase& c);
 
 }  // namespace llmcalc

@@ -40,7 +40,7 @@ std::string ranks_of(const Layout& l) {
   return all.empty() ? "one device" : fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// What runs again in backward, as the row states it.
+/// Recomputation as the row states it.
 std::string repeated(const Recomputed& r) {
   if (r.layer_step > 1) return fmt::format("every {}th layer", r.layer_step);
   if (r.layers) return r.every_layer() ? "every layer" : "some layers";
@@ -79,7 +79,7 @@ std::string shown_name(const std::string& name, const Arch& arch) {
   return name.empty() ? fmt::format("{} layers of {}", arch.layers, arch.hidden) : name;
 }
 
-/// The format of the blocks' weights as the row calls it where another format counts for it.
+/// Format of the blocks' weights, under the row's name if the plan holds a substitute.
 std::string weights_of_blocks(const InferenceCase& c) {
   if (!c.weights_name.empty()) return c.weights_name;
   return std::string(c.plan.weight_precision[c.arch.has_experts() ? Component::experts : Component::mlp].name());

@@ -12,13 +12,13 @@ namespace llmcalc {
 
 namespace {
 
-/// A number that lies anywhere in [0, 1) with the same chance, evenly spread: the fraction of i times the golden ratio.
+/// Low-discrepancy sequence, uniform on [0, 1): the fraction of i times the golden ratio.
 double spread_evenly(std::size_t i) {
   const double x = static_cast<double>(i) * 0.6180339887498949;
   return x - std::floor(x);
 }
 
-/// Limits of a simulation: more requests or clients would have the same means, and no context is longer.
+/// Limits of a simulation: more requests or clients do not change the means, and no context is longer.
 constexpr double most_requests = 4096, most_clients = 1e6, most_tokens = 0x1p22;
 
 RequestTraffic clients_of(const InferenceCase& c) {
@@ -46,7 +46,7 @@ Count longest_request(const RequestTraffic& traffic) {
   return longest;
 }
 
-/// A row that was measured had room for its requests, whatever the law of its memory says.
+/// A measured row had memory for its requests, even if the memory rules predict less.
 SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, const RequestTraffic& traffic) {
   SchedulerRules rules = scheduler_rules(c.arch, engine_memory(c), c.limits, stack);
   rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest_request(traffic)));

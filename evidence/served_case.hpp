@@ -1,5 +1,5 @@
 #pragma once
-/// Clients of a row of inference, served by the row's engine.
+/// Clients of an inference row, served by the row's engine.
 
 #include "evidence/rows/inference_case.hpp"
 #include "presets/estimators/inference_estimator.hpp"
@@ -7,20 +7,21 @@
 
 namespace llmcalc {
 
-/// Times of the requests of one replica.
+/// Request times of one replica.
 struct ServedTimes {
-  Spread first_token;          ///< from the request until its first token
-  Spread per_token;            ///< of the answer, behind the first: a request's mean
+  Spread first_token;          ///< from the request to its first token
+  Spread per_token;            ///< a request's mean time per token after the first
   Spread gap;                  ///< between two tokens
-  Spread request;              ///< the whole
-  Seconds least_first, least;  ///< of all requests: the shortest until a first token, and in whole
+  Spread request;              ///< whole request
+  Seconds least_first, least;  ///< shortest time to a first token, and shortest request
   Seconds all;                 ///< until the last answer
-  double tokens = 0;           ///< generated
+  double tokens = 0;           ///< generated tokens
 };
 
-/// One replica's clients, each of whom sends a request when the one before is answered: ten each, where the row does
-/// not say how many; those of `max_inflight` all at once. Lengths that are drawn, uniformly between a share of the
-/// nominal ones and all of it, are spread evenly. `request`: seconds of a request besides passes.
+/// Simulates the clients of one replica. Each client sends a request when the previous one is answered; there are ten
+/// per client if the row does not state the number. With `max_inflight`, all are sent at once. Lengths, uniform between
+/// a fraction of the nominal length and the nominal length, are spread evenly. `request`: seconds per request in
+/// addition to passes.
 ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request);
 
 }  // namespace llmcalc

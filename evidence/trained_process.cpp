@@ -14,20 +14,20 @@ MemorySoftware memory_software(const TrainingCase& c) {
   return c.stack.name == "torchtitan" ? MemorySoftware::titan : MemorySoftware::pytorch;
 }
 
-/// Training in 16 bits, not said in which: Megatron-LM's own scripts, and those that build on it, ask for
-/// --fp16, whose gradients are accumulated in fp16.
+/// Training in an unstated 16-bit format: scripts of Megatron-LM and its derivatives set --fp16, which accumulates
+/// gradients in fp16.
 bool accumulates_halves(const TrainingCase& c, MemorySoftware software) {
   const bool megatron = software == MemorySoftware::megatron || software == MemorySoftware::megatron_deepspeed;
   return megatron && c.half_gradients_open;
 }
 
-/// Every second product's result is kept and the rest of a layer runs again: torchtitan's "selective" with "op", which
-/// its training configurations set where a row says nothing.
+/// Saves the result of every second product and recomputes the rest of a layer: torchtitan's "selective" with "op", the
+/// default of its training configurations.
 bool keeps_alternate_products(const TrainingCase& c, MemorySoftware software) {
   return software == MemorySoftware::titan && (c.recomputed.alternate_products || !c.recomputed.stated());
 }
 
-/// Rows tell of none of these but the kernel of attention.
+/// Of these choices, rows state only the attention kernel.
 LeftToSoftware left_to_software(const TrainingCase& c) {
   return {.attention = !c.attention.stated,
           .dropout = true,
@@ -38,7 +38,7 @@ LeftToSoftware left_to_software(const TrainingCase& c) {
           .reshard = true};
 }
 
-/// Stages that lie on the devices that were looked at: stages follow each other over the nodes.
+/// Stages on the observed devices. Consecutive stages lie on consecutive nodes.
 Count stages_of(const Layout& l, const MeasuredMemory& of) {
   const Count all = ranks(l, Group::pipeline);
   if (of.devices == 0) return all;
@@ -70,7 +70,7 @@ TrainedProcess trained_process(const TrainingCase& c) {
 ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted) {
   const ProcessMemory m = fullest_process(c, of, fitted);
   if (c.recomputed.stated() || total(m) <= c.cluster().device.memory) return m;
-  TrainingCase again = c;  // it ran, so that it fitted
+  TrainingCase again = c;  // the run fitted into memory
   again.recomputed = {.layers = true};
   again.plan.recompute = Recompute::full;
   return fullest_process(again, of, fitted);

@@ -1,16 +1,15 @@
 #pragma once
-/// A row of training as a process that holds memory (presets/process_memory.hpp).
+/// A training row as a process that holds memory (presets/process_memory.hpp).
 
 #include "evidence/rows/training_case.hpp"
 #include "presets/estimators/process_memory.hpp"
 
 namespace llmcalc {
 
-/// The case's plan and layout, with what its software stores by default.
+/// The case's plan and layout, with the storage defaults of its software.
 TrainedProcess trained_process(const TrainingCase& c);
 
-/// Memory of the fullest rank of those that were looked at, as that kind counts it. Precondition: the case is not to be
-/// skipped.
+/// Memory of the fullest of the observed ranks, as `of.kind` counts it. Precondition: the case is not to be skipped.
 ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted);
 
 }  // namespace llmcalc

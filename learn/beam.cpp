@@ -13,7 +13,7 @@ namespace llmcalc::model {
 
 namespace {
 
-/// A kept sequence and the token that would lengthen it; no token if it is complete.
+/// A kept sequence and the token that would extend it; no token if it is complete.
 struct Lengthening {
   std::size_t parent;
   std::optional<std::int32_t> token;
@@ -41,7 +41,7 @@ void keep_best(std::vector<Lengthening>& steps, Count width, const std::vector<S
   steps.resize(kept);
 }
 
-/// Every token after one sequence.
+/// Extensions of one sequence by every token.
 std::vector<Lengthening> steps_from(std::size_t parent, double so_far, const std::vector<float>& logs) {
   std::vector<Lengthening> steps;
   steps.reserve(logs.size());
@@ -84,7 +84,7 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
         own = {{b, std::nullopt, beam[b].log_probability}};
       else
         own = steps_from(b, beam[b].log_probability, model(prefix(prompt, beam[b])));
-      keep_best(own, options.width, beam);  // no sequence fills more than the whole beam
+      keep_best(own, options.width, beam);  // no sequence supplies more than the whole beam
       steps.insert(steps.end(), own.begin(), own.end());
       if (static_cast<Count>(steps.size()) > 2 * options.width) keep_best(steps, options.width, beam);
     }
@@ -98,8 +98,8 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
 }
 
 Bytes beam_memory(Count vocabulary, const BeamOptions& o) {
-  // Old and new sequences, their tokens with a vector's room to grow; three widths of steps; one row of the vocabulary
-  // as logits, logarithms and steps.
+  // Old and new sequences, with spare capacity of their token vectors; three widths of steps; one vocabulary row as
+  // logits, logarithms and steps.
   const Count sequence = add(mul(2 * sizeof(std::int32_t), o.length), sizeof(Sequence));
   return Bytes(add(mul(o.width, add(mul(2, sequence), 3 * sizeof(Lengthening))), mul(vocabulary, 64)));
 }

@@ -10,30 +10,30 @@
 
 namespace llmcalc::model {
 
-/// ln p(next token | prefix) of every token of the vocabulary.
+/// ln p(next token | prefix) for every token of the vocabulary.
 using LogProbabilities = std::function<std::vector<float>(std::span<const std::int32_t> prefix)>;
 
 struct Sequence {
-  std::vector<std::int32_t> tokens;  ///< after the prompt, the end token included
-  double log_probability = 0;        ///< the sum over its tokens, not divided by their number
+  std::vector<std::int32_t> tokens;  ///< after the prompt, including the end token
+  double log_probability = 0;        ///< sum over its tokens, not divided by their number
 };
 
 struct BeamOptions {
-  Count width = 4;                      ///< sequences that are carried on
-  Count length = 1;                     ///< tokens after the prompt, at most
-  std::vector<std::int32_t> ends = {};  ///< a sequence is complete with any of these tokens
-  /// Called with the kept sequences, best first, whenever they have become longer.
+  Count width = 4;                      ///< sequences kept per step
+  Count length = 1;                     ///< maximum number of tokens after the prompt
+  std::vector<std::int32_t> ends = {};  ///< a sequence is complete after any of these tokens
+  /// Called with the kept sequences, best first, whenever they have grown.
   std::function<void(const std::vector<Sequence>&)> kept = {};
 };
 
-/// The most probable continuations of `prompt`, best first, at most `width`: from every kept sequence to every token,
-/// the best kept, `length` times (Lowerre 1976; Sutskever et al. 2014, section 3.2). Complete sequences
-/// keep their place and their score. Of equally probable sequences the lower tokens come first. With a width of at
-/// least the vocabulary to the power of length - 1 this is exhaustive search, with width 1 it is greedy.
+/// The most probable continuations of `prompt`, best first, at most `width`: `length` times, every kept sequence is
+/// extended by every token and the best are kept (Lowerre 1976; Sutskever et al. 2014, section 3.2). Complete sequences
+/// keep their place and score. Among equally probable sequences, lower tokens come first. With a width of at least the
+/// vocabulary to the power of length - 1 this is exhaustive search, with width 1 greedy.
 std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const std::int32_t> prompt,
                                   const BeamOptions& options);
 
-/// Upper bound on the memory of a search, without the model, for this vocabulary.
+/// Upper bound on the memory of a search for this vocabulary, excluding the model.
 Bytes beam_memory(Count vocabulary, const BeamOptions& options);
 
 }  // namespace llmcalc::model

@@ -40,7 +40,7 @@ std::vector<Count> stored_shape(const ParameterShape& s) {
   return shape;
 }
 
-/// FNV-1a (Fowler, Noll and Vo) over words of 64 bits, the length put behind each part.
+/// FNV-1a (Fowler, Noll and Vo) over 64-bit words, with each part followed by its length.
 class Checksum {
  public:
   void add(std::span<const std::byte> bytes) {
@@ -95,7 +95,7 @@ Metadata texts(const CheckpointCard& c, const Precision& p) {
           {"training", training.dump()}};
 }
 
-/// The tensors of a file, their bytes held until they are written.
+/// The tensors of a file, whose bytes it holds until they are written.
 class TensorCollector {
  public:
   void add(const std::string& name, std::string_view dtype, std::vector<Count> shape, std::vector<std::byte> bytes) {
@@ -202,7 +202,7 @@ void TrainingCheckpoint::read_progress(const json::Object& training) {
   card_.settings = training.object("settings").value();
 }
 
-/// Every tensor is one of the model's, with its shape, and none of a kind is missing.
+/// Checks that every tensor belongs to the model, with its shape, and that each kind of tensor is complete.
 void TrainingCheckpoint::check_tensors() {
   const auto of_number = [&](const Precision& p) { return p.number == number_; };
   const Precision& p = *std::find_if(precisions.begin(), precisions.end(), of_number);
@@ -285,7 +285,7 @@ std::vector<std::int32_t> TrainingCheckpoint::ends() const {
 
 void TrainingCheckpoint::resume(Transformer& t) const {
   for (const Parameter& w : t.weights().all())
-    for (const auto& [name, tensor] : state(w)) file_.entry(name);  // all of it is there before any of it is loaded
+    for (const auto& [name, tensor] : state(w)) file_.entry(name);  // all must exist before any is loaded
   for (const Parameter& w : t.weights().all()) {
     upload(t, (file_.has(last_prefix + w.shape.name) ? last_prefix : "") + w.shape.name, w.value);
     for (const auto& [name, tensor] : state(w)) upload(t, name, tensor);

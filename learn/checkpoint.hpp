@@ -1,14 +1,14 @@
 #pragma once
-/// A trained model as one safetensors file, from which it generates and learning goes on:
+/// A trained model in one safetensors file, for generation and for resuming training:
 ///
-///   NAME                      weights, F32 or BF16 as they were trained: those to generate with
-///   last.NAME                 those to learn on with, where they are others (the best ones are kept above)
-///   master.NAME               their float32 copy, where there is one
-///   first.NAME, second.NAME   moments of AdamW; momentum has `first` alone; no moments: learning cannot go on
+///   NAME                      weights for generation, F32 or BF16 as trained
+///   last.NAME                 weights for resuming, if different (the best ones are stored above)
+///   master.NAME               their float32 copy, if there is one
+///   first.NAME, second.NAME   moments of AdamW; momentum has only `first`; without moments, training cannot resume
 ///   tokenizer                 U8: Tokenizer::serialized
 ///
-/// and texts: "llmcalc_checkpoint" (the format's number), "model" (an llmcalc model file), "precision", "training"
-/// (JSON: updates, micro_batches, tokens, loss, validation_loss, settings), "checksum" over all the rest.
+/// and texts: "llmcalc_checkpoint" (format version), "model" (an llmcalc model file), "precision", "training" (JSON:
+/// updates, micro_batches, tokens, loss, validation_loss, settings), "checksum" over everything else.
 
 #include <memory>
 #include <optional>
@@ -24,29 +24,29 @@ namespace llmcalc::model {
 /// Progress of a training run.
 struct TrainingProgress {
   Count updates = 0, micro_batches = 0, tokens = 0;
-  std::optional<double> loss, validation_loss;  ///< mean -ln p per token; validation: of the weights to generate with
+  std::optional<double> loss, validation_loss;  ///< mean -ln p per token; validation: with the weights for generation
   bool operator==(const TrainingProgress&) const = default;
 };
 
-/// The contents of a checkpoint apart from its tensors.
+/// The contents of a checkpoint, excluding its tensors.
 struct CheckpointCard {
   ModelCard model;
   std::string tokenizer;  ///< Tokenizer::serialized
   TrainingProgress progress;
-  json::Value settings = json::Value::object();  ///< of whoever trained it
+  json::Value settings = json::Value::object();  ///< the trainer's settings
 };
 
-/// The weights of a model as bytes, in its order.
+/// The weights of a model as bytes, in model order.
 using WeightBytes = std::vector<std::vector<std::byte>>;
 WeightBytes weight_bytes(Transformer& t);
 void set_weights(Transformer& t, const WeightBytes& bytes);
 
-/// Writes it to PATH.tmp and renames that. best: the weights to generate with, where they are not the model's own.
+/// Writes PATH.tmp and renames it to PATH. best: the weights for generation, if different from the model's.
 void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCard& card,
                      const WeightBytes* best = nullptr);
 
-/// A checkpoint that is open for reading. All of it is checked before anything is loaded: every damage, and every
-/// tensor that is missing, of another shape, or not of the model, is an InputError that names the file and the field.
+/// A checkpoint open for reading. Everything is checked before loading: damage, and tensors that are missing, misshaped
+/// or unknown to the model, are an InputError that names the file and the field.
 class TrainingCheckpoint final : public TrainedModel {
  public:
   explicit TrainingCheckpoint(const std::string& path);
@@ -60,9 +60,9 @@ class TrainingCheckpoint final : public TrainedModel {
   Count longest() const override { return 0; }
   bool can_resume() const { return has_moments_; }
 
-  /// Loads the weights to generate with. The model must be of this card's architecture and number.
+  /// Loads the weights for generation. The model must have this card's architecture and number format.
   void load(Transformer& t, const OnLoaded& loaded = {}) const override;
-  /// Loads the weights to continue training with, master weights, moments and counts; the model must be trainable.
+  /// Loads the weights for resuming training, with master weights, moments and counts. The model must be trainable.
   void resume(Transformer& t) const;
 
  private:
@@ -71,7 +71,7 @@ class TrainingCheckpoint final : public TrainedModel {
   void read_tokenizer();
   void check_tensors();
   void check_checksum();
-  /// Tensors that the model holds besides weights and gradients, with their names in the file.
+  /// Tensors of the model other than weights and gradients, with their names in the file.
   static std::vector<std::pair<std::string, Tensor>> state(const Parameter& p);
   void upload(Transformer& t, const std::string& name, const Tensor& to) const;
 
@@ -80,7 +80,7 @@ class TrainingCheckpoint final : public TrainedModel {
   std::shared_ptr<const Tokenizer> tokenizer_;
   Number number_ = Number::f32;
   bool has_moments_ = false;
-  Numerics numerics_;  ///< the usual ones
+  Numerics numerics_;  ///< the defaults
 };
 
 }  // namespace llmcalc::model

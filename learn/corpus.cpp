@@ -13,10 +13,10 @@
 namespace llmcalc::model {
 namespace {
 
-/// Random numbers of the choice of batches, apart from those of weights and dropout.
+/// Random stream for choosing batches, separate from weights and dropout.
 constexpr std::uint64_t batch_stream = 0x6261746368ULL;  // "batch"
 
-/// Saves a model's plan and restores it.
+/// Disables dropout and restores the model's plan at the end.
 class PlanHeld {
  public:
   explicit PlanHeld(Settings& s) : settings_(s), plan_(s.plan) { s.plan.dropout = false; }
@@ -42,7 +42,7 @@ std::size_t last_part(std::string_view text, std::size_t parts) {
   return whole_length(text.substr(0, wanted));
 }
 
-/// Sum of -ln p over a batch of `sequences` stretches.
+/// Sum of -ln p over a batch of `sequences` intervals.
 double loss_sum(Transformer& t, const Batch& b, Count sequences) {
   t.settings().plan.micro_batch = sequences;
   t.settings().plan.seq = static_cast<Count>(b.ids.size()) / sequences;

@@ -14,7 +14,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// Random numbers of generation, apart from those of a training run with the same seed.
+/// Random stream of generation, separate from a training run with the same seed.
 constexpr std::uint64_t sampling_stream = 0x73616d706c65ULL;  // "sample"
 
 class Clock {
@@ -27,7 +27,7 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// The maximum length of a text in tokens; nothing if there is none.
+/// The maximum length of a text in tokens; absent if unlimited.
 std::optional<Count> longest(const Arch& a, const GenerateOptions& o) {
   if (a.learned_rows() > 0) return a.learned_rows();
   return o.longest > 0 ? std::optional(o.longest) : std::nullopt;
@@ -37,12 +37,12 @@ bool is_end(std::int32_t token, const GenerateOptions& o) {
   return std::find(o.ends.begin(), o.ends.end(), token) != o.ends.end();
 }
 
-/// The model as a function of the text so far. Its cache holds the keys and values of the last text it was asked about;
-/// the prefix that a new text shares with it is not run again.
+/// The model as a function of the text so far. Its cache holds the keys and values of the previous text; the prefix
+/// shared with a new text is not recomputed.
 class Reader {
  public:
-  /// rewinds: texts may not continue the previous one; a state, and the cache of a window or a chunk, cannot go back.
-  /// Counts tokens and FLOPs in `g`.
+  /// rewinds: texts may not extend the previous one. A recurrent state, or the cache of a window or chunk, cannot
+  /// rewind. Counts tokens and FLOPs in `g`.
   Reader(Transformer& t, Count tokens, bool cached, bool rewinds, Generated& g) : t_(t), g_(g) {
     if (cached && !(rewinds && Cache::forgets(t.arch(), tokens))) cache_.emplace(t.make_cache(1, tokens));
   }
@@ -61,7 +61,7 @@ class Reader {
   }
 
  private:
-  /// Tokens of `text` whose keys and values are there; the last one runs in any case.
+  /// Tokens of `text` whose keys and values are cached; the last token always runs.
   std::size_t common(std::span<const std::int32_t> text) const {
     const auto [a, b] = std::mismatch(text.begin(), text.end() - 1, in_cache_.begin(), in_cache_.end());
     return static_cast<std::size_t>(a - text.begin());
@@ -92,7 +92,7 @@ std::int32_t next_token(std::span<const float> logits, const GenerateOptions& o,
   return sample(logits, o.sampling, u);
 }
 
-/// Samples token after token into `g`, so that a stopped run keeps its text.
+/// Samples tokens into `g` one by one, so that a stopped run keeps its text.
 void sample_on(Reader& reader, std::vector<std::int32_t> text, Count tokens, const GenerateOptions& o,
                const OnToken& on_token, Generated& g) {
   const Clock clock;
@@ -109,7 +109,7 @@ void sample_on(Reader& reader, std::vector<std::int32_t> text, Count tokens, con
   }
 }
 
-/// The most probable text that beam search finds, into `g` as it grows.
+/// Beam search. Keeps the best text so far in `g`.
 void search_on(Reader& reader, std::span<const std::int32_t> prompt, Count tokens, const GenerateOptions& o,
                Generated& g) {
   const Clock clock;
@@ -128,7 +128,7 @@ void search_on(Reader& reader, std::span<const std::int32_t> prompt, Count token
   beam_search(model, prompt, {.width = o.beams, .length = tokens, .ends = o.ends, .kept = keep});
 }
 
-/// Shows the best text of a search, finished or stopped.
+/// Emits the best text of a search, finished or stopped.
 void show_found(const GenerateOptions& o, const OnToken& on_token, Generated& g) {
   if (!g.tokens.empty() && is_end(g.tokens.back(), o)) {
     g.tokens.pop_back();
@@ -165,7 +165,7 @@ void refuse_bad_generation(const Arch& a, std::span<const std::int32_t> prompt, 
   if (const auto most = longest(a, o); most && static_cast<Count>(prompt.size()) > *most)
     throw InputError(fmt::format("the prompt has {} tokens and the model {} {}; give a shorter one", prompt.size(),
                                  *most, a.learned_rows() > 0 ? "learned positions" : "tokens of context"));
-  candidates(std::vector<float>{0}, o.sampling);  // refuses options out of range
+  candidates(std::vector<float>{0}, o.sampling);  // rejects options out of range
 }
 
 Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const GenerateOptions& o,

@@ -59,7 +59,7 @@ Plan learning_plan(const LearningSettings& s, DType precision) {
 
 Bytes learning_memory(const Arch& arch, const Plan& plan) {
   const llmcalc::Memory m = training_memory(arch, plan);
-  return m.peak + 2 * m.weights + m.optimizer;  // the best weights, and a checkpoint on its way to the file
+  return m.peak + 2 * m.weights + m.optimizer;  // the best weights, and a checkpoint being written
 }
 
 double rate_share(const LearningSettings& s, double done) {
@@ -95,7 +95,7 @@ double Learner::step(double done) {
   return *progress_.loss;
 }
 
-/// Runs the failed step again and checks every result.
+/// Repeats the failed step and checks every result.
 void Learner::fail(const Batch& b, const NotANumber& e) {
   const std::string op = transformer_.first_not_a_number(b);
   throw NotANumber(fmt::format("step {}: {}{}", updates() + 1, e.what(),
@@ -118,7 +118,7 @@ void Learner::resume(const TrainingCheckpoint& c) {
   c.resume(transformer_);
   best_is_last_ = best_ == weight_bytes(transformer_);
   progress_ = c.card().progress;
-  if (!progress_.validation_loss) best_.clear();  // none has been compared yet
+  if (!progress_.validation_loss) best_.clear();  // no validation has run yet
 }
 
 void Learner::save(const std::string& path, const ModelCard& model, const std::string& tokenizer,

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Numbers that are read at once.
+/// Elements read at a time.
 constexpr Count block_numbers = Count{1} << 18;
 
 bool is_file(const std::string& path) {
@@ -36,14 +36,14 @@ std::string sides(std::span<const Count> shape) {
   return "[" + text + "]";
 }
 
-/// The shape of the tensor that holds a weight.
+/// Shape of the tensor that stores a weight.
 std::vector<Count> stored_sides(const ParameterShape& s, const StoredPlace& at) {
   const Count out = mul(s.out, at.parts);
   if (s.in == 0) return {out};
   return at.transposed ? std::vector{s.in, out} : std::vector{out, s.in};
 }
 
-/// n numbers of a tensor from `begin` on, block by block: take(index of a block's first, its bytes).
+/// Reads n elements of a tensor from `begin` on, block by block: take(index of a block's first element, its bytes).
 template <typename F>
 void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n,
                        const F& take) {
@@ -56,7 +56,7 @@ void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry
   }
 }
 
-/// The same with the numbers in double.
+/// The same with values in double.
 template <typename F>
 void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n, const F& take) {
   std::vector<double> numbers;
@@ -122,7 +122,7 @@ void ModelFolder::add(const SafetensorsFile& from) {
 
 // ---- names
 
-/// The prefix under which the token table is there.
+/// Finds the name prefix of the token table.
 void ModelFolder::find_prefix() {
   const std::string table = stored_place(*names_, "embedding.tokens.weight").name;
   for (const std::string_view prefix : names_->prefixes)
@@ -189,7 +189,7 @@ void ModelFolder::load(Transformer& t, Parameter& p, Count expert) const {
   });
 }
 
-/// A parameter that the model holds as codes, which are made of all of its numbers.
+/// Loads a quantized parameter; quantization needs all of its values.
 void ModelFolder::load_coded(Transformer& t, Parameter& p) const {
   const StoredPlace at = stored_place(*names_, p.shape.name);
   std::vector<double> all;
@@ -249,7 +249,7 @@ std::vector<std::int32_t> ModelFolder::ends() const {
   return {};
 }
 
-/// Scaling that stretches the trained length reaches that many times as far; a config may say so in its context or not.
+/// RoPE scaling multiplies the trained length; a config's context may or may not include this.
 Count ModelFolder::longest() const {
   const Rope& r = numerics_.rope;
   const Arch& a = card_.arch;

@@ -1,6 +1,6 @@
 #pragma once
-/// A folder with the layout of Hugging Face checkpoints: config.json; model.safetensors, or shards with
-/// model.safetensors.index.json; tokenizer.json or tokenizer.model; generation_config.json where there is one.
+/// A folder in the layout of Hugging Face checkpoints: config.json; model.safetensors, or shards with
+/// model.safetensors.index.json; tokenizer.json or tokenizer.model; optionally generation_config.json.
 
 #include <deque>
 #include <map>
@@ -11,23 +11,23 @@
 
 namespace llmcalc::model {
 
-/// Whether `path` is a folder with a config.json and safetensors beside it.
+/// Whether `path` is a folder with a config.json and safetensors.
 bool holds_weights(const std::string& path);
 
 class ModelFolder final : public TrainedModel {
  public:
-  /// Reads the config and the headers of all files. Throws InputError for a family, a convention or a format that is
-  /// not run, and for a tensor that is missing, of another shape or not of the model.
+  /// Reads the config and the headers of all files. Throws InputError for an unsupported family, convention or format,
+  /// and for a tensor that is missing, misshaped or unknown to the model.
   explicit ModelFolder(const std::string& path);
 
   const ModelCard& model() const override { return card_; }
   const Numerics& numerics() const override { return numerics_; }
-  /// bf16 where all weights are stored so; else float32, which holds every number of float16.
+  /// bf16 if all weights are stored in it, else float32, which holds every value of float16.
   Number number() const override;
   const Tokenizer& tokenizer() const override;
   std::vector<std::int32_t> ends() const override;
   Count longest() const override;
-  /// Reads weight after weight, each in blocks. A weight that is stored transposed is turned in memory.
+  /// Reads weights one by one, in blocks. A weight that is stored transposed is transposed in memory.
   void load(Transformer& t, const OnLoaded& loaded = {}) const override;
 
  private:
@@ -44,7 +44,7 @@ class ModelFolder final : public TrainedModel {
   void refuse_others() const;
   const Stored& stored(std::string_view weight, Count expert = 0) const;
   void check(const ParameterShape& shape, Count expert) const;
-  /// f(shape, expert) for every tensor that holds a weight, or an expert's part of one.
+  /// Calls f(shape, expert) for every tensor that holds a weight, or an expert's part of one.
   void each_weight(const std::function<void(const ParameterShape&, Count)>& f) const;
   void load(Transformer& t, Parameter& p, Count expert) const;
   void load_coded(Transformer& t, Parameter& p) const;

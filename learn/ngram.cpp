@@ -18,14 +18,14 @@ void refuse_outside(std::int32_t token, std::size_t vocabulary) {
                                  token, vocabulary));
 }
 
-/// The size of the vocabulary, after a check of all tokens.
+/// Checks all tokens and returns the size of the vocabulary.
 std::size_t places(std::span<const std::int32_t> tokens, Count vocabulary) {
   if (vocabulary < 1) throw InputError(fmt::format("a vocabulary of {} holds no token; give 1 or more", vocabulary));
   for (const std::int32_t t : tokens) refuse_outside(t, static_cast<std::size_t>(vocabulary));
   return static_cast<std::size_t>(vocabulary);
 }
 
-/// D = n1/(n1 + 2 n2) from how many counts are 1 and how many are 2.
+/// D = n1/(n1 + 2 n2) from the numbers of counts equal to 1 and 2.
 double discount(double ones, double twos) { return ones > 0 && twos > 0 ? ones / (ones + 2 * twos) : 0.5; }
 
 template <typename Probability>
@@ -63,7 +63,7 @@ Bigram::Bigram(std::span<const std::int32_t> tokens, Count vocabulary)
   spread_below();
 }
 
-/// Sorts one 64-bit key per pair; equal ones are then neighbours.
+/// Sorts one 64-bit key per pair, so that equal pairs are adjacent.
 void Bigram::count_pairs(std::span<const std::int32_t> tokens) {
   std::vector<std::int64_t> keys;
   keys.reserve(tokens.size());

@@ -9,15 +9,16 @@
 
 namespace llmcalc::model {
 
-/// p(w): how often the token w came, whatever stood before it. Witten and Bell (1991), method C, with every token of
-/// the vocabulary equally likely below it:
+/// p(w): the frequency of token w regardless of context. Witten and Bell (1991), method C, with a uniform distribution
+/// over the vocabulary as the lower order:
 ///
 ///   p(w) = (c(w) + T/V) / (N + T)
 ///
-/// c(w) tokens w among N, T different ones among them, V tokens in the vocabulary. Sums to 1, and no token has 0.
+/// with c(w) tokens w among N, T distinct tokens among them, and V tokens in the vocabulary. Sums to 1, and every token
+/// has positive probability.
 class Unigram {
  public:
-  /// InputError for a token outside [0, vocabulary).
+  /// Throws InputError for a token outside [0, vocabulary).
   Unigram(std::span<const std::int32_t> tokens, Count vocabulary);
 
   double probability(std::int32_t token) const;
@@ -27,20 +28,20 @@ class Unigram {
   double tokens_ = 0, types_ = 0;
 };
 
-/// p(w | v): how often w came after v. Interpolated Kneser-Ney, the strongest family of the smoothings that Chen and
-/// Goodman compare ("An empirical study of smoothing techniques for language modeling", 1999, section 2.7), one
-/// discount a level:
+/// p(w | v): the frequency of w after v. Interpolated Kneser-Ney, the strongest family of smoothings in Chen and
+/// Goodman's comparison ("An empirical study of smoothing techniques for language modeling", 1999, section 2.7), with
+/// one discount per level:
 ///
 ///   p(w | v) = max(c(vw) - D, 0) / c(v.) + D N(v.) / c(v.) q(w)
 ///   q(w)     = max(N(.w) - D', 0) / N(..) + D' T / N(..) / V
 ///
-/// c(vw) pairs, c(v.) pairs that begin with v, N(v.) different tokens after v, N(.w) different tokens before w, N(..)
-/// different pairs, T tokens w with N(.w) > 0. After a v that never came: q(w). D = n1/(n1 + 2 n2), with n1 and n2 the
-/// pairs that came once and twice (Ney, Essen and Kneser 1994); D' the same of N(.w); 1/2 where n1 or n2 is 0. Sums to
-/// 1 for every v, and no token has 0.
+/// with c(vw) pairs, c(v.) pairs that begin with v, N(v.) distinct tokens after v, N(.w) distinct tokens before w,
+/// N(..) distinct pairs, and T tokens w with N(.w) > 0. After an unseen v: q(w). D = n1/(n1 + 2 n2), with n1 and n2 the
+/// pairs seen once and twice (Ney, Essen and Kneser 1994); D' is the same for N(.w); 1/2 if n1 or n2 is 0. Sums to 1
+/// for every v, and every token has positive probability.
 class Bigram {
  public:
-  /// InputError for a token outside [0, vocabulary).
+  /// Throws InputError for a token outside [0, vocabulary).
   Bigram(std::span<const std::int32_t> tokens, Count vocabulary);
 
   double probability(std::int32_t before, std::int32_t token) const;
@@ -48,7 +49,7 @@ class Bigram {
  private:
   /// The pairs that begin with one token.
   struct Context {
-    std::size_t begin = 0, end = 0;  ///< in pairs_: its different successors
+    std::size_t begin = 0, end = 0;  ///< range in pairs_ of its distinct successors
     Count count = 0;
   };
   struct Pair {
@@ -67,12 +68,12 @@ class Bigram {
   double discount_ = 0.5;
 };
 
-/// exp of the mean of -ln p over tokens[1], tokens[2], ...: the first has nothing before it, and both models leave it
-/// out as the transformer does. InputError for fewer than two tokens, or one outside the vocabulary.
+/// exp of the mean of -ln p over tokens[1], tokens[2], ...: the first has no predecessor and is excluded for both
+/// models, as for the transformer. Throws InputError for fewer than two tokens, or a token outside the vocabulary.
 double perplexity(const Unigram& model, std::span<const std::int32_t> tokens);
 double perplexity(const Bigram& model, std::span<const std::int32_t> tokens);
 
-/// Perplexity over pairs: targets[i] after inputs[i], as in the batches of a transformer.
+/// Perplexity over pairs: targets[i] after inputs[i], as in a transformer's batches.
 double perplexity(const Unigram& model, std::span<const std::int32_t> inputs, std::span<const std::int32_t> targets);
 double perplexity(const Bigram& model, std::span<const std::int32_t> inputs, std::span<const std::int32_t> targets);
 

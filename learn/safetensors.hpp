@@ -1,5 +1,5 @@
 #pragma once
-/// Tensors in a file, in the safetensors format (text/safetensors_header.hpp).
+/// Tensors in a safetensors file (text/safetensors_header.hpp).
 
 #include <cstddef>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace llmcalc::model {
 
-/// Bytes of one number of that dtype. Nothing for a name that the format does not have, or numbers of less than a byte.
+/// Bytes of one element of the dtype. Absent for unknown names and for elements smaller than a byte.
 std::optional<Bytes> stored_bytes(std::string_view dtype);
 
 /// A tensor to be written to a file; its bytes are viewed, not copied.
@@ -27,15 +27,14 @@ struct StoredTensor {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// Writes the tensors, in their order, to PATH.tmp, brings it to the disk, and renames it to PATH: at every moment PATH
-/// is the old file or the new one, whole. Throws InputError naming the path and the reason when any of that fails (the
-/// disk is full, say), and then PATH is as it was and PATH.tmp is gone; also for a duplicate name, a dtype
-/// that is none of the above, or bytes that are not those of the shape. If PATH is a link, the file it leads to is
-/// meant.
+/// Writes the tensors, in their order, to PATH.tmp, flushes it to disk and renames it to PATH: at every moment PATH is
+/// either the old file or the complete new one. Throws InputError with the path and the reason on failure (a full disk,
+/// for example), leaving PATH unchanged and removing PATH.tmp; also for a duplicate name, an unknown dtype, or bytes
+/// that do not match the shape. If PATH is a link, its target is replaced.
 void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors, const Metadata& metadata = {});
 
-/// A file that is open for reading: the header is read and checked at once, the tensors when they are asked for.
-/// Every mistake in the file is an InputError that names the file and the field.
+/// A file open for reading: the header is read and checked immediately, tensors on demand. Every error in the file is
+/// an InputError that names the file and the field.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(std::string path);
@@ -44,23 +43,23 @@ class SafetensorsFile {
 
   const std::string& path() const { return file_.path(); }
   const Metadata& metadata() const { return metadata_; }
-  /// All tensors, in the order of their bytes in the file.
+  /// All tensors, by position in the file.
   const std::vector<Entry>& entries() const { return entries_; }
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// The tensor of that name; null if it is not in the file.
+  /// The tensor with this name, or null.
   const Entry* find(std::string_view name) const;
-  /// The tensor of that name. Throws InputError if it is not in the file.
+  /// The tensor with this name. Throws InputError if it is missing.
   const Entry& entry(std::string_view name) const;
-  /// The tensor of that name. Throws InputError if it is not in the file or has another dtype or shape.
+  /// The tensor with this name. Throws InputError if it is missing or has another dtype or shape.
   const Entry& entry(std::string_view name, std::string_view dtype, std::span<const Count> shape) const;
 
-  /// The metadata text of that key. Throws InputError if there is none.
+  /// The metadata text for this key. Throws InputError if it is missing.
   const std::string& text(const std::string& key) const;
 
-  /// The bytes of a tensor of this file, into room of exactly their size.
+  /// Reads the bytes of a tensor into a buffer of exactly their size.
   void read(const Entry& entry, std::span<std::byte> into) const;
-  /// Some of its bytes, those from `first` on.
+  /// Reads a part of its bytes, from `first` on.
   void read_part(const Entry& entry, Count first, std::span<std::byte> into) const;
   std::vector<std::byte> bytes(const Entry& entry) const;
 

@@ -12,7 +12,7 @@ namespace llmcalc::model {
 
 namespace {
 
-/// A JSON key or text must be UTF-8.
+/// Throws InputError if a JSON key or text is not UTF-8.
 std::string dumped(const json::Value& header, const std::string& path) {
   try {
     return header.dump();

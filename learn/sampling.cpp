@@ -33,7 +33,7 @@ void refuse_bad(const SamplingOptions& o) {
     throw InputError(fmt::format("top-p {} is out of range; give a number above 0 and at most 1", o.top_p));
 }
 
-/// The order in which candidates are preferred.
+/// The order of preference among candidates.
 bool likelier(const TokenCandidate& a, const TokenCandidate& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
 }
@@ -44,7 +44,7 @@ void divide_by_sum(std::vector<TokenCandidate>& set) {
   for (TokenCandidate& c : set) c.probability /= sum;
 }
 
-/// exp((l - max)/temperature), not yet divided by their sum. A token at -infinity is not among them.
+/// exp((l - max)/temperature), not yet normalised, without tokens at -infinity.
 std::vector<TokenCandidate> weighed(std::span<const float> logits, double temperature) {
   const double most = *std::max_element(logits.begin(), logits.end());
   std::vector<TokenCandidate> set;
@@ -61,7 +61,7 @@ void cut_to_top(std::vector<TokenCandidate>& set, Count k) {
   set.resize(static_cast<std::size_t>(k));
 }
 
-/// Cuts to the nucleus with a heap, so that only few tokens of a large vocabulary are sorted.
+/// Cuts to the nucleus with a heap, so that only a few tokens of a large vocabulary are sorted.
 void cut_to_nucleus(std::vector<TokenCandidate>& set, double top_p) {
   if (top_p == 1) return;
   const auto less_likely = [](const TokenCandidate& a, const TokenCandidate& b) { return likelier(b, a); };
@@ -99,12 +99,12 @@ std::int32_t sample(std::span<const float> logits, const SamplingOptions& option
   double sum = 0;
   std::int32_t last = set.front().token;
   for (const TokenCandidate& c : set) {
-    if (c.probability == 0) continue;  // underflowed: it never follows
+    if (c.probability == 0) continue;  // underflowed: never chosen
     last = c.token;
     sum += c.probability;
     if (uniform < sum) break;
   }
-  return last;  // also where rounding left the sum a little under 1
+  return last;  // also if rounding leaves the sum slightly below 1
 }
 
 std::vector<double> log_softmax(std::span<const float> logits) {

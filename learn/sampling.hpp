@@ -1,5 +1,5 @@
 #pragma once
-/// The next token from logits.
+/// Sampling of the next token from logits.
 
 #include <cstdint>
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace llmcalc::model {
 
-/// Options of sampling. The defaults sample from the model's own distribution.
+/// Sampling options. The defaults sample from the model's distribution.
 struct SamplingOptions {
-  double temperature = 1;  ///< the logits are divided by it; 0 is greedy
-  Count top_k = 0;         ///< only the k most likely tokens; 0 is all of them
+  double temperature = 1;  ///< divisor of the logits; 0: greedy
+  Count top_k = 0;         ///< only the k most likely tokens; 0: all
   double top_p = 1;        ///< only the most likely tokens that together reach this probability, in (0, 1]
 };
 
@@ -21,17 +21,16 @@ struct TokenCandidate {
   double probability = 0;
 };
 
-/// The most likely token; of several, the lowest. Logits that are NaN or +infinity, or all -infinity, are an InputError
-/// here and below; a token at -infinity never follows.
+/// The most likely token; the lowest if tied. Here and below, logits that are NaN or +infinity, or all -infinity, are
+/// an InputError, and tokens at -infinity are never chosen.
 std::int32_t greedy(std::span<const float> logits);
 
-/// The tokens that may follow, by number, with probabilities that sum to 1: softmax(logits/temperature), cut to the
-/// top k (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches
-/// top_p (Holtzman et al. 2020, section 3.1). Of equally likely tokens the lowest stays. InputError for an option out
-/// of range.
+/// Tokens that may follow, by index, with probabilities that sum to 1: softmax(logits/temperature), cut to the top k
+/// (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches top_p (Holtzman et
+/// al. 2020, section 3.1). Ties keep the lowest tokens. Throws InputError for an option out of range.
 std::vector<TokenCandidate> candidates(std::span<const float> logits, const SamplingOptions& options);
 
-/// One of the candidates, by where `uniform`, in [0, 1), falls in their cumulative probability.
+/// The candidate at position `uniform`, in [0, 1), of the cumulative probability.
 std::int32_t sample(std::span<const float> logits, const SamplingOptions& options, double uniform);
 
 /// ln softmax(logits), in double.

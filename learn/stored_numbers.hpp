@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers as files store them.
+/// Number formats in files.
 
 #include <cstddef>
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace llmcalc::model {
 
-/// Whether `dtype` is one of F64, F32, BF16 and F16.
+/// Whether `dtype` is F64, F32, BF16 or F16.
 bool is_stored_number(std::string_view dtype);
 
-/// The name in files of a format that a backend computes in: F16, BF16, F32 or F64.
+/// The file dtype of a backend's compute format: F16, BF16, F32 or F64.
 std::string_view own_dtype(DType format);
 
-/// The numbers of such a dtype (little-endian), each exactly; `to` has as many as `from` holds.
+/// Converts values of such a dtype (little-endian) exactly; `to` has as many elements as `from`.
 void widen(std::string_view dtype, std::span<const std::byte> from, std::span<double> to);
 
 }  // namespace llmcalc::model

@@ -7,8 +7,8 @@
 namespace llmcalc::model {
 namespace {
 
-/// hf gpt2/modeling_gpt2.py: Conv1D matrices lie as (in, out); q, k and v are one. bias and masked_bias are the causal
-/// mask, which older checkpoints store.
+/// hf gpt2/modeling_gpt2.py: Conv1D matrices are stored as (in, out); q, k and v are one tensor. bias and masked_bias
+/// are the causal mask, which older checkpoints include.
 constexpr std::array gpt2_modules{
     StoredModule{"embedding.tokens", "wte"},
     StoredModule{"embedding.positions", "wpe"},
@@ -26,7 +26,7 @@ constexpr std::array gpt2_modules{
 constexpr std::array<std::string_view, 2> gpt2_prefixes{"", "transformer."};
 constexpr std::array<std::string_view, 3> gpt2_ignored{"h.#.attn.bias", "h.#.attn.masked_bias", "lm_head.weight"};
 
-/// hf llama/modeling_llama.py and those written after it: mistral, qwen2, qwen3 (q_norm and k_norm), gemma.
+/// hf llama/modeling_llama.py and models derived from it: mistral, qwen2, qwen3 (q_norm and k_norm), gemma.
 constexpr std::array llama_modules{
     StoredModule{"embedding.tokens", "model.embed_tokens"},
     StoredModule{"layers.#.attn.norm", "model.layers.#.input_layernorm"},
@@ -47,8 +47,8 @@ constexpr std::array<std::string_view, 1> llama_prefixes{""};
 constexpr std::array<std::string_view, 2> llama_ignored{"model.layers.#.self_attn.rotary_emb.inv_freq",
                                                         "lm_head.weight"};
 
-/// hf gemma2/modeling_gemma2.py, gemma3/modeling_gemma3.py: four norms per layer, one of which has the name of another
-/// in Llama. A Gemma 3 with a vision tower has "language_model." before the text model's names.
+/// hf gemma2/modeling_gemma2.py, gemma3/modeling_gemma3.py: four norms per layer, one with a name that Llama uses for
+/// another. A Gemma 3 with a vision encoder prefixes the text model's names with "language_model.".
 constexpr std::array gemma2_own{
     StoredModule{"layers.#.attn.post_norm", "model.layers.#.post_attention_layernorm"},
     StoredModule{"layers.#.mlp.norm", "model.layers.#.pre_feedforward_layernorm"},
@@ -57,14 +57,14 @@ constexpr std::array gemma2_own{
 constexpr std::array<std::string_view, 2> gemma2_prefixes{"", "language_model."};
 constexpr std::array<std::string_view, 3> gemma2_ignored{"lm_head.weight", "vision_tower.*", "multi_modal_projector.*"};
 
-/// hub ByteDance/Ouro-1.4B, modeling_ouro.py: the norms behind attention and MLP, and a gate.
+/// hub ByteDance/Ouro-1.4B, modeling_ouro.py: the norms after attention and MLP, and a gate.
 constexpr std::array ouro_own{
     StoredModule{"layers.#.attn.post_norm", "model.layers.#.input_layernorm_2"},
     StoredModule{"layers.#.mlp.post_norm", "model.layers.#.post_attention_layernorm_2"},
     StoredModule{"head.exit_gate", "model.early_exit_gate"},
 };
 
-/// hf qwen3_moe/modeling_qwen3_moe.py, mixtral/modeling_mixtral.py: every expert has matrices of its own.
+/// hf qwen3_moe/modeling_qwen3_moe.py, mixtral/modeling_mixtral.py: every expert has its own matrices.
 constexpr std::array qwen3_moe_own{
     StoredModule{"layers.#.mlp.router", "model.layers.#.mlp.gate"},
     StoredModule{"layers.#.mlp.expert_gate", "model.layers.#.mlp.experts.@.gate_proj"},
@@ -89,7 +89,7 @@ constexpr std::array tables{
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The layer's number where `name` is `pattern` with a number for #; nothing where it is not.
+/// Whether `name` is `pattern` with a number for #, which is written to `layer`.
 bool matches(std::string_view pattern, std::string_view name, std::string& layer) {
   std::size_t at = 0;
   for (const char c : pattern) {

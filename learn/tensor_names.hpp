@@ -1,5 +1,5 @@
 #pragma once
-/// The names that checkpoints give to weights: a table per family.
+/// Names of weights in checkpoints: a table per family.
 
 #include <span>
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace llmcalc::model {
 
-/// A module of ours under its name in a checkpoint; # is the layer's number, @ an expert's. Its tensors end in
-/// ".weight" and ".bias" in both.
+/// A module of ours and its name in a checkpoint; # is the layer number, @ an expert's. In both, its tensors end in
+/// ".weight" and ".bias".
 struct StoredModule {
   std::string_view ours, stored;
-  bool transposed = false;    ///< its matrix lies as (in, out)
-  Count part = 0, parts = 1;  ///< its output numbers are this one of `parts` equal ranges that are stored as one tensor
+  bool transposed = false;    ///< its matrix is stored as (in, out)
+  Count part = 0, parts = 1;  ///< its outputs are range `part` of `parts` equal ranges stored as one tensor
 };
 
 struct NameTable {
-  std::string_view model_types;                ///< with a space between them
-  std::span<const StoredModule> own, modules;  ///< own ones go before those of a relative
-  std::span<const std::string_view> prefixes;  ///< every module's name may begin with one of these
-  std::span<const std::string_view> ignored;   ///< tensors that are no weights of the model; * is any end
+  std::string_view model_types;                ///< separated by spaces
+  std::span<const StoredModule> own, modules;  ///< `own` takes precedence over a related family's `modules`
+  std::span<const std::string_view> prefixes;  ///< possible prefixes of every module's name
+  std::span<const std::string_view> ignored;   ///< tensors that are not weights; * matches any rest
 };
 
-/// The table of a model_type; null: its checkpoints are not read.
+/// The table for a model_type; null if its checkpoints are not supported.
 const NameTable* name_table(std::string_view model_type);
 
-/// Where a weight, or one expert's part of it, lies in a checkpoint: "layers.3.attn.q.weight" is part of
-/// "h.3.attn.c_attn.weight". The name is without a prefix.
+/// Location of a weight, or of one expert's part, in a checkpoint: "layers.3.attn.q.weight" is part of
+/// "h.3.attn.c_attn.weight". The name has no prefix.
 struct StoredPlace {
   std::string name;
   bool transposed = false;
@@ -36,7 +36,7 @@ struct StoredPlace {
 };
 StoredPlace stored_place(const NameTable& table, std::string_view weight, Count expert = 0);
 
-/// Whether the table says that a tensor, without a prefix, is no weight.
+/// Whether the table lists a tensor, named without prefix, as not a weight.
 bool is_ignored(const NameTable& table, std::string_view name);
 
 }  // namespace llmcalc::model

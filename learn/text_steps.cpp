@@ -22,11 +22,11 @@ using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::string step_type(const json::Object& o) { return o.text("type"); }
 
-/// Normalizers and pre-tokenizers of one file, and bytes of a text that one of them looks for: far more than those of
-/// known tokenizers, so that a file cannot make a text of some kilobytes the work of hours.
+/// Limits on a file's normalizers and pre-tokenizers, and on the bytes of a text that one of these searches for. Known
+/// tokenizers are far below; the limits keep a file from turning a text of some kilobytes into hours of work.
 constexpr std::size_t most_steps = 64, longest_looked_for = 1000;
 
-/// What a step looks for.
+/// The text that a step searches for.
 std::string looked_for(const json::Object& pattern, const char* kind, const json::Object& o) {
   std::string text = json::raw_text(pattern, "String");
   if (text.empty()) refuse_step(o, fmt::format("a {} nothing", kind));
@@ -36,7 +36,7 @@ std::string looked_for(const json::Object& pattern, const char* kind, const json
 
 // ---- normalizers
 
-/// Bytes that normalizers may make of a text. Of U+FDFA, 3 bytes, NFKC makes 33, in which spaces become U+2581: 39.
+/// Maximum bytes that normalizers may produce. NFKC turns U+FDFA, 3 bytes, into 33; spaces as U+2581 make it 39.
 std::size_t most_normalized(std::size_t bytes) { return 16 * bytes + 4096; }
 
 void refuse_beyond(std::size_t most, std::size_t bytes) {
@@ -91,7 +91,7 @@ Kept kept(const json::Object& o) {
   refuse_step(o, "the behavior " + in_quotes(behavior));
 }
 
-/// The text cut at its matches; `invert`: at what lies between them.
+/// Splits the text at its matches; `invert`: at the parts between them.
 Pieces cut(const std::string& text, const Ranges& matches, Kept how, bool invert) {
   Pieces all;
   bool after_match = false;
@@ -150,7 +150,7 @@ void add_byte_level(TextSteps& steps, const json::Object& o) {
     });
 }
 
-/// Runs of digits, or every one (pre_tokenizers/digits.rs): all that Unicode calls numbers.
+/// Runs of digits, or single digits (pre_tokenizers/digits.rs): everything that Unicode classifies as a number.
 Cutter digit_cutter(const json::Object& o) {
   return [p = Pattern(o.flag_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)", o.where())](
              const std::string& text, bool, MatchSteps& left) {
@@ -158,8 +158,8 @@ Cutter digit_cutter(const json::Object& o) {
   };
 }
 
-/// The piece with U+2581 for spaces and before it, cut before each if the file says so
-/// (pre_tokenizers/metaspace.rs).
+/// Replaces spaces by U+2581, puts one in front as prepended() specifies, and splits before each if the file has
+/// "split" (pre_tokenizers/metaspace.rs).
 Cutter metaspace_cutter(const json::Object& o) {
   const std::string mark = json::raw_text(o, "replacement");
   if (mark.empty() || character_length(mark, 0) != mark.size())
@@ -194,7 +194,7 @@ void add_cutter(TextSteps& steps, const json::Object& o) {
   steps.cutters.push_back(cutter_of(o));
 }
 
-/// GPT-2, encoder.py, bytes_to_unicode: printable bytes stand for themselves, the others for U+0100 and what follows.
+/// GPT-2, encoder.py, bytes_to_unicode: printable bytes represent themselves, the others U+0100 and following.
 std::array<std::string, 256> byte_letters() {
   std::array<std::string, 256> letters;
   unsigned other = 0x100;

@@ -12,7 +12,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// The folder of a downloaded model that `path` is, or of which it is a part; nothing where it is neither.
+/// The folder of a downloaded model that `path` is or belongs to; empty if neither.
 std::string downloaded_folder(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failed;

@@ -1,5 +1,5 @@
 #pragma once
-/// A trained model on disk: an llmcalc checkpoint, or a folder with the layout of Hugging Face checkpoints.
+/// A trained model on disk: an llmcalc checkpoint, or a folder in the layout of Hugging Face checkpoints.
 
 #include <functional>
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace llmcalc::model {
 
-/// Called with the bytes that are loaded so far, and all of them.
+/// Called with the bytes loaded so far and the total.
 using OnLoaded = std::function<void(Bytes done, Bytes all)>;
 
-/// Tells how many bytes of a model's weights are loaded, weight by weight.
+/// Reports the loaded bytes of a model's weights, weight by weight.
 class OnLoadedBytes {
  public:
   OnLoadedBytes(Transformer& t, const OnLoaded& loaded) : loaded_(loaded) {
@@ -37,23 +37,23 @@ class TrainedModel {
 
   virtual const ModelCard& model() const = 0;
   virtual const Numerics& numerics() const = 0;
-  /// The format to run it in.
+  /// The format to run in.
   virtual Number number() const = 0;
-  /// Throws InputError where there is none that this program reads.
+  /// Throws InputError if the model has no supported tokenizer.
   virtual const Tokenizer& tokenizer() const = 0;
-  /// The tokens that end a text.
+  /// Tokens that end a text.
   virtual std::vector<std::int32_t> ends() const = 0;
-  /// The tokens of the longest text that it was trained for; 0: nothing bounds it.
+  /// Tokens of the longest text it was trained for; 0: unlimited.
   virtual Count longest() const = 0;
-  /// Loads the weights to generate with. The model must be of this architecture.
+  /// Loads the weights for generation. The model must have this architecture.
   virtual void load(Transformer& t, const OnLoaded& loaded) const = 0;
 };
 
-/// A plan of one sequence in the format that it runs in.
+/// A plan for one sequence in the model's format.
 Plan plan_of(const TrainedModel& m);
 
-/// The model at `path`: a file that 'llmcalc learn' wrote, or a folder that holds a config.json and safetensors. All of
-/// it is checked before anything is loaded; every mistake is an InputError that names the file and what is wrong.
+/// The model at `path`: a file written by 'llmcalc learn', or a folder with a config.json and safetensors. Everything
+/// is checked before loading; every error is an InputError that names the file and the problem.
 std::unique_ptr<TrainedModel> trained_model(const std::string& path);
 
 }  // namespace llmcalc::model

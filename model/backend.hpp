@@ -1,10 +1,10 @@
 #pragma once
-/// A device that runs operators: one method per shape, and one for its gradient. The shape gives both the loop bounds
-/// and the log entry, so that a log cannot disagree with the run. Pointers are to the backend's memory; numbers are in
-/// its format, statistics and gradients of weights in its wide format; logits in training in either.
+/// A device that runs operators: one method per operator shape and one for its gradient. The shape supplies both the
+/// loop bounds and the log entry, so a log cannot disagree with the run. Pointers refer to the backend's memory. Values
+/// are in its format, statistics and weight gradients in its wide format, training logits in either.
 ///
-/// Gradients: `dx` is written, or accumulated if `add`; gradients of weights are accumulated, unless a view says that
-/// the buffer is still empty.
+/// Gradients: `dx` is overwritten, or accumulated if `add` is set. Weight gradients are accumulated unless a view marks
+/// the buffer as still empty.
 
 #include <cstdint>
 #include <functional>
@@ -39,57 +39,58 @@ namespace llmcalc::model {
 using In = const void*;
 using Out = void*;
 
-/// The positions of the tokens of a pass, and how far they turn rotary pairs; null: 10000^(-2i/width).
+/// Positions of a pass's tokens and their RoPE frequencies; null `rotary`: 10000^(-2i/width).
 struct Positions {
   Count queries = 1, past = 0;
   const Rotary* rotary = nullptr;
-  Count apart = 1;  ///< from one row's position to the next: tokens of a pooled key
+  Count apart = 1;  ///< position difference between consecutive rows: tokens per pooled key
   const DocumentRange* documents =
-      nullptr;  ///< of every token of a sequence, each with positions of its own; null: one
-  /// That of token t of the queries.
+      nullptr;  ///< document of every token of a sequence; positions restart in each; null: one document
+  /// Position of query token t.
   Count of(Count t) const { return documents != nullptr ? t - documents[t].first : past + t; }
 };
 
-/// Token ids, valid until all calls are done: the host's, and a copy in the backend's memory where one is kept.
+/// Token ids, valid until all calls complete: on the host, and optionally a copy in the backend's memory.
 struct Ids {
   const std::int64_t* host = nullptr;
   In kept = nullptr;
   Ids(const std::int64_t* on_host = nullptr, In copy = nullptr) : host(on_host), kept(copy) {}
 };
 
-/// What relative positions add to the scores of head h: number (i keys + j) heads + h of query i and key j; or, where a
-/// step has one query, number r heads + h of the table, r the key's range of distances. Null: nothing.
+/// Relative position biases, added to the scores. For head h, query i and key j: element (i keys + j) heads + h; in a
+/// step with one query, element r heads + h of the table, r being the key's distance range. Null: no bias.
 struct RelativeInputs {
   const void* numbers = nullptr;
   bool is_table = false;
   DistanceRanges ranges = {};
 };
 
-/// Inputs of the attention core. Latent attention's rotary numbers, which the heads share, lie apart.
+/// Inputs of the attention core. Latent attention's rotary components, shared by the heads, are separate.
 struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
-  HeadView pooled = {};  ///< keys, and values, of groups of tokens (Attention::pooled)
-  Count rope_dim = 0;    ///< of qk_dim, the numbers in q_rope and k_rope
-  double scale = 1;      ///< of the scores
-  double cap = 0;        ///< scores s become cap tanh(s / cap); 0: they do not
+  HeadView pooled = {};  ///< keys of token groups, which are also the values (Attention::pooled)
+  Count rope_dim = 0;    ///< part of qk_dim held in q_rope and k_rope
+  double scale = 1;      ///< factor on the scores
+  double cap = 0;        ///< scores s become cap tanh(s / cap); 0: uncapped
   const void* sinks = nullptr;
   bool alibi = false;
-  const ChosenIndex* chosen = nullptr;       ///< the keys of every query; null: all in reach
-  Count indices = 0;                         ///< of a query's choice
-  const DocumentRange* documents = nullptr;  ///< of every token of a sequence, which attends within its own; null: one
+  const ChosenIndex* chosen = nullptr;  ///< chosen indices of every query; null: all keys in reach
+  Count indices = 0;                    ///< indices chosen per query
+  const DocumentRange* documents =
+      nullptr;  ///< document of every token, which bounds its attention; null: one document
   RelativeInputs relative = {};
 };
 
-/// Buffers that the core keeps for its gradient, and its implementation.
+/// Buffers that the attention core saves for backward, by implementation.
 struct AttentionKept {
-  Out scores = nullptr;         ///< naive, seed's storage: the scores before softmax
+  Out scores = nullptr;         ///< naive with the seed's storage: scores before softmax
   Out probabilities = nullptr;  ///< naive: after softmax
   Out dropped = nullptr;        ///< naive with dropout: after dropout
-  Out mask = nullptr;           ///< naive with dropout: a byte each
-  Out log_sum_exp = nullptr;    ///< flash: wide, one per row and head; may be absent in inference
+  Out mask = nullptr;           ///< naive with dropout: one byte per probability
+  Out log_sum_exp = nullptr;    ///< flash: wide, one per row and head; optional in inference
 };
 
-/// Naive attention's buffers, as numbers.
+/// Typed view of naive attention's buffers.
 template <typename T>
 struct NaiveKept {
   T *scores, *probabilities, *dropped;
@@ -101,85 +102,86 @@ struct NaiveKept {
         mask(static_cast<std::uint8_t*>(k.mask)) {}
 };
 
-/// Replayable dropout: number i of this operator stays if Philox(key, i) says so.
+/// Replayable dropout: Philox(key, i) decides whether element i of the operator is kept.
 struct Dropout {
   double p = 0;
   std::uint64_t key = 0;
-  /// The inputs of the key, see dropout_key.
+  /// Inputs of the key; see dropout_key.
   std::uint64_t seed = 0, steps = 0, stream = 0;
-  const std::uint64_t* moved = nullptr;  ///< a recording's pointer to the key, in a backend's own memory
+  const std::uint64_t* moved = nullptr;  ///< a recording's pointer to the key in the backend's memory
 };
 
-/// The key of the dropout mask of an operator (`stream`) in a step.
+/// Key of the dropout mask of one operator (`stream`) in one step.
 inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t steps, std::uint64_t stream) {
   const RandomWords w = philox(random_key(seed), random_counter(steps, stream));
   return (std::uint64_t{w.word[0]} << 32U) | w.word[1];
 }
 
-/// Destinations of the gradients of AttentionInputs' tensors; that of the sinks is wide.
+/// Destinations of the gradients of AttentionInputs' tensors. The gradient of the sinks is wide.
 struct AttentionGradients {
   HeadView q, q_rope, k, k_rope, v, pooled = {};
-  bool add_keys = false;  ///< gradients of keys and values are added: other layers read them, too
+  bool add_keys = false;  ///< accumulate key and value gradients: other layers also read the keys and values
   void* sinks = nullptr;
-  void* relative = nullptr;  ///< of the numbers that relative positions add, which all sequences add to
+  void* relative = nullptr;  ///< of the relative position biases, summed over all sequences
 };
 
-/// One matrix product per group: the rows of group g are those that a router sent there, or all rows alike.
+/// One matrix product per group. With routing, the rows of group g are the tokens sent there; otherwise every group has
+/// the same tokens.
 struct LinearView {
   In x = nullptr, weight = nullptr, bias = nullptr;
-  Count x_stride = 0;               ///< numbers from row to row of x; 0: shape.in
-  bool wide_output = false;         ///< y is in the wide format: logits in training
+  Count x_stride = 0;               ///< row stride of x in elements; 0: shape.in
+  bool wide_output = false;         ///< y is wide: training logits
   In choice = nullptr;              ///< routed: the router's choice (rows / top_k, groups), see Backend::route
-  Count head_rows = 0;              ///< absorbed: rows of the weight per head, of which this product uses some
-  Count weight_offset = 0;          ///< absorbed: the first row used
-  bool transposed = false;          ///< absorbed: y = x W, not x W'
-  Count x_head = 0, y_head = 0;     ///< absorbed: numbers from head to head
-  bool add_weight_gradient = true;  ///< false: dw is written, because it is still empty
+  Count head_rows = 0;              ///< absorbed: weight rows per head, of which this product uses a part
+  Count weight_offset = 0;          ///< absorbed: first row used
+  bool transposed = false;          ///< absorbed: y = x W instead of x W'
+  Count x_head = 0, y_head = 0;     ///< absorbed: head strides in elements
+  bool add_weight_gradient = true;  ///< false: dw is still empty and is overwritten
 };
 
 struct NormView {
   In x = nullptr, weight = nullptr, bias = nullptr;
-  Count heads = 1;     ///< weights of `heads` rows follow each other (qk-norms with weights of their own)
-  Count x_stride = 0;  ///< numbers from row to row; 0: width
+  Count heads = 1;     ///< consecutive weight rows, one per head with its own weights (qk-norms)
+  Count x_stride = 0;  ///< row stride in elements; 0: width
   double epsilon = 1e-5;
-  double offset = 0;  ///< added to every weight: 1 where they are stored less 1
+  double offset = 0;  ///< added to every weight: 1 if weights are stored minus 1
 };
 
-/// The inputs that change between replays of the same operators on the same tensors.
+/// Inputs that change between replays of the same operators on the same tensors.
 struct Moving {
-  std::vector<std::span<const std::int64_t>> tokens = {};  ///< every host array of ids and targets; lengths stay
-  Count past = 0;                                          ///< of every Positions and Attention
-  std::uint64_t steps = 0;                                 ///< the first of Dropout's
+  std::vector<std::span<const std::int64_t>> tokens = {};  ///< all host arrays of ids and targets; lengths are fixed
+  Count past = 0;                                          ///< `past` of every Positions and Attention
+  std::uint64_t steps = 0;                                 ///< first Dropout::steps of the recording
   double rate = 0;                                         ///< OptimizerStep::rate
   Count step = 0;                                          ///< OptimizerStep::step
 };
 
-/// A backend's recording (a captured graph) of a sequence of operators. Destroyed before its tensors.
+/// A backend's recording (a captured graph) of a sequence of operators. Must be destroyed before its tensors.
 class Recording {
  public:
   virtual ~Recording() = default;
-  /// How the last run went: "from a recording", or why not.
+  /// How the last run was executed: "from a recording", or the reason it was not.
   virtual std::string how() const = 0;
 };
 
 class Backend : public ArenaMemory {
  public:
-  virtual Bytes number() const = 0;  ///< of weights and activations
-  /// The format of its numbers: of a size, there is one that most backends have.
+  virtual Bytes number() const = 0;  ///< size of a weight or activation value
+  /// Format of its values: the one most backends use for this size.
   virtual DType format() const {
     if (number() == Bytes(2)) return dtypes::bf16;
     return number() == Bytes(4) ? dtypes::fp32 : *dtype("fp64");
   }
-  virtual Bytes wide() const = 0;             ///< of gradients, statistics, wide logits, master weights and moments
-  virtual std::string_view name() const = 0;  ///< of the device; on a processor, of its instruction set
-  /// The code that flash attention ran in last; none where there is but one.
+  virtual Bytes wide() const = 0;  ///< size of gradients, statistics, wide logits, master weights and moments
+  virtual std::string_view name() const = 0;  ///< name of the device; on a CPU, of its instruction set
+  /// Cores of the last flash attention; empty if the backend has only one.
   virtual AttentionCores attention_cores() const { return {}; }
-  /// Whether it computes with these; every backend does with the default ones and any epsilon.
+  /// Whether the backend supports these. Every backend supports the defaults and any epsilon.
   virtual bool computes(const Numerics&) const = 0;
-  /// What a model needs that the backend does not have, in the words of a sentence; empty: nothing.
+  /// Feature that the model needs and the backend lacks, as a phrase for an error message; empty if all are supported.
   virtual std::string lacks(const Arch&) const { return {}; }
-  /// What a plan needs that the backend does not have, in the words of a sentence; empty: nothing. A backend that does
-  /// not override this runs fp32 and bf16 with Adam, momentum and SGD alone.
+  /// Feature that the plan needs and the backend lacks, as a phrase for an error message; empty if all are supported.
+  /// The default supports fp32 and bf16 with Adam, momentum and SGD only.
   virtual std::string lacks_of(const Plan& plan) const {
     if (plan.precision == dtypes::fp16) return "half precision";
     if (plan.kv_precision != plan.precision || plan.weight_precision != plan.precision)
@@ -195,51 +197,52 @@ class Backend : public ArenaMemory {
     if (plan.logits.chunks > 1) return "logits in chunks";
     return {};
   }
-  /// Whether it runs modules for further tokens (Plan::mtp): a loss of the rows that have a target, and sums of losses.
+  /// Whether MTP modules (Plan::mtp) run: losses over the rows that have a target, and sums of losses.
   virtual bool runs_modules() const { return true; }
-  virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
-  virtual Bytes available() const { return capacity(); }  ///< those that nobody uses
+  virtual Bytes capacity() const = 0;                     ///< total device memory; 0: unknown
+  virtual Bytes available() const { return capacity(); }  ///< unused device memory
 
   virtual void upload(Out to, const void* from, Bytes bytes) = 0;
   virtual void download(void* to, In from, Bytes bytes) = 0;
   virtual void zero(Out x, Bytes bytes) = 0;
   virtual void copy(Out to, In from, Bytes bytes) = 0;
-  /// Copies n numbers of the backend's format (or wide ones) from and to doubles on the host.
+  /// Converts between doubles on the host and values in the backend's format, or its wide format.
   virtual void write(Out to, std::span<const double> from, bool wide) = 0;
   virtual void read(std::span<double> to, In from, bool wide) const = 0;
 
   // ---- operators
-  /// y row t = row ids[t] of the table, or without ids the row of t's position.
+  /// y row t = table row ids[t]; without ids, the row of t's position.
   virtual void lookup(const Lookup&, const Ids& ids, const Positions&, In table, Out y) = 0;
   virtual void lookup_gradient(const Lookup&, const Ids& ids, const Positions&, In dy, Out dtable) = 0;
   /// y += sin and cos of the positions (Vaswani et al. 2017, 3.5).
   virtual void add_sinusoid(const Lookup&, const Positions&, Out y) = 0;
 
   virtual void linear(const Linear&, const LinearView&, Out y) = 0;
-  /// dx, dw, db from dy, those that are not null; without dw there need be no x. Where the output is wide, dy is the
-  /// result of loss_gradient, and may be overwritten.
+  /// Computes dx, dw and db from dy, skipping null ones; x is required only for dw. If the output is wide, dy is the
+  /// result of loss_gradient and may be overwritten.
   virtual void linear_gradient(const Linear&, const LinearView&, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
-  /// `statistics`: wide; (mean,) 1/deviation per row; may be absent.
+  /// `statistics`: wide, (mean,) 1/deviation per row; may be null.
   virtual void norm(const Norm&, const NormView&, Out y, Out statistics) = 0;
   virtual void norm_gradient(const Norm&, const NormView&, In statistics, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
   virtual void attention(const Attention&, const AttentionInputs&, AttentionImpl, const Dropout&, const AttentionKept&,
                          Out o) = 0;
-  /// `o` is the output (flash); `scratch` a buffer of the scores' size (naive).
+  /// `o`: the output (flash). `scratch`: a buffer of the scores' size (naive).
   virtual void attention_gradient(const Attention&, const AttentionInputs&, AttentionImpl, const Dropout&,
                                   const AttentionKept&, In o, In d_o, Out scratch, const AttentionGradients&) = 0;
 
   /// Rotates pairs (i, i + width/2) of every head by position x frequency i of its Positions (RoFormer,
-  /// arXiv:2104.09864), and scales them; `inverse`: back, and scaled again, which is the gradient. A row is `heads`
-  /// heads `head` apart, rotated from `offset` on.
+  /// arXiv:2104.09864) and scales them. `inverse`: rotates back with the same scaling, which is the gradient. A row has
+  /// `heads` heads, `head` elements apart, rotated from `offset` on.
   virtual void rope(Count rows, const Positions&, Out x, Count row, Count heads, Count head, Count width, Count offset,
                     bool inverse) = 0;
   virtual void add(const Pointwise&, In a, In b, Out y) = 0;
   virtual void accumulate(Count n, In x, Out y) = 0;  ///< y += x
-  /// n numbers times a factor, which is rounded to the backend's format first (hf gemma/modeling_gemma.py, normalizer).
+  /// Multiplies n values by a factor, which is rounded to the backend's format first (hf gemma/modeling_gemma.py,
+  /// normalizer).
   virtual void multiply_all(Count n, double factor, Out x) = 0;
-  /// n numbers x, wide or not, become most tanh(x / most).
+  /// Caps n values, wide or not: x becomes most tanh(x / most).
   virtual void cap(Count n, double most, Out x, bool wide) = 0;
   virtual void multiply(const Pointwise&, In a, In b, Out y) = 0;
   virtual void multiply_gradient(const Pointwise&, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) = 0;
@@ -254,158 +257,161 @@ class Backend : public ArenaMemory {
                              bool add_b) = 0;
   virtual void tanh(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
   virtual void tanh_gradient(const Pointwise&, In /*x*/, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }
-  /// xIELU (arXiv:2411.13010) of x by two learned numbers, times b where it is there. Their gradients, wide, are added.
+  /// xIELU (arXiv:2411.13010) of x with two learned parameters, times b if given. The parameters' gradients are wide
+  /// and added.
   virtual void xielu(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, Out /*y*/) { throw_lack(); }
   virtual void xielu_gradient(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, In /*dy*/, Out /*dx*/, bool /*add_x*/,
                               Out /*db*/, bool /*add_b*/, Out /*dbends*/) {
     throw_lack();
   }
-  /// x times a learned number, in place. Its gradient, wide, is added, from the result y and the gradient dx of it,
-  /// which becomes that of x; it is not a number where the learned one is 0, since y says nothing of x then.
+  /// Multiplies x by a learned factor in place. The gradient call accumulates dfactor (wide) from the result y and its
+  /// gradient dx, and turns dx into the gradient of x. dfactor is NaN if the factor is 0, since y then has no
+  /// information about x.
   virtual void multiply_by_learned(const Pointwise&, In /*factor*/, Out /*x*/) { throw_lack(); }
   virtual void multiply_by_learned_gradient(const Pointwise&, In /*factor*/, In /*y*/, Out /*dx*/, Out /*dfactor*/) {
     throw_lack();
   }
-  /// y: x convolved along the tokens, under silu where the shape says so.
+  /// y: x convolved along the tokens, followed by silu if the shape has it.
   virtual void convolve(const Convolution&, const ConvolutionView&, Out /*y*/) { throw_lack(); }
   virtual void convolve_gradient(const Convolution&, const ConvolutionView&, In /*dy*/, Out /*dx*/, bool /*add*/,
                                  Out /*dw*/, Out /*db*/) {
     throw_lack();
   }
-  /// o = q' S of the state S that every token updates, in chunks where the shape has them, else token by token.
+  /// o = q' S with the state S that every token updates; in chunks if the shape has them, else token by token.
   virtual void recur(const LinearAttention&, const StateView&, Out /*o*/) { throw_lack(); }
   virtual void recur_gradient(const LinearAttention&, const StateView&, In /*d_o*/, const StateGradients&) {
     throw_lack();
   }
-  /// RWKV-7's own operators, and those of alternating updates; null: the backend has none.
+  /// Operators of RWKV-7 and of alternating updates; null if the backend lacks them.
   virtual RwkvKernels* rwkv() { return nullptr; }
   virtual AltUpKernels* altup() { return nullptr; }
-  /// Every query's choice of keys by their index scores.
+  /// Chooses the keys of every query by their index scores.
   virtual void index_scores(const IndexScores&, const IndexView&, AttentionImpl, ChosenIndex* /*chosen*/) {
     throw_lack();
   }
-  /// The gradient of the loss that an indexer has of its own, KL(target || softmax(scores of the chosen keys)) (arXiv:
-  /// 2512.02556, 2.1). target: wide, (rows, keys); null: there is no such loss, and the scores' gradient is zero.
+  /// Gradient of the indexer's own loss, KL(target || softmax(scores of the chosen keys)) (arXiv:2512.02556, 2.1).
+  /// target: wide, (rows, keys); null: the indexer has no loss, and the scores' gradient is zero.
   virtual void index_gradient(const IndexScores&, const IndexView&, const ChosenIndex* /*chosen*/, In /*target*/,
                               const IndexGradients&) {
     throw_lack();
   }
-  /// y: keys of groups of tokens.
+  /// y: keys of token groups.
   virtual void pool(const llmcalc::Pool&, const PoolView&, Out /*y*/) { throw_lack(); }
   virtual void pool_gradient(const llmcalc::Pool&, const PoolView&, In /*dy*/, const PoolGradients&) { throw_lack(); }
-  /// y: every row of x as top_k residual streams.
+  /// y: every row of x, repeated for top_k residual streams.
   virtual void repeat(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
   virtual void repeat_gradient(const Pointwise&, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }
-  /// y: the sum of the streams that a sub-layer reads; out: the streams with its result y (see StreamView).
+  /// gather: y is the sum of the streams that a sub-layer reads. spread: out is the streams updated with its result y.
+  /// See StreamView.
   virtual void gather(const Pointwise&, const StreamView&, Out /*y*/) { throw_lack(); }
   virtual void gather_gradient(const Pointwise&, const StreamView&, In /*dy*/, const StreamGradients&) { throw_lack(); }
   virtual void spread(const Pointwise&, const StreamView&, In /*y*/, Out /*out*/) { throw_lack(); }
   virtual void spread_gradient(const Pointwise&, const StreamView&, In /*y*/, In /*d_out*/, const StreamGradients&) {
     throw_lack();
   }
-  /// y: a mix of residual streams, rows of s.width numbers.
+  /// y: a mix of residual streams, in rows of s.width elements.
   virtual void mix(const Pointwise&, const MixView&, Out /*y*/) { throw_lack(); }
   virtual void mix_gradient(const Pointwise&, const MixView&, In /*dy*/, const MixGradients&) { throw_lack(); }
-  /// Dropout of x in place; mask: a byte per number, or absent in inference.
+  /// Dropout of x in place. mask: one byte per element; null in inference.
   virtual void dropout(const Pointwise&, const Dropout&, Out x, Out mask) = 0;
   virtual void dropout_gradient(const Pointwise&, const Dropout&, In mask, Out dx) = 0;
 
-  /// Softmax of the logits, its top_k renormalised to sum to 1 (Mixtral, arXiv:2401.04088), ties to the lower expert.
-  /// gates: (rows, experts), not_chosen (model/math/routing.hpp) where an expert was not. kept: wide probabilities,
-  /// then wide gates; absent in inference.
+  /// Softmax of the logits, the top_k renormalised to sum to 1 (Mixtral, arXiv:2401.04088); ties go to the lower
+  /// expert. gates: (rows, experts), not_chosen (model/math/routing.hpp) for experts that are not chosen. kept: wide
+  /// probabilities, then wide gates; null in inference.
   virtual void route(const Pointwise&, In logits, Out gates, Out kept) = 0;
   virtual void route_gradient(const Pointwise&, In kept, In dgates, Out dlogits, bool add) = 0;
-  /// The same of a router that chooses, besides, among experts that return their input (Moe::zero_experts): of every
-  /// token the greatest visited() that have weights, and for the rest of top_k the greatest that have none. So sizes do
-  /// not depend on numbers; a router of the model's own makes it so in the mean (arXiv:2509.01322, 2.1). The numbers of
-  /// experts with weights lie in gates, kept and dgates as route's do, and those of the others follow.
+  /// Like route, for a router that also chooses among experts that return their input (Moe::zero_experts). Every token
+  /// gets the top visited() experts with weights and, for the rest of top_k, the top experts without. Sizes therefore
+  /// do not depend on data; a model's own router only averages to them (arXiv:2509.01322, 2.1). In gates, kept and
+  /// dgates, experts with weights are laid out as in route, and the others follow.
   virtual void route_own(const Pointwise&, const Moe&, In /*logits*/, Out /*gates*/, Out /*kept*/) { throw_lack(); }
   virtual void route_own_gradient(const Pointwise&, const Moe&, In /*kept*/, In /*dgates*/, Out /*dlogits*/,
                                   bool /*add*/) {
     throw_lack();
   }
-  /// y = a + w b; w: the sum of the gates of experts that return their input.
+  /// y = a + w b, with w the sum of the gates of experts that return their input.
   virtual void add_own(const Pointwise&, const Moe&, In /*gates*/, In /*a*/, In /*b*/, Out /*y*/) { throw_lack(); }
   virtual void add_own_gradient(const Pointwise&, const Moe&, In /*route_kept*/, In /*b*/, In /*dy*/, Out /*db*/,
                                 bool /*add_b*/, Out /*dgates*/, bool /*add_g*/) {
     throw_lack();
   }
-  /// Gates of chosen experts times a learned factor per expert; dgates, in place, become the gradients of the gates
-  /// before.
+  /// Multiplies the gates of chosen experts by a learned factor per expert. The gradient call turns dgates, in place,
+  /// into gradients of the unscaled gates.
   virtual void scale_gates(const Pointwise&, In /*factors*/, Out /*gates*/) { throw_lack(); }
   virtual void scale_gates_gradient(const Pointwise&, In /*kept*/, In /*factors*/, Out /*dgates*/, Out /*dfactors*/) {
     throw_lack();
   }
-  /// Copies tokens to the rows of their experts, expert by expert, tokens in order.
+  /// Copies tokens to the rows of their experts, expert by expert, in token order.
   virtual void dispatch(const Pointwise&, Count experts, In gates, In x, Out y) = 0;
   virtual void dispatch_gradient(const Pointwise&, Count experts, In kept, In dy, Out dx, bool add) = 0;
-  /// y = sum of gate x expert's row; kept: the gates, wide, top_k per token; absent in inference.
+  /// y = sum of gate x expert row. kept: the gates, wide, top_k per token; null in inference.
   virtual void combine(const Pointwise&, Count experts, In gates, In x, Out y, Out kept) = 0;
   virtual void combine_gradient(const Pointwise&, Count experts, In route_kept, In x, In kept, In dy, Out dx,
                                 bool add_x, Out dgates, bool add_g) = 0;
 
-  /// The mean of -log p(target) over the rows of logits, into the backend's memory. Logits of the backend's format stay
-  /// unchanged, and log_sums, wide, gets the log-sum-exp of every row; without log_sums the logits are wide, and may be
-  /// overwritten. Targets are the host's, valid until all calls are done; where the backend runs modules, a row whose
-  /// target is negative has none: it is not in the mean, and its gradient is zero.
+  /// Mean of -log p(target) over the rows of logits, written to the backend's memory. Logits in the backend's format
+  /// stay unchanged, and log_sums (wide) receives the log-sum-exp of every row. Without log_sums the logits are wide
+  /// and may be overwritten. Targets are on the host, valid until all calls complete. If the backend runs MTP modules,
+  /// rows with a negative target are excluded from the mean and have zero gradient.
   virtual void loss(const Loss&, const std::int64_t* targets, Out logits, Out log_sums, double* mean) = 0;
-  /// Overwrites the logits of the last loss with their gradient (softmax - onehot) scale, with the same log_sums. For
-  /// wide logits its format is private to loss_gradient and linear_gradient.
+  /// Overwrites the logits of the last loss with their gradient (softmax - onehot) scale, using the same log_sums. For
+  /// wide logits the gradient's format is private to loss_gradient and linear_gradient.
   virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits, In log_sums) = 0;
 
-  /// The loss of wide logits under a cap, which stay as they are: capping has left most tanh(x / most).
+  /// Loss of capped wide logits, most tanh(x / most), which stay unchanged.
   virtual void capped_loss(const Loss&, const std::int64_t* /*targets*/, In /*logits*/, double* /*mean*/) {
     throw_lack();
   }
-  /// The gradient of the logits x before the cap, (softmax - onehot) scale (1 - (y / most)^2), in place of the capped
-  /// ones y. log_sums: as loss_gradient's; null: the logits are wide.
+  /// Overwrites the capped logits y with the gradient of the uncapped logits x, (softmax - onehot) scale (1 - (y /
+  /// most)^2). log_sums: as in loss_gradient; null: the logits are wide.
   virtual void capped_loss_gradient(const Loss&, const std::int64_t* /*targets*/, double /*scale*/, double /*most*/,
                                     Out /*logits*/, In /*log_sums*/) {
     throw_lack();
   }
-  /// sum += share x, one number each in the backend's memory.
+  /// sum += share x, single values in the backend's memory.
   virtual void add_share(double /*share*/, const double* /*x*/, double* /*sum*/) { throw_lack(); }
 
-  /// Adds the mean of n numbers to one in the backend's memory.
+  /// Adds the mean of n values to a double in the backend's memory.
   virtual void add_mean(Count /*n*/, In /*x*/, double* /*to*/) { throw_lack(); }
 
-  /// Copies `rows` rows of `width` numbers, token t of each of `sequences` to slot (past + t) mod capacity.
+  /// Copies rows of `width` elements: token t of each sequence goes to slot (past + t) mod capacity.
   virtual void cache(Count sequences, const Positions&, In x, Count x_stride, Count width, Out cache, Count row,
                      Count capacity) = 0;
 
-  /// Codes of numbers, `rows` rows alone side by side.
+  /// Quantizes `rows` rows, each encoded separately.
   virtual void encode(const CodedShape&, Count /*rows*/, In /*x*/, Out /*codes*/) { throw_lack(); }
-  /// The numbers of rows [first, first + rows) of a tensor, or of rows alone side by side.
+  /// Dequantizes rows [first, first + rows) of a tensor, or of separately encoded rows.
   virtual void decode(const CodedShape&, Count /*first*/, Count /*rows*/, In /*codes*/, Out /*x*/) { throw_lack(); }
 
-  // ---- optimizer, on all parameters; doubles in the backend's memory
-  /// sums[i]: of the squares of gradient i.
+  // ---- optimizer, over all parameters; doubles are in the backend's memory
+  /// sums[i]: sum of squares of gradient i.
   virtual void square_sums(Updates, double* sums) = 0;
-  /// The norm (root of the sum of the squares), followed by the factor that clips the gradient: most / norm where that
-  /// is below 1 and `most` above 0, else 1; NaN where a loss or the norm is not finite.
+  /// Writes the norm (root of the sum of squares), followed by the clipping factor: most / norm if that is below 1 and
+  /// `most` is positive, else 1; NaN if a loss or the norm is not finite.
   virtual void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) = 0;
-  /// Every gradient *= factor. A NaN factor skips the operation, here and in the optimizers that take one.
+  /// Multiplies every gradient by the factor. A NaN factor skips the operation, here and in optimizers that take one.
   virtual void multiply_by(Updates, const double* factor) = 0;
   virtual void update(Updates, const OptimizerStep&) = 0;
 
   /// FLOPs of matrix products and attention so far: 2 per multiply-add, from the loop bounds of the calls. Counted
-  /// numbers count each operation as it executes.
+  /// values count each operation as it executes.
   virtual Flops done() const = 0;
-  /// Operations outside products so far (sums, products, quotients, functions); 0 unless numbers are Counted.
+  /// Operations outside products so far (sums, products, quotients, functions); 0 unless values are Counted.
   virtual Count beside() const { return 0; }
   /// Waits for all calls to complete.
   virtual void wait() {}
-  /// The device's instruments; null: none.
+  /// The device's instruments; may be null.
   virtual Instruments* instruments() { return nullptr; }
-  /// Runs f, or replays its recording in `held` with the inputs `moving`: same results, FLOPs counted again. f must
-  /// write its results to existing memory and make the same calls whenever it is called with the same holder, empty at
-  /// first.
+  /// Runs f, or replays its recording in `held` with the inputs `moving`. Results are the same, and each replay counts
+  /// its FLOPs. f must write its results to existing memory and make the same calls whenever it is called with the same
+  /// holder, which is initially empty.
   virtual void replay(std::unique_ptr<Recording>& /*held*/, const Moving& /*moving*/, const std::function<void()>& f) {
     f();
   }
 
  private:
-  /// A model with what the backend lacks() is refused before it runs.
+  /// Models that need a missing operator are rejected by lacks() before they run.
   [[noreturn]] static void throw_lack() { throw std::logic_error("the backend has no such operator"); }
 };
 

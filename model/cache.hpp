@@ -1,6 +1,6 @@
 #pragma once
-/// The KV cache, layer by layer: rows of heads, or latent rows; layers with a window or chunks keep that many tokens
-/// and overwrite the oldest.
+/// The KV cache, by layer: rows of heads, or latent rows. Layers with a window or chunks hold that many tokens and
+/// overwrite the oldest.
 
 #include <map>
 #include <memory>
@@ -17,39 +17,40 @@ namespace llmcalc::model {
 
 struct DecodingStep;
 
-/// Rows of a cache, (sequence, slot, head, width): the backend's numbers, or codes, of which each head's row is alone.
+/// Rows of a cache, (sequence, slot, head, width): values in the backend's format, or quantized per head.
 struct CachedRows {
   Tensor data;
   Count slots = 0, heads = 0, width = 0;
-  std::optional<DType> format = {};             ///< of the codes
-  std::shared_ptr<Unpacked> numbers = nullptr;  ///< those of the codes, while a layer runs; all layers share them
+  std::optional<DType> format = {};             ///< quantized format
+  std::shared_ptr<Unpacked> numbers = nullptr;  ///< dequantized values while a layer runs; shared by all layers
   explicit operator bool() const { return data != nullptr; }
   CodedShape coded() const { return {*format, 1, width, true}; }
   Bytes row(Bytes number) const { return heads * (format ? coded().bytes() : width * number); }
 };
 
-/// Formats of a cache's codes; none: the backend's numbers. Values that are keys at once have the keys'.
+/// Formats of a quantized cache; absent: the backend's format. Keys that are also values use the keys' format.
 struct CacheCodes {
   std::optional<DType> keys = {}, values = {};
 };
 
 struct LayerCache {
-  CachedRows k, v;        ///< grouped: heads of keys and of values; latent: k holds the latent rows; expanded: k
-                          ///< holds keys and values without positions, v the rotary keys of every head
-  CachedRows index_keys;  ///< an indexer's; where those are pooled, as many as `pooled` has
+  CachedRows k, v;  ///< grouped: heads of keys and of values; latent: k holds the latent rows; expanded: k holds values
+                    ///< and keys without positions, v the rotary keys of every head
+  CachedRows index_keys;  ///< an indexer's keys; if pooled, as many as in `pooled`
   Count capacity = 0;     ///< slots
-  CachedRows pooled;      ///< keys of whole groups of tokens; empty where there is none
-  Count groups = 0;       ///< slots for them
+  CachedRows pooled;      ///< keys of complete token groups; empty without pooling
+  Count groups = 0;       ///< slots of pooled keys
   std::map<std::string_view, Tensor>
-      states;  ///< by operator: a recurrence's state, the last inputs of a convolution or shift
-  std::optional<Positions> positions = {};  ///< that are written at once: an encoder's; none: those of the pass
+      states;  ///< by operator: a recurrence's state, or the last inputs of a convolution or shift
+  std::optional<Positions> positions =
+      {};  ///< positions of rows written all at once (an encoder's); absent: the pass's positions
 };
 
 class Cache {
  public:
-  /// Allocates all layers for `tokens` tokens of each sequence; `expanded`: latent attention keeps heads, not latent
-  /// rows, whose two parts then have one format. `encoded`: of the tokens, those that an encoder reads; the others
-  /// follow one that begins its decoder. `modules`: for further tokens (Mtp), whose layers follow the model's.
+  /// Allocates all layers for `tokens` tokens per sequence. `expanded`: latent attention caches heads instead of latent
+  /// rows, both parts in one format. `encoded`: the tokens that an encoder reads; the remaining ones follow the
+  /// decoder's start token. `modules`: MTP modules, whose layers follow the model's.
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens,
         Count encoded = 0, Count modules = 0, const CacheCodes& codes = {})
       : backend_(backend),
@@ -69,7 +70,7 @@ class Cache {
         if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->cross)
           add_cross(cross, *a);
         else if (a != nullptr && a->caches() && !layer.k)
-          add(layer, *a);  // once: the halves of a shortcut block are alike
+          add(layer, *a);  // once: the halves of a shortcut block are identical
         if (const IndexScores* a = std::get_if<IndexScores>(&op.shape);
             a != nullptr && !layer.index_keys && a->pooled == 0)
           layer.index_keys = rows(op.name, index_numbers_, tokens, 1, a->width);
@@ -84,7 +85,7 @@ class Cache {
     }
   }
 
-  /// Whether a cache of so many tokens cannot go back to an earlier one: it keeps a state, or overwrites old tokens.
+  /// Whether a cache of this many tokens cannot be rolled back: it has a recurrent state or overwrites old tokens.
   static bool forgets(const Arch& arch, Count tokens) {
     for (const LayerKind& kind : layer_kinds(arch))
       for (const Op& op : block_ops(arch, kind, {})) {
@@ -98,13 +99,13 @@ class Cache {
   }
 
   const LayerCache& layer(Count i) const { return layers_[static_cast<std::size_t>(i)]; }
-  /// Keys and values of the encoder's tokens, which the layer's cross attention reads.
+  /// Keys and values of the encoder's tokens, read by the layer's cross attention.
   const LayerCache& cross(Count i) const { return cross_[static_cast<std::size_t>(i)]; }
 
  private:
-  /// A tensor of `each` bytes for every sequence.
+  /// A tensor with `each` bytes per sequence.
   Tensor held(std::string_view op, Bytes each) { return arena_.make(Purpose::kv_cache, op, sequences_ * each); }
-  /// Rows whose numbers, of codes, lie where others of this role do.
+  /// Rows that, if quantized, share a buffer of dequantized values with other rows of this role.
   CachedRows rows(std::string_view op, const std::shared_ptr<Unpacked>& role, Count slots, Count heads, Count width) {
     CachedRows r{.data = nullptr,
                  .slots = slots,
@@ -115,7 +116,7 @@ class Cache {
     r.data = held(op, slots * r.row(backend_.number()));
     return r;
   }
-  /// Pooled keys, and beside the cache what is needed of the last tokens.
+  /// Adds pooled keys, and, outside the KV cache, the last tokens' data that pooling needs.
   void add(LayerCache& to, std::string_view op, const Pool& s) {
     to.groups = tokens_ / s.ratio;
     const bool indexes = op == "attn.index_pool";
@@ -136,7 +137,7 @@ class Cache {
     } else if (s.latent_dim == 0) {
       to.k = keys(s.kv_heads, s.qk_dim);
       if (!s.shared) to.v = values(s.v_dim);
-    } else {  // expanded latent heads: keys without positions lie with the values
+    } else {  // expanded latent heads: keys without positions are stored with the values
       to.k = keys(s.kv_heads, s.qk_dim - s.rope_dim + s.v_dim);
       to.v = values(s.rope_dim);
     }
@@ -160,7 +161,7 @@ class Cache {
   std::vector<LayerCache> layers_, cross_;
 
  public:
-  std::shared_ptr<DecodingStep> decoding;  ///< kept between tokens; destroyed before the layers
+  std::shared_ptr<DecodingStep> decoding;  ///< reused for every token; destroyed before the layers
 };
 
 }  // namespace llmcalc::model

@@ -1,16 +1,17 @@
 #pragma once
-/// What a device refuses or fails at while it runs.
+/// Errors that a device reports while it runs.
 
 #include <stdexcept>
 
 namespace llmcalc::model {
 
-/// A device failed: one finished sentence says at what, why, and what to do. Caught in main, exit code 2.
+/// A device failed. The message is a full sentence with failure, cause and remedy. Caught in main; exit
+/// code 2.
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The device has no room for what it was asked to hold.
+/// The device has too little memory for an allocation.
 struct DeviceMemoryError : DeviceError {
   using DeviceError::DeviceError;
 };

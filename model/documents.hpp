@@ -1,5 +1,6 @@
 #pragma once
-/// Documents of a packed sequence (Plan::documents): a token attends within its own, where positions begin with 0.
+/// Documents of a packed sequence (Plan::documents). A token attends within its own document, and positions restart at
+/// 0 in each.
 
 #include <vector>
 
@@ -13,11 +14,11 @@ struct DocumentRange {
   Count first = 0, end = 0;
 };
 
-/// The document of every token of a sequence; none where a sequence is one document.
+/// The document of every token of a sequence; empty if a sequence is one document.
 std::vector<DocumentRange> documents_by_token(const Documents& runs);
 
-/// Whether the model's layers can keep documents apart: recurrences, convolutions, indexers and pooled keys take a
-/// sequence for one.
+/// Whether the model's layers can separate documents. Recurrences, convolutions, indexers and pooled keys treat a
+/// sequence as one document.
 bool keeps_documents_apart(const Arch& arch);
 
 }  // namespace llmcalc::model

@@ -1,4 +1,4 @@
-// Modules for further tokens: what they read and predict in training, and as drafts of a generation.
+// MTP modules: their inputs and predictions in training and as drafts during generation.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// In each sequence of `length` tokens, those `by` places ahead; `rest` where there are none.
+/// For every token in sequences of `length`, the token `by` positions ahead; `rest` past the end.
 std::vector<std::int64_t> ahead(std::span<const std::int64_t> tokens, Count length, Count by, std::int64_t rest) {
   std::vector<std::int64_t> all(tokens.size(), rest);
   for (Count i = 0; i < static_cast<Count>(tokens.size()); ++i)
@@ -16,13 +16,13 @@ std::vector<std::int64_t> ahead(std::span<const std::int64_t> tokens, Count leng
   return all;
 }
 
-/// The texts of a drafting pass, and what is certain of them, drafts at their ends.
+/// The texts of a drafting pass: verified tokens, followed by drafts.
 class DraftedTexts {
  public:
   DraftedTexts(const Backend& backend, std::span<const std::int64_t> ids, Count sequences)
       : backend_(backend), ids_(ids), sequences_(sequences), queries_(static_cast<Count>(ids.size()) / sequences) {}
 
-  /// Hears the model's logits: of the last token of each text, all of which is kept, or of every one.
+  /// Takes the model's logits: of the last token of each text, which is then kept whole, or of every token.
   void keep(const Value& logits) {
     const std::vector<std::int64_t> chosen = choices(logits);
     const Count rows = logits.rows / sequences_;
@@ -34,12 +34,12 @@ class DraftedTexts {
       known_.emplace_back(first, first + kept_).push_back(chosen[index(s * rows + (rows == 1 ? 0 : kept_ - 1))]);
     }
   }
-  /// Hears a module's, of one token of each text.
+  /// Takes a module's logits, for one token of each text.
   void draft(const Value& logits) {
     const std::vector<std::int64_t> chosen = choices(logits);
     for (Count s = 0; s < sequences_; ++s) known_[index(s)].push_back(chosen[index(s)]);
   }
-  /// The tokens k places ahead of those of the pass; of what is not kept any.
+  /// The tokens k positions ahead of the pass's tokens; 0 past the end of a text.
   std::vector<std::int64_t> tokens_ahead(Count k) const {
     std::vector<std::int64_t> all;
     for (const std::vector<std::int64_t>& known : known_)
@@ -57,7 +57,7 @@ class DraftedTexts {
 
  private:
   static std::size_t index(Count i) { return static_cast<std::size_t>(i); }
-  /// The greatest logit of every row.
+  /// Index of the largest logit of every row.
   std::vector<std::int64_t> choices(const Value& logits) const {
     std::vector<double> numbers(index(logits.elements()));
     backend_.read(numbers, logits.data->data(), false);
@@ -66,7 +66,7 @@ class DraftedTexts {
       chosen.push_back(std::max_element(row, row + logits.width) - row);
     return chosen;
   }
-  /// The drafts of a text that the model chooses, too.
+  /// Number of drafts at the start of a text that the model also chooses.
   Count agreed(Count s, const std::vector<std::int64_t>& chosen) const {
     Count n = 0;
     while (n + 1 < queries_ && chosen[index(s * queries_ + n)] == ids_[index(s * queries_ + n + 1)]) ++n;

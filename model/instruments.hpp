@@ -12,12 +12,12 @@
 
 namespace llmcalc::model {
 
-/// Hardware counts of a range: executed work, padded and masked tiles included.
+/// Hardware counts of a range: executed work, including padded and masked tiles.
 struct RangeCount {
   std::string range;                    ///< "forward"
-  double tensor_flops = 0;              ///< of the tensor cores, in the backend's format; a multiply-add is 2
-  std::optional<double> read, written;  ///< bytes from and to DRAM, where the chip counts them
-  Seconds time;                         ///< while counting, which slows the run: no measure of speed
+  double tensor_flops = 0;              ///< of the tensor cores, in the backend's format; a multiply-add counts 2
+  std::optional<double> read, written;  ///< bytes from and to DRAM, if the chip counts them
+  Seconds time;                         ///< time while counting, which slows the run; not a speed measurement
 };
 
 struct Energy {
@@ -32,12 +32,12 @@ struct UsedMemory {
   std::string note;
 };
 
-/// A device's memory: the terms add up to `used`; the last is the unexplained rest.
+/// A device's memory. The terms add up to `used`; the last one is the unexplained rest.
 struct DeviceMemory {
-  Bytes used;                          ///< by every process, as the driver says
-  Bytes overhead;                      ///< used outside the pool of tensors: context, libraries, kernels
-  std::vector<UsedMemory> workspaces;  ///< in the pool, for as long as the device is open
-  std::vector<UsedMemory> terms;       ///< all of it; workspaces once more
+  Bytes used;                          ///< by all processes, as reported by the driver
+  Bytes overhead;                      ///< outside the tensor pool: context, libraries, kernels
+  std::vector<UsedMemory> workspaces;  ///< in the pool while the device is open
+  std::vector<UsedMemory> terms;       ///< full breakdown, including workspaces
 };
 
 /// The board's current state. Clocks in Hz, power in W, temperature in degrees Celsius.
@@ -45,30 +45,30 @@ struct Board {
   std::optional<std::string> name, driver;
   std::optional<double> sm_clock, sm_clock_max, memory_clock, memory_clock_max;
   std::optional<double> watts, watts_limit, celsius;
-  std::optional<std::vector<std::string>> throttled;  ///< why the clocks are below their greatest: "power cap"
-  std::optional<Bytes> reserved;                      ///< by driver and firmware, in nobody's reach
-  std::optional<int> other_processes;                 ///< that compute on it
+  std::optional<std::vector<std::string>> throttled;  ///< reasons for clocks below the maximum: "power cap"
+  std::optional<Bytes> reserved;                      ///< by driver and firmware; unavailable to programs
+  std::optional<int> other_processes;                 ///< other processes computing on the board
 };
 
 /// One run of an operator in bf16.
 struct TensorOp {
   Shape shape;
   bool backward = false;
-  Flops flops = {};  ///< 2 per multiply-add of its sizes
+  Flops flops = {};  ///< 2 per multiply-add of its dimensions
   AttentionImpl attention = AttentionImpl::flash;
-  std::optional<AttentionCore> core = {};  ///< that attention runs in; absent: not known
+  std::optional<AttentionCore> core = {};  ///< the attention core that ran; absent: unknown
 };
 
 enum class WorkKind : std::uint8_t {
-  products,  ///< of sizes that fill tiles, or of so few rows that they run outside the tensor cores: known exactly
-  padded,    ///< products of other sizes, of which whole tiles are executed, and experts', whose rows data decides
-  attention  ///< its core
+  products,  ///< sizes that fill tiles, or so few rows that tensor cores are not used: known exactly
+  padded,    ///< other sizes, executed in whole tiles, and experts, whose row counts depend on data
+  attention  ///< the attention core
 };
 
-/// The work of tensor cores in one run of an operator.
+/// Tensor-core work in one run of an operator.
 struct TensorWork {
   WorkKind kind = WorkKind::products;
-  double flops = 0;  ///< the least, where products are padded
+  double flops = 0;  ///< a lower bound for padded products
 };
 
 struct Version {
@@ -79,27 +79,28 @@ class Instruments {
  public:
   virtual ~Instruments() = default;
 
-  /// Why nothing can be counted, in a sentence; empty: it can.
+  /// Reason why counting is impossible, as a sentence; empty if it is possible.
   virtual std::string counters_missing() = 0;
-  /// One session: up to 64 ranges one after the other, everything in them waited for by the caller. Counting slows what
-  /// runs. Throws std::runtime_error.
+  /// Starts a session of up to 64 consecutive ranges. The caller waits for all work within a range before it ends.
+  /// Counting slows the run. Throws std::runtime_error.
   virtual void start_counting() = 0;
   virtual void begin(const std::string& range) = 0;
   virtual void end() = 0;
   virtual std::vector<RangeCount> stop_counting() = 0;
 
-  /// The tensor-core work of an operator; none if it has no FLOPs. The kind follows from its sizes and direction alone.
+  /// Tensor-core work of an operator; absent if it has no FLOPs. The kind depends only on its sizes and direction.
   virtual std::optional<TensorWork> tensor_work(const TensorOp& op) const = 0;
 
   virtual void start_energy() = 0;
-  /// Energy since start_energy by the board's counter; absent: it has none.
+  /// Energy since start_energy from the board's counter; absent without a counter.
   virtual std::optional<Energy> stop_energy() = 0;
 
   /// Frees unused memory of the tensor pool and of recorded steps, and resets the peak.
   virtual void reset_memory() = 0;
-  /// Call when everything has run once: memory added outside the pool since the device was opened is its kernels'.
+  /// Call after everything has run once: memory added outside the pool since the device was opened counts as its
+  /// kernels'.
   virtual void kernels_loaded() = 0;
-  /// `arena`: the most bytes that tensors took since reset_memory.
+  /// `arena`: peak bytes of tensors since reset_memory.
   virtual DeviceMemory memory(Bytes arena) = 0;
 
   virtual Board board() = 0;

@@ -23,7 +23,7 @@ ParameterName::ParameterName(const std::string& whole) {
 
 ParameterOperators::ParameterOperators(const Arch& arch, const Plan& plan, Step step)
     : kinds_(layer_kinds(arch, step.frozen, step.narrowed)), halves_(halves(arch)), layers_(arch.layers) {
-  step.absorbed = false;  // absorbed projections are the same weights
+  step.absorbed = false;  // absorbed projections use the same weights
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     const Segment& s = row.segment;
     const Count first = s.mtp ? of_module : s.kind == SegmentKind::block ? s.layer.first : of_none;

@@ -1,5 +1,5 @@
 #pragma once
-/// The operator that reads a parameter, from whose shape and component follow its format and how it is updated.
+/// The operator that reads a parameter. Its shape and component determine the parameter's format and how it is updated.
 
 #include <map>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace llmcalc::model {
 
-/// A parameter's name: its layer (-1: none), its operator and what it is there ("weight").
+/// A parsed parameter name: layer (-1: outside the layers), operator, and role in the operator ("weight").
 struct ParameterName {
   Count layer = -1;
   std::string op, what;
@@ -18,18 +18,19 @@ struct ParameterName {
 
 class ParameterOperators {
  public:
-  /// Those of a step of the plan.
+  /// Operators of a step of the plan.
   ParameterOperators(const Arch& arch, const Plan& plan, Step step);
   const Op& of(const ParameterShape& p) const;
-  /// Whether it is the matrix of a product or a table; biases, sinks, factors and the taps of convolutions are vectors.
+  /// Whether p is the matrix of a product or a lookup table. Biases, sinks, factors and convolution taps are vectors.
   bool is_matrix(const ParameterShape& p) const;
 
  private:
   LayerKinds kinds_;
   Count halves_;
   Count layers_;
-  std::map<std::pair<Count, std::string>, Op> all_;     ///< by the first layer of their kind, or one of these, and name
-  static constexpr Count of_none = -1, of_module = -2;  ///< of an embedding or a head; of modules for further tokens
+  std::map<std::pair<Count, std::string>, Op>
+      all_;  ///< by (first layer of the kind, or a constant below; operator name)
+  static constexpr Count of_none = -1, of_module = -2;  ///< embeddings and heads; MTP modules
 };
 
 }  // namespace llmcalc::model

@@ -45,7 +45,7 @@ class Shapes {
     if (a_.per_layer.width > 0) layer_inputs();
     if (a_.altup) matrix("embedding.streams", a_.hidden, a_.hidden, false, Start::normal, a_.streams - 1);
   }
-  /// A number per head for each range of distances, in tables of the encoder and of the other stack.
+  /// One bias per head and distance range, in a table for the encoder and one for the other stack.
   void distances() {
     if (a_.bidirectional) matrix("embedding.encoder_distances", a_.position_rows, a_.heads, false);
     const Mixer& own = a_.mixer(a_.mixers.size());
@@ -80,7 +80,7 @@ class Shapes {
     if (a_.head_bias) vector("head.logits.bias", a_.vocabulary, Start::zero);
   }
 
-  /// What it reads, its layer, and what it does not share with the model.
+  /// Input projections of an MTP module, its layer, and the parameters it does not share with the model.
   void module(Count i) {
     prefix_ = "layers." + std::to_string(i * halves(a_)) + ".";
     if (a_.mtp.own_embedding) matrix("mtp.tokens", a_.vocabulary, a_.hidden, false);
@@ -97,7 +97,7 @@ class Shapes {
   void layer(Count i, const LayerKind& kind) {
     for (Count half = 0; half < (kind.half ? 1 : halves(a_)); ++half) part(i * halves(a_) + half, kind);
   }
-  /// A layer, or a half of one.
+  /// A layer, or one half of it.
   void part(Count i, const LayerKind& kind) {
     if (kind.repeats) return;
     prefix_ = "layers." + std::to_string(i) + ".";
@@ -130,7 +130,7 @@ class Shapes {
     if (a_.output_scale) vector("block.scale.factor", 1, Start::one);
     if (kind.closes_encoder && a_.final_norm) norm("encoder.norm");
   }
-  /// Attention to an encoder's result.
+  /// Cross attention to the encoder's result.
   void cross(const Mixer& m, bool before, bool after) {
     if (before) norm("cross.norm");
     matrix("cross.q", m.heads * m.head_dim, a_.hidden, m.qkv_bias);
@@ -140,8 +140,8 @@ class Shapes {
     if (after) norm("cross.post_norm");
   }
 
-  /// What reads the residual streams of one sub-layer: a mix, or the matrix of hyper-connections that makes weights of
-  /// all streams, their scales and biases.
+  /// Parameters that combine the residual streams for one sub-layer: a mix, or for hyper-connections the matrix that
+  /// computes the weights of all streams, with scales and biases.
   void streams(const std::string& part, Count weights, Count scales) {
     if (a_.residual_block > 0) {
       vector(part + ".mix.query", a_.hidden, Start::normal);
@@ -153,7 +153,7 @@ class Shapes {
     vector(part + ".gather.bias", weights, Start::zero);
   }
 
-  /// Alternating updates and the low rank beside the mixer.
+  /// Alternating updates and the low-rank path parallel to the mixer.
   void alternating() {
     scale("altup.norm", a_.hidden, false);
     matrix("altup.router", a_.streams, a_.hidden, false);
@@ -187,7 +187,7 @@ class Shapes {
     if (a_.sub_norms) scale("attn.sub_norm", m.attention_width(), false);
     gate_and_out(m);
   }
-  /// W_up norm(W_down x), `width` numbers of all heads.
+  /// W_up norm(W_down x), `width` values over all heads.
   void low_rank_queries(const Mixer& m, Count width) {
     matrix("attn.q_down", m.latent.q_rank, a_.hidden, m.qkv_bias);
     scale("attn.q_norm", m.latent.q_rank, false);
@@ -385,7 +385,7 @@ class Shapes {
     matrix("mlstm.gate", r.width(), a_.hidden, false);
     out("mlstm.out", r.width());
   }
-  /// A projection and a convolution of its result, `taps` weights per channel.
+  /// A projection and a convolution of its result with `taps` weights per channel.
   void convolved(const std::string& name, const Recurrent& r, Count width) {
     matrix(name, width, a_.hidden, false);
     matrix(name + "_conv", width, r.taps, r.convolution_bias);
@@ -402,7 +402,7 @@ class Shapes {
     out("attn.out", w);
   }
 
-  /// kind: "", "expert_", "shared_"; outer: the width of its input and output.
+  /// kind: "", "expert_" or "shared_". outer: width of the input and output.
   void mlp(const std::string& kind, Count width, Count outer, bool bias, Count groups = 1) {
     if (a_.mlp == MlpKind::gated) matrix("mlp." + kind + "gate", width, outer, bias, Start::normal, groups);
     matrix("mlp." + kind + "up", width, outer, bias, Start::normal, groups);

@@ -1,6 +1,6 @@
 #pragma once
-/// Random numbers without a state: the number is a function of a key (the seed) and a counter (which number), so that
-/// any of them can be drawn again, in any order, by any thread, on the processor and on a GPU.
+/// Stateless random numbers. Each is a function of a key (the seed) and a counter (its index), so any number can be
+/// regenerated in any order, by any thread, on CPU and GPU.
 ///
 /// Philox-4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), section 3.3.
 
@@ -11,13 +11,13 @@
 
 namespace llmcalc::model {
 
-/// 64 bits: the seed.
+/// 64-bit key: the seed.
 struct RandomKey {
   std::uint32_t word[2] = {0, 0};
   constexpr bool operator==(const RandomKey&) const = default;
 };
 
-/// 128 bits: which block of four numbers. Used for what comes in and for what goes out.
+/// 128 bits: the index of a block of four numbers (input), or the block (output).
 struct RandomWords {
   std::uint32_t word[4] = {0, 0, 0, 0};
   constexpr bool operator==(const RandomWords&) const = default;
@@ -27,13 +27,14 @@ LLMCALC_HD constexpr RandomKey random_key(std::uint64_t seed) {
   return {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}};
 }
 
-/// Block `index` of stream `stream`: one stream per use (a step's dropout at one place, the start of one weight).
+/// Counter of block `index` of stream `stream`. Each use has its own stream (a step's dropout at one place, the initial
+/// values of one weight).
 LLMCALC_HD constexpr RandomWords random_counter(std::uint64_t index, std::uint64_t stream = 0) {
   return {{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32U),
            static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32U)}};
 }
 
-/// One round: two 32x32 -> 64 bit products, their halves crossed over and mixed with the key.
+/// One round: two 32x32 -> 64 bit products, with their halves swapped and mixed with the key.
 LLMCALC_HD constexpr RandomWords philox_round(RandomWords c, RandomKey k) {
   const std::uint64_t a = std::uint64_t{0xD2511F53U} * c.word[0];
   const std::uint64_t b = std::uint64_t{0xCD9E8D57U} * c.word[2];
@@ -41,7 +42,7 @@ LLMCALC_HD constexpr RandomWords philox_round(RandomWords c, RandomKey k) {
            static_cast<std::uint32_t>(a >> 32U) ^ c.word[3] ^ k.word[1], static_cast<std::uint32_t>(a)}};
 }
 
-/// Four independent words of 32 random bits: ten rounds, the key raised by a Weyl sequence between them.
+/// Four independent random 32-bit words: ten rounds, with the key advanced by a Weyl sequence between rounds.
 LLMCALC_HD constexpr RandomWords philox(RandomKey key, RandomWords counter) {
   for (int round = 0; round < 10; ++round) {
     counter = philox_round(counter, key);
@@ -51,7 +52,7 @@ LLMCALC_HD constexpr RandomWords philox(RandomKey key, RandomWords counter) {
   return counter;
 }
 
-/// The upper 24 bits of a word as a float in [0, 1): every value is exact, and 1 is never reached.
+/// The upper 24 bits of a word as a float in [0, 1). Every value is exact, and 1 is never reached.
 LLMCALC_HD constexpr float unit_float(std::uint32_t word) { return static_cast<float>(word >> 8U) * 0x1p-24f; }
 
 /// The upper 53 bits of two words as a double in [0, 1).
@@ -59,7 +60,7 @@ LLMCALC_HD constexpr double unit_double(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(((std::uint64_t{high} << 32U) | low) >> 11U) * 0x1p-53;
 }
 
-/// A number in [0, 1), evenly spread: the first of the counter's block.
+/// A uniform number in [0, 1): the first of the counter's block.
 template <typename Real = float>
 LLMCALC_HD constexpr Real uniform(RandomKey key, RandomWords counter) {
   const RandomWords r = philox(key, counter);
@@ -69,7 +70,7 @@ LLMCALC_HD constexpr Real uniform(RandomKey key, RandomWords counter) {
     return unit_double(r.word[0], r.word[1]);
 }
 
-/// Four floats in [0, 1) for the price of one.
+/// Four floats in [0, 1) from one Philox call.
 struct UniformBlock {
   float value[4];
 };
@@ -78,8 +79,9 @@ LLMCALC_HD constexpr UniformBlock uniform_block(RandomKey key, RandomWords count
   return {{unit_float(r.word[0]), unit_float(r.word[1]), unit_float(r.word[2]), unit_float(r.word[3])}};
 }
 
-/// Two independent numbers of mean 0 and variance 1: sqrt(-2 ln u) cos(2 pi v) and sin, with u in (0, 1] and v in
-/// [0, 1) (Box and Muller 1958). In double, so that the last bits of a library's logarithm rarely show in a float.
+/// Two independent numbers with mean 0 and variance 1: sqrt(-2 ln u) cos(2 pi v) and sin, with u in (0, 1] and v in [0,
+/// 1) (Box and Muller 1958). Computed in double, so that differences in the last bits of a library's logarithm rarely
+/// reach a float.
 struct NormalPair {
   double first = 0, second = 0;
 };

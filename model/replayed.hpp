@@ -1,5 +1,5 @@
 #pragma once
-/// Repeated work that a backend may replay from a recording, and the memory of its results.
+/// Repeated work that a backend may replay from a recording, and memory for its results.
 
 #include "model/backend.hpp"
 #include "model/pass/pass.hpp"
@@ -8,11 +8,11 @@ namespace llmcalc::model {
 
 struct OptimizerSettings {
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0.1, momentum = 0.9;
-  double clip = 1.0;  ///< greatest norm of the whole gradient; 0: none
+  double clip = 1.0;  ///< maximum norm of the whole gradient; 0: no clipping
   bool operator==(const OptimizerSettings&) const = default;
 };
 
-/// Work that a backend may replay from a recording; the arena's peak is that of a run without one.
+/// Work that a backend may replay from a recording. A replay reports the arena peak of a normal run.
 class Replayed {
  public:
   void run(Backend& backend, Arena& arena, const Moving& moving, const std::function<void()>& f) {
@@ -26,15 +26,15 @@ class Replayed {
     });
     arena.raise_peak(before + rise_);
   }
-  /// See Recording::how; empty: the backend makes none, or nothing ran.
+  /// See Recording::how. Empty if the backend does not record, or before the first run.
   std::string how() const { return recording_ != nullptr ? recording_->how() : ""; }
 
  private:
   std::unique_ptr<Recording> recording_;
-  Bytes rise_;  ///< of what is held, while it runs
+  Bytes rise_;  ///< growth of the arena's live bytes, at the peak of a run
 };
 
-/// Memory of a backend that the arena does not count.
+/// Backend memory that the arena does not count.
 class Apart {
  public:
   Apart(Backend& backend, Bytes bytes) : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
@@ -50,8 +50,8 @@ class Apart {
   void* data_;
 };
 
-/// The results of a training step: the loss of each micro-batch, the squared norm of each parameter's gradient, the
-/// whole norm and the clipping factor.
+/// Results of a training step: the loss of each micro-batch, the squared norm of each parameter's gradient, the total
+/// norm and the clipping factor.
 class StepReport {
  public:
   StepReport(Backend& backend, std::size_t batches, std::size_t parameters)
@@ -64,7 +64,7 @@ class StepReport {
   double* square(std::size_t parameter) const { return numbers() + batches_ + parameter; }
   double* norm() const { return square(parameters_); }
   double* factor() const { return norm() + 1; }
-  double* last_loss() const { return norm() + 2; }  ///< where every micro-batch leaves it first
+  double* last_loss() const { return norm() + 2; }  ///< written by every micro-batch, then copied to loss(batch)
   std::span<const double> losses() const { return {loss(0), batches_}; }
   std::span<const double> squares() const { return {square(0), parameters_}; }
 
@@ -87,16 +87,16 @@ class StepReport {
   Apart memory_;
 };
 
-/// A training step, and the settings that it was recorded for.
+/// A training step and the settings it was recorded with.
 struct TrainingStep {
-  Settings settings;  ///< `steps` 0
+  Settings settings;  ///< with `steps` 0
   OptimizerSettings optimizer;
-  std::weak_ptr<Buffer> gradient;  ///< the first parameter's
+  std::weak_ptr<Buffer> gradient;  ///< of the first parameter
   StepReport report;
-  Replayed first, more, update;  ///< the first micro-batch writes gradients, the others add to them
+  Replayed first, more, update;  ///< the first micro-batch overwrites gradients, later ones add to them
 };
 
-/// A step that appends a token to every sequence.
+/// A step that appends one token to every sequence.
 struct DecodingStep {
   Settings settings;
   Count sequences = 0;

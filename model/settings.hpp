@@ -8,17 +8,17 @@
 
 namespace llmcalc::model {
 
-/// The settings of a model run, besides its weights.
+/// Settings of a model run, excluding its weights.
 struct Settings {
   Plan plan;
-  double dropout = 0.1;     ///< where the plan has dropout on
-  std::uint64_t seed = 1;   ///< of dropout
-  std::uint64_t steps = 0;  ///< steps trained: each has new dropout masks
-  /// The share of the mean of the modules' losses (Plan::mtp) in the loss, as in most of DeepSeek-V3's training
+  double dropout = 0.1;     ///< used if the plan enables dropout
+  std::uint64_t seed = 1;   ///< for dropout
+  std::uint64_t steps = 0;  ///< steps trained; each has new dropout masks
+  /// Weight of the mean of the modules' losses (Plan::mtp) in the loss, as in most of DeepSeek-V3's training
   /// (arXiv:2412.19437, 4.2).
   double further_share = 0.3;
   Numerics numerics = {};
-  bool coded = false;  ///< weights and cache are held in the plan's formats where these are not what it computes in
+  bool coded = false;  ///< weights and cache are stored in the plan's formats if these differ from the compute format
   bool operator==(const Settings&) const = default;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The trace of a run: names, shapes, executed FLOPs, seconds.
+/// Trace of a run: names, shapes, executed FLOPs, seconds.
 
 #include <functional>
 #include <string_view>
@@ -19,10 +19,10 @@ struct Ran {
   Count layer;  ///< -1: embedding or head
   Flops flops;
   Seconds time;
-  Count beside = 0;  ///< operations outside products, where they are counted
+  Count beside = 0;  ///< operations outside products, if counted
 };
 struct Trace : std::vector<Ran> {
-  /// Called just before and just after an operator, when all earlier calls are complete.
+  /// Called immediately before and after an operator, when all earlier calls have completed.
   std::function<void(std::string_view op, const Shape& shape, Direction direction)> before = {};
   std::function<void()> after = {};
 };

@@ -8,7 +8,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// Refuses mixers that the reference transformer does not have.
+/// Rejects mixers that the reference transformer lacks.
 void require_mixer(const Mixer& m) {
   if (m.recurrent.state_bytes != 4)
     throw InputError("the reference transformer keeps the states of recurrences in float32, and this model's have " +
@@ -17,7 +17,7 @@ void require_mixer(const Mixer& m) {
     throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
 }
 
-/// Refuses relative positions of layers whose heads are not those of their stack's table.
+/// Rejects relative positions in layers whose heads do not match their stack's table.
 void require_distances(const Arch& a) {
   if (a.position != Position::relative || a.layer_distances) return;
   const Mixer& decoder = a.mixer(a.mixers.size());
@@ -31,7 +31,7 @@ void require_distances(const Arch& a) {
   }
 }
 
-/// Refuses encoder-decoders that read more than their tokens, or have other blocks than T5's.
+/// Rejects encoder-decoders with inputs other than tokens, or with blocks other than T5's.
 void require_stacks(const Arch& a) {
   const bool more = a.embedding_width != a.hidden || a.learned_rows() > 0 || a.token_types > 0 || a.embedding_norm ||
                     a.per_layer.width > 0;
@@ -63,7 +63,7 @@ const Arch& runnable(const Arch& a, const Backend& b) {
 }
 
 namespace {
-/// Refuses modules for further tokens whose layers read what layers of the model hand on, and those on a GPU.
+/// Rejects MTP modules on a GPU, and modules whose layers read results of the model's layers.
 void require_modules(const Arch& a, const Backend& b) {
   if (!b.runs_modules())
     throw InputError("the GPU's kernels run no modules for further tokens; leave out --mtp or give --device cpu");
@@ -139,7 +139,7 @@ double Transformer::update(const OptimizerSettings& o) {
   return finished(report.read());
 }
 
-/// Queues the update of the weights, which is skipped where a loss or the gradient is NaN.
+/// Queues the weight update, which is skipped if a loss or the gradient is NaN.
 void Transformer::ask_update(const OptimizerSettings& o, const StepReport& report) {
   const std::vector<ParameterUpdate> all = weights_.updates();
   backend_.square_sums(all, report.square(0));
@@ -158,12 +158,12 @@ void Transformer::ask_update(const OptimizerSettings& o, const StepReport& repor
                         .coded = weights_.coded_moments()});
 }
 
-/// The norm of a completed update; throws NotANumber if it was skipped.
+/// Returns the gradient norm of a completed update. Throws NotANumber if the update was skipped.
 double Transformer::finished(const StepReport::Numbers& r) {
   for (const double loss : r.losses)
     if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");
   if (!std::isfinite(r.norm)) {
-    std::string bad;  // the last in the model is the first in backward
+    std::string bad;  // the last in model order is the first in backward
     for (std::size_t i = 0; i < r.squares.size(); ++i)
       if (!std::isfinite(r.squares[i])) bad = weights_.trained()[i]->shape.name;
     throw NotANumber("the gradient is not a number" + (bad.empty() ? bad : ", first that of " + bad));
@@ -251,7 +251,7 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
     pass.watch(stop_);
     take(forward(pass, pass.tokens(ids, {})));
   };
-  // Only then are all sizes the same with every token: naive attention has its scores in memory.
+  // Only flash decoding has the same sizes for every token: naive attention's scores grow.
   if (cache == nullptr || past == 0 || queries > 1 || trace != nullptr ||
       settings_.plan.attention != AttentionImpl::flash) {
     std::vector<double> out;
@@ -266,7 +266,8 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   kept.step.run(backend_, arena_, {.tokens = {ids}, .past = past}, [&] {
     ask([&](const Value& y) { backend_.copy(kept.logits.data(), y.data->data(), kept.logits.bytes()); });
   });
-  std::vector<double> out(static_cast<std::size_t>(mul(sequences, arch_.vocabulary)));  // while a device is at work
+  std::vector<double> out(
+      static_cast<std::size_t>(mul(sequences, arch_.vocabulary)));  // allocated while the device works
   backend_.read(out, kept.logits.data(), false);
   return out;
 }

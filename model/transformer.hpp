@@ -10,25 +10,25 @@
 
 namespace llmcalc::model {
 
-/// Tokens of one micro-batch, (micro_batch, seq), and what should follow each.
+/// Tokens of one micro-batch, (micro_batch, seq), and the target of each.
 struct Batch {
   std::vector<std::int64_t> ids, targets;
 };
 
-/// `arch`, if the reference transformer runs it on the backend. Throws InputError for what it or the backend does not
-/// have (recurrences on a GPU, say), in a sentence.
+/// Returns `arch` if the reference transformer can run it on the backend. Throws InputError, with a full sentence, for
+/// features that either of them lacks (recurrences on a GPU, for example).
 const Arch& runnable(const Arch& arch, const Backend& backend);
 
-/// What a drafting pass decides, greedily.
+/// Greedy decisions of a drafting pass.
 struct Drafts {
-  Count kept = 0;  ///< of its tokens: a prompt's all, and of others, the first of which is certain, those before the
-                   ///< first that the model does not choose in some sequence
-  std::vector<std::int64_t> tokens;  ///< (sequences, 1 + modules): the next token, and drafts of those behind it
+  Count kept = 0;  ///< tokens kept: all of a prompt; otherwise the certain first token and the drafts up to the first
+                   ///< that the model rejects in any sequence
+  std::vector<std::int64_t> tokens;  ///< (sequences, 1 + modules): the next token, and drafts of the ones after it
 };
 
 class Transformer {
  public:
-  /// Throws InputError for what is not runnable(). seed: of the weights, see Weights.
+  /// Throws InputError if the model is not runnable(). seed: of the weights; see Weights.
   Transformer(const Arch& arch, Backend& backend, const Settings& settings, std::optional<std::uint64_t> seed);
 
   const Arch& arch() const { return arch_; }
@@ -37,39 +37,38 @@ class Transformer {
   Arena& arena() { return arena_; }
   Backend& backend() { return backend_; }
   void watch(const std::atomic<bool>* stop) { stop_ = stop; }
-  /// Updates of the weights so far: what the optimizer's bias correction counts.
+  /// Weight updates so far, as counted by the optimizer's bias correction.
   Count updates() const { return updates_; }
   void set_updates(Count n) { updates_ = n; }
 
   // ---- training
-  /// Forward; then, unless `hold` is set, backward: gradients are added to the weights'. `scale` multiplies the loss.
-  /// at_end_of_forward is called between the two.
+  /// Runs forward and backward, adds to the weights' gradients and returns the loss. `scale` multiplies the loss.
+  /// at_end_of_forward is called between the two passes.
   double gradients(const Batch& batch, double scale, Trace* trace, const std::function<void()>& at_end_of_forward = {});
-  /// Norm of the whole gradient before clipping.
+  /// Updates the weights. Returns the norm of the whole gradient before clipping.
   double update(const OptimizerSettings& o);
-  /// Zero gradients, every micro-batch, one update. Throws NotANumber.
+  /// Zeroes gradients, runs every micro-batch and updates once. Returns the mean loss. Throws NotANumber.
   double train(std::span<const Batch> micro_batches, const OptimizerSettings& o, Trace* trace = nullptr);
-  /// How the last micro-batch of train() was run, see Replayed.
+  /// How the first micro-batch of the last train() was executed; see Replayed.
   std::string training_run() const { return training_ != nullptr ? training_->first.how() : ""; }
-  /// Mean loss without gradients, with the step's dropout masks where dropout is on.
+  /// Mean loss without gradients, with the step's dropout masks if dropout is on.
   double loss(const Batch& batch, Trace* trace = nullptr);
-  /// The first operator of such a pass whose result is not a number, "mlp.up in layer 3"; empty where all are numbers.
+  /// The first operator of a loss() pass whose result is not a number, "mlp.up in layer 3"; empty if all are numbers.
   std::string first_not_a_number(const Batch& batch);
 
   // ---- inference
-  /// Logits of the last token of every sequence; of a model without them the result that it has. ids: (sequences,
-  /// queries), after `past` cached ones. Where an encoder is before a decoder, it reads the first ids, as many as the
-  /// plan's prompt if there is a cache, and the logits follow the token that begins the decoder; later ones are the
-  /// decoder's.
+  /// Logits of the last token of every sequence, or the result of a model without logits. ids: (sequences, queries),
+  /// after `past` cached ones. In an encoder-decoder, the encoder reads the first ids (with a cache, as many as the
+  /// plan's prompt) and the logits follow the decoder's start token; later ids are the decoder's.
   std::vector<double> logits(std::span<const std::int64_t> ids, Count sequences, Count past, Cache* cache,
                              Trace* trace = nullptr);
-  /// A pass in which the plan's modules draft a token each (Plan::mtp), behind a prompt (past 0) or behind a token and
-  /// the drafts of the pass before, which the model verifies. ids: (sequences, queries), after `past` cached ones; the
-  /// next pass follows past + kept tokens, so that caches have rows of rejected ones until it overwrites them. What the
-  /// second and later modules have cached of the last kept tokens was made of drafts, right or not.
+  /// A pass in which each of the plan's MTP modules drafts a token (Plan::mtp), after a prompt (past 0) or after a
+  /// token and the previous pass's drafts, which the model verifies. ids: (sequences, queries), after `past` cached
+  /// ones. The next pass follows past + kept tokens; until it overwrites them, caches hold rows of rejected tokens. For
+  /// the last kept tokens, the second and later modules have cached rows computed from drafts, right or not.
   Drafts drafted(std::span<const std::int64_t> ids, Count sequences, Count past, Cache& cache, Trace* trace = nullptr);
-  /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary). targets: what a decoder behind
-  /// an encoder reads, a token late; none: the ids.
+  /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary). targets: the input of an
+  /// encoder-decoder's decoder, one token late; empty: the ids.
   std::vector<double> all_logits(std::span<const std::int64_t> ids, Count sequences,
                                  std::span<const std::int64_t> targets = {});
   Cache make_cache(Count sequences, Count tokens) {
@@ -84,10 +83,10 @@ class Transformer {
 
  private:
   Step training_step() const;
-  /// Ends a forward pass with its loss: the cross-entropy of the logits. What an encoder makes besides, or without
-  /// them, adds its mean: it stands for the loss of a task.
+  /// Ends a forward pass with its loss: the cross-entropy of the logits. Results of an encoder in addition to logits,
+  /// or instead of them, add their mean as a stand-in for a task's loss.
   void ask_loss(Pass& pass, const Batch& batch, double* loss);
-  /// The same with the plan's modules: the mean of their losses has Settings::further_share in it.
+  /// The same with the plan's modules, the mean of whose losses is weighted by Settings::further_share.
   void ask_losses(Pass& pass, const Batch& batch, double* loss);
   void add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                      const std::function<void()>& at_end_of_forward);
@@ -102,7 +101,7 @@ class Transformer {
   Weights weights_;
   Count updates_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
-  std::unique_ptr<TrainingStep> training_;  ///< kept between steps; gone before the weights are
+  std::unique_ptr<TrainingStep> training_;  ///< reused between steps; destroyed before the weights
 };
 
 }  // namespace llmcalc::model

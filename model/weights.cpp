@@ -27,9 +27,9 @@ Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional
   }
 }
 
-/// Normal numbers of mean 0, drawn in blocks: number i is the same however many threads draw.
+/// Draws normal values of mean 0 in blocks. Value i does not depend on the number of threads.
 void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::uint64_t seed) {
-  const Count block = p.format ? p.elements() : 1 << 20;  // codes are made of all numbers of a group
+  const Count block = p.format ? p.elements() : 1 << 20;  // quantization needs all values of a group
   std::vector<double> values;
   for (Count first = 0; first < p.elements(); first += block) {
     const Count n = std::min(block, p.elements() - first);
@@ -49,7 +49,7 @@ void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::ui
 
 namespace {
 
-/// f(first, values) for stretches of n numbers that a cache holds.
+/// Calls f(first, values) for segments of n values that fit in cache.
 template <typename F>
 void each_stretch(Count n, const F& f) {
   constexpr Count block = 1 << 18;
@@ -62,7 +62,7 @@ void each_stretch(Count n, const F& f) {
 
 }  // namespace
 
-/// Numbers as they are into wide ones.
+/// Converts values from the backend's format to its wide format.
 void Weights::widen(const void* from, void* to, Count n) const {
   each_stretch(n, [&](Count first, std::vector<double>& values) {
     backend_.read(values, static_cast<const std::byte*>(from) + (first * backend_.number()).value, false);
@@ -84,7 +84,7 @@ void Weights::add_gradient(Parameter& p, const void* more) {
 
 namespace {
 
-/// Of weights that begin alike.
+/// Initial value of weights that all start equal.
 double same_start(Start s) {
   if (s == Start::one) return 1;
   if (s == Start::half) return 0.5;
@@ -148,7 +148,7 @@ Tensor Weights::wide_tensor(Purpose purpose, const Parameter& p) {
   return zeros(purpose, backend_.wide() * p.elements());
 }
 
-/// What the optimizer keeps of a parameter from step to step; see calc/training/optimizer_state.cpp.
+/// Allocates a parameter's optimizer state; see calc/training/optimizer_state.cpp.
 void Weights::make_states(Parameter& p, const Plan& plan) {
   const auto state = [&](Count n) {
     return zeros(Purpose::optimizer, n * (states_ == StateFormat::wide ? backend_.wide() : Bytes(2)));
@@ -156,7 +156,7 @@ void Weights::make_states(Parameter& p, const Plan& plan) {
   const OptimizerTraits& t = traits(plan.optimizer);
   const Count moments = p.whole ? t.matrix_moments : t.moments;
   switch (t.storage) {
-    case MomentStorage::coded:  // one tensor of all parameters
+    case MomentStorage::coded:  // one tensor for all parameters
       return;
     case MomentStorage::plain:
       if (moments > 0) p.first = state(p.elements());
@@ -177,7 +177,7 @@ StateFormat state_format(DType t) {
   return t == dtypes::fp16 ? StateFormat::fp16 : StateFormat::wide;
 }
 
-/// Whether the optimizer updates a parameter's matrices each as one.
+/// Whether the optimizer updates each of a parameter's matrices as a whole.
 bool is_updated_whole(Optimizer optimizer, const ParameterShape& p, const ParameterOperators& operators) {
   const OptimizerTraits& t = traits(optimizer);
   if (!t.updates_matrices() || !operators.is_matrix(p)) return false;
@@ -253,8 +253,8 @@ void* Weights::sum(Parameter* p) {
 
 namespace {
 
-/// The whole name of a parameter that a layer works with: of a layer that repeats another it is that layer's, and the
-/// norm between two runs is the model's final one.
+/// Full name of a parameter that a layer uses. A layer that repeats another uses its parameters; the norm between two
+/// runs is the model's final norm.
 std::string whole_name(const Arch& arch, Count layer, std::string_view name) {
   if (name.starts_with("run.norm")) return "head" + std::string(name.substr(3));
   if (layer < 0) return std::string(name);
@@ -273,7 +273,7 @@ Parameter& Weights::at(Count layer, std::string_view name) {
   throw std::logic_error("no parameter " + std::string(name));
 }
 
-/// One of the parameters of an operator: all are trained alike.
+/// Any parameter of an operator: all of an operator's parameters are trained, or all are frozen.
 const Parameter* Weights::of_operator(Count layer, std::string_view op) const {
   const std::string first = whole_name(arch_, layer, op) + ".";
   const auto it = by_name_.lower_bound(first);

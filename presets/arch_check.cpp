@@ -14,7 +14,7 @@ namespace llmcalc {
 
 namespace {
 
-/// No layer has both an indexer and a window, and before one that takes another's choice there is one that chooses.
+/// A layer with an indexer has no window. A layer that shares a selection follows one that computes an equal one.
 void check_choices(const Arch& a, const Check& check) {
   const auto chooses_all = [](const Mixer& m) {
     return m.indexer.kind != IndexerKind::none && m.attention != AttentionKind::compressed;
@@ -42,7 +42,7 @@ void check_choices(const Arch& a, const Check& check) {
   }
 }
 
-/// RWKV-7's values are mixed with those of a layer of its kind; neither has attention besides.
+/// An RWKV-7 layer mixes its values with those from an earlier RWKV-7 layer. Neither layer may also have attention.
 void check_values(const Mixer& reader, Count layer, const Mixer* source, const Check& check) {
   const bool alone = reader.attention == AttentionKind::none && source && source->attention == AttentionKind::none;
   const bool fits = alone && source->recurrent.gives_values() && source->recurrent.heads == reader.recurrent.heads &&
@@ -53,7 +53,7 @@ void check_values(const Mixer& reader, Count layer, const Mixer* source, const C
                          layer));
 }
 
-/// Layers that read keys and values, or values alone, of another find those of a layer before them, and these fit.
+/// A layer that reads keys and values, or only values, from another layer follows a source layer of matching shape.
 void check_sharing(const Arch& a, const Check& check) {
   const LayerKinds kinds = layer_kinds(a);
   const auto mixer = [&](Count layer) -> const Mixer& { return a.mixer(kinds[kind_index(kinds, layer)].mixer); };
@@ -74,7 +74,7 @@ void check_sharing(const Arch& a, const Check& check) {
   }
 }
 
-/// Mixed residual streams are saved by layers that hand nothing else on.
+/// Layers with mixed residual streams pass no other data to later layers.
 void check_mixed(const Arch& a, const Check& check) {
   check.size(a.residual_block, "residual_block", 0, max_layers);
   if (a.residual_block == 0) return;
@@ -107,7 +107,8 @@ void check_ends(const Arch& a, const Check& check) {
              "per-layer inputs and layer scales are for serial blocks; remove them");
 }
 
-/// An encoder's layers see both ways, and none has a window. A decoder's layers follow it and all read its result.
+/// Encoder layers are bidirectional, with windows of odd length. Decoder layers follow, each with attention to the
+/// encoder's result.
 void check_direction(const Arch& a, const Check& check) {
   Count encoder_end = 0;
   for (const LayerKind& kind : layer_kinds(a))
@@ -134,7 +135,7 @@ void check_direction(const Arch& a, const Check& check) {
   }
 }
 
-/// Whether nothing but a norm or a pooler may stand behind the last layer.
+/// Whether at most a norm or a pooler may follow the last layer.
 bool has_plain_end(const Arch& a) {
   return a.streams == 1 && a.residual_block == 0 && !a.narrows_head() && !a.is_encoder_decoder() && a.mtp.modules == 0;
 }
@@ -164,13 +165,13 @@ void check_attention(const Arch& a, const Check& check) {
              "there is no attention for a sliding window; remove the window");
 }
 
-/// Names the first layer that two of the sets hold.
+/// Throws if two sets share a layer, and names the first such layer.
 void check_apart(const LayerSet& a, const LayerSet& b, const char* what, const Check& check) {
   const LayerSet both = a.filtered(b, true);
   if (!both.empty()) check.that(false, fmt::format("layer {} has two {}; name it once", both.first(), what));
 }
 
-/// Every layer is in one list of mixers and one of MLPs at most, and some layer has what the model itself describes.
+/// Every layer is in at most one list of mixers and one of MLPs, and at least one layer has the model's own mixer.
 void check_lists(const Arch& a, const Check& check) {
   LayerSet own = LayerSet::all(a.layers);
   for (std::size_t i = 0; i < a.mixers.size(); ++i) {
@@ -229,7 +230,7 @@ void check_experts(const Arch& a, const Check& check) {
              "beside_dense is for serial blocks whose dense MLPs have one width");
 }
 
-/// Layers with a dense MLP of the model's own width.
+/// Number of layers with a dense MLP of the model's own width.
 Count dense_layers(const Arch& a) {
   if (a.block == BlockKind::shortcut) return a.layers;
   LayerSet dense = LayerSet::all(a.layers);
@@ -264,7 +265,7 @@ void check_shortcut(const Arch& a, const Check& check) {
       "a shortcut block has four norms before its four sub-layers; norm placement must be \"pre\", and 4 per layer");
 }
 
-/// Of Gemma 3n's layers, whose sub-layers have two norms each.
+/// Checks the layers of Gemma 3n, whose sub-layers have two norms each.
 void check_alternating(const Arch& a, const Check& check) {
   check.size(a.laurel_rank, "the laurel_rank", 0);
   check.that(
@@ -296,7 +297,7 @@ void check_streams(const Arch& a, const Check& check) {
              "MLPs beside experts and relative positions; remove these, or \"streams\"");
 }
 
-/// A first layer without a norm before its mixer.
+/// Checks a first layer without a norm before its mixer.
 void check_first_norm(const Arch& a, const Check& check) {
   if (a.first_norm) return;
   const LayerKind first = layer_kinds(a)[0];
@@ -340,7 +341,7 @@ void check_positions(const Arch& a, const Check& check) {
   if (learned || a.added_rows > 0) check_learned_rows(a, check);
 }
 
-/// At most as many modules as drafts of a pass that anything verifies.
+/// The module limit equals the largest number of draft tokens in one verification pass.
 void check_mtp(const Arch& a, const Check& check) {
   const Mtp& m = a.mtp;
   check.size(m.modules, "the number of MTP modules", 0, 16);
@@ -353,7 +354,7 @@ void check_mtp(const Arch& a, const Check& check) {
              "the layer of the MTP modules has neither a mixer nor an MLP; name a layer that has one");
 }
 
-/// Sizes that are each possible can still multiply to a count that no integer holds.
+/// Sizes that are valid one by one can still multiply to an overflowing count.
 void check_count(const Arch& a, const Check& check) {
   try {
     parameters(a);

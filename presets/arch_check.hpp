@@ -1,5 +1,5 @@
 #pragma once
-/// Checks whether an Arch is possible.
+/// Validation of an Arch.
 
 #include <string>
 
@@ -7,11 +7,11 @@
 
 namespace llmcalc {
 
-/// No model's width, vocabulary or context comes near this; products of four such sizes are still caught by the checked
-/// arithmetic of calc/units.hpp.
+/// Far above the width, vocabulary or context of any model. Products of four such sizes may overflow; the checked
+/// arithmetic of calc/units.hpp detects it.
 inline constexpr Count max_size = Count{1} << 31;
 
-/// Throws InputError, naming `where`, if sizes are out of range or choices contradict each other.
+/// Throws InputError, naming `where`, if a size is out of range or options contradict each other.
 void check_arch(const Arch& arch, const std::string& where);
 
 }  // namespace llmcalc

@@ -18,12 +18,12 @@ bool is_idle(std::string_view word) {
   return std::any_of(std::begin(idle_words), std::end(idle_words), [&](auto idle) { return same_name(idle, word); });
 }
 
-/// "SXM4" and "SXM5" are the sockets of one generation each, which its name says already.
+/// "SXM4" and "SXM5" are sockets of one generation each; the rest of the name already states the generation.
 std::string_view plain(std::string_view word) {
   return same_name(word, "sxm4") || same_name(word, "sxm5") ? word.substr(0, 3) : word;
 }
 
-/// `name` less the words that neither a shape nor a peak depends on.
+/// `name` without the words that affect neither a shape nor a peak.
 std::string without_idle_words(std::string_view name) {
   std::string out;
   while (!name.empty()) {

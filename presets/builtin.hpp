@@ -1,5 +1,5 @@
 #pragma once
-/// The presets, compiled into the program as the text of their JSON files. Looking one up parses nothing.
+/// Presets, compiled into the program as the text of their JSON files. Lookup does not parse them.
 
 #include <span>
 #include <string>
@@ -23,12 +23,12 @@ std::span<const Builtin> builtin_software();
 /// Fitted parameters of estimators.
 std::span<const Builtin> builtin_estimates();
 
-/// The one with that name or alias, in any spelling of it (text/names.hpp); null if there is none.
+/// Preset with this name or alias, in any spelling (text/names.hpp); null if not found.
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);
 
-/// The preset, also if `name` says more than the preset's: an organisation before a '/' ("meta-llama/Llama-3.1-8B"), a
-/// maker ("NVIDIA H200"), or how a model was tuned or stored ("-instruct", "-it", "-thinking", "-chat", "-base", "-pt",
-/// "-hf", "-bf16"), none of which changes a shape or a peak.
+/// Like find_builtin(), but `name` may have extra words: an organization before a '/' ("meta-llama/Llama-3.1-8B"), a
+/// manufacturer ("NVIDIA H200"), or a suffix for tuning or storage ("-instruct", "-it", "-thinking", "-chat", "-base",
+/// "-pt", "-hf", "-bf16"). These words change neither shapes nor peaks.
 const Builtin* find_meant(std::span<const Builtin> presets, std::string_view name);
 
 /// Every name and alias, for suggestions.

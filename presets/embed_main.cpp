@@ -1,5 +1,5 @@
-/// llmcalc_embed LIST OUTPUT.cpp: writes the preset files that LIST names, one path a line, as C++ source that defines
-/// builtin_models(), builtin_hardware() and so on, one function for each folder. Runs at build time.
+/// llmcalc_embed LIST OUTPUT.cpp: writes the preset files listed in LIST, one path per line, as C++ source that defines
+/// builtin_models(), builtin_hardware() and so on, one function per folder. Runs at build time.
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ struct Preset {
   std::vector<std::string> aliases;
 };
 
-/// Compilers must take literals of 65536 bytes, not longer ones.
+/// Compilers must accept literals of 65536 bytes, but not longer ones.
 constexpr std::size_t longest_literal = 60000;
 
 Preset preset(const std::string& path) {
@@ -40,7 +40,7 @@ Preset preset(const std::string& path) {
   return p;
 }
 
-/// No name or alias may mean two presets, in upper or lower case.
+/// No two presets may share a name or alias, ignoring case.
 void refuse_twice(const std::vector<Preset>& presets) {
   std::map<std::string, std::string> owner;
   const auto claim = [&](const std::string& name, const Preset& p) {
@@ -53,7 +53,7 @@ void refuse_twice(const std::vector<Preset>& presets) {
   }
 }
 
-/// `text` as a C++ expression for a const char array.
+/// `text` as a C++ initializer of a const char array.
 std::string literal(const std::string& text) {
   std::string out;
   if (text.size() > longest_literal) {
@@ -79,7 +79,7 @@ std::string definition(const std::string& name, const std::string& text) {
 
 std::string view(const std::string& text) { return fmt::format("std::string_view({})", literal(text)); }
 
-/// The function `name`, which returns the presets, and what it needs.
+/// Source of the function `name`, which returns the presets, and of its data.
 std::string table(const std::string& name, const std::vector<Preset>& presets) {
   std::string data, rows;
   for (std::size_t i = 0; i < presets.size(); ++i) {
@@ -100,7 +100,7 @@ std::string table(const std::string& name, const std::vector<Preset>& presets) {
       data, name, rows);
 }
 
-/// By folder.
+/// Presets by folder.
 using Presets = std::map<std::string, std::vector<Preset>>;
 
 Presets presets(const std::string& list) {

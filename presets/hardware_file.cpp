@@ -15,7 +15,7 @@ namespace {
 
 using json::Object;
 
-/// The file, and its sources: a number is not read without one.
+/// The file and its sources. Every number needs a source.
 class Sheet {
  public:
   Sheet(const json::Value& value, const std::string& where)
@@ -27,7 +27,7 @@ class Sheet {
   Object file;
   HardwareCard card;
 
-  /// Notes what `path` ("memory.capacity") rests on.
+  /// Records the source of `path` ("memory.capacity").
   void cite(const std::string& path) {
     const std::string source = sources_.text_or(path, default_source_);
     if (source.empty())
@@ -36,7 +36,7 @@ class Sheet {
     card.sources.emplace_back(path, source);
   }
 
-  /// The quantity block[key], read by `parse`, and its source cited.
+  /// Reads the quantity block[key] with `parse` and records its source.
   template <typename Parse>
   auto quantity(const Object& block, std::string_view key, const std::string& path, Parse parse) {
     const auto value = parse(block.text(key), fmt::format("{}, {}", block.where(), in_quotes(key)), Bare::refused);
@@ -109,7 +109,7 @@ void read_matmul(Sheet& s) {
 
 void unknown(Sheet& s, std::string_view what) { s.card.unknown.emplace_back(what); }
 
-/// The axes of a link that is a torus. Its devices are all that the link joins.
+/// Reads the axes of a torus link. The torus contains all devices of the link.
 void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   const std::string topology = o.text_or("topology", "");
   if (topology != "torus") {
@@ -139,7 +139,7 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   link.wraps = o.has("wraps") ? o.positive("wraps") : 0;
 }
 
-/// "link" or "network"; a link's rank count is told to be unknown, a network's absence of one is not.
+/// Reads "link" or "network". Missing ranks are reported as unknown for a link, but not for a network.
 Link read_link(Sheet& s, const std::string& key) {
   Link link;
   if (!s.file.has(key)) {
@@ -178,7 +178,7 @@ void read_pcie(Sheet& s) {
   pcie.refuse_unread();
 }
 
-/// The way to the host: PCI Express unless another is stated.
+/// Link to the host: PCI Express unless the file states another.
 void read_host(Sheet& s) {
   HostSide& side = s.card.cluster.device.host;
   side.link = s.card.pcie;
@@ -213,7 +213,7 @@ void read_cache_and_power(Sheet& s) {
     unknown(s, "power");
 }
 
-/// A measured share of the datasheet's peak, 1 if it was not measured.
+/// A measured fraction of the datasheet's peak; 1 if not measured.
 double share(const Object& o, std::string_view key) {
   const double f = o.number_or(key, 1);
   if (f <= 0 || f > 1)
@@ -228,7 +228,7 @@ double not_negative(const Object& o, std::string_view key) {
   return x;
 }
 
-/// An object by number format: "fp32", "bf16", ...
+/// Calls `f` for each number format ("fp32", "bf16", ...) in the object `key`.
 template <typename F>
 void each_format(const Object& o, const char* key, const F& f) {
   if (!o.has(key)) return;
@@ -245,7 +245,7 @@ void read_cores(const Object& o, const char* key, std::array<CoreRates, peak_cou
   });
 }
 
-/// A share of all formats, or one by format.
+/// One share for all formats, or one per format.
 std::array<double, peak_count> shares(const Object& o, const char* key) {
   const json::Value* v = o.find(key);
   if (v == nullptr || !v->is_object()) return for_each_format(share(o, key));
@@ -254,8 +254,8 @@ std::array<double, peak_count> shares(const Object& o, const char* key) {
   return all;
 }
 
-/// The levels of links: a node's, the network between nodes, and above networks of so many "ranks" a spine, whose
-/// bandwidth is what oversubscription leaves to each device.
+/// Reads the link levels: inside a node, the network between nodes, and a spine between networks with "ranks". The
+/// spine's bandwidth is per device, after oversubscription.
 void read_levels(Sheet& s) {
   const Link link = read_link(s, "link"), network = read_link(s, "network");
   if (link.bandwidth.value > 0) s.card.cluster.levels.push(link);
@@ -269,7 +269,7 @@ void read_levels(Sheet& s) {
   s.card.cluster.levels.push(read_link(s, "spine"));
 }
 
-/// The formats that such shares are stated for.
+/// Formats for which these shares are stated.
 std::array<bool, peak_count> formats_of(const Object& o, const char* key) {
   const json::Value* v = o.find(key);
   std::array<bool, peak_count> all = for_each_format(v != nullptr && !v->is_object());

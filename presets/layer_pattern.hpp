@@ -1,6 +1,6 @@
 #pragma once
-/// Sets of layers as model files write them: "all", {"from": 3, "every": 1}, {"except": {"from": 5, "every": 6}} or a
-/// list of indices from 0.
+/// Sets of layers in model files: "all", {"from": 3, "every": 1}, {"except": {"from": 5, "every": 6}} or a list of
+/// indices from 0.
 
 #include <string>
 
@@ -9,11 +9,11 @@
 
 namespace llmcalc {
 
-/// The set that `pattern` describes in a model of `layers` layers. `where` names the file and the key. Throws
+/// The set that `pattern` describes in a model with `layers` layers. `where` names the file and the key. Throws
 /// InputError.
 LayerSet read_layer_pattern(const json::Value& pattern, Count layers, const std::string& where);
 
-/// The shortest of the four forms.
+/// `set` in the shortest of the four forms.
 json::Value layer_pattern_json(const LayerSet& set, Count layers);
 
 }  // namespace llmcalc

@@ -27,8 +27,7 @@ bool exists(std::string_view path) {
   return !path.empty() && fs::exists(fs::path(path), ignored);
 }
 
-/// Whether `text` is meant as a path: a name of a preset has no '/' and none of these endings, and is neither "-" nor
-/// the name of a file.
+/// Whether `text` is meant as a path: it has a '/' or one of these endings, is "-", or names an existing file.
 bool is_path(std::string_view text) {
   const std::string name = lower(text);
   for (const std::string_view ending : {".json", ".gguf", ".safetensors"})
@@ -36,8 +35,8 @@ bool is_path(std::string_view text) {
   return text == json::standard_input || text.find('/') != std::string_view::npos || exists(text);
 }
 
-/// The preset that `text` names; null where it is a path. A file that exists comes before a preset whose name `text`
-/// is only nearly.
+/// Preset that `text` names; null for a path. An existing file takes precedence over a preset with a merely similar
+/// name.
 const Builtin* preset_named(std::span<const Builtin> presets, std::string_view text) {
   return exists(text) ? find_builtin(presets, text) : find_meant(presets, text);
 }
@@ -50,7 +49,7 @@ const Builtin* preset_named(std::span<const Builtin> presets, std::string_view t
 std::string preset_name(const Builtin& preset) { return fmt::format("preset '{}'", preset.name); }
 json::Value preset_json(const Builtin& preset) { return json::parse(preset.text, preset_name(preset)); }
 
-/// The path of the JSON file that `path` leads to: itself, or the config.json in it.
+/// Path of the JSON file: `path`, or the config.json in it.
 std::string model_path(const std::string& path) {
   std::error_code failed;
   if (!fs::is_directory(path, failed)) return path;
@@ -61,7 +60,7 @@ std::string model_path(const std::string& path) {
   return config.string();
 }
 
-/// What is said of weights that state no shapes, or come through a pipe.
+/// Refuses weights that state no shapes, or come through a pipe.
 void refuse_weights(const std::string& where, std::string_view start) {
   static constexpr std::array<std::string_view, 3> endings{".bin", ".pt", ".pth"};
   const bool pickled = std::any_of(endings.begin(), endings.end(), [&](auto e) { return lower(where).ends_with(e); });
@@ -76,7 +75,7 @@ Document read_document(const std::string& path) {
   const std::string text = json::file_text(path);
   std::string where = path == json::standard_input ? "standard input" : path;
   refuse_weights(where, text);
-  const bool config = text.find("\"model_type\"") != std::string::npos;  // of transformers, which writes Infinity
+  const bool config = text.find("\"model_type\"") != std::string::npos;  // from transformers, which writes Infinity
   json::Value value = json::parse(config ? json::without_infinities(text) : text, where);
   return {std::move(where), std::move(value)};
 }
@@ -85,7 +84,7 @@ bool is_hardware_file(const json::Value& value) {
   return value.is_object() && value.contains("memory") && value.contains("matmul");
 }
 
-/// ModelOpt, AutoGPTQ and AutoAWQ may write their block into a file beside the config.
+/// ModelOpt, AutoGPTQ and AutoAWQ may write their block into a separate file in the config's folder.
 void add_quantization(Document& config) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> files{
       {{"hf_quant_config.json", ""}, {"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}}};
@@ -101,7 +100,7 @@ void add_quantization(Document& config) {
   }
 }
 
-/// The config.json in a file's folder, if there is one.
+/// The config.json in the folder of `file`, if there is one.
 std::optional<std::string> config_beside(const std::string& file) {
   const fs::path config = fs::path(file).parent_path() / "config.json";
   std::error_code failed;
@@ -109,19 +108,19 @@ std::optional<std::string> config_beside(const std::string& file) {
 }
 std::optional<std::string> config_beside(const Checkpoint& c) { return config_beside(c.files.front()); }
 
-/// The config.json of a file or beside it, with its quantisation block.
+/// The config.json at `path`, with the quantization block of a separate file.
 Document whole_config(const std::string& path) {
   Document config = read_document(path);
   add_quantization(config);
   return config;
 }
 
-/// A size of an architecture, for two that should be the same.
+/// A size of an architecture, compared between two descriptions.
 struct NamedSize {
   std::string_view name;
   Count (*of)(const Arch&);
 };
-/// Converters of GGUF keep these; some cut or pad the vocabulary.
+/// Sizes that converters to GGUF preserve. Some converters cut or pad the vocabulary.
 constexpr std::array kept_sizes{
     NamedSize{"layers", [](const Arch& a) { return a.layers; }},
     NamedSize{"channels", [](const Arch& a) { return a.hidden; }},
@@ -132,8 +131,7 @@ constexpr std::array kept_sizes{
     NamedSize{"experts", [](const Arch& a) { return a.moe.experts; }},
 };
 
-/// The architecture in a config.json; nothing where it is none that is known, which a GGUF file beside it does not
-/// need.
+/// Architecture of a config.json; empty if it is not supported, since a GGUF file in the same folder does not need it.
 std::optional<Arch> arch_in(const std::string& config) {
   try {
     const Document d = whole_config(config);
@@ -153,7 +151,7 @@ void refuse_other_model(const Document& own, const std::string& config) {
                                    config, own.where, size.of(*said), size.name, size.of(held)));
 }
 
-/// What a GGUF file's keys say, or where these do not suffice the config.json beside it.
+/// Config from a GGUF file's keys, or from the config.json in its folder if the keys do not suffice.
 Document described_gguf(const Checkpoint& c) {
   const std::optional<std::string> beside = config_beside(c);
   if (!beside) return {c.where, gguf_config(c)};
@@ -174,7 +172,7 @@ Document checkpoint_config(const Checkpoint& c) {
       fmt::format("'{}' holds tensors, which say no architecture; put the model's config.json beside it", c.where));
 }
 
-/// What config and headers of a checkpoint say together.
+/// Model card from the config and the headers of a checkpoint.
 ModelCard checkpoint_card(const std::string& path) {
   const Checkpoint c = read_checkpoint(path);
   const Document config = checkpoint_config(c);
@@ -189,7 +187,7 @@ ModelCard checkpoint_card(const std::string& path) {
   return card;
 }
 
-/// Bytes of all tensors of a checkpoint in the formats of its config: the model's, its modules' and its towers'.
+/// Bytes of all tensors of a checkpoint in the formats of its config: model, MTP modules and encoders.
 Count stored_bytes(const ModelCard& card) {
   const WeightFormats formats = card.weights.value_or(dtypes::bf16);
   Bytes all = card.towers.bytes();
@@ -212,14 +210,14 @@ std::string absent_note(const AbsentShards& absent, const ModelCard& card) {
                      card.source, compared);
 }
 
-/// The config.json that stands in for shards that are not there; nothing where they are, or where it is missing, too.
+/// The config.json next to missing shards; empty if shards exist or the config is missing, too.
 std::optional<Document> config_for_absent(const std::optional<AbsentShards>& absent) {
   if (!absent) return std::nullopt;
   const std::optional<std::string> config = config_beside(absent->index);
   return config ? std::optional(whole_config(*config)) : std::nullopt;
 }
 
-/// The card of a checkpoint, or of the config.json beside an index whose shards are not there.
+/// Card of a checkpoint, or of the config.json next to an index with missing shards.
 ModelCard checkpoint_or_config_card(const std::string& path) {
   const std::optional<AbsentShards> absent = absent_shards(path);
   const std::optional<Document> config = config_for_absent(absent);
@@ -229,7 +227,7 @@ ModelCard checkpoint_or_config_card(const std::string& path) {
   return card;
 }
 
-/// A card and the word that a command names it by.
+/// The card with the word that names it in commands.
 template <class Card>
 Card named(Card card, std::string_view word) {
   card.word = word;
@@ -289,7 +287,7 @@ ModelCard model_at(const std::string& path) {
   return import_config(d.value, d.where);
 }
 
-/// A file that exists comes before a preset whose name it is only nearly.
+/// An existing file takes precedence over a preset with a merely similar name.
 MeantModel named_model(std::string_view name_or_path) {
   if (exists(name_or_path)) return {find_builtin(builtin_models(), name_or_path)};
   return meant_model(name_or_path);

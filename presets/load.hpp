@@ -1,5 +1,5 @@
 #pragma once
-/// From what the user typed to a model or a device: a preset's name or alias, or the path of a file.
+/// Loads models and devices from user input: a preset's name or alias, or the path of a file.
 
 #include <string>
 #include <string_view>
@@ -12,29 +12,30 @@
 
 namespace llmcalc {
 
-/// A preset's name or alias as people write it (find_meant, presets/builtin.hpp), or the path of a hardware file: what
-/// contains '/', ends in ".json" or exists. Throws InputError, for an unknown name with the nearest known ones.
+/// Loads hardware by a preset's name or alias as people write it (find_meant, presets/builtin.hpp), or by the path of a
+/// hardware file. A path contains '/', ends in ".json" or exists. Throws InputError, with the nearest known names for
+/// an unknown one.
 HardwareCard load_hardware(std::string_view name_or_path);
 HardwareCard load_hardware(const Builtin& preset);
-/// The JSON of the same file, which load_hardware() has checked: for a file that adds something to it.
+/// JSON of the same file, checked as by load_hardware(), for a file that extends it.
 json::Value hardware_json(std::string_view name_or_path);
 
-/// The same for software.
+/// Loads a software profile, with the same rules.
 SoftwareCard load_software(std::string_view name_or_path);
 
-/// Loads a model. A path may lead to an llmcalc model file, to a Hugging Face config.json or a folder that holds one,
-/// or to a checkpoint (presets/header/checkpoint.hpp), of which only headers are read; the content decides which. A
-/// checkpoint's own bytes are the weights of its model.
+/// Loads a model. A path may lead to an llmcalc model file, to a Hugging Face config.json or a folder that contains
+/// one, or to a checkpoint (presets/header/checkpoint.hpp); the content decides which. Of a checkpoint, only
+/// headers are read, and the weights count with their actual bytes.
 ModelCard load_model(std::string_view name_or_path);
 ModelCard load_model(const Builtin& preset);
 
-/// A file's JSON, and what errors call the file.
+/// A file's JSON, and the file's name for errors.
 struct Document {
   std::string where;
   json::Value value;
 };
-/// The config.json that a path leads to, with the quantisation block of a file beside it; of a GGUF file the config
-/// that its keys amount to. Throws InputError where the path leads to no config.
+/// The config.json that a path leads to, with the quantization block of a separate file; for a GGUF file, the config
+/// equivalent to its keys. Throws InputError if the path leads to no config.
 Document config_document(const std::string& path);
 
 }  // namespace llmcalc

@@ -19,18 +19,18 @@ namespace {
 using Text = std::string_view;
 using WordList = std::vector<std::string>;
 
-/// Words that say that weights are stored in another format, and not in which: containers and programs.
+/// Words that imply another weight format without naming it: containers and programs.
 constexpr std::array open_words{
     Text("gguf"), Text("ggml"),  Text("mlx"),  Text("bnb"),   Text("exl2"),     Text("exl3"), Text("hqq"),
     Text("aqlm"), Text("quip"),  Text("eetq"), Text("fp4"),   Text("fp6"),      Text("int2"), Text("int3"),
     Text("int5"), Text("int6"),  Text("2bit"), Text("3bit"),  Text("5bit"),     Text("6bit"), Text("w4a4"),
     Text("w4a8"), Text("w4a16"), Text("w8a8"), Text("w8a16"), Text("quantized")};
 
-/// Other words for formats.
+/// Synonyms of formats.
 constexpr std::array<std::pair<Text, Text>, 5> other_words{
     {{"f32", "fp32"}, {"4bit", "int4"}, {"8bit", "int8"}, {"4-bit", "int4"}, {"8-bit", "int8"}}};
 
-/// What a method and a width say together.
+/// Format that a method and a width name together.
 struct Pair {
   Text method, width, format;
 };
@@ -56,7 +56,7 @@ std::string joined(const WordList& words, std::size_t from, std::size_t n, char 
   return out;
 }
 
-/// The format that `n` words from the i-th on say; empty where they say none.
+/// Format that the `n` words from index i name; empty if they name no format.
 std::string format_in(const WordList& words, std::size_t i, std::size_t n) {
   const std::string mix = joined(words, i, n, '_'), row = joined(words, i, n, '-');
   if (is_gguf_mix(mix) && mix.find_first_of("0123456789") != std::string::npos && !dtype(row)) return "gguf:" + mix;
@@ -65,7 +65,7 @@ std::string format_in(const WordList& words, std::size_t i, std::size_t n) {
   return dtype(row) ? row : "";
 }
 
-/// A name's words about formats, and the others.
+/// Words of a name: formats, words that only imply a format, and others.
 struct SplitName {
   WordList formats{}, open{}, others{};
 };
@@ -87,7 +87,7 @@ SplitName split(Text name) {
   return s;
 }
 
-/// Takes `word` out of the list; says whether it was there.
+/// Removes `word` from the list. Returns whether it was present.
 bool take(WordList& list, Text word) {
   const auto at = std::find(list.begin(), list.end(), word);
   if (at == list.end()) return false;
@@ -97,7 +97,7 @@ bool take(WordList& list, Text word) {
 
 bool has(const WordList& list, Text word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 
-/// Makes one format of a method and a width, and drops what a container's name adds to a mix.
+/// Merges a method and a width into one format, and drops a container's name next to a mix.
 void join_pairs(SplitName& s) {
   for (const Pair& p : pairs)
     if (has(s.formats, p.width) && (take(s.formats, p.method) || take(s.open, p.method))) {
@@ -109,7 +109,7 @@ void join_pairs(SplitName& s) {
   s.formats.erase(std::unique(s.formats.begin(), s.formats.end()), s.formats.end());
 }
 
-/// Models that have a preset's shape and other stored formats, which no word of their names states.
+/// Models with a preset's shape but other stored formats, which their names do not state.
 struct OtherModel {
   Text preset, word, stored;
 };
@@ -137,7 +137,7 @@ void check_formats(Text name, const SplitName& s, const Builtin& preset) {
                                  in_quotes(name), s.formats[0], s.formats[1]));
 }
 
-/// Whether the preset's quantised weights are of that kind: "fp8-block" of "fp8".
+/// Whether the preset's quantized weights are of this kind: "fp8-block" is "fp8".
 bool is_stored_as(const ModelCard& card, const std::string& format) {
   if (!card.weights) return false;
   bool any = false, all = true;

@@ -1,5 +1,5 @@
 #pragma once
-/// Checks of what mixes the tokens of a layer, each with a sentence for what cannot be.
+/// Checks of token mixers. Each error explains the contradiction in one sentence.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Refuses with one sentence; carries the place along.
+/// Throws InputError with the place and one sentence.
 class Check {
  public:
   explicit Check(const std::string& where) : where_(where) {}
@@ -20,7 +20,7 @@ class Check {
     if (!good) throw InputError(where_ + ": " + sentence);
   }
   void size(Count value, std::string_view name, Count least = 1, Count most = max_size) const {
-    if (value >= least && value <= most) return;  // a sentence is made only where it is needed
+    if (value >= least && value <= most) return;  // formats the message only on failure
     that(false, fmt::format("{}: expected a whole number from {} to {}, got {}", name, least, most, value));
   }
 

@@ -32,7 +32,7 @@ void read_local(const Object& o, const char* size, bool chunked, Arch& a) {
   o.refuse_unread();
 }
 
-/// The objects of the list `key`, each through read(object); at most `most`.
+/// Calls read(object) for each object of the list `key`, at most `most` objects.
 template <typename Read>
 void read_list(const Object& o, std::string_view key, std::size_t most, const Read& read) {
   const Value& list = *o.find(key);
@@ -147,7 +147,7 @@ void read_mtp(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
-/// A layer set holds max_layers; a pattern must not be read against more.
+/// A LayerSet has at most max_layers layers, so patterns must not be read for more.
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
   if (n <= max_layers) return n;
@@ -360,7 +360,7 @@ void put_arch(Value& v, const Arch& a) {
   if (a.mtp.modules > 0) v["mtp"] = mtp_json(a.mtp);
 }
 
-/// A value without others in it; of a path that is not UTF-8, what is.
+/// JSON text of a scalar; replaces invalid UTF-8, as in paths.
 std::string scalar_text(const Value& v) { return v.dump(-1, ' ', false, Value::error_handler_t::replace); }
 
 /// JSON on one line, with a space after every comma and colon.

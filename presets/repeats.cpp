@@ -26,13 +26,13 @@ json::Value repeats_json(const Repeats& r, Count layers) {
 
 namespace {
 
-/// Whether layers of two kinds have the same weights and do the same with them.
+/// Whether layers of two kinds have equal weights and use them in the same way.
 bool are_alike(const LayerKind& a, const LayerKind& b) {
   return a.mixer == b.mixer && a.reach == b.reach && a.experts == b.experts && a.linear == b.linear &&
          a.mlp_width == b.mlp_width;
 }
 
-/// Whether layers read of one another nothing but the residual stream.
+/// Whether the residual stream is the only data that layers share.
 bool reads_residual_alone(const Arch& a) {
   bool alone = a.streams == 1 || !a.repeats.normed;
   for (std::size_t i = 0; i <= a.mixers.size(); ++i)

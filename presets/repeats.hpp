@@ -1,6 +1,6 @@
 #pragma once
-/// Layers that repeat others' weights, in a model file and checked; and an embedding narrower than the layers, which
-/// ALBERT has besides.
+/// Layers that repeat the weights of others, and embeddings narrower than the layers (ALBERT has both): their form in
+/// model files, and checks.
 
 #include "calc/arch.hpp"
 #include "presets/mixer_check.hpp"
@@ -8,19 +8,19 @@
 
 namespace llmcalc {
 
-/// REPEATS of a model file: { "period"? (default: 1), "layers"?: PATTERN (default: all from the period on),
-/// "normed"? }. Throws InputError for what is not of this form.
+/// REPEATS of a model file: { "period"? (default: 1), "layers"?: PATTERN (default: all from the period on), "normed"?
+/// }. Throws InputError for any other form.
 Repeats read_repeats(const json::Object& o, Count layers);
 json::Value repeats_json(const Repeats& repeats, Count layers);
 
-/// Throws InputError where a layer repeats one that is unlike it, or that is not there, or reads what repeated layers
-/// do not pass on here.
+/// Throws InputError if a layer differs from the layer that it repeats, if that layer does not exist, or if layers
+/// share data other than the residual stream.
 void check_repeats(const Arch& arch, const Check& check);
 
-/// Throws InputError where there is nothing that an exit gate could read.
+/// Throws InputError if the model does not have the final norm that its exit gate reads.
 void check_exit_gate(const Arch& arch, const Check& check);
 
-/// Throws InputError where the ends cannot be narrow.
+/// Throws InputError if narrow_ends is set and the model cannot have them.
 void check_narrow_ends(const Arch& arch, const Check& check);
 
 }  // namespace llmcalc

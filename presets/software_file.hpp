@@ -1,30 +1,30 @@
 #pragma once
-/// A software profile: what a training stack or an inference engine does, as far as an estimate depends on it.
+/// A software profile: the properties of a training stack or an inference engine that affect estimates.
 ///
 /// { "name", "title"?, "aliases"?, "source", "notes"?, "for": "training",
-///   "fusion":           "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion,
-///                       presets/training_estimator.hpp)
-///   "attention":        "vendor" or "flash-2"          its flash kernel on devices that have both
-///   "norms":            "fused" or "written out"       of models with RMSNorm
-///   "experts":          "grouped" or "one by one"      products of experts
-///   "tensor_exchanges": "waited for", "beside weights" or "overlapped"   (TensorExchanges)
-///   "data_exchanges":   "waited for" or "overlapped"    beside layers
+///   "fusion":           "megatron", "tuned", "compiled", "eager", "unfused" or "native" (Fusion,
+///                       presets/estimators/training_estimator.hpp)
+///   "attention":        "vendor" or "flash-2"          flash kernel, on devices with both
+///   "norms":            "fused" or "written out"       for models with RMSNorm
+///   "experts":          "grouped" or "one by one"      expert products
+///   "tensor_exchanges": "waited for", "beside weights" or "overlapped" (TensorExchanges)
+///   "data_exchanges":   "waited for" or "overlapped"   with layers
 ///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
-///                       "pytorch" (MemorySoftware, presets/stored_plan.hpp)   what a process holds beside its tensors
-///   "vocabulary_multiple"?: 128                       to which the rows of a vocabulary are padded, for each
-///                       tensor-parallel rank (calc/parallel/vocabulary.hpp) }
+///                       "pytorch" (MemorySoftware, presets/estimators/stored_plan.hpp): memory in addition to tensors
+///   "vocabulary_multiple"?: 128                        pads the vocabulary rows of each tensor-parallel rank to a
+///                       multiple (calc/parallel/vocabulary.hpp) }
 ///
 /// or "for": "inference",
-///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching,
-///   presets/inference_estimator.hpp) "loop":      "none", "vllm", "vllm v0", "tensorrt-llm", "tensorrt-llm c++",
-///   "server" or "compiled program"   around
-///                the passes (ServingLoop)
-///   "products":  "library" or "own"               kernels of a prompt's products
-///   "exchanges": "library" or "own"               kernels of exchanges between tensor-parallel ranks
-///   "prompts":   "beside decoding" or "first"     in passes of a server
-///   "sums":      "fp32" or "fp16"                 of products on GeForce cards
+///   "launching": "recorded", "compiled", "local", "eager" or "persistent" (Launching,
+///                presets/estimators/inference_estimator.hpp)
+///   "loop":      "none", "vllm", "vllm v0", "tensorrt-llm", "tensorrt-llm c++", "server" or "compiled program":
+///                loop around the passes (ServingLoop)
+///   "products":  "library" or "own"               kernels of prompt products
+///   "exchanges": "library" or "own"               kernels of tensor-parallel collectives
+///   "prompts":   "beside decoding" or "first"     in a server's passes
+///   "sums":      "fp32" or "fp16"                 accumulation of products on GeForce cards
 ///
-/// The numbers that belong to these words are fitted: presets/estimates/.
+/// Numeric parameters for these words are fitted: presets/estimates/.
 
 #include <optional>
 #include <string>
@@ -42,21 +42,21 @@ namespace llmcalc {
 
 struct SoftwareCard {
   std::string name, title, source, notes;
-  std::string word;  ///< what a command names it by: the preset's name, or the path of its file
+  std::string word;  ///< name in commands: the preset's name, or the path of its file
   std::vector<std::string> aliases;
-  std::optional<TrainingStack> training;    ///< of a model with RMSNorm and flash attention
-  std::optional<InferenceStack> inference;  ///< either of the two
-  std::optional<MemorySoftware> memory;     ///< what a process that trains holds; absent: not known
-  Count vocabulary_multiple = 1;            ///< of a tensor-parallel rank's rows, in training; 1: they are not padded
+  std::optional<TrainingStack> training;    ///< for a model with RMSNorm and flash attention
+  std::optional<InferenceStack> inference;  ///< exactly one of `training` and `inference` is present
+  std::optional<MemorySoftware> memory;     ///< memory model of a training process; absent: unknown
+  Count vocabulary_multiple = 1;            ///< for the rows of a tensor-parallel rank, in training; 1: no padding
 };
 
-/// The word of a software file.
+/// The word in a software file.
 std::string_view word(Fusion f);
 std::string_view word(Launching l);
 
 SoftwareCard read_software_file(const json::Value& value, const std::string& where);
 
-/// The training stack as it runs a model under a plan. Precondition: the software trains.
+/// The training stack for this model and plan. Precondition: the software trains.
 TrainingStack stack_of(const SoftwareCard& software, const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc

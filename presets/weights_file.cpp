@@ -13,7 +13,7 @@ using json::Value;
 
 namespace {
 
-/// More than any component's tensors take: 16 bytes for a number, and 1 GiB for what is no number.
+/// Above the bytes of any component: 16 bytes per parameter, and 1 GiB for data other than parameters.
 Count most_bytes(const Arch& a, Component c, Owner owner) {
   return add(mul(16, component_numbers(a, owner)[c].value), Count{1} << 30);
 }

@@ -1,23 +1,23 @@
 #pragma once
-/// What a model file says of a checkpoint's weights besides their formats.
+/// Entries of a model file about a checkpoint's weights, other than formats.
 
 #include "presets/model_card.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
 
-/// { "attention": BYTES, ..., "mtp"?: { "attention": BYTES, ... } }: what a checkpoint holds of components whose bytes
-/// do not follow from their format, in the model and in all of its modules for further tokens; without "mtp" these hold
-/// the model's shares. The card has its architecture and its formats. Throws InputError.
+/// { "attention": BYTES, ..., "mtp"?: { "attention": BYTES, ... } }: stored bytes of components that do not follow from
+/// their format, of the model and of all its MTP modules. Without "mtp", these store the model's bytes per parameter.
+/// The card already has its architecture and formats. Throws InputError.
 void read_stored_bytes(const json::Object& o, ModelCard& card);
 json::Value stored_bytes_json(const ModelCard& card);
 
-/// { "format": FORMAT, "of"?: [ any of attention, mlp, experts ] }: of both operands of the blocks' products, and of
-/// which products, unless it is all. Throws InputError.
+/// { "format": FORMAT, "of"?: [ any of attention, mlp, experts ] }: format of both operands of the blocks' products,
+/// and the products concerned (default: all). Throws InputError.
 void read_products(const json::Object& o, ModelCard& card);
 json::Value products_json(const ModelCard& card);
 
-/// Throws InputError where the head is the token table, but has a format of its own.
+/// Throws InputError if a head tied to the token table has another format.
 void check_weights(const ModelCard& card);
 
 }  // namespace llmcalc

@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// Without the sign for %: "12.3"; what is thousands of times off, "1.2e+07".
+/// Without the % sign: "12.3"; in scientific notation from 1000 times: "1.2e+07".
 std::string percent_number(double share, bool sign = false) {
   const bool wild = std::fabs(share) >= 1e3;
   if (sign) return wild ? fmt::format("{:+.1e}", 100 * share) : fmt::format("{:+.1f}", 100 * share);
@@ -34,12 +34,12 @@ std::string how_many(std::size_t n, const char* what) {
 
 // ---- Tables of errors
 
-/// A name that leaves room for the numbers on 80 columns: its middle is left out, for sources of one author differ at
+/// A name that leaves space for the numbers on 80 columns. Drops the middle, because sources of one author differ at
 /// the end.
 std::string shortened(const std::string& name) {
   constexpr std::size_t most = 32, head = 12, tail = 17;
   if (columns_of(name) <= most) return name;
-  const auto inside_character = [&](std::size_t i) { return (name[i] & 0xC0) == 0x80; };  // of UTF-8
+  const auto inside_character = [&](std::size_t i) { return (name[i] & 0xC0) == 0x80; };  // UTF-8 continuation byte
   std::size_t left = head, right = name.size() - tail;
   while (inside_character(left)) --left;
   while (inside_character(right)) ++right;
@@ -65,10 +65,10 @@ std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
           e.coverage ? percent_number(*e.coverage) : "-"};
 }
 
-/// What is shown of a kind of groups where not every row is asked for: those with the most rows.
+/// Number of groups of a kind shown without --rows: those with the most rows.
 constexpr Count most_shown = 12;
 
-/// The table's lines of one kind of groups.
+/// Adds the table's lines for one kind of groups.
 void add_lines(Grid& g, std::span<const ErrorGroup> groups, bool all) {
   const auto empty = std::vector<std::string>(g.columns.size() - 1);
   const auto heading = [&](std::string text) {
@@ -148,20 +148,20 @@ std::string prediction_text(const PredictedRow& r) {
   return fmt::format("{} ({} to {})", value, value_of(r, *r.predicted.low), value_of(r, *r.predicted.high));
 }
 
-/// "tensors 57.3 GB, loss 2.1 GB"; empty where a prediction has no parts.
+/// "tensors 57.3 GB, loss 2.1 GB"; empty if a prediction has no parts.
 std::string parts_text(const PredictedRow& r) {
   std::vector<std::string> all;
   for (const PredictedPart& part : r.parts) all.push_back(part.name + " " + value_of(r, part.value));
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Why a figure is not summed up; empty: it is.
+/// Reason why a figure is excluded from the summary; empty if it is included.
 std::string why_apart(const PredictedRow& r) {
   if (!r.doubt.empty()) return "not summed up: " + r.doubt;
   return r.repeats ? "not summed up: another figure of the row says the same" : "";
 }
 
-/// A line for a figure, after what its row is about where the one before is of another.
+/// Adds a line for a figure. The first figure of a row also gets a line that describes the row.
 void add_figure(Grid& g, const PredictedRow& r, bool first_of_row) {
   if (first_of_row) g.rows.push_back({r.id + ": " + subject_text(r), "", "", ""});
   g.rows.push_back({"  " + r.quantity, prediction_text(r), value_of(r, r.measured),
@@ -182,9 +182,9 @@ Grid rows_grid(const Accuracy& a, bool shown) {
   return g;
 }
 
-// ---- What was skipped
+// ---- Skipped rows
 
-/// Every skipped row, or how many for each reason.
+/// Every skipped row, or the number per reason.
 Grid skipped_grid(const Accuracy& a, bool each) {
   Grid g{.key = "skipped", .title = "skipped", .columns = {"reason", "rows"}, .rows = {}};
   if (each) g.columns = {"row", "reason"};
@@ -203,7 +203,7 @@ Grid skipped_grid(const Accuracy& a, bool each) {
 
 // ---- The verdict
 
-/// What a row of an answer is called.
+/// Noun for a row of the answer.
 const char* thing(const Accuracy& a) { return a.kind == AccuracyKind::training ? "row" : "figure"; }
 
 double share_within(const Accuracy& a, double most) {
@@ -230,7 +230,7 @@ std::string families_sentence(const ErrorSummary& e) {
                      least_of_family, percent_text(e.median), percent_text(e.p90));
 }
 
-/// The families with the largest medians, of those with enough rows.
+/// The families with the largest medians, among those with enough rows.
 std::string worst_families(const std::vector<ErrorGroup>& groups) {
   constexpr std::size_t most = 3;
   std::vector<const ErrorGroup*> families;
@@ -244,7 +244,7 @@ std::string worst_families(const std::vector<ErrorGroup>& groups) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Said in the verdict where it is more than one in twenty.
+/// Empty unless more than one row in twenty was skipped.
 std::string skipped_sentence(const Accuracy& a) {
   std::set<std::string_view> seen, left_out;
   for (const PredictedRow& r : a.rows) seen.insert(r.id);
@@ -269,7 +269,7 @@ void add_verdict(Report& report, const Accuracy& a, const std::vector<ErrorGroup
   if (const std::string s = skipped_sentence(a); !s.empty()) report.verdict.push_back({"skipped", s, true});
 }
 
-// ---- The rest
+// ---- Title, notes and report
 
 std::string title_of(const Accuracy& a, const AccuracyQuestion& q) {
   constexpr const char* what[] = {"optimizer steps", "peaks of memory in training", "inference", "servers"};
@@ -278,7 +278,7 @@ std::string title_of(const Accuracy& a, const AccuracyQuestion& q) {
   return fmt::format("{}: predictions beside {}", of, beside);
 }
 
-/// The classes of figures that are predicted without an interval.
+/// Classes of the figures predicted without an interval.
 std::set<std::string> without_interval(const Accuracy& a) {
   std::set<std::string> kinds;
   for (const PredictedRow& r : a.rows)

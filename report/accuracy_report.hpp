@@ -1,5 +1,5 @@
 #pragma once
-/// Predictions beside published measurements: what `llmcalc accuracy` answers.
+/// Predictions compared with published measurements: the answer of `llmcalc accuracy`.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// What was compared with what.
+/// Inputs of the comparison.
 struct AccuracyQuestion {
   std::vector<std::string> files;  ///< empty: the published measurements
   bool rows = false;               ///< whether text shows every row

@@ -66,7 +66,7 @@ json::Value answered(const json::Value& request, Runner& runner) {
   return json_of(command.answer(arguments, runner));
 }
 
-/// The key of the input that a sentence begins with; empty: of none.
+/// Key of the input with which a sentence begins; empty if it begins with another word.
 std::string key_in(std::string_view sentence) {
   const std::string_view first = sentence.substr(0, sentence.find_first_of(" :"));
   if (first.size() > 2 && first.front() == '"') return std::string(first.substr(1, first.size() - 2));

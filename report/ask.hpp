@@ -1,22 +1,22 @@
 #pragma once
-/// One function for every front end: a request in JSON to its answer in JSON, without terminal or files.
+/// One function for every front end: maps a request in JSON to its answer in JSON, without terminal or files.
 ///
 ///   { "command": "train", "model": NAME | {config.json} | {model file}, "hardware": NAME | {hardware file},
 ///     "inputs": { option key: value } }
 ///
-/// "command" may be two words ("plan train"). Keys under "inputs" are those of the option table, and positional words:
-/// explain "quantity", collective "operation", list "kind", show "name", diagnose "log" (the text of it). compare takes
+/// "command" may be two words ("plan train"). Keys under "inputs" are those in the option table, and positional words:
+/// explain "quantity", collective "operation", list "kind", show "name", diagnose "log" (its text). compare takes
 /// "sides": [request, ...]. Quantities are numbers in base units or text as typed; unknown keys are refused. "command",
-/// the names of model and hardware, and "inputs" of an answer are a request that reproduces it; remedies name --gpus
-/// where the answered request had --dp.
+/// the names of model and hardware, and "inputs" of an answer form a request that reproduces it. Remedies name --gpus
+/// if the answered request had --dp.
 
 #include "report/commands/runner.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
 
-/// The answer as 'llmcalc COMMAND --json' prints it, or the refusal {"error": {"key", "message", "exit_code": 2}};
-/// "key": the input that the sentence begins with. Throws nothing but std::bad_alloc.
+/// The answer as 'llmcalc COMMAND --json' prints it, or the refusal {"error": {"key", "message", "exit_code": 2}}.
+/// "key": the input that the sentence begins with. Throws only std::bad_alloc.
 json::Value ask(const json::Value& request, Runner& runner);
 /// Serial.
 json::Value ask(const json::Value& request);

@@ -20,7 +20,7 @@ struct GroupRow {
   std::map<std::string, Bytes> formats;
 };
 
-/// Formats as the file calls them, that of most bytes first.
+/// Formats by the file's names, in descending order of bytes.
 std::string formats_of(const GroupRow& row) {
   std::vector<std::pair<std::string, Bytes>> all(row.formats.begin(), row.formats.end());
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

@@ -1,5 +1,5 @@
 #pragma once
-/// A checkpoint's tensors by group, and by name where their name tells no group.
+/// A checkpoint's tensors by group, and by name if the name does not identify the group.
 
 #include "presets/header/checkpoint.hpp"
 #include "report/report.hpp"

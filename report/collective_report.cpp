@@ -21,7 +21,7 @@ CollectiveOp operation(const std::string& text) {
   throw InputError(fmt::format("OP: expected {}, got {}", one_of(choice_names<CollectiveOp>), in_quotes(text)));
 }
 
-/// The link that joins the ranks: the hardware's, or what the question says in its place.
+/// The link that joins the ranks: the hardware's, with the question's overrides.
 Link link(const CollectiveQuestion& q) {
   Link l;
   if (q.hardware) l = joining_link(q.hardware->cluster, q.ranks);
@@ -40,12 +40,12 @@ std::string torus_text(const Torus& t) {
 
 bool timed(const Link& l) { return l.bandwidth.value > 0; }
 
-/// A link at what it reaches in training, and the start of a collective.
+/// A link at its achieved training rates, and the startup time of a collective.
 struct ReachedLink {
   Link link;
   Seconds start;
 };
-/// Nothing where the question itself states the link. What links reach does not depend on the software.
+/// Absent if the question specifies the link. Achieved link rates do not depend on the software.
 std::optional<ReachedLink> reached_link(const CollectiveQuestion& q, const Link& l) {
   if (!q.hardware || q.bandwidth || q.latency) return std::nullopt;
   const LinkRates rates = training_rates(training_estimator().parameters, *q.hardware, {}).links;
@@ -56,7 +56,7 @@ std::optional<ReachedLink> reached_link(const CollectiveQuestion& q, const Link&
   return ReachedLink{reached, rates.start};
 }
 
-/// Seconds of the collective over a link at its own rates, and as estimated.
+/// Seconds of the collective at the link's own rates, and as estimated.
 struct CollectiveTimes {
   Seconds best;
   std::optional<Seconds> estimated{};
@@ -117,7 +117,7 @@ std::string time_text(const CollectiveTimes& t) {
              : fmt::format(" in {} at best", best);
 }
 
-/// The question as it was put, so that it can be put again.
+/// The question's inputs, sufficient to repeat it.
 json::Value inputs(CollectiveOp o, const CollectiveQuestion& q) {
   json::Value v{{"op", name(o)}, {"bytes", q.bytes.value}, {"ranks", q.ranks}};
   if (q.bandwidth) v["bandwidth_bytes_per_s"] = q.bandwidth->value;

@@ -1,5 +1,5 @@
 #pragma once
-/// Volume and alpha-beta time of a collective by every algorithm: what `llmcalc collective` answers.
+/// Volume and alpha-beta time of a collective under each algorithm: the answer of `llmcalc collective`.
 
 #include <optional>
 #include <string>
@@ -14,11 +14,11 @@ struct CollectiveQuestion {
   Bytes bytes;
   Count ranks = 1;
   std::optional<HardwareCard> hardware;     ///< whose link or network joins the ranks
-  std::optional<BytesPerSecond> bandwidth;  ///< in place of the hardware's
+  std::optional<BytesPerSecond> bandwidth;  ///< overrides the hardware's
   std::optional<Seconds> latency;
 };
 
-/// Throws InputError for an unknown collective, and where the ranks cannot run it or no link joins them.
+/// Throws InputError for an unknown collective, if the ranks cannot run it, or if no link joins them.
 Report collective_report(const CollectiveQuestion& question);
 
 }  // namespace llmcalc

@@ -24,10 +24,10 @@ namespace {
 
 using explain::Definition;
 
-/// What the keys of an interval's ends have.
+/// Suffixes in the keys of an interval's ends.
 constexpr std::array<std::string_view, 2> ends{"_low", "_high"};
 
-/// The value at a dotted path; null where there is none.
+/// The value at a dotted path; null if absent.
 const json::Value* at(const json::Value& v, std::string_view path) {
   const std::size_t dot = path.find('.');
   const auto it = v.find(std::string(path.substr(0, dot)));
@@ -40,7 +40,7 @@ std::optional<double> number_at(const json::Value& v, std::string_view path) {
   return found != nullptr ? number_of(*found) : std::nullopt;
 }
 
-/// Whether a number is a share of one, which reports tell in percent: utilisation, changes of the step.
+/// Whether a number is a fraction that reports show in percent: utilization, relative changes of the step.
 bool is_share(const Definition& d) {
   const std::string_view key = d.path.substr(d.path.find('.') + 1);
   return d.section() == "utilization" || d.section().ends_with("sensitivity") || key.starts_with("mfu") ||
@@ -70,7 +70,7 @@ std::string value_text(const Definition& d, double v) {
   return human_text(Quantity(v), unit == Unit::flops ? Unit::none : unit);
 }
 
-/// Sums of a report, and where their parts stand.
+/// Sums of a report, and the prefix of their parts.
 struct CompareSum {
   std::string_view path, parts;
 };
@@ -89,7 +89,7 @@ bool is_part(std::string_view path, const CompareSum& s) {
          !rest.starts_with("forward_") && !rest.starts_with("attention_equals") && !rest.ends_with("_run");
 }
 
-/// "tensor parallel exchanges -1.2 s, bubble +0.3 s": the parts of a sum that change it most.
+/// "tensor parallel exchanges -1.2 s, bubble +0.3 s": the parts of a sum with the largest changes.
 std::string because(const Definition& whole, const json::Value& a, const json::Value& b) {
   const auto sum = std::find_if(sums.begin(), sums.end(), [&](const CompareSum& s) { return s.path == whole.path; });
   if (sum == sums.end()) return "";
@@ -111,7 +111,7 @@ std::string because(const Definition& whole, const json::Value& a, const json::V
 
 std::string by(double a, double b) { return a == 0 ? "" : fmt::format("{:+.1f} %", 100 * (b / a - 1)); }
 
-/// A part of a report, empty where there is none. Throws InputError where it is no object.
+/// A part of a report, empty if absent. Throws InputError if it is not an object.
 json::Object part_of(const json::Object& report, std::string_view key) {
   static const json::Value none = json::Value::object();
   return report.has(key) ? report.object(key) : json::Object(none, report.where());
@@ -148,10 +148,10 @@ std::string command_of(const Side& s) {
   throw InputError(fmt::format("{} is not a report of llmcalc; save one with --json", s.name));
 }
 
-/// Whether a report is of a search for plans.
+/// Whether the report is from a search for plans.
 bool is_search(const Side& s) { return command_of(s) == "plan"; }
 
-/// The best plan of a search. Throws InputError where it found none.
+/// The best plan of a search. Throws InputError if it found no plan.
 json::Object best_plan(const Side& s) {
   const json::Value* plans = at(s.report, "plans");
   if (plans == nullptr || plans->empty())
@@ -161,14 +161,14 @@ json::Object best_plan(const Side& s) {
   return json::Object(plans->front(), s.name + ", \"plans\"[0]");
 }
 
-/// Throws InputError where two searches have nothing to compare.
+/// Throws InputError if one search is for training and the other for serving.
 void check_plans(const Side& first, const Side& s) {
   if (best_plan(first).has("step") != best_plan(s).has("step"))
     throw InputError(
         fmt::format("{} and {} are plans of training and of serving; compare two of one kind", first.name, s.name));
 }
 
-/// A search as the report of its best plan: its sections, and its layout among the inputs. Others as they are.
+/// Replaces a search by its best plan's report: its sections, and its layout among the inputs. Others are unchanged.
 Side of_best_plan(const Side& s) {
   if (!is_search(s)) return s;
   const json::Object report(s.report, s.name), best = best_plan(s);
@@ -181,7 +181,7 @@ Side of_best_plan(const Side& s) {
   return out;
 }
 
-/// Throws InputError where a file is no report, two are of different commands, or a part that is read is no object.
+/// Throws InputError if a file is not a report, if the commands differ, or if a part that is read is not an object.
 void check_sides(const std::vector<Side>& sides) {
   const std::string first = command_of(sides[0]);
   for (const Side& s : sides) {
@@ -194,18 +194,18 @@ void check_sides(const std::vector<Side>& sides) {
   }
 }
 
-/// The ends of an estimate's interval, which change as the estimate does.
+/// Whether it is an end of an estimate's interval, which changes with the estimate.
 bool is_interval_end(const Definition& d) {
   return std::any_of(ends.begin(), ends.end(), [&](const auto& e) { return d.path.find(e) != std::string_view::npos; });
 }
 
-/// Whether a quantity stands in text, too: not the same number in other words.
+/// Whether the text shows the quantity. It omits those that repeat another number in a different form.
 bool is_shown(const Definition& d) {
   return d.section() != "utilization" && !is_interval_end(d) && d.path.find(".bound_") == std::string_view::npos &&
          d.path.find(".limited_s.") == std::string_view::npos && !d.path.ends_with("total_bytes");
 }
 
-/// One line per quantity in which `b` differs from `a`; what would change them stands last.
+/// Adds one line per quantity in which `b` differs from `a`; sensitivities come last.
 void add_differences(Grid& g, const Side& a, const Side& b) {
   std::vector<std::vector<std::string>> sensitivities;
   for (const Definition& d : explain::definitions()) {
@@ -225,7 +225,7 @@ void add_differences(Grid& g, const Side& a, const Side& b) {
   g.rows.insert(g.rows.end(), sensitivities.begin(), sensitivities.end());
 }
 
-/// The interval of a report's step once another step on its machine was measured; nothing where it had none.
+/// The interval of a report's step after another step on its machine was measured; absent if the step had no interval.
 std::optional<EstimateInterval> interval_once_measured(const json::Value& report) {
   const json::Value* kind = at(report, "estimate.class");
   if (kind == nullptr || !kind->is_string() || !number_at(report, "step.time_low_s")) return std::nullopt;
@@ -233,7 +233,7 @@ std::optional<EstimateInterval> interval_once_measured(const json::Value& report
   return known ? std::optional(training_estimator().interval_once_measured(*known)) : std::nullopt;
 }
 
-/// The step of `b` where one of `a` was measured on such devices under the same software.
+/// Rescales the step of `b` if a step of `a` was measured on the same devices under the same software.
 void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
   const auto scale = number_at(a.report, "estimate.measured_scale");
   const auto estimated = number_at(a.report, "step.time_s"), time = number_at(b.report, "step.time_s");
@@ -258,7 +258,7 @@ void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
   r.notes.push_back(std::move(sentence));
 }
 
-/// What a report is asked for, by its command: the verdict of a comparison.
+/// The main result of a report, by its command, for the verdict of a comparison.
 struct VerdictPart {
   std::string_view path, less, more;
 };
@@ -268,7 +268,7 @@ constexpr std::array verdict_parts{
     VerdictPart{"end_to_end.ttft_s", "less time to the first token", "more time to the first token"},
     VerdictPart{"memory.peak_bytes", "less memory", "more memory"}};
 
-/// "b.json: 24.0 % less time per token, 4.3 % less time to the first token"; empty: none of them differs.
+/// "b.json: 24.0 % less time per token, 4.3 % less time to the first token"; empty if these are equal.
 std::string verdict_of(const Side& a, const Side& b) {
   std::string text;
   for (const VerdictPart& of : verdict_parts) {

@@ -22,13 +22,13 @@ namespace {
 
 constexpr double usual_fit = 0.9;
 
-/// A format of weights by its name, and what its products are in; empty: the default of both.
+/// Names of a weight format and of the product format; empty: the default.
 struct FitFormat {
   std::string_view weights, precision{};
 };
 
-/// The formats of a device's usual engine, widest first: GGUF's blocks where llama.cpp runs; else 8 bits, in which a
-/// device with a peak of 8 bits multiplies too, and 4, the same.
+/// Usual formats of the device's engine, widest first: GGUF blocks for llama.cpp; otherwise 8-bit weights (with 8-bit
+/// products if the device has a peak for them) and 4-bit weights, likewise.
 std::vector<FitFormat> usual_formats(const Request& r) {
   const Device& device = r.hardware->cluster.device;
   if (r.engine && r.engine->name == "llama.cpp") return {{"bf16"}, {"q8_0"}, {"q6_k"}, {"q5_k"}, {"q4_k"}, {"q3_k"}};
@@ -47,11 +47,11 @@ Request in_format(const Request& r, const FitFormat& f) {
   return one;
 }
 
-/// Bytes of the model's weights, by which formats are sorted.
+/// Bytes of the model's weights; the sort key of formats.
 Bytes stored_bytes(const Request& r) { return weights_bytes(r.model.arch, r.plan, r.layout); }
 
-/// The request in each format that is worth a row, widest first: the one that was given, else the checkpoint's and
-/// those of the engine. A format wider than a quantised checkpoint's holds nothing more than that.
+/// The request in each format for which a row makes sense, widest first: the given format, else the checkpoint's and
+/// the engine's. Formats wider than a quantized checkpoint add no precision and are left out.
 std::vector<Request> in_formats(const Request& r) {
   std::vector<Request> all{r};
   if (r.gave("--weight-precision")) return all;
@@ -69,23 +69,23 @@ std::vector<Request> in_formats(const Request& r) {
   return all;
 }
 
-/// Whether an engine is known that would serve it: it bounds what a pass computes, runs its largest pass when it
-/// starts, and gives the cache what that leaves. Else a prompt is one pass, whatever its length.
+/// Whether a known engine would serve the request: it limits the size of a pass, runs its largest pass at startup, and
+/// gives the remaining memory to the cache. Otherwise a prompt is one pass of any length.
 bool has_engine(const Request& r) {
   return r.engine && r.engine->inference && r.plan.kv_cache && !r.model.arch.is_encoder_decoder();
 }
 
-/// Blocks of the cache for one sequence of a batch: an engine's micro-batches share out both.
+/// Cache blocks for one sequence of a batch: an engine's micro-batches split both.
 SchedulerRules of_one(const SchedulerRules& rules, Count batch, Count parts) {
   SchedulerRules one = rules;
   one.blocks /= ceil_div(batch, parts);
   return one;
 }
 
-/// What the engine that 'serve' simulates holds of the request's sequences.
+/// Memory of the engine that 'serve' simulates, for the request's sequences.
 struct EngineRoom {
   ServingEngine engine;
-  Count parts = 1;  ///< micro-batches that share a batch
+  Count parts = 1;  ///< micro-batches that split a batch
   explicit EngineRoom(const Request& r) : engine(serving_room(r)), parts(engine.rules.ranks / replicas(r.layout)) {}
 
   Count longest(const Request& r) const {
@@ -97,7 +97,7 @@ struct EngineRoom {
     any.sequences = any.blocks;
     return mul(most_sequences(any, r.model.arch.local.reach, add(r.plan.prompt, r.plan.generate), 0), parts);
   }
-  /// Of the device, with the cache of the plan's sequences: in whole blocks, where there is one.
+  /// Peak of the device with the cache of the plan's sequences, in whole blocks if the engine has blocks.
   Bytes peak(const Request& r) const {
     const EngineMemory& m = engine.memory;
     return m.granted - m.kv_cache + cache(r);
@@ -113,7 +113,7 @@ struct EngineRoom {
   }
 };
 
-/// The row of a request but for what depends on its time.
+/// The row of a request without speeds.
 FitRow row_of_memory(const Request& r) {
   FitRow row{.model = r.model.name,
              .parameters = parameters(r.model.arch).total,
@@ -150,7 +150,7 @@ void add_speeds(FitRow& row, const Request& r) {
 
 void add_limits(FitRow& row, const Request& r) {
   if (!has_engine(r)) row.limits = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
-  if (!row.limits.max_batch) return;  // without a cache there are none
+  if (!row.limits.max_batch) return;  // no limits without a cache
   const Count longest = std::max(r.model.arch.context, row.tokens);
   row.limits.max_context = std::min(row.limits.max_context.value_or(longest), longest);
 }
@@ -169,7 +169,7 @@ Request request_to_fit(Request r, const FitQuestion& q) {
   const Count tokens = q.context.value_or(add(r.plan.prompt, r.plan.generate));
   const bool given = r.gave("--prompt") || r.gave("--generate");
   r.plan = with_context(r.plan, given ? tokens : std::min(tokens, made_for));
-  r.given.push_back("--prompt");  // so that it stays when a format is settled
+  r.given.push_back("--prompt");  // protects the prompt from defaults when a format is settled
   if (!r.gave("--memory-utilization"))
     r.plan.memory_utilization =
         r.hardware->usable > 0 && !has_engine(r) ? std::min(usual_fit, r.hardware->usable) : usual_fit;

@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-/// "q4_k"; of a checkpoint in several formats that of its experts, or of its MLPs, which hold most numbers: "mxfp4+".
+/// "q4_k"; with several formats, the format of the experts or MLPs, which have most parameters: "mxfp4+".
 std::string format_text(const FitRow& row) {
   if (row.weights.uniform()) return std::string(row.weights[Component::mlp].name());
   const DType most = std::min(row.weights[Component::experts], row.weights[Component::mlp],
@@ -28,12 +28,12 @@ std::string format_text(const FitRow& row) {
 }
 
 std::string gibibytes(Bytes b) { return fmt::format("{:.1f}", real(b.value) / real(Count{1} << 30)); }
-/// An estimate whose interval is wide needs no more digits.
+/// Few digits, because the interval of the estimate is wide.
 std::string rate_text(double tokens_per_s) {
   return tokens_per_s < 10 ? fmt::format("{:.1f}", tokens_per_s) : grouped_digits(fmt::format("{:.0f}", tokens_per_s));
 }
 
-/// "93 (52-167)": the estimate, and where 9 of 10 measurements lie.
+/// "93 (52-167)": the estimate and its 90 % interval.
 std::string speed_text(const FitRow& row) {
   if (!row.speed_interval) return rate_text(row.speed);
   return fmt::format("{} ({}-{})", rate_text(row.speed), rate_text(row.speed / row.speed_interval->factor),
@@ -79,7 +79,7 @@ Grid runnable_grid(const std::vector<ModelFit>& models) {
   return g;
 }
 
-/// Models without a row, and why; in JSON alone.
+/// Models without a row, and why. Only in JSON.
 Grid left_out_models_grid(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {
   Grid g{.key = "left_out", .title = "", .columns = {}, .rows = {}};
   for (const ModelFit& m : models) {
@@ -102,14 +102,14 @@ Count parameters_of(const ModelFit& m) {
   return m.least ? m.least->parameters : 0;
 }
 
-/// "72.0 GiB, 90 % of the memory": what fits is held against.
+/// "72.0 GiB, 90 % of the memory": the limit for a model to fit.
 std::string room_of(const Request& r) {
   const double share = r.plan.memory_utilization;
   return fmt::format("{}, {:g} % of the memory", human_text(Quantity(memory_to_fit(r).value), Unit::bytes),
                      100 * share);
 }
 
-/// The smallest model that does not fit, or that is too slow.
+/// The smallest model that does not fit or is too slow.
 const FitRow* smallest_missing(const std::vector<ModelFit>& models) {
   const FitRow* least = nullptr;
   for (const ModelFit& m : models)
@@ -138,7 +138,7 @@ std::vector<Finding> fit_verdict(const Request& like, const FitQuestion& q, cons
   return v;
 }
 
-/// Largest first; those without a row last.
+/// Largest first; models without a row last.
 void sort_by_size(std::vector<ModelFit>& models) {
   std::stable_sort(models.begin(), models.end(), [](const ModelFit& a, const ModelFit& b) {
     if (a.rows.empty() != b.rows.empty()) return b.rows.empty();
@@ -146,15 +146,15 @@ void sort_by_size(std::vector<ModelFit>& models) {
   });
 }
 
-/// The request of any model, for the device and the options that all share. Throws InputError where no model can be run
-/// as asked, with what is wrong with the first.
+/// The request of any model, for the device and the common options. Throws InputError with the first model's reason if
+/// no model can run.
 const Request& any_request(const std::vector<ModelFit>& models) {
   for (const ModelFit& m : models)
     if (m.request) return *m.request;
   throw InputError(models.front().why);
 }
 
-/// The options that all models share, and the question's.
+/// The options common to all models, and the question's.
 json::Value shared_inputs(const Request& like, const FitQuestion& q) {
   json::Value v = inputs_json(like);
   for (const char* of_model :

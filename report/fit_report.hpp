@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// All models, largest first. Throws InputError where none of them can be run as asked.
+/// All models, largest first. Throws InputError if no model can run under these options.
 Report fit_report(const FitQuestion& q, std::vector<ModelFit> models);
 
 }  // namespace llmcalc

@@ -67,7 +67,7 @@ void note_unmeasured(const HardwareCard& card, const char* in, bool of_no_kind, 
                   in, card.name, of_no_kind ? "other devices" : "devices of its kind"));
 }
 
-/// A device that was measured, of a kind that was measured too seldom for shares of its own.
+/// A measured device of a kind with too few measurements for separate shares.
 void note_rare_kind(const HardwareCard& card, const char* in, Report& report) {
   report.notes.push_back(
       fmt::format("too few published {} runs were on devices of {}'s kind: its shares of bandwidth and peak are those "

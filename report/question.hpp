@@ -14,21 +14,21 @@ struct Question {
   std::string_view name, summary, examples;
   Parts parts = 0;
   bool needs_hardware = false;
-  void (*fill)(const Answer& answer, Report& report);  ///< sections, operators and verdict
+  void (*fill)(const Answer& answer, Report& report);  ///< adds sections, operators and verdict
 };
 
 extern const Question params_question, memory_question, flops_question, train_question, infer_question, report_question;
 std::span<const Question* const> questions();
 
-/// The report of a request that has been read and checked.
+/// The report for a request that has been read and checked.
 Report answer(const Question& question, const Request& r);
 
-/// "Llama-3.1 405B", or the name where there is no title.
+/// "Llama-3.1 405B", or the name if there is no title.
 std::string title(const ModelCard& card);
 std::string title(const HardwareCard& card);
 /// "one H100 SXM 80GB", "8 x H100 SXM 80GB".
 std::string devices(const Request& r, Count n);
-/// Notes how many GPUs serve the batch of an answer whose training runs on others too.
+/// Notes the number of GPUs that serve the batch, if the training run uses more.
 void note_engine(const Request& r, Report& report);
 
 }  // namespace llmcalc

@@ -1,6 +1,5 @@
 #pragma once
-/// A report: named quantities in sections. Text, Markdown and JSON are three renderings of the same rows, so that none
-/// of them can say something else.
+/// A report: named quantities in sections. Text, Markdown and JSON are renderings of the same rows and therefore agree.
 
 #include <array>
 #include <cstdint>
@@ -15,15 +14,15 @@
 namespace llmcalc {
 
 struct Row {
-  std::string key;    ///< in JSON, dots for nesting; empty: not there
-  std::string label;  ///< in text; empty: not there
+  std::string key;    ///< in JSON, dots for nesting; empty: not in JSON
+  std::string label;  ///< in text; empty: not in text
   Quantity value;
   Unit unit = Unit::none;
   std::string note;  ///< a few words next to the number
 };
 
 struct Section {
-  std::string key;  ///< in JSON; empty: its rows are text only
+  std::string key;  ///< in JSON; empty: rows only in text
   std::string title;
   std::vector<Row> rows;
 
@@ -41,20 +40,20 @@ struct Section {
   }
 };
 
-/// The exact number where it says more than human_text; else nothing.
+/// The exact number if it has more digits than human_text; else empty.
 std::string exact_beside(const Row& row);
 
 /// A plain table, for lists and operators.
 struct Grid {
   std::string key, title;
-  std::vector<std::string> columns;    ///< none: the table stands in JSON alone
+  std::vector<std::string> columns;    ///< empty: only in JSON
   std::size_t left = 1;                ///< number of left-aligned columns; the others are right-aligned
-  std::optional<std::size_t> exact{};  ///< the column that only --exact shows
-  std::vector<std::string> spare{};    ///< right-aligned columns that a narrow screen leaves out first
+  std::optional<std::size_t> exact{};  ///< column shown only with --exact
+  std::vector<std::string> spare{};    ///< right-aligned columns that a narrow screen drops first
   std::vector<std::vector<std::string>> rows;
   json::Value json = json::Value::array();  ///< the same rows with exact numbers
 
-  /// Without the column that is not asked for.
+  /// The grid without the `exact` column, unless requested.
   Grid shown(bool exact_too) const;
   void drop(std::size_t column);
 };
@@ -67,12 +66,12 @@ struct Finding {
 
 struct Report {
   std::string command;
-  std::string title;             ///< the first line of text
-  std::vector<Finding> verdict;  ///< what the numbers come to; follows the title
+  std::string title;             ///< first line of text
+  std::vector<Finding> verdict;  ///< summary of the numbers; follows the title
   json::Value model, hardware, inputs, conventions, layout;
   std::vector<Section> sections;
   std::vector<Grid> grids;
-  std::vector<std::string> notes;  ///< what a reader must know to trust the numbers
+  std::vector<std::string> notes;  ///< caveats and assumptions of the numbers
 
   const Section* find(std::string_view key) const;
   /// The row at "memory.peak_bytes".
@@ -80,21 +79,21 @@ struct Report {
 };
 
 enum class Style : std::uint8_t { text, markdown, json };
-/// The option that selects a style; without one, text.
+/// The option that selects a style; text is the default.
 struct StyleFlag {
   std::string_view flag;
   Style style;
 };
 inline constexpr std::array style_flags{StyleFlag{"--json", Style::json}, StyleFlag{"--markdown", Style::markdown}};
 
-/// How a report is rendered. The caller knows the terminal.
+/// Rendering parameters. The caller queries the terminal.
 struct Screen {
   Style style = Style::text;
   std::size_t columns = 80;
-  bool colour = false;  ///< bold and colours
-  bool exact = false;   ///< every digit beside the rounded numbers; JSON always has them
+  bool colour = false;  ///< bold and colors
+  bool exact = false;   ///< every digit next to the rounded numbers; JSON always has them
 };
 
-/// The version of the JSON of reports: another number is another meaning of some key.
+/// Version of the JSON of reports; changes when the meaning of a key changes.
 inline constexpr Count report_schema = 2;
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Compute-optimal sizes under the published fits: what `llmcalc scaling` answers.
+/// Compute-optimal sizes under the published fits: the answer of `llmcalc scaling`.
 
 #include <string>
 
@@ -7,15 +7,14 @@
 
 namespace llmcalc {
 
-/// A question of the scaling laws. `fixed`: "compute" (FLOPs), "params" or "tokens"; and the one fit that is asked for,
-/// or all.
+/// Inputs of the scaling laws. `fixed`: "compute" (FLOPs), "params" or "tokens". `fit`: one fit, or empty for all.
 struct ScalingQuestion {
   std::string fixed;
   double value = 0;
   std::string fit;
 };
 
-/// Throws InputError for a fit that is not known.
+/// Throws InputError for an unknown fit.
 Report scaling_report(const ScalingQuestion& question);
 
 }  // namespace llmcalc

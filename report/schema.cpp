@@ -14,7 +14,7 @@ namespace {
 
 using json::Value;
 
-/// A table that is no section of a report: an array of objects.
+/// A table that is not a section of a report: an array of objects.
 struct SchemaTable {
   std::string_view key, meaning;
 };
@@ -71,7 +71,7 @@ constexpr std::array tables{
     SchemaTable{"residuals", "layers of tables of operators: predicted / measured, medians"},
     SchemaTable{"with_and_without_cache", "the same generation with the KV cache and without"},
 };
-/// Objects that are no section of a model's report.
+/// Objects that are not sections of a model's report.
 constexpr std::array objects{
     SchemaTable{"model", "the model: name, source, published parameters"},
     SchemaTable{"hardware", "the device: name, source, memory, peaks, links"},
@@ -94,7 +94,7 @@ constexpr std::array objects{
     SchemaTable{"prediction", "how well a model predicts a text"},
 };
 
-/// Numbers of a served run that no formula gives.
+/// Numbers of a served run that have no formula.
 constexpr std::array served_numbers{
     SchemaTable{"counted_requests", "answers that rates are made of: of users those while all ask, else all"},
     SchemaTable{"counted_s", "the time in which these came [s]"},
@@ -128,14 +128,14 @@ Value described(std::string type, std::string_view meaning) {
   return {{"type", std::move(type)}, {"description", meaning}};
 }
 
-/// Bytes, parameters and sequences are whole; FLOPs are where they are not a mean.
+/// Bytes and parameters are integers. FLOPs may be means and are numbers.
 std::string type_of(const explain::Definition& d) {
   if (d.path.ends_with(".fits") || d.path.ends_with(".reached")) return "boolean";
   if (d.path.ends_with(".bound")) return "string";
   return d.unit == "bytes" || d.unit == "parameters" ? "integer" : "number";
 }
 
-/// The object that holds the last part of a dotted path, made on the way.
+/// The object that holds the last part of a dotted path; created if missing.
 Value& at(Value& schema, std::string_view path) {
   Value* here = &schema;
   for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
@@ -153,10 +153,10 @@ std::string meaning(const explain::Definition& d) {
   return d.convention.empty() ? s : s + "; " + std::string(d.convention);
 }
 
-/// A value of any kind but null: what is not known or does not apply is absent.
+/// A value of any type but null: unknown or inapplicable values are absent.
 Value scalar() { return {{"type", {"string", "number", "boolean"}}}; }
 
-/// One format; or "all", which most components have, and those that differ by name.
+/// One format; or "all", the format of most components, and exceptions by name.
 Value formats() { return {{"type", {"string", "object"}}, {"additionalProperties", {{"type", "string"}}}}; }
 
 void add_inputs(Value& schema) {
@@ -167,11 +167,11 @@ void add_inputs(Value& schema) {
     const bool by_component = o.flag == "--weight-precision" || o.flag == "--base-precision";
     Value& option = inputs["properties"][o.key()] = by_component ? formats() : scalar();
     option["description"] = fmt::format("{}: {}", o.flag, o.help);
-    if (o.key() == "weight_precision") option["type"].push_back("object");  // a format of each component
+    if (o.key() == "weight_precision") option["type"].push_back("object");  // a format per component
   }
   inputs["properties"]["files"] = {{"type", {"array", "string"}}, {"description", "the files that were read"}};
   inputs["properties"]["keys"] = described("object", "show: what a GGUF file says of its model");
-  inputs["additionalProperties"] = scalar();  // the options of a command alone
+  inputs["additionalProperties"] = scalar();  // options of single commands
 }
 
 void add_sentences(Value& schema, const char* key, std::string_view meaning) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The JSON Schema of everything that --json prints: every key once, with its meaning, type and unit.
+/// JSON Schema of all --json output: every key once, with its meaning, type and unit.
 
 #include "text/json.hpp"
 

@@ -50,7 +50,7 @@ std::string largest_part(const Memory& m, std::span<const MemoryPart> parts) {
   return fmt::format("{} {}", most->label, bytes_text(m.*most->bytes));
 }
 
-/// "37.54 of 80.00 GiB"; both units where they differ.
+/// "37.54 of 80.00 GiB"; both units if they differ.
 std::string part_of(Bytes one, Bytes all) {
   std::string part = bytes_text(one);
   const std::string whole = bytes_text(all);
@@ -59,7 +59,7 @@ std::string part_of(Bytes one, Bytes all) {
   return fmt::format("{} of {}", part, whole);
 }
 
-/// `host`: bytes there of the GPU that has most.
+/// `host`: bytes in host memory of the GPU with the most there.
 Finding memory_finding(const Request& r, const Memory& m, Bytes host, bool fits, std::span<const MemoryPart> parts,
                        std::string_view about) {
   if (!r.hardware)
@@ -76,7 +76,7 @@ Finding memory_finding(const Request& r, const Memory& m, Bytes host, bool fits,
 
 // ---- Times
 
-/// A bound is no estimate, and its label says so.
+/// Labels a bound differently from an estimate.
 std::string_view time_label(bool estimated) { return estimated ? "time" : "at best"; }
 
 /// " (4.9 to 7.6 s)"
@@ -101,9 +101,9 @@ std::string step_spent_text(const StepFigures& f, Seconds step) {
   return spent_text(std::move(parts), step);
 }
 
-/// The three changes that help most: "a tenth more matmul peak -4.4 %, link -2.6 %".
+/// The three changes with the largest effect: "a tenth more matmul peak -4.4 %, link -2.6 %".
 std::string helps_text(std::vector<TimeChange> all) {
-  constexpr double shown = 0.0005;  // "-0.0 %" is no help
+  constexpr double shown = 0.0005;  // hides "-0.0 %"
   std::erase_if(all, [](const TimeChange& c) { return c.change >= -shown; });
   std::stable_sort(all.begin(), all.end(),
                    [](const TimeChange& a, const TimeChange& b) { return a.change < b.change; });

@@ -1,5 +1,5 @@
 #pragma once
-/// The verdict of a report: does it fit, how long does it take, what bounds it.
+/// The verdict of a report: whether it fits, its time, and its bound.
 
 #include <string_view>
 
@@ -11,10 +11,10 @@ namespace llmcalc {
 
 /// Whether inference fits. `about` precedes the label: "inference fits".
 Finding fit_finding(const InferenceAnswer& a, std::string_view about = "");
-/// Whether training fits: its tensors, and what a process of the software needs.
+/// Whether training fits: its tensors, and the process of its software.
 void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view about = "");
 
-/// Training: fit, time of a step, bound, largest terms of the time, and the run.
+/// Training: fit, step time, bound, largest terms of the time, and the run.
 void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view about = "");
 /// Inference: fit, times of prefill and decode, bounds, largest terms of the times.
 void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_view about = "");

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What the scripts share; sourced by them, from the root of the project.
+# Functions shared by the scripts, which source this file from the root of the project.
 
 say() { printf '%s\n' "$*" >&2; }
 
-# quietly COMMAND...: shows what it printed, on stderr, only if it failed.
+# quietly COMMAND...: shows the command's output on stderr, only if it failed.
 quietly() {
   local log status=0
   log=$(mktemp)
@@ -13,7 +13,7 @@ quietly() {
   return $status
 }
 
-# there WHAT: a program on the path, or a header that c++ finds.
+# there WHAT: whether a program is on the path, or c++ finds a header.
 there() {
   case $1 in
     *.h | *.hpp) printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | c++ -E -x c++ - >/dev/null 2>&1 ;;
@@ -21,13 +21,13 @@ there() {
   esac
 }
 
-# missing WHAT:PACKAGE...: prints the packages of what is not there.
+# missing WHAT:PACKAGE...: prints the packages of missing programs and headers.
 missing() {
   local pair
   for pair in "$@"; do there "${pair%%:*}" || printf '%s ' "${pair##*:}"; done
 }
 
-# The command that runs apt-get with the rights it needs, or nothing.
+# The command that runs apt-get with the necessary rights, or empty.
 apt_get() {
   command -v apt-get >/dev/null || return 0
   if [ "$(id -u)" = 0 ]; then
@@ -37,7 +37,7 @@ apt_get() {
   fi
 }
 
-# need WHAT:PACKAGE...: installs what is missing, and stops with a sentence where that cannot be.
+# need WHAT:PACKAGE...: installs missing packages, and stops with a sentence if it cannot.
 need() {
   local packages apt
   packages=$(missing "$@")
@@ -59,6 +59,6 @@ need() {
 need_to_build() {
   need c++:g++ cmake:cmake ninja:ninja-build fmt/core.h:libfmt-dev CLI/CLI.hpp:libcli11-dev \
     nlohmann/json.hpp:nlohmann-json3-dev zlib.h:zlib1g-dev
-  # A compiler cache where there is one; CMake reads this when it first configures a build folder.
+  # Uses ccache if available. CMake reads this when it first configures a build folder.
   ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 }

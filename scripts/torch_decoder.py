@@ -473,7 +473,8 @@ def shortcut_block(first, second, x):
 class Decoder(nn.Module):
     def __init__(self, m):
         super().__init__()
-        # Of the last indexer; of RWKV-7's first layer; of every layer its own input; by window, shared keys and values.
+        # State shared across layers: the last indexer's choices; the values of RWKV-7's first layer; per-layer inputs;
+        # keys and values by window.
         m = {**m, "choices": [], "values": [], "inputs": [], "kv": {}}
         self.position = m["position"]["kind"]
         hidden, width, self.embedding, self.head = m["hidden"], m.get("embedding_width", m["hidden"]), Ends(), Ends()

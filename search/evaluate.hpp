@@ -1,11 +1,11 @@
 #pragma once
-/// One plan of a space by itself, and what another has more of.
+/// Evaluation of one plan, and the terms in which another plan is larger.
 
 #include "search/ranking.hpp"
 
 namespace llmcalc {
 
-/// The terms of a device's memory, as in Memory.
+/// Terms of a device's memory, as in Memory.
 enum class HeldTerm : std::uint8_t {
   weights,
   gradients,
@@ -25,26 +25,27 @@ inline constexpr std::array<std::string_view, memory_term_count> memory_term_nam
     "gathered", "buckets",   "exchange",  "transit",     "process"};
 Bytes term(const Memory& m, HeldTerm t);
 
-/// What train() says of a candidate.
+/// The result of train() for a candidate.
 struct Evaluated {
   Objection objection{};
-  Found found{};      ///< this and what follows only without an objection
+  Found found{};      ///< this and the members below are set only without an objection
   Memory memory{};    ///< of the fullest stage
-  Bytes host{};       ///< of the stage that has most on the host
-  Count fullest = 0;  ///< that stage
+  Bytes host{};       ///< of the stage with the most host memory
+  Count fullest = 0;  ///< index of the fullest stage
   StepTime time{};
   bool fits = false;
   bool possible() const { return objection.obstacle == Obstacle::none; }
 };
 Evaluated evaluate(const Space& space, const Candidate& c);
 
-/// The term, or part, of which plan `b` has most more than `a`; and how much, negative where it has less of all.
+/// The term, or part, that grows most from plan `a` to plan `b`, and its growth; negative if every term shrinks.
 struct GrownTerm {
   HeldTerm term = HeldTerm::weights;
   Bytes by{};
 };
-/// Of the fullest stage of `b` beside the same stage of `a`: between two stages, terms differ that did not grow. Where
-/// the numbers of stages differ, the first, the last, or one as far from them. `space` is that of `a`.
+/// Compares the fullest stage of `b` with the corresponding stage of `a`, because terms of different stages differ
+/// without growing. If the numbers of stages differ, the corresponding stage is the first, the last, or one at the same
+/// relative position. `space` is the space of `a`.
 GrownTerm most_grown(const Space& space, const Evaluated& a, const Evaluated& b);
 struct GrownPart {
   Part part = Part::matmul;

@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-/// What rounding can do to a sum of times.
+/// Tolerance for rounding in a sum of times.
 constexpr double slack = 1 - 1e-9;
 
 }  // namespace
@@ -21,7 +21,7 @@ const Prices& KeySearch::prices(bool accumulate) {
 }
 
 const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
-  // What travels to the host depends on the stage, and whether frozen weights are gathered.
+  // Host traffic, and whether frozen weights are gathered, depend on the ZeRO stage.
   const bool by_stage = sharded && (space_.plan.offload.any() || trains_part(space_.plan));
   const std::size_t kind = by_stage ? static_cast<std::size_t>(layout_.zero) : sharded ? 1 : 0;
   std::optional<RowTimes>& r = rows_[kind][static_cast<std::size_t>(e)];
@@ -29,7 +29,7 @@ const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
   return *r;
 }
 
-/// Not by assigning empty ones, which fills all of their memory.
+/// Resets each entry, since assigning empty arrays would write all of their memory.
 void KeySearch::forget_rows() {
   for (auto& of_kind : rows_)
     for (std::optional<RowTimes>& r : of_kind) r.reset();
@@ -133,8 +133,8 @@ void KeySearch::search_run(const Run& run) {
   }
 }
 
-/// Forgets what depends on whether schedules run gradients of weights apart: what ZeRO stages wait for in a slot, and
-/// what is hidden inside layers or beside transfers.
+/// Discards results that depend on whether schedules compute weight gradients separately: waits of ZeRO stages in a
+/// slot, and communication hidden inside layers or overlapped with transfers.
 void KeySearch::change_splitting(bool splits) {
   if (splits == splits_) return;
   splits_ = splits;
@@ -145,14 +145,14 @@ void KeySearch::change_splitting(bool splits) {
   staging_ = nullptr;
 }
 
-/// The partition for a schedule, and its chunks' bytes and seconds; schedules and ZeRO stages that hold the same chunks
-/// share it.
+/// The partition for a schedule, with its chunks' bytes and seconds. Schedules and ZeRO stages of equal chunks share
+/// it.
 void KeySearch::price_staging(const Pipeline& p) {
   const bool is_v = p.schedule == Schedule::zb_v;
   change_splitting(splits_backward(p.schedule));
   const Zero waits = space_.plan.offload.any() || waits_for_weights(layout_) ? layout_.zero : Zero::none;
   if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v && staging_waits_ == waits) return;
-  if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no token table of its own
+  if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no separate token table
   const Staging* before = staging_chunks_ == p.chunks && staging_is_v_ == is_v ? staging_ : nullptr;
   staging_chunks_ = p.chunks;
   staging_is_v_ = is_v;
@@ -165,7 +165,7 @@ void KeySearch::price_staging(const Pipeline& p) {
   price_classes();
 }
 
-/// The classes of chunks without sharded states; and the rows of the kinds of ranks.
+/// Prices the classes of chunks without sharded states, and the rows of each kind of rank.
 void KeySearch::price_classes() {
   const Zero zero = layout_.zero;
   layout_.zero = Zero::none;
@@ -180,7 +180,7 @@ void KeySearch::price_classes() {
   for (const Count r : staging_->kinds_of_ranks()) held_.push_back(held_sums(*prices_, staging_->held(r)));
 }
 
-/// Activations of a rank at a moment; those on the host are there then.
+/// Live activations of a rank at a moment, including those in host memory.
 StageAlive KeySearch::alive_at(const KeptMoment& moment) const {
   StageAlive alive;
   for (const KeptOfClass& k : moment)
@@ -188,7 +188,7 @@ StageAlive KeySearch::alive_at(const KeptMoment& moment) const {
   return alive;
 }
 
-/// What the ranks keep that can be the fullest.
+/// Live tensors of the ranks that can be the fullest.
 void KeySearch::price_ranks(const Pipeline& p) {
   ranks_.clear();
   for (const RankKept& r : staging_->kept(p)) {
@@ -204,7 +204,7 @@ void KeySearch::price_ranks(const Pipeline& p) {
   }
 }
 
-/// The peak of the fullest rank, and the bytes of the one that has most on the host.
+/// Peak of the fullest rank; `host` becomes the largest host memory of any rank.
 Bytes KeySearch::peak(Bytes& host) const {
   Bytes most;
   for (const PricedRank& r : ranks_) {
@@ -226,10 +226,10 @@ void KeySearch::price_sharded(Zero zero) {
     classes_[i].seconds[stage] = chunk_seconds(*prices_, used, layout_, chunks[i], micro_batches(plan_, layout_));
 }
 
-/// A lower bound of the seconds until all gradients are summed: that of calc/pipeline/bound.hpp, and what is summed
-/// after a rank's last backward; where ranks update by themselves, of the rank that takes longest. Of Zero::none it
-/// holds for all stages, since the others add waits: without its sums. Under offload each stage has its own, since
-/// shards are smaller.
+/// Lower bound of the seconds until all gradients are reduced: the bound of calc/pipeline/bound.hpp, plus the reduction
+/// after a rank's last backward. If ranks update without waiting for each other, the bound of the slowest rank.
+/// Zero::none without sums gives a bound for all ZeRO stages, which only add waits. Under offload each stage needs a
+/// separate bound, because its shards are smaller.
 Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   price_sharded(zero);
   const auto seconds = [&](Count q) -> const ChunkSeconds& {
@@ -255,7 +255,7 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
       summed = std::min(summed, s.reducing);
     }
     if (!sums) summed = Seconds();
-    if (alone) {  // from its own first forward on
+    if (alone) {  // starts with its own first forward
       longest = std::max(longest, (sums ? first.gathering : Seconds()) + m * work + summed);
       continue;
     }
@@ -267,8 +267,8 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   return longest;
 }
 
-/// The optimizer's pass, on the device and on the host, of the rank that has most to do; where ranks update by
-/// themselves, of the one that has least, since another may take longest.
+/// Seconds of the optimizer's pass, on device and host, for the rank with the most work. If ranks update without
+/// waiting for each other, for the rank with the least work, since another rank may be the slowest.
 Seconds KeySearch::least_update() const {
   const Rates& rates = rates_of(*prices_, efficiency_);
   InPlace<Seconds, max_layers> all;

@@ -1,5 +1,5 @@
 #pragma once
-/// The plans of a key: one price list, and all numbers of stages, schedules and ways to shard.
+/// Searches the plans of one key: one price list, with all numbers of stages, schedules and ways to shard.
 
 #include <array>
 #include <optional>
@@ -10,24 +10,24 @@
 
 namespace llmcalc {
 
-/// Compares the plans of one key after another, and keeps the best of all.
+/// Compares the plans of several keys in turn and keeps the best.
 class KeySearch {
  public:
   explicit KeySearch(const Space& space);
   void search(const Candidate& key);
-  /// About what the key's plans are worth, to begin with the best: the seconds of their work, without any waiting.
+  /// Approximate objective value of the key's plans, from compute time without pipeline stalls, to order the keys.
   double promise(const Candidate& key);
   const Best& best() const { return best_; }
   const Front& front() const { return front_; }
   const SearchCounts& counts() const { return counts_; }
 
  private:
-  /// A class of chunks, priced.
+  /// A class of model chunks with its prices.
   struct PricedClass {
     ChunkAlive alive{};
     std::array<ChunkSeconds, 4> seconds{};  ///< by ZeRO stage
   };
-  /// A rank that can be the fullest: its states, and what it keeps.
+  /// A rank that can be the fullest: its states and live tensors.
   struct PricedRank {
     HeldSums sums{};
     StageAlive alive{};
@@ -48,8 +48,8 @@ class KeySearch {
   Seconds least_update() const;
   Bytes peak(Bytes& host) const;
   bool can_enter(Seconds step, Bytes bytes) const;
-  Seconds nearly();  ///< but for rounding
-  Seconds exact();   ///< as train() adds it up
+  Seconds nearly();  ///< up to rounding
+  Seconds exact();   ///< summed as in train()
 
   const Space& space_;
   Bytes usable_;
@@ -76,10 +76,10 @@ class KeySearch {
   Staging* staging_ = nullptr;
   Count staging_chunks_ = 0;
   bool staging_is_v_ = false;
-  bool splits_ = false;              // schedules run gradients of weights apart
-  Zero staging_waits_ = Zero::none;  // the stage whose waits its layers are spread by
+  bool splits_ = false;              // schedules compute weight gradients separately
+  Zero staging_waits_ = Zero::none;  // the ZeRO stage whose waits balance its layers
   std::vector<PricedClass> classes_;
-  std::array<bool, 4> sharded_{};  // whether classes have seconds of a ZeRO stage
+  std::array<bool, 4> sharded_{};  // whether classes have the seconds of a ZeRO stage
   std::vector<HeldSums> held_;     // of the kinds of ranks
   std::vector<PricedRank> ranks_;
 };

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether layers a and b are of one kind.
+/// Whether layers a and b are of the same kind.
 bool same_kind(const Arch& arch, Count a, Count b) {
   const auto alike = [&](const LayerSet& set) { return set.contains(a) == set.contains(b); };
   return alike(arch.moe.layers) && alike(arch.local.layers) && alike(arch.linear_layers) &&
@@ -13,7 +13,7 @@ bool same_kind(const Arch& arch, Count a, Count b) {
          std::all_of(arch.mlps.begin(), arch.mlps.end(), [&](const LayerMlp& m) { return alike(m.layers); });
 }
 
-/// The shortest period of the kinds of layers in the second half; all of that half where it has none.
+/// The shortest period of layer kinds in the second half, or the length of that half if it has no period.
 Count period(const Arch& arch) {
   const Count half = arch.layers / 2;
   for (Count p = 1; half + p < arch.layers; ++p) {
@@ -33,10 +33,10 @@ LayerSet of_layers(const LayerSet& set, Count own, Count every, Count layers) {
 
 constexpr Count usual_sequence = 1024, longest_sequence = Count{1} << 28, largest_batch = Count{1} << 24;
 
-/// Values of one quantity: their unit, the first to try and the most, in units, and how finely to look.
+/// Values of one quantity: the unit, then in units the first value to try, the maximum and the resolution.
 struct Ladder {
   Count unit = 1, first = 1, most = 1;
-  bool fine = true;  ///< to one unit; else to a 64th
+  bool fine = true;  ///< to one unit; otherwise to a 64th
 };
 
 Ladder sequence_ladder(const Space& s) {
@@ -61,7 +61,7 @@ Ladder ladder(const Space& s, Largest of) {
   return {};
 }
 
-/// Tries values, one search each.
+/// Tries values with one search each.
 class Probing {
  public:
   Probing(const Space& space, const LargestQuestion& q, const Searching& searching)
@@ -81,7 +81,7 @@ class Probing {
       const SearchResult r = searching_(with_value(space_, q_, value));
       if (!r.best.empty()) return r.best[0];
       r_.stopped = r_.stopped || r.stopped;
-    } catch (const Overflow&) {  // what passes 2^63 fits into no device
+    } catch (const Overflow&) {  // counts above 2^63 fit on no device
     }
     return std::nullopt;
   }
@@ -101,7 +101,7 @@ class Probing {
         return;
       }
   }
-  /// A step of four micro-batches per stage and more keeps no more at once than one of more.
+  /// Whether any larger batch fits: a step of at least four micro-batches per stage already holds the maximum at once.
   bool is_any() const {
     if (q_.of != Largest::batch) return false;
     const Candidate& c = r_.tried.back().plan->candidate;
@@ -117,7 +117,7 @@ class Probing {
     }
     r_.bounded = !r_.any && low == ladder_.most;
   }
-  /// From a value that does not fit.
+  /// Halves a value that does not fit.
   void halve(Count high) {
     for (Count low = high / 2; low > 0 && !r_.stopped; high = low, low /= 2)
       if (fits(low)) return narrow(low, high);

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// The numbers before and after n in a list in rising order.
+/// The values before and after n in a sorted list.
 std::vector<Count> beside(const std::vector<Count>& all, Count n) {
   std::vector<Count> two;
   const auto at = std::lower_bound(all.begin(), all.end(), n);
@@ -15,7 +15,7 @@ std::vector<Count> beside(const std::vector<Count>& all, Count n) {
   return two;
 }
 
-/// Makes what depends on other choices agree with them.
+/// Adjusts choices that depend on others.
 Candidate settled(const Space& space, Candidate c) {
   if (c.tp == 1) {
     c.sp = false;
@@ -29,7 +29,7 @@ Candidate settled(const Space& space, Candidate c) {
   return c;
 }
 
-/// Whether the devices of a candidate are divided evenly, the rest being its replicas.
+/// Sets dp to use all devices; false if they do not divide evenly.
 bool fill(Candidate& c) {
   const Count replica = mul(c.tp, c.cp, c.pp);
   if (c.gpus % replica != 0) return false;
@@ -65,7 +65,7 @@ class Neighbourhood {
           std::pair{PlanChange::pp, &Candidate::pp}})
       for (const Count n : beside(numbers, plan_.*degree)) degree_step(change, degree, n);
   }
-  /// A degree of n: of other replicas if the devices can be divided so, else of other stages or context ranks.
+  /// Sets a degree to n. Changes the replicas if the devices divide evenly, otherwise the stages or context ranks.
   void degree_step(PlanChange change, Count Candidate::*degree, Count n) {
     Candidate c = plan_;
     c.*degree = n;
@@ -120,7 +120,7 @@ class Neighbourhood {
     }
     all_.push_back(n);
   }
-  /// What does not fit: on the device, or on a host whose capacity is stated.
+  /// Sets the bytes that exceed the device, or a host with a given capacity.
   void lack(Neighbour& n) const {
     const HostSide& host = space_.cluster.device.host;
     n.over = n.plan.found.peak - usable(space_);

@@ -11,13 +11,13 @@ bool is_better(const Found& a, const Found& b) {
   return rank(a) != rank(b) ? rank(a) < rank(b) : simpler(a.candidate, b.candidate);
 }
 
-/// Whether b need not stand in a front beside a.
+/// Whether `a` makes `b` redundant in a front. Of equal plans, only a simpler one is kept.
 bool covers(const Found& a, const Found& b) {
   if (a.peak == b.peak && a.step == b.step) return !simpler(b.candidate, a.candidate);
   return a.peak <= b.peak && a.step <= b.step;
 }
 
-/// Whether two plans differ only in how many layers they would run again, of which their chunks have fewer.
+/// Whether two plans differ only in the number of layers to recompute, and both numbers exceed the layers of a chunk.
 bool is_same_run(const Found& a, const Found& b) {
   Candidate c = a.candidate;
   c.block = b.candidate.block;
@@ -36,7 +36,7 @@ void Best::add(const Found& f) {
 }
 
 namespace {
-/// The first plan of a front that needs more than so much memory.
+/// The first plan of a front that needs more than `peak`.
 auto above(const std::vector<Found>& front, Bytes peak) {
   return std::upper_bound(front.begin(), front.end(), peak, [](Bytes b, const Found& f) { return b < f.peak; });
 }

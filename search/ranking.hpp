@@ -1,5 +1,5 @@
 #pragma once
-/// The best plans that were seen, and the front of time against memory.
+/// The best plans found, and the Pareto front of time and memory.
 
 #include <span>
 #include <vector>
@@ -8,22 +8,22 @@
 
 namespace llmcalc {
 
-/// A plan that fits, and what it takes.
+/// A plan that fits, with its time and memory.
 struct Found {
   Candidate candidate{};
-  Seconds step{};  ///< at estimated efficiencies, else at the datasheet's rates: as train() says
+  Seconds step{};  ///< at estimated efficiencies if known, otherwise at datasheet rates, as in train()
   Bytes peak{};
   double value = 0;  ///< of the objective
   constexpr bool operator==(const Found&) const = default;
 };
 
-/// The best `most` plans by value; of equal ones those with less memory, then less time, then the simpler. Plans that
-/// run the same layers again are one.
+/// The best `most` plans by value. Ties go to less memory, then less time, then the simpler plan. Plans that recompute
+/// the same layers count as one.
 class Best {
  public:
   explicit Best(std::size_t most) : most_(most) { list_.reserve(most + 1); }
   void add(const Found& f);
-  /// Whether a plan of this value can get among them.
+  /// Whether a plan of this value can enter the list.
   bool can_enter(double value) const { return list_.size() < most_ || value <= list_.back().value; }
   std::span<const Found> list() const { return list_; }
 
@@ -32,12 +32,12 @@ class Best {
   std::vector<Found> list_;
 };
 
-/// Plans of which none is at least as good in time and in memory as another; less memory first.
+/// The Pareto front of time and memory, by increasing memory.
 class Front {
  public:
   Front() { list_.reserve(256); }
   void add(const Found& f);
-  /// Whether no plan is both faster and smaller.
+  /// Whether no plan in the front is both faster and smaller.
   bool can_enter(Seconds step, Bytes peak) const;
   std::span<const Found> list() const { return list_; }
 

@@ -27,12 +27,12 @@ Bytes usable_of(const Setup& s) {
   return Bytes(static_cast<Count>(s.plan.memory_utilization * static_cast<double>(s.cluster.device.memory.value)));
 }
 
-/// Bytes above what there is.
+/// Bytes above capacity.
 Bytes beyond(Bytes needed, Bytes there) { return needed > there ? needed - there : Bytes(); }
 
 bool is_possible(const Setup& s) { return objection(s.arch, s.plan, s.layout, s.cluster).obstacle == Obstacle::none; }
 
-/// Counts that pass 2^63 fit into no device.
+/// Counts above 2^63 fit on no device.
 bool does_fit(const Setup& s) {
   try {
     return is_possible(s) && lacking(s) == Bytes();
@@ -63,7 +63,7 @@ std::optional<Count> largest_micro_batch(const Setup& s) {
 }
 
 std::optional<Count> largest_sequence(const Setup& s) {
-  if (!s.plan.documents.empty()) return std::nullopt;  // they fill this one
+  if (!s.plan.documents.empty()) return std::nullopt;  // documents fill exactly this length
   const Count context = ranks(s.layout, Group::context), unit = context > 1 ? 2 * context : 1;
   constexpr Count longest = Count{1} << 28;
   const Count most = (s.arch.learned_rows() > 0 ? s.arch.learned_rows() : longest) / unit;
@@ -73,7 +73,7 @@ std::optional<Count> largest_sequence(const Setup& s) {
     return does_fit(other);
   };
   if (most < 1 || !fits(1)) return std::nullopt;
-  Count low = 1, high = most + 1;  // fits(low), not fits(high)
+  Count low = 1, high = most + 1;  // fits(low) and not fits(high)
   while (high - low > 1) {
     const Count middle = high > 2 * low ? 2 * low : low + (high - low) / 2;
     (fits(middle) ? low : high) = middle;
@@ -83,7 +83,7 @@ std::optional<Count> largest_sequence(const Setup& s) {
 
 namespace {
 
-/// GPipe keeps every micro-batch of a step: the most that fits is found by doubling, then by halving the gap.
+/// GPipe holds every micro-batch of a step. Finds the largest batch by doubling, then bisection.
 std::optional<Count> largest_gpipe_batch(const Setup& s) {
   const auto batch = [&](Count m) { return mul(m, s.plan.micro_batch, replicas(s.layout)); };
   const auto fits = [&](Count m) {
@@ -119,7 +119,7 @@ std::optional<Count> largest_global_batch(const Setup& s) {
 
 namespace {
 
-/// Tries changes of one kind after another, each kind from the smallest on.
+/// Tries the kinds of changes in turn, each from the smallest up.
 class Mender {
  public:
   explicit Mender(const Setup& s) : s_(s) {}
@@ -172,7 +172,7 @@ class Mender {
     degree(Remedy::more_context_ranks, &Layout::cp, s_.plan.seq);
     if (s_.arch.has_experts()) degree(Remedy::more_expert_ranks, &Layout::ep, s_.arch.moe.experts);
   }
-  /// The next multiples of a degree, replicas giving the devices where they can.
+  /// The next multiples of a degree. Replicas release the devices if possible.
   void degree(Remedy remedy, Count Layout::*of, Count most) {
     const Count now = s_.layout.*of;
     const bool takes_devices = remedy != Remedy::more_expert_ranks;

@@ -1,34 +1,34 @@
 #pragma once
-/// Questions asked the other way round: what does a goal need, what is the most that fits.
+/// Reverse questions: the resources that a goal needs, and the largest workload that fits.
 
 #include "search/numbers.hpp"
 
 namespace llmcalc {
 
-/// What a cluster has to offer to a run, each number of its devices searched by itself.
+/// The best plans of a cluster for a run, with a separate search for each device count.
 struct Offer {
-  std::optional<Found> best{};     ///< the best by the objective of those that end in time; without a deadline of all
-  std::optional<Found> fastest{};  ///< in time or not
+  std::optional<Found> best{};     ///< best by the objective of plans that meet the deadline, if there is one
+  std::optional<Found> fastest{};  ///< whether or not it meets the deadline
   bool stopped = false;            ///< before the end
 };
-/// The objective must not be memory: of plans of one number of devices, the best is then the fastest.
+/// The objective must not be memory, so the best plan on a given number of devices is also the fastest.
 Offer offer(const Space& space, double tokens, std::optional<Seconds> deadline, const Searching& searching);
 
-/// A training plan by itself.
+/// A complete training setup.
 struct Setup {
   Arch arch{};
   Plan plan{};
   Layout layout{};
   Cluster cluster{};
 };
-/// Bytes that it lacks, on the device and on the host where the host's are known; 0: it fits. It must be possible.
+/// Missing bytes on the device, and on the host if its capacity is known; 0: the setup fits. The setup must be valid.
 Bytes lacking(const Setup& s);
 
-/// The most that fits with all else as it is; absent: not even the least does.
-std::optional<Count> largest_micro_batch(const Setup& s);  ///< of those that divide the batch of a replica
-std::optional<Count> largest_sequence(const Setup& s);     ///< that context-parallel ranks divide; of learned positions
-/// A step of more micro-batches, of those that make no flaw of the pipeline; 0: any number fits, since a pipeline keeps
-/// no more of them at once.
+/// The largest value that fits with everything else unchanged; absent if even the smallest does not fit.
+std::optional<Count> largest_micro_batch(const Setup& s);  ///< a divisor of the batch of a replica
+std::optional<Count> largest_sequence(const Setup& s);     ///< a multiple for context ranks, within learned positions
+/// Sequences per step, over the numbers of micro-batches that are valid for the pipeline; 0: any number fits, since a
+/// pipeline holds no more of them at once.
 std::optional<Count> largest_global_batch(const Setup& s);
 
 /// A single change that makes a plan fit.
@@ -40,7 +40,7 @@ enum class Remedy : std::uint8_t {
   more_stages,
   more_context_ranks,
   more_expert_ranks,
-  more_sharding,  ///< the next ZeRO stage that does it
+  more_sharding,  ///< the next ZeRO stage that suffices
   adam8bit,
   bf16_gradients,
   offloaded_activations,
@@ -50,12 +50,12 @@ enum class Remedy : std::uint8_t {
 struct Remedied {
   Remedy remedy = Remedy::selective_recompute;
   Plan plan{};
-  Layout layout{};  ///< with as many devices as before where replicas can give some, else with more
+  Layout layout{};  ///< uses the same devices if replicas can release some, otherwise more
   Seconds step{};
   Bytes peak{};
 };
-/// For each kind of change its smallest that makes the plan fit; first the one that costs the least device-seconds per
-/// step. Empty: it fits already, or no single change does it.
+/// For each kind of change, the smallest one that makes the plan fit; ordered by device-seconds per step. Empty if the
+/// plan fits already or no single change suffices.
 std::vector<Remedied> remedies(const Setup& s);
 
 }  // namespace llmcalc

@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// The keys of a part, one after another.
+/// Searches the keys of a part in turn.
 class Search {
  public:
   Search(const Space& space, const SearchPart& part, const Watch& watch)
@@ -30,7 +30,7 @@ class Search {
   }
 
  private:
-  /// Searches keys that need little memory, until some plan fits: who ends the search early then has one.
+  /// Searches keys that need little memory until some plan fits, so a search stopped early has a result.
   bool find_one() {
     constexpr std::size_t most = 64;
     std::stable_sort(keys_.begin(), keys_.end(), [](const Candidate& a, const Candidate& b) {
@@ -45,7 +45,7 @@ class Search {
     }
     return true;
   }
-  /// The most promising keys first, so that others are soon seen not to come into the lists.
+  /// Sorts the most promising keys first, so bounds soon exclude others from the lists.
   bool order() {
     std::vector<std::pair<double, std::size_t>> promises;
     for (std::size_t i = done_; i < keys_.size(); ++i) {
@@ -73,7 +73,7 @@ class Search {
   const Watch& watch_;
   KeySearch finder_;
   std::vector<Candidate> keys_;
-  std::size_t done_ = 0;  // the first of keys_
+  std::size_t done_ = 0;  // number of keys_ searched, from the front
 };
 
 }  // namespace

@@ -20,23 +20,23 @@ struct SearchResult {
   bool stopped = false;  ///< before its end
 };
 
-/// What a search tells while it runs, after every few plans.
+/// Callbacks of a running search, called after every few plans.
 struct Watch {
-  std::function<bool()> stop{};                               ///< true ends it
-  std::function<void(double done, const Found*)> progress{};  ///< the fraction that is done, and the best so far
+  std::function<bool()> stop{};                               ///< returns true to end the search
+  std::function<void(double done, const Found*)> progress{};  ///< the completed fraction and the best plan so far
 };
 
-/// A part of a search that is divided, so that parts can run side by side.
+/// One part of a divided search. Parts can run concurrently.
 struct SearchPart {
   Count index = 0, of = 1;
 };
 
-/// Compares all plans of the space, or those of a part. All of a plan's memory is counted; its time is, or a bound of
-/// it shows that it comes into neither list. What is found, put into train(), gives the same seconds and bytes.
-/// Preconditions: the device has a peak for the plan's precision, and the numbers of devices are positive.
+/// Compares all plans of the space, or of a part. Computes the memory of every plan, and its time unless a bound shows
+/// that it enters neither list. For the plans found, train() gives the same seconds and bytes. Preconditions: the
+/// device has a peak for the plan's precision, and the device counts are positive.
 SearchResult search(const Space& space, const SearchPart& part = {}, const Watch& watch = {});
 
-/// The result of a search from those of all its parts, in any order.
+/// The result of a search from the results of all its parts, in any order.
 SearchResult merge(const Space& space, std::span<const SearchResult> parts);
 
 }  // namespace llmcalc

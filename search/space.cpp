@@ -86,7 +86,7 @@ bool shards_evenly(const Layout& l) {
   return all % l.hsdp == 0 && ranks(l, Group::shard) == l.hsdp;
 }
 
-/// The objection to a layout, whatever its schedule and chunks.
+/// The objection to a layout, for any schedule and chunks.
 Objection grid_objection(const Arch& arch, const Plan& plan, const Layout& l, const Cluster& cluster) {
   if (plan.global_batch % mul(plan.micro_batch, replicas(l)) != 0) return {.obstacle = Obstacle::batch};
   if (const LayoutFlaw f = flaw(arch, l, plan.seq); f != LayoutFlaw::none)
@@ -153,7 +153,7 @@ std::vector<Count> powers_up_to(Count most) {
 
 namespace {
 
-/// The number that is given, or all.
+/// The given number, or all.
 std::vector<Count> stated_or(Count given, std::vector<Count> all) {
   return given > 0 ? std::vector<Count>{given} : std::move(all);
 }
@@ -172,7 +172,7 @@ std::vector<Count> context_ranks(const Space& s, Count rest) {
   std::erase_if(all, [&](Count n) { return rest % n != 0; });
   return all;
 }
-/// Expert-parallel ranks: divisors of the experts that have a place among the devices.
+/// Expert-parallel ranks: divisors of the experts that also divide the devices.
 std::vector<Count> expert_ranks(const Space& s, Count gpus) {
   if (!s.arch.has_experts()) return {1};
   std::vector<Count> all = stated_or(s.fixed.ep, divisors(s.arch.moe.experts));
@@ -185,7 +185,7 @@ std::vector<Count> expert_widths(const Space& s, const Candidate& c) {
   return {0, 1};
 }
 
-/// The cells of the grid of a key, from the outermost number to the innermost.
+/// Add the keys of a grid, from the innermost choice to the outermost.
 void add_batches(const Space& s, Candidate c, std::vector<Candidate>& all) {
   for (const Count n : stated_or(s.fixed.micro_batch, powers_of_two(s.plan.global_batch)))
     for (const Recompute r : stated_or(s.fixed.recompute, {Recompute::none, Recompute::selective, Recompute::full})) {
@@ -256,8 +256,7 @@ std::vector<Zero> all_zeros(const Space& space, const Candidate& c) {
   if (!can_shard(space, c)) return {space.fixed.zero.value_or(Zero::none)};
   if (space.fixed.zero) return {*space.fixed.zero};
   const Layout l = layout_of(space, c);
-  if (!shares_parameters(
-          l)) {  // the host has the states; from stage 2 the gradients; stage 3 holds other parts of its weights
+  if (!shares_parameters(l)) {  // host has the states, from stage 2 the gradients; stage 3 holds other weight shards
     if (space.plan.offload.weights.numerator == 0 || !gathers_weights(space.plan)) return {Zero::none, Zero::gradients};
     return {Zero::none, Zero::gradients, Zero::weights};
   }
@@ -300,7 +299,7 @@ bool any_possible_stages(const Space& space, Candidate c) {
 }  // namespace
 
 bool any_possible(const Space& space) {
-  Space one = space;  // what runs again is no obstacle
+  Space one = space;  // recomputation is never an obstacle
   one.fixed.recompute = Recompute::none;
   one.blocks = {};
   const std::vector<Candidate> all = keys(one);

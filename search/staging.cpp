@@ -15,17 +15,17 @@ bool alike(const LayerKinds& kinds, const ModelChunk& a, const ModelChunk& b) {
   return true;
 }
 
-/// Whether `a` keeps at least as much of everything.
+/// Whether `a` keeps at least as many chunks of every class as `b`.
 bool covers(const KeptMoment& a, const KeptMoment& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i].activations < b[i].activations || a[i].for_weights < b[i].for_weights) return false;
   return true;
 }
 
-/// Collects the moments of a rank that none covers.
+/// Collects the moments of a rank that no other moment covers.
 class Moments {
  public:
-  /// `class_of`: of local chunks.
+  /// `class_of`: classes of the rank's local chunks.
   explicit Moments(std::span<const Count> class_of) {
     for (const Count c : class_of) {
       std::size_t at = 0;
@@ -60,7 +60,7 @@ class Moments {
       if (!covers(now_, m)) std::swap(all_[left++], m);
     all_.resize(std::min(left + 1, all_.size()));
     if (left < all_.size())
-      all_[left] = now_;  // in the memory of one that is covered
+      all_[left] = now_;  // reuses the memory of a covered moment
     else
       all_.push_back(now_);
   }
@@ -69,15 +69,14 @@ class Moments {
   std::vector<KeptMoment> all_;
 };
 
-/// Whether the fullest moment of `b` is never fuller than that of `a`, which holds the same chunks: each moment of `b`
-/// is covered by one of `a`.
+/// Whether the peak of `a`, with the same chunks, is at least `b`'s: each moment of `b` is covered by one of `a`.
 bool always_fuller(const RankKept& a, const RankKept& b) {
   return std::all_of(b.moments.begin(), b.moments.end(), [&](const KeptMoment& m) {
     return std::any_of(a.moments.begin(), a.moments.end(), [&](const KeptMoment& n) { return covers(n, m); });
   });
 }
 
-/// Micro-batches after which no more are kept: a written order repeats the same steady round.
+/// Number of micro-batches from which on the peak is constant: a fixed order repeats the same steady-state round.
 Count enough_micro_batches(const Pipeline& p) {
   return automatic(p.schedule) ? p.micro_batches : std::min(p.micro_batches, 4 * p.ranks);
 }

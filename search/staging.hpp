@@ -1,5 +1,5 @@
 #pragma once
-/// The chunks of a pipeline as a search sees them: which are alike, and which ranks can be the fullest.
+/// The chunks of a pipeline in a search: which are alike, and which ranks can be the fullest.
 
 #include <map>
 #include <memory>
@@ -11,33 +11,33 @@
 
 namespace llmcalc {
 
-/// What a rank keeps of its chunks at some moment, by class of chunk.
+/// Chunks of one class that a rank keeps at some moment: with activations, and only with tensors for weight gradients.
 struct KeptOfClass {
   Count chunk_class = 0, activations = 0, for_weights = 0;
   constexpr bool operator==(const KeptOfClass&) const = default;
 };
 using KeptMoment = std::vector<KeptOfClass>;
 
-/// A rank that can be the fullest under some sizes of chunks, and its moments that can be the worst, in order: none of
-/// them keeps as much of everything as another.
+/// A rank that can be the fullest for some chunk sizes, and its possible peaks in order. No peak keeps at least as many
+/// chunks of every class as another.
 struct RankKept {
   Count rank = 0;
   std::vector<KeptMoment> moments;
 };
 
-/// A partition, and what follows from it alone. Chunks of a class have the same kinds of layers in the same order, and
-/// embedding and head alike.
+/// A partition, and the results that depend only on it. Chunks of a class have the same layer kinds in the same order,
+/// and the same embedding and head.
 class Staging {
  public:
   Staging(const LayerKinds& kinds, const Pipeline& p, const Partition& partition);
   const Partition& partition() const { return partition_; }
-  std::span<const ModelChunk> classes() const { return classes_; }  ///< one chunk of each
+  std::span<const ModelChunk> classes() const { return classes_; }  ///< one chunk of each class
   Count class_of(Count chunk) const { return class_of_[static_cast<std::size_t>(chunk)]; }
   const HeldRows& held(Count rank) const { return held_[static_cast<std::size_t>(rank)]; }
-  /// Ranks none of which holds the same rows as another; and which of them a rank is like.
+  /// One rank for each distinct set of rows, and the index of the one that equals a rank.
   std::span<const Count> kinds_of_ranks() const { return distinct_; }
   std::size_t kind_of_rank(Count rank) const { return kind_of_[static_cast<std::size_t>(rank)]; }
-  /// The ranks that can be the fullest. `p` as the staging was made for, but for its schedule and micro-batches.
+  /// The ranks that can be the fullest. `p` must be the constructor's pipeline, except for schedule and micro-batches.
   const std::vector<RankKept>& kept(const Pipeline& p);
 
  private:
@@ -53,14 +53,14 @@ class Staging {
   std::map<std::pair<Schedule, Count>, std::vector<RankKept>> kept_;  // by schedule and micro-batches
 };
 
-/// Stagings that were met, each made once.
+/// Stagings that occurred, each made once.
 class Stagings {
  public:
   Staging& of(const LayerKinds& kinds, const Pipeline& p, const Partition& partition);
 
  private:
   using Key = std::vector<std::uint16_t>;
-  Key key_;  // lent to of()
+  Key key_;  // scratch space of of()
   std::map<Key, std::unique_ptr<Staging>> stagings_;
 };
 

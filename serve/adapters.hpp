@@ -1,11 +1,10 @@
 #pragma once
-/// Low-rank adapters of an engine, of which each request chooses one: y = x W + (x A) B with A (in, R) and B (R, out)
-/// beside the matrices of every block (calc/training/adapter.hpp), N of them in memory at once, each with room for rank
-/// R (vLLM's
-/// --max-loras and --max-lora-rank). They are in the format of activations, whatever the weights' is.
+/// Low-rank adapters of an engine, one per request: y = x W + (x A) B with A (in, R) and B (R, out) for the matrices of
+/// every block (calc/training/adapter.hpp). N of them are in memory at once, each allocated for rank R (vLLM's
+/// --max-loras and --max-lora-rank), in the format of activations, not of weights.
 ///
-/// A pass of T rows multiplies each row with one adapter's A and B, and reads the adapters that its rows have, at most
-/// min(N, T), once each. Left out: that rows are sorted by their adapter; adapters that come from the host first.
+/// A pass of T rows multiplies each row with one adapter's A and B, and reads each adapter of its rows once, at most
+/// min(N, T) adapters. Excludes sorting rows by adapter and loading adapters from the host.
 
 #include "calc/cluster.hpp"
 #include "calc/plan.hpp"
@@ -14,7 +13,7 @@
 namespace llmcalc {
 
 struct ServedAdapters {
-  Count resident = 0;  ///< N; 0: none
+  Count resident = 0;  ///< N; 0: no adapters
   Count rank = 0;      ///< R
   LoraTargets targets = LoraTargets::all();
 };
@@ -22,8 +21,7 @@ struct ServedAdapters {
 /// Bytes of all resident adapters on one tensor-parallel rank, all layers.
 Bytes adapter_bytes(const Arch& arch, const Plan& plan, const Layout& layout, const ServedAdapters& adapters);
 
-/// Seconds of the adapters' operators in a pass of `step`, at the estimated rates, or at the datasheet's where there
-/// are none.
+/// Seconds of the adapters' operators in a pass of `step`, at estimated rates if known, otherwise at datasheet rates.
 Seconds adapter_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Step step,
                         Phase phase, const ServedAdapters& adapters);
 

@@ -27,7 +27,7 @@ void Arrivals::skip_waiting() {
   while (next_ < requests_.size() && requests_[next_].after != no_request) ++next_;
 }
 
-/// Of those that come at a time of their own.
+/// Next arrival with a given time.
 Ticks Arrivals::listed() const { return closed_ || next_ == requests_.size() ? never : ticks(requests_[next_].at); }
 
 Ticks Arrivals::next() const { return std::min(due_.empty() ? never : due_.top().time, listed()); }

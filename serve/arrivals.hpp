@@ -1,5 +1,5 @@
 #pragma once
-/// When requests come: at times that are known, or after answers.
+/// Arrivals of requests: at given times, or after answers.
 
 #include <queue>
 #include <vector>
@@ -11,10 +11,10 @@ namespace llmcalc {
 class Arrivals {
  public:
   explicit Arrivals(const RequestTraffic& traffic);
-  /// When the next request comes; never: none does before a further answer.
+  /// Time of the next arrival; `never` if it depends on a further answer.
   Ticks next() const;
   RequestId pop();
-  /// The request is answered at `now`.
+  /// Records that the request is answered at `now`.
   void answered(RequestId id, Ticks now);
 
  private:
@@ -28,9 +28,9 @@ class Arrivals {
 
   const std::vector<ServerRequest>& requests_;
   bool closed_;
-  Count to_begin_;                                ///< requests that users still send without an answer before
-  RequestId next_ = 0;                            ///< of those that wait for no answer of their own
-  std::vector<RequestId> first_after_, sibling_;  ///< requests that wait for one, as lists
+  Count to_begin_;                                ///< requests that users still send without a preceding answer
+  RequestId next_ = 0;                            ///< next request that waits for no particular answer
+  std::vector<RequestId> first_after_, sibling_;  ///< requests that wait for an answer, as linked lists
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
-/// The blocks of an engine's cache: in use, free, and kept of what nobody uses, which goes when room is needed, the
-/// longest unused first.
+/// The blocks of an engine's cache: in use, free, and cached without users. The latter are evicted when space is
+/// needed, least recently used first.
 ///
-/// Blocks whose tokens are known belong to a chain, from the first block on: of a shared prefix, of a session, or of a
-/// request. A chain that nobody uses loses its last blocks first, as vLLM frees a request's blocks in reverse order.
+/// Blocks with known tokens belong to a chain, from its first block on: of a shared prefix, a session or a request. An
+/// unused chain loses its last blocks first, as vLLM frees a request's blocks in reverse order.
 
 #include <vector>
 
@@ -19,26 +19,26 @@ class BlockCache {
   explicit BlockCache(Count blocks) : blocks_(blocks), free_(blocks) {}
 
   Count all() const { return blocks_; }
-  /// Blocks that can be taken.
+  /// Blocks that can be allocated.
   Count available() const { return free_ + idle_; }
   Count used() const { return blocks_ - available(); }
 
-  /// Takes blocks, at most those available: free ones, then those of chains that were unused longest.
+  /// Allocates blocks, at most available(): free ones, then blocks of the least recently used chains.
   void take(Count n);
-  /// Gives back blocks that belong to no chain.
+  /// Frees blocks that belong to no chain.
   void give(Count n) { free_ += n; }
 
-  /// A new chain without blocks. After abandon() it is forgotten as soon as nobody uses it and it is empty.
+  /// Makes a chain without blocks. After abandon(), it is deleted as soon as it is unused and empty.
   Chain make_chain();
   void abandon(Chain c);
-  /// A chain that is never forgotten: number `n` of those that the caller counts from 0.
+  /// A chain that is never deleted: number `n` of a count from 0 by the caller.
   Chain chain(ChainId n);
   Count cached(Chain c) const { return chains_[c].cached; }
-  /// Blocks of the chain that can be taken, because nobody uses it.
+  /// Blocks of the chain that can be allocated because it is unused.
   Count idle(Chain c) const { return chains_[c].users == 0 ? chains_[c].cached : 0; }
-  /// Begins to use a chain's first `n` blocks; where nobody else does, it loses those behind.
+  /// Begins to use a chain's first `n` blocks. Frees the rest if the chain has no other user.
   void use(Chain c, Count n);
-  /// Blocks that the caller took become the chain's.
+  /// Adds blocks that the caller allocated to the chain.
   void extend(Chain c, Count n) { chains_[c].cached += n; }
   void release(Chain c);
 
@@ -46,7 +46,7 @@ class BlockCache {
   struct Blocks {
     Count cached = 0;
     Count users = 0;
-    Chain older = none, newer = none;  ///< of those that nobody uses
+    Chain older = none, newer = none;  ///< among unused chains
     bool abandoned = false;
   };
   void push(Chain c);

@@ -1,11 +1,11 @@
-// What a scheduler keeps of the cache: blocks of prefixes, of sessions, and of requests that were preempted.
+// Blocks that a scheduler caches: of prefixes, sessions and preempted requests.
 
 #include "serve/scheduler.hpp"
 
 namespace llmcalc {
 
-/// Chains of prefixes have even numbers, those of sessions odd ones. A sequence whose keys and values come from
-/// elsewhere has a copy of its own.
+/// Chains of prefixes have even numbers, chains of sessions odd ones. A sequence whose keys and values come from
+/// elsewhere has a private copy.
 void Scheduler::find_chains(Sequence& s) {
   if (s.computed > 0) return drop_chains(s);
   if (!rules_.prefix_cache || s.own != BlockCache::none) return;
@@ -14,8 +14,8 @@ void Scheduler::find_chains(Sequence& s) {
   s.own = r.session != no_chain ? cache_.chain(2 * r.session + 1) : cache_.make_chain();
 }
 
-/// Whole blocks only, and not the last token, whose pass gives the next one. The chain of a session or a request begins
-/// where the prefix's whole blocks end; it is of use only if all of these are there.
+/// Counts whole blocks only, without the last token, whose pass gives the next one. The chain of a session or request
+/// begins after the whole blocks of the prefix, and is usable only if all of them are cached.
 Scheduler::Hit Scheduler::hit(const Sequence& s) const {
   if (s.own == BlockCache::none) return {};
   const Count groups = rules_.whole_groups, most = (all_tokens(s) - 1) / rules_.block_tokens;
@@ -31,7 +31,7 @@ Scheduler::Hit Scheduler::hit(const Sequence& s) const {
   return h;
 }
 
-/// Its first `tokens` tokens are computed: what nobody else put into its chains is now theirs.
+/// Records that the first `tokens` tokens are computed: moves their blocks into chains that do not have them yet.
 void Scheduler::keep(Sequence& s, Count tokens) {
   if (s.own == BlockCache::none) return;
   const Count whole = tokens / rules_.block_tokens;
@@ -52,7 +52,7 @@ void Scheduler::drop_chains(Sequence& s) {
   s.own = s.prefix = BlockCache::none;
 }
 
-/// The end of its tokens goes first when room is needed.
+/// Releases in an order that evicts the end of its tokens first.
 void Scheduler::release(Sequence& s) {
   cache_.give(s.held);
   s.held = s.of_prefix = s.of_own = 0;

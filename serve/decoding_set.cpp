@@ -52,7 +52,7 @@ void DecodingSet::join(SequenceSlot slot, Count order, Count context, Count left
   per_block_ += weight(m);
 }
 
-/// Layers of a limited reach: keys that a window has no more room for, the end of a chunk, the last block.
+/// Borders in layers of limited reach: a full window, the end of a chunk, the last block.
 void DecodingSet::expect_borders(SequenceSlot slot, Count context) {
   Member& m = members_[slot];
   m.grows = m.fills_limited = false;
@@ -82,7 +82,7 @@ void DecodingSet::leave(SequenceSlot slot) {
   ++m.stamp;
 }
 
-/// The sum over passes step + 1 to step + n: whole cycles, and what is left.
+/// Sum over passes step + 1 to step + n: whole cycles, then the rest.
 Count DecodingSet::later_blocks(Count passes) const {
   const Count cycles = passes / rules_.block_tokens;
   Count sum = cycles * per_block_;
@@ -94,7 +94,7 @@ Count DecodingSet::passes_alike() const {
   return events_.empty() ? 1 : std::max<Count>(1, events_.front().pass - step_);
 }
 
-/// Takes the next event that counts and is due.
+/// Takes the next valid event that is due.
 bool DecodingSet::pop(Event& event) {
   while (!events_.empty()) {
     event = events_.front();

@@ -1,6 +1,7 @@
 #pragma once
-/// Sequences that decode side by side: each pass gives every one of them a token. What a pass needs is known without a
-/// look at each of them, and passes between which none begins, ends or reaches a border are counted off together.
+/// Sequences that decode concurrently: each pass gives every sequence one token. The work of a pass is kept as sums,
+/// without visiting each sequence, and passes between which no sequence joins, ends or reaches a border are advanced
+/// together.
 
 #include <array>
 #include <tuple>
@@ -11,7 +12,7 @@
 
 namespace llmcalc {
 
-/// A place for a sequence in a scheduler.
+/// Index of a sequence in a scheduler.
 using SequenceSlot = std::uint32_t;
 inline constexpr SequenceSlot no_slot = ~SequenceSlot{0};
 
@@ -19,37 +20,37 @@ class DecodingSet {
  public:
   DecodingSet(const SchedulerRules& rules, const Reach& reach);
 
-  /// Adds a sequence whose next token sees `context` tokens, itself included, and which is done after `left` tokens, at
-  /// least 1. `order` tells those apart that are done in the same pass.
+  /// Adds a sequence whose next token sees `context` tokens, including itself, and which ends after `left` tokens, at
+  /// least 1. `order` breaks ties between sequences that end in the same pass.
   void join(SequenceSlot slot, Count order, Count context, Count left);
   void leave(SequenceSlot slot);
 
   Count size() const { return size_; }
-  /// The context of a sequence's next token, and the tokens that are to come.
+  /// Context of a sequence's next token, and its remaining tokens.
   Count context(SequenceSlot slot) const { return members_[slot].start + step_; }
   Count left(SequenceSlot slot) const { return members_[slot].end - step_; }
-  /// Work of the next pass, and what each pass adds to it.
+  /// Work of the next pass, and its growth per pass.
   CoreWork work(std::size_t reach_kind) const { return {size_, keys_[reach_kind], keys_[reach_kind]}; }
   CoreWork growth(std::size_t reach_kind) const { return {0, growing_[reach_kind], growing_[reach_kind]}; }
-  /// Blocks that the next pass takes, and `passes` passes after it.
+  /// Blocks allocated in the next pass, and in `passes` passes after it.
   Count new_blocks() const { return by_start_[place(step_)]; }
   Count later_blocks(Count passes) const;
-  /// Passes until a sequence is done or reaches a border; at least 1.
+  /// Passes until a sequence ends or reaches a border; at least 1.
   Count passes_alike() const;
-  /// Counts off `passes` passes, at most passes_alike(); appends to `done` those that have all their tokens, and they
-  /// leave.
+  /// Advances by `passes` passes, at most passes_alike(). Sequences with all their tokens leave and are appended to
+  /// `done`.
   void advance(Count passes, std::vector<SequenceSlot>& done);
 
  private:
   struct Member {
-    Count start = 0, end = 0;  ///< the context of pass number s is start + s; pass number end is the first without it
+    Count start = 0, end = 0;  ///< in pass s the context is start + s; pass `end` is the first without the sequence
     Count order = 0;
-    std::uint32_t stamp = 0;     ///< of its events that count
-    bool grows = false;          ///< its keys in layers of a limited reach
-    bool fills_limited = false;  ///< takes blocks of the groups of a limited reach
+    std::uint32_t stamp = 0;     ///< of its valid events
+    bool grows = false;          ///< its keys in layers of limited reach still grow
+    bool fills_limited = false;  ///< allocates blocks in the groups of limited reach
     bool present = false;
   };
-  enum class Border : std::uint8_t { window, chunk, blocks, end };  // of one pass, in this order
+  enum class Border : std::uint8_t { window, chunk, blocks, end };  // processed in this order within a pass
   struct Event {
     Count pass, order;
     SequenceSlot slot;
@@ -72,10 +73,10 @@ class DecodingSet {
   Count saturating_;
   Count step_ = 0, size_ = 0;
   std::array<Count, reach_kinds> keys_{}, growing_{};
-  std::vector<Count> by_start_;  ///< blocks taken when a block begins, by start modulo the tokens of a block
-  Count per_block_ = 0;          ///< their sum: blocks taken in as many passes as a block has tokens
+  std::vector<Count> by_start_;  ///< blocks allocated at the beginning of a block, by start modulo block_tokens
+  Count per_block_ = 0;          ///< their sum: blocks allocated in block_tokens passes
   std::vector<Member> members_;
-  std::vector<Event> events_;  ///< a heap, the next one first
+  std::vector<Event> events_;  ///< a heap, earliest first
 };
 
 }  // namespace llmcalc

@@ -1,4 +1,5 @@
-// Sequences whose drafts are verified. How many a pass keeps is drawn for each, so that passes are run one by one.
+// Sequences whose drafts are verified. The number of accepted drafts is drawn per sequence and pass, so passes are
+// simulated one by one.
 
 #include <algorithm>
 
@@ -6,7 +7,7 @@
 
 namespace llmcalc {
 
-/// A pass has room for all drafts, whether they are kept or not.
+/// A pass allocates blocks for all drafts, accepted or not.
 Count Scheduler::drafting_blocks() const {
   Count sum = 0;
   for (const SequenceSlot slot : drafting_) sum += next_blocks(slot, decoded_tokens());
@@ -34,7 +35,7 @@ void Scheduler::add_drafting(PassWork& w) const {
   w.drafting += w.decoding;
 }
 
-/// The tokens of a pass come at once; the time since the last one counts as if they had come evenly.
+/// The tokens of a pass come at once. The time since the last token counts as if they had come at equal intervals.
 void Scheduler::verify_drafts(Ticks end) {
   std::size_t kept = 0;
   for (const SequenceSlot slot : drafting_) {

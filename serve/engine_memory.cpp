@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A plan whose passes decode one token of each of `sequences`.
+/// A plan whose passes decode one token for each of `sequences`.
 Plan decoding(Plan plan, Count sequences) {
   plan.batch = sequences;
   return plan;
@@ -49,8 +49,8 @@ Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& lay
 
 namespace {
 
-/// Bytes of a chunk, as its share of all: by the rows' weights. A head that is tied to the token table needs the table
-/// on its own stage too.
+/// Bytes of a chunk, in proportion to its rows' weights. A head that is tied to the token table also needs the table on
+/// its stage.
 Bytes stage_share(Bytes whole, const Prices& all, const ModelChunk& chunk, const Arch& arch) {
   Bytes part, sum;
   for_each_row(all, chunk, [&](const LayerPrice& row, Count n) { part += n * row.weights; });
@@ -61,7 +61,7 @@ Bytes stage_share(Bytes whole, const Prices& all, const ModelChunk& chunk, const
                      static_cast<double>(sum.value));
 }
 
-/// Fills in weights, and the cache bytes of a token and of a state; what is offloaded is not on the device.
+/// Sets weights and the cache bytes of a token and a state, without offloaded bytes.
 void put_model(EngineMemory& m, const Arch& arch, const Plan& plan, const Prices& all, const ModelChunk& chunk) {
   m.host = stage_share(host_weights_bytes(all, plan), all, chunk, arch);
   m.weights = stage_share(weights_bytes(all, plan.weight_precision), all, chunk, arch) - m.host;
@@ -73,7 +73,7 @@ void put_model(EngineMemory& m, const Arch& arch, const Plan& plan, const Prices
   m.state -= share_of(m.state, plan.offload.cache);
 }
 
-/// The cache that the other terms leave.
+/// Sets the cache that the other terms leave.
 void put_cache(EngineMemory& m, const EngineLimits& limits) {
   m.kv_cache =
       m.granted - (m.weights + m.towers + m.padding + m.draft + m.adapters + m.activations + m.libraries + m.graphs);
@@ -85,7 +85,7 @@ void put_cache(EngineMemory& m, const EngineLimits& limits) {
   m.kv_tokens = mul(m.blocks, limits.block_tokens);
 }
 
-/// Whether the cache of `a` ends before that of `b`.
+/// Whether the cache of `a` holds less than the cache of `b`.
 bool is_fuller(const EngineMemory& a, const EngineMemory& b) {
   return a.blocks != b.blocks ? a.blocks < b.blocks : a.kv_cache < b.kv_cache;
 }

@@ -42,8 +42,8 @@ double normal(Random& random) {
   }
 }
 
-/// Marsaglia & Tsang (2000), "A simple method for generating gamma variables"; below a shape of 1 by the power of a
-/// uniform number that leads there from the next shape.
+/// Marsaglia & Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, a variate of shape
+/// + 1 times a power of a uniform variate.
 double gamma(Random& random, double shape) {
   if (shape < 1) {
     const double u = random.uniform();

@@ -1,6 +1,6 @@
 #pragma once
-/// Random numbers that are the same on every machine: a generator of integers, and transforms of its numbers by
-/// additions, products and square roots alone, since a machine's logarithm may differ from another's in the last bit.
+/// Random numbers that are the same on every machine: an integer generator, and transforms that use only additions,
+/// products and square roots, since logarithms may differ between machines in the last bit.
 
 #include <cstdint>
 
@@ -16,22 +16,23 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  /// In (0, 1), evenly.
+  /// Uniform in (0, 1).
   double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }
 
  private:
   std::uint64_t state_;
 };
 
-/// The natural logarithm of x > 0, and e to the power of x, within a few units of the last place.
+/// Natural logarithm of x > 0, and e^x, within a few units in the last place.
 double portable_log(double x);
 double portable_exp(double x);
 
-/// Drawn numbers of mean 1: exponential; gamma of this shape; log-normal of this standard deviation of the logarithm.
+/// Random variates of mean 1: exponential; gamma of a given shape; log-normal, given its logarithm's standard
+/// deviation.
 double exponential(Random& random);
 double gamma(Random& random, double shape);
 double log_normal(Random& random, double sigma);
-/// Of mean 0 and deviation 1.
+/// Normal variate of mean 0 and standard deviation 1.
 double normal(Random& random);
 
 }  // namespace llmcalc

@@ -150,7 +150,7 @@ void Scheduler::end_done() {
   padding_work_ = {};
 }
 
-/// In a fixed batch, a sequence that is done is padded until the last one is.
+/// In a fixed batch, a finished sequence is padded until the last one has finished.
 void Scheduler::end(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   keep(s, s.computed);

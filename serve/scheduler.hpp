@@ -1,9 +1,9 @@
 #pragma once
-/// Decides what each pass of one engine holds, in the order of vLLM's V1 scheduler (vllm/v1/core/sched/scheduler.py,
-/// version 0.19): first the sequences in progress, oldest first, each with its next token or the next chunk of its
-/// prompt; then those that wait, while tokens, sequences and blocks last. Where blocks run out for a sequence in
-/// progress, the newest is preempted, and nothing is admitted in that pass. It knows times only to tell how long
-/// sequences waited between two tokens.
+/// Decides the contents of each pass of one engine, in the order of vLLM's V1 scheduler
+/// (vllm/v1/core/sched/scheduler.py, version 0.19): first the sequences in progress, oldest first, each with its next
+/// token or the next chunk of its prompt; then waiting sequences, while tokens, sequences and blocks last. If blocks
+/// run out for a sequence in progress, the newest is preempted, and that pass admits no sequence. Times serve only to
+/// measure gaps between tokens.
 
 #include <span>
 #include <vector>
@@ -14,20 +14,20 @@
 
 namespace llmcalc {
 
-/// How far a request has come elsewhere.
+/// Progress of a request on another engine.
 struct Progress {
   Count computed = 0;   ///< tokens whose keys and values arrive with it
-  Count generated = 0;  ///< answered tokens
-  Ticks token = 0;      ///< when it had the last of them
+  Count generated = 0;  ///< answer tokens so far
+  Ticks token = 0;      ///< time of its last token
 };
 
-/// What the end of passes brings.
+/// Results at the end of passes.
 struct PassEnd {
-  std::vector<RequestId> first;  ///< requests that have their first token
-  std::vector<RequestId> last;   ///< requests that have all, or leave for another engine
-  Count tokens = 0;              ///< answered
-  /// Times between two tokens of a sequence: so many of them as long, of those that ended in the first of the passes.
-  /// In every further pass each decoding sequence has another one, as long as the pass.
+  std::vector<RequestId> first;  ///< requests that got their first token
+  std::vector<RequestId> last;   ///< requests that got all tokens, or leave for another engine
+  Count tokens = 0;              ///< of answers
+  /// `tokens` gaps of length `time` between two tokens of a sequence, which ended in the first of the passes. In every
+  /// further pass each decoding sequence has one more gap, as long as the pass.
   struct Gap {
     Count tokens;
     Ticks time;
@@ -35,46 +35,47 @@ struct PassEnd {
   std::vector<Gap> gaps;
 };
 
-/// When the first and the last of some passes ended.
+/// End times of the first and the last of some passes.
 struct PassEnds {
   Ticks first = 0, last = 0;
 };
 
 class Scheduler {
  public:
-  /// The requests must outlive it. Preconditions: every request that arrives fits into the blocks alone; lengths and
-  /// limits are positive; sequences x (1 + drafts) <= pass_tokens; a fixed batch has no drafts.
+  /// The requests must outlive the scheduler. Preconditions: each arriving request fits into the blocks if no other is
+  /// in progress; lengths and limits are positive; sequences x (1 + drafts) <= pass_tokens; a fixed batch has no
+  /// drafts.
   Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const ServerRequest> requests);
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
   void arrive(RequestId id, const Progress& progress = {});
-  /// Whether nobody is in progress or waits.
+  /// Whether no sequence is in progress or waiting.
   bool idle() const { return in_progress() == 0 && waiting() == 0; }
 
-  /// Decides the next pass, and takes its blocks.
+  /// Decides the next pass and allocates its blocks.
   const PassWork& schedule();
   const PassWork& work() const { return work_; }
-  /// How often that pass can run in a row, if nobody arrives: each sequence in it decodes, and nothing else changes.
+  /// How often that pass can run in a row without arrivals: each sequence in it decodes, with no other change.
   Count passes_alike() const;
   CoreGrowth growth() const { return {decoding_.growth(0), decoding_.growth(1)}; }
-  /// The pass has run `passes` times, at most passes_alike().
+  /// Records that the pass has run `passes` times, at most passes_alike().
   const PassEnd& finish(Count passes, const PassEnds& ends);
 
   Count in_progress() const { return running_; }
-  /// Of these, sequences of a fixed batch that are answered and leave a row of padding.
+  /// Answered sequences of a fixed batch among these, which leave a row of padding.
   Count answered() const { return static_cast<Count>(padding_.size()); }
   Count waiting() const { return waiting_.size(); }
   Count blocks_used() const { return cache_.used(); }
   Count most_blocks() const { return most_blocks_; }
-  /// Sequences that the decided pass begins with, and tokens of their prompts that were in the cache.
+  /// Sequences that start in the decided pass, and tokens of their prompts that were in the cache.
   struct Admitted {
     RequestId id;
     Count cached;
     bool again;  ///< after a preemption
   };
   const std::vector<Admitted>& admitted() const { return admitted_; }
-  /// Requests that the decided pass had to give up for now.
+  /// Requests that the decided pass preempted.
   const std::vector<RequestId>& preempted() const { return preempted_; }
 
  private:
@@ -82,35 +83,35 @@ class Scheduler {
   struct Sequence {
     RequestId id = no_request;
     State state = State::waiting;
-    bool served = false;              ///< in a pass that is decided one sequence after another
+    bool served = false;              ///< in a pass that is decided sequence by sequence
     bool again = false;               ///< was preempted
-    bool swapped = false;             ///< its cache is with the host
+    bool swapped = false;             ///< its cache is in host memory
     Count computed = 0;               ///< tokens in the cache, while it does not decode
-    Count generated = 0;              ///< the same
-    Count held = 0;                   ///< blocks that are in no chain, while it does not decode
+    Count generated = 0;              ///< likewise
+    Count held = 0;                   ///< blocks in no chain, while it does not decode
     Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
     BlockCache::Chain prefix = BlockCache::none, own = BlockCache::none;
-    Count order = 0;                                ///< of admission
+    Count order = 0;                                ///< order of admission
     Count arrival = 0;                              ///< rank of its arrival
-    Ticks token = 0;                                ///< when it had its last token, while it does not decode
-    Random random{0};                               ///< of its drafts
-    SequenceSlot older = no_slot, newer = no_slot;  ///< in progress
+    Ticks token = 0;                                ///< time of its last token, while it does not decode
+    Random random{0};                               ///< for its drafts
+    SequenceSlot older = no_slot, newer = no_slot;  ///< neighbours among sequences in progress
   };
   struct Chunk {
     SequenceSlot slot;
     Count tokens;
   };
-  /// Sequences in progress that a pass serves.
+  /// Kinds of sequences in progress that a pass serves.
   struct Served {
     bool prompts = true, decoding = true;
   };
   /// Blocks of a sequence's chains that hold the beginning of its tokens.
   struct Hit {
     Count of_prefix = 0, of_own = 0;
-    Count idle = 0;  ///< of the chains, blocks that count as available
+    Count idle = 0;  ///< blocks of the chains that count as available
     Count blocks() const { return of_prefix + of_own; }
   };
-  /// Tokens in the blocks of a hit; of states alone there is none.
+  /// Tokens in the blocks of a hit; 0 if the cache holds only states.
   Count tokens_of(const Hit& h) const {
     return h.blocks() == 0 ? 0 : h.blocks() / rules_.whole_groups * rules_.block_tokens;
   }
@@ -118,14 +119,14 @@ class Scheduler {
   const ServerRequest& request(const Sequence& s) const { return requests_[s.id]; }
   Count all_tokens(const Sequence& s) const { return request(s).prompt + s.generated; }
   Count answer_tokens(const Sequence& s) const { return rules_.prompts_only ? 1 : request(s).generate; }
-  /// Sequences that decode, and their tokens in a pass.
+  /// Number of decoding sequences, and tokens of each in a pass.
   Count decoding() const { return decoding_.size() + static_cast<Count>(drafting_.size()); }
   Count decoded_tokens() const { return 1 + rules_.speculation.length; }
   Count blocks(Count tokens) const { return blocks_of(rules_, reach_, tokens); }
   WaitingQueue::Entry entry(SequenceSlot slot) const;
   SequenceSlot new_slot();
 
-  // scheduling.cpp: what a pass holds
+  // scheduling.cpp: contents of a pass
   void decide();
   void schedule_together();
   void schedule_apart();
@@ -154,7 +155,7 @@ class Scheduler {
   void add_drafting(PassWork& w) const;
   void verify_drafts(Ticks end);
 
-  // scheduler.cpp: what it brings
+  // scheduler.cpp: results of a pass
   void advance(Count passes, const PassEnds& ends);
   void note_gaps(Ticks end);
   void end_chunks(Ticks end);
@@ -166,7 +167,7 @@ class Scheduler {
   void link(SequenceSlot slot);
   void unlink(SequenceSlot slot);
 
-  // chains.cpp: what is kept of the cache
+  // chains.cpp: cached blocks
   void find_chains(Sequence& s);
   Hit hit(const Sequence& s) const;
   void keep(Sequence& s, Count tokens);
@@ -189,7 +190,7 @@ class Scheduler {
     SequenceSlot slot;
     Ticks token;
   };
-  std::vector<Joined> joined_;  ///< sequences whose last token came not with those of the last decode pass
+  std::vector<Joined> joined_;  ///< sequences whose last token did not come with the last decode pass
   SequenceSlot oldest_ = no_slot, newest_ = no_slot;
   Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
   bool decodes_ = false;  ///< the decided pass has decoding sequences

@@ -1,4 +1,4 @@
-// What a pass holds.
+// Contents of a pass.
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ void Scheduler::serve(const Served& who) {
   if (!serve_all(who)) serve_in_order(who);
 }
 
-/// Serves all sequences in progress, if there are blocks for them; else none.
+/// Serves all sequences in progress if blocks suffice; otherwise serves no sequence and returns false.
 bool Scheduler::serve_all(const Served& who) {
   Count need = who.decoding ? decoding_.new_blocks() + drafting_blocks() : 0;
   Count budget = budget_ - (who.decoding ? decoding() * decoded_tokens() : 0);
@@ -66,7 +66,7 @@ bool Scheduler::serve_all(const Served& who) {
   return true;
 }
 
-/// Serves sequences one after another, preempting others where there are no blocks.
+/// Serves sequences one after another, preempting others if blocks run out.
 void Scheduler::serve_in_order(const Served& who) {
   for (SequenceSlot i = oldest_; i != no_slot; i = sequences_[i].newer) sequences_[i].served = false;
   for (SequenceSlot i = oldest_; i != no_slot; i = sequences_[i].newer) {
@@ -77,7 +77,7 @@ void Scheduler::serve_in_order(const Served& who) {
   if (who.decoding) stall_unserved();
 }
 
-/// False: no further sequence is served.
+/// Returns false if no further sequence is served.
 bool Scheduler::serve_next(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   const bool decodes = s.state == State::decoding;
@@ -98,7 +98,7 @@ bool Scheduler::serve_next(SequenceSlot slot) {
   return true;
 }
 
-/// Tokens of a sequence's next chunk, of which `computed` are in the cache.
+/// Tokens of the next chunk of a sequence that has `computed` tokens in the cache.
 Count Scheduler::chunk(const Sequence& s, Count computed, Count budget) const {
   const Count left = all_tokens(s) - computed;
   return std::min(rules_.chunk_tokens > 0 ? std::min(left, rules_.chunk_tokens) : left, budget);
@@ -111,7 +111,7 @@ Count Scheduler::next_blocks(SequenceSlot slot, Count tokens) const {
   return std::max<Count>(0, blocks(s.computed + tokens) - s.held - s.of_prefix - s.of_own);
 }
 
-/// Whether `a` is preempted rather than `b`.
+/// Whether `a` is preempted before `b`.
 bool Scheduler::goes_before(SequenceSlot a, SequenceSlot b) const {
   const WaitingQueue::Entry x = entry(a), y = entry(b);
   return x > y;
@@ -148,7 +148,7 @@ void Scheduler::preempt(SequenceSlot slot) {
   preempted_.push_back(s.id);
 }
 
-/// Takes back what the pass has for a sequence, but for its blocks.
+/// Removes a sequence from the pass, but keeps its blocks.
 void Scheduler::unserve(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   if (!s.served) return;
@@ -161,7 +161,7 @@ void Scheduler::unserve(SequenceSlot slot) {
   chunks_.erase(c);
 }
 
-/// The sequence leaves those that decode; it has blocks for its next token if it was served.
+/// Removes a sequence from those that decode; it has blocks for its next token if it was served.
 void Scheduler::stop_decoding(SequenceSlot slot) {
   if (rules_.speculation.on()) return stop_drafting(slot);
   Sequence& s = sequences_[slot];
@@ -252,7 +252,7 @@ void Scheduler::add_decoding(PassWork& w) const {
   }
 }
 
-/// Passes alike until a sequence is done or there are no blocks for the next.
+/// Identical passes until a sequence ends or blocks run out.
 Count Scheduler::passes_alike() const {
   if (!chunks_.empty() || !stalled_.empty() || !preempted_.empty() || !decodes_ || rules_.speculation.on()) return 1;
   const Count most = decoding_.passes_alike(), room = cache_.available();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double first_bin = 1e-6, ratio = 1.01;
 
-/// The end of a bin of gaps, in seconds.
+/// Upper end of a bin of gaps, in seconds.
 double bin_end(std::size_t i) { return first_bin * std::pow(ratio, static_cast<double>(i)); }
 
 std::size_t bin_of(double gap, std::size_t bins) {
@@ -27,7 +27,7 @@ void TokenGaps::add(Ticks gap, Count tokens) {
   sum_ += gap * tokens;
 }
 
-/// Bin by bin: the passes whose length lies in it.
+/// Adds, bin by bin, the passes whose gap lies in the bin.
 void TokenGaps::add(Ticks first, Ticks last, Ticks all, Count n, Count tokens) {
   if (n == 0) return;
   const double from = seconds(first).value, to = seconds(last).value;
@@ -38,7 +38,8 @@ void TokenGaps::add(Ticks first, Ticks last, Ticks all, Count n, Count tokens) {
     const std::size_t bin = bin_of(from + step * static_cast<double>(i), bins);
     const double until = step > 0 ? (bin_end(bin) - from) / step : static_cast<double>(n);
     const Count end = until < static_cast<double>(n) ? std::max(i + 1, static_cast<Count>(until) + 1) : n;
-    const Ticks passes = end - i, steps = passes * (i + end - 1) / 2;  // passes i to end - 1, and the sum of these
+    const Ticks passes = end - i,
+                steps = passes * (i + end - 1) / 2;  // passes i to end - 1, and their sum
     bins_[bin].gaps += (end - i) * tokens;
     bins_[bin].sum += tokens * (passes * first + (n > 1 ? (last - first) / (n - 1) * steps : 0));
     i = end;
@@ -66,7 +67,7 @@ Seconds TokenGaps::percentile(double percent) const {
   return {};
 }
 
-/// Adds the share of a stretch that lies in sample i.
+/// Adds the share of an interval that lies in sample i.
 void ServerTimeline::add(const Stretch& s, std::size_t i, double share) {
   Sample& sum = sums_[i];
   const double time = share * seconds(s.end - s.start).value;
@@ -153,13 +154,13 @@ Spread spread_of(const TokenGaps& g) {
   return {g.mean(), g.percentile(50), g.percentile(90), g.percentile(95), g.percentile(99), g.percentile(99.9)};
 }
 
-/// The times of each request.
+/// Times of the requests.
 struct RequestSpan {
   std::vector<Seconds> first, per_token, whole;
 };
 
 Seconds until_first(const AnswerTimes& a) { return seconds(a.first - a.sent); }
-/// Per token behind the first; 0 where there is none.
+/// Time per token after the first; 0 without further tokens.
 Seconds per_token(const AnswerTimes& a, const ServerRequest& r) {
   const Count further = r.generate - 1;
   return further > 0 ? (1 / static_cast<double>(further)) * seconds(a.last - a.first) : Seconds();
@@ -173,7 +174,7 @@ bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& reque
 
 namespace {
 
-/// A part of a run: `from` is not in it, `to` is.
+/// The part (from, to] of a run.
 struct RunWindow {
   Ticks from = 0, to = 0;
 };
@@ -186,8 +187,8 @@ RunWindow whole(const ServerRun& run) {
   return all;
 }
 
-/// From as many answers as there are users to the last answer that a further request followed: the arrival of that one
-/// counts from it. Nothing where fewer are answered.
+/// From as many answers as users to the last answer that a further request followed; the arrival of that request counts
+/// from the answer. Empty if there are fewer answers.
 RunWindow while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
   std::vector<Ticks> ends;
   Ticks last = 0;
@@ -216,7 +217,7 @@ CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requ
   return c;
 }
 
-/// Of `answered` requests; at least one.
+/// The counted answers, if `answered` requests were answered, at least one.
 CountedAnswers counted(const ServerRun& run, const RequestTraffic& traffic, const Slo& slo, Count answered) {
   if (traffic.users > 0) {
     const RunWindow s = while_all_ask(run, traffic);
@@ -229,7 +230,7 @@ CountedAnswers counted(const ServerRun& run, const RequestTraffic& traffic, cons
   return all;
 }
 
-/// What is made of the counted answers.
+/// Sets the rates from the counted answers.
 void add_rates(Served& s, Count replicas) {
   const CountedAnswers& c = s.counted;
   const double rate = 1 / c.time.value;

@@ -1,5 +1,5 @@
 #pragma once
-/// A replica in time: one scheduler, or data-parallel ranks of attention that step together, and the times of passes.
+/// A replica over time: one scheduler, or data-parallel attention ranks that step together, with the times of passes.
 
 #include <deque>
 #include <functional>
@@ -13,8 +13,8 @@ namespace llmcalc {
 
 struct EngineRules {
   SchedulerRules scheduler{};
-  Count ranks = 1;  ///< data-parallel ranks of attention: each has requests, blocks and limits of its own, and all wait
-                    ///< for the slowest, because they exchange tokens for experts; of a pipeline, its micro-batches
+  Count ranks = 1;  ///< data-parallel attention ranks: each has separate requests, blocks and limits, and all wait for
+                    ///< the slowest, because they exchange tokens for experts; for a pipeline, its micro-batches
 };
 
 class Server {
@@ -22,16 +22,16 @@ class Server {
   Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
          std::uint32_t replica);
 
-  /// A request comes at `now`, which is not before the start of the pass in progress.
+  /// Adds a request that arrives at `now`, not before the start of the pass in progress.
   void arrive(RequestId id, Ticks now, const Progress& progress = {});
   /// Whether no pass is in progress.
   bool resting() const { return !passing_; }
   bool idle() const;
-  /// When the passes in progress end; never: there are none.
+  /// End of the passes in progress; `never` if there are none.
   Ticks end() const { return passing_ ? end_ : never; }
   /// Begins the next pass at `now`, if there is work.
   void start(Ticks now);
-  /// Ends the passes in progress, notes what they gave in `run`, and visits the requests that have their last token.
+  /// Ends the passes in progress, records results in `run`, and calls `done` for requests that got their last token.
   void finish(ServerRun& run, const std::function<void(RequestId)>& done);
 
   Count in_system() const;
@@ -46,7 +46,7 @@ class Server {
   Count passes_alike();
   bool leads_throughout(Count passes);
   Scheduler& least_loaded();
-  /// Lengths of the passes in progress behind the first, known as long as no sequence has left the slowest rank.
+  /// Lengths of the passes in progress after the first, valid until a sequence leaves the slowest rank.
   struct LaterPasses {
     Ticks second = 0, last = 0, all = 0;
   };
@@ -59,7 +59,7 @@ class Server {
   const PassTimes& times_;
   std::deque<Scheduler> ranks_;
   std::vector<PassWork> works_;  ///< of the ranks' next passes
-  std::size_t lead_ = 0;         ///< the slowest rank in these
+  std::size_t lead_ = 0;         ///< the slowest rank in these passes
   std::uint32_t replica_;
   Ticks start_ = 0, end_ = 0;
   Count passes_ = 0;

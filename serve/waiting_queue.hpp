@@ -1,5 +1,5 @@
 #pragma once
-/// Sequences that wait for admission: in order of arrival, preempted ones before all others; or by priority.
+/// Sequences that wait for admission: in order of arrival, preempted ones first; or by priority.
 
 #include <algorithm>
 #include <deque>
@@ -27,7 +27,7 @@ class WaitingQueue {
     entries_.push_back(e);
     if (by_priority_) std::push_heap(entries_.begin(), entries_.end(), std::greater<>());
   }
-  /// Puts a preempted sequence back.
+  /// Requeues a preempted sequence.
   void push_front(const Entry& e) {
     if (by_priority_) return push(e);
     entries_.push_front(e);

@@ -1,5 +1,5 @@
 #pragma once
-/// A regular file of which some bytes are read, wherever they lie, and the rest is not.
+/// A regular file read at arbitrary offsets.
 
 #include <cstddef>
 #include <span>
@@ -12,8 +12,8 @@ namespace llmcalc {
 
 class BinaryFile {
  public:
-  /// Opens the file; `expected` says in a sentence what to give instead ("a safetensors file"). Throws InputError if it
-  /// is missing, unreadable or not a regular file.
+  /// Opens the file. Throws InputError if it is missing, unreadable or not a regular file; `expected` names the file to
+  /// give instead ("a safetensors file").
   BinaryFile(std::string path, std::string_view expected);
   ~BinaryFile();
   BinaryFile(const BinaryFile&) = delete;
@@ -22,8 +22,8 @@ class BinaryFile {
   const std::string& path() const { return path_; }
   Count size() const { return size_; }
 
-  /// Fills `into` with the bytes from `offset` on. Throws InputError naming the path and `what`, also where the file
-  /// ends before.
+  /// Fills `into` with the bytes from `offset` on. Throws InputError naming the path and `what`, also if the file ends
+  /// too early.
   void read(Count offset, std::span<std::byte> into, std::string_view what) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers of things in sentences.
+/// Counts in sentences.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// "1 GPU", "8 GPUs": a number and its noun, which takes an s.
+/// "1 GPU", "8 GPUs": a number and its noun, with a regular plural.
 inline std::string counted(Count n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }

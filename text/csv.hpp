@@ -1,6 +1,6 @@
 #pragma once
-/// A table of comma-separated values: a line of column names, then lines with a cell for each of them. A cell may stand
-/// in quotes, in which "" is one ("a, ""b"""); it ends on its line. A byte-order mark before the table is skipped.
+/// A table of comma-separated values: a line of column names, then lines with one cell per column. A quoted cell has ""
+/// for a quote ("a, ""b""") and ends on its line. A leading byte-order mark is skipped.
 
 #include <string>
 #include <string_view>
@@ -11,25 +11,25 @@
 
 namespace llmcalc {
 
-/// The text behind the mark that some programs put before UTF-8 (EF BB BF).
+/// The text after an optional UTF-8 byte-order mark (EF BB BF).
 std::string_view without_byte_order_mark(std::string_view text);
 
 class CsvTable {
  public:
-  /// `where` names the file in errors. Throws InputError, with the line, for a table without column names, a column
-  /// named twice or not at all, a cell too many or too few, and quotes that do not end.
+  /// `where` names the file in errors. Throws InputError, with the line, if column names are missing, empty or
+  /// repeated, if a line has too many or too few cells, or if a quote is not closed.
   CsvTable(std::string_view text, std::string where);
 
   const std::vector<std::string>& columns() const { return columns_; }
-  /// Rows, without the line of column names.
+  /// Number of rows, without the line of column names.
   std::size_t size() const { return rows_.size(); }
   bool has(std::string_view column) const;
-  /// The index of a column. Throws InputError with all columns if there is none of that name.
+  /// Index of a column. Throws InputError that lists all columns if the name is unknown.
   std::size_t column(std::string_view name) const;
 
-  /// A cell as it stands, without spaces around it; empty ones too.
+  /// A cell without surrounding spaces; may be empty.
   const std::string& text(std::size_t row, std::size_t column) const { return rows_[row].cells[column]; }
-  /// A cell that is not empty.
+  /// A nonempty cell.
   const std::string& name(std::size_t row, std::size_t column) const;
   /// A whole number of at least 0.
   Count count(std::size_t row, std::size_t column) const;

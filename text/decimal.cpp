@@ -19,7 +19,7 @@ std::string_view leading_digits(std::string_view s) {
 /// Whether a digit follows s[at].
 bool digits_follow(std::string_view s, std::size_t at) { return at + 1 < s.size() && digit(s[at + 1]); }
 
-/// Reads "e11", "e+11" or "e-3" off the front of `rest`; 0 and nothing read if there is none.
+/// Removes "e11", "e+11" or "e-3" from the front of `rest`. Returns 0 and leaves `rest` as it is without an exponent.
 std::optional<int> exponent(std::string_view& rest) {
   if (rest.empty() || (rest[0] != 'e' && rest[0] != 'E')) return 0;
   const bool sign = rest.size() > 1 && (rest[1] == '-' || rest[1] == '+');
@@ -33,7 +33,7 @@ std::optional<int> exponent(std::string_view& rest) {
   return negative ? -e : e;
 }
 
-/// The decimal digits x 10^e, without zeros at either end.
+/// The decimal digits x 10^e, without leading or trailing zeros.
 std::optional<Decimal> decimal(std::string digits, int e) {
   while (!digits.empty() && digits.back() == '0') {
     digits.pop_back();
@@ -47,7 +47,7 @@ std::optional<Decimal> decimal(std::string digits, int e) {
   return Decimal{d, e, e};
 }
 
-/// Takes factors p^-power out of d, or puts p^power in, as long as that is exact and below the limit.
+/// Multiplies d by p^power as long as the result is exact and below the limit.
 std::optional<Inexact> scale(Int128& d, unsigned p, int power, Int128 limit) {
   for (; power < 0; ++power) {
     if (d % p != 0) return Inexact::fraction;
@@ -84,7 +84,7 @@ Numeral numeral(std::string_view text) {
 Whole whole(const Decimal& d, Int128 limit) {
   if (d.digits == 0) return {Int128{0}, {}};
   Int128 n = d.digits;
-  // Divisions come first, so that intermediate values do not overflow.
+  // Divisions come first, so intermediate values do not overflow.
   auto problem = scale(n, 5, std::min(d.fives, 0), limit);
   if (!problem) problem = scale(n, 2, std::min(d.twos, 0), limit);
   if (!problem) problem = scale(n, 5, std::max(d.fives, 0), limit);

@@ -1,5 +1,5 @@
 #pragma once
-/// A decimal numeral as it is written, exact. Nothing passes through a double on the way to a count.
+/// Exact decimal numerals. A count is never converted through a double.
 
 #include <optional>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace llmcalc {
 
-/// digits x 2^twos x 5^fives. A unit's factor is a product of twos and fives too (1000 = 2^3 x 5^3, 1024 = 2^10), so
-/// 1.5 Ki = 15 x 10^-1 x 2^10 is known to be whole, and 0.7 Ki not to be, without any rounding.
+/// digits x 2^twos x 5^fives. A unit's factor is also a product of twos and fives (1000 = 2^3 x 5^3, 1024 = 2^10), so
+/// 1.5 Ki = 15 x 10^-1 x 2^10 is found to be whole, and 0.7 Ki not, without any rounding.
 struct Decimal {
   Int128 digits = 0;
   int twos = 0, fives = 0;
@@ -28,20 +28,20 @@ struct Numeral {
   std::string_view rest;
 };
 
-/// Reads the numeral at the beginning of `text`: digits, then a point and digits, then e and a power of ten. No sign,
-/// no leading zero before another digit, no hexadecimal, nothing else that C would take for a number.
+/// Reads the numeral at the beginning of `text`: digits, then a point and digits, then e and a power of ten. Rejects a
+/// sign, a leading zero before another digit, hexadecimal and other number syntax of C.
 Numeral numeral(std::string_view text);
 
 enum class Inexact { fraction, too_large };
 
-/// The whole number that `d` is, or why it is not one below `limit`.
+/// The integer value of `d`, or the reason why it is not an integer below `limit`.
 struct Whole {
   std::optional<Int128> value;
   Inexact problem = Inexact::fraction;
 };
 Whole whole(const Decimal& d, Int128 limit);
 
-/// The nearest double, if it is finite; a number that is not zero does not become zero.
+/// The nearest double; absent if it is not finite, or zero for a nonzero number.
 std::optional<double> real(const Decimal& d);
 
 }  // namespace llmcalc

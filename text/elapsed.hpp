@@ -1,12 +1,12 @@
 #pragma once
-/// Time of long work, for people.
+/// Elapsed and remaining time of long work, as text.
 
 #include <chrono>
 #include <string>
 
 namespace llmcalc {
 
-/// Seconds since it was made.
+/// Seconds since construction.
 class Elapsed {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -19,7 +19,7 @@ class Elapsed {
 /// "1:05", "2:03:04".
 std::string clock_text(double seconds);
 
-/// The remaining time, ", 1:05 left", if the share `done` of the work took `seconds`; empty if nothing is done yet.
+/// Remaining time, ", 1:05 left", if the fraction `done` of the work took `seconds`; empty if `done` is 0.
 std::string left_text(double seconds, double done);
 
 }  // namespace llmcalc

@@ -1,12 +1,12 @@
 #pragma once
-/// A mistake in what the user gave us.
+/// An error in the user's input.
 
 #include <stdexcept>
 #include <string>
 
 namespace llmcalc {
 
-/// One finished sentence: what is wrong, where, why, and what to do. Thrown once, caught in main, exit code 2.
+/// One complete sentence: the problem, its place, its cause and the remedy. Thrown once, caught in main, exit code 2.
 struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,12 +1,12 @@
 #pragma once
-/// Whether a path leads to something.
+/// Whether a path exists.
 
 #include <string>
 
 namespace llmcalc {
 
-/// Whether there is a file, a folder or a device at the path. Throws InputError, naming the path, where the system
-/// refuses to look: a folder that may not be searched, links in a circle. No file has a name longer than it takes.
+/// Whether there is a file, folder or device at the path; false for a name longer than the file system allows. Throws
+/// InputError, naming the path, if the lookup fails: an unsearchable folder, a cycle of links.
 bool file_exists(const std::string& path);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers as people read them, and with every digit.
+/// Formats numbers, rounded for people or with every digit.
 
 #include <string>
 #include <variant>
@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// The meaning of a number, which decides how it is printed, exactly and for people.
+/// The unit of a number, which decides how it is printed.
 enum class Unit : std::uint8_t {
   none,
   parameters,
@@ -30,12 +30,13 @@ enum class Unit : std::uint8_t {
 
 using Quantity = std::variant<Count, Flops, double, bool, std::string>;
 
-/// "405,853,388,800", and "405.85 B parameters", "754.9 GiB", "2.197 PFLOP", "4.08 ms", "54.6 %".
+/// exact_text(): "405,853,388,800"; human_text(): "405.85 B parameters", "754.9 GiB", "2.197 PFLOP", "4.08 ms", "54.6
+/// %".
 std::string exact_text(const Quantity& value);
 std::string human_text(const Quantity& value, Unit unit);
 std::string bytes_text(Bytes b);      ///< human_text() of bytes
 std::string seconds_text(Seconds t);  ///< human_text() of seconds
-/// human_text() without its last word, which stands in the heading: "405.9 B".
+/// human_text() without its last word, which is in the heading: "405.9 B".
 std::string short_text(const Quantity& value, Unit unit);
 
 /// Every digit of a 128-bit number.

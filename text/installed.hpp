@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// The file or folder `name` next to the program, or in lib/llmcalc or share/llmcalc of its installation. Absent if it
-/// is in none of these.
+/// The file or folder `name` next to the program, or in lib/llmcalc or share/llmcalc of its installation; absent if not
+/// found.
 std::optional<std::filesystem::path> installed(std::string_view name);
 
 }  // namespace llmcalc

@@ -31,7 +31,7 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
   return fmt::format("{}:{}", line, before.size() - start + 1);
 }
 
-/// Goes over a text byte by byte and counts them, for the parser does not tell its events where they stand.
+/// Iterates over a text and counts the bytes passed, since the parser does not pass positions to its events.
 class CountingByte {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -59,7 +59,7 @@ class CountingByte {
   std::size_t* passed_;
 };
 
-/// Builds the document from the parser's events. The parser keeps its own stack, so depth costs no recursion.
+/// Builds the document from the parser's events. The parser keeps an explicit stack, so depth costs no recursion.
 class Builder : public nlohmann::json_sax<Value> {
  public:
   Builder(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
@@ -98,7 +98,7 @@ class Builder : public nlohmann::json_sax<Value> {
   }
 
  private:
-  /// The line of what was read last, from 1.
+  /// The line of the last byte read, from 1.
   std::ptrdiff_t line() const {
     const std::string_view read = text_.substr(0, passed_);
     return 1 + std::count(read.begin(), read.end(), '\n');
@@ -106,14 +106,14 @@ class Builder : public nlohmann::json_sax<Value> {
 
   struct Level {
     Value* value;
-    std::unordered_set<std::size_t> hashes;  ///< of the keys of a large object, whose list would take long to search
+    std::unordered_set<std::size_t> hashes;  ///< of the keys of a large object, whose list is slow to search
 
     bool lists(const std::string& key) const {
       const auto& list = value->get_ref<const Value::object_t&>();
       return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == key; });
     }
 
-    /// Whether the object has the key; a large one remembers it.
+    /// Whether the object has the key. A large object also records the key.
     bool has(const std::string& key) {
       const auto& list = value->get_ref<const Value::object_t&>();
       if (list.size() < 16) return lists(key);
@@ -131,7 +131,7 @@ class Builder : public nlohmann::json_sax<Value> {
                                       : fmt::format("byte {:#04x}", byte);
   }
 
-  /// The place where the next value belongs.
+  /// Stores a value in the innermost open container. Returns its address.
   Value* put_at(Value v) {
     if (open_.empty()) {
       root_ = std::move(v);
@@ -162,7 +162,7 @@ class Builder : public nlohmann::json_sax<Value> {
 
   std::string_view text_;
   std::string where_;
-  std::size_t passed_ = 0;  ///< bytes of the text
+  std::size_t passed_ = 0;  ///< bytes of the text that were read
   Value root_;
   std::vector<Level> open_;
   std::string key_;
@@ -230,7 +230,7 @@ constexpr std::string_view a_number = "a finite number";
 constexpr std::string_view a_flag = "true or false";
 constexpr std::string_view a_text = "a string in quotes";
 
-/// The integer in a number written with a point or an exponent, if it is one in [0, 2^53]: doubles past that skip some.
+/// The integer in a number written with a point or an exponent, if it is in [0, 2^53]; larger doubles skip integers.
 std::optional<Count> integer(double v) {
   return v >= 0 && v <= 0x1p53 && v == std::floor(v) ? std::optional(static_cast<Count>(v)) : std::nullopt;
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// Checked reading of JSON. nlohmann/json converts -1 to 2^64-1, 2.7 to 2 and keeps the last of duplicate keys; nothing
-/// of that may reach a formula, so all reading goes through here.
+/// Checked reading of JSON. nlohmann/json converts -1 to 2^64-1 and 2.7 to 2, and keeps the last of duplicate keys. No
+/// such value may reach a formula, so all reading goes through here.
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -16,39 +16,39 @@ namespace llmcalc::json {
 
 using Value = nlohmann::ordered_json;
 
-/// The longest text that is read unless a caller says another, and the deepest nesting.
+/// Default limit on the length of a text, and the limit on nesting.
 inline constexpr std::size_t max_bytes = std::size_t{64} << 20;
 inline constexpr int max_depth = 64;
 
 /// Parses a whole document. Throws InputError, naming `where`, on a syntax error (with line and column), a duplicate
-/// key, a number that no double holds, nesting past max_depth or text of more than `most` bytes.
+/// key, a number outside the range of double, nesting deeper than max_depth or text of more than `most` bytes.
 Value parse(std::string_view text, const std::string& where, std::size_t most = max_bytes);
 
-/// A text of Python's json as JSON: null in place of Infinity, -Infinity and NaN outside of strings, which no other
-/// parser takes.
+/// Output of Python's json module as JSON: null replaces Infinity, -Infinity and NaN outside of strings, which no other
+/// parser accepts.
 std::string without_infinities(std::string_view text);
 
-/// The path that stands for what is piped into the program.
+/// The path that denotes standard input.
 inline constexpr std::string_view standard_input = "-";
 
-/// The text of a file, of a pipe, or of the standard input. Throws InputError if it is missing, a folder, a device,
-/// unreadable, or longer than `most` bytes; `expected` says what to give instead.
+/// The text of a file, a pipe or standard input. Throws InputError if it is missing, a folder, a device, unreadable or
+/// longer than `most` bytes; `expected` names the file to give instead.
 std::string file_text(const std::string& path, std::string_view expected = "a JSON file", std::size_t most = max_bytes);
 
-/// A JSON object seen through checks. It remembers which keys were asked for, so that unknown ones can be refused.
-/// Every getter throws InputError with a sentence that names the file, the key, what was expected and what was found.
+/// A checked view of a JSON object. It records which keys were read, so unknown ones can be refused. Every getter
+/// throws InputError with a sentence that names the file, the key, the expected value and the actual one.
 class Object {
  public:
   /// `where` names the file and the place inside it: "my.json" or "my.json, \"attention\"".
   Object(const Value& value, std::string where);
-  Object(const Value&& value, std::string where) = delete;  ///< the value is looked at, not kept
+  Object(const Value&& value, std::string where) = delete;  ///< only a pointer to the value is stored
 
-  /// Present and not null.
+  /// Whether the key is present and not null.
   bool has(std::string_view key) const;
   /// The value if it is present and not null.
   const Value* find(std::string_view key) const;
 
-  Count count(std::string_view key) const;                      ///< an integer in [0, 2^63), 3.072e3 among them
+  Count count(std::string_view key) const;                      ///< an integer in [0, 2^63), also written as 3.072e3
   Count count_or(std::string_view key, Count otherwise) const;  ///< the same; `otherwise` if absent or null
   Count positive(std::string_view key) const;                   ///< an integer in [1, 2^63)
   Count positive_or(std::string_view key, Count otherwise) const;
@@ -61,14 +61,14 @@ class Object {
   std::vector<Count> counts(std::string_view key) const;       ///< an array of integers in [0, 2^63)
   std::vector<std::string> texts(std::string_view key) const;  ///< an array of strings
 
-  /// The first of `keys` that is present, or an error that lists them.
+  /// The first of `keys` that is present. Throws InputError that lists them if all are absent.
   std::string_view first_of(std::initializer_list<std::string_view> keys) const;
 
-  /// Every key, asked for or not, in the file's order.
+  /// All keys, in the file's order.
   std::vector<std::string> keys() const;
-  /// The keys that nothing asked for.
+  /// Keys that have not been read.
   std::vector<std::string> unread() const;
-  /// Throws InputError naming the first unread key and the nearest known one.
+  /// Throws InputError naming the first unread key and the nearest known key.
   void refuse_unread() const;
 
   const std::string& where() const { return where_; }

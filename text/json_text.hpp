@@ -1,5 +1,5 @@
 #pragma once
-/// Texts of JSON values: as they are, and as they are shown. json::Object::text() shows them.
+/// Text of JSON values, raw or printable. json::Object::text() returns the printable form.
 
 #include <string>
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace llmcalc::json {
 
-/// The string at a key, byte for byte, for what is compared and not shown. Throws InputError where it is none.
+/// The string at a key, byte for byte, for comparisons. Throws InputError if the value is not a string.
 std::string raw_text(const Object& o, std::string_view key);
 
-/// The text of a string, printable(); of any other value, its JSON.
+/// A string in printable() form, or the JSON of any other value.
 std::string shown(const Value& value);
 
 }  // namespace llmcalc::json

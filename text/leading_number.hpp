@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers of texts whose form is known, without an exception for any other.
+/// Numbers in texts of known form. Other texts do not throw.
 
 #include <string>
 
@@ -7,11 +7,10 @@
 
 namespace llmcalc {
 
-/// The whole number at the beginning of a text, behind spaces: 0 where there is none, the largest Count where it is
-/// larger.
+/// The integer at the beginning of a text, after optional spaces: 0 if absent, the largest Count on overflow.
 Count leading_whole(const std::string& text, int base = 10);
 
-/// The number at the beginning of a text, as C reads it: 0 where there is none, infinity where no double holds it.
+/// The number at the beginning of a text, as C reads it: 0 if absent, infinity on overflow.
 double leading_real(const std::string& text);
 
 }  // namespace llmcalc

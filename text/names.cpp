@@ -17,7 +17,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 bool separates(char c) { return c == '-' || c == '_' || c == '.' || c == ' '; }
 
-/// `name` in lower case and without separators between its words, which people seldom remember.
+/// `name` in lower case and without separators, which people seldom remember.
 std::string letters(std::string_view name) {
   std::string out;
   for (const char c : name)
@@ -46,7 +46,7 @@ std::string first_word(std::string_view name) {
   return all.empty() ? std::string() : all.front();
 }
 
-/// Whether every one of `some` is in `all`; false if `some` is empty.
+/// Whether `all` contains every one of `some`; false if `some` is empty.
 bool all_among(const std::vector<std::string>& some, const std::vector<std::string>& all) {
   return !some.empty() && std::all_of(some.begin(), some.end(), [&](const std::string& w) {
     return std::find(all.begin(), all.end(), w) != all.end();
@@ -77,8 +77,8 @@ std::string spelling(std::string_view name) {
 
 namespace {
 
-/// Whether a character of UTF-8 is obeyed: C0, C1 and DEL; U+2028 and U+2029, which end lines and paragraphs; and the
-/// bidirectional controls of The Unicode Standard, 23.2, which let a text seem to be another one.
+/// Whether terminals interpret a UTF-8 character: C0, C1 and DEL; U+2028 and U+2029, which end lines and paragraphs;
+/// and the bidirectional controls of The Unicode Standard, 23.2, which can disguise a text as another one.
 bool is_obeyed(std::string_view c) {
   constexpr std::array<std::string_view, 14> others{"\u061C", "\u200E", "\u200F", "\u2028", "\u2029",
                                                     "\u202A", "\u202B", "\u202C", "\u202D", "\u202E",
@@ -104,7 +104,7 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-/// The first `bytes` of a longer text, less half a character of UTF-8, and "...".
+/// The first `bytes` of a longer text, without a partial UTF-8 character at the end, and "...".
 std::string beginning(std::string_view text, std::size_t bytes) {
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
   return printable(text.substr(0, bytes)) + "...";
@@ -162,7 +162,7 @@ std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view
 
 namespace {
 
-/// Whether `other` begins with a word that is one letter off.
+/// Whether `other` begins with a word that is one edit away from `typed`.
 bool nearly_begins(const std::string& other, const std::string& typed) {
   if (typed.size() < 5) return false;
   for (const std::size_t n : {typed.size() - 1, typed.size(), typed.size() + 1})
@@ -170,11 +170,11 @@ bool nearly_begins(const std::string& other, const std::string& typed) {
   return false;
 }
 
-/// Names longer than this stand for none that is known.
+/// Longer names match no known name.
 constexpr std::size_t longest_compared = 100;
 
-/// Distance of `candidate` from a name that was typed: 0 if it has all its words, 1 if it begins with it, 2 at most if
-/// it nearly does, and exact up to `limit`.
+/// Distance of `candidate` from a typed name: 0 if it has all words of the name, 1 if it begins with the name, at most
+/// 2 if it nearly does, otherwise the edit distance, exact up to `limit`.
 std::size_t distance(std::string_view name, std::string_view candidate, std::size_t limit) {
   const std::string typed = letters(name), other = letters(candidate);
   if (typed.size() >= 3 && all_among(words(name), words(candidate))) return 0;
@@ -188,7 +188,7 @@ std::size_t distance(std::string_view name, std::string_view candidate, std::siz
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most) {
   if (name.size() > longest_compared) return {};
   const std::size_t limit = std::max<std::size_t>(1, letters(name).size() / 3);
-  // distance, whether the first words differ, distance of the whole names, name
+  // distance, whether the first words differ, edit distance of the whole names, name
   std::vector<std::tuple<std::size_t, bool, std::size_t, std::string>> found;
   for (const auto& candidate : known)
     if (const std::size_t d = distance(name, candidate, limit); d <= limit)
@@ -206,7 +206,8 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
 
 namespace {
 
-/// The words of a name, letters and digits apart: "glm4v_moe_text" has glm, 4, v, moe. Every family may have a "text".
+/// The words of a name, letters and digits apart: "glm4v_moe_text" has glm, 4, v, moe. Omits "text", which any may
+/// have.
 std::vector<std::string> parts(std::string_view name) {
   std::string apart;
   for (const char c : name) {
@@ -218,7 +219,7 @@ std::vector<std::string> parts(std::string_view name) {
   return out;
 }
 
-/// Whether `brief` has some letters of `word` in their order, its first among them: "hy" of "hunyuan".
+/// Whether `brief` has some letters of `word` in order, including its first: "hy" of "hunyuan".
 bool abbreviates(const std::string& brief, const std::string& word) {
   if (brief.size() < 2 || brief.size() > 4 || brief[0] != word[0]) return false;
   std::size_t found = 0;
@@ -227,7 +228,7 @@ bool abbreviates(const std::string& brief, const std::string& word) {
   return found == brief.size();
 }
 
-/// How far two first words are from each other: 0 the same, 1 one is an end of the other, 2 one abbreviates it, 3 else.
+/// Distance between two first words: 0 equal, 1 one is a prefix or suffix of the other, 2 an abbreviation, 3 otherwise.
 int kinship(const std::string& a, const std::string& b) {
   const std::string &brief = a.size() < b.size() ? a : b, &word = a.size() < b.size() ? b : a;
   if (a == b) return 0;
@@ -235,15 +236,15 @@ int kinship(const std::string& a, const std::string& b) {
   return abbreviates(brief, word) ? 2 : 3;
 }
 
-/// The first number among the words, or -1; at most the number's first four digits.
+/// The first number among the words, from at most four digits; -1 if there is none.
 int version(const std::vector<std::string>& words) {
   for (const std::string& w : words)
     if (is_digit(w[0])) return std::stoi(w.substr(0, 4));
   return -1;
 }
 
-/// How far `other` is from a name with the words `typed`: kinship; half steps between versions, one to a name without;
-/// words that are not in `other`. Names of no kin differ by kinship alone.
+/// Difference of `candidate` from a name with the words `typed`: kinship; half steps between versions, 1 if the
+/// candidate has no version; number of words missing from the candidate. Unrelated names differ only by kinship.
 std::tuple<int, int, std::size_t> strangeness(const std::vector<std::string>& typed, std::string_view candidate) {
   const std::vector<std::string> other = parts(candidate);
   const int kin = typed.empty() || other.empty() ? 3 : kinship(typed[0], other[0]);

@@ -15,7 +15,7 @@ namespace {
 
 enum class Kind { size, rate, arithmetic, time, power, price };
 
-/// The name of a kind of quantity in messages, and an example.
+/// The name of a kind of quantity in messages, with an example.
 struct Spoken {
   std::string_view noun, example;
 };
@@ -84,7 +84,7 @@ constexpr std::array endings{Ending{"", 0, 0},    Ending{"k", 3, 0},  Ending{"M"
                              Ending{"B", 9, 0},   Ending{"T", 12, 0}, Ending{"Ki", 0, 10}, Ending{"Mi", 0, 20},
                              Ending{"Gi", 0, 30}, Ending{"Ti", 0, 40}};
 
-/// The text being read and whose value it is, for error messages.
+/// The text being read, its source and the expected kind, for error messages.
 struct Asked {
   std::string_view text, where, expected;
 
@@ -137,7 +137,7 @@ const UnitWord* unit(std::string_view name) {
 /// "a rate (3.35 TB/s)".
 std::string spoken_of(Kind kind, std::string_view example) { return fmt::format("{} ({})", of(kind).noun, example); }
 
-/// "4.8 TB" for a rate is probably "4.8 TB/s", and the other way round.
+/// A corrected value: "4.8 TB" for a rate is probably "4.8 TB/s", and vice versa.
 std::string example(const Asked& a, Kind wanted, const UnitWord& found) {
   if (wanted == Kind::rate && found.kind == Kind::size && unit(std::string(found.name) + "/s"))
     return std::string(a.text) + "/s";

@@ -21,7 +21,7 @@ using Entry = SafetensorsEntry;
 static_assert(std::endian::native == std::endian::little, "the header's length is read as it lies in memory");
 
 constexpr std::size_t length_bytes = 8;
-/// dtype and bits of a number, as the format knows them (safetensors/src/tensor.rs, Dtype).
+/// Dtypes of the format and their bits per element (safetensors/src/tensor.rs, Dtype).
 constexpr std::array<std::pair<std::string_view, Count>, 22> dtype_bits{
     {{"F64", 64},    {"F32", 32},        {"BF16", 16},       {"F16", 16},    {"F8_E4M3", 8}, {"F8_E5M2", 8},
      {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
@@ -34,7 +34,7 @@ std::string known_dtypes() {
   return all;
 }
 
-/// "0 to 16 bytes", and what else is said about offsets, in one place.
+/// "0 to 16": the offsets of a tensor in messages.
 std::string offsets_text(const Entry& e) { return fmt::format("{} to {}", e.offset, e.offset + e.bytes.value); }
 
 Entry parsed_entry(const std::string& name, const json::Value& value, const std::string& path, Bytes data) {
@@ -70,7 +70,7 @@ std::map<std::string, std::string> parsed_metadata(const json::Value& value, con
   return metadata;
 }
 
-/// Every byte belongs to exactly one tensor. `entries` are in the order of their offsets.
+/// Throws unless every byte belongs to exactly one tensor. `entries` are sorted by offset.
 void refuse_unless_filled(const std::vector<Entry>& entries, Bytes data, const std::string& path) {
   Count end = 0;
   for (const Entry& e : entries) {
@@ -117,7 +117,7 @@ SafetensorsHeader parsed_header(std::string_view json, Bytes data, const std::st
     else
       header.entries.push_back(parsed_entry(name, entry, path, data));
   }
-  // A tensor without bytes stands before the one that begins where it does.
+  // An empty tensor sorts before the one at the same offset.
   std::stable_sort(header.entries.begin(), header.entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
   });

@@ -1,5 +1,5 @@
 #pragma once
-/// Text as UTF-8: whole characters, and where it is not text at all.
+/// UTF-8: whole characters, and detection of other bytes.
 
 #include <cstddef>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace llmcalc::model {
 
-/// The bytes (1 to 4) of the character that begins at `text[at]`; 0 if no well-formed one does: a stray or missing
+/// Bytes (1 to 4) of the character that begins at `text[at]`; 0 if it is not well-formed: a stray or missing
 /// continuation, an overlong form, a surrogate, or past U+10FFFF (The Unicode Standard, table 3-7).
 std::size_t character_length(std::string_view text, std::size_t at);
 
@@ -18,8 +18,8 @@ std::optional<std::size_t> first_bad_byte(std::string_view text);
 /// Throws InputError naming `where` and the offset of the first bad byte.
 void refuse_unless_utf8(std::string_view text, const std::string& where);
 
-/// The bytes of `text` before a last character of which only the beginning is there: what can be shown of text that is
-/// still coming. Bytes that can never become a character are not held back.
+/// Bytes of `text` without an incomplete last character: the displayable part of text that is still arriving. Bytes
+/// that can never become a character are not held back.
 std::size_t whole_length(std::string_view text);
 
 }  // namespace llmcalc::model

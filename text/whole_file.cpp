@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The rename itself survives a crash once the folder is on the disk. Not every file system can do it, and by now the
-/// file is in place: nothing is lost if not.
+/// Syncs the folder, so the rename survives a crash. Ignores errors: some file systems do not support it, and the file
+/// is already in place.
 void sync_folder(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   const int file = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -35,7 +35,7 @@ void sync_folder(const std::string& path) {
   ::close(file);
 }
 
-/// The names of files that are being written, for a signal that ends the program; more than these it leaves behind.
+/// Names of files being written, for a signal that ends the program. Files beyond this number are not removed.
 std::array<std::atomic<const char*>, 16> unfinished{};
 static_assert(std::atomic<const char*>::is_always_lock_free, "signal handlers read it");
 
@@ -49,7 +49,7 @@ void unlist(const char* name) {
     if (const char* expected = name; place.compare_exchange_strong(expected, nullptr)) return;
 }
 
-/// The text of a name, which lives as long as the program: a signal handler may be reading it.
+/// A copy of the name that lives as long as the program, because a signal handler may be reading it.
 const char* kept_name(std::string name) {
   static std::mutex one_at_a_time;
   static std::deque<std::string>& all = *new std::deque<std::string>;
@@ -57,8 +57,8 @@ const char* kept_name(std::string name) {
   return all.emplace_back(std::move(name)).c_str();
 }
 
-/// A name next to the path that no file has: 64 bits of it are drawn. Of a long name only the beginning is in it, since
-/// file systems take 255 bytes.
+/// An unused name next to the path, with 64 random bits. A long file name is truncated, as file systems allow 255
+/// bytes.
 std::string drawn_name(const std::string& path) {
   constexpr std::size_t most = 200;
   const fs::path file(path);
@@ -86,11 +86,11 @@ void remove_unfinished_files() noexcept {
     if (const char* name = place.load()) ::unlink(name);
 }
 
-/// A folder or a device must not be replaced.
+/// Throws if the path is a folder or a device, which must not be replaced.
 WholeFile::Target WholeFile::target_of(const std::string& path) {
   std::error_code unknown;
   const auto status = fs::status(path, unknown);
-  if (status.type() == fs::file_type::none)  // a name too long, a folder that may not be searched
+  if (status.type() == fs::file_type::none)  // a name that is too long, or an unsearchable folder
     throw InputError(fmt::format("cannot write '{}': {}", path, unknown.message()));
   if (is_directory(status)) throw InputError(fmt::format("cannot write '{}': it is a folder; name a file", path));
   if (exists(status) && !is_regular_file(status))
@@ -112,7 +112,7 @@ WholeFile::WholeFile(const std::string& path) : target_(target_of(path)) {
   fail("its permissions cannot be kept: ");
 }
 
-/// What replaces a file is readable by nobody else until it has the permissions of that file.
+/// Only the owner can read the new file until it has the permissions of the file that it replaces.
 void WholeFile::open() {
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   for (int tries = 0; file_ < 0; ++tries) {

@@ -10,13 +10,13 @@
 
 namespace llmcalc {
 
-/// Writes all of it to an open file; what errno says where that fails, else 0. Signal handlers may call it.
+/// Writes all bytes to an open file. Returns 0, or the errno of the failure. Signal handlers may call it.
 int write_all(int file, std::span<const std::byte> bytes) noexcept;
 
-/// Collects bytes in a new file next to PATH, whose name is drawn, until `finish` renames it: two writers of one PATH
-/// leave the file of one of them, and no file that was there before is opened or removed. Destroyed before that, it
-/// removes its new file. A file that is replaced keeps its permissions. Throws InputError naming the path and the
-/// system's reason. If PATH is a link, the file it leads to is meant.
+/// Collects bytes in a new file next to PATH with a random name, which `finish` renames to PATH. With two writers of
+/// one PATH, the file of one of them remains; no existing file is opened or removed. If destroyed before `finish`,
+/// removes the new file. A replaced file keeps its permissions. If PATH is a link, its target is replaced. Throws
+/// InputError naming the path and the system's reason.
 class WholeFile {
  public:
   explicit WholeFile(const std::string& path);
@@ -25,11 +25,11 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// Brings every byte to the disk, then puts the file in place.
+  /// Syncs all bytes to disk, then puts the file in place.
   void finish();
 
  private:
-  /// A file to write, with links resolved, and the permissions of the one that is there.
+  /// The file to write, with links resolved, and the permissions of the existing file.
   struct Target {
     std::string path;
     std::optional<mode_t> mode;
@@ -40,11 +40,11 @@ class WholeFile {
   [[noreturn]] void fail(const char* what) const;
 
   Target target_;
-  const char* temporary_ = nullptr;  ///< its name, from before it is made until it is renamed or removed
+  const char* temporary_ = nullptr;  ///< name of the new file, from before its creation until it is renamed or removed
   int file_ = -1;
 };
 
-/// Removes what WholeFiles have written and not put in place. Signal handlers that end the program may call it.
+/// Removes the files of all WholeFiles that are not finished. Signal handlers that end the program may call it.
 void remove_unfinished_files() noexcept;
 
 }  // namespace llmcalc

@@ -1,4 +1,4 @@
-// Whether the rounds of a calibration agree with each other, and its numbers with each other.
+// Checks that the rounds of a calibration agree, and that its values are consistent.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 namespace llmcalc::validate {
 namespace {
 
-/// f(key, number) of everything that is measured.
+/// Calls f(key, value) for every measured value.
 template <typename C, typename F>
 void for_each_number(C& c, const F& f) {
   f("copy_bytes_per_s", c.copy.value);
@@ -39,7 +39,8 @@ void for_each_number(C& c, const F& f) {
   }
 }
 
-/// The others are differences of times, or tiny ones: much of them may be noise, and little of any prediction.
+/// Whether a value is a rate. The others are tiny times, or differences of times: largely noise, and little of any
+/// prediction.
 bool is_rate(const std::string& key) {
   return std::ranges::none_of(std::array{"half_", "exposed_", "recorded_", "launch_"},
                               [&](const char* other) { return key.starts_with(other); });
@@ -51,7 +52,7 @@ bool is_rate(const std::string& key) {
 }
 
 void refuse_impossible(const FormatRates& f) {
-  // A format that the processor does not know is read, widened to four bytes and read again: ten bytes for two.
+  // A format that the CPU lacks is read, widened to four bytes and reread: ten bytes for two.
   constexpr double most_exposed = 5;
   const std::string name(f.format.name());
   if (f.exposed > most_exposed)
@@ -68,7 +69,7 @@ double median(std::vector<double>& v) {
   return v[v.size() / 2];
 }
 
-/// The middle half of what is in order, as a share of its median.
+/// Interquartile range of sorted values, relative to the median.
 double middle_half(const std::vector<double>& v) {
   const double middle = std::abs(v[v.size() / 2]);
   return middle > 0 ? (v[v.size() * 3 / 4] - v[v.size() / 4]) / middle : 0;
@@ -106,7 +107,7 @@ void refuse_unless_positive(const Calibration& c) {
 
 void refuse_contradictions(const Calibration& c) {
   refuse_unless_positive(c);
-  // Additions of arrays larger than the caches run at the speed of memory, which is more than half that of a copy.
+  // Additions of arrays larger than the caches run at memory speed, which is more than half the copy speed.
   if (c.cache_bandwidth.value < c.copy.value / 2)
     contradiction(fmt::format("additions in the cache at {:.4g} GB/s are slower than copies of memory at {:.4g} GB/s",
                               c.cache_bandwidth.value / 1e9, c.copy.value / 1e9));

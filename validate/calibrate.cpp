@@ -19,14 +19,14 @@
 namespace llmcalc::validate {
 namespace {
 
-/// Large enough to fill the device, and small enough to take seconds.
+/// Sizes large enough to fill the device, and small enough to take seconds.
 struct ProbeSizes {
   std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
-  MatmulSize few, more;             ///< a product and the same of more rows
-  MatmulSize aligned{};             ///< a GPU's: a vocabulary's that is a multiple of 8
-  MatmulSize layer{};               ///< a GPU's: a square one
-  Count layers = 0;                 ///< that no cache holds
-  Bytes cached;                     ///< of an addition's tensors, which the caches hold
+  MatmulSize few, more;             ///< a product, and the same with more rows
+  MatmulSize aligned{};             ///< GPU: a vocabulary product, with outputs a multiple of 8
+  MatmulSize layer{};               ///< GPU: a square product
+  Count layers = 0;                 ///< so many that they exceed every cache
+  Bytes cached;                     ///< size of an addition's tensors, which fit in cache
   Count sequences, tokens;          ///< of attention
   Count rows;                       ///< of activations
 };
@@ -63,7 +63,7 @@ ProbeSizes gpu_sizes() {
           .rows = 8192};
 }
 
-/// The fixed part of a product's time, which remains with few rows: t = (F + F_half) / rate (Hockney & Jesshope 1981).
+/// The fixed cost of a product, which remains with few rows: t = (F + F_half) / rate (Hockney & Jesshope 1981).
 double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond rate, Seconds launch) {
   const double few = matmul_seconds(b, sizes.few).value, more = matmul_seconds(b, sizes.more).value;
   const double slope = (more - few) / static_cast<double>(sizes.more.rows - sizes.few.rows);
@@ -71,7 +71,7 @@ double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond ra
   return std::max(0.0, seconds * rate.value);
 }
 
-/// The share of its rate that a product keeps with one output more, which begins none of its rows on 16 bytes.
+/// Fraction of its rate that a product keeps with one more output, so that rows are not aligned to 16 bytes.
 double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   if (aligned.rows == 0) return 1;
   MatmulSize odd = aligned;
@@ -80,7 +80,7 @@ double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   return std::min(1.0, rate(odd) / rate(aligned));
 }
 
-/// t = longer + exposed shorter, of layers whose operands come from memory.
+/// t = longer + exposed shorter, for layers whose operands come from memory.
 double exposed_in_layers(model::Backend& b, const ProbeSizes& sizes, const FormatRates& f, const Calibration& c) {
   Plan plan;
   plan.weight_precision = plan.precision = f.format;
@@ -106,7 +106,7 @@ double exposed_in_layers(model::Backend& b, const ProbeSizes& sizes, const Forma
   return std::max(0.0, (all / static_cast<double>(sizes.layers) - longer) / shorter);
 }
 
-/// A model for which a processor's caches are too small.
+/// A model that exceeds a CPU's caches.
 Case middling_case(DType format) {
   Case c{"calibration", model::small_arch(2048, 448), {}};
   Arch& a = c.arch;
@@ -147,8 +147,8 @@ double measured_products(const Case& c, const Device& device, const Where& where
   return seconds;
 }
 
-/// The exposed share of memory time inside a training step, where other operators run between the products and evict
-/// their operands: interpolates between predictions with nothing and with everything exposed.
+/// The exposed fraction of memory time inside a training step, where other operators run between the products and evict
+/// their operands: interpolates between predictions with zero and full exposure.
 double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   const Case model = middling_case(format);
   Device device = read_hardware_file(hardware_file(c, "measured", "today"), "the calibration").cluster.device;
@@ -174,8 +174,8 @@ FormatRates rates_of(model::Backend& b, const ProbeSizes& sizes, DType format, c
   return r;
 }
 
-/// Bandwidth of an addition in the caches, and the largest that keeps four fifths of it. An operator's own time, which
-/// is counted apart, is a good part of a GPU's.
+/// Bandwidth of an addition in cache, and the largest addition that keeps four fifths of it. The launch time, which is
+/// counted separately, is a large part of a GPU's addition.
 void measure_cache(Calibration& c, model::Backend& b, Bytes cached) {
   c.cache = cached;
   c.cache_bandwidth = addition_bandwidth(b, c.cache, c.among_others().forward);
@@ -200,7 +200,7 @@ std::string processor_title(const std::string& name, int threads) {
 
 std::string rate_text(FlopsPerSecond r) { return fmt::format("{:.4g} GFLOP/s", r.value / 1e9); }
 
-/// To four digits.
+/// Rounds to four digits.
 double rounded(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
 std::vector<double> sorted(const std::vector<MatmulRate>& all) {
@@ -210,7 +210,7 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
   return rates;
 }
 
-/// A measurement of a round, and its share of the round's time on a quiet machine.
+/// A measurement of a round, and its fraction of the round's time on a quiet machine.
 struct RoundStage {
   const char* what;
   double share;
@@ -253,7 +253,7 @@ class Measurer {
     return c;
   }
 
-  /// Measures the memory that the process takes on a device; after all rounds, because kernels load on first use.
+  /// The process's device memory outside tensors; measured after all rounds, because kernels load on first use.
   Bytes overhead() const {
     model::Instruments* device = f32_->instruments();
     return device != nullptr ? device->memory(Bytes()).overhead : Bytes();
@@ -279,7 +279,7 @@ class Measurer {
   std::unique_ptr<model::Backend> f32_ = where_.make(model::Number::f32), bf16_ = where_.make(model::Number::bf16);
   int round_ = 0;
   std::size_t stage_ = 0;
-  double behind_ = 0;  ///< of this round
+  double behind_ = 0;  ///< fraction of this round
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Measures this machine for a hardware file: one measurement for every term of the roofline.
+/// Measures this machine for a hardware file: one measurement per term of the roofline.
 
 #include <functional>
 #include <map>
@@ -19,15 +19,15 @@ struct MatmulRate {
   FlopsPerSecond rate;
 };
 
-/// Rates that depend on the number format of the operands.
+/// Rates that depend on the operands' number format.
 struct FormatRates {
   DType format;
   std::vector<MatmulRate> matmuls;
-  double half_matmul = 0;  ///< FLOPs of a product at half its rate
-  double unaligned = 1;    ///< share of its rate that a product of odd width keeps; measured on GPUs
-  double exposed = 0;      ///< share of a product's memory time that is added to its arithmetic's
+  double half_matmul = 0;  ///< FLOPs at which a product reaches half its rate
+  double unaligned = 1;    ///< fraction of its rate that a product of odd width keeps; measured on GPUs
+  double exposed = 0;      ///< fraction of a product's memory time that is added to its compute time
   CoreRates flash, naive;
-  CoreRates plain;  ///< of flash attention without tensor cores; 0: it has no other way
+  CoreRates plain;  ///< flash attention without tensor cores; 0: no separate core
   FlopsPerSecond best() const;
   FlopsPerSecond median() const;
 };
@@ -35,52 +35,51 @@ struct FormatRates {
 struct Calibration {
   std::vector<FormatRates> formats;
   BytesPerSecond copy;             ///< bytes read and written, arrays larger than the caches
-  BytesPerSecond cache_bandwidth;  ///< of an addition of some MB
-  Bytes cache;                     ///< the largest addition that is nearly as fast
+  BytesPerSecond cache_bandwidth;  ///< of an addition of a few MB
+  Bytes cache;                     ///< the largest addition of nearly this speed
   double functions = 0;            ///< per second
-  OperatorSeconds launch;          ///< of one operator on a few numbers
-  OperatorSeconds recorded;        ///< the same from recordings; 0: there are none
-  /// The seconds of an operator among others of its kind, as probes run it.
+  OperatorSeconds launch;          ///< of one operator on a few elements
+  OperatorSeconds recorded;        ///< the same from recordings; 0: not available
+  /// Seconds per operator in a sequence of operators, as probes run it.
   const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
-  std::map<std::string, double>
-      spread;  ///< of each number's rounds, by the number's key: their middle half, as a share
+  std::map<std::string, double> spread;  ///< interquartile range over the rounds relative to the median, by key
   double spread_of(const std::string& key) const;
-  Bytes memory;    ///< of the machine; 0: not known
-  Bytes overhead;  ///< of a device's that driver, libraries and kernels take; 0: not known
+  Bytes memory;    ///< of the machine; 0: unknown
+  Bytes overhead;  ///< of a device, for driver, libraries and kernels; 0: unknown
   std::string device;
-  int threads = 0;  ///< of a processor; 0: it is none
+  int threads = 0;  ///< of a CPU; 0: not a CPU
 };
 
-/// Everything is measured so often, in rounds: what disturbs the machine for a while then shows in few of them.
+/// Everything is measured in each round, so a passing disturbance affects only a few.
 inline constexpr int rounds = 5;
-/// The largest spread of a number of which predictions are made: what `validate` allows them.
+/// The largest spread of a value used in predictions: the tolerance of `validate`.
 inline constexpr double most_spread = band - 1;
 
-/// Hears what is measured next, and the share of the work that is behind.
+/// Receives the next measurement and the fraction of the work that is done.
 using Told = std::function<void(const std::string& next, double done)>;
 
-/// The medians of the rounds, with their spread. Throws InputError where they contradict each other.
+/// The medians over the rounds, with their spread. Throws InputError if they contradict each other.
 Calibration calibrated(const Where& where, const Told& told);
 
-/// The median of every number, and its spread.
+/// Median and spread of every value.
 Calibration median_of(std::span<const Calibration> measured);
 
-/// Throws InputError where a rate is none, with what to do.
+/// Throws InputError, with a remedy, if a rate is not positive.
 void refuse_unless_positive(const Calibration& c);
 
-/// Throws InputError, with what to do, where no machine can be as this says, or the rounds do not agree.
+/// Throws InputError, with a remedy, if the values are impossible for a machine, or the rounds disagree.
 void refuse_contradictions(const Calibration& c);
 
 /// The key of a product's rate.
 std::string matmul_key(DType format, const MatmulSize& s);
 
-/// The name of the machine in a calibration: its processor and threads, or its device.
+/// The machine's name in a calibration: its CPU and threads, or its device.
 std::string machine_title(const Where& where);
 
-/// Whether a hardware file was measured and has this machine's title, as calibration writes it.
+/// Whether a hardware file was measured and has this machine's title, as written by calibration.
 bool calibrated_here(const HardwareCard& card, const Where& where);
 
-/// The beginning of "achieved" in a hardware file that `calibrate` wrote.
+/// Beginning of "how" under "achieved" in a hardware file written by `calibrate`.
 inline constexpr std::string_view calibrated_on = "llmcalc calibrate on ";
 
 /// A hardware file: per format the best rate as the peak, and the median over the sizes as the achieved fraction.

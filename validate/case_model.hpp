@@ -1,5 +1,5 @@
 #pragma once
-/// The reference transformer of a case, with the weights that the case loads, or drawn ones.
+/// The reference transformer of a case, with the weights that the case loads, or random ones.
 
 #include <memory>
 #include <optional>
@@ -10,10 +10,10 @@
 namespace llmcalc::validate {
 
 struct CaseModel {
-  static constexpr std::uint64_t seed = 1;  ///< of drawn weights
+  static constexpr std::uint64_t seed = 1;  ///< of random weights
 
-  /// generates: it holds weights and cache as inference does, in the plan's formats. In training only what is frozen
-  /// beside adapters has a format of its own.
+  /// generates: weights and cache are stored in the plan's formats, as in inference. In training, only weights frozen
+  /// under adapters have a separate format.
   CaseModel(const Case& c, model::Number number, const Where& where, bool generates)
       : backend(where.make(number)),
         t(c.arch, *backend,

@@ -16,7 +16,7 @@ Count total(const Book& b) {
 }
 Count of(const Book& b, const std::string& name) { return b.contains(name) ? b.at(name) : 0; }
 
-/// The operators of two books, in the order in which they run; what is no operator's (a block's input) last.
+/// The operators of two books in execution order; entries that are not operators (a block's input) come last.
 std::vector<std::string> in_order(const Ledger& l, const Book& a, const Book& b) {
   std::set<std::string> left;
   for (const Book* book : {&a, &b})
@@ -28,7 +28,7 @@ std::vector<std::string> in_order(const Ledger& l, const Book& a, const Book& b)
   return ordered;
 }
 
-/// One account of two ledgers: the total, then each operator that either knows.
+/// One account of two ledgers: the total, then each operator in either.
 void rows(CaseVerdict& v, const std::string& part, const std::string& quantity, Kind kind, const Ledger& p,
           const Ledger& m, Book Ledger::*book) {
   const Book &predicted = p.*book, &measured = m.*book;

@@ -14,19 +14,19 @@ enum class Kind : std::uint8_t { count, bytes, flops };
 struct Comparison {
   std::string part;      ///< "training", "inference"
   std::string quantity;  ///< "weights", "kept for backward", "FLOPs forward"
-  std::string op;        ///< empty: of the whole model
+  std::string op;        ///< empty: the whole model
   Kind kind = Kind::bytes;
   Count predicted = 0, measured = 0;
   bool equal() const { return predicted == measured; }
 };
 
-/// Element-wise operations of an operator, which its FLOPs leave out.
+/// Element-wise operations of an operator, which its FLOPs exclude.
 struct Beside {
   std::string part, op;
   Count operations = 0;
 };
 
-/// The code that computed attention, where a backend has more than one.
+/// The core that computed attention, for backends with more than one.
 struct CoreUse {
   std::string part;  ///< "training", "inference"
   model::AttentionCores cores;
@@ -35,26 +35,25 @@ struct CoreUse {
 struct CaseVerdict {
   std::string name;  ///< of the model, or of the suite's case
   std::vector<Comparison> rows;
-  std::vector<Beside> beside;  ///< listed, not compared: forward and backward together
-  std::string order;           ///< the first operator whose name, shape or place differs, in a sentence; empty: none
-  Count operators = 0;         ///< that were compared in order
+  std::vector<Beside> beside;  ///< listed, not compared; forward plus backward
+  std::string order;    ///< the first operator whose name, shape or position differs, in a sentence; empty: all match
+  Count operators = 0;  ///< number compared in order
   std::vector<CoreUse> cores = {};
   Count differing() const;
 };
 
-/// Names of the FLOPs of a ledger.
+/// Names of a ledger's FLOPs.
 struct FlopNames {
   const char *forward = "FLOPs forward", *backward = "FLOPs backward", *recompute = "FLOPs recomputed";
 };
 inline constexpr FlopNames training_names{};
 inline constexpr FlopNames inference_names{"FLOPs of the prefill", "FLOPs of the last step", ""};
 
-/// Adds everything that two ledgers know, totals first, then operator by operator.
+/// Adds all quantities of two ledgers: totals first, then operator by operator.
 void compare(CaseVerdict& v, const std::string& part, const Ledger& predicted, const Ledger& measured,
              const FlopNames& names);
 
-/// FLOPs alone: of a run with numbers that count what is done to them. Their quantity gets ", counted". Element-wise
-/// work is listed beside.
+/// Compares only FLOPs, of a run with counting values; quantities get ", counted". Lists element-wise work separately.
 void compare_counted(CaseVerdict& v, const std::string& part, const Ledger& predicted, const Ledger& counted,
                      const FlopNames& names);
 

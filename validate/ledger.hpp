@@ -1,6 +1,6 @@
 #pragma once
 /// One account of a training step or a generation: every byte, every FLOP, every operator. The engine writes one, the
-/// reference transformer another, and validate/compare.hpp lays them side by side.
+/// reference transformer another, and validate/compare.hpp compares them.
 
 #include <map>
 #include <string>
@@ -22,11 +22,11 @@ struct LedgerEntry {
 
 struct Ledger {
   std::map<std::string, Count> bytes;                         ///< "weights", "peak", ...
-  std::map<std::string, Count> kept;                          ///< for backward, by operator
-  std::map<std::string, Count> forward, backward, recompute;  ///< FLOPs done, by operator
-  std::map<std::string, Count> beside;  ///< operations outside products, by operator, where they are counted
+  std::map<std::string, Count> kept;                          ///< saved for backward, by operator
+  std::map<std::string, Count> forward, backward, recompute;  ///< executed FLOPs, by operator
+  std::map<std::string, Count> beside;                        ///< operations outside products, by operator, if counted
   std::vector<LedgerEntry> order;
-  model::AttentionCores cores = {};  ///< that attention ran in
+  model::AttentionCores cores = {};  ///< the attention cores that ran
 };
 
 }  // namespace llmcalc::validate

@@ -14,7 +14,7 @@ namespace {
 using model::Instruments;
 using Wall = std::chrono::steady_clock;
 
-/// A model that is trained, and one that generates: made once, run as often as there is something to measure.
+/// A trained model and a generating one, made once and run for every measurement.
 struct Training : CaseModel {
   std::vector<model::Batch> batches;
   Training(const Case& c, const Where& where)
@@ -22,7 +22,7 @@ struct Training : CaseModel {
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(batches, {.clip = 0}); }
-  /// A step that runs operator by operator, not from a graph, which has memory of its own.
+  /// A step that runs operator by operator, not from a graph, which has its own memory.
   void plain_step() {
     t.weights().zero_gradients();
     for (const model::Batch& b : batches) t.gradients(b, 1, nullptr);
@@ -41,13 +41,13 @@ struct GenerationCase : CaseModel {
         context(add(c.plan.prompt, c.plan.generate)),
         ids(random_batch(c.arch, mul(c.plan.batch, context), 1).ids),
         cache(cache_of(t, context)) {}
-  /// The same ids serve every position.
+  /// Uses the same ids at every position.
   void pass(Count queries, Count past, model::Trace* trace = nullptr) {
     t.logits(std::span(ids).first(static_cast<std::size_t>(mul(plan.batch, queries))), plan.batch, past,
              cache ? &*cache : nullptr, trace);
   }
   void prefill() { pass(plan.prompt, 0); }
-  /// The token at this place, which counts from 0.
+  /// The token at this position, counted from 0.
   void token(Count place, model::Trace* trace = nullptr) {
     plan.kv_cache ? pass(1, place, trace) : pass(place + 1, 0, trace);
   }
@@ -58,7 +58,7 @@ struct GenerationCase : CaseModel {
   }
 };
 
-/// After everything has run once: what only the first run takes, to find the fastest product, is not counted.
+/// Memory of a second run. The first one also allocates to find the fastest product, which is excluded.
 template <typename Run>
 MemoryUse memory_of(Instruments& device, model::Arena& arena, const MemoryUse& predicted, const Run& run) {
   run();
@@ -88,7 +88,7 @@ void add_energy(Metered& m, Instruments& device, const std::string& what, Count 
     m.no_energy = "not reported by this board";
 }
 
-/// run() in one session of the counters; its ranges are those of `phases`, in order.
+/// Counts run() in one session; its ranges match `phases`, in order.
 template <typename Run>
 void add_counts(Metered& m, Instruments& device, const std::vector<PhaseWork>& phases, const Run& run) {
   if (!m.no_counts.empty()) return;
@@ -104,7 +104,7 @@ void add_counts(Metered& m, Instruments& device, const std::vector<PhaseWork>& p
   }
 }
 
-/// run(trace) runs these phases, which have been counted, once more: what their FLOPs are made of.
+/// Repeats the counted phases in run(trace), to break down their FLOPs.
 template <typename Run>
 void add_parts(Metered& m, model::Backend& backend, AttentionImpl how, std::size_t first, const Run& run) {
   if (!m.tensor_cores || !m.no_counts.empty()) return;

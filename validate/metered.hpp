@@ -1,5 +1,5 @@
 #pragma once
-/// Readings of a device's own instruments for a case, next to predictions: executed FLOPs and bytes by its counters,
+/// Readings of a device's instruments for a case, next to predictions: executed FLOPs and bytes from its counters,
 /// energy, and all of its memory.
 
 #include <optional>
@@ -15,7 +15,7 @@ bool near(double predicted, double measured);
 struct PhaseCount {
   PhaseWork predicted;
   model::RangeCount counted;
-  std::vector<TensorCount> parts = {};  ///< of its FLOPs
+  std::vector<TensorCount> parts = {};  ///< breakdown of its FLOPs
 };
 
 struct EnergyUse {
@@ -27,42 +27,42 @@ struct EnergyUse {
   double joules_per_token() const { return joules_per_run() / static_cast<double>(tokens); }
 };
 
-/// What drivers round up at most: the pool of tensors and the memory of recorded steps each grow by blocks of 32 MiB
-/// (as assumed; not documented). Of a small model it is more than the tolerance.
+/// Maximum rounding by drivers: the tensor pool and the memory of recorded steps each grow in blocks of 32 MiB
+/// (assumed; not documented). For a small model this exceeds the tolerance.
 inline constexpr Bytes rounding{Count{64} << 20};
 
 struct MemoryUse {
   std::string part;  ///< "training", "inference"
-  Bytes tensors;     ///< predicted, at the worst moment
-  Bytes overhead;    ///< what calibration found outside tensors and workspaces; 0: not known
+  Bytes tensors;     ///< predicted peak
+  Bytes overhead;    ///< found by calibration outside tensors and workspaces; 0: unknown
   model::DeviceMemory measured;
   /// Tensors, overhead and workspaces.
   Bytes predicted() const;
-  /// Whether the measured memory is near it, or more by no more than what drivers round up.
+  /// Whether the measured memory is near the prediction, or above it by at most the drivers' rounding.
   bool within() const;
 };
 
-/// The readings of one case; those that could not be taken have a sentence with the reason instead.
+/// The readings of one case. Those that could not be taken are replaced by a sentence with the reason.
 struct Metered {
-  bool tensor_cores = false;  ///< of the format's products: float32's run elsewhere, where nothing counts them
+  bool tensor_cores = false;  ///< whether the format's products use them; float32's run elsewhere, uncounted
   std::vector<PhaseCount> phases;
-  std::optional<double> product;  ///< FLOPs counted of one large product over those that it has
+  std::optional<double> product;  ///< counted FLOPs of one large product, relative to its actual FLOPs
   std::string no_counts, no_parts;
   std::vector<EnergyUse> energy;
   std::string no_energy;
   std::vector<MemoryUse> memory;
   std::string no_memory;
-  model::Board board;  ///< at work
+  model::Board board;  ///< under load
   std::vector<model::Version> versions;
 };
 
 struct Metering {
-  Bytes overhead;      ///< as MemoryUse's
-  double seconds = 2;  ///< that what is measured in joules runs at least
+  Bytes overhead;      ///< as in MemoryUse
+  double seconds = 2;  ///< minimum duration of energy measurements
   MatmulSize product{4096, 4096, 4096};
 };
 
-/// Nothing, where the backend has no instruments. Counting slows: nothing here is timed.
+/// Absent if the backend has no instruments. Counting slows execution, so no times are measured.
 std::optional<Metered> metered(const Case& c, const RunParts& parts, const Metering& how, const Where& where);
 
 }  // namespace llmcalc::validate

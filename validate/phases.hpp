@@ -1,5 +1,5 @@
 #pragma once
-/// Predictions for the phases whose work a device's counters see.
+/// Predictions for the phases whose work a device's counters measure.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace llmcalc::validate {
 
-/// An operator as often as it runs in a phase.
+/// An operator and the number of its runs in a phase.
 struct OpRuns {
   std::string op;
   Shape shape;
@@ -21,15 +21,15 @@ struct OpRuns {
 
 struct PhaseWork {
   std::string name;  ///< "forward", "backward", "optimizer", "prefill", "decode"
-  double flops = 0;  ///< that products and attention execute
-  double moved = 0;  ///< bytes, each operand of each operator once: a floor where nothing fits into a cache
-  std::vector<OpRuns> runs = {};  ///< of what has FLOPs
+  double flops = 0;  ///< executed by products and attention
+  double moved = 0;  ///< bytes, with each operand of each operator counted once: a lower bound without cache hits
+  std::vector<OpRuns> runs = {};  ///< of operators with FLOPs
 };
 
-/// One micro-batch and an update; recomputation is in backward.
+/// One micro-batch and an update. Recomputation counts as backward.
 std::vector<PhaseWork> training_phases(const Arch& arch, const Plan& plan);
 
-/// The prompt, and the last token that is generated.
+/// The prompt, and the last generated token.
 std::vector<PhaseWork> inference_phases(const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc::validate

@@ -19,20 +19,20 @@ Count whole(Flops f) { return static_cast<Count>(f.value); }
 /// The operators of a segment that one layer runs.
 struct Layer {
   SegmentKind kind;
-  Count first;  ///< of a kind of layer, the first one
+  Count first;  ///< first layer of its kind
   Count input_elements;
   std::vector<Op> ops;
-  std::vector<bool> again;  ///< which of them run again during backward
-  bool mtp = false;         ///< a module's
+  std::vector<bool> again;  ///< whether each is recomputed during backward
+  bool mtp = false;         ///< belongs to a module
   KeptByOperator kept{};
-  TensorId choice = no_tensor;  ///< of an indexer, which later layers read
-  Bytes handed_on{};            ///< to later layers, which read it again where all layers run again
+  TensorId choice = no_tensor;  ///< an indexer's choice, read by later layers
+  Bytes handed_on{};            ///< shared with later layers, which reread it if all layers are recomputed
   bool backward = true;         ///< whether backward passes through it
-  bool whole = false;           ///< it runs again whole, as one with the segments from `from` to `to`
+  bool whole = false;           ///< recomputed as one with the segments from `from` to `to`
   std::size_t from = 0, to = 0;
 };
 
-/// What an operator of a module's input keeps of the result before it: the head before has kept that already.
+/// Excludes the preceding result from the tensors saved by a module's input: the previous head has saved it.
 void share_result(KeptByOperator& kept, const Segment& s, const Pricing& p) {
   for (std::size_t i = 0; i < s.ops.size(); ++i)
     if (s.ops[i].name == "mtp.result_norm") kept[i] -= bytes_of(p.activation, s.input_elements);
@@ -59,7 +59,7 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   return all;
 }
 
-/// Says which segments run again whole: blocks behind the embedding, alone or in groups, and blocks of modules alone.
+/// Marks the segments that are recomputed whole: blocks, individually or in groups, and modules' blocks, individually.
 void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
   const auto size = static_cast<std::size_t>(recomputes_groups(plan) ? plan.recompute_layers : 1);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -75,8 +75,8 @@ void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
   }
 }
 
-/// Every layer of the model in order: embedding, blocks, head, and modules. In a decoding step an encoder's have no
-/// operators.
+/// Every layer of the model in order: embedding, blocks, head, and modules. In a decoding step, an encoder's layers
+/// have no operators.
 std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) {
   const std::vector<Layer> kinds = kinds_of_layers(arch, plan, step);
   const LayerKinds order = layer_kinds(arch, step.frozen);
@@ -89,7 +89,7 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
       for (Op& op : all.back().ops) set_mixed(op, arch, i);
   }
   for (const Layer& kind : kinds)
-    if (kind.kind == SegmentKind::head && !kind.mtp) all.push_back(kind);  // an encoder may have none
+    if (kind.kind == SegmentKind::head && !kind.mtp) all.push_back(kind);  // an encoder may have no head
   for (Count k = 0; k < step.mtp; ++k)
     for (const Layer& kind : kinds)
       if (kind.mtp) all.push_back(kind);
@@ -99,12 +99,12 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
 
 LedgerEntry entry(const Op& op, Direction d) { return {std::string(op.name), op.shape, d}; }
 
-/// Whether the head's product and its loss, the last two operators, take the tokens in chunks.
+/// Whether the head's product and its loss, the last two operators, process tokens in chunks.
 bool takes_chunks(const Layer& s, const Plan& plan) {
   return plan.logits.chunks > 1 && !s.ops.empty() && std::holds_alternative<Loss>(s.ops.back().shape);
 }
 
-/// Both of each chunk, forward and, where it is asked for, backward.
+/// The product and loss of each chunk, forward and, if required, backward.
 void chunks_order(std::vector<LedgerEntry>& order, const Op& product, const Op& loss, Count chunks) {
   Linear l = std::get<Linear>(product.shape);
   Loss c = std::get<Loss>(loss.shape);
@@ -125,12 +125,12 @@ void forward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan& 
   if (whole < n) chunks_order(order, s.ops[n - 2], s.ops[n - 1], plan.logits.chunks);
 }
 
-/// Rows of a frozen table have a gradient beside adapters, but nobody works on it.
+/// With adapters, rows of a frozen table have a gradient, but no operator uses it.
 bool runs_backward(const Op& op) {
   return has_backward(op) && !(op.is_frozen() && std::holds_alternative<Lookup>(op.shape));
 }
 
-/// Last operator first; what selective recomputation runs again comes just before it is needed.
+/// Last operator first. Selective recomputation runs an operator just before its result is needed.
 void backward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan& plan) {
   for (std::size_t i = s.ops.size() - (takes_chunks(s, plan) ? 2 : 0); i-- > 0;) {
     if (!runs_backward(s.ops[i])) continue;
@@ -139,7 +139,7 @@ void backward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan&
   }
 }
 
-/// Backward of every segment, the last first; what runs again whole does so before the last of its group.
+/// Backward of every segment, the last first. A group is recomputed whole before its last segment.
 void backward_order(std::vector<LedgerEntry>& order, const std::vector<Layer>& all, const Plan& plan) {
   for (std::size_t i = all.size(); i-- > 0;) {
     if (all[i].whole && i == all[i].to)
@@ -148,7 +148,7 @@ void backward_order(std::vector<LedgerEntry>& order, const std::vector<Layer>& a
   }
 }
 
-/// Of segments that run again whole, the input of the first is kept, and what later layers read.
+/// Of segments that are recomputed whole, the first one's input is saved, and results read by later layers.
 void add_kept(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
   if (s.whole) {
     if (is_first) l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_on.value;
@@ -161,7 +161,7 @@ void add_kept(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
     if (s.kept[i] != Bytes()) l.kept[std::string(s.ops[i].name)] += s.kept[i].value;
 }
 
-/// FLOPs that are done: naive attention every pair, flash the causal ones.
+/// Executed FLOPs: every pair in naive attention, the causal ones in flash attention.
 void add_flops(std::map<std::string, Count>& to, const Op& op, const Cost& c) {
   if (c.executed != Flops()) to[std::string(op.name)] += whole(c.executed);
 }

@@ -7,12 +7,12 @@
 
 namespace llmcalc::validate {
 
-/// One micro-batch of training, forward and backward, with what lies in memory through a step.
+/// One micro-batch of training, forward and backward, with the memory held during a step.
 Ledger predicted_training(const Arch& arch, const Plan& plan);
 
-/// A prefill of the prompt and one decode step per token to generate (or, without a cache, a whole pass per token; with
-/// modules passes that verify their drafts, all of which are kept);
-/// FLOPs of the prefill under `forward`, of the last step under `backward`.
+/// A prefill of the prompt and one decode step per generated token (without a cache, a whole pass per token; with
+/// modules, passes that verify their drafts, all of which are accepted). FLOPs of the prefill are in `forward`, of the
+/// last step in `backward`.
 Ledger predicted_inference(const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc::validate

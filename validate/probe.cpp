@@ -16,7 +16,7 @@ namespace {
 
 using Wall = std::chrono::steady_clock;
 
-/// Median of the repeats: at least three, and as many as fit in a tenth of a second.
+/// Median of the repeats: at least three, and more while they fit in a tenth of a second.
 template <typename F>
 double median_seconds(const F& f) {
   f();
@@ -55,7 +55,7 @@ double busy_seconds(model::Backend& b, const F& f) {
   return median_seconds(finished) / times;
 }
 
-/// Random numbers in a backend's memory, from -range/2 to range/2, the first four million again and again.
+/// Random values in a backend's memory, from -range/2 to range/2. The first four million are repeated.
 class Numbers {
  public:
   Numbers(model::Backend& b, Count n, std::uint64_t stream, double range = 1)
@@ -98,7 +98,7 @@ Plan narrow_plan() {
   return p;
 }
 
-/// A model whose operators have next to nothing to do.
+/// A model whose operators have almost no work.
 struct NarrowModel {
   model::Transformer t;
   model::Batch batch = random_batch(t.arch(), 4, 1);
@@ -235,7 +235,7 @@ CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Coun
 
 CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens) {
   ProbedCore core(b, AttentionImpl::flash, sequences, tokens);
-  core.scale = -core.scale;  // which tensor cores' kernels do not take, and others do as quickly
+  core.scale = -core.scale;  // rejected by tensor-core kernels, and equally fast in others
   core.forward();
   const std::optional<model::CoreRun> ran = b.attention_cores().forward;
   return ran && ran->obstacle == model::CoreObstacle::scale ? rates_of(core) : CoreRates();
@@ -293,7 +293,7 @@ double counted_share(model::Backend& b, const MatmulSize& s) {
     b.linear(shape, {.x = x.data(), .weight = w.data()}, y.data());
     b.wait();
   };
-  product();  // finds its algorithm
+  product();  // selects the algorithm
   model::Instruments& device = *b.instruments();
   device.start_counting();
   device.begin("product");

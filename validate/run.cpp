@@ -34,7 +34,7 @@ void check_plan(const Case& c, const Where& where) {
     refuse("--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
 }
 
-/// Refuses formats in which weights are not held here.
+/// Rejects formats in which weights cannot be held here.
 void check_codes(const Arch& arch, const Plan& plan, const WeightFormats& formats, const std::string& option) {
   if (formats.any_held())
     refuse("it holds every tensor of a component in the component's format, and this checkpoint does not; give a " +
@@ -82,7 +82,7 @@ void check_training(const Case& c) {
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
 }
 
-/// Formats that weights and cache have in inference.
+/// Checks the formats of weights and cache in inference.
 void check_formats(const Case& c) {
   const Plan& p = c.plan;
   check_codes(c.arch, p, p.weight_precision, "--weight-precision");
@@ -116,8 +116,7 @@ void check_inference(const Case& c) {
   check_layer(mtp_layer(c.arch));
 }
 
-/// At the worst moment of all that is run, with the tokens of a step's further micro-batches, which wait for their
-/// turn.
+/// Peak over all runs, including the tokens of a step's further micro-batches, which wait in memory.
 Bytes peak(const Case& c, const RunParts& parts) {
   constexpr Count token = sizeof(model::Batch::ids[0]) + sizeof(model::Batch::targets[0]);
   Bytes most;

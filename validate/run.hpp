@@ -13,34 +13,34 @@ namespace llmcalc::validate {
 
 struct RunParts {
   bool training = true, inference = true;
-  bool counted = false;  ///< once more with numbers that count what is done to them: slow, for small models
+  bool counted = false;  ///< also with counting values: slow, for small models
 };
 
-/// Where the reference runs.
+/// The device that runs the reference.
 struct Where {
   std::function<std::unique_ptr<model::Backend>(model::Number)> make = [](model::Number n) {
     return model::make_cpu(n);
   };
   bool on_processor = true;
-  /// The memory that it may use there.
+  /// The memory that it may use.
   model::MemoryRoom room() const;
 };
 
-/// The case as it is trained: absorbed latent attention is for inference.
+/// The case as trained: absorbed latent attention is for inference.
 Case as_trained(Case c);
-/// The case as it generates: adapters are for training, and what they have learned is added to the matrices.
+/// The case as it generates: adapters are for training, and their result is merged into the matrices.
 Case as_generated(Case c);
 
-/// Throws InputError where the reference does not run this plan, or where memory does not hold it: with the bytes.
+/// Throws InputError if the reference does not run this plan, or, with the bytes, if it does not fit in memory.
 void check_runnable(const Case& c, const RunParts& parts, const Where& where = {});
 
-/// Throws InputError where memory does not hold one of these cases, which run in turn: with its name and the bytes.
+/// Throws InputError, with name and bytes, if one of these cases, which run in sequence, does not fit in memory.
 void check_room(std::span<const Case> cases, const RunParts& parts, const Where& where = {});
 
 /// The number type in which the reference runs this format.
 model::Number number_of(DType t);
 
-/// Numbers that count run on the processor always.
+/// Runs a case and compares it with the predictions. Counting runs always use the CPU.
 CaseVerdict validated(const Case& c, const RunParts& parts, const Where& where);
 
 }  // namespace llmcalc::validate

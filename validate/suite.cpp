@@ -68,22 +68,22 @@ const std::vector<Factor> all_factors{
       "the last layer and the head", "adapters", "adapters of some matrices on nf4-dq", "adapters on int8"}},
 };
 
-/// Whether the middle layer's state can take several tokens at once.
+/// Whether the middle layer's state can process several tokens at once.
 bool has_chunks(const LevelChoice& c) {
   const std::size_t kind = c[middle_layer];
   return (kind >= 2 && kind <= 4) || kind == 6 || kind == 8 || kind == 9 || kind >= 11;
 }
 
-/// Two levels of two factors, the first factor the lower.
+/// Two levels of two factors, with the lower factor first.
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 
 /// A row with this pair; its other factors have their first level unless the pair needs another. Empty if impossible.
 LevelChoice row_with(const Pair& pair) {
   const auto [f, i, g, k] = pair;
-  for (const std::size_t a : {0UL, 3UL})  // either kind of attention
+  for (const std::size_t a : {0UL, 3UL})  // both kinds of attention
     for (const std::size_t gated : {0UL, 1UL})
       for (const std::size_t naive : {0UL, 1UL})
-        for (const std::size_t middle : {0UL, 2UL}) {  // one that takes chunks
+        for (const std::size_t middle : {0UL, 2UL}) {  // one that supports chunks
           LevelChoice c(all_factors.size(), 0);
           c[attention] = a;
           c[mlp] = gated;
@@ -100,7 +100,7 @@ LevelChoice row_with(const Pair& pair) {
   return {};
 }
 
-/// Every pair that some row can have.
+/// Every pair that occurs in some row.
 std::set<Pair> possible_pairs() {
   std::set<Pair> pairs;
   for (std::size_t f = 0; f < all_factors.size(); ++f)
@@ -118,7 +118,7 @@ std::size_t newly_covered(const LevelChoice& c, const std::set<Pair>& open) {
   return n;
 }
 
-/// A row with this pair, its other factors each set to what covers most with those before it.
+/// A row with this pair. Each other factor in turn gets the level that covers the most open pairs.
 LevelChoice grown(const Pair& seed, const std::set<Pair>& open) {
   const auto [f, i, g, k] = seed;
   LevelChoice c = row_with(seed);
@@ -148,29 +148,29 @@ LevelChoice grown(const Pair& seed, const std::set<Pair>& open) {
 
 const std::vector<Factor>& factors() { return all_factors; }
 
-/// What runs again, what is trained, and in which numbers.
+/// Recomputation, trained parts and their formats.
 void settle_training(LevelChoice& c) {
   const bool is_alone =
       c[keys] != 2 && !is_encoder_decoder(c) && !is_relative(c) && c[middle_layer] != 8 && c[streams] < 2;
-  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;                  // layers of a group read its input alone
-  if (c[precision] == 0) c[gradients] = 0;                               // they are numbers of the precision
-  if (c[further] > 0) c[logits] %= 2;                                    // modules' logits are there whole
-  if (!is_alone || c[further] > 0 || has_receptance(c)) c[trained] = 0;  // the transformer trains no part of these
-  if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers do not run again
+  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;                  // layers of a group may only read its input
+  if (c[precision] == 0) c[gradients] = 0;                               // they have the format of the precision
+  if (c[further] > 0) c[logits] %= 2;                                    // modules' logits are not chunked
+  if (!is_alone || c[further] > 0 || has_receptance(c)) c[trained] = 0;  // the transformer cannot train parts of these
+  if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers are not recomputed
 }
 
-/// Which keys an indexer chooses, and for which layers.
+/// The keys that an indexer chooses, and for which layers.
 void settle_keys(LevelChoice& c) {
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
-  if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
-  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has none
-  if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // a layer has the model's own attention,
-  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and shares no choice, for nobody makes one
-  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are alike
-  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
+  if (c[keys] > 0) c[window] = 0;      // chosen keys require unlimited reach,
+  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has no keys
+  if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // a layer needs the model's own attention,
+  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and has no earlier choice to share
+  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are identical
+  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;          // the last layer's mixer is the sharing one
 }
 
-/// Layers with another one's weights are like it, and read one residual stream.
+/// Layers that repeat another's weights match it, and read one residual stream.
 void settle_repeats(LevelChoice& c) {
   if (c[repeats] == 0) return;
   c[further] = 0;
@@ -189,61 +189,61 @@ void settle_repeats(LevelChoice& c) {
 LevelChoice possible(LevelChoice c) {
   settle_repeats(c);
   if (c[embedding] == 3 && !is_encoder(c)) c[embedding] = 2;  // positions and norm are as wide as the model
-  // Modules stand beside decoders with a table as wide as they are, and draft tokens that caches keep, several at once.
+  // Modules need a decoder with a full-width table, and caches that take several drafted tokens at a time.
   if (c[further] > 0) {
     c[stack] = c[window] = c[cache] = 0;
-    if (c[streams] > 1) c[streams] = 0;  // their result has those of hyper-connections alone
+    if (c[streams] > 1) c[streams] = 0;  // their result supports only hyper-connections' streams
     if (c[embedding] >= 2) c[embedding] = 0;
     if (is_relative(c)) c[position] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[keys] == 2) c[keys] = 1;  // their layer has the last one's mixer
+    if (c[keys] == 2) c[keys] = 1;  // their layer has the last layer's mixer
   }
   if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
     c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[embedding] == 2) c[embedding] = 0;  // its table is as wide as the model, or its ends are narrow, too
+    if (c[embedding] == 2) c[embedding] = 0;  // its table is as wide as the model, or both its ends are narrow
     if (c[stack] == 2) c[head] = 0;           // it has no logits
   }
-  if (is_encoder_decoder(c)) {  // the same, an embedding of tokens alone, and keys of the encoder in the cache
+  if (is_encoder_decoder(c)) {  // the same, an embedding of tokens only, and the encoder's keys in the cache
     c[window] = c[middle_layer] = c[keys] = c[streams] = c[embedding] = c[cache] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[placement] >= 4) c[placement] = 0;
     if (c[position] == 1 || c[position] == 6) c[position] = 0;
-    if (c[attention] == 5) c[attention] = 0;  // attention to the encoder has no low rank
+    if (c[attention] == 5) c[attention] = 0;  // cross attention has no low rank
   }
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
   if (c[attention] == 5) c[qk_norm] = 0;  // the low rank has its own
   if (!is_latent(c)) c[mla] = 0;
-  if (is_latent(c)) c[position] = 0;  // its rotary part is its own
-  if (is_relative(c)) {               // the heads of all layers share the ranges of distances
+  if (is_latent(c)) c[position] = 0;  // it has its own rotary part
+  if (is_relative(c)) {               // the heads of all layers share the distance ranges
     c[streams] = 0;
     if (c[middle_layer] != 7) c[middle_layer] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
   }
-  if (c[middle_layer] == 10 && c[activation] == 5) c[activation] = 0;  // its gate is under the MLP's activation
+  if (c[middle_layer] == 10 && c[activation] == 5) c[activation] = 0;  // its gate uses the MLP's activation
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
-  if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // its experts take the shortcut
+  if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // its experts use the shortcut
   if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;                       // in every layer
   if (c[placement] == 6) c[middle_layer] = 0;
-  if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are alike,
-  if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
+  if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are identical,
+  if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // except linear attention
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[cache] == 1) c[cache_format] = 0;
   settle_training(c);
-  if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are coded as one, without groups
+  if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are quantized as one, without groups
   settle_keys(c);
   if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // they are mixed before norms
-  if (c[streams] == 3 && c[middle_layer] == 8) c[streams] = 0;                       // streams are saved, and no values
-  if (c[streams] == 2) {  // alternating updates are around an MLP in every layer, whose own input has no xIELU
+  if (c[streams] == 3 && c[middle_layer] == 8) c[streams] = 0;                       // it saves streams, but not values
+  if (c[streams] == 2) {  // alternating updates need an MLP in every layer, and the layer's input has no xIELU
     if (c[last_layer] == 2) c[last_layer] = 0;
     if (c[activation] == 5) c[activation] = 0;
   }
   if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;                     // no ALiBi
-  if (c[middle_layer] > 0 || c[keys] > 0 || c[last_layer] == 3) c[documents] = 0;  // these see a whole sequence
+  if (c[middle_layer] > 0 || c[keys] > 0 || c[last_layer] == 3) c[documents] = 0;  // these read a whole sequence
   return c;
 }
 
@@ -261,12 +261,12 @@ std::vector<LevelChoice> covering_array() {
 
 namespace {
 
-/// The factors that a backend may lack a level of.
+/// Factors with levels that a backend may lack.
 constexpr std::array lackable{weight_format, cache_format, optimizer, states, precision, middle_layer, activation,
                               last_layer,    streams,      stack,     keys,   experts,   position,     further,
                               documents,     trained,      gradients, logits, repeats};
 
-/// The choice with the plain level of each factor that is a reason of what is lacking, or of all that could be.
+/// The choice with the plain level of each factor that causes the missing feature, or of all that could.
 LevelChoice without(LevelChoice c, const std::function<std::string(const Case&)>& lacks) {
   const auto plain = [](LevelChoice of, Which factor) {
     of[factor] = 0;

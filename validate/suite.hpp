@@ -1,5 +1,5 @@
 #pragma once
-/// Small models that cover every choice of architecture and plan, and every pair of choices that can go together.
+/// Small models that cover every choice of architecture and plan, and every pair of compatible choices.
 
 #include <functional>
 #include <string>
@@ -22,30 +22,29 @@ struct Case {
   Plan plan;
   Layout layout{};
   Numerics numerics{};
-  std::function<void(model::Transformer&)> load{};  ///< weights to run it with; else they are drawn
+  std::function<void(model::Transformer&)> load{};  ///< weights to run it with; otherwise they are drawn
 };
 
-/// One factor: its name and its levels, of which the first is the plain one.
+/// One factor: its name and its levels, the first of which is the plain one.
 struct Factor {
   std::string name;
   std::vector<std::string> levels;
 };
 const std::vector<Factor>& factors();
 
-/// A level for each factor. Choices that another one rules out are set to the plain one.
+/// A level for each factor. possible() sets choices that another one rules out to the plain level.
 using LevelChoice = std::vector<std::size_t>;
 LevelChoice possible(LevelChoice c);
 
-/// Rows in which every pair of levels that can go together appears: greedy (AETG, Cohen et al. 1997), the same every
-/// time.
+/// Rows that contain every pair of compatible levels: greedy (AETG, Cohen et al. 1997), deterministic.
 std::vector<LevelChoice> covering_array();
 
 Case make_case(const LevelChoice& c);
-/// `lacks`: what a case needs that a backend does not have (model::Backend::lacks), or nothing. Such a case has the
-/// plain level of each factor that could be the reason instead.
+/// `lacks`: returns a feature that a case needs and a backend lacks (model::Backend::lacks), or empty text. In such
+/// cases each factor that could be the reason is set to its plain level.
 std::vector<Case> small_suite(const std::function<std::string(const Case&)>& lacks = {});
-/// The case at a size that fills a processor: widths and lengths 32 times larger, heads 64 wide. A step takes a
-/// tenth of a second, so that arithmetic dominates its time, not the fixed cost of an operator.
+/// The case at a size that fills a CPU: widths and lengths 32 times larger, heads 64 wide. A step takes a tenth of a
+/// second, so arithmetic dominates its time, not the fixed cost of an operator.
 Case enlarged(const Case& small);
 /// GPT-2 124M: one training step of 256 tokens, 64 tokens decoded.
 Case gpt2_case(const Arch& gpt2);

@@ -30,7 +30,7 @@ void set_attention(Arch& a, const LevelChoice& c) {
   a.qkv_bias = a.attention_out_bias = c[biases] == 1 || c[biases] == 3;
 }
 
-/// The recurrence of each level of the middle layer. Its sizes differ, so that an exchange of two changes a count.
+/// The recurrence of each level of the middle layer. The sizes differ, so that swapping two changes a count.
 constexpr std::array<Recurrent, 14> recurrences{{
     {},
     {.kind = RecurrentKind::short_convolution, .heads = 18, .head_dim = 1, .taps = 3},
@@ -53,7 +53,7 @@ constexpr std::array<Recurrent, 14> recurrences{{
      .rank = 2,
      .convolution_bias = true},
     {},  // Mamba-2 as above, without its norm
-    {},  // linear attention, which is no recurrence of a layer's own
+    {},  // linear attention, which is not a Recurrent
     {.kind = RecurrentKind::rwkv7,
      .heads = 3,
      .head_dim = 5,
@@ -85,22 +85,22 @@ Recurrent recurrent(const LevelChoice& c) {
   return r;
 }
 
-/// RWKV-7's first layer, which hands its values on to the middle one.
+/// RWKV-7's first layer, which shares its values with the middle one.
 LayerMixer giving_values(LayerMixer m) {
   m.recurrent.value_rank = 0;
   m.layers = LayerSet::every(0, 1, 1);
   return m;
 }
 
-/// Tokens by the low rank of latent queries, else blocks.
+/// Chooses tokens from the low rank of latent queries, else blocks.
 Indexer indexer(const LevelChoice& c) {
   if (c[keys] == 0) return {};
   if (is_latent(c)) return {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 4};
   return {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 1, .block = 2};
 }
 
-/// Compressed attention in the last layer: pooled keys that overlap, beside a window of two tokens; where other layers
-/// have an indexer, one that chooses among them.
+/// Compressed attention in the last layer: pooled keys that overlap, and a window of two tokens; if other layers have
+/// an indexer, one that chooses among the pooled keys.
 LayerMixer compressed(const LevelChoice& c) {
   LayerMixer m;
   m.attention = AttentionKind::compressed;
@@ -116,7 +116,7 @@ LayerMixer compressed(const LevelChoice& c) {
   return m;
 }
 
-/// A recurrence in the middle layer, and what the last layer has of its own.
+/// A recurrence in the middle layer, and the last layer's own mixer.
 void set_mixers(Arch& a, const LevelChoice& c) {
   a.attention_gate = static_cast<AttentionGate>(c[gate]);
   a.indexer = indexer(c);
@@ -183,7 +183,7 @@ void set_mlp(Arch& a, const LevelChoice& c) {
   if (c[experts] == 5) a.moe.zero_experts = a.moe.top_k = 3;
 }
 
-/// The last layer without an MLP: it has neither a dense one nor experts.
+/// The last layer without an MLP, dense or experts.
 void set_last_layer(Arch& a, const LevelChoice& c) {
   if (c[last_layer] != 2) return;
   const LayerSet last = LayerSet::every(2, 1, 3);
@@ -204,7 +204,8 @@ void set_block(Arch& a, const LevelChoice& c) {
   a.narrow_ends = c[embedding] == 3;
   if (c[repeats] > 0) a.repeats = {.period = c[repeats] == 1 ? 1 : 2, .layers = LayerSet::every(c[repeats], 1, 3)};
   a.repeats.normed = c[repeats] == 2 && a.final_norm && !is_encoder(c);
-  a.head.exit_gate = a.repeats.normed && c[logits] != 2;  // it reads what logits in chunks put their gradient into
+  a.head.exit_gate =
+      a.repeats.normed && c[logits] != 2;  // it reads data that chunked logits overwrite with their gradient
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
   if (c[streams] == 1 || c[streams] == 2) a.streams = 3;
@@ -215,7 +216,7 @@ void set_block(Arch& a, const LevelChoice& c) {
   a.per_layer = {.rows = a.vocabulary, .width = 6};
 }
 
-/// One layer of an encoder, and a decoder of the others.
+/// One encoder layer; the others form the decoder.
 void set_encoder_decoder(Arch& a) {
   LayerMixer decoder;
   static_cast<Mixer&>(decoder) = a;
@@ -298,8 +299,8 @@ void enlarge(Mixer& m, Count times) {
 
 namespace {
 
-/// The plan in what machines are calibrated for and times are predicted of: float32 and bfloat16 throughout, updates
-/// that are a pass over memory, layers that all run again or none.
+/// Restricts the plan to calibrated choices with predicted times: float32 and bfloat16 throughout, updates that are one
+/// pass over memory, and the same recomputation in all layers.
 void make_plain(Plan& p) {
   if (p.precision == dtypes::fp16) p.precision = dtypes::bf16;
   p.kv_precision = p.precision;

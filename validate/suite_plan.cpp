@@ -7,11 +7,11 @@
 namespace llmcalc::validate {
 namespace {
 
-/// Of the suite's levels, the first being that of the rest.
+/// Cache formats by level; level 0 keeps the plan's format.
 const std::array cache_formats{CacheFormats(), CacheFormats(dtypes::fp8), CacheFormats(*dtype("int8"), *dtype("q4_0")),
                                CacheFormats(*dtype("q8_0"))};
 
-/// GGUF's K blocks and an uneven one, as its mixes have them: other ones for every component.
+/// GGUF's K blocks and an uneven one, as in its mixes: a different format for every component.
 WeightFormats k_blocks() {
   WeightFormats w = *dtype("q4_k");
   w[Component::embedding] = *dtype("q6_k");

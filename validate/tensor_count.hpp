@@ -1,5 +1,5 @@
 #pragma once
-/// Work of the tensor cores of a phase by kind, predicted and counted.
+/// Tensor-core work of a phase by kind, predicted and counted.
 
 #include <functional>
 #include <optional>
@@ -17,12 +17,13 @@ struct TensorCount {
   model::WorkKind kind = model::WorkKind::products;
   double predicted = 0;
   double counted = 0;
-  bool judged = true;  ///< not: padded products, nor the others where experts' are taken from them, whose rows vary
+  bool judged =
+      true;  ///< false: padded products, and other products if experts', whose rows vary, are subtracted from them
   std::optional<model::CoreRun> core = {};  ///< of attention
   bool within() const;
 };
 
-/// An operator that was counted alone, once.
+/// An operator that was counted separately, once.
 struct ApartCount {
   std::string op;
   Shape shape;
@@ -31,13 +32,13 @@ struct ApartCount {
   double flops = 0;
 };
 
-/// One session of the backend's counters over run(trace), which runs operators: the first of each that is attention or
-/// is padded, in a range of its own. Throws std::runtime_error.
+/// One session of the backend's counters over run(trace), which runs operators. The first run of each attention or
+/// padded operator gets a separate range. Throws std::runtime_error.
 std::vector<ApartCount> counted_apart(model::Backend& b, const std::function<void(model::Trace*)>& run);
 
-/// `device`: which counted. `counted`: FLOPs of the whole phase. Of attention and padded products each run counts as
-/// the one that was counted alone; the rest are the other products. Throws std::runtime_error where one was not
-/// counted.
+/// `device`: the one that counted. `counted`: FLOPs of the whole phase. For attention and padded products, every run
+/// counts as its separately counted one; the rest is attributed to the other products. Throws std::runtime_error if a
+/// separate count is missing.
 std::vector<TensorCount> tensor_counts(const model::Instruments& device, const PhaseWork& phase, double counted,
                                        const std::vector<ApartCount>& apart, AttentionImpl how);
 

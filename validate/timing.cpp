@@ -14,7 +14,7 @@ namespace llmcalc::validate {
 namespace {
 
 using Wall = std::chrono::steady_clock;
-using Key = std::pair<std::string, std::string>;  ///< what, operator
+using Key = std::pair<std::string, std::string>;  ///< (kind of time, operator)
 
 template <typename F>
 double seconds_of(const F& f) {
@@ -23,7 +23,7 @@ double seconds_of(const F& f) {
   return std::chrono::duration<double>(Wall::now() - start).count();
 }
 
-/// Runs before those that count: products are compiled for an expert's rows, caches fill.
+/// Warm-up runs: products are compiled for an expert's rows, caches fill.
 constexpr int warming = 3;
 
 double median(std::vector<double> v) {
@@ -35,7 +35,7 @@ const char* pass_name(model::Direction d) {
   return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "recompute";
 }
 
-/// Seconds of each operator in every run, its layers together.
+/// Seconds of each operator in every run, summed over its layers.
 class Samples {
  public:
   void add(const model::Trace& trace, const std::string& what = "") {
@@ -103,13 +103,13 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   t.weights().make_trainable(c.plan);
   const std::vector<model::Batch> batches = random_step(c.arch, c.plan, 1);
   Samples samples;
-  // The prediction has no pass over all gradients before the update. Operators are timed in steps of their own, since
-  // each is waited for.
+  // The prediction has no pass over all gradients before the update. Operators are timed in separate steps, since each
+  // is waited for.
   const auto step = [&](model::Trace* trace) {
     t.train(batches, {.clip = 0}, trace);
     backend->wait();
   };
-  // A backend may record the second step and run the others from that; their memory is not a traced step's.
+  // A backend may record the second step and replay it for the others; a traced step uses other memory.
   for (int i = -warming; i < repeats; ++i) {
     const double seconds = seconds_of([&] { step(nullptr); });
     if (i >= 0) samples.add("step", seconds);
@@ -131,8 +131,8 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   const std::unique_ptr<model::Backend>& backend = m.backend;
   model::Transformer& t = m.t;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
-  const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token
-  const Count new_tokens = 1 + p.mtp;             // of a decoding step: drafts are verified
+  const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache, every token runs the whole text
+  const Count new_tokens = 1 + p.mtp;             // per decoding step: drafts are verified
   const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + new_tokens), 2).ids;
   Samples samples;
   model::AttentionCores of_prompt;
@@ -146,7 +146,7 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     double decode_seconds = seconds_of(token);
     if (cache && cache->decoding != nullptr && !cache->decoding->step.how().empty()) {
       token();
-      decode_seconds = seconds_of(token);  // the third is from a recording
+      decode_seconds = seconds_of(token);  // the third is a replay
     }
     model::Trace first, step;
     pass(ids, 0, &first);
@@ -159,7 +159,7 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     samples.add(step, "decode");
   }
   const Device of_prefill = as_ran(device, of_prompt);
-  const Device of_decode = p.kv_cache ? device : of_prefill;  // a single query has a kernel of its own
+  const Device of_decode = p.kv_cache ? device : of_prefill;  // a single query has a separate kernel
   const auto step_time = p.mtp > 0 ? drafted : decode;
   std::map<Key, double> predicted{
       {{"prefill", ""}, prefill(c.arch, p, {}, cluster(of_prefill, {}), p.prompt).estimate.total().value},

@@ -15,13 +15,13 @@ inline constexpr double band = 1.25;
 struct Timing {
   std::string part;                    ///< "training", "inference"
   std::string what;                    ///< "step", "prefill", "decode", "forward", "backward"
-  std::string op;                      ///< empty: all of it
+  std::string op;                      ///< empty: all operators
   double predicted = 0, measured = 0;  ///< seconds
   double ratio() const { return measured / predicted; }
   bool within() const { return ratio() <= band && ratio() >= 1 / band; }
 };
 
-/// Medians of `repeats` runs after three that warm up; the engine's estimate (the device's achieved fractions).
+/// Medians of `repeats` runs after three warm-up runs, with the engine's estimate (the device's achieved fractions).
 std::vector<Timing> timed_training(const Case& c, const Device& device, int repeats, const Where& where);
 std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const Where& where);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The answer to a request, computed lazily and once: every consumer reads estimates here.
+/// Answer to a request. Computes each estimate lazily and only once; every consumer reads estimates here.
 
 #include "ask/answer/inference.hpp"
 #include "ask/answer/lazy.hpp"
@@ -10,12 +10,12 @@ namespace llmcalc {
 
 class Answer {
  public:
-  /// `r` is settled and checked.
+  /// `r` must be settled and checked.
   explicit Answer(Request r) : request_(std::move(r)) {}
 
   const Request& request() const { return request_; }
   const TrainingAnswer& training() const;
-  /// Of one engine, or of a server where the request has traffic.
+  /// Inference on one engine, or on a server if the request has traffic.
   const InferenceAnswer& inference() const;
 
  private:

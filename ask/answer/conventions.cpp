@@ -14,7 +14,7 @@ std::array<Convention, convention_count> conventions(const Arch& arch, const Pla
     return static_cast<double>(textbook::palm_flops_per_token(n, textbook::query_widths(arch), plan.seq, causal).value);
   };
   const auto per_token = [&](Flops f) { return static_cast<double>(f.value) / tokens; };
-  const auto executed = [&] {  // the optimizer's too
+  const auto executed = [&] {  // includes the optimizer
     const double micro_batches = per_token(done.executed);
     if (!traits(plan.optimizer).orthogonalizes) return micro_batches;
     const double of_step = static_cast<double>(mul(plan.global_batch, plan.seq));

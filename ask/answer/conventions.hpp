@@ -1,5 +1,5 @@
 #pragma once
-/// FLOPs per token by every convention under which people state a utilisation.
+/// FLOPs per token under each convention in which utilization is reported.
 
 #include <array>
 #include <string_view>
@@ -12,21 +12,21 @@ namespace llmcalc {
 
 struct Convention {
   std::string_view key;      ///< "llm_c"
-  std::string_view formula;  ///< in words
+  std::string_view formula;  ///< in plain text
   double flops_per_token = 0;
 };
 
-/// FLOPs of a training step by convention. N: parameters, idle experts left out; L layers, A heads of d_h, S tokens.
-///   model               operator by operator, forward and backward, attention as the plan counts it
-///   model_full          the same with all S^2 pairs of queries and keys
-///   model_causal_half   with half of them
-///   model_causal_exact  with the S (S + 1) / 2 causal ones
+/// FLOPs of a training step by convention. N: parameters without idle experts; L layers, A heads of d_h, S tokens.
+///   model               operator by operator, forward and backward, attention pairs counted as the plan sets
+///   model_full          the same with all S^2 query-key pairs
+///   model_causal_half   with half of the pairs
+///   model_causal_exact  with the S (S + 1) / 2 causal pairs
 ///   llm_c               6 N + 6 L A d_h S (llm.c, llmc/mfu.h): half of the pairs
 ///   palm                6 N + 12 L A d_h S (PaLM, arXiv:2204.02311, App. B): every pair
 ///   nanogpt             the same, N without the position table
 ///   six_n               6 N (Kaplan et al. 2020, arXiv:2001.08361)
-///   hardware            model and what is recomputed (HFU, Korthikanti et al. 2022, arXiv:2205.05198)
-///   executed            what the kernels do, recomputation and Muon's products included
+///   hardware            model plus recomputation (HFU, Korthikanti et al. 2022, arXiv:2205.05198)
+///   executed            executed by the kernels, including recomputation and Muon's products
 inline constexpr std::size_t convention_count = 10;
 std::array<Convention, convention_count> conventions(const Arch& arch, const Plan& plan, const Layout& layout = {},
                                                      const Cluster& cluster = {});

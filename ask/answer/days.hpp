@@ -1,5 +1,5 @@
 #pragma once
-/// The GPUs that a run needs to end in a number of days, and what failures cost it.
+/// Number of GPUs needed to finish a run in a given number of days, and the cost of failures.
 
 #include <optional>
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace llmcalc {
 
-/// The fewest GPUs in whole replicas of the layout, or the reason why there are none.
+/// Smallest number of GPUs, in whole replicas of the layout, or the reason why no number suffices.
 struct GpusForDays {
   std::optional<Count> gpus{};
-  std::string note;  ///< how they reach it, or why none do
+  std::string note;  ///< how the GPUs meet the deadline, or why no number does
 };
 
-/// A checkpoint: weights and optimizer states of the whole model.
+/// Bytes of a checkpoint: weights and optimizer states of the whole model.
 Bytes checkpoint_bytes(const Request& r);
-/// Those of a run on `gpus` GPUs. Precondition: the request has --mtbf.
+/// Failures of a run on `gpus` GPUs. Precondition: the request has --mtbf.
 Failures failures_of(const Request& r, Count gpus);
 
-/// Whether each GPU is taken to be as fast as in this plan: where the throughput is measured or stated as MFU.
+/// Whether the per-GPU throughput is taken from this plan: it is measured, or stated as MFU.
 bool keeps_rate(const Request& r);
 
-/// Precondition: the request has --tokens and --days; `rate`: tokens per second of all its GPUs. A batch that is stated
-/// is shared out evenly over the replicas; without one each has as many sequences as here. Where the rate is predicted
-/// it is predicted again for each number of replicas. The days count what --mtbf costs.
+/// `rate`: tokens per second of all GPUs of the request. Splits a given global batch evenly across replicas; otherwise
+/// each replica has as many sequences as in this plan. Predicts the rate for each number of replicas unless
+/// keeps_rate(). Days include time lost to failures (--mtbf). Precondition: the request has --tokens and --days.
 GpusForDays gpus_for_days(const Request& r, double rate);
 
 }  // namespace llmcalc

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// No time is below its bound.
+/// Prediction interval, clamped below at the roofline bound.
 std::optional<EstimateInterval> interval_above(const Request& r, InferenceClass kind, Seconds bound, Seconds estimate) {
   const auto interval = interval_of(r, kind);
   return interval ? std::optional(interval->above(bound, estimate)) : std::nullopt;

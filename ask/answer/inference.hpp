@@ -1,6 +1,6 @@
 #pragma once
-/// Everything that is estimated about inference of a request: of one batch on one engine. Each part is computed when it
-/// is first asked for, and once. Not for several threads at a time.
+/// All inference estimates of a request, for one batch on one engine. Each is computed on first use, only once. Not
+/// thread-safe.
 
 #include <optional>
 #include <vector>
@@ -17,26 +17,26 @@ namespace llmcalc {
 
 class InferenceAnswer {
  public:
-  /// `r`: of one engine, or of a server, with its device at the rates that it reaches in inference (for_inference()).
+  /// `r`: request for one engine or a server, with the device at its achieved inference rates (for_inference()).
   explicit InferenceAnswer(Request r) : request_(std::move(r)) {}
 
   const Request& request() const { return request_; }
   /// Precondition of this and of all times: the request has hardware.
   const InferEstimate& estimate() const;
-  /// 90 % intervals of the times of a prefill, of a decode step in the middle, until the first token, and of the whole
-  /// generation; absent without an engine.
+  /// 90 % intervals of the times of a prefill, of a decode step at mid-generation, to the first token, and of the whole
+  /// generation. Absent without an engine.
   std::optional<EstimateInterval> prefill_interval() const;
   std::optional<EstimateInterval> decode_interval() const;
   std::optional<EstimateInterval> first_token_interval() const;
   std::optional<EstimateInterval> whole_interval() const;
-  /// Terms of the times of a prefill and of a decode step in the middle. Precondition: the request has an engine.
+  /// Time breakdown of a prefill and of a decode step at mid-generation. Precondition: the request has an engine.
   const PassSpent& prefill_spent() const;
   const PassSpent& decode_spent() const;
   const std::vector<TimeChange>& sensitivity() const;
   const Limits& limits() const;
 
   const Memory& memory() const;
-  /// Whether the device and the host hold it. Precondition: hardware.
+  /// Whether device and host memory suffice. Precondition: hardware.
   bool fits() const;
 
  private:

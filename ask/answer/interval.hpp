@@ -10,21 +10,21 @@
 
 namespace llmcalc {
 
-/// The class of the estimate of training, and its interval; nothing where no software stands behind it, or a part of it
-/// was given by hand.
+/// Class and interval of the training estimate. No interval without software, or if the user specifies an efficiency or
+/// the overlap.
 EstimateClass class_of(const Request& r);
 std::optional<EstimateInterval> interval_of(const Request& r);
-/// The same of a step: nothing is faster than its bound.
+/// Interval of a step's time, clamped below at the roofline bound.
 std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimate& e);
-/// The same of inference, of that kind of figure; nothing of servers with drafts or with pools, whose times no source
-/// measured.
+/// The same for this kind of inference estimate. No interval for servers with drafts or pools: no source measured their
+/// times.
 InferenceClass class_of(const Request& r, InferenceClass kind);
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind);
 
 /// Whether rows of the fit, or a calibration, were measured on the device.
 bool stands_on_runs(const TrainingEstimator& e, const HardwareCard& card);
 bool stands_on_runs(const InferenceEstimator& e, const HardwareCard& card);
-/// Whether the hardware file has times of the engine's own operators.
+/// Whether the hardware file has measured times of the engine's own operators.
 bool has_operators_of_engine(const Request& r);
 
 }  // namespace llmcalc

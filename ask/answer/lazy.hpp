@@ -1,5 +1,5 @@
 #pragma once
-/// A value that is computed when it is first asked for, and once.
+/// A value that is computed on first use, only once.
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Ratio of an estimate to a measured throughput of training.
+/// Ratio of estimated to measured training throughput.
 
 #include <optional>
 
@@ -8,12 +8,12 @@
 
 namespace llmcalc {
 
-/// Estimated over measured tokens/s: above 1 the machine is slower than its estimate. Other plans' estimated times are
-/// to be multiplied by its rescale() (presets/training_estimator.hpp). Absent without a measured throughput, or without
-/// software behind the estimate.
+/// Estimated over measured tokens/s; above 1 if the machine is slower than estimated. Its rescale()
+/// (presets/training_estimator.hpp) is the factor for estimated times of other plans. Absent without a measured
+/// throughput or without software.
 std::optional<double> measured_scale(const Request& r, const TrainEstimate& e);
 
-/// A step's time, all its parts, multiplied by what the request's measured scale comes to.
+/// The step's time with all parts multiplied by the rescale() of the request's measured scale.
 StepTime rescaled(const Request& r, const StepTime& t);
 
 }  // namespace llmcalc

@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// What the plan has by default; an answer follows from the options in effect, given or not.
+/// Options whose values in the plan equal the defaults. Depends on the values in effect, whether given or not.
 LeftToSoftware left_by(const Request& r) {
   const Plan& p = r.plan;
   const bool usual_weights = p.weight_precision.uniform() && p.weight_precision[Component::mlp] == working_format(p);
@@ -19,7 +19,7 @@ LeftToSoftware left_by(const Request& r) {
           .reshard = true};
 }
 
-/// The software whose process is known on the device.
+/// Software with a process estimate on the device.
 std::optional<SoftwareCard> process_software(const Request& r) {
   if (!r.hardware || !has_known_process(*r.hardware)) return std::nullopt;
   SoftwareCard card = r.software ? *r.software : load_software(usual_software(r));

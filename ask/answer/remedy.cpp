@@ -10,7 +10,7 @@
 namespace llmcalc {
 namespace {
 
-/// The option that makes a change: "--tp 4".
+/// The option that makes the change: "--tp 4".
 std::string changed_option(const Remedied& m) {
   switch (m.remedy) {
     case Remedy::selective_recompute:
@@ -51,7 +51,7 @@ Request typed(const Request& r, const Remedied& m) {
   return for_training(one);
 }
 
-/// The option that makes the change, "--tp 4", and what has to be said differently with it.
+/// The option that makes the change, "--tp 4", and other options that must change with it.
 std::string remedy_option(const Request& r, const Remedied& m) {
   std::string s = changed_option(m);
   if (r.gave("--dp") && m.layout.dp != r.layout.dp) s += fmt::format(" --dp {}", m.layout.dp);

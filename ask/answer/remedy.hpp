@@ -1,5 +1,5 @@
 #pragma once
-/// What to type for a change that makes a plan fit.
+/// Command-line options that make a plan fit.
 
 #include <string>
 #include <vector>
@@ -9,17 +9,16 @@
 
 namespace llmcalc {
 
-/// A change, and the request that typing it makes.
+/// A change of the plan, and the request that results from typing it.
 struct TypedRemedy {
   Remedied change;
   Request request;
-  std::string option;         ///< "--tp 4", and what has to be said differently with it
-  Count gpus = 1;             ///< of the run with it
-  bool changes_gpus = false;  ///< their number
+  std::string option;         ///< "--tp 4", and other options that must change with it
+  Count gpus = 1;             ///< of the run after the change
+  bool changes_gpus = false;  ///< whether the number of GPUs changes
 };
-/// The changes of which each by itself makes the plan fit, priced as if typed: the software that nobody gave can be
-/// another one with it. First the one that costs the least device-seconds per step. The device of the request is priced
-/// for training.
+/// Single changes that each make the plan fit, priced as if typed; software that was not given may change with them.
+/// Sorted by device-seconds per step, lowest first. Precondition: the request's device is priced for training.
 std::vector<TypedRemedy> typed_remedies(const Request& r);
 
 }  // namespace llmcalc

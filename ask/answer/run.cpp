@@ -19,7 +19,7 @@ double throughput(const Request& r, const TrainEstimate& e) {
   return *r.run.mfu * real(devices(r.layout)) * peak.value / per_token;
 }
 
-/// A run that fails before its checkpoints are written never ends.
+/// Throws if the run loses nearly all its time to failures and checkpoints, so that it would never end.
 void require_progress(const Failures& f, double kept) {
   constexpr double least = 0.01;
   if (kept >= least) return;

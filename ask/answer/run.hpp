@@ -16,17 +16,17 @@ struct RunFailures {
   Failures rates;
   Bytes checkpoint{};
   double count = 0;    ///< failures until the run ends
-  double goodput = 1;  ///< share of the time that counts; the rest: checkpoints, lost work, restarts
+  double goodput = 1;  ///< useful share of the time; the rest is checkpoints, lost work and restarts
 };
 
 /// The run of --tokens.
 struct WholeTraining {
   Seconds time{};                              ///< without failures
-  std::optional<EstimateInterval> interval{};  ///< of the time, where it is predicted
+  std::optional<EstimateInterval> interval{};  ///< of the time, if it is predicted
   double gpu_hours = 0;                        ///< without failures
   std::optional<RunFailures> failures{};       ///< with --mtbf
   double effective_days() const;               ///< with failures
-  double effective_gpu_hours() const;          ///< with failures; energy and cost count these
+  double effective_gpu_hours() const;          ///< with failures; basis of energy and cost
   std::optional<GpusForDays> gpus{};           ///< with --days
   std::optional<double> watts{}, energy_kwh{}, co2_kg{};
   std::optional<double> usd_per_gpu_hour{}, cost_usd{};
@@ -34,12 +34,12 @@ struct WholeTraining {
 
 struct RunEstimate {
   double tokens_per_s = 0;  ///< of all GPUs: measured, stated as MFU, or predicted
-  bool possible = true;     ///< the plan fits, or was measured
+  bool possible = true;     ///< whether the plan fits or was measured
   std::optional<WholeTraining> whole{};
 };
 
-/// `interval`: of the step's time. Throws InputError where failures leave no progress, or energy is asked for and the
-/// power is not known. Precondition: the request has hardware.
+/// `interval`: of the step's time. Throws InputError if failures leave no progress, or if energy is requested and the
+/// power is unknown. Precondition: the request has hardware.
 RunEstimate run_estimate(const Request& r, const TrainEstimate& e, const std::optional<EstimateInterval>& interval);
 
 }  // namespace llmcalc

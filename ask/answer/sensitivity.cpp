@@ -12,7 +12,7 @@ namespace {
 constexpr double better = 1.1;
 
 void raise_level(Cluster& c, std::size_t level) { c.levels[level].bandwidth = better * c.levels[level].bandwidth; }
-/// All between nodes.
+/// All levels between nodes.
 void raise_network(Cluster& c) {
   for (std::size_t i = 1; i < c.levels.size(); ++i) raise_level(c, i);
 }
@@ -20,14 +20,14 @@ void hurry_host(Achieved& a) {
   for (Seconds* s : {&a.launch, &a.software.kernel, &a.software.collective, &a.software.step}) *s = (1 / better) * *s;
 }
 
-/// Messages and rounds of links take less time.
+/// Shortens the latencies of messages and collective rounds.
 void hurry_links(Cluster& c) {
   for (std::size_t i = 0; i < c.levels.size(); ++i) c.levels[i].latency = (1 / better) * c.levels[i].latency;
   LinkRates& links = c.device.achieved.links;
   for (Seconds* s : {&links.start, &links.round_inside, &links.round_between}) *s = (1 / better) * *s;
 }
 
-/// Changes of a time. `reached`: the request with its device at the rates it reaches under the software; `seconds`: the
+/// Changes of an estimated time. `reached`: sets the device to its achieved rates under the software. `seconds`: the
 /// estimate on a cluster.
 class TimeChanges {
  public:
@@ -50,14 +50,14 @@ class TimeChanges {
 
  private:
   void add(const char* key, const char* label, Seconds then) { all_.push_back({key, label, then / now_ - 1}); }
-  /// A change of the hardware, from which what is reached follows.
+  /// Changes the hardware and derives the achieved rates from it.
   template <typename Change>
   void with(const char* key, const char* label, const Change& change) {
     Request other = r_;
     change(*other.hardware);
     add(key, label, seconds_(other, reached_(other).hardware->cluster));
   }
-  /// A change of what is reached.
+  /// Changes the achieved rates.
   template <typename Hurry>
   void hurried(const char* key, const char* label, const Hurry& hurry) {
     Cluster c = r_.hardware->cluster;
@@ -83,7 +83,7 @@ Seconds seconds_of_token(const Request& r, const Cluster& c) {
 
 std::vector<TimeChange> step_sensitivity(const Request& r) {
   if (!r.software) return {};
-  Request same_plan = r;  // its spread of layers, too, which other hardware might change
+  Request same_plan = r;  // keeps the split of layers, which other hardware might change
   same_plan.layout = with_stated_layers(r);
   return TimeChanges(same_plan, for_training, seconds_of_step).all();
 }

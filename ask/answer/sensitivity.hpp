@@ -1,5 +1,5 @@
 #pragma once
-/// Change of a time where one part of the machine is a tenth better.
+/// Change of an estimated time if one part of the machine is 10 % better.
 
 #include <string_view>
 #include <vector>
@@ -14,9 +14,9 @@ struct TimeChange {
   std::string_view label;  ///< "matmul peak"
   double change = 0;
 };
-/// Of a training step; empty without software, whose terms it changes.
+/// Changes of a training step's time. Empty without software.
 std::vector<TimeChange> step_sensitivity(const Request& r);
-/// Of a decode step in the middle of the generation; empty without an engine.
+/// Changes of the time of a decode step at mid-generation. Empty without an engine.
 std::vector<TimeChange> decode_sensitivity(const Request& r);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// The stages of a training plan: memory of every rank of its pipeline.
+/// Stages of a training plan: per-rank memory of its pipeline.
 
 #include <vector>
 
@@ -12,14 +12,14 @@ struct Stages {
   Partition partition;
   std::vector<Stage> stages;  ///< one per pipeline rank
   const Stage& fullest() const;
-  Bytes most_on_host() const;  ///< of a GPU, of the stage that has most there
+  Bytes most_on_host() const;  ///< per GPU, of the stage with the most bytes in host memory
 };
 Stages stages_of(const Request& r);
-/// The layout with the layers of every chunk stated as they are now, so that other hardware does not spread them in
-/// another way. Without a pipeline, and with more chunks than can be stated, as it is.
+/// The layout with an explicit number of layers per chunk, so that other hardware does not change the split. Unchanged
+/// without a pipeline, or with more chunks than StageLayers holds.
 Layout with_stated_layers(const Request& r);
 
-/// How layers are spread over the chunks.
+/// Partition of the layers into chunks.
 Partition partition_of(const Request& r);
 
 }  // namespace llmcalc

@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-/// MFU where only causal pairs count as work.
+/// MFU that counts only causal pairs as work.
 double causal_utilization(const Request& r, const TrainEstimate& e) {
   Plan causal = r.plan;
   causal.attention_flops = AttentionFlops::causal_exact;
@@ -15,7 +15,7 @@ double causal_utilization(const Request& r, const TrainEstimate& e) {
   return model_utilization(of_causal, e.estimate, causal, r.layout, r.hardware->cluster.device);
 }
 
-/// Whether a layout can spend time on a part at all.
+/// Whether a layout can spend time in a part at all.
 bool can_have(const Request& r, Part p) {
   const Layout& l = r.layout;
   switch (p) {

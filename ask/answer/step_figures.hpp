@@ -12,13 +12,13 @@
 
 namespace llmcalc {
 
-/// Seconds of a step that a part takes.
+/// Seconds of a step spent in a part.
 struct PartTime {
   Part part = Part::matmul;
   Seconds time{};
 };
 
-/// Seconds of a step that a resource limits.
+/// Seconds of a step limited by a resource.
 struct LimitTime {
   std::string_view name;
   Seconds time{};
@@ -32,17 +32,17 @@ struct Utilization {
 
 struct StepFigures {
   Count gpus = 1;
-  double tokens_per_s = 0;             ///< of all GPUs, as is all else
-  double mfu = 0, hfu = 0;             ///< of the peak of the plan's precision
-  std::optional<double> causal_mfu{};  ///< counting causal pairs alone; where mfu is above 1
-  std::array<LimitTime, 4> limits{};   ///< by compute, memory, communication, latency; they add up to the step
-  LimitTime bound{};                   ///< the largest of them
-  std::vector<PartTime> parts{};       ///< those that the layout can have; they add up to the step
+  double tokens_per_s = 0;             ///< of all GPUs, as are all other figures
+  double mfu = 0, hfu = 0;             ///< relative to the peak at the plan's precision
+  std::optional<double> causal_mfu{};  ///< MFU that counts only causal pairs; present if mfu > 1
+  std::array<LimitTime, 4> limits{};   ///< by compute, memory, communication, latency; sums to the step
+  LimitTime bound{};                   ///< largest of these limits
+  std::vector<PartTime> parts{};       ///< parts possible under the layout; sums to the step
 };
 
-/// Of a request with hardware.
+/// Precondition: the request has hardware.
 StepFigures step_figures(const Request& r, const TrainEstimate& e);
-/// MFU by every convention.
+/// MFU under each convention.
 std::vector<Utilization> utilization_by_convention(const Request& r, const TrainEstimate& e);
 
 }  // namespace llmcalc

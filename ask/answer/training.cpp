@@ -48,7 +48,7 @@ bool TrainingAnswer::process_fits() const {
 
 namespace {
 
-/// The request on a device that holds only the tensors for which a process leaves space.
+/// The request with device memory reduced to the part that the process leaves for tensors.
 Request beside_process(Request r, const ProcessEstimate& p) {
   Bytes& memory = r.hardware->cluster.device.memory;
   memory -= std::min(memory, p.needed() - p.tensors);

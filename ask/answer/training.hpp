@@ -1,6 +1,5 @@
 #pragma once
-/// Everything that is estimated about the training of a request. Each part is computed when it is first asked for, and
-/// once. Not for several threads at a time.
+/// All training estimates of a request. Each is computed on first use, only once. Not thread-safe.
 
 #include <optional>
 #include <vector>
@@ -21,21 +20,21 @@ namespace llmcalc {
 
 class TrainingAnswer {
  public:
-  /// `r`: with its device at the rates that it reaches in training (for_training()).
+  /// `r`: with its device at the achieved training rates (for_training()).
   explicit TrainingAnswer(Request r) : request_(std::move(r)) {}
-  /// The same where its estimate is known.
+  /// The same with an estimate computed before.
   TrainingAnswer(Request r, TrainEstimate known) : request_(std::move(r)), estimate_(std::move(known)) {}
 
   const Request& request() const { return request_; }
   /// Precondition of this and of all times: the request has hardware.
   const TrainEstimate& estimate() const;
-  /// Of the step's time; absent without software.
+  /// Interval of the step's time. Absent without software.
   const std::optional<EstimateInterval>& interval() const;
-  /// The class that it belongs to, and that class's interval. Precondition: software.
+  /// Class of the estimate, and the interval of this class. Precondition: software.
   EstimateClass estimate_class() const { return class_of(request_); }
   std::optional<EstimateInterval> class_interval() const { return interval_of(request_); }
   const StepFigures& step() const;
-  /// MFU by every convention.
+  /// MFU under each convention.
   const std::vector<Utilization>& utilization() const;
   /// The run of --tokens, or at a measured throughput.
   const RunEstimate& run() const;
@@ -43,16 +42,17 @@ class TrainingAnswer {
   const std::vector<TimeChange>& sensitivity() const;
 
   const Stages& stages() const;
-  /// Whether gradients of a step are summed whole before they are reduced.
+  /// Whether gradients are accumulated over the whole step before they are reduced.
   bool accumulates_gradients() const { return llmcalc::accumulates_gradients(request_.layout); }
   /// Memory of the fullest stage.
   const Memory& memory() const { return stages().fullest().memory; }
-  /// Whether the device holds the tensors of the fullest stage, and the host what lies there. Precondition: hardware.
+  /// Whether device memory holds the fullest stage's tensors, and host memory the offloaded ones. Precondition:
+  /// hardware.
   bool fits() const;
   const std::optional<ProcessEstimate>& process() const;
-  /// Whether the device holds the process, as far as it is known.
+  /// Whether device memory holds the process. True if the process has no estimate.
   bool process_fits() const;
-  /// Single changes that make the plan fit. Empty where it fits.
+  /// Single changes that make the plan fit. Empty if it fits.
   const std::vector<TypedRemedy>& remedies() const;
 
  private:

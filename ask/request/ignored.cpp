@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// An option of parts that this answer does not have.
+/// Reason for an option whose parts are not in this answer.
 std::string why_other_part(const Request& r, const Option& o) {
   const bool trains = r.has(part::training), infers = r.has(part::inference);
   if (trains == infers) return fmt::format("{} changes nothing in this answer; leave it out", o.flag);

@@ -25,13 +25,13 @@ const Option& input_called(const Request& r, const std::string& key, const std::
                                near.empty() ? "" : fmt::format(", did you mean {}?", in_quotes(near[0]))));
 }
 
-/// An option without a value: whether it is given.
+/// Whether an option without a value is given.
 bool flag_value(const Option& o, const json::Value& v, const std::string& where) {
   if (!v.is_boolean()) throw InputError(fmt::format("{}, {}: expected true or false", where, in_quotes(o.key())));
   return v.get<bool>() != o.flag.starts_with("--no-");
 }
 
-/// {"all": "bf16", "experts": "mxfp4"} as the option takes it: "bf16,experts=mxfp4".
+/// Converts {"all": "bf16", "experts": "mxfp4"} to option syntax: "bf16,experts=mxfp4".
 std::string parts_text(const json::Value& v) {
   std::string all;
   for (const auto& [part, format] : v.items()) {
@@ -50,7 +50,7 @@ std::string value_text(const Option& o, const json::Value& v, const std::string&
   throw InputError(fmt::format("{}, {}: expected a number or a text", where, in_quotes(o.key())));
 }
 
-/// Layers of stages.
+/// Layers per stage, joined by commas.
 std::string list_text(const json::Value& v) {
   std::string all;
   for (const json::Value& one : v)

@@ -1,5 +1,5 @@
 #pragma once
-/// Options of a request as JSON: the keys under "inputs" of every answer, read back.
+/// Reads options of a request from JSON: the keys under "inputs" of every answer.
 
 #include <optional>
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace llmcalc {
 
-/// An input as the option's text; absent: a flag that is not given. Throws InputError for JSON that no option takes.
+/// An input as the option's text; absent for a flag that is not given. Throws InputError for JSON that no option takes.
 std::optional<std::string> input_text(const Option& o, const json::Value& v, const std::string& where);
 
-/// Formats by component, without components that the model has no weights in; other values as they are.
+/// Formats by component, without components that have no weights in the model; other values unchanged.
 json::Value present_components(json::Value formats, const Arch& arch);
 
 /// Reads each input into the request as if it had been typed: quantities as numbers in base units or as text. Throws
-/// InputError for a key that is no option of the request's parts, with the nearest keys, and for a value that the
-/// option does not take.
+/// InputError for a value that the option does not take, and for a key that is not an option of the request's parts,
+/// with the nearest keys.
 void read_inputs(Request& r, const json::Value& inputs, const std::string& where);
 
 }  // namespace llmcalc

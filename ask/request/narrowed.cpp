@@ -23,7 +23,7 @@ void add_wide(WideLayers& all, std::string_view one, std::string_view where) {
 
 bool is_narrow(const Plan& p) { return working_format(p) != p.precision; }
 
-/// Products of a model in the plan's format.
+/// Number of the model's products in the plan's format.
 Count narrow_products(const Arch& arch, const Narrowed& narrowed) {
   Count all = 0;
   const Step step{.training = true, .narrowed = narrowed};
@@ -55,13 +55,13 @@ std::string wide_layers_text(const Narrowed& n) {
   return s;
 }
 
-/// Whether the checkpoint's own format of this component's products counts, or would with hardware that has it.
+/// Whether this component's products are in the checkpoint's own format, or would be on hardware that supports it.
 bool is_multiplied_as_stored(const Request& r, Component c) {
   if (is_narrow(r.plan)) return Narrowed{.parts = r.plan.multiplied}.has(c);
   return r.model.products && !r.hardware && !r.gave("--precision") && Narrowed{.parts = r.model.product_parts}.has(c);
 }
 
-/// Weights in fewer bits than they are multiplied in, of components that have some.
+/// Note on stored weights with fewer bits than their products.
 std::string dequantised_note(const Request& r) {
   const Plan& p = r.plan;
   const DType product = working_format(p);
@@ -76,7 +76,7 @@ std::string dequantised_note(const Request& r) {
   return names.empty() ? "" : fmt::format("weights in {} are dequantised and multiplied in {}", names, product.name());
 }
 
-/// What is in the plan's format where not all blocks' products of inference are.
+/// Note on which products of inference are in the plan's format, if not all are.
 std::string inference_parts_note(const Request& r) {
   const Plan& p = r.plan;
   if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";

@@ -12,11 +12,11 @@
 namespace llmcalc {
 namespace {
 
-/// Whether the GPUs that are asked for can hold whole copies of the model in such a layout.
+/// Whether the given number of GPUs holds whole replicas of the model in this layout.
 bool divides_gpus(const Request& r, const Layout& l) { return !r.gpus || *r.gpus % replica_devices(l) == 0; }
 
-/// The options for another layout, and the batch that it needs besides: "--pp 34 --global-batch 68"; nothing where no
-/// batch makes it run.
+/// Options for another layout, with a new global batch if it needs one: "--pp 34 --global-batch 68". Absent if no batch
+/// makes it work.
 std::optional<std::string> working(const Request& r, Layout l, const std::string& options) {
   if (!divides_gpus(r, l) || flaw(r.model.arch, l, r.plan.seq) != LayoutFlaw::none) return std::nullopt;
   if (r.gpus) l.dp = *r.gpus / replica_devices(l);
@@ -40,26 +40,26 @@ std::optional<std::string> with_ranks(const Request& r, Count ranks) {
   return working(r, changed, fmt::format("--pp {}", ranks));
 }
 
-/// The most ranks of a pipeline, at most `most`, that work.
+/// The largest number of pipeline ranks, at most `most`, that works.
 std::string fewer_ranks(const Request& r, Count most) {
   for (Count n = most; n > 1; --n)
     if (const auto options = with_ranks(r, n)) return *options;
   return r.gave("--schedule") || r.gave("--chunks") ? "--pp 1 without --schedule and --chunks" : "--pp 1";
 }
 
-/// Whether experts divide over a layout's ranks, once tokens do, too.
+/// Whether experts divide over a layout's ranks, with sequence parallelism over its tensor-parallel ranks.
 bool divides_experts(const Request& r, Layout changed) {
   changed.sp = ranks(changed, Group::tensor) > 1;
   return flaw(r.model.arch, changed) == LayoutFlaw::none;
 }
 
-/// " --sp" where ranks of experts need it.
+/// " --sp" if expert ranks need it.
 std::string with_tokens(const Request& r) {
   return ranks(r.layout, Group::tensor) > 1 && !sequence_parallel(r.layout) ? " --sp" : "";
 }
 
-/// The fewest data-parallel ranks above a layout's over which experts divide: "--dp 4", or as many GPUs where these
-/// were given; empty: there are none.
+/// The fewest additional data-parallel ranks over which experts divide: "--dp 4", or the number of GPUs if that was
+/// given. Empty if no number works.
 std::string more_data(const Request& r) {
   Layout more = r.layout;
   for (Count n = r.layout.dp + 1; n <= 1024 * r.layout.dp; ++n) {

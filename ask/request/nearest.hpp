@@ -1,5 +1,5 @@
 #pragma once
-/// What lies nearest to a number that cannot be: the smallest changes that a refusal names.
+/// Nearest valid values to a refused number: the smallest changes that an error message suggests.
 
 #include <string>
 #include <string_view>
@@ -9,30 +9,30 @@
 
 namespace llmcalc {
 
-/// The multiples of `unit` next below and above `n`, 0 left out, each with the option: "--gpus 8 or --gpus 16".
+/// Multiples of `unit` next below and above `n`, except 0, each with the option: "--gpus 8 or --gpus 16".
 std::string nearest_multiples(std::string_view option, Count n, Count unit);
 
-/// The same of a sequence's length, no longer than the model's learned positions; empty: there is none.
+/// The same for a sequence length, up to the model's learned positions; empty if no multiple fits.
 std::string nearest_lengths(const Request& r, Count unit);
 
-/// Layouts that run, with the global batch that they need besides, each tried: "--pp 34 --global-batch 68".
-/// An even number of ranks: the next above, or the next below that works.
+/// Layouts that work, each tried, with a new global batch if they need one: "--pp 34 --global-batch 68". An even number
+/// of ranks: the next above, or the next below that works.
 std::string even_ranks(const Request& r, const Pipeline& p);
-/// The chunks that a schedule has, else 1F1B's.
+/// The number of chunks that a schedule requires, or 1F1B instead.
 std::string chunks_of_schedule(const Request& r, Count chunks);
-/// No more chunks of layers than layers: fewer chunks or fewer ranks.
+/// At most as many chunks as layers: fewer chunks or fewer ranks.
 std::string fewer_chunks(const Request& r, const Pipeline& p);
 
-/// The stated layers of stages, changed from the last stage on until they add up to the model's.
+/// The given layers per stage, changed from the last stage backwards until they sum to the model's.
 std::string stage_layers_that_add_up(const Request& r);
 
-/// What gives experts ranks that divide those of all else: fewer ranks of an expert, else of experts, else more
-/// data-parallel ranks.
+/// A change that makes the expert ranks divide the other ranks: fewer ranks per expert, else fewer expert ranks, else
+/// more data-parallel ranks.
 std::string fewer_expert_ranks(const Request& r);
-/// "give --hsdp 8": the smallest larger copy over which experts divide; else fewer_expert_ranks().
+/// "give --hsdp 8": the smallest larger replica that the expert ranks divide; else fewer_expert_ranks().
 std::string wider_copy(const Request& r);
 
-/// What a group needs that no link joins: as many GPUs or replicas as the widest link joins, else fewer of its ranks.
+/// A fix for a group that no link joins: as many GPUs or replicas as the widest link joins, else fewer of its ranks.
 std::string fewer_joined(const Request& r, std::string_view option);
 
 }  // namespace llmcalc

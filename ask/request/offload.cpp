@@ -24,7 +24,7 @@ constexpr std::array offload_parts{OffloadPart{"activations", &Offload::activati
                                    OffloadPart{"weights", &Offload::weights}, OffloadPart{"experts", &Offload::experts},
                                    OffloadPart{"kv", &Offload::cache}};
 
-/// "0.5": in millionths, so that bytes stay whole.
+/// "0.5": in millionths, so that byte counts stay integers.
 Ratio read_part(std::string_view text, std::string_view where) {
   constexpr Count parts = 1'000'000;
   const double x = parse_real(text, where);
@@ -80,7 +80,7 @@ void settle_way_to_host(Request& r) {
 }
 
 double usual_utilization(const Request& r) {
-  if (has_traffic(r.serving)) return 0.9;  // of what is visible
+  if (has_traffic(r.serving)) return 0.9;  // of the visible memory
   return r.hardware && r.hardware->usable > 0 && !r.has(part::training) ? r.hardware->usable : 1;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Offload to the host's memory as --offload says it: "optimizer", "activations:0.5,weights", "experts:0.9", "none".
+/// Offload to host memory in the syntax of --offload: "optimizer", "activations:0.5,weights", "experts:0.9", "none".
 
 #include <string>
 #include <string_view>
@@ -8,18 +8,18 @@
 
 namespace llmcalc {
 
-/// Fractions in millionths; without one, all of it.
+/// Fractions are stored in millionths; a part without a fraction is offloaded completely.
 Offload read_offload(std::string_view text, std::string_view where);
 std::string offload_text(const Offload& o);
 
-/// The way to the host is no faster than --offload-bandwidth.
+/// Limits the host link to --offload-bandwidth.
 void settle_way_to_host(Request& r);
 
-/// The share of a device that tensors fill where no option says it: of memory that a system shares out, what it gives a
-/// program; of a server's, vLLM's 0.9.
+/// Default share of device memory that tensors may fill: 0.9 for servers, as in vLLM; for inference on unified memory,
+/// the share that the system grants to a program.
 double usual_utilization(const Request& r);
 
-/// Throws InputError where the hardware states no way to the host, or what is to lie there is not in these parts.
+/// Throws InputError if the hardware has no link to the host, or if the offloaded tensors are not in these parts.
 void check_offload(const Request& r, Parts parts);
 
 }  // namespace llmcalc

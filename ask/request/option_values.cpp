@@ -21,7 +21,7 @@ void refuse_value(Text where, const std::string& expected, Text text) {
 
 namespace {
 
-/// "fp32" or "on" is true, its counterpart false.
+/// `yes` is true, `no` is false.
 bool read_either(Text text, Text where, Text yes, Text no) {
   if (!same_spelling(text, yes) && !same_spelling(text, no))
     refuse_value(where, fmt::format("{} or {}", yes, no), text);
@@ -46,7 +46,7 @@ bool read_switch(Text text, Text where) { return read_either(text, where, "on", 
 
 DType read_stored(Text text, Text where) {
   if (const std::optional<DType> t = dtype(lower(text))) return *t;
-  constexpr std::array mixes{"_s", "_m", "_l"};  // of GGUF's files, in which some tensors have a larger format
+  constexpr std::array mixes{"_s", "_m", "_l"};  // GGUF file types in which some tensors have a larger format
   for (const Text ending : mixes)
     if (lower(text).ends_with(ending))
       if (const std::optional<DType> t = dtype(lower(text.substr(0, text.size() - ending.size()))))
@@ -82,7 +82,7 @@ DType read_plain(Text text, Text where) {
   return t;
 }
 
-/// A format that a device can multiply in.
+/// A format that devices multiply in.
 DType read_compute(Text text, Text where) {
   const DType t = read_stored(text, where);
   if (!is_operand_format(t.format()))

@@ -1,5 +1,5 @@
 #pragma once
-/// Readers of the values of options: text in, a value or one finished sentence out. `where` is the option, which begins
+/// Parsers of option values: text in, a value or one complete error sentence out. `where` is the option, which begins
 /// the sentence of an InputError.
 
 #include <span>
@@ -22,7 +22,7 @@ E read_choice(std::string_view text, std::string_view where) {
   refuse_value(where, one_of(choice_names<E>), text);
 }
 
-/// Several of them, each once: "norm,act".
+/// Several choices, each at most once: "norm,act".
 template <Named E>
 SetOf<E> read_set(std::string_view text, std::string_view where) {
   SetOf<E> all;
@@ -44,21 +44,21 @@ std::string set_text(SetOf<E> set) {
   return s;
 }
 
-/// fp32 is true, none is false; on is true, off is false.
+/// "fp32" or "on" is true, "none" or "off" is false.
 bool read_master(std::string_view text, std::string_view where);
 bool read_switch(std::string_view text, std::string_view where);
 
-/// A number format: any; one without blocks; one that a device can multiply in.
+/// A number format. read_plain: without blocks. read_compute: one that devices multiply in.
 DType read_stored(std::string_view text, std::string_view where);
 CacheFormats read_cache(std::string_view text, std::string_view where);  ///< "fp8", "k=q8_0,v=q4_0"
-std::string cache_text(const CacheFormats& f);                           ///< the same
+std::string cache_text(const CacheFormats& f);                           ///< the same syntax
 DType read_plain(std::string_view text, std::string_view where);
 DType read_compute(std::string_view text, std::string_view where);
 
 Count read_gradient_bytes(std::string_view text, std::string_view where);  ///< 2, 4 or 6
 LogitStore read_logits(std::string_view text, std::string_view where);     ///< "bf16+grad", "chunked:8"
 
-/// What runs again in backward, as --recompute says it.
+/// Recomputation in the backward pass, in the syntax of --recompute.
 struct Recomputation {
   Recompute what = Recompute::none;
   RecomputeMethod method = RecomputeMethod::uniform;
@@ -74,7 +74,7 @@ Documents read_documents(std::string_view text, std::string_view where);
 std::string documents_text(const Documents& documents);
 Count tokens_in(const Documents& documents);
 
-/// Adapters, as --lora says them.
+/// Adapters in the syntax of --lora.
 struct LoraText {
   Count rank = 0;
   LoraTargets targets = LoraTargets::all();

@@ -24,9 +24,9 @@ namespace llmcalc {
 namespace {
 using namespace option_fields;
 
-// ---- Fields of their own kind
+// ---- Special fields
 
-/// One device; several names are for searches, which split them before.
+/// One device. Only searches take several names, and split them beforehand.
 HardwareCard one_device(const std::string& said) {
   if (const std::size_t comma = said.find(',');
       comma != std::string::npos && find_builtin(builtin_hardware(), said.substr(0, comma)) != nullptr)
@@ -119,7 +119,7 @@ constexpr Field expert_load{value<&Layout::expert_load, read_load>.read, [](cons
                               return r.model.arch.has_experts() ? json::Value(r.layout.expert_load.value())
                                                                 : json::Value();
                             }};
-/// --fsdp is a stage of --zero.
+/// Throws InputError if --fsdp and --zero disagree; --fsdp is a stage of --zero.
 void check_one_stage(const Request& r, Zero stage) {
   if (r.layout.zero != stage)
     throw InputError(fmt::format("--fsdp is --zero 3, and --zero {} is given, too; leave one of them out",
@@ -154,7 +154,7 @@ constexpr Field stage_layers{value<&Layout::stage_layers, read_stage_layers>.rea
 
 // ---- The table
 
-/// Parts of a report go by their short names here; elsewhere these would clash.
+/// Parts of a report have short names in this namespace; outside, these would collide.
 namespace option_tables {
 using namespace part;
 constexpr Parts both = training | inference;

@@ -7,9 +7,9 @@
 
 namespace llmcalc {
 
-/// USD per GPU-hour: stated, else the first that the hardware file has.
+/// USD per GPU-hour: --price, else the first price in the hardware file.
 std::optional<double> price_of(const Request& r);
-/// Watts of one GPU: --watts, else the hardware file's; nothing where neither says so.
+/// Watts of one GPU: --watts, else from the hardware file. Absent if neither is set.
 std::optional<double> watts_of(const Request& r);
 
 }  // namespace llmcalc

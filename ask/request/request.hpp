@@ -1,5 +1,5 @@
 #pragma once
-/// The user's request: a model, perhaps hardware, a plan, and the costs of a run.
+/// The user's request: a model, optional hardware, a plan, and the costs of a run.
 
 #include <optional>
 #include <string_view>
@@ -16,41 +16,41 @@
 
 namespace llmcalc {
 
-/// About a whole training run; what is absent makes what depends on it absent.
+/// Inputs for a whole training run. Results that depend on an absent input are absent.
 struct RunInputs {
   std::optional<Count> tokens;
   std::optional<double> measured_tokens_per_s;  ///< of all GPUs together
-  double measured_scale = 1;  ///< of another plan on the machine: estimated over measured throughput; 1: none measured
+  double measured_scale = 1;  ///< estimated over measured throughput of another plan on this machine; 1: not measured
   std::optional<double> price, watts, co2;  ///< USD per device-hour, W per device, kg per kWh
   double pue = 1;
-  std::optional<double> mfu;              ///< reached, instead of the predicted one
-  std::optional<double> days;             ///< in which the run should end
+  std::optional<double> mfu;              ///< achieved MFU, replaces the prediction
+  std::optional<double> days;             ///< deadline of the run
   std::optional<double> mtbf;             ///< hours between failures of one GPU
   std::optional<BytesPerSecond> storage;  ///< rate at which all GPUs together write a checkpoint
-  double restart = 0;                     ///< seconds from a failure until work goes on
+  double restart = 0;                     ///< seconds from a failure until training resumes
 };
 
-/// The parts of an answer, as bits. A question has some of these parts and an option concerns some: it is taken
-/// where they meet, and refused elsewhere.
+/// Parts of an answer, as bits. A command has some of these parts and an option affects some: the option is accepted if
+/// the two intersect, else refused.
 using Parts = unsigned;
 namespace part {
-inline constexpr Parts training = 1;      ///< a training micro-batch: what it holds
-inline constexpr Parts step = 2;          ///< the optimizer step of all its micro-batches
-inline constexpr Parts inference = 4;     ///< prefill and decode: what they hold
-inline constexpr Parts formulas = 8;      ///< FLOPs of a micro-batch beside the named formulas
-inline constexpr Parts model_flops = 16;  ///< what counts as work
+inline constexpr Parts training = 1;      ///< memory of a training micro-batch
+inline constexpr Parts step = 2;          ///< optimizer step over all micro-batches
+inline constexpr Parts inference = 4;     ///< memory of prefill and decode
+inline constexpr Parts formulas = 8;      ///< FLOPs of a micro-batch compared with the named formulas
+inline constexpr Parts model_flops = 16;  ///< which FLOPs count as work
 inline constexpr Parts time = 32;
 inline constexpr Parts run = 64;  ///< days, energy, cost
 inline constexpr Parts hardware = 128;
 inline constexpr Parts operators = 256;  ///< a line per operator
-inline constexpr Parts halves = 512;     ///< training or inference alone
-inline constexpr Parts fit = 1024;       ///< what fits in a device when serving
+inline constexpr Parts halves = 512;     ///< only training or only inference
+inline constexpr Parts fit = 1024;       ///< models that fit on a device for serving
 inline constexpr Parts json = 2048, markdown = 4096, exact = 8192, help = 16384;
-inline constexpr Parts target = 32768;      ///< what would reach a speed
-inline constexpr Parts process = 65536;     ///< what a training process takes beside its tensors
-inline constexpr Parts one_batch = 131072;  ///< a batch that is served by itself
+inline constexpr Parts target = 32768;      ///< changes that would reach a target speed
+inline constexpr Parts process = 65536;     ///< memory of a training process other than its tensors
+inline constexpr Parts one_batch = 131072;  ///< a single batch on one engine
 inline constexpr Parts serving = 262144;    ///< a server under traffic
-inline constexpr Parts simulated = 524288;  ///< a run of that server, request by request
+inline constexpr Parts simulated = 524288;  ///< simulation of that server, request by request
 inline constexpr Parts of_training = training | step | formulas | run | process,
                        of_inference = inference | one_batch | fit;
 inline constexpr Parts styles = json | markdown | help;
@@ -59,27 +59,27 @@ inline constexpr Parts styles = json | markdown | help;
 struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
-  std::optional<SoftwareCard> software;  ///< that a training step is estimated for; absent: none
-  std::optional<SoftwareCard> engine;    ///< the same of inference
-  bool without_software = false;         ///< --software none: at the device's measured rates, or the bound
+  std::optional<SoftwareCard> software;  ///< for the estimate of a training step; optional
+  std::optional<SoftwareCard> engine;    ///< the same for inference
+  bool without_software = false;         ///< --software none: measured rates of the device, or the bound
   Plan plan;
-  WeightsGiven weights_given;  ///< by --weight-precision; settle() makes the plan's formats of it
+  WeightsGiven weights_given;  ///< by --weight-precision; settle() derives the plan's formats from it
   Layout layout;
-  std::optional<Count> gpus;  ///< of the run; absent: those that hold the model once
+  std::optional<Count> gpus;  ///< of the run; absent: one replica of the model
   RunInputs run;
-  std::optional<BytesPerSecond> offload_rate;  ///< at which what is offloaded comes, where it is below the host's link
-  std::optional<SpeedTarget> target;           ///< speed that a generation, or a training step, should reach
+  std::optional<BytesPerSecond> offload_rate;  ///< rate of offload transfers, if below the host link's
+  std::optional<SpeedTarget> target;           ///< desired speed of generation or of a training step
   ServingInputs serving;
-  Parts parts = 0;                       ///< the question's, without the half that --train or --infer leaves out
-  bool train = false, infer = false;     ///< that half alone
-  bool ops = false;                      ///< a line per operator too
-  bool stages = false;                   ///< a line per stage of the pipeline too
-  bool require_fit = false;              ///< a plan that does not fit is a failure
-  std::vector<std::string_view> given;   ///< the options that the user chose
-  bool searches_layouts = false;         ///< the layout is not given, but searched
-  Count usual_seq = 8192;                ///< tokens per sequence where neither user nor context says fewer
-  std::optional<DType> usual_precision;  ///< else what the hardware multiplies in
-  bool loads_towers = true;              ///< for images and sounds, with the model
+  Parts parts = 0;                       ///< of the command, without the half that --train or --infer excludes
+  bool train = false, infer = false;     ///< only that half
+  bool ops = false;                      ///< also a line per operator
+  bool stages = false;                   ///< also a line per pipeline stage
+  bool require_fit = false;              ///< whether a plan that does not fit is a failure
+  std::vector<std::string_view> given;   ///< options chosen by the user
+  bool searches_layouts = false;         ///< whether the layout is searched instead of given
+  Count usual_seq = 8192;                ///< default tokens per sequence, if the model's context is not shorter
+  std::optional<DType> usual_precision;  ///< default precision; absent: the hardware's
+  bool loads_towers = true;              ///< vision and audio encoders
 
   bool gave(std::string_view option) const;
   /// Whether a search tries the values of an option.
@@ -87,11 +87,11 @@ struct Request {
   bool has(Parts some) const { return (parts & some) != 0; }
 };
 
-/// The request of the batch that an answer with both halves serves: the training run's layout without all but its
-/// tensor-parallel ranks, which are an engine.
+/// The request for the batch in an answer with both halves: an engine with only the tensor-parallel ranks of the
+/// training layout.
 Request of_one_engine(Request r);
 
-/// Measured bytes that a process takes of a device before any tensor; 0 where they are not known.
+/// Measured device memory that a process occupies before any tensor; 0 if unknown.
 Bytes process_bytes(const Request& r);
 
 }  // namespace llmcalc

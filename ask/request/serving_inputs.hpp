@@ -1,5 +1,5 @@
 #pragma once
-/// The user's words about a server under traffic: who asks, how passes are filled, which limits hold, what it costs.
+/// Inputs for a server under traffic: arrivals, batching of passes, limits, prices.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// Engines of their own for prompts and for answers: "2P6D".
+/// Separate engines for prompts and for answers: "2P6D".
 struct Pools {
   Count prefill = 1, decode = 1;
 };
@@ -24,39 +24,39 @@ struct ServingInputs {
   // traffic: one of rate, users and log
   std::optional<double> rate;  ///< requests per second
   std::optional<Count> users;
-  std::string log;                  ///< a file (report/request_log.hpp)
-  Seconds think{};                  ///< of a user between an answer and the next request
-  double arrival_variation = 1;     ///< of the times between requests: 1 Poisson, 0 constant
-  double length_variation = 0;      ///< of prompts and answers, log-normal; 0: constant
-  std::string lengths;              ///< a file of lengths and their weights, instead; empty: none
-  Count turns = 1;                  ///< of a session
-  Count shared_prefix = 0;          ///< tokens with which all prompts begin
+  std::string log;                  ///< a file (ask/answer/serving/request_log.hpp)
+  Seconds think{};                  ///< time of a user between an answer and the next request
+  double arrival_variation = 1;     ///< variation of the times between requests: 1 Poisson, 0 constant
+  double length_variation = 0;      ///< variation of prompt and answer lengths, log-normal; 0: constant
+  std::string lengths;              ///< alternatively a file of lengths and their weights
+  Count turns = 1;                  ///< requests per session
+  Count shared_prefix = 0;          ///< tokens of the prefix that all prompts share
   std::optional<Count> requests;    ///< to simulate
-  std::optional<Seconds> duration;  ///< of arrivals, instead
+  std::optional<Seconds> duration;  ///< alternatively, duration of arrivals
   Count seed = 0;
 
   // engine
-  std::optional<Count> pass_tokens, sequences;  ///< absent: what the engine allows itself
+  std::optional<Count> pass_tokens, sequences;  ///< absent: the engine's defaults
   Count block_tokens = 16, chunk_tokens = 0;
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;
   bool prefix_cache = true;
-  ServedAdapters adapters{};  ///< that requests choose from
+  ServedAdapters adapters{};  ///< set of adapters that requests use
   std::string draft_model;
   Count draft_tokens = 0;
-  std::vector<double> acceptance;  ///< by position; the last holds for all further ones
+  std::vector<double> acceptance;  ///< by position; the last applies to all further positions
   std::optional<Pools> pools;
   Count replicas = 1;
   Routing routing = Routing::round_robin;
 
   // limits and prices
   std::optional<Seconds> slo_first_token, slo_per_token;
-  double percentile = 95;  ///< of requests that must keep them, in percent
+  double percentile = 95;  ///< percentage of requests that must meet them
   std::optional<ApiPrice> api_price;
 };
 
-/// Whether somebody asks.
+/// Whether there is traffic.
 inline bool has_traffic(const ServingInputs& v) { return v.rate || v.users || !v.log.empty(); }
 
 }  // namespace llmcalc

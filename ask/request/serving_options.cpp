@@ -18,12 +18,12 @@ namespace serving_fields {
 using namespace option_fields;
 using V = ServingInputs;
 
-/// Shown where there is traffic.
+/// Shown if there is traffic.
 template <auto member, auto read>
 constexpr Field of_server{value<member, read>.read, [](const Request& r) {
                             return has_traffic(r.serving) ? shown(in(r, member)) : json::Value();
                           }};
-/// Shown where it is not the default.
+/// Shown if it is not the default.
 template <auto member, auto read>
 constexpr Field unusual{value<member, read>.read, [](const Request& r) {
                           static const Request usual;
@@ -34,7 +34,7 @@ constexpr Field arrivals{value<&V::arrival_variation, read_arrivals>.read, [](co
                            const V& v = r.serving;
                            return v.rate ? json::Value(arrivals_text(v.arrival_variation)) : json::Value();
                          }};
-/// Shown as it is in effect: the engine's own limit where none was given.
+/// Shows the limit in effect: the engine's default if none was given.
 template <auto member, auto limit>
 constexpr Field of_limits{value<member, parse_positive>.read, [](const Request& r) {
                             return has_traffic(r.serving) && r.hardware ? json::Value(serving_limits(r).*limit)

@@ -1,5 +1,5 @@
 #pragma once
-/// The rows of the option table that are about a server under traffic.
+/// Rows of the option table for a server under traffic.
 
 #include <span>
 

@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-/// The text behind "gamma:"; nothing where it begins otherwise.
+/// The text after the prefix "gamma:"; absent without this prefix.
 std::optional<std::string_view> behind(std::string_view begin, std::string_view text) {
   if (!lower(text).starts_with(begin)) return std::nullopt;
   return text.substr(begin.size());

@@ -1,6 +1,6 @@
 #pragma once
-/// Readers of the values of options about a server: text in, a value or one finished sentence out, as in
-/// report/option_values.hpp.
+/// Parsers of option values for a server: text in, a value or one complete error sentence out, as in
+/// ask/request/option_values.hpp.
 
 #include <string>
 #include <string_view>
@@ -10,16 +10,16 @@
 
 namespace llmcalc {
 
-Seconds read_time(std::string_view text, std::string_view where);             ///< "500 ms", "2 s", "0"
-Seconds read_limit(std::string_view text, std::string_view where);            ///< the same, above 0
-Seconds read_duration(std::string_view text, std::string_view where);         ///< the same, of a run
-double read_request_rate(std::string_view text, std::string_view where);      ///< per second, within the clock's range
-double read_arrivals(std::string_view text, std::string_view where);          ///< "poisson", "constant", "gamma:2"
-double read_percentile(std::string_view text, std::string_view where);        ///< above 0, below 100
-Count read_drafts(std::string_view text, std::string_view where);             ///< 1 to most_drafts
-ServedAdapters read_adapters(std::string_view text, std::string_view where);  ///< "8:16", "8:16:q,v"
-Pools read_pools(std::string_view text, std::string_view where);              ///< "2P6D"
-ApiPrice read_api_price(std::string_view text, std::string_view where);       ///< "0.5,1.5"
+Seconds read_time(std::string_view text, std::string_view where);         ///< "500 ms", "2 s", "0"
+Seconds read_limit(std::string_view text, std::string_view where);        ///< the same, above 0
+Seconds read_duration(std::string_view text, std::string_view where);     ///< the same, for the length of a run
+double read_request_rate(std::string_view text, std::string_view where);  ///< per second, within the range of the clock
+double read_arrivals(std::string_view text, std::string_view where);      ///< "poisson", "constant", "gamma:2"
+double read_percentile(std::string_view text, std::string_view where);    ///< above 0, below 100
+Count read_drafts(std::string_view text, std::string_view where);         ///< 1 to most_drafts
+ServedAdapters read_adapters(std::string_view text, std::string_view where);         ///< "8:16", "8:16:q,v"
+Pools read_pools(std::string_view text, std::string_view where);                     ///< "2P6D"
+ApiPrice read_api_price(std::string_view text, std::string_view where);              ///< "0.5,1.5"
 std::vector<double> read_acceptance(std::string_view text, std::string_view where);  ///< "0.8,0.6"
 std::string read_words(std::string_view text, std::string_view where);               ///< a name or a path
 
@@ -28,7 +28,7 @@ std::string adapters_text(const ServedAdapters& adapters);
 std::string pools_text(const Pools& pools);
 std::string acceptance_text(const std::vector<double>& acceptance);
 
-/// Lengths of prompts and answers, as --lengths says them.
+/// Lengths of prompts and answers, in the syntax of --lengths.
 struct LengthsText {
   double variation = 0;
   std::string file{};

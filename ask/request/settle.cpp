@@ -25,8 +25,8 @@ DType default_precision(const Request& r) {
   return dtypes::bf16;
 }
 
-/// Whether the blocks' products are in the format that a checkpoint quantises inputs to: where the hardware has a peak
-/// for it. All others are in 16 bits, into which weights are dequantised as they are multiplied.
+/// Whether the blocks' products are in the format to which the checkpoint quantizes inputs; requires a hardware peak
+/// for it. All other products are in 16 bits, to which weights are dequantized on the fly.
 bool multiplies_as_stored(const Request& r) {
   const std::optional<DType>& stated = r.model.products;
   const bool own = stated && !r.has(part::training) && !r.gave("--weight-precision") && r.hardware;
@@ -42,8 +42,8 @@ void settle_products(Request& r) {
   p.multiplied = r.model.product_parts;
 }
 
-/// As the checkpoint stores them, unless another precision is asked for and they are not quantised; the reference
-/// transformer, whose precision is given by its use, keeps them in that.
+/// The checkpoint's formats, unless the checkpoint is not quantized and the user gives another precision. The reference
+/// transformer stores weights in its working precision.
 WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
   const std::optional<WeightFormats>& stored = r.model.weights;
   if (stored && !r.usual_precision && !(r.gave("--precision") && stored->plain())) return *stored;
@@ -53,8 +53,8 @@ WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
   return w;
 }
 
-/// Engines load towers with the model, but for llama.cpp, which has them in a file of their own; the reference
-/// transformer has none.
+/// Engines load vision and audio encoders with the model, except llama.cpp, which has them in a separate file. The
+/// reference transformer has no encoders.
 void settle_towers(Request& r) {
   const bool apart = r.engine && r.engine->name == "llama.cpp";
   const Towers t = r.loads_towers && !apart && !r.usual_precision ? r.model.towers : Towers();
@@ -77,7 +77,7 @@ Count replicas_on(Count available, const Request& r) {
   return available / replica;
 }
 
-/// Chunks as the schedule has them, and the schedule that goes with several chunks.
+/// Sets the chunks that the schedule requires, and the schedule for several chunks.
 void settle_schedule(Request& r) {
   Layout& l = r.layout;
   if (!r.gave("--schedule") && l.chunks > 1) l.schedule = Schedule::interleaved;

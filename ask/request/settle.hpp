@@ -5,8 +5,8 @@
 
 namespace llmcalc {
 
-/// Fills in the defaults that depend on model and hardware, where no option was given: seq, global_batch, precisions,
-/// replicas, prompt; and narrows the parts to the half that was asked for.
+/// Fills in defaults that depend on model and hardware, for options that were not given: seq, global_batch, precisions,
+/// replicas, prompt. Restricts the parts to the requested half.
 void settle(Request& r);
 
 }  // namespace llmcalc

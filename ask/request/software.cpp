@@ -25,7 +25,7 @@ bool begins_with(const std::string& name, std::initializer_list<const char*> beg
   return std::any_of(begins.begin(), begins.end(), [&](const char* b) { return name.starts_with(b); });
 }
 
-/// Devices at which one user runs one model.
+/// Devices on which one user runs one model.
 bool is_personal(const HardwareCard& card) {
   const Chip chip = chip_of(card);
   const bool processor = begins_with(card.name, {"amd-epyc", "intel-xeon", "nvidia-grace-cpu"});

@@ -1,5 +1,5 @@
 #pragma once
-/// The software that times are estimated for: a stack in training, an engine in inference.
+/// Software that times are estimated for: a stack in training, an engine in inference.
 
 #include <optional>
 #include <string>
@@ -8,32 +8,31 @@
 
 namespace llmcalc {
 
-/// Whether efficiencies are stated, which replace those of the software.
+/// Whether the user gives efficiencies, which replace the software's.
 bool has_stated_efficiency(const Request& r);
 
-/// The software where none is given: megatron-lm where tensor or pipeline parallelism is used, or may be, else
-/// torch-fsdp.
+/// Default training software: megatron-lm if tensor or pipeline parallelism is used or searched, else torch-fsdp.
 std::string_view usual_software(const Request& r);
-/// The engine where none is given: llama.cpp on one GeForce or Radeon card, chip of Apple, processor or device that
-/// shares a processor's memory; that of the vendor on Neuron, Gaudi and TPU; else vllm.
+/// Default engine: llama.cpp on a single GeForce or Radeon card, Apple chip, CPU or device with unified memory; the
+/// vendor's on Neuron, Gaudi and TPU; else vllm.
 std::string_view usual_engine(const Request& r);
 
-/// Puts in what is not given; the engine as the layout has it, though it was another's before. Efficiencies given by
-/// hand and --software none go without, and so do answers that are not about times. What was measured on a device stays
-/// under any software.
+/// Sets default software. The default engine follows the layout and replaces an earlier default. Leaves the software
+/// unset for user-given efficiencies, for "--software none", and for answers without times. Rates measured on a device
+/// apply under any software.
 void choose_software(Request& r);
-/// Throws InputError where the software that was given is of the half that these parts of the answer lack.
+/// Throws InputError if the given software is for the half that these parts of the answer lack.
 void check_software(const Request& r, Parts parts);
 
-/// The multiple to which the software that trains pads a rank's rows of the vocabulary: the software that is given,
-/// else the usual one; 1 where efficiencies are given by hand or --software none leaves it out.
+/// Multiple to which the training software pads a rank's vocabulary rows: for the given software, else the default one.
+/// 1 with user-given efficiencies or --software none.
 Count vocabulary_multiple(const Request& r);
-/// The request with its device priced at what it reaches in training under the software.
+/// The request with its device at the achieved training rates under its software.
 Request for_training(Request r);
-/// The same in inference under the engine.
+/// The same for inference under the engine.
 Request for_inference(Request r);
 
-/// Every peak of the device `times` as high, and the rates that were measured of its arithmetic.
+/// Multiplies every peak of the device, and its measured arithmetic rates, by `times`.
 void scale_peaks(HardwareCard& card, double times);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// The speed that is asked of a generation or of a training step.
+/// Target speed of a generation or of a training step.
 
 #include <string>
 #include <string_view>
@@ -9,26 +9,26 @@
 namespace llmcalc {
 
 enum class TargetKind : std::uint8_t {
-  time,         ///< of a decoded token in the middle of the generation; of a training step
+  time,         ///< of a decoded token at mid-generation; of a training step
   rate,         ///< tokens per second: of one sequence; of a training run on all its devices
-  first_token,  ///< time of the first token, behind the prompt
+  first_token,  ///< time to first token, including the prompt
   utilization,  ///< MFU of a training step
   days          ///< of a training run
 };
 
 struct SpeedTarget {
   TargetKind kind = TargetKind::time;
-  Seconds time{};     ///< at most; of a rate: per token; above 0
+  Seconds time{};     ///< upper limit, above 0; for a rate: per token
   double amount = 0;  ///< MFU as a fraction, or days
-  /// Whether a generation, or a training step, can be asked for it.
+  /// Whether the target applies to a generation, or to a training step.
   bool for_inference() const { return kind < TargetKind::utilization; }
   bool for_training() const { return kind != TargetKind::first_token; }
 };
 
-/// "50 tokens/s", "20 ms", "TTFT 0.5 s", "45 % MFU", "30 days". Throws InputError where it is none of these or not
+/// "50 tokens/s", "20 ms", "TTFT 0.5 s", "45 % MFU", "30 days". Throws InputError for other text and for values not
 /// above 0; `where` begins the sentence.
 SpeedTarget read_target(std::string_view text, std::string_view where);
-/// The same words: "50 tokens/s", "20 ms", "TTFT 0.5 s", "45 % MFU", "30 days".
+/// The target in the same syntax: "50 tokens/s", "20 ms", "TTFT 0.5 s", "45 % MFU", "30 days".
 std::string target_text(const SpeedTarget& target);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// The options of training: what a step runs, keeps and trains.
+/// Options of training: computation, saved tensors and trained parts of a step.
 
 #include <span>
 

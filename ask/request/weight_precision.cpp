@@ -38,7 +38,7 @@ WeightFormats formats_for_all(WeightsGiven& given, std::string_view text, std::s
   refuse_value(where, fmt::format("gguf: and one of {}", one_of(known)), text);
 }
 
-/// Refuses a component that the model has no weights in.
+/// Throws InputError if a component is named twice or has no weights in the model.
 void check_part(const WeightsGiven& given, Component c, std::string_view where, const Arch& arch) {
   const std::string_view name = component_name(c);
   for (const auto& [component, format] : given.parts)

@@ -1,5 +1,5 @@
 #pragma once
-/// The formats of weights as --weight-precision says them: one for all, a mix of llama-quantize's, or one by component.
+/// Weight formats in the syntax of --weight-precision: one for all, a mix of llama-quantize's, or one per component.
 
 #include <optional>
 #include <string>
@@ -12,17 +12,17 @@
 namespace llmcalc {
 
 struct WeightsGiven {
-  std::string text;                                ///< as it was typed, in lower case
-  std::optional<WeightFormats> all;                ///< of every component that `parts` leaves out
+  std::string text;                                ///< as typed, in lower case
+  std::optional<WeightFormats> all;                ///< of every component not in `parts`
   std::vector<std::pair<Component, DType>> parts;  ///< formats of single components
-  std::string note{};                              ///< what a reader of bytes must know
+  std::string note{};                              ///< caveat about the byte counts
 };
 
-/// "bf16"; "q4_k_m", or "gguf:q6_k" where a format has the mix's name; "experts=mxfp4,attention=bf16", with a format or
-/// mix for the rest or without: "q8_0,router=fp32". Throws InputError; `where` begins the sentence.
+/// "bf16"; "q4_k_m", or "gguf:q6_k" if a format has the mix's name; "experts=mxfp4,attention=bf16", optionally with a
+/// format or mix for the rest: "q8_0,router=fp32". Throws InputError; `where` begins the sentence.
 WeightsGiven read_weight_precision(std::string_view text, std::string_view where, const ModelCard& model);
 
-/// The formats that are given; `otherwise` of components of which nothing is. A tied head has the table's.
+/// The given formats, and `otherwise` for components without one. A tied head has the table's format.
 WeightFormats settled(const WeightsGiven& given, const WeightFormats& otherwise, const Arch& arch);
 
 }  // namespace llmcalc

@@ -20,7 +20,7 @@ Count encoder_end(const LayerKinds& kinds) {
 }
 
 namespace {
-/// Inputs of the layers that begin a block, which all layers behind them read.
+/// Adds the inputs of layers that begin a block; all later layers read them.
 void add_saved(std::vector<HandedOn>& all, const LayerKinds& kinds, Count layers) {
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const LayerKind& kind = kinds[k];

@@ -1,11 +1,13 @@
 #pragma once
-/// Tensors of one layer that later layers read: keys and values, by layers that have none of their own
-/// (Mixer::shared_kv); RWKV-7's values, by layers that mix them with their own (Recurrent::value_rank); an encoder's
-/// result, by all layers of the decoder behind it; the input of a layer that begins a block of mixed residual streams,
-/// by all behind it and by the head (calc/block/mixed_residual.hpp). It is alive from the layer that makes it to the
-/// last one that reads it; a pass behind cached tokens reads the cache instead, but for RWKV-7's values, which every
-/// pass makes. In training it is kept where it is made, and its gradient, which the last reader begins and every reader
-/// adds to, is alive until backward comes back there.
+/// Tensors of one layer that later layers read:
+///   keys and values, by layers without their own (Mixer::shared_kv)
+///   values of RWKV-7, by layers that mix them with their own (Recurrent::value_rank)
+///   the encoder's result, by all decoder layers
+///   the input of a layer that begins a block of mixed residual streams, by all later layers and the head
+///     (calc/block/mixed_residual.hpp)
+/// The tensor is live from its source layer to its last reader. A pass after cached tokens reads the cache instead,
+/// except for RWKV-7's values, which every pass computes. Training saves the tensor at its source; its gradient,
+/// started by the last reader and accumulated by every reader, is live until backward reaches the source.
 
 #include <algorithm>
 #include <vector>
@@ -14,23 +16,23 @@
 
 namespace llmcalc {
 
-/// The tensors that one layer hands on, and the layers that read them.
+/// A tensor that one layer shares with later layers, and the layers that read it.
 struct HandedOn {
-  std::size_t kind = 0;  ///< of the layer that makes it
+  std::size_t kind = 0;  ///< kind of the source layer
   Count source = 0, first_reader = 0, last_reader = 0;
-  bool is_input = false;  ///< the layer's, which it keeps anyway
-  /// Whether it is made before layer i, and that or one behind it reads it.
+  bool is_input = false;  ///< it is the source layer's input, which is saved anyway
+  /// Whether it is made before layer i and read by layer i or a later one.
   constexpr bool passes(Count i) const { return source < i && i <= last_reader; }
 };
 
-/// The layer that ends an encoder before a decoder; -1: there is none.
+/// The last layer of the encoder in an encoder-decoder; -1 if the model is not one.
 Count encoder_end(const LayerKinds& kinds);
 
-/// All that layers hand on, in the order of their sources.
+/// All shared tensors, ordered by source layer.
 std::vector<HandedOn> handed_on(const LayerKinds& kinds);
 
-/// The most bytes that layers before it hand over while a layer of this kind runs; each(k): those that a layer of kind
-/// k hands on.
+/// Maximum over the layers of a kind of the bytes shared by earlier layers while the layer runs. each(k): bytes that a
+/// layer of kind k shares.
 template <typename Each>
 Bytes handed_over(const std::vector<HandedOn>& all, const LayerKind& kind, const Each& each) {
   Bytes most;
@@ -45,7 +47,7 @@ Bytes handed_over(const std::vector<HandedOn>& all, const LayerKind& kind, const
   return most;
 }
 
-/// The layer whose keys and values a layer reads; -1: it has its own, or no layer before it can give any.
+/// The layer whose keys and values a layer reads; -1 if it has its own or no earlier layer has matching ones.
 Count kv_source(const LayerKinds& kinds, Count layer);
 
 }  // namespace llmcalc

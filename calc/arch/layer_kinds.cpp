@@ -7,12 +7,12 @@
 
 namespace llmcalc {
 namespace {
-/// Linear attention has neither window nor chunks.
+/// Layers with local attention; linear attention has neither window nor chunks.
 LayerSet local_layers(const Arch& a) {
   return a.local.reach.limited() ? a.local.layers.filtered(a.linear_layers, false) : LayerSet();
 }
 
-/// Inserts a kind in the order of first layers.
+/// Inserts a kind, ordered by first layer.
 void insert(LayerKinds& kinds, const LayerKind& kind) {
   kinds.push(kind);
   LayerKind* const last = kinds.end() - 1;
@@ -20,7 +20,7 @@ void insert(LayerKinds& kinds, const LayerKind& kind) {
   std::rotate(std::find_if(kinds.begin(), last, later), last, kinds.end());
 }
 
-/// The layers that no list names, and those of each list.
+/// Layers of list i; i = 0: the layers in no list.
 template <typename List>
 LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
   if (i > 0) return list[i - 1].layers;
@@ -29,14 +29,14 @@ LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
   return own;
 }
 
-/// The last layer of an encoder before a decoder, alone.
+/// The last layer of the encoder in an encoder-decoder; otherwise empty.
 LayerSet encoder_end(const Arch& a) {
   LayerSet last;
   if (a.is_encoder_decoder()) last.insert(layers_of(a.mixers, 0, LayerSet::all(a.layers)).last());
   return last;
 }
 
-/// The number of a layer's mixer.
+/// Number of a layer's mixer.
 std::size_t mixer_of(const Arch& a, Count layer) {
   std::size_t i = a.mixers.size();
   while (i > 0 && !a.mixers[i - 1].layers.contains(layer)) --i;
@@ -58,8 +58,8 @@ Reach reach_of(const Arch& a, Count layer) {
   return local_layers(a).contains(layer) ? a.local.reach : Reach();
 }
 
-/// The layers whose keys and values others read: for each of these the last one before it that has the same reach and
-/// keys and values of its own.
+/// Layers whose keys and values others read: for each reader, the last earlier layer with the same reach and its own
+/// keys and values.
 LayerSet kv_sources(const Arch& a) {
   LayerSet sources;
   if (!any_reads_kv(a)) return sources;
@@ -72,7 +72,7 @@ LayerSet kv_sources(const Arch& a) {
   return sources;
 }
 
-/// Calls visit(kind, layers) for the layers of each MLP among those that are alike otherwise.
+/// Calls visit(kind, layers) for each MLP variant among layers that agree in all else.
 template <typename Visit>
 void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
   if (alike.empty()) return;
@@ -87,8 +87,8 @@ void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Vi
   }
 }
 
-/// The same for layers with weights of their own and for those that repeat others', each with or without the final norm
-/// behind them.
+/// The same for layers with their own weights and for layers that repeat others', each with and without a final norm
+/// after them.
 template <typename Visit>
 void for_each_repeat(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
   if (!a.has_repeats()) return for_each_mlp(a, kind, alike, visit);
@@ -101,7 +101,7 @@ void for_each_repeat(const Arch& a, LayerKind kind, const LayerSet& alike, const
   }
 }
 
-/// Calls visit(kind, layers) for every way in which layers can differ in what they do, those of no layer among them.
+/// Calls visit(kind, layers) for every functional variant of a layer, including variants without layers.
 template <typename Visit>
 void for_each_unlike(const Arch& a, const Visit& visit) {
   const LayerSet all = LayerSet::all(a.layers), sources = kv_sources(a), locals = local_layers(a);
@@ -135,11 +135,11 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
   }
 }
 
-/// Layers that do the same.
+/// Kinds of functionally identical layers.
 LayerKinds alike(const Arch& a) {
   LayerKinds r;
   for_each_unlike(a, [&](LayerKind kind, const LayerSet& s) {
-    if (s.empty() || r.size() == most_kinds) return;  // check_arch refuses a model with more
+    if (s.empty() || r.size() == most_kinds) return;  // check_arch rejects a model with more
     kind.count = s.size();
     kind.first = s.first();
     kind.last = s.last();
@@ -151,7 +151,7 @@ LayerKinds alike(const Arch& a) {
 
 bool trains_any(const OpList& ops) { return std::any_of(ops.begin(), ops.end(), trains); }
 
-/// The part of a kind that lies in `s`.
+/// The part of a kind inside `s`.
 LayerKind part(const LayerKind& kind, const LayerSet& s) {
   LayerKind k = kind;
   k.layers = s;
@@ -161,7 +161,7 @@ LayerKind part(const LayerKind& kind, const LayerSet& s) {
   return k;
 }
 
-/// Layers of a kind that multiply in the same format.
+/// Splits kinds by the number format of their products.
 LayerKinds split_by_format(const LayerKinds& kinds, const LayerSet& wide_layers) {
   if (wide_layers.empty()) return kinds;
   LayerKinds all;
@@ -188,7 +188,7 @@ LayerKinds layer_kinds(const Arch& a, const Frozen& f, const Narrowed& narrowed)
   if (f.empty()) return by_format;
   const Step step{.training = true, .frozen = f};
   LayerKinds by_weights, all;
-  Count lowest = a.layers;  // that is trained
+  Count lowest = a.layers;  // lowest trained layer
   for (const LayerKind& kind : by_format)
     for (const bool frozen : {false, true}) {
       const LayerSet s = kind.layers.filtered(f.layers, frozen);

@@ -1,5 +1,5 @@
 #pragma once
-/// The kinds of layer of a model: layers of one kind do the same, are trained alike and multiply in the same formats.
+/// Kinds of layer in a model: layers of one kind have the same operators, trained weights and product formats.
 
 #include "calc/arch.hpp"
 #include "calc/formats/narrowed.hpp"
@@ -8,51 +8,51 @@
 
 namespace llmcalc {
 
-/// Layers that are alike.
+/// A set of identical layers.
 struct LayerKind {
   Reach reach{};
   bool experts = false, linear = false;
-  bool closes_encoder = false;  ///< the encoder's last: its norm follows
-  bool hands_on_kv = false;     ///< later layers read its keys and values; of a recurrence its values
-  bool opens_block = false;     ///< the residual stream starts again here, and its input is saved (mixed_residual.hpp)
-  bool bare = false;            ///< no norm before its mixer: the first layer of a model without (Arch::first_norm)
-  bool reads_kv = false;        ///< it reads those of the last layer before it that hands on its own and has its reach
-  std::uint8_t mixer = 0;       ///< number of its mixer (Arch::mixer)
-  Count mlp_width = 0;          ///< of its dense MLP, beside experts too; 0: it has none
+  bool closes_encoder = false;  ///< last layer of the encoder: the encoder's norm follows
+  bool hands_on_kv = false;     ///< later layers read its keys and values; of a recurrence, its values
+  bool opens_block = false;     ///< begins a block: saves the residual stream and restarts it (mixed_residual.hpp)
+  bool bare = false;            ///< no norm before its mixer: the first layer of a model without Arch::first_norm
+  bool reads_kv = false;   ///< reads keys and values of the last earlier layer of the same reach that shares its own
+  std::uint8_t mixer = 0;  ///< number of its mixer (Arch::mixer)
+  Count mlp_width = 0;     ///< of its dense MLP, also in parallel with experts; 0: no dense MLP
   Count count = 0;
-  Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
+  Count first = 0, last = 0;  ///< indices of the first and last layer of this kind
   LayerSet layers;            ///< all layers of this kind
-  bool frozen = false;        ///< none of its weights is trained
-  bool asks = true;           ///< whether its input asks for a gradient: something before it is trained
+  bool frozen = false;        ///< has no trained weights
+  bool asks = true;           ///< its input requires a gradient: something before it is trained
   bool wide = false;          ///< its products stay in the working format
-  bool repeats = false;       ///< its weights are those of an earlier layer (Arch::repeats)
+  bool repeats = false;       ///< shares the weights of an earlier layer (Arch::repeats)
   bool ends_run = false;      ///< the model's final norm follows it (Repeats::normed)
-  bool half = false;          ///< the half of a shortcut block, without experts: the layer of a module (Mtp)
+  bool half = false;          ///< half a shortcut block, without experts: an MTP module's layer
   constexpr bool has_mlp() const { return experts || mlp_width > 0; }
-  /// Whether later layers read something of it besides its result (calc/arch/handed_on.hpp).
+  /// Whether later layers read tensors of it other than its result (calc/arch/handed_on.hpp).
   constexpr bool hands_on() const { return hands_on_kv || closes_encoder || opens_block; }
 };
 
-/// The most kinds of layer that differ in what they do (check_arch refuses more); Nemotron Ultra has 15.
+/// Maximum number of functionally different kinds (check_arch rejects more); Nemotron Ultra has 15.
 inline constexpr std::size_t most_unlike = 24;
-/// The most kinds of layer: those, each in up to two parts by the format of its products and three by what is trained,
-/// and the lowest trained layer.
+/// Maximum number of kinds: each of the above splits into up to two by product format and three by trained weights; in
+/// addition, the lowest trained layer.
 inline constexpr std::size_t most_kinds = 6 * most_unlike + 2;
 
-/// The kinds of layer that a model has, in order of first appearance.
+/// The kinds of layer in a model, in order of first appearance.
 using LayerKinds = InPlace<LayerKind, most_kinds>;
 
-/// Number of kinds that differ in what their layers do.
+/// Number of functionally different kinds.
 std::size_t unlike_kinds(const Arch& arch);
 
-/// `frozen`: layers that are trained alike, too; `narrowed`: whose products are in the same format.
+/// Layer kinds of a model, split by trained weights (`frozen`) and by product format (`narrowed`).
 LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const Narrowed& narrowed = {});
 
-/// The layer of a module that predicts a further token (Mtp). In a model of shortcut blocks it is half a block:
-/// attention and the dense MLP (LongCat-Flash). Its products are in the plan's format.
+/// The layer of an MTP module. In a model of shortcut blocks it is half a block: attention and the dense MLP
+/// (LongCat-Flash). Its products are in the plan's format.
 LayerKind mtp_layer(const Arch& arch);
 
-/// The index of a layer's kind in `kinds`.
+/// Index in `kinds` of a layer's kind.
 std::size_t kind_index(const LayerKinds& kinds, Count layer);
 
 }  // namespace llmcalc

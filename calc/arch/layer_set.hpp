@@ -11,7 +11,7 @@ namespace llmcalc {
 
 inline constexpr Count max_layers = 1024;
 
-/// A set of layer indices, in place: which layers have experts, local attention, or linear attention.
+/// A set of layer indices, stored in place, such as the layers with experts or with linear attention.
 class LayerSet {
  public:
   constexpr void insert(Count layer) { word(layer) |= bit(layer); }
@@ -35,13 +35,13 @@ class LayerSet {
       if (w != 0) return false;
     return true;
   }
-  /// The highest and the lowest index; -1 if the set is empty.
+  /// The highest index (last) and the lowest (first); -1 if the set is empty.
   constexpr Count last() const {
     for (std::size_t i = bits_.size(); i-- > 0;)
       if (bits_[i] != 0) return static_cast<Count>(64 * i + 63) - std::countl_zero(bits_[i]);
     return -1;
   }
-  /// The highest index below `layer`; -1: none.
+  /// The highest index below `layer`; -1 if absent.
   constexpr Count last_below(Count layer) const {
     while (layer > 0 && !contains(layer - 1)) --layer;
     return layer - 1;
@@ -51,13 +51,13 @@ class LayerSet {
       if (bits_[i] != 0) return static_cast<Count>(64 * i) + std::countr_zero(bits_[i]);
     return -1;
   }
-  /// The indices that are in `other` too, or (keep false) that are not.
+  /// The indices also in `other` (keep), or those not in it.
   constexpr LayerSet filtered(const LayerSet& other, bool keep) const {
     LayerSet s;
     for (std::size_t i = 0; i < bits_.size(); ++i) s.bits_[i] = bits_[i] & (keep ? other.bits_[i] : ~other.bits_[i]);
     return s;
   }
-  /// Every `step`-th layer of [first, layers).
+  /// Every `step`-th layer in [first, layers).
   static constexpr LayerSet every(Count first, Count step, Count layers) {
     LayerSet s;
     for (Count i = first; i < layers; i += step) s.insert(i);

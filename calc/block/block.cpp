@@ -15,7 +15,7 @@ namespace {
 
 constexpr Component attn = Component::attention;
 
-/// One qk-norm over `heads` heads: a row per head, its weights shared or of its own, or a row of all heads.
+/// Shape of one qk-norm over `heads` heads: a row per head, with shared or per-head weights, or one row of all heads.
 Norm qk_norm_shape(const Mixer& a, Count tokens, Count heads) {
   const bool spans = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
   const bool own = spans || a.qk_norm == QkNorm::each_head || a.qk_norm == QkNorm::each_head_rms;
@@ -35,12 +35,12 @@ struct Qkv {
   TensorId q, k, v;
 };
 
-/// Queries, and the low rank that they come from.
+/// Queries, and the low-rank tensor that they come from.
 struct LatentQueries {
   TensorId q, low = no_tensor;
 };
 
-/// Projections of keys and values; where values are the keys, of the latter alone.
+/// Projects keys and values; only keys if these are also the values.
 void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
   const Mixer& a = b.mixer();
   const Count d = b.arch().hidden;
@@ -50,7 +50,7 @@ void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
             : b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim());
 }
 
-/// Norms of queries and of `kv_heads` heads of keys, unless the layer reads those of another.
+/// Norms queries and `kv_heads` heads of keys. A layer that reads another layer's keys norms only queries.
 void norm_queries_and_keys(SegmentBuilder& b, Qkv& r, Count kv_heads) {
   const Mixer& a = b.mixer();
   if (a.qk_norm == QkNorm::none) return;
@@ -97,7 +97,7 @@ Qkv grouped_qkv(SegmentBuilder& b, TensorId x) {
   return r;
 }
 
-/// The output of the heads under a sigmoid of the layer's input: one gate per head, or one per number.
+/// Multiplies the output of the heads by a sigmoid of the layer's input: one gate per head, or one per element.
 TensorId gated_heads(SegmentBuilder& b, TensorId x, TensorId o) {
   const Mixer& m = b.mixer();
   if (m.attention_gate == AttentionGate::none) return o;
@@ -107,7 +107,7 @@ TensorId gated_heads(SegmentBuilder& b, TensorId x, TensorId o) {
                Split::width, {g, o}, m.v_dim());
 }
 
-/// The input of the output projection: the heads' output o itself, or o after one RMSNorm over all heads.
+/// The input of the output projection: the heads' output o, or its RMSNorm over all heads.
 TensorId normed_heads(SegmentBuilder& b, TensorId o) {
   if (!b.arch().sub_norms) return o;
   const Count w = b.mixer().attention_width();
@@ -129,7 +129,7 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .reach = kind.reach,
                        .sinks = a.attention_sinks,
                        .shared_kv = a.shared_kv,
-                       .hands_on_kv = kind.hands_on_kv && s.past == 0,  // else they read the cache
+                       .hands_on_kv = kind.hands_on_kv && s.past == 0,  // later steps read the cache instead
                        .bidirectional = a.bidirectional,
                        .relative = b.arch().position == Position::relative,
                        .selection = a.indexer.selection()};
@@ -203,8 +203,8 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
 }
 
 /// Lightning attention of MiniMax: q, k, v of all heads, a norm on the output, a sigmoid gate from the input; norms of
-/// queries and keys where the model's attention has them (Ling 2.5). Left out: a rotation (Ling 2.5), which has no
-/// parameters and no FLOPs.
+/// queries and keys if the model's attention has them (Ling 2.5). Omits a rotation (Ling 2.5), which has no parameters
+/// or FLOPs.
 TensorId linear_attention(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Count w = mul(a.heads, a.head_dim);
@@ -229,7 +229,7 @@ TensorId attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   return b.mixer().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
 }
 
-/// The mixer of a layer: attention, a recurrence, or the sum of both on the same input.
+/// The token mixer of a layer: attention, a recurrence, or the sum of both on the same input.
 TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   const Mixer& m = b.mixer();
   if (kind.linear) return linear_attention(b, x);
@@ -240,10 +240,10 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, y, z, b.arch().hidden);
 }
 
-/// The sum of a dense MLP and of experts, each result under a norm; `x` is the MLP's input under its norm, and experts
-/// and their router read the residual stream under norms of their own (hf gemma4/modeling_gemma4.py). The experts come
-/// first: in backward the dense MLP has then used the sum's gradient before theirs is added to the residual stream's,
-/// which lies in the same buffer.
+/// Sum of a dense MLP and of experts, each with a norm on its result. `x` is the normed input of the MLP; experts and
+/// router norm the residual stream separately (hf gemma4/modeling_gemma4.py). Experts come first, so that in backward
+/// the dense MLP consumes the sum's gradient before the experts' gradient is added to the residual gradient in the same
+/// buffer.
 TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
   const Count t = b.tokens();
   const TensorId own = b.norm("mlp.expert_norm", residual, t);
@@ -252,7 +252,7 @@ TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x,
   return b.pointwise("mlp.sum", Component::mlp, PointwiseKind::add, Split::tokens, y, z, b.arch().hidden);
 }
 
-/// The MLP's part of a layer: `x` is its input, and `residual` that without the norm.
+/// The MLP part of a layer: `x` is the normed input, `residual` the input before the norm.
 TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
   if (!kind.experts) return dense_mlp(b, x, kind.mlp_width);
   return b.arch().moe.beside_dense ? dense_and_experts(b, kind, x, residual) : experts(b, x, x);
@@ -268,11 +268,11 @@ constexpr SubLayerNames cross_names{"cross.mix", "cross.norm",           "cross.
 constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm",           "mlp.post_norm", "mlp.dropout",
                                   "mlp.add", "mlp.stream_weights", "mlp.gather",    "mlp.spread"};
 
-/// One sub-layer of hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py): of n residual streams x (tokens, n
-/// hidden) a matrix makes n weights that sum them to f's input, n that spread its result and n x n that mix the
-/// streams. Three learned scales and a bias of each weight follow behind the norm of the streams, in the operators that
-/// read the weights; they are counted with the first. Left out: the FLOPs of the norm, of sigmoids and of balancing the
-/// n x n weights.
+/// One sub-layer with hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py). A matrix maps n residual streams x
+/// (tokens, n hidden) to n weights that sum the streams into f's input, n that spread f's result and n x n that mix the
+/// streams. Operators that read these weights apply three learned scales and a bias per weight after the norm of the
+/// streams; the first counts these parameters. Not counted: FLOPs of the norm, of sigmoids and of balancing the n x n
+/// weights.
 template <typename F>
 TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
@@ -316,8 +316,8 @@ TensorId parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   return b.pointwise("block.add", Component::mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
 }
 
-/// Two halves of attention and dense MLP, whose operators have the same names; the experts begin beside the first MLP,
-/// and their result joins after the second.
+/// Two halves of attention and dense MLP with the same operator names. The experts read the first MLP's input, and
+/// their result is added after the second MLP.
 TensorId shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   TensorId x = block_input, routed = no_tensor;
@@ -331,8 +331,8 @@ TensorId shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
   return b.pointwise("block.shortcut_add", Component::mlp, PointwiseKind::add, Split::tokens, x, routed, a.hidden);
 }
 
-/// A serial layer of the first of several residual streams, with a low rank beside attention; its input of its own goes
-/// to the other streams.
+/// A serial layer on the first of several residual streams, with a low-rank branch parallel to attention. Its per-layer
+/// input is added to the other streams.
 TensorId alternating_block(SegmentBuilder& b, const LayerKind& kind) {
   TensorId beside = no_tensor;
   const TensorId predicted = predicted_streams(b, block_input);
@@ -348,7 +348,7 @@ TensorId alternating_block(SegmentBuilder& b, const LayerKind& kind) {
   return corrected;
 }
 
-/// Attention to an encoder between mixer and MLP where there is one; then what a layer does with its result.
+/// Cross-attention, if any, lies between mixer and MLP. Per-layer input and output scale follow the MLP.
 TensorId serial_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   TensorId x = block_input;
@@ -365,7 +365,7 @@ TensorId serial_block(SegmentBuilder& b, const LayerKind& kind) {
   return x;
 }
 
-/// The result of a layer's operators.
+/// Appends a layer's operators and returns their result.
 TensorId block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   if (a.block == BlockKind::parallel) return parallel_block(b, kind);
@@ -377,7 +377,7 @@ TensorId block(SegmentBuilder& b, const LayerKind& kind) {
 
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   SegmentBuilder b(a, s, kind);
-  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder in a decoding step
+  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder is idle in a decoding step
   const TensorId x = block(b, kind);
   if (kind.ends_run) b.borrowed_norm("run.norm", x, b.tokens());
   if (kind.closes_encoder) {

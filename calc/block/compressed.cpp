@@ -14,7 +14,7 @@ void rotate(SegmentBuilder& b, std::string_view name, Split split, TensorId x, C
                no_tensor, unit);
 }
 
-/// Queries of all heads under a norm without weights, and the low rank that they come from.
+/// Queries of all heads, normed without weights, and the low-rank tensor that they come from.
 struct Queries {
   TensorId q, low;
 };
@@ -36,7 +36,7 @@ TensorId keys(SegmentBuilder& b, TensorId x) {
   return b.add("attn.kv_norm", Component::attention, Norm{b.tokens(), width, width}, Split::tokens, kv);
 }
 
-/// Every group of heads through a matrix of its own, and all of them through the last.
+/// Output projection: one matrix per group of heads, then one matrix for all groups.
 TensorId grouped_output(SegmentBuilder& b, TensorId o) {
   const Mixer& m = b.mixer();
   const Compressed& c = m.compressed;

@@ -1,13 +1,13 @@
 #pragma once
-/// The heads of an encoder (BERT: arXiv:1810.04805, hf bert/modeling_bert.py). Their dense layers are whole on every
-/// rank.
+/// The heads of an encoder (BERT: arXiv:1810.04805, hf bert/modeling_bert.py). Their dense layers are replicated on
+/// every rank.
 
 #include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 
-/// What an encoder makes of the first token of each sequence: tanh of a dense layer, and two logits for a pair of
-/// sentences. A loss of it is left out.
+/// Outputs of an encoder for the first token of each sequence: tanh of a dense layer, and two logits for a pair of
+/// sentences. Their loss is not counted.
 void add_pooled(SegmentBuilder& builder);
 
 /// The dense layer, activation and norm before the logits of masked tokens (BertPredictionHeadTransform). Logits of all

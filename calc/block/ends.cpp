@@ -9,7 +9,7 @@
 namespace llmcalc {
 
 namespace {
-/// From the width of the token table to the model's.
+/// Projects from the width of the token table to the model's.
 TensorId projected(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   return b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden,
@@ -48,13 +48,13 @@ OpList embedding_ops(const Arch& a, const Step& s) {
 }
 
 namespace {
-/// What a head has, and which of it is another's: the model's norm, its token table or its head.
+/// Parts of a head, and which weights are the model's: norm, token table or head.
 struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
-  bool of_model = false;    ///< and what else the model's own head has
-  bool read_later = false;  ///< a module reads its input, too
+  bool of_model = false;    ///< the model's own head, with its other parts
+  bool read_later = false;  ///< an MTP module also reads the head's input
 };
-/// The sum of the residual streams under n weights, which a matrix makes of them, with a bias each and a learned scale.
+/// Weighted sum of the n residual streams. A matrix makes the n weights, with a bias each and one learned scale.
 TensorId gathered_streams(SegmentBuilder& b, TensorId x, Count rows) {
   const Arch& a = b.arch();
   const Linear matrix{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams};
@@ -107,7 +107,7 @@ OpList mtp_input_ops(const Arch& a, const Step& s) {
   TensorId e = b.add("mtp.tokens", Component::embedding, table, Split::row, block_input);
   e = b.norm("mtp.token_norm", e, t);
   e = b.linear("mtp.project_token", Component::embedding, Split::tokens, e, a.hidden, a.hidden, false);
-  const Count n = a.streams, all = mul(t, n);  // rows of the result before: one of each residual stream
+  const Count n = a.streams, all = mul(t, n);  // rows of the previous result, one per residual stream
   TensorId h = b.norm("mtp.result_norm", block_input, all);
   h = b.add("mtp.project_result", Component::embedding, Linear{.rows = all, .in = a.hidden, .out = a.hidden},
             Split::tokens, h);

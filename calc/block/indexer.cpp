@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Queries, the key and, of a lightning indexer, the heads' weights.
+/// Queries, the key and, for a lightning indexer, the heads' weights.
 struct IndexedLayer {
   TensorId q, k, weights = no_tensor;
 };
@@ -13,7 +13,7 @@ struct IndexedLayer {
 constexpr PoolNames pool_names{"attn.index_keys", "attn.index_gate", "attn.index_pool", "attn.index_k_norm",
                                "attn.index_k_rope"};
 
-/// The key of every token under a LayerNorm, or pooled ones.
+/// The key of every token after a LayerNorm, or pooled keys.
 TensorId lightning_key(SegmentBuilder& b, TensorId x) {
   const Count width = b.mixer().indexer.width;
   if (b.mixer().compressed.ratio > 0) return pooled_keys(b, pool_names, x, width, true);
@@ -46,7 +46,7 @@ TensorId chosen_keys(SegmentBuilder& b, TensorId x, TensorId low) {
   if (!i.runs()) return i.shared ? b.outside() : no_tensor;
   const bool is_lightning = i.kind == IndexerKind::lightning;
   const IndexedLayer in = is_lightning ? lightning(b, x, low) : blocks(b, x);
-  const bool pools = m.compressed.ratio > 0;  // then the key is rotated already
+  const bool pools = m.compressed.ratio > 0;  // pooled keys are already rotated
   const Count rotated = mul(i.heads + (pools ? 0 : 1), is_lightning ? m.latent.rope_dim : i.width);
   if (b.arch().position == Position::rope)
     b.in_place("attn.index_rope", Component::attention,

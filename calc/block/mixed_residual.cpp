@@ -3,7 +3,7 @@
 namespace llmcalc {
 namespace {
 
-/// The mean over the layers of a kind, rounded up.
+/// Mean number of mixed tensors over the layers of a kind, rounded up.
 Count mean_tensors(const Arch& a, const LayerKind& kind, bool first) {
   Count all = 0;
   for (Count i = kind.first; i <= kind.last; ++i)

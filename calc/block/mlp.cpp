@@ -3,7 +3,7 @@
 namespace llmcalc {
 namespace {
 
-/// One MLP's component and its operators' names: dense, routed experts, shared experts.
+/// Component and operator names of one MLP: dense, routed experts or shared experts.
 struct MlpNames {
   Component component;
   std::string_view gate, up, act, mul, down;
@@ -14,8 +14,8 @@ constexpr MlpNames expert_names{Component::experts, "mlp.expert_gate", "mlp.expe
 constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "mlp.shared_up",
                                 "mlp.shared_act",          "mlp.shared_mul",  "mlp.shared_down"};
 
-/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k, and the width of the input where that is not
-/// the model's; the widths of each matrix are filled in here.
+/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k, and the input width if it is not the
+/// model's; the widths of each matrix are filled in here.
 TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
   const Arch& a = b.arch();
   const Count outer = matrix.in > 0 ? matrix.in : a.hidden;
@@ -50,7 +50,7 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
   return project(names.down, Split::row, h, width, outer);
 }
 
-/// Experts that always run, their outputs added to the routed ones.
+/// Output of the shared experts, which always run. The caller adds it to the output of the routed experts.
 TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
@@ -60,7 +60,7 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   return b.pointwise("mlp.shared_scale", Component::mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
 }
 
-/// Logits of the router, which may have a norm of its own.
+/// Logits of the router, which may begin with a norm.
 TensorId router(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
@@ -75,7 +75,7 @@ TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
   const bool narrow = m.latent_width > 0;
-  const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
+  const Count wide = narrow ? m.latent_width : a.hidden;  // width of the routed experts' input and output
   const Count t = b.tokens(), each = m.visited(), routed = mul(t, each);
   const Pointwise route{.kind = PointwiseKind::route,
                         .rows = t,

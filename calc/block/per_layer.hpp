@@ -1,19 +1,19 @@
 #pragma once
-/// Inputs of their own for every layer (hf gemma3n/modeling_gemma3n.py, gemma4/modeling_gemma4.py):
+/// Per-layer inputs (hf gemma3n/modeling_gemma3n.py, gemma4/modeling_gemma4.py):
 ///   e = (table[ids] + norm(x W)) / sqrt 2      once, for all layers: (tokens, layers p)
 ///   y = x + norm((act(x G) * e_i) P)           at the end of layer i, with its part of e: (tokens, p)
-/// Matrices and norms are whole on every rank, the table is cut like the token table. e is alive until the last layer
-/// has run, and kept for backward once; there the gradient of a layer's part takes its place. Constant factors and the
-/// cut of e into parts, which are views of it, are left out.
+/// Matrices and norms are replicated on every rank; the table is sharded like the token table. e is live until the last
+/// layer has run and is saved for backward once; in backward the gradient of a layer's part overwrites that part. Not
+/// counted: constant factors, and the split of e into parts, which are views.
 
 #include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 
-/// e from the embedding x, which stays the segment's result.
+/// Makes e from the embedding x, which stays the segment's result.
 void make_per_layer_inputs(SegmentBuilder& builder, TensorId x);
 
-/// norm((act(x G) * e_i) P), and with x the layer's last sum.
+/// norm((act(x G) * e_i) P); and its sum with x, the last sum of the layer.
 TensorId per_layer_input(SegmentBuilder& builder, TensorId x);
 TensorId add_per_layer_input(SegmentBuilder& builder, TensorId x);
 

@@ -1,6 +1,5 @@
 #pragma once
-/// The segments of a pass over a model: embedding, every kind of block with its number of layers, head, cut for one
-/// rank.
+/// Segments of a pass over a model, sharded for one rank: embedding, each kind of block with its layer count, and head.
 
 #include <algorithm>
 
@@ -12,18 +11,18 @@
 
 namespace llmcalc {
 
-/// A module that predicts a further token (Mtp) is an embedding, a block and a head again.
+/// MTP modules have a separate segment of each kind.
 enum class SegmentKind : std::uint8_t { embedding, block, head };
 
 struct Segment {
   SegmentKind kind;
   const LayerKind& layer;  ///< empty unless the segment is a block
   Count repeats;
-  Count input_elements;  ///< numbers in the segment's input on this rank
-  const OpList& whole;   ///< of the whole model
-  const OpList& ops;     ///< of one rank
+  Count input_elements;  ///< elements of the segment's input on this rank
+  const OpList& whole;   ///< operators of the whole model
+  const OpList& ops;     ///< operators of one rank
   bool backward = true;  ///< whether backward passes through it
-  bool mtp = false;      ///< of modules, one after another: `repeats` is their number
+  bool mtp = false;      ///< segment of MTP modules, which run one after another; `repeats` is their number
 };
 
 constexpr Step training_step(const Plan& p) {
@@ -49,7 +48,7 @@ constexpr Step prefill_step(const Plan& p, Count tokens) {
           .mtp = p.mtp,
           .narrowed = {.parts = p.multiplied}};
 }
-/// The step that decodes one token; `context` counts it.
+/// The step that decodes one token; `context` includes it.
 constexpr Step decode_step(const Plan& p, Count context) {
   return {.sequences = p.batch,
           .queries = 1,
@@ -61,9 +60,9 @@ constexpr Step decode_step(const Plan& p, Count context) {
           .narrowed = {.parts = p.multiplied}};
 }
 
-/// The step that verifies what modules have drafted, a token each, and in which they draft again: the token at
-/// `context`, which counts it, and one more for each module. Modules read all of these tokens, since some may have been
-/// accepted; the last position's result is the next draft.
+/// The step that verifies one draft of each MTP module and in which the modules draft the next tokens. Its queries are
+/// the token at `context`, which includes it, and one more per module. Modules read all of these tokens, since some may
+/// have been accepted; the result of the last position is the next draft.
 constexpr Step drafting_step(const Plan& p, Count context) {
   Step s = decode_step(p, context);
   s.queries += p.mtp;
@@ -72,8 +71,8 @@ constexpr Step drafting_step(const Plan& p, Count context) {
   return s;
 }
 
-/// The last step of a generation. With modules for further tokens it verifies their drafts, one per module or fewer
-/// where the generation is shorter, and then the modules draft again.
+/// The last step of a generation. With MTP modules it verifies their drafts, one per module or fewer if the generation
+/// is shorter, and the modules then draft the next tokens.
 inline Step last_step(const Plan& p) {
   const Count end = add(p.prompt, p.generate);
   if (p.mtp == 0) return decode_step(p, end);
@@ -83,7 +82,7 @@ inline Step last_step(const Plan& p) {
   return s;
 }
 
-/// Says whose weights a module's operators read: those of a tied table or head are the model's.
+/// Sets the owner of the weights that a module's operators read: a tied table or head belongs to the model.
 inline void own_by_modules(OpList& ops) {
   const auto is_tied = [](const Op& op) {
     const Lookup* table = std::get_if<Lookup>(&op.shape);
@@ -93,13 +92,13 @@ inline void own_by_modules(OpList& ops) {
   for (Op& op : ops) op.owner = is_tied(op) ? Owner::model : Owner::modules;
 }
 
-/// Calls visit(const Segment&) for each segment in order, those of modules last, one list of operators alive at a time.
+/// Calls visit(const Segment&) for each segment in order, MTP segments last; only one list of operators is live.
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
   const auto input = [&](bool encoder) {
     return mul(own_tokens(half_step(arch, step, encoder).tokens(), layout), arch.hidden, arch.streams);
   };
-  // Beside adapters the embedding's result asks for a gradient, though nothing there is trained
+  // With adapters the embedding's result requires a gradient although no weight before it is trained
   // (enable_input_require_grads of Hugging Face's transformers, for recomputed layers).
   const auto marked = [&](OpList& ops, SegmentKind kind, bool asks) {
     if (step.lora_rank > 0) return kind == SegmentKind::embedding || mark_asking(ops, true);
@@ -126,7 +125,8 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
     asks = segment(SegmentKind::block, kind, kind.count, input(arch.mixer(kind.mixer).bidirectional),
                    block_ops(arch, kind, step), kind.asks) ||
            asks;
-  const Count all = step.training || arch.residual_block == 0 ? 1 : mixed_at_end(arch);  // that it frees
+  const Count all =
+      step.training || arch.residual_block == 0 ? 1 : mixed_at_end(arch);  // tensors of the input that the head frees
   segment(SegmentKind::head, none, 1, mul(all, input(false)), head_ops(arch, step), asks);
   if (step.mtp == 0) return;
   const LayerKind layer = mtp_layer(arch);

@@ -3,13 +3,13 @@
 namespace llmcalc {
 namespace {
 
-/// Builds one recurrence: heads are cut over tensor-parallel ranks.
+/// Builds one recurrence; heads are sharded across tensor-parallel ranks.
 class Recurrence {
  public:
   Recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x)
       : b_(b), r_(b.mixer().recurrent), hands_on_(kind.hands_on_kv), x_(x) {}
 
-  /// Hk heads of queries and keys of dk, Hv heads of values of dv. A_log and dt_bias: 2 Hv numbers of the core.
+  /// Hk heads of queries and keys of dk, Hv heads of values of dv. A_log and dt_bias: 2 Hv parameters of the core.
   TensorId gated_delta_net() {
     const Count keys = mul(r_.key_heads, r_.key_dim);
     const TensorId q = convolved("delta.q", "delta.q_conv", keys, r_.key_dim);
@@ -22,8 +22,8 @@ class Recurrence {
     return out("delta.out", gated("delta.gate_mul", z, head_norm("delta.o_norm", o)));
   }
 
-  /// H heads of D throughout, decays per channel from a low rank. A_log (one per head) and dt_bias (one per channel)
-  /// are numbers of the core.
+  /// H heads of width D throughout, with per-channel decays from a low rank. A_log (one per head) and dt_bias (one per
+  /// channel) are parameters of the core.
   TensorId kimi_delta() {
     const Count w = r_.width(), d = r_.head_dim;
     const TensorId q = convolved("kda.q", "kda.q_conv", w, d), k = convolved("kda.k", "kda.k_conv", w, d);
@@ -37,9 +37,9 @@ class Recurrence {
     return out("kda.out", gated("kda.gate_mul", z, head_norm("kda.o_norm", o)));
   }
 
-  /// I channels with a state of N each. The step's projection goes through a low rank, B and C are shared by all
-  /// channels; Jamba norms all three. A_log (I N) and D (I) are numbers of the core. Heads of P channels share a step,
-  /// and have one A_log and D each (PLaMo 2).
+  /// I channels with a state of N each. The step's projection goes through a low rank; B and C are shared by all
+  /// channels; Jamba norms all three. A_log (I N) and D (I) are parameters of the core. Heads of P channels share a
+  /// step, an A_log and a D (PLaMo 2).
   TensorId mamba() {
     const Count i = r_.width(), h = r_.heads, n = r_.key_dim, p = r_.head_dim;
     const TensorId x = convolved("ssm.x", "ssm.x_conv", i, p);
@@ -54,8 +54,8 @@ class Recurrence {
     return out("ssm.out", gated("ssm.gate_mul", projected("ssm.gate", i, p), o));
   }
 
-  /// H heads of P, B and C of N shared by the heads of a group. A_log, D and dt_bias: 3 H numbers of the core. The norm
-  /// over all heads comes behind the gate.
+  /// H heads of width P; B and C of width N are shared by the heads of a group. A_log, D and dt_bias: 3 H parameters of
+  /// the core. The norm over all heads follows the gate.
   TensorId mamba2() {
     const Count w = r_.width(), shared = mul(2, r_.key_heads, r_.key_dim);
     const TensorId x = convolved("ssm.x", "ssm.x_conv", w, r_.head_dim);
@@ -69,13 +69,13 @@ class Recurrence {
     return out("ssm.out", y);
   }
 
-  /// H heads of N throughout. Six mixes of each token and the one before it, one for each projection: receptance, key
-  /// and value, and through low ranks decay, in-context learning rate, gate and, where an earlier layer's values are
-  /// mixed in, the share of those. The state loses what lies along one key, as fast as the learning rate says, and
-  /// gains what the other key says: both are made of one projection, under learned weights k_k and of length 1 (a norm
-  /// of every head, whose weights come before it), and under a gate of the learning rate (k_a). Behind the state a
-  /// LayerNorm of every head, the bonus of the token itself (r_k), and the gate. The kernels that read them make decay
-  /// and learning rate of their projections.
+  /// H heads of width N throughout. Six mixes of each token with its predecessor, one for each projection: receptance,
+  /// key and value, and through low ranks decay, in-context learning rate, gate and, if an earlier layer's values are
+  /// mixed in, their share. The state loses its component along one key, at a rate set by the learning rate, and gains
+  /// the value along the other. Both keys come from one projection: the first with learned weights k_k, normalised to
+  /// length 1 (a norm per head after its weights), the second gated by the learning rate (k_a). A LayerNorm per head,
+  /// the token's bonus (r_k) and the gate follow. Kernels that read decay and learning rate compute them from their
+  /// projections.
   TensorId rwkv7() {
     const Count w = r_.width(), d = r_.head_dim;
     x_ = mixes("rwkv.shift", 6);
@@ -93,7 +93,7 @@ class Recurrence {
     return out("rwkv.out", weighted("rwkv.gate_mul", PointwiseKind::bonus, {o, r, key, v, g}));
   }
 
-  /// y = W (c * conv(b * x)), all three projections of the input.
+  /// y = W (c * conv(b * x)); b, c and x are projections of the input.
   TensorId short_convolution() {
     const Count w = r_.width();
     const TensorId b = projected("conv.in_gate", w, 1), c = projected("conv.out_gate", w, 1);
@@ -105,8 +105,8 @@ class Recurrence {
   }
 
   /// W channels in H blocks of P. A projection and a convolution without activation make x. Two block-diagonal matrices
-  /// of x, a P x P block each, make the input gate and the recurrence gate; their biases and the decay's parameter, 3
-  /// W, are numbers of the core. Its result is multiplied by an activation of another projection of the input.
+  /// of P x P blocks make the input gate and the recurrence gate from x; their biases and the decay's parameter, 3 W in
+  /// all, are parameters of the core. Its result is multiplied by an activation of another projection of the input.
   TensorId rg_lru() {
     const Count w = r_.width(), p = r_.head_dim;
     const Step& s = b_.step();
@@ -120,10 +120,10 @@ class Recurrence {
     return b_.linear("lru.out", Component::attention, Split::row, y, w, b_.arch().hidden, true, p);
   }
 
-  /// H heads of N throughout. Token shift: receptance, key, value, gate and, of RWKV-6, decay each read a mix of the
-  /// token and the one before it. RWKV-6 makes the shares of the mixes (ddlerp, data-dependent linear interpolation)
-  /// and the decay from the token, each through a low rank; in RWKV-5 both are learned numbers. Learned decays and the
-  /// bonus are numbers of the core. Then a LayerNorm of every head, and the gate.
+  /// H heads of width N throughout. Token shift: receptance, key, value, gate and, in RWKV-6, decay each read a mix of
+  /// the token and its predecessor. RWKV-6 makes the shares of the mixes (ddlerp, data-dependent linear interpolation)
+  /// and the decay from the token, each through a low rank; in RWKV-5 both are parameters. Learned decays and the bonus
+  /// are parameters of the core. A LayerNorm per head and the gate follow.
   TensorId rwkv6() {
     const Count w = r_.width(), d = r_.head_dim;
     const bool moves = r_.mix_rank > 0;
@@ -137,8 +137,8 @@ class Recurrence {
     return out("rwkv.out", gated("rwkv.gate_mul", projected("rwkv.gate", w, d), o));
   }
 
-  /// H heads with keys of N and values of P: an input gate and a forget gate (`decay`) per head, with biases; the state
-  /// has one value more, which normalises. A LayerNorm of every head without bias, and a gate.
+  /// H heads with keys of width N and values of width P: an input gate and a forget gate (`decay`) per head, with
+  /// biases. The state has one extra value for normalisation. A LayerNorm per head without bias and a gate follow.
   TensorId mlstm() {
     const Count keys = mul(r_.heads, r_.key_dim), w = r_.width();
     const TensorId q = projected("mlstm.q", keys, r_.key_dim), k = projected("mlstm.k", keys, r_.key_dim);
@@ -165,7 +165,7 @@ class Recurrence {
   TensorId biased(std::string_view name, Count width, Count unit) {
     return b_.linear(name, Component::attention, Split::column, x_, b_.arch().hidden, width, true, unit);
   }
-  /// y = x W' for blocks of channels, each with a matrix of its own.
+  /// y = x W' for blocks of channels, with a separate matrix for each.
   TensorId each_block(std::string_view name, TensorId x) {
     const Linear l{.rows = mul(b_.tokens(), r_.heads), .in = r_.head_dim, .out = r_.head_dim, .groups = r_.heads};
     return b_.add(name, Component::attention, l, Split::heads, x);
@@ -180,12 +180,12 @@ class Recurrence {
     const TensorId low = b_.linear(down, Component::attention, Split::tokens, x_, b_.arch().hidden, r_.rank, false);
     return b_.linear(up, Component::attention, Split::column, low, r_.rank, r_.width(), false, r_.head_dim);
   }
-  /// An RMSNorm of a part of `low` that is `width` wide; without inner norms `low` itself.
+  /// RMSNorm of a part of `low` that is `width` wide. Returns `low` if there are no inner norms.
   TensorId inner_norm(std::string_view name, Count width, TensorId low) {
     return r_.inner_norms ? b_.add(name, Component::attention, Norm{b_.tokens(), width, width}, Split::tokens, low)
                           : low;
   }
-  /// An RMSNorm of every head's output under weights that the heads share.
+  /// RMSNorm of every head's output, with weights shared by the heads.
   TensorId head_norm(std::string_view name, TensorId o) {
     return b_.add(name, Component::attention, Norm{mul(b_.tokens(), r_.heads), r_.head_dim, r_.head_dim}, Split::heads,
                   o, r_.heads);
@@ -204,7 +204,7 @@ class Recurrence {
     const Step& s = b_.step();
     return b_.add(name, Component::attention, Shift{s.sequences, s.queries, b_.arch().hidden, n}, Split::inside, x_);
   }
-  /// Five mixes, whose shares a low rank of a mix moves.
+  /// Five mixes; a low rank of a first mix is added to their shares.
   TensorId moved_mixes() {
     const Step& s = b_.step();
     constexpr Count n = 5;  // decay, key, value, receptance, gate
@@ -219,7 +219,7 @@ class Recurrence {
     const TensorId moves = b_.add("rwkv.mix_up", Component::attention, up, Split::inside, low);
     return b_.add("rwkv.mix", Component::attention, then, Split::inside, {x_, moves});
   }
-  /// RWKV-7's values, between the layer's own and those of the layer that hands its own on.
+  /// RWKV-7's values: a blend of the layer's own and of the values that another layer shares.
   TensorId mixed_values() {
     const TensorId v = projected("rwkv.v", r_.width(), r_.head_dim);
     if (!r_.reads_values()) return v;
@@ -227,7 +227,7 @@ class Recurrence {
     const Pointwise blend{.kind = PointwiseKind::blend, .rows = b_.tokens(), .width = r_.width()};
     return b_.add("rwkv.value_mix", Component::attention, blend, Split::width, {v, b_.outside(), share}, r_.head_dim);
   }
-  /// A low rank between mixed tokens, which every rank has, and the heads; `act` may be empty.
+  /// A low rank between the mixed tokens, which every rank has, and the sharded heads. `act` may be empty.
   struct LowRank {
     std::string_view down, act, up;
     Count rank;
@@ -239,7 +239,7 @@ class Recurrence {
     if (!n.act.empty()) low = b_.add(n.act, Component::attention, act, Split::inside, low);
     return b_.linear(n.up, Component::attention, Split::column, low, n.rank, r_.width(), n.bias, r_.head_dim);
   }
-  /// A norm of every head with weights of its own: LayerNorm with bias, or of length 1.
+  /// Norm of every head with separate weights: LayerNorm with bias, or normalisation to length 1.
   TensorId each_head(std::string_view name, TensorId x, bool centred) {
     const Norm n{.rows = mul(b_.tokens(), r_.heads),
                  .width = r_.head_dim,
@@ -248,7 +248,7 @@ class Recurrence {
                  .per_head = true};
     return b_.add(name, Component::attention, n, Split::heads, x, r_.heads);
   }
-  /// With a learned number for each channel.
+  /// An element-wise operator with one parameter per channel.
   TensorId weighted(std::string_view name, PointwiseKind kind, Inputs in) {
     const Count w = r_.width();
     const Pointwise p{.kind = kind, .rows = b_.tokens(), .width = w, .weights = w, .per_number = true};

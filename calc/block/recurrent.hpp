@@ -1,7 +1,7 @@
 #pragma once
-/// Recurrences as operators: projections, depthwise convolutions, the update of a state, a gate, the output projection.
-/// Checkpoints that fuse some of the projections hold the same numbers; convolutions over queries, keys and values,
-/// which kernels run at once, are an operator each, so that every one is cut in whole heads.
+/// Recurrences as operators: projections, depthwise convolutions, state update, gate, output projection. Checkpoints
+/// that fuse some of the projections hold the same parameters. Convolutions over queries, keys and values, which
+/// kernels run at once, are one operator each, so that each is sharded in whole heads.
 ///
 ///   gated DeltaNet   arXiv:2412.06464, hf qwen3_next/modeling_qwen3_next.py
 ///   KDA              arXiv:2510.26692, hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py
@@ -17,7 +17,7 @@
 
 namespace llmcalc {
 
-/// The layer's recurrence (Mixer::recurrent) on x (tokens, hidden); the result is as wide.
+/// The layer's recurrence (Mixer::recurrent) on x (tokens, hidden); the result has the same width.
 TensorId recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x);
 
 }  // namespace llmcalc

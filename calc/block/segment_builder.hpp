@@ -1,15 +1,15 @@
 #pragma once
-/// Builds the operators of a segment: embedding, a block, or the head.
+/// Builds the operators of a segment: embedding, block or head.
 
 #include "calc/block/block.hpp"
 #include "calc/training/adapter.hpp"
 
 namespace llmcalc {
 
-/// Appends operators of one segment, giving each result a tensor.
+/// Appends operators of one segment and gives each result a tensor.
 class SegmentBuilder {
  public:
-  /// `kind`: the layers', if the segment is a block.
+  /// `kind`: kind of the layers if the segment is a block.
   SegmentBuilder(const Arch& a, const Step& s, const LayerKind& kind = {})
       : a_(a),
         mixer_(a.mixer(kind.mixer)),
@@ -41,7 +41,7 @@ class SegmentBuilder {
                   Count unit = 1) {
     return matrix(name, c, {.rows = t_, .in = in, .out = out, .bias = bias}, split, x, unit);
   }
-  /// y = x W of an indexer: whole on every rank, and x gets no gradient.
+  /// y = x W of an indexer: replicated on every rank, and x gets no gradient.
   TensorId detached(std::string_view name, Component c, TensorId x, Count in, Count out) {
     const TensorId y = linear(name, c, Split::inside, x, in, out, false);
     Op& op = ops_[ops_.size() - 1];
@@ -49,8 +49,8 @@ class SegmentBuilder {
     op.asks = false;
     return y;
   }
-  /// y = x W, and the adapter's part where it has one: tensor-parallel ranks cut the width that they cut of W, and a
-  /// sum over ranks is one for both.
+  /// y = x W plus the adapter's part, if any. Tensor-parallel ranks shard the adapter along the same width as W, and
+  /// one sum across ranks serves both.
   TensorId matrix(std::string_view name, Component c, const Linear& w, Split split, TensorId x, Count unit = 1) {
     const TensorId y = add(name, c, w, split, x, unit);
     const auto names = s_.lora_rank > 0 ? adapter_names(s_.lora_targets, name) : std::nullopt;
@@ -74,7 +74,7 @@ class SegmentBuilder {
   TensorId norm(std::string_view name, TensorId x, Count rows) {
     return add(name, Component::norm, norm_shape(rows, a_.hidden), Split::tokens, x);
   }
-  /// The same with the weights of another operator.
+  /// The same norm with the weights of another operator.
   TensorId borrowed_norm(std::string_view name, TensorId x, Count rows) {
     const TensorId y = norm(name, x, rows);
     ops_[ops_.size() - 1].borrowed = true;
@@ -90,11 +90,11 @@ class SegmentBuilder {
     if (s_.dropout) in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = width}, Split::tokens, x);
   }
 
-  /// A tensor that another segment made.
+  /// A tensor made by another segment.
   TensorId outside() { return ops_.new_tensor(); }
-  /// Names the segment's result, where it is not the last tensor made.
+  /// Sets the segment's result if it is not the last tensor made.
   void set_result(TensorId t) { ops_.set_result(t); }
-  /// Leaves the segment's input to one behind it, which reads it too.
+  /// Leaves the segment's input to a later segment that also reads it.
   void leave_input() { ops_.leave_input(); }
   void save_input() { ops_.save_input(); }
   void hand_on(TensorId t) { ops_.hand_on(t); }
@@ -108,7 +108,7 @@ class SegmentBuilder {
   const OpList& ops() const { return ops_; }
 
  private:
-  /// A head that is the token table goes with it.
+  /// Whether an operator is frozen. A head tied to the token table is frozen with it.
   bool is_frozen(Component c, const Shape& shape) const {
     const Linear* l = std::get_if<Linear>(&shape);
     const bool is_table = c == Component::lm_head && l != nullptr && l->tied;
@@ -116,9 +116,9 @@ class SegmentBuilder {
   }
 
   const Arch& a_;
-  const Mixer& mixer_;  ///< the layers'
+  const Mixer& mixer_;  ///< mixer of the layers
   const LayerKind kind_;
-  const Step s_;  ///< as the layers see it
+  const Step s_;  ///< the step as the layers see it
   Count t_;
   Op::Weights weights_;
   OpList ops_;

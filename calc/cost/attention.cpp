@@ -6,51 +6,52 @@
 namespace llmcalc::shape_costs {
 
 // ---- Attention core: q k' and softmax(.) v, 2 (qk_dim + v_dim) FLOPs per head and scored pair. Backward has four such
-// products (dV, dP, dQ, dK): twice forward; flash also recomputes q k': 2.5 times where keys are as wide as values.
+// products (dV, dP, dQ, dK), twice forward. Flash also recomputes q k': 2.5 times forward if keys and values have the
+// same width.
 
 namespace {
 AttentionFlops executed_convention(Count queries, const Pricing& p) {
   return p.attention == AttentionImpl::naive && queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
-/// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents.
+/// Twice the query-key pairs per head and sequence; of a packed sequence, the sum over its documents.
 Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& documents) {
   if (documents.empty()) return twice_pairs(queries, past, of);
   Count all = 0;
   for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, of)));
   return all;
 }
-/// `width` FLOPs for each of twice the pairs. Ranks that share the pairs have equal parts: exactly where every query
-/// sees all before it (calc/parallel/context.hpp), and rounded up under a window, whose first queries see fewer keys.
+/// `width` FLOPs per doubled pair. Ranks that share the pairs have equal parts: exact if every query sees all earlier
+/// tokens (calc/parallel/context.hpp), rounded up under a window, whose first queries see fewer keys.
 Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documents& documents) {
   const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s.all_queries(), s.past(), of, documents));
   if (s.pair_ranks == 1) return all;
   const Int128 ranks = static_cast<Int128>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
-/// Where queries see both ways, there is one convention.
+/// The pairs to count. Bidirectional attention has a single convention.
 Pairs scored_pairs(const Attention& s, AttentionFlops convention) {
   return {convention, s.reach, s.selection, s.pooled, false, s.bidirectional};
 }
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s.queries, p);
-  const bool every_pair = done == AttentionFlops::full;  // masks come after the products
+  const bool every_pair = done == AttentionFlops::full;  // masks apply after the products
   const Count width = s.qk_dim + s.v_dim;
   const Pairs every{.convention = done, .pooled = s.pooled};
   return {.model = pair_flops(s, width, scored_pairs(s, p.convention), p.documents),
           .executed =
               every_pair ? pair_flops(s, width, every, {}) : pair_flops(s, width, scored_pairs(s, done), p.documents)};
 }
-/// Keys of all tokens, pooled ones among them.
+/// Keys of all tokens, including pooled keys.
 Count all_keys(const Attention& s) { return s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys; }
-/// Cached rows that a pass reads: in decode those that one of the new tokens sees, or others that each chooses; in
-/// prefill, and of an encoder, all.
+/// Cached rows that a pass reads. Decode: the rows in reach of any new token or, with selection, one selection per new
+/// token. Prefill and encoders: all rows.
 Count cached_rows(const Attention& s, const Pricing& p) {
   if (s.bidirectional || (p.phase != Phase::decode && s.queries > 1)) return all_keys(s);
   const Count last = s.keys - 1, near = s.keys - s.reach.first(s.past());
   if (s.pooled > 0) return add(near, std::min(ceil_div(s.keys, s.pooled), mul(s.queries, s.pooled_seen(last))));
   return s.selection.chooses() ? std::min(s.keys, mul(s.queries, s.selection.seen(last))) : near;
 }
-/// Bytes of the S x S scores moved once.
+/// Bytes of one pass over the S x S scores.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(all_keys(s)));
 }
@@ -60,11 +61,11 @@ double queries_and_outputs(const Attention& s, const Pricing& p) {
 double keys_and_values(const Attention& s, const CacheFormats& t, Count tokens) {
   return d(s.sequences) * d(tokens) * d(token_rows(s, t, s.absorbed).value);
 }
-/// Bytes of what relative positions add to the scores.
+/// Bytes of the relative-position bias on the scores.
 double pair_numbers(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.heads) * d(s.queries) * d(s.keys));
 }
-/// The learned logit of each head.
+/// Bytes of the learned logit per head.
 double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vector, d(s.heads)) : 0; }
 }  // namespace
 
@@ -76,10 +77,10 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
     c.moved.cache = keys_and_values(s, p.cache, cached_rows(s, p));
   else
     c.moved.activations += keys_and_values(s, p.activation, all_keys(s));
-  if (p.cached && s.caches())  // the new tokens are written
+  if (p.cached && s.caches())  // writes the new tokens to the cache
     c.moved.activations += d(s.cross ? mul(s.sequences, s.keys) : s.rows()) * d(token_cache(s, p.cache).value);
   if (s.relative) c.moved.activations += pair_numbers(s, p);
-  // Scores written, read by softmax, written again, read by the second product.
+  // Scores are written, read by softmax, written back, and read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
 }
@@ -90,10 +91,10 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   c.executed = 2 * c.executed;
   if (flash) c.executed += pair_flops(s, s.qk_dim, scored_pairs(s, AttentionFlops::causal_exact), p.documents);
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
-  // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
+  // Reads q, k, v, o and do, writes dq, dk and dv; naive: also P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, all_keys(s)));
   if (!flash) c.moved.activations += 7 * scores(s, p);
-  if (s.relative) c.moved.activations += 2 * pair_numbers(s, p);  // and their gradient
+  if (s.relative) c.moved.activations += 2 * pair_numbers(s, p);  // bias and its gradient
   return c;
 }
 Learned learned(const Attention& s) {
@@ -101,15 +102,15 @@ Learned learned(const Attention& s) {
   return {.total = n, .factored = n};
 }
 
-// ---- Index scores: q k' of every index head and token in reach, 2 width FLOPs each. Backward works on the chosen keys
-// alone (arXiv:2512.02556, 2.1): dq and dk are twice as many FLOPs for each, and the scores, which nothing keeps, are
-// found again. Left out: ReLU and the weighted sum over heads, a multiply-add per head and pair.
+// ---- Index scores: q k' for every index head and token in reach, 2 width FLOPs each. Backward covers only the
+// selected keys (arXiv:2512.02556, 2.1): dq and dk take twice the FLOPs, and the scores, which are not saved, are
+// recomputed. Excludes ReLU and the weighted sum over heads, a multiply-add per head and pair.
 
 namespace {
 Flops index_flops(const IndexScores& s, const Pairs& of, const Documents& documents) {
   return flops(s.sequences, s.heads, s.width, pairs_twice(s.queries, s.past(), of, documents));
 }
-/// Bytes of the queries and of the heads' weights.
+/// Bytes of the queries and of the head weights.
 double index_queries(const IndexScores& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.width + 1));
 }
@@ -132,7 +133,7 @@ Cost forward(const IndexScores& s, const Pricing& p, const Stored&) {
   }
   c.moved.cache = index_keys(s, p.cache.keys);
   if (s.pooled == 0)
-    c.moved.activations += d(s.rows()) * d(row_bytes(p.cache.keys, s.width).value);  // new keys are written
+    c.moved.activations += d(s.rows()) * d(row_bytes(p.cache.keys, s.width).value);  // writes the new keys to the cache
   return c;
 }
 Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
@@ -145,7 +146,7 @@ Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
 }
 Learned learned(const IndexScores&) { return {}; }
 
-// ---- Pool: element-wise; keys and gates are read, pooled keys written, to the cache too.
+// ---- Pool: element-wise. Reads keys and gates, writes pooled keys, also to the cache.
 
 namespace {
 double pool_numbers(const Pool& s) { return 2 * d(s.rows()) * d(s.wide) + d(s.pooled()) * d(s.width); }
@@ -156,7 +157,7 @@ Cost forward(const Pool& s, const Pricing& p, const Stored& w) {
   return {.moved = {.weights = bytes(w.vector, d(s.ratio) * d(s.wide)),
                     .activations = bytes(p.activation, pool_numbers(s)) + written}};
 }
-/// Keys, gates and the result's gradient are read, gradients of keys and gates written.
+/// Reads keys, gates and the result's gradient, writes gradients of keys and gates.
 Cost backward_input(const Pool& s, const Pricing& p, const Stored& w) {
   const double bias = d(s.ratio) * d(s.wide);
   return {.moved = {.weights = bytes(w.vector, bias) + gradient_traffic(p, bias),

@@ -9,7 +9,7 @@ namespace {
 
 using shape_costs::d;
 
-// ---- Numbers in the result.
+// ---- Elements of the result.
 
 Count out_elements(const Lookup& s) { return mul(s.tokens, s.width); }
 Count out_elements(const Linear& s) { return mul(s.rows, s.out); }
@@ -24,7 +24,7 @@ Count out_elements(const Pointwise& s) { return mul(s.rows, s.width); }
 Count out_elements(const Loss&) { return 0; }
 Count out_elements(const Collective& s) { return s.out_elements; }
 
-// ---- Functions that element-wise kernels evaluate.
+// ---- Special functions evaluated by element-wise kernels.
 
 double functions(const Loss& s, bool) { return d(s.rows) * d(s.vocabulary); }
 double functions(const Pointwise& s, bool is_backward) {
@@ -37,7 +37,7 @@ double functions(const Linear&, bool) { return 0; }
 double functions(const Norm&, bool) { return 0; }
 double functions(const Attention&, bool) { return 0; }
 double functions(const IndexScores&, bool) { return 0; }
-double functions(const Pool& s, bool) { return d(s.rows()) * d(s.wide); }  // the softmax of the gates
+double functions(const Pool& s, bool) { return d(s.rows()) * d(s.wide); }  // softmax of the gates
 double functions(const LinearAttention&, bool) { return 0; }
 double functions(const Convolution& s, bool is_backward) {
   return s.activated ? (is_backward ? 2 : 1) * d(s.rows()) * d(s.channels) : 0;
@@ -64,7 +64,7 @@ Cost backward(const Shape& s, const Pricing& p, Component c) {
   return both += backward_weight(s, p, c);
 }
 namespace {
-/// Frozen weights have no gradient.
+/// Pricing for frozen weights, which have no gradient.
 Pricing without_gradients(Pricing p) {
   p.gradient_bytes = 0;
   return p;

@@ -1,5 +1,5 @@
 #pragma once
-/// One cost function per shape, from which every count about an operator follows.
+/// One cost function per shape; all counts for an operator derive from it.
 
 #include "calc/operator/op.hpp"
 #include "calc/operator/operand.hpp"
@@ -8,10 +8,10 @@
 
 namespace llmcalc {
 
-/// Bytes that an operator moves to and from memory, each operand once: a floor. Doubles, because a router's share of
-/// the experts is an expectation.
+/// Bytes that an operator moves to and from memory, each operand once: a lower bound. Doubles, because the fraction of
+/// experts that a router selects is an expectation.
 struct Traffic {
-  double weights = 0;      ///< weights read; in backward, gradients written too
+  double weights = 0;      ///< weights read; in backward also gradients written
   double cache = 0;        ///< keys and values read from the cache
   double activations = 0;  ///< inputs read, outputs written
   constexpr double total() const { return weights + cache + activations; }
@@ -23,11 +23,11 @@ struct Traffic {
   }
 };
 
-/// The price of one pass over one operator on one rank. Matmul FLOPs only (1 multiply-add = 2): element-wise work is
-/// never in model FLOPs, and is priced by the bytes that it moves.
+/// Cost of one pass over one operator on one rank. FLOPs are of matmuls only (1 multiply-add = 2). Element-wise work is
+/// not in model FLOPs; it is priced by the bytes moved.
 struct Cost {
   Flops model{};     ///< under the plan's attention convention
-  Flops executed{};  ///< by the kernel: naive attention all pairs; flash the causal ones, and in backward q k' again
+  Flops executed{};  ///< by the kernel: naive attention all pairs; flash the causal ones, plus q k' in backward
   Traffic moved{};
   constexpr Cost& operator+=(const Cost& o) {
     model += o.model;
@@ -42,36 +42,36 @@ constexpr Cost operator*(Count n, const Cost& c) {
   return {n * c.model, n * c.executed, {m * c.moved.weights, m * c.moved.cache, m * c.moved.activations}};
 }
 
-/// The kernels of an operator: a matmul's two gradients are two kernels; other operators compute both in the first.
+/// Kernels of an operator. The two gradients of a matmul are two kernels; other operators compute both in the first.
 enum class Direction : std::uint8_t { forward, backward_input, backward_weight };
 constexpr bool is_backward(Direction d) { return d != Direction::forward; }
 
 /// Cost of the forward pass. `component` selects the weight format in a block-quantised model.
 Cost forward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
-/// Costs of the gradients of inputs and of weights, separate because a pipeline may defer the latter. A kernel that
-/// computes both counts with the inputs.
+/// Costs of the gradients of inputs and of weights, separate because a pipeline may defer weight gradients. A kernel
+/// that computes both counts with the inputs.
 Cost backward_input(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost backward_weight(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost backward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost cost(const Op& op, const Pricing& p, Direction direction);
-/// Costs of all three directions; without training those of the gradients are empty.
+/// Costs in all three directions; outside training the gradient costs are empty.
 struct Costs {
   Cost forward, backward_input, backward_weight;
 };
 Costs costs(const Op& op, const Pricing& p);
 Cost forward(const Op& op, const Pricing& p);
-/// Both gradients: of frozen weights that of the inputs alone.
+/// Both gradients; for frozen weights, only the input gradient.
 Cost backward(const Op& op, const Pricing& p);
 
-/// Learned numbers of an operator. A tied head's matrix is the token table's and counts 0 here.
+/// Learned parameters of an operator. A tied head's matrix belongs to the token table and counts 0 here.
 struct Learned {
   Count total = 0;
-  Count idle = 0;    ///< in routed experts that one token does not visit
-  Count matmul = 0;  ///< entering a matmul once per token: the head (even tied) included, idle ones excluded
+  Count idle = 0;    ///< in routed experts that a given token does not visit
+  Count matmul = 0;  ///< used in a matmul once per token: includes the head (even tied), excludes idle experts
   Count matmul_idle = 0;
-  Count frozen = 0;    ///< that are not trained
-  Count factored = 0;  ///< numbers in Adafactor's state: rows + columns of a matrix, all of a vector
-  Count adamw = 0;     ///< trained numbers that Muon leaves to AdamW; known of an operator, not of its shape alone
+  Count frozen = 0;    ///< untrained parameters
+  Count factored = 0;  ///< elements of Adafactor's state: rows + columns of a matrix, all of a vector
+  Count adamw = 0;     ///< trained parameters that Muon leaves to AdamW; depends on the operator, not only its shape
   constexpr Count trained() const { return total - frozen; }
   constexpr Learned& operator+=(const Learned& o) {
     total = add(total, o.total);
@@ -93,17 +93,17 @@ constexpr Learned operator*(Count n, const Learned& l) {
           mul(n, l.frozen), mul(n, l.factored), mul(n, l.adamw)};
 }
 Learned learned(const Shape& shape);
-/// The same of an operator, whose weights may be frozen, or another operator's: then only `matmul` counts.
+/// The same for an operator. Its weights may be frozen, or another operator's, which count only in `matmul`.
 Learned learned(const Op& op);
 
-/// Exponentials, hyperbolic tangents and the like that an element-wise operator evaluates: one per number of an
-/// activation (backward: the function and its derivative) or of the logits; none in attention's core, whose measured
-/// rate includes them. ReLU counts too, because shapes do not know the activation.
+/// Special functions (exp, tanh and similar) that an element-wise operator evaluates: one per activation element
+/// (backward: the function and its derivative) or per logit. Excludes attention's core, whose measured rate includes
+/// them. ReLU counts too, because shapes do not record the activation.
 double functions(const Shape& shape, bool is_backward);
 
-/// Numbers in the result, and in input i.
+/// Elements of the result.
 Count out_elements(const Shape& shape);
-/// Bytes of the result: of numbers in the format of activations, or of indices.
+/// Bytes of the result: values in the activation format, or indices.
 Bytes result_bytes(const Shape& shape, DType activation);
 
 }  // namespace llmcalc

@@ -5,22 +5,22 @@
 namespace llmcalc {
 namespace {
 
-// ---- Bytes that an operator holds besides inputs and output, and the tensors that its gradient needs.
+// ---- Bytes that an operator holds in addition to inputs and output, and the tensors that its gradient needs.
 
 Held held(const Lookup& s, const Pricing&) { return {.kept = Bytes(mul(8, s.tokens))}; }  // 64-bit token ids
 Held held(const Linear&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Norm& s, const Pricing& p) {
   return {.needs = {{true}}, .kept = p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes()};
 }
-/// Bytes that the core keeps. Flash: a float32 log-sum-exp per row. Naive: the softmax's output, by the seeds' rule its
-/// input too; with dropout the mask and the masked output.
+/// Bytes that the core saves. Flash: a float32 log-sum-exp per row. Naive: the softmax output and, under
+/// SoftmaxStore::seed, its input; with dropout also the mask and, under `minimal`, the masked output.
 Bytes kept_of_core(const Attention& s, const Pricing& p, Count scores) {
   if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));
   const Bytes one = bytes_of(p.activation, scores), mask = p.dropout ? Bytes(scores) : Bytes();
   if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
   return one + (p.dropout ? one + mask : Bytes());
 }
-/// Keys and values of one other rank of a ring: they arrive while those of the rank before are used (double buffer). In
+/// Keys and values of one other rank in a ring: they arrive while the previous rank's are in use (double buffer). In
 /// backward their gradients travel with them.
 Bytes arriving(const Attention& s, const Pricing& p) {
   return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
@@ -35,11 +35,11 @@ Held held(const Attention& s, const Pricing& p) {
           .scratch = (p.training() ? Bytes() : passing) + block,
           .scratch_backward = passing + 2 * block};
 }
-/// The scores of the chosen keys alone have a gradient.
+/// Only the scores of selected keys have a gradient.
 Held held(const IndexScores&, const Pricing&) { return {.needs = {{true, true, true}, true}}; }
 Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
-/// States at the ends of chunks are found again in backward. Of a normalised one the output is needed, and the
-/// normaliser and its scale, two float32 numbers per row and head.
+/// States at chunk ends are recomputed in backward. A normalised rule needs its output and saves the normaliser and its
+/// scale, two float32 values per row and head.
 Held held(const LinearAttention& s, const Pricing&) {
   return {.needs = {{true, true, true, true, true, true}, s.normalised},
           .kept = s.normalised ? Bytes(mul(8, s.rows(), s.heads)) : Bytes()};
@@ -48,7 +48,7 @@ Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Shift& s, const Pricing&) { return {.needs = {{true, s.moved}}}; }
 Held held(const Pointwise& s, const Pricing& p) {
   switch (s.kind) {
-    case PointwiseKind::scale:  // its result is what the next layer kept until now
+    case PointwiseKind::scale:  // its result, which the next layer has saved up to this point
       return {.scratch_backward = bytes_of(p.activation, mul(s.rows, s.width))};
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
@@ -82,7 +82,7 @@ Held held(const Pointwise& s, const Pricing& p) {
   }
   return {};
 }
-/// Float32 logits are overwritten by log-probabilities; other formats stay and need a float32 log-sum-exp per row.
+/// Log-probabilities overwrite float32 logits; other formats remain and need a float32 log-sum-exp per row.
 Held held(const Loss& s, const Pricing& p) {
   return {.kept = p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes()};
 }
@@ -119,12 +119,12 @@ CacheRow cache_row(const Attention& s, const Pricing& p) {
   if (!s.caches()) return {};
   return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
 }
-/// The key of every token; attention caches its own beside it.
+/// The key of every token, in addition to attention's own cache.
 CacheRow cache_row(const IndexScores& s, const Pricing& p) {
   return {.per_token = s.pooled > 0 ? Bytes() : row_bytes(p.cache.keys, s.width)};
 }
-/// Pooled keys; beside them keys and gates, as they were computed, of the last tokens that the next pooled key is made
-/// of: those of one group, or of two that overlap.
+/// Pooled keys; in addition, keys and gates, as computed, of the last tokens that form the next pooled key: one group,
+/// or two if they overlap.
 CacheRow cache_row(const Pool& s, const Pricing& p) {
   return {.per_pool = row_bytes(p.cache.keys, s.width),
           .ratio = s.ratio,
@@ -133,7 +133,7 @@ CacheRow cache_row(const Pool& s, const Pricing& p) {
 CacheRow cache_row(const LinearAttention& s, const Pricing&) {
   return {.state = Bytes(mul(s.state_bytes, s.cached()))};
 }
-/// The last inputs, as they were computed.
+/// The last inputs, as computed.
 CacheRow cache_row(const Convolution& s, const Pricing& p) {
   return {.state = bytes_of(p.activation, mul(s.channels, s.taps - 1))};
 }
@@ -153,7 +153,7 @@ Held held(const Shape& s, const Pricing& p) {
   return std::visit([&](const auto& shape) { return held(shape, p); }, s);
 }
 namespace {
-/// Bytes that an operator holds while it runs, where no backward pass follows: as in inference.
+/// Bytes that an operator holds while it runs without a later backward pass, as in inference.
 Bytes scratch_alone(const Shape& s, Pricing p) {
   p.phase = Phase::prefill;
   return held(s, p).scratch;
@@ -163,7 +163,7 @@ Bytes scratch_alone(const Shape& s, Pricing p) {
 Held held(const Op& op, const Pricing& p) {
   Held h = held(op.shape, p);
   if (!has_backward(op)) return {.kept = op.read_again ? h.kept : Bytes(), .scratch = scratch_alone(op.shape, p)};
-  // The gradient of a head's input takes the input's place where the loss takes logits in chunks.
+  // With a loss over chunks of logits, the gradient of the head's input overwrites the input.
   const bool keeps_place = makes_logits(op) && p.training() && p.logit_chunks > 1;
   if (op.is_frozen() && std::holds_alternative<Linear>(op.shape) && !keeps_place) h.needs = {};
   if (op.is_frozen() && std::holds_alternative<Lookup>(op.shape)) h.kept = Bytes();

@@ -2,7 +2,7 @@
 
 namespace llmcalc::shape_costs {
 
-// ---- Lookup: y (tokens, width) = table[ids]. No FLOPs; `tokens` rows of the table are read.
+// ---- Lookup: y (tokens, width) = table[ids]. No FLOPs; reads `tokens` rows of the table.
 
 Cost forward(const Lookup& s, const Pricing& p, const Stored& w) {
   const double n = d(s.tokens) * d(s.width);
@@ -21,9 +21,9 @@ Learned learned(const Lookup& s) {
   return {.total = n, .factored = add(s.rows, s.width)};
 }
 
-// ---- Linear: y (rows, out) = x (rows, in) W. 2 rows in out FLOPs (Narayanan et al. 2021, arXiv:2104.04473); bias and
-// activation are element-wise and left out. Backward: dx = dy W' and dW = x' dy, exactly twice forward. What is read:
-// calc/operator/operand.hpp.
+// ---- Linear: y (rows, out) = x (rows, in) W. 2 rows in out FLOPs (Narayanan et al. 2021, arXiv:2104.04473); excludes
+// bias and activation, which are element-wise. Backward: dx = dy W' and dW = x' dy, exactly twice forward. Bytes read:
+// see calc/operator/operand.hpp.
 
 Cost forward(const Linear& s, const Pricing&, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
@@ -32,7 +32,7 @@ Cost forward(const Linear& s, const Pricing&, const Stored& w) {
           {.weights = groups_touched(s) * (matrix_read(s, w) + (s.bias ? bytes(w.vector, d(s.out)) : 0)),
            .activations = operand_read(w.operand, s.rows, s.in) + bytes(w.result, d(s.rows) * d(s.out))}};
 }
-/// dx = dy W': the weights and dy are read, dx is written.
+/// dx = dy W': reads the weights and dy, writes dx.
 Cost backward_input(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
@@ -40,7 +40,7 @@ Cost backward_input(const Linear& s, const Pricing& p, const Stored& w) {
           {.weights = groups_touched(s) * transposed_read(s, w),
            .activations = bytes(p.activation, d(s.rows) * d(s.in)) + operand_read(w.operand, s.rows, s.out)}};
 }
-/// dW = x' dy: x and dy are read, the gradient is written.
+/// dW = x' dy: reads x and dy, writes the gradient.
 Cost backward_weight(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
@@ -50,7 +50,7 @@ Cost backward_weight(const Linear& s, const Pricing& p, const Stored& w) {
 }
 Learned learned(const Linear& s) {
   const Count matrix = mul(s.in, s.out), bias = s.bias ? s.out : 0;
-  // A token's experts lie evenly over the ranks: this one has at least one part of them.
+  // A token's experts are spread evenly over the ranks; this rank has at least its share.
   const Count idle = s.top_k > 0 ? s.groups - ceil_div(s.top_k, s.expert_ranks) : 0;
   Learned one{.total = add(matrix, bias), .matmul = matrix, .factored = add(add(s.in, s.out), bias)};
   Learned r = s.groups * one;
@@ -60,7 +60,7 @@ Learned learned(const Linear& s) {
   return r;
 }
 
-// ---- Norm: 2 passes over (rows, width) at most; no matmul.
+// ---- Norm: at most 2 passes over (rows, width); no matmul.
 
 Cost forward(const Norm& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows) * d(s.width);

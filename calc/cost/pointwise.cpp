@@ -2,7 +2,7 @@
 
 namespace llmcalc::shape_costs {
 
-// ---- Pointwise: bytes only. Numbers read and written per number of the output.
+// ---- Pointwise: bytes only. Elements read and written per output element.
 
 namespace {
 double forward_touches(PointwiseKind k, Count top_k) {
@@ -46,8 +46,8 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::activate:
     case PointwiseKind::scale:
     case PointwiseKind::add_own:
-      return 3;  // add: the branch's gradient joins the residual's; scale: the result is read for its own gradient;
-                 // add_own: b and the gradient of the sum, which is that of a, are read
+      return 3;  // add: the branch's gradient is added to the residual's; scale: reads the result for its own gradient;
+                 // add_own: reads b and the gradient of the sum, which is also a's gradient
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
       return 5;
@@ -57,7 +57,7 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::dispatch:
       return 2;
     case PointwiseKind::mix:
-      return 1 + 3 * d(top_k);  // gradients of the tensors are added to what others made
+      return 1 + 3 * d(top_k);  // adds to existing gradients of the tensors
     case PointwiseKind::combine:
     case PointwiseKind::gather:
       return 1 + 2 * d(top_k);
@@ -98,7 +98,7 @@ Cost backward_input(const Pointwise& s, const Pricing& p, const Stored& w) {
 }
 Learned learned(const Pointwise& s) { return {.total = s.weights, .factored = s.weights}; }
 
-// ---- Loss: logits read; their gradient written in their place.
+// ---- Loss: reads the logits and overwrites them with their gradient.
 
 Cost forward(const Loss& s, const Pricing& p, const Stored&) {
   return {.moved = {.activations = bytes(p.loss_input(), d(s.rows) * d(s.vocabulary))}};

@@ -1,5 +1,5 @@
 #pragma once
-/// Costs of operators by shape, as calc/cost/cost.hpp asks for them. A shape without a function does not compile.
+/// Costs of operators by shape, for calc/cost/cost.hpp. A shape without a cost function does not compile.
 
 #include "calc/cost/cost.hpp"
 #include "calc/formats/stored.hpp"
@@ -7,10 +7,10 @@
 namespace llmcalc::shape_costs {
 
 inline double d(Count n) { return static_cast<double>(n); }
-/// Bytes of n numbers; doubles, as in Traffic.
+/// Bytes of n elements; doubles, as in Traffic.
 inline double bytes(DType t, double n) { return n * static_cast<double>(t.format().element_bits) / 8.0; }
 inline double matrix_bytes(DType t, Count rows, Count cols) { return d(tensor_bytes(t, rows, cols).value); }
-/// Traffic of n weights' gradients: written once, and read first to accumulate over micro-batches.
+/// Gradient traffic of n weights: one write, preceded by a read if gradients accumulate over micro-batches.
 inline double gradient_traffic(const Pricing& p, double n) { return n * d(p.gradient_bytes) * (p.accumulate ? 2 : 1); }
 
 Cost forward(const Lookup&, const Pricing&, const Stored&);
@@ -39,7 +39,7 @@ Cost backward_input(const Pointwise&, const Pricing&, const Stored&);
 Cost backward_input(const Loss&, const Pricing&, const Stored&);
 Cost backward_input(const Collective&, const Pricing&, const Stored&);
 
-// For the other shapes one kernel computes the gradients of inputs and weights, and it is counted with the inputs.
+// For the other shapes one kernel computes both gradients; its cost counts with the inputs.
 Cost backward_weight(const Lookup&, const Pricing&, const Stored&);
 Cost backward_weight(const Linear&, const Pricing&, const Stored&);
 inline Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }

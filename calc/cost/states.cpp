@@ -4,21 +4,21 @@
 
 namespace llmcalc::shape_costs {
 
-// ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
-// Done are the products of it, token by token or C tokens at once, per token and head of N x P:
-//   token by token   4 N P, 2 N P more by the delta rule, and 2 N P more where it removes by a key of its own
+// ---- A state per head. Model FLOPs follow the recurrent form: 2 per state element and pass over the state. Executed
+// FLOPs are its products, token by token or in chunks of C tokens; per token and head with an N x P state:
+//   token by token   4 N P, 2 N P more under the delta rule, and another 2 N P if it removes with a separate key
 //   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
-//                                            updated (arXiv:2412.06464; the inverse of the system itself left out)
+//                                            updated (arXiv:2412.06464; excludes the inverse of the system)
 //   removal          8 C N + 8 C P + 8 N P   as delta, with scores, values and updates of both keys (arXiv:2503.14456)
 //   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6); mLSTM's P is one
-//                                            more, the normaliser's (arXiv:2405.04517)
-//   RG-LRU           2 P                     a S + v alone, which is the output (arXiv:2402.19427)
-// The last chunk may have fewer tokens. Half of the C x C scores are masked, but multiplied. Element-wise decays,
-// normalised queries and keys are left out. Backward has two products for each, and runs again all but the reading of
-// the state (2 N P, and of a chunk 2 C P, of both keys 4 C P): states and scores are not kept.
+//                                            larger for the normaliser (arXiv:2405.04517)
+//   RG-LRU           2 P                     only a S + v, which is the output (arXiv:2402.19427)
+// The last chunk may have fewer tokens. Half of the C x C scores are masked but still multiplied. Excludes element-wise
+// decays and the normalisation of queries and keys. Backward has two products for each one and recomputes all but the
+// state read (2 N P; in chunks also 2 C P, with two keys 4 C P), since states and scores are not saved.
 
 namespace {
-/// Factors of the products above, and of those of a chunk that give the output.
+/// Factors of the products above; `reading`: of the in-chunk products that give the output.
 struct RuleWork {
   Count state, scores, values, reading;
 };
@@ -27,12 +27,12 @@ RuleWork rule_work(StateRule rule) {
   if (rule == StateRule::diagonal) return {2, 0, 0, 0};
   return rule == StateRule::removal ? RuleWork{8, 8, 8, 4} : RuleWork{4, 2, 2, 2};
 }
-/// Heads whose scores are their own: without a delta rule those of a group share theirs.
+/// Heads with separate scores: without a delta rule, the heads of a group share scores.
 Count scored_heads(const LinearAttention& s) {
   return s.rule == StateRule::delta || s.rule == StateRule::removal ? s.heads : s.key_heads;
 }
 Flops recurrent_flops(const LinearAttention& s) { return flops(mul(2, passes(s.rule)), s.rows(), s.state()); }
-/// The sum of C over all tokens of the sequences: of C^2 over all chunks.
+/// Sum of C over all tokens of the sequences, which is the sum of C^2 over all chunks.
 Count chunk_places(const LinearAttention& s) {
   const Count c = tokens_at_once(s), rest = s.queries % c;
   return mul(s.sequences, add(mul(s.queries - rest, c), mul(rest, rest)));
@@ -62,7 +62,7 @@ Cost forward(const LinearAttention& s, const Pricing& p, const Stored& w) {
            .cache = state,
            .activations = bytes(p.activation, linear_numbers(s))}};
 }
-/// Inputs and the output's gradient are read, the gradients of inputs written.
+/// Reads inputs and the output's gradient, writes the inputs' gradients.
 Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w) {
   return {2 * recurrent_flops(s),
           3 * state_flops(s) - reading_flops(s),
@@ -71,8 +71,8 @@ Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w)
 }
 Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
 
-// ---- Convolution: taps multiply-adds per number, zeros before the first token among them. Backward: the same for the
-// input's gradient and for the weights', and once more for the sums that the activation's slope asks for.
+// ---- Convolution: `taps` multiply-adds per element, including zeros before the first token. Backward: the same for
+// the input gradient and for the weight gradient, and a third time to recompute sums for the activation's derivative.
 
 namespace {
 double taps_and_bias(const Convolution& s) { return d(s.channels) * d(s.taps + (s.bias ? 1 : 0)); }
@@ -99,9 +99,9 @@ Learned learned(const Convolution& s) {
   return {.total = all, .matmul = taps, .factored = all};
 }
 
-// ---- Shift: element-wise. Forward reads a token once for all mixes, and what moves their shares; backward reads it
-// and their gradients, and writes its own and those of the moves. A pass behind cached tokens reads the last one and
-// replaces it.
+// ---- Shift: element-wise. Forward reads each token once for all mixes, and the additions to their weights if `moved`.
+// Backward also reads the mixes' gradients and writes the gradients of the token and of the additions. With a cache, a
+// pass reads the last cached token and replaces it.
 
 Cost forward(const Shift& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);

@@ -5,13 +5,13 @@
 
 namespace llmcalc {
 
-/// Rows that are keys and values at once (latent attention, values that are the keys) and keys of an indexer or of
-/// pooled tokens are in the keys' format.
+/// The keys' format also applies to rows that serve as both keys and values (latent attention, values that are the
+/// keys) and to keys of an indexer or of pooled tokens.
 struct CacheFormats {
   DType keys = dtypes::bf16, values = dtypes::bf16;
 
   constexpr CacheFormats() = default;
-  /// Both in one; not explicit, for one format is the usual cache.
+  /// One format for both; implicit, since this is the usual cache.
   constexpr CacheFormats(DType both) : keys(both), values(both) {}
   constexpr CacheFormats(DType k, DType v) : keys(k), values(v) {}
 

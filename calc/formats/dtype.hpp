@@ -1,5 +1,5 @@
 #pragma once
-/// Number formats: the bytes of a tensor in each. One row per format; a new format is a new row.
+/// Number formats and the bytes of a tensor in each. One row per format; to add a format, add a row.
 ///
 /// Sources: GGUF blocks from ggml-common.h (public source of ggml); MX formats from the OCP Microscaling specification
 /// v1.0; NVFP4 from NVIDIA's Blackwell documentation; NF4 from QLoRA (arXiv:2305.14314); GPTQ (arXiv:2210.17323) and
@@ -22,26 +22,26 @@ inline constexpr std::size_t peak_count = 8;
 inline constexpr std::array<std::string_view, peak_count> peak_names{"fp64", "fp32", "tf32", "fp16",
                                                                      "bf16", "fp8",  "fp4",  "int8"};
 
-/// A format stores rows of numbers: `element_bits` for each, and `group_bits` for each group of `group` along the row
-/// (group 0: no groups; group < 0: one group per row). Every `outer` groups of a tensor share `outer_bits` more (double
-/// quantisation), and a tensor has `tensor_bytes` of its own.
+/// A format stores rows of elements: `element_bits` each, plus `group_bits` per group of `group` elements along the row
+/// (0: no groups; < 0: one group per row). Every `outer` groups of a tensor share `outer_bits` more (double
+/// quantisation), and each tensor has `tensor_bytes` extra.
 struct Format {
   std::string_view name;
   Count element_bits = 0, group = 0, group_bits = 0;
   Count outer = 0, outer_bits = 0, tensor_bytes = 0;
-  Peak peak = Peak::none;        ///< none: storage only, multiplied in another format
+  Peak peak = Peak::none;        ///< `none`: storage only, multiplied in another format
   bool covers_embedding = true;  ///< false: token table and head stay in the compute format
   bool covers_vectors = true;    ///< false: norms and biases stay in the compute format
   std::string_view note;
-  Count group_rows = 1;                 ///< rows that a group spans: blocks of 128 x 128
+  Count group_rows = 1;                 ///< rows per group, for blocks of 128 x 128
   Count row_bits = 0, column_bits = 0;  ///< extra bits per row and per column
 };
 
-/// Bits of one number without its share of what its group stores.
+/// Whole bits per element, excluding group data such as scales.
 constexpr Count whole_bits(const Format& f) { return f.element_bits > 0 ? f.element_bits : f.group_bits / f.group; }
 
-/// Whether a product's operands can be in the format: devices multiply in it, and a tensor's bytes are its own alone
-/// (some checkpoints store the scale of an input beside the weights).
+/// Whether the format can be used for a product's operands: devices multiply in it, and its bytes describe one tensor
+/// only (some checkpoint formats also store the input's scale with the weights).
 constexpr bool is_operand_format(const Format& f) { return f.peak != Peak::none && f.tensor_bytes <= 4; }
 
 // clang-format off
@@ -117,14 +117,14 @@ class DType {
   constexpr const Format& format() const { return formats[row_]; }
   constexpr std::string_view name() const { return format().name; }
   constexpr bool operator==(const DType&) const = default;
-  /// Whether the format has neither groups nor scales: every number takes the same whole number of bits.
+  /// Whether the format has neither groups nor scales: every element takes the same whole number of bits.
   constexpr bool plain() const { return format().group == 0 && format().tensor_bytes == 0; }
 
  private:
   std::uint8_t row_ = 0;
 };
 
-/// The format of that name (lower case), if there is one.
+/// The format with this name (lower case), if any.
 constexpr std::optional<DType> dtype(std::string_view name) {
   for (std::size_t i = 0; i < formats.size(); ++i)
     if (formats[i].name == name) return DType(i);
@@ -135,7 +135,7 @@ namespace dtypes {
 inline constexpr DType fp32 = *dtype("fp32"), fp16 = *dtype("fp16"), bf16 = *dtype("bf16"), fp8 = *dtype("fp8");
 }
 
-/// Bytes of a (rows, cols) tensor in a format with groups, which lie along the rows; a partial group counts whole.
+/// Bytes of a (rows, cols) tensor in a format with groups along the rows; a partial group counts as whole.
 constexpr Bytes grouped_bytes(const Format& f, Count rows, Count cols) {
   const Count one_per_row = f.group < 0 ? 1 : 0;
   const Count per_row = f.group > 0 ? ceil_div(cols, f.group) : one_per_row;
@@ -152,8 +152,8 @@ constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
   return Bytes(ceil_div(mul(rows, cols, t.format().element_bits), 8));
 }
 
-/// Bytes of an activation or a gradient (rows, depth) as an operand of a product that sums over its depth: groups lie
-/// along the depth, each in one row; blocks of several rows are the weights' (DeepSeek-V3: 1 x 128 and 128 x 128).
+/// Bytes of an activation or gradient (rows, depth) as an operand of a product that sums over its depth. Groups lie
+/// along the depth, each in one row; only weights use blocks of several rows (DeepSeek-V3: 1 x 128 and 128 x 128).
 constexpr Bytes operand_bytes(DType t, Count rows, Count depth) {
   if (t.plain()) return tensor_bytes(t, rows, depth);
   Format own = t.format();
@@ -161,11 +161,11 @@ constexpr Bytes operand_bytes(DType t, Count rows, Count depth) {
   return grouped_bytes(own, rows, depth);
 }
 
-/// Bytes of n numbers in one row: activations, gradients.
+/// Bytes of n elements in one row, such as activations or gradients.
 constexpr Bytes bytes_of(DType t, Count n) { return tensor_bytes(t, 1, n); }
 
-/// Bytes of one row of `cols` numbers stored by itself, such as one head's key of one token in a cache: the row and its
-/// first group start on a byte; a tensor-wide scale (nvfp4) is not counted.
+/// Bytes of one separately stored row of `cols` elements, such as one head's key of one token in a cache: the row and
+/// its first group start on a byte. Excludes a tensor-wide scale (nvfp4).
 constexpr Bytes row_bytes(DType t, Count cols) { return tensor_bytes(t, 1, cols) - Bytes(t.format().tensor_bytes); }
 
 /// Mean bits per weight of a long row.

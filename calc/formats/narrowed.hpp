@@ -1,5 +1,5 @@
 #pragma once
-/// Which products of the blocks are in the plan's format, where that has fewer than 16 bits; the others stay in the
+/// Selection of the blocks' products that run in the plan's format if it has fewer than 16 bits; the others stay in the
 /// working format.
 
 #include <array>
@@ -11,9 +11,9 @@
 namespace llmcalc {
 
 enum class NarrowPart : std::uint8_t {
-  attention,  ///< projections; the core is no product of weights
-  mlp,        ///< dense ones
-  experts     ///< routed and shared
+  attention,  ///< projections; the core multiplies no weights
+  mlp,        ///< dense MLPs
+  experts     ///< routed and shared experts
 };
 template <>
 inline constexpr auto choices<NarrowPart> = std::array{
@@ -22,7 +22,8 @@ using NarrowParts = SetOf<NarrowPart>;
 
 struct Narrowed {
   NarrowParts parts = NarrowParts::all();
-  Count first_wide = 0, last_wide = 0;  ///< blocks at the model's start and end that stay in the working format
+  Count first_wide = 0,
+        last_wide = 0;  ///< blocks at the model's start and end that stay in the working format
 
   /// Whether a block that is not wide multiplies this component's matrices in the plan's format.
   constexpr bool has(Component c) const {

@@ -9,16 +9,16 @@ namespace llmcalc {
 /// Formats of an operator's weights; some formats leave tables, head, norms and biases in the compute format.
 struct Stored {
   DType matrix, vector;
-  DType operand, result;  ///< of its matrix product: the input besides the matrix, the output
-  DType factor;           ///< of its matrix product: the matrix as it is read
+  DType operand, result;  ///< of its matrix product: the other input, and the output
+  DType factor;           ///< of its matrix product: the matrix as read
 };
-/// The component whose format an operator's weights have: norms of queries, keys and latent rows are stored as norms,
-/// though they are attention's parameters.
+/// The component whose format an operator's weights use. Norms of queries, keys and latent rows are stored as norms,
+/// although their parameters count as attention's.
 inline Component stored_component(const Shape& shape, Component c) {
   return std::holds_alternative<Norm>(shape) ? Component::norm : c;
 }
 
-/// The formats of an operator's weights.
+/// Formats of an operator's weights.
 inline Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute,
                      Owner owner = Owner::model) {
   const Component in = stored_component(shape, c);
@@ -30,7 +30,7 @@ inline Stored stored(const Shape& shape, Component c, const WeightFormats& weigh
   return {matrix, f.covers_vectors ? weight : compute, compute, compute, matrix};
 }
 
-/// `narrow`: its product is in the plan's format. Training quantises a wider matrix for it.
+/// `narrow`: its product is in the plan's format, and training quantises a wider matrix to that format.
 inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool narrow, Owner owner = Owner::model) {
   Stored s = stored(shape, c, p.weight, p.activation, owner);
   if (narrow) s.operand = p.product;
@@ -40,10 +40,10 @@ inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool nar
   return s;
 }
 
-/// A product as recipes have it that narrow all parts of every block.
+/// The same under a recipe with low-precision products in all eligible parts of every block.
 inline Stored stored(const Shape& shape, Component c, const Pricing& p) { return stored(shape, c, p, is_narrowed(c)); }
 
-/// The same of an operator: an adapter's are in the format that is trained.
+/// The same for an operator; adapters are in the format of trained weights.
 inline Stored stored(const Op& op, const Pricing& p) {
   if (op.weights != Op::Weights::adapter) {
     Stored s = stored(op.shape, op.component, p, op.narrow, op.owner);
@@ -55,7 +55,7 @@ inline Stored stored(const Op& op, const Pricing& p) {
   return stored(op.shape, op.component, own, op.narrow);
 }
 
-/// Bytes of one token's keys and values in those formats, each a row of its own: one per KV head, or the latent row.
+/// Bytes of one token's keys and values in these formats, each in a separate row: one per KV head, or the latent row.
 inline Bytes token_rows(const Attention& a, const CacheFormats& t, bool latent) {
   if (latent) return row_bytes(t.keys, a.latent_dim);
   return a.kv_heads * (row_bytes(t.keys, a.qk_dim) + (a.shared ? Bytes() : row_bytes(t.values, a.v_dim)));

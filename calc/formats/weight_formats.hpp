@@ -9,13 +9,13 @@
 
 namespace llmcalc {
 
-/// The component that an operator's weights belong to. The parameter table has one line for the MLP and its experts.
+/// The component of an operator's weights. The parameter table combines the MLP and its experts in one line.
 enum class Component : std::uint8_t {
   embedding,
   position,
   attention,
   mlp,
-  router,  ///< and the gate of shared experts
+  router,  ///< includes the gate of shared experts
   experts,
   shared_experts,
   norm,
@@ -24,21 +24,21 @@ enum class Component : std::uint8_t {
 inline constexpr std::size_t component_count = 9;
 
 constexpr bool in_mlp(Component c) { return c >= Component::mlp && c <= Component::shared_experts; }
-/// Whether the component's matrices are those of a block.
+/// Whether the component's matrices are inside a block.
 constexpr bool is_inside_block(Component c) { return c == Component::attention || in_mlp(c); }
 
 /// Whether a recipe in fewer than 16 bits multiplies this component's matrices in that format.
 constexpr bool is_narrowed(Component c) { return is_inside_block(c) && c != Component::router; }
 
-/// Whose weights they are.
+/// Owner of the weights.
 enum class Owner : std::uint8_t {
   model,
-  modules  ///< that predict further tokens (Mtp), without what they share with the model
+  modules  ///< MTP modules, excluding weights shared with the model
 };
 inline constexpr std::size_t owner_count = 2;
 
-/// Bytes of a component of which not all tensors are in its format: `held` by a checkpoint, and the `nominal` ones that
-/// they would take in the component's format. A part of them holds its share of the nominal bytes.
+/// Bytes of a component whose tensors are not all in its format: `held` in the checkpoint, and `nominal` if all tensors
+/// were in the component's format. A subset of the tensors holds bytes in proportion to its nominal bytes.
 struct HeldBytes {
   Bytes held{}, nominal{};
   constexpr bool operator==(const HeldBytes&) const = default;
@@ -60,7 +60,7 @@ class WeightFormats {
   constexpr WeightFormats(DType all = dtypes::bf16) { by_.fill(all); }
   constexpr DType operator[](Component c) const { return by_[static_cast<std::size_t>(c)]; }
   constexpr DType& operator[](Component c) { return by_[static_cast<std::size_t>(c)]; }
-  /// Whether all components have one format, whatever bytes a checkpoint holds of them.
+  /// Whether all components have one format, regardless of a checkpoint's byte counts.
   constexpr bool uniform() const { return by_ == WeightFormats(by_[0]).by_; }
   /// Whether no component's format has groups, so that training can store weights in it.
   constexpr bool plain() const {
@@ -68,18 +68,18 @@ class WeightFormats {
   }
   constexpr bool operator==(const WeightFormats&) const = default;
 
-  /// Says what a checkpoint holds of the component: of the model, or of all of its modules.
+  /// Sets a checkpoint's byte counts for the component, of the model or of all its MTP modules.
   constexpr void hold(Component c, const HeldBytes& h, Owner owner = Owner::model) { of(c, owner) = h; }
   constexpr const HeldBytes& held_of(Component c) const { return of(c, Owner::model); }
-  /// Whether a checkpoint says what it holds of the component. All of its tensors then count in its format.
+  /// Whether checkpoint byte counts are set for the component. All of its tensors then count in its format.
   constexpr bool is_held(Component c, Owner owner = Owner::model) const { return of(c, owner) != HeldBytes(); }
   constexpr bool any_held(Owner owner) const {
     const auto& all = held_[static_cast<std::size_t>(owner)];
     return std::any_of(all.begin(), all.end(), [](const HeldBytes& h) { return h != HeldBytes(); });
   }
   constexpr bool any_held() const { return any_held(Owner::model) || any_held(Owner::modules); }
-  /// The bytes that are held of tensors with `nominal` bytes: their share, rounded down; all bytes of the component for
-  /// all of its tensors. A component without tensors of its own, such as rotary factors, is held whole.
+  /// Held bytes of tensors with `nominal` bytes: their proportional share, rounded down; for all tensors of a
+  /// component, all of its held bytes. A component without tensors, such as rotary factors, is held whole.
   constexpr Bytes held(Component c, Bytes nominal, Owner owner = Owner::model) const {
     if (!is_held(c, owner)) return nominal;
     const HeldBytes& all = of(c, owner);
@@ -91,7 +91,7 @@ class WeightFormats {
     if (all.nominal == Bytes()) return 1;
     return static_cast<double>(all.held.value) / static_cast<double>(all.nominal.value);
   }
-  /// The same formats without a checkpoint's bytes.
+  /// The same formats without checkpoint byte counts.
   constexpr WeightFormats formats_alone() const {
     WeightFormats w = *this;
     w.held_ = {};

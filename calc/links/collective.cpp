@@ -28,7 +28,7 @@ Ratio lowest(Count numerator, Count denominator) {
   return {numerator / g, denominator / g};
 }
 
-/// Broadcast, and reduce as its mirror image: the same messages, backwards.
+/// Broadcast; reduce sends the same messages in reverse.
 CollectiveSchedule rooted(Algorithm algorithm, Count n) {
   switch (algorithm) {
     case Algorithm::tree:
@@ -42,9 +42,9 @@ CollectiveSchedule rooted(Algorithm algorithm, Count n) {
   }
 }
 
-/// All-reduce: twice a reduce-scatter (ring, recursive), or a reduction and a broadcast (tree, naive). A switch takes M
-/// from each rank while it gives M to each: both ways of a link at once, one message up and one down. (NVLink SHARP
-/// asks for its sums slice by slice and sends each once more, M/n besides, which is left out.)
+/// All-reduce: two reduce-scatter costs (ring, recursive), or a reduction and a broadcast (tree, naive). A switch
+/// receives M from each rank while it sends M to each, using both directions of a link: one message up and one down.
+/// (Excludes the extra M/n of NVLink SHARP, which requests its sums by slices and sends each slice a second time.)
 CollectiveSchedule all_reduce(Algorithm algorithm, Count n) {
   switch (algorithm) {
     case Algorithm::ring:
@@ -63,7 +63,7 @@ CollectiveSchedule all_reduce(Algorithm algorithm, Count n) {
 }
 
 CollectiveSchedule valid_schedule(CollectiveOp op, Algorithm algorithm, Count n) {
-  const Ratio share = lowest(n - 1, n);  // of M: the other ranks' parts
+  const Ratio share = lowest(n - 1, n);  // share of M in the other ranks' parts
   const bool logarithmic = algorithm == Algorithm::recursive || algorithm == Algorithm::tree;
   switch (op) {
     case CollectiveOp::broadcast:
@@ -74,7 +74,7 @@ CollectiveSchedule valid_schedule(CollectiveOp op, Algorithm algorithm, Count n)
     case CollectiveOp::gather:
     case CollectiveOp::all_gather:
     case CollectiveOp::reduce_scatter:
-      if (algorithm == Algorithm::in_network) return {1, share};  // the other ranks' parts, as ever: in one message
+      if (algorithm == Algorithm::in_network) return {1, share};  // the other ranks' parts in a single message
       return {logarithmic ? levels(n) : n - 1, share};
     case CollectiveOp::all_to_all:
       if (algorithm == Algorithm::bruck) return {levels(n), lowest(levels(n), 2)};
@@ -85,7 +85,7 @@ CollectiveSchedule valid_schedule(CollectiveOp op, Algorithm algorithm, Count n)
   return {1, {1, 1}};
 }
 
-/// Over the links of a torus, all axes and both directions at once.
+/// Uses the links of a torus on all axes and in both directions at once.
 CollectiveSchedule on_torus(CollectiveOp op, Count n, const Torus& torus) {
   const Count steps = farthest(torus);
   switch (op) {

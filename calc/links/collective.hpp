@@ -3,22 +3,22 @@
 ///
 ///   time = rounds x latency + load x M / bandwidth
 ///
-/// n ranks, lg = ceil(log2 n), bandwidth one way and per rank. One rank communicates nothing: 0 rounds, load 0.
+/// n ranks, lg = ceil(log2 n), one-way bandwidth per rank. A single rank does not communicate: 0 rounds, load 0.
 ///
 /// M is
-///   all-reduce, broadcast, reduce   the whole message, as large on every rank
-///   all-gather                      the gathered output      (a rank puts in M/n)
-///   gather                          the gathered output      (a rank puts in M/n)
-///   reduce-scatter                  the input of one rank    (a rank gets M/n)
-///   all-to-all                      one rank's whole send buffer, its share for itself included
+///   all-reduce, broadcast, reduce   the whole message, the same size on every rank
+///   all-gather                      the gathered output      (a rank contributes M/n)
+///   gather                          the gathered output      (a rank contributes M/n)
+///   reduce-scatter                  the input of one rank    (a rank receives M/n)
+///   all-to-all                      one rank's whole send buffer, including its share for itself
 ///   p2p                             the message
 ///
-/// On a torus each operation has its default algorithm alone, over the links that calc/links/torus.hpp counts.
+/// On a torus each operation has only its default algorithm, over the links counted in calc/links/torus.hpp.
 ///
 /// Not modelled: the arithmetic of a reduction, copies into and out of buffers, contention.
-/// Sources: Patarasuk & Yuan 2009 (ring); Thakur, Rabenseifner & Gropp 2005 (tree, recursive, Bruck, pairwise);
-/// Goon App. B and its footnote 36 (the primitives; ring against reduction through a chief); Sanders, Speck & Traeff
-/// 2009 (double binary trees); SHARP, Graham et al. 2016, and NCCL's NVLink SHARP (reduction in switches).
+/// Sources: Patarasuk & Yuan 2009 (ring); Thakur, Rabenseifner & Gropp 2005 (tree, recursive, Bruck, pairwise); Goon
+/// App. B and its footnote 36 (the primitives; ring vs. reduction through a chief); Sanders, Speck & Traeff 2009
+/// (double binary trees); SHARP, Graham et al. 2016, and NCCL's NVLink SHARP (reduction in switches).
 
 #include <array>
 #include <cstdint>
@@ -34,12 +34,12 @@ namespace llmcalc {
 
 enum class CollectiveOp : std::uint8_t {
   broadcast,       ///< the chief's data to all
-  gather,          ///< everyone's data to the chief
-  reduce,          ///< the sum of everyone's data to the chief
-  all_gather,      ///< everyone's data to all
+  gather,          ///< all ranks' data to the chief
+  reduce,          ///< the sum of all ranks' data to the chief
+  all_gather,      ///< all ranks' data to all
   all_reduce,      ///< the sum to all
-  reduce_scatter,  ///< the sum, a slice of it to each
-  all_to_all,      ///< a different slice from each to each
+  reduce_scatter,  ///< the sum, one slice to each rank
+  all_to_all,      ///< a different slice from each rank to each rank
   p2p              ///< one rank to another
 };
 template <>
@@ -50,17 +50,17 @@ inline constexpr auto choices<CollectiveOp> =
                Choice{CollectiveOp::all_to_all, "all-to-all"}, Choice{CollectiveOp::p2p, "p2p"}};
 
 enum class CollectiveAlgorithm : std::uint8_t {
-  ring,               ///< neighbour to neighbour, M/n at a time
+  ring,               ///< neighbour to neighbour, M/n per message
   recursive,          ///< halving and doubling; for powers of two, other n rounded up
   tree,               ///< binomial tree, whole messages, no pipelining
-  tree_pipelined,     ///< double binary tree in the limit of large M
-  pairwise,           ///< n - 1 exchanges
-  bruck,              ///< lg exchanges of M/2
+  tree_pipelined,     ///< double binary tree, limit of large M
+  pairwise,           ///< n - 1 pairwise messages
+  bruck,              ///< lg messages of M/2
   scatter_allgather,  ///< binomial scatter, then ring all-gather
   pipelined,          ///< a chain of ranks in small pieces, limit of large M
-  naive,              ///< everything over the chief's link, one rank after another
+  naive,              ///< all data over the chief's link, one rank after another
   direct,             ///< one message
-  in_network          ///< switches sum what all ranks send, or send what one rank sends to all
+  in_network          ///< switches sum data from all ranks, or replicate one rank's data to all
 };
 template <>
 inline constexpr auto choices<CollectiveAlgorithm> =
@@ -76,45 +76,45 @@ inline constexpr auto choices<CollectiveAlgorithm> =
                Choice{CollectiveAlgorithm::direct, "direct"},
                Choice{CollectiveAlgorithm::in_network, "in-network"}};
 
-/// The algorithms of an operation, those that a link without Link::reduces cannot do included; the first is its
-/// default: the one that moves the fewest bytes, as NCCL's rings do.
+/// The algorithms of an operation, including those that need Link::reduces. The first is the default: it moves the
+/// fewest bytes, like NCCL's rings.
 std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept;
 CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept;
 
 struct CollectiveSchedule {
-  Count rounds = 0;  ///< messages that wait for one another
-  Ratio load;        ///< bytes that pass the busiest rank's link one after another, in units of M
+  Count rounds = 0;  ///< sequentially dependent messages
+  Ratio load;        ///< bytes sent sequentially over the busiest rank's link, in units of M
 };
 
-/// Upper bound on ranks, beyond any machine; below it no count of rounds overflows.
+/// Upper bound on ranks, beyond any real machine; rounds do not overflow below it.
 inline constexpr Count max_ranks = Count{1} << 40;
 
-/// The reason why a collective is impossible: a value, not an exception.
+/// Reason a collective is impossible. A value, not an exception.
 enum class CollectiveFlaw : std::uint8_t {
   none,
-  no_such_algorithm,  ///< the operation cannot be done this way
+  no_such_algorithm,  ///< the operation does not support this algorithm
   no_ranks,           ///< fewer than one rank
   too_many_ranks,     ///< more than max_ranks
   negative_message,
-  no_link,        ///< no such link: its bandwidth is not positive
+  no_link,        ///< no such link: bandwidth not positive
   no_reduction,   ///< its switches do not reduce
-  no_switch,      ///< the algorithm is one for switches, and the link is a torus
+  no_switch,      ///< the algorithm needs switches, but the link is a torus
   link_too_small  ///< more ranks than the link joins
 };
 std::string_view reason(CollectiveFlaw flaw) noexcept;
 CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                                const Link& link) noexcept;
 
-/// Rounds and load, if the operation has such an algorithm. ranks >= 1. `torus`: over which these ranks lie.
+/// Rounds and load, if the operation has the algorithm. ranks >= 1. `torus`: the torus formed by these ranks.
 std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, Count ranks,
                                                       const Torus& torus = {}) noexcept;
 
-/// Time of a collective. Precondition: collective_flaw() is none or link_too_small; a torus joins exactly these ranks
-/// (joining_ranks() in calc/cluster.hpp). An unknown latency counts as 0.
+/// Time of a collective. Precondition: collective_flaw() is `none` or `link_too_small`; a torus joins exactly these
+/// ranks (joining_ranks() in calc/cluster.hpp). An unknown latency counts as 0.
 Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                         const Link& link) noexcept;
 
-/// A number of bytes that need not be whole: M (n-1)/n.
+/// A byte count that need not be an integer, such as M (n-1)/n.
 struct ByteFraction {
   Bytes numerator;
   Count denominator = 1;
@@ -122,20 +122,20 @@ struct ByteFraction {
   constexpr bool operator==(const ByteFraction&) const = default;
 };
 
-/// Bytes load x M, in lowest terms of the load: sent by each rank in the symmetric algorithms; over the chief's link,
-/// both ways, in the others; on a torus with what a rank passes on. Throws Overflow past 2^63. Precondition: the
+/// Bytes load x M, with the load in lowest terms. Symmetric algorithms: bytes sent by each rank; others: bytes over the
+/// chief's link in both directions; on a torus: includes forwarded data. Throws Overflow past 2^63. Precondition: the
 /// operation has the algorithm.
 ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                                const Torus& torus = {});
 
-/// Bus bandwidth over algorithm bandwidth (M / time), to compare a measurement with the link's own bandwidth:
+/// Bus bandwidth divided by algorithm bandwidth (M / time), to compare a measurement with the link's own bandwidth:
 /// all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all and gather (n-1)/n; the others 1; 0 for one rank.
 /// Source: NVIDIA nccl-tests, doc/PERFORMANCE.md.
 Ratio bus_factor(CollectiveOp op, Count ranks) noexcept;
 BytesPerSecond bus_bandwidth(CollectiveOp op, Bytes m, Count ranks, Seconds measured) noexcept;
 
 /// Time of an all-reduce over `nodes` nodes of `per_node` ranks: ring reduce-scatter of M inside the node, ring
-/// all-reduce of M/per_node between nodes (every rank over its own share of the network), ring all-gather inside.
+/// all-reduce of M/per_node between nodes (each rank over its own share of the network), ring all-gather inside.
 Seconds hierarchical_all_reduce_time(Bytes m, Count per_node, Count nodes, const Link& link,
                                      const Link& network) noexcept;
 

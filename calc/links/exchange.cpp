@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-/// Bytes of `repeats` messages of `elements` numbers each.
+/// Bytes of `repeats` messages of `elements` elements each.
 Bytes bytes_of(const Collective& c, const Pricing& p) {
   const Bytes one =
       c.number_bytes > 0 ? Bytes(mul(c.elements, c.number_bytes)) : llmcalc::bytes_of(p.activation, c.elements);
@@ -17,7 +17,7 @@ Exchange exchange(const Collective& c, CollectiveOp op, const Pricing& p) {
   return {.group = c.group, .op = op, .messages = c.repeats, .bytes = bytes_of(c, p), .routing = c.routing};
 }
 
-/// Whether the messages of two exchanges are as long.
+/// Whether the messages of two exchanges have the same size.
 bool same_size(const Exchange& a, const Exchange& b) {
   return static_cast<Int128>(a.bytes.value) * static_cast<Int128>(b.messages) ==
          static_cast<Int128>(b.bytes.value) * static_cast<Int128>(a.messages);

@@ -8,14 +8,14 @@
 namespace llmcalc {
 namespace {
 
-/// One line for two that follow one another without a gap.
+/// Merges two lines into one if they are contiguous.
 Lines joined_lines(const Lines& g) {
   if (g.inner.ranks == 1) return {g.outer, {}};
   const bool follows = g.outer.stride == mul(g.inner.ranks, g.inner.stride);
   return follows ? Lines{{g.ranks(), g.inner.stride}, {}} : g;
 }
 
-/// Whether nodes of `devices` hold equal parts of all lines of a kind.
+/// Whether nodes of `devices` devices hold equal parts of all lines of a kind.
 bool is_even(const Line& l, Count devices) {
   const Count block = mul(l.ranks, l.stride);
   const bool shared_out = block % devices == 0 && devices % l.stride == 0;
@@ -31,12 +31,12 @@ struct Placed {
   }
 };
 
-/// Ranks on devices before `end`, of a line whose first rank is on device `first`.
+/// Ranks on devices before `end`, for a line whose first rank is on device `first`.
 Count ranks_before(const Line& l, Count first, Count end) {
   return end <= first ? 0 : std::min(l.ranks, ceil_div(end - first, l.stride));
 }
 
-/// Ranks of a group on the devices from `begin` to before `end`.
+/// Ranks of a group on devices [begin, end).
 Count held(const Placed& g, Count begin, Count end) {
   Count n = 0, first = g.base;
   for (Count j = 0; j < g.lines.outer.ranks && first < end; ++j, first += g.lines.outer.stride)
@@ -44,7 +44,7 @@ Count held(const Placed& g, Count begin, Count end) {
   return n;
 }
 
-/// Whether a takes longer than b.
+/// Whether a is slower than b.
 bool is_worse(const Meeting& a, const Meeting& b) {
   if ((a.parts > 1) != (b.parts > 1)) return a.parts > 1;
   return a.fewest != b.fewest ? a.fewest < b.fewest : a.parts > b.parts;
@@ -55,7 +55,7 @@ bool is_worse(const Route& a, const Route& b) {
   return false;
 }
 
-/// The parts, of `size` devices, of what lies on the devices from `begin` to before `end`.
+/// The parts, of `size` devices each, of a group's ranks on devices [begin, end).
 Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   if (const Count n = held(g, begin, end); size == 1) return {n, 1, n};
   Meeting m{0, g.lines.ranks(), 0};
@@ -67,7 +67,7 @@ Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   return m;
 }
 
-/// The parts of `size` devices that a level of `joined` devices joins, for the group that has the worst ones.
+/// The parts, of `size` devices each, that one instance of a level of `joined` devices joins: the slowest in the group.
 Meeting meet(const Placed& g, Count size, Count joined) {
   std::optional<Meeting> worst;
   for (Count begin = g.base / joined * joined; begin <= g.last(); begin += joined)
@@ -102,7 +102,7 @@ class Groups {
     return r;
   }
 
-  /// The largest number of devices that a level joins, short of all.
+  /// The largest number of devices joined by a level that does not join all.
   Count node() const {
     Count largest = 1;
     for (const Count n : joined_)
@@ -110,9 +110,9 @@ class Groups {
     return largest;
   }
 
-  /// Where a line's ranks lie in nodes repeats after `node` devices, or as many nodes as its stride needs to come to a
-  /// node's begin again. A long line keeps its ends and at least two such periods, and the level that joins all counts
-  /// the nodes of those between.
+  /// The placement of a line's ranks in nodes repeats after `node` devices, or after as many nodes as the stride needs
+  /// to return to the start of a node. A long line is shortened to its ends and at least two such periods; the level
+  /// that joins all devices adds the nodes of the omitted part.
   Route slowest() const {
     const Count stride = lines_.inner.stride, period = node() / std::gcd(node(), stride);
     const bool one_line = lines_.outer.ranks == 1;
@@ -128,15 +128,15 @@ class Groups {
     return r;
   }
 
-  /// Groups whose ranks alternate on neighbouring devices lie alike where no border of a node separates neighbours: one
-  /// of them is enough. Elsewhere every one of them is looked at.
+  /// Groups interleaved on neighbouring devices have the same placement if no node boundary separates neighbours, so
+  /// one suffices. Otherwise every group is checked.
   Count differing() const {
     const Count stride = lines_.inner.stride;
     const auto whole = [&](Count n) { return n == devices_ || n % stride == 0 || stride % n == 0; };
     return std::all_of(joined_.begin(), joined_.end(), whole) ? 1 : stride;
   }
 
-  /// Groups that begin at the same place of a node lie alike: one of each is enough.
+  /// Groups that begin at the same position in a node have the same placement, so one of each suffices.
   Route slowest_of(const Lines& kept) const {
     const Count block = mul(lines_.inner.ranks, lines_.inner.stride), n = node();
     const Count all = lines_.outer.ranks == 1 ? block : mul(lines_.outer.ranks, lines_.outer.stride);
@@ -167,7 +167,7 @@ class Groups {
 
 }  // namespace
 
-/// Most groups lie inside a node, and a search asks for their routes often.
+/// Fast path for groups inside a node: they are the majority, and a search requests their routes often.
 Route route(const Cluster& c, const Layout& l, Group g) {
   if (!is_inside(c, l, g)) return Groups(c, l, g).route();
   const Count n = ranks(l, g);

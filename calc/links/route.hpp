@@ -1,5 +1,5 @@
 #pragma once
-/// How the ranks of a group lie on the levels of links.
+/// Placement of a group's ranks on the levels of links.
 
 #include <array>
 
@@ -7,36 +7,35 @@
 
 namespace llmcalc {
 
-/// The parts of a group that one level of links joins. A part is the ranks that the next level inside joins; on the
-/// innermost level it is a single rank.
+/// The parts of a group that one level of links joins. A part is the set of ranks joined by the next inner level; on
+/// the innermost level it is a single rank.
 struct Meeting {
-  Count parts = 1;   ///< that the level joins; 1: the level has nothing to do
-  Count fewest = 1;  ///< ranks of the part that has the fewest
-  Count most = 1;    ///< ranks of all that the level joins
+  Count parts = 1;   ///< number of parts joined; 1: the level is not used
+  Count fewest = 1;  ///< ranks of the smallest part
+  Count most = 1;    ///< total ranks joined by the level
   constexpr bool operator==(const Meeting&) const = default;
 };
 
 /// The levels of a cluster, innermost first.
 using Route = std::array<Meeting, 4>;
 
-/// The route of the group to which its levels leave the least: of all groups of a kind the one whose part with the
-/// fewest ranks has fewer than that of any other, on the outermost level where they differ, then the one with more
-/// parts. A step waits for it. Where the groups divide evenly over the levels all of a kind have the same route, and
-/// the product of `parts` is the size of the group.
+/// The route of the slowest group of a kind; a step waits for it. On the outermost level where routes differ, the
+/// slowest has the smallest part, then the most parts. If groups divide evenly over the levels, all groups of a kind
+/// have the same route, and the product of `parts` is the size of the group.
 ///
-/// Groups lie as calc/layout.hpp has it: a first rank b, and ranks at b + i s + j t. A node of J devices holds those
-/// between two multiples of J. With 12 neighbours and nodes of 8 a group has 8 ranks in one node and 4 in the next, so
-/// that 12 = 8 + 4 has parts 2, fewest 4, most 12 on the network. Groups of 3 in nodes of 8 lie in one node each but
-/// for the third, at 6, 7 and 8: parts 2, fewest 1. Devices of other runs are not known: the run begins with a node.
+/// A group is placed as in calc/layout.hpp: a first rank b, and ranks at b + i s + j t. A node of J devices spans two
+/// consecutive multiples of J. A group of 12 neighbours in nodes of 8 has 8 ranks in one node and 4 in the next: parts
+/// 2, fewest 4, most 12 on the network. Groups of 3 in nodes of 8 are each inside one node, except the third, on
+/// devices 6, 7 and 8: parts 2, fewest 1. A run starts at a node boundary; devices of other runs are not modelled.
 Route route(const Cluster& c, const Layout& l, Group g);
 
-/// Nodes over which a group lies, a node being what the innermost level joins.
+/// Nodes that a group occupies; a node is the set of devices joined by the innermost level.
 Count nodes(const Route& r);
 
-/// Whether the nodes to which a token may go hold as many experts as it is sent to (Layout::expert_nodes).
+/// Whether the nodes that a token may visit hold at least top_k experts (Layout::expert_nodes).
 bool holds_choices(const Cluster& c, const Layout& l, const Moe& moe);
 
-/// The outermost level on which ranks of a group meet.
+/// The outermost level that joins ranks of a group.
 Count outermost_level(const Cluster& c, const Layout& l, Group g);
 
 }  // namespace llmcalc

@@ -14,21 +14,21 @@ namespace {
 
 using OpId = std::uint8_t;
 
-/// A tensor, the operators that write it, read it last and need it first, and how backward treats it.
+/// A tensor: the operators that write it, read it last and need it first, and its treatment in backward.
 struct LiveTensor {
   Bytes size;
-  TensorId same;  ///< the tensor that it is after aliasing
+  TensorId same;  ///< this tensor after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
   bool needed = false, apart = false, discarded = false, remade = false, alive_again = false;
-  bool asks = true;       ///< for a gradient
-  bool outside = false;   ///< another segment's, and alive there; a gradient of it is made here
-  bool carried = false;   ///< this segment's, and read by others: alive to its end
-  bool handed = false;    ///< of these, one that several layers read: its gradient is there before backward begins
-  bool in_place = false;  ///< of these, one whose gradients later segments write in its place
-  bool passed = false;    ///< the result, which this segment's backward reads, too, and the next one keeps
+  bool asks = true;       ///< requires a gradient
+  bool outside = false;   ///< made by another segment and live there; its gradient is made here
+  bool carried = false;   ///< made here and read by other segments: live to the end of this one
+  bool handed = false;    ///< carried, and read by several layers: its gradient exists before backward begins
+  bool in_place = false;  ///< carried, and overwritten by its gradients from later segments
+  bool passed = false;    ///< the result, if this segment's backward also reads it; the next segment saves it
 };
 
-/// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
+/// An operator's tensors after aliasing. A collective without a new result (an all-reduce) works in place.
 struct Operands {
   Inputs in;
   TensorId out;
@@ -119,7 +119,7 @@ class Walk {
       if (x.outside && reads_handed_on(op))
         x.asks = false;  // its gradient outlives this segment (calc/arch/handed_on.hpp)
       if (hands_on(op, place)) x.carried = x.handed = true;
-      if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each once
+      if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each tensor once
     }
     if (!op.in_place()) tensors_[op.out].outside = false;
     if (!op.in_place() && t.out == no_tensor) tensors_[op.out].same = t.in[0];
@@ -132,8 +132,8 @@ class Walk {
     made.asks = result_asks(op);
     result_ = t.out;
   }
-  /// Whether other layers' tensors that the operator reads are handed on, an encoder's result among them, and whether
-  /// its input is read by later layers.
+  /// reads_handed_on: whether the operator reads tensors shared across layers, including an encoder's result. hands_on:
+  /// whether later layers read the operator's input `in`.
   static bool reads_handed_on(const Op& op) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool blends = p != nullptr && p->kind == PointwiseKind::blend;
@@ -144,7 +144,7 @@ class Walk {
     const LinearAttention* state = std::get_if<LinearAttention>(&op.shape);
     return (core && core->hands_on_kv && in > 0) || (state && state->hands_on_values && in == state->values_at);
   }
-  /// Bytes of another segment's tensor: keys of an attention core, with their values; an encoder's result; a factor.
+  /// Bytes of another segment's tensor: keys and values of an attention core; an encoder's result; a factor.
   Bytes outside_bytes(const Op& op, std::size_t in) const {
     if (const Linear* l = std::get_if<Linear>(&op.shape)) return bytes_of(p_.activation, mul(l->rows, l->in));
     const Attention* a = std::get_if<Attention>(&op.shape);
@@ -152,7 +152,7 @@ class Walk {
     if (a == nullptr) return bytes_of(p_.activation, out_elements(op.shape));
     return in == 1 ? bytes_of(p_.activation, mul(a->sequences, a->keys, a->key_numbers())) : Bytes();
   }
-  /// All tensors of a mix but the present stream.
+  /// All tensors of a mix except the current stream.
   Bytes saved_bytes(const Pointwise& mix) const {
     return bytes_of(p_.activation, mul(mix.top_k - 1, mix.rows, mix.width));
   }
@@ -177,7 +177,7 @@ class Walk {
     if (x.handed) return hand_on(x);
     if (t != result_) r_.carried += x.size;
   }
-  /// All segments behind this one read its input.
+  /// Marks an input that all later segments read.
   void save(LiveTensor& x) {
     x.carried = x.handed = true;
     hand_on(x);
@@ -192,15 +192,15 @@ class Walk {
   }
   static bool is_dropout(const Op& op) { return is(PointwiseKind::dropout, op); }
   static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
-  /// Whether a sum's second input was there before its first, a sum itself: the gradient that they would share is then
-  /// handed on to the first's inputs, and others are added to it before the second's is used.
+  /// Whether a sum's second input was made before its first, which is itself a sum. The gradient that both would share
+  /// is then passed on to the first's inputs, and other gradients are added to it before the second's is used.
   bool waits(const Inputs& in) const {
     if (in[0] == no_tensor || in[1] == no_tensor) return false;
     const OpId first = tensors_[in[0]].producer;
     return tensors_[in[1]].producer < first && is_sum(ops_[first]);
   }
 
-  /// Marks the operators that run again, and the results of theirs that backward remakes.
+  /// Marks the recomputed operators, and their results that backward recomputes.
   void mark_again() {
     for (std::size_t i = 0; i < ops_.size(); ++i) again_[i] = holds_any(p_.again, ops_[i]);
     for (std::size_t i = 0; i < ops_.size(); ++i)
@@ -208,7 +208,7 @@ class Walk {
         tensors_[of_[i].out].discarded =
             !tensors_[of_[i].out].carried && (discards_result(p_.again, ops_[i]) || is_inside(i));
   }
-  /// Whether the result of operator i, one of an MLP that runs again, is needed by no operator behind it.
+  /// Whether only recomputed operators need the result of operator i of a recomputed MLP.
   bool is_inside(std::size_t i) const {
     if (!p_.again.has(RecomputeModule::mlp) || !holds(RecomputeModule::mlp, ops_[i])) return false;
     for (std::size_t k = i + 1; k < ops_.size(); ++k)
@@ -221,8 +221,8 @@ class Walk {
     return false;
   }
 
-  /// Whether backward recomputes the tensor: gathered from its shards, a product of two kept tensors, or a result of a
-  /// module that runs again.
+  /// Whether backward recomputes the tensor: gathered from its shards, a product of two saved tensors, or a result of a
+  /// recomputed module.
   bool is_remade(TensorId t) const {
     if (t == block_input) return false;
     if (tensors_[t].discarded) return true;
@@ -232,8 +232,8 @@ class Walk {
     return (c && c->regather) ||
            (p && p->kind == PointwiseKind::gate && is_glu(maker) && p_.glu_store == GluStore::recompute);
   }
-  /// The product of a gate within an MLP, or with a layer's input; RWKV's receptance gates the MLP's result and is
-  /// kept.
+  /// The product of a gate within an MLP, or with a per-layer input. RWKV's receptance gates the MLP's result, and is
+  /// saved.
   static bool is_glu(const Op& op) { return in_mlp(op.component) && op.split != Split::partial; }
   void need(TensorId t, OpId by) {
     if (t == no_tensor || tensors_[t].outside) return;
@@ -253,7 +253,7 @@ class Walk {
     if (n.out) need(of_[i].out, i);
   }
 
-  /// Marks the logits, whose bytes are a convention (logits_bytes): their gradient overwrites them, and they live until
+  /// Marks the logits, whose bytes are a convention (logits_bytes). Their gradient overwrites them, and they live until
   /// the head's matrix has read it.
   void mark_logits(TensorId t, Bytes bytes) {
     logits_ = t;
@@ -263,14 +263,14 @@ class Walk {
     x.first_need = x.producer;
   }
 
-  /// Bytes that the operator keeps besides tensors.
+  /// Bytes that the operator saves in addition to tensors.
   Bytes own(std::size_t i) const {
     const bool later_table = i > 0 && std::holds_alternative<Lookup>(ops_[i].shape);
-    if (!p_.training() || later_table) return {};  // positions need no ids, other tables have those of the first
+    if (!p_.training() || later_table) return {};  // positions need no ids; other tables share the ids of the first
     return again_[i] ? Bytes() : held_[i].kept;
   }
-  /// Bytes held only while the operator runs; one that runs again needs what it would keep, too, from when it runs
-  /// again. A recomputed core's output is freed before the gradients, which are larger, are allocated.
+  /// Bytes held only while the operator runs. A recomputed operator also holds the bytes that it would otherwise save,
+  /// from its recomputation on. A recomputed core's output is freed before the larger gradients are allocated.
   Bytes passing(std::size_t i, bool is_backward) const {
     const Held& h = held_[i];
     const bool mine = again_[i] && !(is_backward && own_again_[i]);
@@ -284,7 +284,7 @@ class Walk {
     m.add({Alive::As::scratch, until, passing(until, is_backward)});
   }
 
-  /// Whether a segment behind this one reads the tensor.
+  /// Whether a later segment reads the tensor.
   bool is_read_later(std::size_t t) const {
     return t == result_ || t == ops_.handed_on() || (t == block_input && ops_.leaves_input());
   }
@@ -319,7 +319,7 @@ class Walk {
 
   using Gradients = std::array<Bytes, most_tensors>;
 
-  /// Calls see(i, gradients) when all tensors that operator i's backward pass needs are alive.
+  /// Calls see(i, gradients) when all tensors that operator i's backward pass needs are live.
   template <typename See>
   void backward_pass(See see) {
     Gradients gradient{};
@@ -345,7 +345,7 @@ class Walk {
     }
   }
 
-  /// Bytes of the inputs that this operator's backward recomputes: once, and kept until no operator needs them.
+  /// Bytes of the inputs that this operator's backward recomputes: once, and held until no operator needs them.
   Bytes remake(std::size_t i) {
     Bytes added;
     const Needs& n = held_[i].needs;
@@ -353,7 +353,7 @@ class Walk {
       if (n.in[k] && of_[i].in[k] != no_tensor) added += remake_tensor(of_[i].in[k]);
     return added;
   }
-  /// The same of one tensor, with all that must be remade for it.
+  /// The same for one tensor, including all tensors that it is recomputed from.
   Bytes remake_tensor(TensorId t) {
     LiveTensor& x = tensors_[t];
     if (!x.remade || x.alive_again) return {};
@@ -364,21 +364,22 @@ class Walk {
       if (source != no_tensor) added += remake_tensor(source);
     return added;
   }
-  /// Bytes of the gradient of another segment's tensor that takes that one's place: of a layer's part of an input.
+  /// Bytes of a gradient that overwrites another segment's tensor: a layer's part of the per-layer input.
   Bytes moved_out(TensorId t, std::size_t i, Gradients& gradient) const {
     const bool moves = t != no_tensor && tensors_[t].outside && std::holds_alternative<Pointwise>(ops_[i].shape);
     return moves ? std::exchange(gradient[t], {}) : Bytes();
   }
-  /// Bytes of a tensor that no operator before this one needs in backward.
+  /// Bytes of a tensor if this operator is the last in backward to need it.
   Bytes done_with(TensorId t, std::size_t i) const {
     if (t == no_tensor) return {};
     const LiveTensor& x = tensors_[t];
     return x.first_need == i && !x.in_place && (x.needed || x.alive_again) ? x.size : Bytes();
   }
 
-  /// Bytes of the gradients of inputs that ask for one and have none yet. A sum hands its gradient to the first of
-  /// these and shares it with the second; a branch that dropout masks in place, or that waits, needs a copy unless it
-  /// is handed a gradient that is the sum's alone. Of a weighted sum the first alone has the sum's gradient.
+  /// Bytes of the gradients of inputs that require one and do not have it yet. A sum hands its gradient to the first
+  /// such input and shares it with the second. A branch that dropout masks in place, or that waits, needs a copy unless
+  /// it receives a gradient that no other tensor shares. In a weighted sum only the first input takes the sum's
+  /// gradient.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
@@ -390,7 +391,7 @@ class Walk {
     Bytes added;
     for (const TensorId in : t.in) {
       if (!asks(in)) continue;
-      const bool alone = sum && in == t.in[0] && gradient[t.out] != Bytes();  // nobody shares it already
+      const bool alone = sum && in == t.in[0] && gradient[t.out] != Bytes();  // not shared yet
       if ((sum || (weighted && in == t.in[0])) && (!tensors_[in].apart || alone)) {
         if (in == *heir) gradient[in] = std::exchange(gradient[t.out], {});
         continue;
@@ -406,8 +407,8 @@ class Walk {
   Liveness r_;
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
-  std::array<bool, OpList::capacity> again_{};      // runs again in backward
-  std::array<bool, OpList::capacity> own_again_{};  // has run again, its gradient not yet
+  std::array<bool, OpList::capacity> again_{};      // recomputed in backward
+  std::array<bool, OpList::capacity> own_again_{};  // recomputed already, gradient still to come
   InPlace<Held, OpList::capacity> held_;
   InPlace<Operands, OpList::capacity> of_;
   InPlace<LiveTensor, most_tensors> tensors_;

@@ -1,6 +1,6 @@
 #pragma once
 /// Operators: a name, a shape, and the tensors read and written. The engine prices shapes, the reference transformer
-/// runs them, and the validator joins on them. Parameters, FLOPs, bytes and the tensors kept for backward all follow
+/// runs them, and the validator joins on them. Parameters, FLOPs, bytes and the tensors saved for backward all follow
 /// from the shape (calc/cost/cost.hpp).
 
 #include <algorithm>
@@ -22,35 +22,35 @@ namespace llmcalc {
 /// y (tokens, width) = table (rows, width) [ids].
 struct Lookup {
   Count tokens = 0, rows = 0, width = 0;
-  bool tied = false;  ///< the table is the model's, counted there
+  bool tied = false;  ///< the table belongs to the model and is counted there
   constexpr bool operator==(const Lookup&) const = default;
 };
 
 /// y (rows, out) = x (rows, in) W (in, out) + b, for `groups` matrices that share the rows: the experts of a mixture,
 /// or the heads of an absorbed projection. `rows` counts all groups together. top_k > 0: the rows are tokens x top_k
-/// and a router chose the groups, among those of all `expert_ranks`; rows and groups are this rank's.
+/// and a router chose the groups, among those on all `expert_ranks`; rows and groups are per rank.
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
-  bool tied = false;  ///< W is the token table, or the head of the model, counted there
+  bool tied = false;  ///< W is the token table or the model's head, and is counted there
   Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };
 
-/// y (rows, width) = norm(x) * w + b. `weights` are the learned numbers in all; qk-norms normalise rows of a head's
+/// y (rows, width) = norm(x) * w + b. `weights` is the total number of parameters; qk-norms normalise rows of a head's
 /// width and may share them.
 struct Norm {
   Count rows = 0, width = 0, weights = 0;
-  bool centred = false;   ///< LayerNorm: keeps mean and deviation; RMSNorm keeps one statistic
-  bool per_head = false;  ///< of a qk-norm: each head has weights of its own
-  bool spans = false;     ///< of a qk-norm: one row is all heads of a token
+  bool centred = false;   ///< LayerNorm: saves mean and deviation; RMSNorm saves one statistic
+  bool per_head = false;  ///< qk-norm with separate weights for each head
+  bool spans = false;     ///< qk-norm whose row is all heads of a token
   constexpr bool operator==(const Norm&) const = default;
 };
 
-/// o = softmax(q k' / sqrt(qk_dim)) v, causal unless it is bidirectional. q (sequences, queries, heads, qk_dim), k and
-/// v over `keys` tokens, of which the queries are the last, in kv_heads groups. latent_dim > 0: the cache holds one
-/// latent row of that width per token (MLA); absorbed: queries meet the latent rows themselves. Over context ranks
-/// (calc/parallel/context.hpp) either the queries are divided, and `queries` are this rank's, or the heads.
+/// o = softmax(q k' / sqrt(qk_dim)) v, causal unless `bidirectional`. q (sequences, queries, heads, qk_dim); k and v in
+/// kv_heads groups over `keys` tokens, the last of which are the queries. latent_dim > 0: the cache holds one latent
+/// row of that width per token (MLA). absorbed: queries attend to the latent rows directly. Across context ranks
+/// (calc/parallel/context.hpp) either the queries are sharded, and `queries` is per rank, or the heads.
 struct Attention {
   Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0;
   Reach reach{};
@@ -58,14 +58,14 @@ struct Attention {
   bool absorbed = false, expanded_cache = false, sinks = false;
   Count pair_ranks = 1;        ///< ranks that share the query-key pairs evenly, each with its own queries
   Count head_ranks = 1;        ///< ranks that share the heads; each holds the sinks of all
-  bool ring = false;           ///< keys and values of the other ranks pass by, one rank's at a time
-  bool shared_kv = false;      ///< keys and values are those of another layer, which caches them
-  bool hands_on_kv = false;    ///< later layers read its keys and values, too
-  bool bidirectional = false;  ///< every query sees all keys, or under a window those on both sides of it
+  bool ring = false;           ///< keys and values of the other ranks pass through, one rank's at a time
+  bool shared_kv = false;      ///< keys and values come from another layer, which caches them
+  bool hands_on_kv = false;    ///< later layers also read its keys and values
+  bool bidirectional = false;  ///< every query sees all keys, or with a window the keys on both sides
   bool cross = false;          ///< keys and values are of the encoder's tokens, and cached once
-  bool relative = false;       ///< a number per head and pair is added to the scores, the same in every sequence
-  Selection selection{};       ///< of the keys in reach, or of the pooled ones: what an indexer chose
-  Count pooled = 0;            ///< tokens of a pooled key; these are read besides those in reach
+  bool relative = false;       ///< a value per head and pair is added to the scores, the same in every sequence
+  Selection selection{};       ///< keys that an indexer chose, from those in reach or from the pooled ones
+  Count pooled = 0;            ///< tokens per pooled key; pooled keys are read in addition to those in reach
   bool shared = false;         ///< values are the keys
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
@@ -73,53 +73,53 @@ struct Attention {
   constexpr Count all_queries() const { return queries * pair_ranks; }
   /// Tokens before the first query.
   constexpr Count past() const { return keys - all_queries(); }
-  /// Pooled keys that the query of token t sees: those of whole groups up to itself, or the chosen ones.
+  /// Pooled keys that the query of token t sees: one per complete group up to t, or the chosen ones.
   constexpr Count pooled_seen(Count t) const {
     const Count all = pooled > 0 ? (t + 1) / pooled : 0;
     return selection.chooses() && selection.keys < all ? selection.keys : all;
   }
-  /// Numbers of one token's keys and values, as the core reads them.
+  /// Elements of one token's keys and values, as the core reads them.
   constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim)); }
-  /// Whether the layer keeps its keys and values for later tokens.
+  /// Whether the layer caches its keys and values for later tokens.
   constexpr bool caches() const { return !shared_kv && (cross || !bidirectional); }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
-  /// Numbers cached per token by this layer on this rank.
+  /// Elements cached per token by this layer on this rank.
   constexpr Count cached() const {
     if (!caches() || cross) return 0;
     return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim));
   }
-  /// Whether the core reads the cache itself, not keys and values expanded from it.
+  /// Whether the core reads the cache directly, not keys and values expanded from it.
   constexpr bool reads_cache() const { return (cross || !bidirectional) && (absorbed || !caches_latent()); }
 };
 
-/// Scores of an indexer, and the keys that it chooses: relu(q k'), weighted by head and summed, where attention's core
-/// has a softmax. q (sequences, queries, heads, width) meets one key of `width` numbers for each of `keys` tokens, of
-/// which the queries are the last. All heads of attention read the same keys, so that tensor-parallel ranks each
-/// compute all scores. The result is the choice: `chosen` indices of tokens or of blocks, 4 bytes each.
+/// Scores of an indexer, and the keys that it chooses: relu(q k'), weighted by head and summed, in place of the softmax
+/// of an attention core. q (sequences, queries, heads, width) meets one key of `width` elements for each of `keys`
+/// tokens, the last of which are the queries. All heads of attention read the same keys, so each tensor-parallel rank
+/// computes all scores. The result is the choice: `chosen` indices of tokens or of blocks, 4 bytes each.
 struct IndexScores {
   Count sequences = 0, heads = 0, queries = 0, keys = 0, width = 0;
   Selection selection{};
-  Count pooled = 0;  ///< tokens of a pooled key; 0: every token has a key
+  Count pooled = 0;  ///< tokens per pooled key; 0: every token has a key
   constexpr bool operator==(const IndexScores&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Tokens before the first query.
   constexpr Count past() const { return keys - queries; }
   /// Keys of all tokens.
   constexpr Count all_keys() const { return pooled > 0 ? ceil_div(keys, pooled) : keys; }
-  /// Indices of what it chooses.
+  /// Number of indices in the choice.
   constexpr Count chosen() const { return mul(rows(), selection.indices(all_keys())); }
 };
 
 /// How a token updates the state of a head.
 enum class StateRule : std::uint8_t {
-  sum,          ///< S + k v': 2 passes over the state, an update and the product with q (lightning attention)
-  state_space,  ///< a S + k v': 3 passes, the decay among them (Mamba, mLSTM; RWKV-5 and -6, whose query reads the
-                ///< state before the update, and its own token under a bonus)
-  delta,        ///< a S + k (v - k' a S)': 4 passes, the product with k among them (DeltaNet, KDA)
-  removal,      ///< a S - b (r' S) + k v': 5 passes, for it removes by keys r and b of their own (RWKV-7)
-  diagonal      ///< a S + v, one number per channel, which is the output: 1 pass (RG-LRU)
+  sum,          ///< S + k v': 2 passes over the state, the update and the product with q (lightning attention)
+  state_space,  ///< a S + k v': 3 passes, including the decay (Mamba, mLSTM; RWKV-5 and -6, whose query reads the state
+                ///< before the update, and its own token with a bonus)
+  delta,        ///< a S + k (v - k' a S)': 4 passes, including the product with k (DeltaNet, KDA)
+  removal,      ///< a S - b (r' S) + k v': 5 passes, because removal uses separate keys r and b (RWKV-7)
+  diagonal      ///< a S + v, one value per channel, which is also the output: 1 pass (RG-LRU)
 };
-/// Passes over the state of a token: each is 2 FLOPs per number of it.
+/// Passes of a token over the state, 2 FLOPs per state element each.
 constexpr Count passes(StateRule rule) {
   switch (rule) {
     case StateRule::sum:
@@ -138,33 +138,33 @@ constexpr Count passes(StateRule rule) {
 
 /// A state of key_dim x head_dim per head that every token updates and reads with its query: o = q' S (lightning
 /// attention, arXiv:2501.08313; DeltaNet, arXiv:2412.06464; Mamba, whose queries and keys are C and B). q and k
-/// (sequences, queries, key_heads, key_dim), v and o (sequences, queries, heads, head_dim); `gates` numbers per token
-/// besides: decays, betas, steps. `weights`: learned numbers of the heads: decays, steps, skips.
+/// (sequences, queries, key_heads, key_dim), v and o (sequences, queries, heads, head_dim). `gates`: further values per
+/// token (decays, betas, steps). `weights`: parameters of the heads (decays, steps, skips).
 struct LinearAttention {
   Count sequences = 0, heads = 0, queries = 0, head_dim = 0;
   Count key_heads = 0, key_dim = 0;
   StateRule rule = StateRule::sum;
-  Count chunk = 0;  ///< tokens that the kernels take at once; 0: one by one
+  Count chunk = 0;  ///< tokens that the kernels process at once; 0: one by one
   Count gates = 0, weights = 0;
-  Count state_bytes = 4;         ///< per number of the state
-  bool hands_on_values = false;  ///< later layers read its values, too, which are its input `values_at`
-  bool normalised = false;       ///< mLSTM: values have a further number, 1, and outputs are divided by what becomes of
-                                 ///< it. The state is kept divided by e^m, m the largest gate so far, which is one more
-                                 ///< number per head
+  Count state_bytes = 4;         ///< bytes per state element
+  bool hands_on_values = false;  ///< later layers also read its values, its input `values_at`
+  bool normalised = false;  ///< mLSTM: values have an extra element, 1, and outputs are divided by the normaliser that
+                            ///< it accumulates. The state is stored divided by e^m, where m, the largest gate so far,
+                            ///< is one more value per head
   static constexpr std::size_t values_at = 2;
   constexpr bool operator==(const LinearAttention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
-  /// Numbers of one head's values as the state has them.
+  /// Width of one head's values in the state.
   constexpr Count value_dim() const { return add(head_dim, normalised ? 1 : 0); }
-  /// Numbers of the state that every token updates, and those that are cached of a sequence.
+  /// Elements of the state that every token updates, and elements cached per sequence.
   constexpr Count state() const { return mul(heads, key_dim, value_dim()); }
   constexpr Count cached() const { return add(state(), normalised ? heads : 0); }
-  /// Numbers of one token's queries, keys, values and gates.
+  /// Elements of one token's queries, keys, values and gates.
   constexpr Count inputs() const { return add(add(mul(2, key_heads, key_dim), mul(heads, head_dim)), gates); }
 };
 
-/// y (sequences, queries, channels) = x convolved along the tokens with `taps` weights of its own per channel, + b,
-/// causal, under silu where it is `activated`, in one kernel; a sequence's cache holds the last taps - 1 inputs.
+/// y (sequences, queries, channels) = causal convolution of x along the tokens with `taps` weights per channel, + b,
+/// with silu if `activated`, in one kernel. A sequence's cache holds the last taps - 1 inputs.
 struct Convolution {
   Count sequences = 0, queries = 0, channels = 0, taps = 0;
   bool bias = false, activated = false;
@@ -172,10 +172,10 @@ struct Convolution {
   constexpr Count rows() const { return mul(sequences, queries); }
 };
 
-/// y (sequences, queries, mixes x width): `mixes` times x + (x' - x) m, x' being the token before x, zeros before the
-/// first, under `width` learned shares m each time, all in one kernel; a sequence's cache holds the last token. moved:
-/// a second input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of the same tokens
-/// caches the last one.
+/// y (sequences, queries, mixes x width): `mixes` times x + (x' - x) m, all in one kernel. x' is the token before x,
+/// zeros before the first; each m has `width` learned shares. A sequence's cache holds the last token. moved: a second
+/// input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of these tokens caches the
+/// last.
 struct Shift {
   Count sequences = 0, queries = 0, width = 0, mixes = 1;
   bool moved = false, peeks = false;
@@ -184,52 +184,51 @@ struct Shift {
   constexpr Count learned() const { return mul(mixes, width); }
 };
 
-/// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys under the softmax of their gates and of a
-/// learned bias per place; both (sequences, queries, wide). The last group of a pass may be open, and counts.
+/// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys, weighted by the softmax of their gates plus a
+/// learned bias per place; keys and gates are (sequences, queries, wide). An incomplete last group of a pass counts.
 struct Pool {
   Count sequences = 0, queries = 0, width = 0, wide = 0, ratio = 1;
   constexpr bool operator==(const Pool&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   constexpr Count pooled() const { return mul(sequences, ceil_div(queries, ratio)); }
-  /// Tokens of one pooled key: one group, or two that overlap.
+  /// Tokens per pooled key: one group, or two that overlap.
   constexpr Count last_tokens() const { return mul(ratio, wide / width); }
 };
 
 enum class PointwiseKind : std::uint8_t {
-  add,       ///< y = a + b: keeps nothing
-  multiply,  ///< y = a * b: keeps both
-  activate,  ///< y = act(a): keeps a
-  gate,      ///< y = act(a) * b in one kernel: keeps both
-  blend,    ///< y = a + (b - a) sigmoid(c) in one kernel: keeps all three; the gradient of b, another layer's, is added
-            ///< to what later layers have of it
-  bonus,    ///< y = (a + v <r, k>) * g in one kernel, the product per head under learned weights: keeps all five
-  rope,     ///< rotates q and k in place: keeps nothing
-  scale,    ///< in place, by learned numbers: keeps nothing, for the next layer keeps the result as its input
-  dropout,  ///< in place: keeps a mask of one byte per number
-  route,    ///< top-k of the router's logits: keeps logits and probabilities in float32
-  dispatch,  ///< copies each token to its experts: keeps nothing
-  mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: keeps the stream, and finds the shares again
-  combine,   ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
-  add_own,   ///< y = a + w b, w: the gates of experts that return their input b: keeps b, and finds w where route keeps
-             ///< it
-  repeat,    ///< copies a token to all residual streams: keeps nothing
-  gather,    ///< weighted sum of the residual streams: keeps them and their weights
-  spread,    ///< mixes the residual streams and adds a weighted result to each: keeps all three
-  predict,   ///< adds mixes of the residual streams to each: keeps them and their weights
-  stack,     ///< residual streams: a token, and projections of it at its magnitude: keeps both
-  first,     ///< copies the first residual stream: keeps nothing
-  share      ///< adds a tensor to all residual streams but the first: keeps nothing
+  add,       ///< y = a + b: saves no tensor
+  multiply,  ///< y = a * b: saves both
+  activate,  ///< y = act(a): saves a
+  gate,      ///< y = act(a) * b in one kernel: saves both
+  blend,     ///< y = a + (b - a) sigmoid(c) in one kernel: saves all three; b is another layer's, and its gradient is
+             ///< added to those from later layers
+  bonus,     ///< y = (a + v <r, k>) * g in one kernel, the product per head with learned weights: saves all five
+  rope,      ///< rotates q and k in place: saves no tensor
+  scale,     ///< in place, by learned factors: saves no tensor, because the next layer saves the result as its input
+  dropout,   ///< in place: saves a mask of one byte per element
+  route,     ///< top-k of the router's logits: saves logits and probabilities in float32
+  dispatch,  ///< copies each token to its experts: saves no tensor
+  mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: saves the stream and recomputes the shares
+  combine,   ///< gate-weighted sum of the experts' outputs: saves these, and the gates in float32
+  add_own,   ///< y = a + w b, w: gates of experts that return their input b: saves b, and reads w as saved by `route`
+  repeat,    ///< copies a token to all residual streams: saves no tensor
+  gather,    ///< weighted sum of the residual streams: saves them and their weights
+  spread,    ///< mixes the residual streams and adds a weighted result to each: saves all three
+  predict,   ///< adds mixes of the residual streams to each: saves them and their weights
+  stack,     ///< residual streams: a token, and its projections at the token's magnitude: saves both
+  first,     ///< copies the first residual stream: saves no tensor
+  share      ///< adds a tensor to all residual streams but the first: saves no tensor
 };
 
 /// Element-wise work on (rows, width) outputs.
 struct Pointwise {
   PointwiseKind kind = PointwiseKind::add;
   Count rows = 0, width = 0;
-  Count top_k = 0;          ///< route, dispatch, mix, combine; residual streams of repeat, gather, spread,
-                            ///< predict, stack, share
-  Count weights = 0;        ///< learned numbers (xIELU: 2)
-  bool per_number = false;  ///< of these, one for each of the width
-  Count gate_rows = 0;      ///< combine: rows whose gates it keeps, where a rank routes a part of its tokens; 0: all
+  Count top_k =
+      0;  ///< for route, dispatch, mix, combine; residual streams of repeat, gather, spread, predict, stack, share
+  Count weights = 0;        ///< number of parameters (xIELU: 2)
+  bool per_number = false;  ///< one of these parameters for each element of the width
+  Count gate_rows = 0;      ///< combine: rows whose gates are saved, if a rank routes only part of its tokens; 0: all
   constexpr bool operator==(const Pointwise&) const = default;
 };
 
@@ -239,33 +238,33 @@ struct Loss {
   constexpr bool operator==(const Loss&) const = default;
 };
 
-/// A router sends each token to top_k of `experts` experts. 0: there is no router.
+/// A router sends each token to top_k of `experts` experts. 0: no router.
 struct ExpertRouting {
   Count top_k = 0, experts = 0;
   constexpr bool operator==(const ExpertRouting&) const = default;
 };
 
-/// The exchange of a group's ranks: an op forward, an op backward, either of which may be absent. `elements` are those
-/// of the full tensor; number_bytes 0: they are activations. A message between two ranks (p2p) has no full tensor:
-/// `elements` are those of one message, and a rank of a ring sends `repeats` of them.
+/// Collective of a group's ranks: one op forward and one backward, either of which may be absent. `elements` counts the
+/// full tensor; number_bytes 0: activations. A message between two ranks (p2p) has no full tensor: `elements` counts
+/// one message, and a rank of a ring sends `repeats` messages.
 struct Collective {
   bool forward_on = false, backward_on = false;
-  bool regather = false;  ///< does the forward exchange again in backward: what it brought is not kept
+  bool regather = false;  ///< backward repeats the forward collective, whose result is not saved
   CollectiveOp forward = CollectiveOp::all_reduce, backward = CollectiveOp::all_reduce;
   Group group = Group::tensor;
   Count elements = 0, ranks = 1, repeats = 1, number_bytes = 0;
-  Count out_elements = 0;   ///< of this rank's result
-  ExpertRouting routing{};  ///< of tokens that are sent to experts
+  Count out_elements = 0;   ///< elements of this rank's result
+  ExpertRouting routing{};  ///< routing of tokens to experts
   constexpr bool operator==(const Collective&) const = default;
 };
 
 using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, Pool, LinearAttention, Convolution, Shift,
                            Pointwise, Loss, Collective>;
-/// Whether the work grows with the tokens that came before: an attention core, an indexer's scores.
+/// Whether the work grows with the number of earlier tokens: an attention core, an indexer's scores.
 constexpr bool reads_past(const Shape& s) {
   return std::holds_alternative<Attention>(s) || std::holds_alternative<IndexScores>(s);
 }
-/// Keys of a shape that reads the past, 0 of others.
+/// Keys of a shape that reads the past; 0 for others.
 constexpr Count keys_of(const Shape& s) {
   if (const Attention* core = std::get_if<Attention>(&s)) return core->keys;
   const IndexScores* scores = std::get_if<IndexScores>(&s);
@@ -276,7 +275,7 @@ constexpr void set_keys(Shape& s, Count keys) {
   if (Attention* core = std::get_if<Attention>(&s)) core->keys = keys;
   if (IndexScores* scores = std::get_if<IndexScores>(&s)) scores->keys = keys;
 }
-/// Sets the sequences and the new tokens of each.
+/// Sets the number of sequences, and of new tokens in each.
 constexpr void set_queries(Shape& s, Count sequences, Count queries) {
   const auto set = [&](auto& of) {
     of.sequences = sequences;
@@ -286,21 +285,21 @@ constexpr void set_queries(Shape& s, Count sequences, Count queries) {
   if (IndexScores* scores = std::get_if<IndexScores>(&s)) set(*scores);
 }
 
-/// The ways in which tensor parallelism cuts an operator.
+/// How tensor parallelism shards an operator.
 enum class Split : std::uint8_t {
-  tokens,  ///< the whole operator on every rank; sequence parallelism cuts its rows
-  inside,  ///< the whole operator on every rank, on all tokens: it works between cut operators (a router)
-  column,  ///< out is cut
-  row,     ///< in is cut; the ranks' results must be summed
-  heads,   ///< attention: heads are cut, KV heads as far as they go
-  width,   ///< element-wise between cut operators
-  partial  ///< element-wise on results that are still to be summed
+  tokens,  ///< replicated on every rank; sequence parallelism shards its rows
+  inside,  ///< replicated on every rank, on all tokens: it lies between sharded operators (a router)
+  column,  ///< out is sharded
+  row,     ///< in is sharded; the ranks' results must be summed
+  heads,   ///< attention: heads are sharded, KV heads as far as they go
+  width,   ///< element-wise between sharded operators
+  partial  ///< element-wise on results that must still be summed
 };
 
 using TensorId = std::uint8_t;
 inline constexpr TensorId no_tensor = 255;
 inline constexpr TensorId block_input = 0;
-inline constexpr std::size_t most_tensors = 192;  ///< of one list of operators
+inline constexpr std::size_t most_tensors = 192;  ///< in one list of operators
 
 /// The tensors that an operator reads: those before the first no_tensor.
 class Inputs {
@@ -333,17 +332,17 @@ struct Op {
   Shape shape;
   Component component;
   Split split;
-  Count unit;  ///< a cut keeps whole multiples of this many numbers, such as a head's width
+  Count unit;  ///< each shard is a whole multiple of this many elements, such as a head's width
   Inputs in;
-  TensorId out;  ///< no_tensor: works in place on in[0]
-  /// Adapters alone are trained beside frozen weights (calc/training/adapter.hpp).
+  TensorId out;  ///< no_tensor: the operator works in place on in[0]
+  /// Adapters are trained while all other weights are frozen (calc/training/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
-  bool detached = false;    ///< returns no gradient to its inputs: an indexer, whose own loss trains it alone
-  bool asks = true;         ///< whether its inputs ask for gradients; where nothing before it is trained they need none
-  bool read_again = false;  ///< a router without a backward pass, whose choice that of experts reads
-  bool narrow = false;      ///< a product in the plan's format, where that has fewer than 16 bits
-  bool borrowed = false;    ///< its weights are another operator's, and counted there
+  bool detached = false;    ///< returns no gradient to its inputs: an indexer, which only its own loss trains
+  bool asks = true;         ///< whether its inputs require gradients: only if a trained weight precedes them
+  bool read_again = false;  ///< a router without a backward pass, whose choice the experts' backward reads
+  bool narrow = false;      ///< a product in the plan's format if that has fewer than 16 bits
+  bool borrowed = false;    ///< its weights belong to another operator, which counts them
   Owner owner = Owner::model;
 
   constexpr bool is_frozen() const { return weights == Weights::frozen; }
@@ -351,18 +350,18 @@ struct Op {
   constexpr bool in_place() const { return out == no_tensor; }
 };
 
-/// Whether the operator makes logits of the vocabulary: dense layers of an encoder's head make none, and are not cut.
+/// Whether the operator makes vocabulary logits. Dense layers of an encoder's head do not, and are not sharded.
 inline bool makes_logits(const Op& op) {
   return op.component == Component::lm_head && op.split == Split::column && std::holds_alternative<Linear>(op.shape);
 }
 
-/// A list of up to 128 operators, stored in place. A tensor that none of them makes is another segment's; one that none
-/// of them reads, besides the result, is for other segments.
+/// A list of up to 128 operators, stored in place. A tensor that no operator makes comes from another segment; one that
+/// no operator reads, other than the result, is for other segments.
 class OpList : public InPlace<Op, 128> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }
-  /// Takes over the tensors of the list that this one is made from.
+  /// Takes over the tensors of the list from which this one is made.
   void take_tensors(const OpList& from) {
     next_ = from.next_;
     result_ = from.result_;
@@ -371,19 +370,19 @@ class OpList : public InPlace<Op, 128> {
     handed_on_ = from.handed_on_;
     leaves_input_ = from.leaves_input_;
   }
-  /// The tensor that the next segment reads, where it is not the last one made; no_tensor: it is.
+  /// The tensor that the next segment reads; no_tensor: the last one made.
   TensorId result() const { return result_; }
   /// Whether several later segments read the result.
   bool result_is_carried() const { return result_is_carried_; }
   void carry_result() { result_is_carried_ = true; }
-  /// Whether all segments behind this one read the input, too, and add to its gradient.
+  /// Whether all later segments also read the input, and add to its gradient.
   bool saves_input() const { return saves_input_; }
   void save_input() { saves_input_ = true; }
   void set_result(TensorId t) { result_ = t; }
-  /// The tensor that later layers read until one of them makes its like, an indexer's choice; no_tensor: there is none.
+  /// The tensor that later layers read until one replaces it, an indexer's choice; no_tensor: no such tensor.
   TensorId handed_on() const { return handed_on_; }
   void hand_on(TensorId t) { handed_on_ = t; }
-  /// Whether another segment behind this one reads the input, too.
+  /// Whether a later segment also reads the input.
   bool leaves_input() const { return leaves_input_; }
   void leave_input() { leaves_input_ = true; }
 

@@ -4,7 +4,8 @@
 
 namespace llmcalc {
 namespace {
-/// Twice the pairs within chunks: whole chunks, and parts of those of the first query and of the token after the last.
+/// Twice the pairs within chunks: whole chunks, and the partial ones of the first query and of the token after the
+/// last.
 Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops convention) {
   const Count whole = keys / chunk - past / chunk, begin = past % chunk, end = keys % chunk;
   if (convention == AttentionFlops::full) {
@@ -15,7 +16,7 @@ Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops conv
   return convention == AttentionFlops::causal_half ? exact - (keys - past) : exact;
 }
 
-/// The sum over the tokens below n of the whole blocks before their own, at most `most` each.
+/// Sum over the tokens below n of the number of whole blocks before their own, at most `most` each.
 Count blocks_before(Count n, Count block, Count most) {
   const Count full = std::min(n / block, most);
   return add(mul(block, full * (full - 1) / 2), mul(n - mul(full, block), full));
@@ -33,13 +34,13 @@ Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops 
   const Count keys = add(past, queries), window = reach.held(keys);
   if (reach.chunked && window < keys) return twice_chunk_pairs(past, keys, window, convention);
   if (convention == AttentionFlops::full) return mul(2, queries, window);
-  const Count growing = std::clamp<Count>(window - past, 0, queries);  // rows that see fewer keys than the window
+  const Count growing = std::clamp<Count>(window - past, 0, queries);  // queries that see fewer keys than the window
   const Count exact = add(mul(growing, add(mul(2, past), growing + 1)), mul(2, queries - growing, window));
   return convention == AttentionFlops::causal_half ? exact - growing : exact;
 }
 
 namespace {
-/// Pairs with pooled keys: token t sees those of the whole groups of `ratio` up to itself, at most `most` (0: all).
+/// Pairs with pooled keys: token t sees one key per complete group of `pooled` up to t, or at most the chosen number.
 Count pooled_pairs(Count queries, Count past, const Pairs& p) {
   const Count keys = add(past, queries), all = keys / p.pooled, most = p.selection.chooses() ? p.selection.keys : all;
   if (p.convention == AttentionFlops::full) return mul(queries, std::min(all, most));
@@ -48,7 +49,7 @@ Count pooled_pairs(Count queries, Count past, const Pairs& p) {
 }  // namespace
 
 namespace {
-/// Twice the pairs of n tokens that see `side` tokens on each side of them: the first and the last ones see fewer.
+/// Twice the pairs of n tokens that see `side` tokens on each side; the first and the last tokens see fewer.
 Count twice_pairs_of_both_sides(Count n, Count side) {
   const Count most = std::min(side, n - 1);
   return mul(2, mul(n, add(mul(2, most), 1)) - mul(most, most + 1));

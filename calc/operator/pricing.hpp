@@ -1,5 +1,5 @@
 #pragma once
-/// Inputs of an operator's cost besides its shape: number formats, kernels, and which tensors are stored.
+/// Inputs of an operator's cost other than its shape: number formats, kernels, and which tensors are stored.
 
 #include "calc/formats/dtype.hpp"
 #include "calc/layout.hpp"
@@ -13,31 +13,31 @@ struct Pricing {
   Phase phase = Phase::training;
   DType activation = dtypes::bf16;
   CacheFormats cache{};
-  DType product = dtypes::bf16;  ///< format of the blocks' matrix products; all else is in `activation`
+  DType product = dtypes::bf16;  ///< format of the blocks' matrix products; everything else is in `activation`
   WeightFormats weight{};
   AttentionImpl attention = AttentionImpl::flash;
   AttentionFlops convention = AttentionFlops::full;
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   LogitFormat logits = LogitFormat::fp32;
-  Count logit_chunks = 1;        ///< in which the loss takes the tokens
+  Count logit_chunks = 1;        ///< chunks in which the loss takes the tokens
   DType trained = dtypes::bf16;  ///< weight format of adapters; all other weights are then frozen, in `weight`
-  RecomputeModules again{};      ///< modules of a block that backward runs again
-  Documents documents{};         ///< of a packed sequence; empty: it is one document
+  RecomputeModules again{};      ///< modules of a block that backward recomputes
+  Documents documents{};         ///< documents of a packed sequence; empty: one document
   bool norm_stats = true, dropout = false;
   Count gradient_bytes = 4;
-  bool accumulate = false;  ///< gradients are added to those of earlier micro-batches
-  bool cached = true;       ///< inference keeps keys and values
-  Offload offload{};        ///< of inference
+  bool accumulate = false;  ///< gradients are added to those from earlier micro-batches
+  bool cached = true;       ///< inference caches keys and values
+  Offload offload{};        ///< offload in inference
 
   constexpr bool training() const { return phase == Phase::training; }
-  /// Format of the logits that the head writes; only a loss needs wide ones.
+  /// Format of the logits that the head writes; only a loss needs float32.
   constexpr DType head_output() const { return training() && logits == LogitFormat::fp32 ? dtypes::fp32 : activation; }
   /// Format of the logits that the loss reads, and of their gradient.
   constexpr DType loss_input() const { return logits == LogitFormat::compute ? activation : dtypes::fp32; }
 };
 
-/// Micro-batches that each replica of the model runs in one optimizer step; global_batch is that of the whole run.
+/// Micro-batches that each replica of the model runs in one optimizer step; global_batch covers all replicas.
 constexpr Count micro_batches(const Plan& p, const Layout& l) {
   return p.global_batch / mul(p.micro_batch, replicas(l));
 }

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Inputs of a core that are queries; keys and values follow.
+/// Number of a core's inputs that are queries; keys and values follow.
 std::size_t query_inputs(const Attention& a) { return a.absorbed ? 2 : 1; }
 
 Inputs key_inputs(const Op& op, const Attention& a) {
@@ -14,7 +14,7 @@ Inputs key_inputs(const Op& op, const Attention& a) {
   return kv;
 }
 
-/// Walks the operators once, putting exchanges around attention's core.
+/// Walks the operators once and inserts collectives around attention's core.
 class ContextPass {
  public:
   ContextPass(const OpList& ops, const Layout& layout) : in_(ops), ranks_(layout.cp), method_(layout.context_method) {
@@ -58,7 +58,7 @@ class ContextPass {
     out_.push({core.name, c, core.component, Split::inside, 1, in, out});
   }
 
-  /// c - 1 messages of keys and values forward and again backward, and c of their gradients: c - 1 with them, one home.
+  /// c - 1 messages of keys and values in each pass; in backward c messages of their gradients, the last one home.
   void ring(const Op& op, Attention a) {
     a.ring = true;
     const Inputs kv = key_inputs(op, a);
@@ -95,7 +95,7 @@ class ContextPass {
     push_core(op, a, qkv, o);
     trade(op, o, mul(a.rows(), a.heads, a.v_dim), op.out);
   }
-  /// All-to-all of `elements` numbers, as many before as after it.
+  /// All-to-all of `elements` elements, which leaves their number unchanged.
   void trade(const Op& core, const Inputs& in, Count elements, TensorId out) {
     Collective c = exchange(elements);
     c.forward_on = c.backward_on = true;

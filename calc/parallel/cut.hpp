@@ -8,19 +8,19 @@
 
 namespace llmcalc {
 
-/// Whether the layout cuts operators at all.
+/// Whether the layout shards any operators.
 bool is_cut(const Layout& layout);
 
-/// The operators of the most loaded rank: experts are divided first, on all tokens; then columns, rows and heads are
-/// cut over tensor-parallel ranks, and at last tokens over context-parallel ones.
+/// The operators of the most loaded rank. First experts are divided, on all tokens; then columns, rows and heads are
+/// sharded across tensor-parallel ranks, and finally tokens across context-parallel ranks.
 OpList cut(const OpList& ops, const Layout& layout);
 
-/// Tokens of a step whose residual stream a rank holds.
+/// Tokens of a step in one rank's residual stream.
 Count own_tokens(Count tokens, const Layout& layout);
 
-/// Numbers whose gradients the ranks of `group` sum once per step, because each sees only a part of their inputs. The
-/// sum over data-parallel ranks is not included, nor that over context ranks, which is one with it: both see other
-/// tokens, so that all of a rank's weights are summed.
+/// Parameters whose gradients the ranks of `group` sum once per step because each rank sees only part of their inputs.
+/// Excludes the sum across data-parallel ranks and the one across context ranks, which is merged with it: these ranks
+/// see other tokens, so all weights of a rank are summed.
 Count summed_gradients(const OpList& ops, const Layout& layout, Group group);
 
 }  // namespace llmcalc

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Walks the operators once, renaming tensors as exchanges are put before and after the experts.
+/// Walks the operators once, inserts collectives before and after the experts and renames tensors.
 class ExpertPass {
  public:
   ExpertPass(const OpList& ops, const Layout& layout)
@@ -48,7 +48,7 @@ class ExpertPass {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     return p && p->kind == kind;
   }
-  /// Whether the operator works on a rank's own tokens on the way to the experts and back.
+  /// Whether the operator works on a rank's own tokens, on the way to the experts or back.
   bool routes(const Op& op) const {
     return (logits_ != no_tensor && op.out == logits_) || op.name == "mlp.latent_down" ||
            op.name == "mlp.latent_norm" || kind_is(op, PointwiseKind::route) || kind_is(op, PointwiseKind::dispatch) ||
@@ -73,7 +73,7 @@ class ExpertPass {
     s.width = ceil_div(s.width, widths_);
   }
   template <typename S>
-  void divide(Split, S&) const {}  // no other shape is an expert's
+  void divide(Split, S&) const {}  // experts have no other shapes
 
   void send(const Op& dispatch) {
     const Pointwise& p = std::get<Pointwise>(dispatch.shape);
@@ -86,7 +86,7 @@ class ExpertPass {
     exchange(down, Group::expert_tensor, mul(loaded(mul(l.rows, widths_)), l.out), mul(loaded(l.rows), l.out));
     exchange(down, Group::expert, mul(loaded(l.rows), l.out), mul(l.rows, l.out));
   }
-  /// Appends an exchange of the operator's result, if the group has several ranks. What is gathered is kept.
+  /// Appends a collective on the operator's result if the group has several ranks. Gathered tensors are saved.
   void exchange(const Op& op, Group group, Count elements, Count result) {
     const Count n = group == Group::expert ? experts_ : widths_;
     if (n == 1) return;
@@ -115,8 +115,8 @@ class ExpertPass {
   OpList out_;
   ExpertRouting routing_{};
   TensorId logits_ = no_tensor;
-  std::array<TensorId, most_tensors> now_{};   // a tensor after its exchanges
-  std::array<bool, most_tensors> is_shard_{};  // of a rank's own tokens, summed already
+  std::array<TensorId, most_tensors> now_{};   // a tensor after its collectives
+  std::array<bool, most_tensors> is_shard_{};  // of a rank's own tokens, already summed
 };
 
 }  // namespace

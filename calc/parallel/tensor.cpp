@@ -8,10 +8,10 @@
 namespace llmcalc {
 namespace {
 
-/// n in whole multiples of `unit`, over the ranks, rounded up; 0 of heads without a width (a rope_width of 0).
+/// n in whole multiples of `unit`, divided over the ranks, rounded up; 0 for heads without a width (rope_width 0).
 Count cut(Count n, Count unit, Count ranks) { return n == 0 ? 0 : ceil_div(n / unit, ranks) * unit; }
 
-// The rows of operators that work on single tokens.
+// Shard the rows of operators that work on single tokens.
 void cut_rows(Lookup& s, Count ranks) { s.tokens = ceil_div(s.tokens, ranks); }
 void cut_rows(Linear& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
 void cut_rows(Norm& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
@@ -25,13 +25,13 @@ void cut_rows(Collective& s, Count ranks) {
   s.out_elements = ceil_div(s.out_elements, ranks);
 }
 void cut_rows(Attention&, Count) {}    // works on whole sequences
-void cut_rows(IndexScores&, Count) {}  // the same
+void cut_rows(IndexScores&, Count) {}  // likewise
 void cut_rows(Pool& s, Count ranks) { s.queries = ceil_div(s.queries, ranks); }
-void cut_rows(LinearAttention&, Count) {}  // the same
-void cut_rows(Convolution&, Count) {}      // the same
-void cut_rows(Shift&, Count) {}            // the same
+void cut_rows(LinearAttention&, Count) {}  // likewise
+void cut_rows(Convolution&, Count) {}      // likewise
+void cut_rows(Shift&, Count) {}            // likewise
 
-/// A qk-norm works on tokens x heads rows; its weights are shared by the heads or one set per head.
+/// A qk-norm works on tokens x heads rows; its weights are shared by the heads, or one set per head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
   const Count mine = ceil_div(heads, ranks);
   Count& part = s.spans ? s.width : s.rows;
@@ -39,9 +39,9 @@ void cut_heads(Norm& s, Count heads, Count ranks) {
   if (s.per_head) s.weights = s.weights / heads * mine;
 }
 
-// Tensor parallelism: cuts columns, rows, heads or width, by the operator's split.
+// Tensor parallelism: shards columns, rows, heads or width, according to the operator's split.
 void cut_width(const Op& op, Lookup& s, Count ranks) {
-  Count& size = op.split == Split::heads ? s.width : s.rows;  // numbers of every head, or rows of a vocabulary
+  Count& size = op.split == Split::heads ? s.width : s.rows;  // values per head, or rows of a vocabulary
   size = ceil_div(size, ranks);
 }
 void cut_width(const Op& op, Linear& s, Count ranks) {
@@ -61,8 +61,8 @@ void cut_width(const Op&, Attention& s, Count ranks) {
   s.heads = ceil_div(s.heads, ranks);
   s.kv_heads = ceil_div(s.kv_heads, ranks);
 }
-void cut_width(const Op&, IndexScores&, Count) {}  // whole on every rank
-void cut_width(const Op&, Pool&, Count) {}         // the same
+void cut_width(const Op&, IndexScores&, Count) {}  // replicated on every rank
+void cut_width(const Op&, Pool&, Count) {}         // likewise
 void cut_width(const Op&, LinearAttention& s, Count ranks) {
   const Count mine = ceil_div(s.heads, ranks);
   s.weights = ceil_div(mul(s.weights, mine), s.heads);
@@ -71,9 +71,9 @@ void cut_width(const Op&, LinearAttention& s, Count ranks) {
   s.key_heads = ceil_div(s.key_heads, ranks);
 }
 void cut_width(const Op& op, Convolution& s, Count ranks) { s.channels = cut(s.channels, op.unit, ranks); }
-void cut_width(const Op&, Shift&, Count) {}  // whole on every rank
+void cut_width(const Op&, Shift&, Count) {}  // replicated on every rank
 void cut_width(const Op& op, Pointwise& s, Count ranks) {
-  if (op.split == Split::heads) {  // a row per token and head, learned numbers that the heads share
+  if (op.split == Split::heads) {  // a row per token and head; the heads share the parameters
     s.rows = s.rows / op.unit * ceil_div(op.unit, ranks);
     return;
   }
@@ -81,17 +81,17 @@ void cut_width(const Op& op, Pointwise& s, Count ranks) {
   if (s.per_number) s.weights = s.width;
 }
 void cut_width(const Op&, Loss& s, Count ranks) { s.vocabulary = ceil_div(s.vocabulary, ranks); }
-void cut_width(const Op&, Collective&, Count) {}  // is put in by this pass
+void cut_width(const Op&, Collective&, Count) {}  // inserted by this pass
 
 bool works_inside(Split s) { return s != Split::tokens; }
 
-/// An element-wise operator of this kind, or null.
+/// The element-wise operator if it is of this kind, or null.
 const Pointwise* as_kind(const Op& op, PointwiseKind kind) {
   const Pointwise* p = std::get_if<Pointwise>(&op.shape);
   return p != nullptr && p->kind == kind ? p : nullptr;
 }
 
-/// Walks the operators once, renaming tensors as exchanges are put between them.
+/// Walks the operators once, inserts collectives between them and renames tensors.
 class TensorWalk {
  public:
   TensorWalk(const OpList& ops, const Layout& layout) : in_(ops), layout_(layout) {
@@ -126,13 +126,13 @@ class TensorWalk {
   }
 
  private:
-  /// Under sequence parallelism a router and its choice see the rank's own tokens, before they are gathered for the
+  /// With sequence parallelism a router and its choice see the rank's own tokens, before these are gathered for the
   /// experts (Megatron-Core's TopKRouter, whose weights are marked sequence_parallel).
   bool routes_own_tokens(const Op& op) const {
     const bool is_router = router_logits_ != no_tensor && op.out == router_logits_;
     return layout_.sp && works_inside(op.split) && (is_router || as_kind(op, PointwiseKind::route) != nullptr);
   }
-  /// Left out: that gates are gathered with the tokens.
+  /// Not counted: the gather of gates with the tokens.
   void route_own_tokens(const Op& op, Op& mine) {
     cut_tokens(mine.shape, layout_.tp);
     mine.split = Split::tokens;
@@ -143,8 +143,8 @@ class TensorWalk {
       std::get<Pointwise>(mine.shape).gate_rows = ceil_div(p->rows, layout_.tp);
   }
 
-  /// Inserts the exchange before the first cut operator that reads a whole tensor. For an operator that returns no
-  /// gradient, tokens at most are gathered.
+  /// Inserts the collective before the first sharded operator that reads a whole tensor. For an operator that returns
+  /// no gradient it gathers tokens at most.
   void enter(const Op& op) {
     if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape) || (op.detached && !layout_.sp)) return;
     if (routes_own_tokens(op)) return;
@@ -176,7 +176,7 @@ class TensorWalk {
     exchange.asks = true;
   }
 
-  /// Inserts the exchange after an operator whose result is a sum over the ranks, before readers of whole tensors.
+  /// Inserts the collective after an operator whose result is a sum across ranks, before readers of whole tensors.
   void leave(const Op& op, Op& mine) {
     if (std::holds_alternative<Loss>(op.shape)) {
       out_.push({op.name,
@@ -204,18 +204,18 @@ class TensorWalk {
     out_.push({op.name, c, op.component, Split::inside, 1, partial, op.out});
   }
 
-  /// Keys and values of another layer are those of this rank's heads; products read an encoder's result, which is
-  /// whole.
+  /// Whether another segment's tensor is already sharded: keys and values of another layer cover this rank's heads. An
+  /// encoder's result, which products read, is whole.
   bool is_cut_elsewhere(const Op& op, TensorId t) const {
     return t != block_input && maker_[t] == nullptr && !std::holds_alternative<Linear>(op.shape);
   }
-  /// Elements that enter the heads: of a latent row only the shared RoPE part, since kv_up or the latent norm brings
-  /// the rest.
+  /// Elements that enter the heads; for a latent row only the shared RoPE part: kv_up or the latent norm brings the
+  /// rest.
   static Count entering(const Op& op, TensorId t, Count all) {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return a && a->rope_dim > 0 && t == op.in[a->absorbed ? 3 : 2] ? mul(a->rows(), a->rope_dim) : all;
   }
-  /// Elements of the block's input, by the shape of the operator that reads it.
+  /// Elements of the block's input, from the shape of the operator that reads it.
   static Count input_elements(const Op& op) {
     if (const Shift* s = std::get_if<Shift>(&op.shape)) return mul(s->rows(), s->width);
     if (const Pointwise* p = as_kind(op, PointwiseKind::dispatch)) return mul(p->rows / p->top_k, p->width);
@@ -230,10 +230,10 @@ class TensorWalk {
   const OpList& in_;
   const Layout& layout_;
   OpList out_;
-  std::array<TensorId, most_tensors> inside_{};    // a whole tensor's name inside
-  std::array<Op*, most_tensors> exchange_{};       // that made it
-  std::array<bool, most_tensors> is_inside_{};     // made by a cut operator
-  std::array<bool, most_tensors> summed_later_{};  // by an operator on what is still to be summed
+  std::array<TensorId, most_tensors> inside_{};    // a whole tensor's id for sharded operators
+  std::array<Op*, most_tensors> exchange_{};       // collective that made it
+  std::array<bool, most_tensors> is_inside_{};     // made by a sharded operator
+  std::array<bool, most_tensors> summed_later_{};  // read by an operator on partial sums
   std::array<const Op*, most_tensors> maker_{};    // null: the block's input
   TensorId router_logits_ = no_tensor;
 };
@@ -257,10 +257,10 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen() || op.borrowed) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    // Latent projections, since experts are cut, and RWKV's receptance, whose product is with a partial sum; a
+    // Latent projections, because experts are sharded, and RWKV's receptance, which multiplies a partial sum. A
     // router's weights are not summed.
     const bool around_experts = whole && op.component == Component::mlp && (norm || linear);
-    // Token shifts and low ranks, since what reads them is cut; an indexer is whole.
+    // Token shifts and low ranks, because their readers are sharded. An indexer is replicated.
     const bool before_heads = std::holds_alternative<Shift>(op.shape) ||
                               (whole && op.component == Component::attention && linear && !op.detached);
     const Pointwise* factors = std::get_if<Pointwise>(&op.shape);

@@ -1,26 +1,26 @@
 #pragma once
 /// Tensor and sequence parallelism (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022, arXiv:2205.05198)
-/// as a pass over operators: shapes are cut for the most loaded of `ranks` ranks, and collectives inserted.
+/// as a pass over operators that shards shapes for the most loaded of `ranks` ranks and inserts collectives.
 
 #include "calc/layout.hpp"
 #include "calc/operator/op.hpp"
 
 namespace llmcalc {
 
-/// The operators of one rank. Columns, rows, heads and vocabulary are cut (rounded up where they do not divide); norms,
-/// routers and row-parallel biases stay whole; KV heads fewer than the ranks are replicated, the latent cache always
-/// is. Before cut operators that read a whole tensor: an exchange in backward (all-reduce; with sequence parallelism
-/// an all-gather in forward, a reduce-scatter in backward and the all-gather again for the weight gradient); after
-/// row-cut ones an all-reduce in forward (reduce-scatter, with an all-gather in backward). A parallel block has one of
-/// each. Under sequence parallelism a router sees the rank's own tokens.
+/// The operators of one rank. Columns, rows, heads and vocabulary are sharded (rounded up if they do not divide);
+/// norms, routers and row-parallel biases are replicated, as are KV heads fewer than the ranks and the latent cache.
+/// Before sharded operators that read a whole tensor: an all-reduce in backward; with sequence parallelism an
+/// all-gather in forward, a reduce-scatter in backward and a second all-gather for the weight gradient. After
+/// row-sharded operators: an all-reduce in forward; with sequence parallelism a reduce-scatter, and an all-gather in
+/// backward. A parallel block has one of each. With sequence parallelism a router sees the rank's own tokens.
 OpList split_tensor(const OpList& ops, const Layout& layout);
 
-/// Cuts the rows of an operator that works on single tokens, or of an exchange of such rows; rounded up.
+/// Shards the rows of an operator that works on single tokens, or of a collective on such rows; rounded up.
 void cut_tokens(Shape& shape, Count ranks);
 
-/// Numbers whose gradients the tensor-parallel ranks sum once per step: weights of a norm that the heads share. With
-/// sequence parallelism, also weights that see only a shard of the tokens: norms, routers, and biases added after the
-/// sum. Gradients of experts on ranks of their own are no concern of the tensor-parallel ranks.
+/// Parameters whose gradients the tensor-parallel ranks sum once per step: replicated weights with sharded readers,
+/// such as a norm that the heads share. With sequence parallelism, also weights that see only a shard of the tokens:
+/// norms, routers, and biases added after the sum. Excludes experts on separate ranks.
 Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout);
 
 }  // namespace llmcalc

@@ -5,7 +5,7 @@ namespace {
 
 Count padded(Count rows, Count multiple) { return mul(ceil_div(rows, multiple), multiple); }
 
-/// A table of the model's tokens, or of a module's: layers' own inputs have tables of another size.
+/// Whether it is the token table of the model or of an MTP module. Tables of per-layer inputs have another size.
 bool is_token_table(const Op& op) {
   return std::holds_alternative<Lookup>(op.shape) && op.split == Split::row && op.name.ends_with(".tokens");
 }

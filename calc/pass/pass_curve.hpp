@@ -1,17 +1,17 @@
 #pragma once
-/// Decode steps of one plan at any context: only the attention cores depend on it, so the rest is priced once.
+/// Decode steps of one plan at any context. Only the attention cores depend on it, so the rest is priced once.
 
 #include "calc/step/assemble.hpp"
 
 namespace llmcalc {
 
-/// One inference pass: its model FLOPs (whole model), what one rank executes and moves, and its time.
+/// One inference pass: model FLOPs of the whole model, cost of one rank, and time.
 struct PassEstimate : PassTime {
   Flops flops;  ///< model FLOPs under the plan's attention convention, whole model
-  Cost rank;    ///< of one rank
+  Cost rank;    ///< FLOPs executed and bytes moved by one rank
 };
 
-/// The estimate from the rows of price_pass() for this plan and layout.
+/// Estimates a pass from the rows of price_pass() for this plan and layout.
 PassEstimate assemble_pass(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 class PassCurve {
@@ -19,9 +19,9 @@ class PassCurve {
   /// `largest_context`: the context of workspace().
   PassCurve(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count largest_context);
 
-  /// Estimate of one new token for every sequence; `context` counts it.
+  /// Estimate of a step with one new token per sequence, included in `context`.
   PassEstimate at(Count context) const;
-  /// Peak bytes that the pass at the largest context holds besides weights and cache.
+  /// Peak bytes of the pass at the largest context, excluding weights and cache.
   Bytes workspace() const;
 
  private:
@@ -29,7 +29,7 @@ class PassCurve {
   const Layout& layout_;
   const Cluster& cluster_;
   Cores cores_;
-  Prices prices_;  ///< prices of all but the cores
+  Prices prices_;  ///< prices excluding the cores
   PassSum sum_;
   Flops flops_;
 };

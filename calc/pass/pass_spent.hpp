@@ -1,20 +1,20 @@
 #pragma once
-/// Where the seconds of an inference pass go.
+/// Breakdown of the time of an inference pass.
 
 #include "calc/spent.hpp"
 #include "calc/step/assemble.hpp"
 
 namespace llmcalc {
 
-/// Seconds of one pass of inference by kind of work and of exchange, as estimated; bounds where there is no estimate.
+/// Seconds of one inference pass by kind of work and communication: estimates if available, otherwise bounds.
 struct PassSpent {
-  Spent parts;     ///< of operators, their launches (Part::host), and exchanges by kind of parallelism
-  Seconds engine;  ///< of the engine's loop around the pass
+  Spent parts;     ///< operators, their launches (Part::host), and communication by kind of parallelism
+  Seconds engine;  ///< the serving engine's loop around the pass
   Seconds total() const { return parts.total() + engine; }
 };
 
-/// The parts of pass_time(), which they add up to, from the rows of a pass. Precondition: a roofline of operators
-/// (Roofline::op), which tells them apart.
+/// Splits pass_time() into parts, from the rows of a pass. Precondition: a roofline per operator (Roofline::op), which
+/// separates the parts.
 PassSpent pass_spent(const Prices& prices, const Layout& layout, const Cluster& cluster);
 
 }  // namespace llmcalc

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Paired slots of a rank whose forward is of a local chunk.
+/// Number of paired slots of a rank whose forward is in local chunk `local`.
 Count paired_slots(const Pipeline& p, Count rank, Count local) {
   Count n = 0;
   for (const OrderRun& run : rank_order(p, rank))
@@ -16,14 +16,14 @@ Count paired_slots(const Pipeline& p, Count rank, Count local) {
   return n;
 }
 
-/// Gradients of weights of all micro-batches and chunks of a rank.
+/// Seconds of the weight gradients of all micro-batches and chunks of a rank.
 double weight_seconds(const Pipeline& p, const PipelineTimes& t, Count rank) {
   double sum = 0;
   for (Count local = 0; local < p.chunks; ++local) sum += chunk_node(p, t, {rank, local}).weight;
   return static_cast<double>(p.micro_batches) * sum;
 }
 
-/// The way to a rank's first chunk, and the way back from it. DualPipe's whole backwards are not looked into.
+/// The path to a rank's first chunk, its work, and the path back. DualPipe's whole backwards are not analysed.
 double rank_bound(const Pipeline& p, const PipelineTimes& t, Count rank, double in, double out) {
   const double work = busy_seconds(p, t, rank).value;
   if (!splits_backward(p.schedule)) return in + work + out;
@@ -53,8 +53,8 @@ Seconds busy_seconds(const Pipeline& p, const PipelineTimes& t, Count rank) {
   return Seconds(has_pairs(p.schedule) ? sum - saved_by_pairs(p, t, rank).value : sum);
 }
 
-/// The first chunk of a rank in the order of the model is the one that can begin first and end last: chunk r, and
-/// in DualPipe the nearer to an end of chunks r and P - 1 - r. The first micro-batch's forwards are never paired.
+/// The first chunk of a rank in model order can begin first and end last: chunk r, or in DualPipe the one of r and
+/// P - 1 - r that is nearer to an end. Forwards of the first micro-batch are never paired.
 Seconds least_makespan(const Pipeline& p, const PipelineTimes& t) {
   const bool both_ends = directions(p) == 2;
   double in = 0, out = 0, longest = 0;

@@ -1,6 +1,5 @@
 #pragma once
-/// Chunks of a model: neighbouring layers that a rank of a pipeline runs one after another. Modules that predict
-/// further tokens go with the head.
+/// Chunks of a model: consecutive layers that a pipeline rank runs in sequence. MTP modules belong to the head.
 
 #include <algorithm>
 #include <span>
@@ -9,7 +8,7 @@
 
 namespace llmcalc {
 
-/// The most chunks that a rank can hold.
+/// The maximum number of chunks per rank.
 inline constexpr std::size_t most_chunks = 128;
 
 /// Layers [first, end), with the embedding before them or the head after them.
@@ -26,7 +25,7 @@ inline ModelChunk whole_model(const LayerKinds& kinds) {
   return {0, layers};
 }
 
-/// The layers of a chunk that run again, of which only inputs are stored; see RecomputeMethod.
+/// The first n layers of a chunk, recomputed from stored inputs (see RecomputeMethod), and the layers after these.
 inline ModelChunk first_layers(const ModelChunk& c, Count n) {
   return {c.first, std::min(c.end, c.first + n), false, false};
 }
@@ -34,17 +33,16 @@ inline ModelChunk behind_first(const ModelChunk& c, Count n) {
   return {std::min(c.end, c.first + n), c.end, false, false};
 }
 
-/// Layers of a kind in a chunk.
+/// Number of layers of a kind in a chunk.
 inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
-  if (kind.count == kind.last - kind.first + 1) {  // side by side
+  if (kind.count == kind.last - kind.first + 1) {  // consecutive layers
     const Count n = std::min(c.end, kind.last + 1) - std::max(c.first, kind.first);
     return n > 0 ? n : 0;
   }
   return kind.layers.below(c.end) - kind.layers.below(c.first);
 }
 
-/// Calls f(row, n) for the embedding, each kind of layer of which the chunk has n, the head, and the parts of n
-/// modules.
+/// Calls f(row, n) for the embedding, each layer kind with n layers in the chunk, the head, and n MTP modules' parts.
 template <typename F>
 void for_each_row(const Prices& p, const ModelChunk& c, const F& f) {
   if (c.embedding) f(p.embedding(), Count{1});
@@ -55,7 +53,7 @@ void for_each_row(const Prices& p, const ModelChunk& c, const F& f) {
   for (const LayerPrice& row : p.mtp()) f(row, row.layers);
 }
 
-/// Calls f(kind, n) for every run of n neighbouring layers of one kind, from the first to the last.
+/// Calls f(kind, n) for every run of n consecutive layers of one kind, from first to last.
 template <typename F>
 void for_each_run(const LayerKinds& kinds, const ModelChunk& c, const F& f) {
   for (Count i = c.first; i < c.end;) {

@@ -1,4 +1,4 @@
-// The bytes that a chunk of a model keeps for backward, and the most that is alive while it runs.
+// Bytes that a chunk of a model saves for backward, and its peak of live bytes.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Bytes that a chunk keeps for backward per micro-batch, and its peak while it runs.
+/// Bytes that a chunk saves for backward per micro-batch, and its peak of live bytes.
 class ChunkTensors {
  public:
   ChunkTensors(const Prices& p, const Plan& plan, const ModelChunk& c)
@@ -25,13 +25,13 @@ class ChunkTensors {
     in_groups_ = !recomputes_block(plan) && group_ > 1;
   }
 
-  /// Bytes kept for backward on the device.
+  /// Bytes saved for backward on the device.
   Bytes kept() const {
     if (!c_.head) return kept_below(c_.end);
     return kept_below(c_.end) + p_.head().alive.kept + modules() * kept_of_module();
   }
 
-  /// Bytes kept for backward on the host, and the most of one layer.
+  /// Bytes saved for backward in host memory: of all layers, and (in_transit) of the layer with the most.
   Bytes on_host() const {
     if (in_groups_) return ceil_div(c_.layers(), group_) * share_of(p_.layer(0).alive.input, away_);
     Bytes all;
@@ -45,10 +45,10 @@ class ChunkTensors {
     return most;
   }
 
-  /// Peak of what is alive besides the states. Kept bytes only grow, so each kind's worst moment is in its last layer,
-  /// among those that run again and among the others; gradients of what layers hand on may make it an earlier one. The
-  /// peak is never in the embedding (a layer's final residual add holds as much) unless that makes inputs of all
-  /// layers, nor in the head's forward pass (its backward pass holds the same tensors plus a gradient).
+  /// Peak of live bytes other than states. Saved bytes only grow, so each kind peaks in its last recomputed and its
+  /// last other layer; gradients of tensors shared across layers may move the peak to an earlier layer. The peak is
+  /// never in the embedding (a layer's final residual add holds the same bytes) unless the embedding makes inputs of
+  /// all layers, nor in the head's forward (its backward holds the same tensors plus a gradient).
   Bytes peak() const {
     Bytes live = c_.head ? peak_of_end() : kept_below(c_.end);
     if (const Liveness& e = p_.embedding().alive; c_.embedding && e.carried != Bytes())
@@ -60,8 +60,8 @@ class ChunkTensors {
 
  private:
   bool runs_again(Count layer) const { return layer >= again_.first && layer < again_.end; }
-  /// Bytes of its layers below `end`, and of the embedding. Of layers that run again only inputs are kept, one for each
-  /// group, and what later layers read of them.
+  /// Bytes saved by the layers below `end` and by the embedding. Recomputed layers save only inputs, one per group, and
+  /// tensors that later layers read.
   Bytes kept_below(Count end) const {
     Bytes kept = c_.embedding ? p_.embedding().alive.kept : Bytes();
     for (const HandedOn& h : handed_)
@@ -76,18 +76,18 @@ class ChunkTensors {
     }
     return kept;
   }
-  /// Whether it is an input that is kept where layers run again: that of a layer, or of its group.
+  /// Whether recomputation saves the tensor anyway, as the input of a layer or of its group.
   bool keeps_anyway(const HandedOn& h) const {
     return h.is_input && (!in_groups_ || (h.source - c_.first) % group_ == 0);
   }
   Bytes here(Bytes kept) const { return kept - share_of(kept, away_); }
-  /// Bytes that a recomputed layer keeps: its input, or nothing where no gradient passes through it; and what layers
-  /// above it will read again.
+  /// Bytes that a recomputed layer saves: its input, if a gradient passes through the layer, and tensors that later
+  /// recomputation reads.
   Bytes input_of(std::size_t k) const {
     const Liveness& l = p_.layer(k).alive;
     return l.handed_on + (p_.layer(k).backward ? l.input : Bytes());
   }
-  /// Calls f(bytes, n) for n layers of a kind that keep so much each.
+  /// Calls f(bytes, n) for n layers of a kind that save `bytes` each.
   template <typename F>
   void for_each_kept(const F& f) const {
     for (std::size_t k = 0; k < p_.kinds.size(); ++k) {
@@ -96,7 +96,7 @@ class ChunkTensors {
       if (const Count n = layers_in(kind, {again_.end, c_.end}); n > 0) f(p_.layer(k).alive.kept, n);
     }
   }
-  /// Groups that begin below `end`, without those through which backward does not pass.
+  /// Groups that begin below `end`, excluding those that backward does not pass through.
   Count groups_below(Count end) const {
     Count lowest = c_.end;
     for (std::size_t k = 0; k < p_.kinds.size(); ++k)
@@ -104,25 +104,25 @@ class ChunkTensors {
     const Count before = std::max(lowest, c_.first) - c_.first;
     return std::max(Count{0}, ceil_div(end - c_.first, group_) - before / group_);
   }
-  /// Peak of one layer, without the bytes that the layers below it keep. A recomputed layer also holds the gradient of
-  /// its result.
+  /// Peak of one layer, excluding bytes saved below it. A recomputed layer also holds the gradient of its result.
   static Bytes worst(const Liveness& l, bool again) {
     return std::max(again ? l.forward + l.output + l.awaited : l.forward, l.backward);
   }
-  /// The gradient of what a layer hands on: of keys and values, or of an encoder's result.
+  /// Gradient of a layer's shared tensor: of keys and values, or of an encoder's result.
   Bytes gradient_of(const HandedOn& h) const {
     const LayerPrice& maker = p_.layer(h.kind);
     if (!p_.kinds[h.kind].closes_encoder) return maker.alive.awaited;
     return maker.backward ? maker.alive.output : Bytes();
   }
-  /// Gradients of the distances that a layer's stack reads; in an encoder those of the decoder's, too.
+  /// Gradients of the distances that a layer's stack reads; in an encoder also of the decoder's distances.
   Bytes gradient_of_distances(Count i, Count encoder) const {
     const Liveness& e = p_.embedding().alive;
     return i > encoder ? e.awaited - e.awaited_by_encoder : e.awaited;
   }
-  /// The same where layers hand on what they make, or distances are made before all. In backward their gradients are
-  /// alive from the last reader to the maker; of a maker that runs again they themselves are, to the first reader, and
-  /// then again. While an encoder runs, the decoder's embedded tokens wait, or their gradient.
+  /// Peak over all layers if layers share tensors or if distances are made before all layers. In backward the gradients
+  /// of shared tensors are live from the last reader to the maker; tensors of a recomputed maker are live until the
+  /// first reader, and recomputed with the maker. While an encoder runs, the decoder's embedded tokens, or their
+  /// gradient, stay live.
   Bytes peak_of_every_layer() const {
     Bytes live;
     const Count encoder = encoder_end(p_.kinds);
@@ -151,11 +151,11 @@ class ChunkTensors {
     }
     return live;
   }
-  /// Modules behind the head.
+  /// Number of MTP modules after the head.
   Count modules() const { return p_.mtp().empty() ? 0 : p_.mtp()[0].layers; }
-  /// The input of a module's norm, which the head before it keeps already.
+  /// The input of a module's norm, which the head before it already saves.
   Bytes shared_input() const { return p_.head().alive.keeps_input ? p_.mtp()[0].alive.input : Bytes(); }
-  /// Bytes that the layer of a module keeps: under recomputation of all layers its input alone.
+  /// Bytes saved by the layer of a module; only its input if all layers are recomputed.
   Bytes kept_of_layer() const {
     const Liveness& l = p_.mtp()[1].alive;
     return modules_again_ ? l.input : l.kept;
@@ -165,9 +165,9 @@ class ChunkTensors {
     const auto& parts = p_.mtp();
     return parts[0].alive.kept - shared_input() + kept_of_layer() + parts[2].alive.kept;
   }
-  /// Peak of head and modules. Logits of every head live until its backward, unless the loss takes them in chunks. Kept
-  /// bytes grow from module to module, so each part's worst moment is in the last one; the head's backward also holds
-  /// the gradient of what the first module read.
+  /// Peak of head and MTP modules. Logits of every head live until its backward, unless the loss takes them in chunks.
+  /// Saved bytes grow from module to module, so each part peaks in the last module; the head's backward also holds the
+  /// gradient of the first module's input.
   Bytes peak_of_end() const {
     const LayerPrice& head = p_.head();
     const Bytes below = kept_below(c_.end);
@@ -181,7 +181,7 @@ class ChunkTensors {
     const Bytes end = layer_from + kept_of_layer() + parts[2].alive.backward;
     return std::max({below + head.alive.backward + parts[0].alive.input, input, layer, end});
   }
-  /// A group runs forward again as a whole, keeping what its backward needs, and then backward.
+  /// A group is recomputed as a whole, saving the tensors for its backward, and then runs backward.
   Bytes peak_of_groups() const {
     Bytes live, within;
     for (Count i = c_.first; i < c_.end; ++i) {
@@ -198,14 +198,14 @@ class ChunkTensors {
   const Prices& p_;
   const ModelChunk& c_;
   std::vector<HandedOn> handed_;
-  ModelChunk again_;  // layers of which only inputs are kept
+  ModelChunk again_;  // layers that save only inputs
   Count group_;
-  Ratio away_;  // of kept bytes on the host
+  Ratio away_;  // share of saved bytes in host memory
   bool whole_logits_, in_groups_ = false;
-  bool modules_again_ = false;  // the layer of a module runs again, by itself
+  bool modules_again_ = false;  // the layer of a module is recomputed separately
 };
 
-/// Logits of the head, and of every module's where the loss takes them whole.
+/// Logits of the head, and of every MTP module if the loss takes them whole.
 Bytes all_logits(const Prices& prices, const Plan& plan) {
   Bytes all = prices.head().logits;
   if (plan.logits.chunks > 1) return all;

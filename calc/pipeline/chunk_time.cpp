@@ -7,14 +7,14 @@
 namespace llmcalc {
 namespace {
 
-/// A layer's seconds of computing gradients, of summing them, and of their way to the host.
+/// A layer's seconds of computing gradients, of reducing them, and of moving them to host memory.
 struct Beat {
   double compute = 0, reduce = 0, down = 0;
 };
 
 class ChunkClock {
  public:
-  /// `apart`: without exchanges with experts.
+  /// `apart`: excludes expert collectives.
   ChunkClock(const Prices& prices, const RowTimes& times, const ModelChunk& chunk, double hidden, bool apart = false)
       : prices_(prices), times_(times), chunk_(chunk), hidden_(hidden), apart_(apart) {}
 
@@ -33,10 +33,10 @@ class ChunkClock {
   double experts(Seconds RowTime::*part) const {
     return sum([&](const RowTime& t) { return (t.*part).value; });
   }
-  /// Two things side by side.
+  /// Seconds of two overlapped tasks.
   double beside(double a, double b) const { return llmcalc::beside(Seconds(a), Seconds(b), hidden_).value; }
 
-  /// Forward of ZeRO-3, each layer's weights gathered while the one before it runs.
+  /// Forward of ZeRO-3: each layer's weights are gathered while the previous layer runs.
   double gathered_forward() const {
     double all = outside(&RowTime::gather);
     double running = chunk_.embedding ? in(times_.embedding().forward) : 0;
@@ -50,8 +50,7 @@ class ChunkClock {
     return all + head + running + gathered_modules(head);
   }
 
-  /// The gathers of ZeRO-1 and -2 once per step, one after another, and by how much the first forward is later for
-  /// them.
+  /// The once-per-step gathers of ZeRO-1 and -2, one after another, and the delay of the first forward that they cause.
   void put_gathers(ChunkSeconds& s) const {
     Coming c;
     for_each_unit([&](Count n, double forward, double gather) { c.follow(n, forward, gather); });
@@ -59,8 +58,8 @@ class ChunkClock {
     s.gather = Seconds(c.gathered);
   }
 
-  /// Backward of ZeRO-3, from the head down: beside a layer the weights of the one below come and the gradients of the
-  /// one above go. `seconds`: of a row's backward; `reduces`: whether its gradients are ready then.
+  /// Backward of ZeRO-3, from the head down: a layer overlaps with the gather of the layer below and the gradient
+  /// reduction of the layer above. `seconds`: of a row's backward; `reduces`: whether its gradients are then ready.
   template <typename F>
   double sharded_backward(const F& seconds, bool gathers, bool reduces) const {
     const auto gather = [&](const RowTime* below) { return gathers && below != nullptr ? below->gather.value : 0; };
@@ -95,7 +94,7 @@ class ChunkClock {
     return all + sharded_modules(seconds, gathers, reduces) + beside(head, gather(here) + reduced) +
            beside(embedding, reduce(lowest)) + (reduces ? outside(&RowTime::reduce) : 0);
   }
-  /// The same as one slot, and as two.
+  /// The same as one slot or, if `apart`, as two.
   void put_sharded_backward(bool gathers, bool apart, ChunkSeconds& s) const {
     const auto input = [&](const RowTime& t) { return in(t.backward_input); };
     const auto weight = [&](const RowTime& t) { return in(t.backward_weight); };
@@ -108,15 +107,15 @@ class ChunkClock {
     s.backward_input = Seconds(sharded_backward(both, gathers, true) - s.backward_weight.value);
   }
 
-  /// Seconds from the last backward's end until all gradients are summed, each layer's from when it is ready, one after
-  /// another. Layers are seen from the embedding on, which runs last. `apart`: the last slot computes gradients of
-  /// weights only.
+  /// Seconds from the end of the last backward until all gradients are reduced, one layer after another as they are
+  /// ready. Layers are visited from the embedding on, which runs last. `apart`: the last slot has only weight
+  /// gradients.
   double reducing(bool apart) const {
     const Tail t = tail<Tail>(apart);
     return t.end - t.compute;
   }
 
-  /// The gradients' way to the host, likewise.
+  /// The same for the transfer of gradients to host memory.
   void put_landing(bool apart, ChunkSeconds& s) const {
     const LandingTail t = tail<LandingTail>(apart);
     s.landing = Seconds(t.landed - t.compute);
@@ -128,7 +127,7 @@ class ChunkClock {
   /// Gathers one after another, and the forwards that wait for them.
   struct Coming {
     double gathered = 0, ran = 0, delay = 0;
-    /// n units alike behind those seen: the first or the last of them waits longest.
+    /// Appends n equal units. Either the first or the last one waits longest.
     void follow(Count n, double forward, double gather) {
       const double m = static_cast<double>(n), all = gathered + m * gather;
       delay = std::max({delay, gathered + gather - ran, all - ran - (m - 1) * forward});
@@ -136,7 +135,7 @@ class ChunkClock {
       ran += m * forward;
     }
   };
-  /// Calls f(n, forward, gather) for n units alike: embedding, layers, head, modules.
+  /// Calls f(n, forward, gather) for n equal units: embedding, layers, head, MTP modules.
   template <typename F>
   void for_each_unit(const F& f) const {
     const auto of_row = [&](const RowTime& t, Count n) { f(n, in(t.forward), t.gather.value); };
@@ -147,8 +146,8 @@ class ChunkClock {
     if (times_.modules > 0) f(times_.modules, module_forward(), module_gathered());
   }
   struct Tail {
-    double compute = 0, reduce = 0, end = 0;  ///< of the layers seen: their seconds, and until all is done
-    /// n layers alike that run before those seen.
+    double compute = 0, reduce = 0, end = 0;  ///< totals of the layers seen, and seconds until all is done
+    /// Prepends n equal layers, which run before the layers seen.
     void precede(Count n, const Beat& b) {
       const double m = static_cast<double>(n), c = m * b.compute, r = m * b.reduce;
       end = std::max({c + end, b.compute + r + reduce, c + b.reduce + reduce});
@@ -156,11 +155,12 @@ class ChunkClock {
       reduce += r;
     }
   };
-  /// Three machines in a row: layers pass one after another, so that a longest path turns at a run's ends.
+  /// Three machines in a row. Layers pass one after another, so a longest path turns at the ends of a run.
   struct LandingTail {
     double compute = 0, down = 0;
     double passed = 0,
-           landed = 0;  ///< until all of the layers seen are on the host: from their reduction, from compute
+           landed =
+               0;  ///< seconds until the layers seen are on the host, from the start of their reduction and compute
     void precede(Count n, const Beat& b) {
       const double m = static_cast<double>(n);
       const auto after = [&](double layers) {
@@ -211,14 +211,14 @@ class ChunkClock {
   double module_reduced() const {
     return of_module([](const RowTime& t) { return t.reduce.value; });
   }
-  /// Seconds that the modules add to a forward in which each one's weights are gathered while what is before it runs:
-  /// the head, before the first.
+  /// Seconds that the MTP modules add to a forward in which each module's weights are gathered while its predecessor
+  /// runs; the first module's predecessor is the head.
   double gathered_modules(double head) const {
     if (times_.modules == 0) return 0;
     const double c = module_forward(), g = module_gathered();
     return beside(head, g) - head + static_cast<double>(times_.modules - 1) * beside(c, g) + c;
   }
-  /// The modules' backward under ZeRO-3, from the last down to the first, whose gradients go beside the head's.
+  /// Backward of the MTP modules under ZeRO-3, last to first; the first's gradients overlap with the head's backward.
   template <typename F>
   double sharded_modules(const F& seconds, bool gathers, bool reduces) const {
     if (!chunk_.head || times_.modules == 0) return 0;
@@ -248,7 +248,7 @@ class ChunkClock {
   bool apart_;
 };
 
-/// Adds the stalls of ZeRO-2's reductions that overlap with the next micro-batch; the last micro-batch has none.
+/// Adds the stalls of ZeRO-2's reductions that overlap with the next micro-batch; the last one has no stall.
 void wait_for_earlier(const ChunkClock& clock, Count micro_batches, ChunkSeconds& s) {
   const double m = static_cast<double>(micro_batches), share = (m - 1) / m;
   const double work = (s.forward + s.backward_input + s.backward_weight).value;

@@ -22,7 +22,7 @@ std::size_t Timeline::add(const Task& t) {
   return tasks_.size() - 1;
 }
 
-/// Lists every wait: the caller's, and that of a task for the one before it in a stream that takes turns.
+/// Lists every wait: the caller's, and each task's wait for its predecessor in a stream that takes turns.
 void Timeline::order_streams() {
   const std::size_t none = tasks_.size();
   all_ = waits_;
@@ -34,7 +34,7 @@ void Timeline::order_streams() {
   }
 }
 
-/// Sorts the waits by the task that is waited for, and counts those that each task has.
+/// Groups the waits by the task that is waited for, and counts the waits of each task.
 void Timeline::group_waits() {
   first_then_.assign(tasks_.size() + 1, 0);
   open_.assign(tasks_.size(), 0);

@@ -1,6 +1,6 @@
 #pragma once
-/// Tasks in time: what runs where, after what, from when to when. The long way to a step's time; what a search uses
-/// instead is held against it.
+/// Tasks in time: which task runs where, after which others, and when. Computes a step's time the long way, as a check
+/// on the arithmetic that a search uses.
 
 #include <functional>
 #include <optional>
@@ -17,40 +17,40 @@ enum class TaskKind : std::uint8_t {
   backward_input,
   backward_weight,
   forward_and_backward,
-  forward_again,  ///< what backward computes again
+  forward_again,  ///< recomputation in backward
   send_activation,
   send_gradient,
-  wait_to_send,  ///< a rank's own wait for the messages of a slot
-  exchange,      ///< inside a layer, between the ranks of a group
+  wait_to_send,  ///< a rank's stall for the messages of a slot
+  exchange,      ///< collective inside a layer, between the ranks of a group
   gather_weights,
   reduce_gradients,
   fetch_from_host,    ///< weights and activations, in a slot
   move_to_host,       ///< activations or gradients, in a slot
-  offload_gradients,  ///< to the host, once per step
+  offload_gradients,  ///< to host memory, once per step
   optimizer,
-  update_on_host,  ///< and weights that travel meanwhile
-  mark             ///< takes no time: others wait for it
+  update_on_host,  ///< including weight transfers meanwhile
+  mark             ///< takes no time; other tasks wait for it
 };
 
-/// What runs on a stream of a rank.
+/// Kind of work on a stream of a rank.
 enum class Lane : std::uint8_t {
   compute,   ///< work of its compute units
-  inside,    ///< exchanges inside a layer
-  experts,   ///< exchanges with experts that run beside another slot's work
+  inside,    ///< collectives inside a layer
+  experts,   ///< expert collectives that overlap with another slot's work
   sharing,   ///< gathers of weights and reductions of gradients between ranks that hold the same ones
-  earlier,   ///< reductions that run beside a later micro-batch (ZeRO-2)
-  messages,  ///< between stages. They take no turns: each starts as soon as what it waits for is over
+  earlier,   ///< reductions that overlap with a later micro-batch (ZeRO-2)
+  messages,  ///< between stages. They take no turns: each starts as soon as its waits are over
   to_host,
   from_host,
-  host  ///< the host's own work
+  host  ///< work of the CPU
 };
 
-/// A place where tasks run: a rank's compute units, its way into a level of the network, or its host.
+/// A place where tasks run: a rank's compute units, its link to a network level, or its host.
 struct TaskStream {
   Count rank = 0;
   Lane lane = Lane::compute;
-  Count level = 0;        ///< of the network
-  bool backward = false;  ///< messages against the order of the model
+  Count level = 0;        ///< network level
+  bool backward = false;  ///< messages against the model's order
   constexpr bool operator==(const TaskStream&) const = default;
   constexpr bool takes_turns() const { return lane != Lane::messages; }
 };
@@ -61,25 +61,25 @@ struct Task {
   Count chunk = 0, micro_batch = 0;                    ///< model chunk
   Count backward_chunk = 0, backward_micro_batch = 0;  ///< of forward_and_backward
   Seconds duration{};
-  Seconds ready{};                   ///< it does not start before
-  Seconds start{}, end{};            ///< known after Timeline::run
-  Count unit = -1;                   ///< layer or other unit of the model that it belongs to; -1: none
-  TaskKind within = TaskKind::mark;  ///< of an exchange or transfer: the work that it belongs to
-  Group group = Group::tensor;       ///< of an exchange
+  Seconds ready{};                   ///< earliest start
+  Seconds start{}, end{};            ///< set by Timeline::run
+  Count unit = -1;                   ///< layer or other unit of the model; -1: not in a unit
+  TaskKind within = TaskKind::mark;  ///< for collectives and transfers: the work that they belong to
+  Group group = Group::tensor;       ///< of a collective
 };
 
 class Timeline {
  public:
-  /// Forgets tasks and streams, and keeps their memory.
+  /// Removes tasks and streams, and keeps their memory.
   void clear();
-  /// The number of a stream; made when it is first asked for.
+  /// The number of a stream, which is created on first use.
   std::size_t stream(const TaskStream& s);
-  /// Puts a task at the end of its stream.
+  /// Appends a task to its stream.
   std::size_t add(const Task& t);
-  /// A task does not start earlier than so long before the end of another.
+  /// Makes `task` start no earlier than `before` ahead of the end of `other`.
   void wait_for(std::size_t task, std::size_t other, Seconds before = {}) { waits_.push_back({other, task, before}); }
-  /// Finds every task's start and end, each stream running its tasks in the order in which they were added. The end of
-  /// the last; nothing if tasks wait for each other in a circle.
+  /// Computes every task's start and end; each stream runs its tasks in the order in which they were added. Returns the
+  /// end of the last task, or nullopt if tasks wait for each other in a cycle.
   std::optional<Seconds> run();
 
   std::span<const Task> tasks() const { return tasks_; }
@@ -94,17 +94,17 @@ class Timeline {
   void group_waits();
   std::vector<Task> tasks_;
   std::vector<TaskStream> streams_;
-  std::vector<Wait> waits_, all_;               // what the caller asked for, and the turns of streams besides
-  std::vector<std::size_t> last_, first_then_;  // of a stream its last task; where a task's followers begin
-  std::vector<Wait> then_;                      // the waits, by the task that is waited for
+  std::vector<Wait> waits_, all_;               // the caller's waits; the same and the turns of streams
+  std::vector<std::size_t> last_, first_then_;  // last task of each stream; where each task's followers begin
+  std::vector<Wait> then_;                      // the waits, grouped by the task that is waited for
   std::vector<std::size_t> open_, ready_;
 };
 
-/// The tasks with which a slot begins and ends: the same where it is one task.
+/// First and last task of a slot; the same if the slot is one task.
 struct SlotTasks {
   std::size_t begin = 0, end = 0;
 };
-/// A slot of a rank and its tasks. `slot` says what it is; its times are those of `tasks`.
+/// A slot of a rank and its tasks. `slot` describes the work; its times are in `tasks`.
 struct SlotFrame {
   Task slot{};
   SlotTasks tasks{};
@@ -112,13 +112,13 @@ struct SlotFrame {
 
 struct SlotMaker;
 
-/// The tasks of a pipeline, by chunk_index() of the local chunk and micro-batch of its direction, for who appends to
-/// them.
+/// The tasks of a pipeline, by chunk_index() of the local chunk and micro-batch of its direction, for callers that
+/// append.
 class PipelineTasks {
  public:
   void resize(const Pipeline& p);
   SlotTasks& forward(Count index, Count micro_batch) { return at(0, index, micro_batch); }
-  SlotTasks& gradients(Count index, Count micro_batch) { return at(1, index, micro_batch); }  ///< of inputs
+  SlotTasks& gradients(Count index, Count micro_batch) { return at(1, index, micro_batch); }  ///< input gradients
   SlotTasks& weights(Count index, Count micro_batch) { return at(2, index, micro_batch); }
   std::span<const SlotFrame> frames() const { return frames_; }  ///< rank by rank, in order
 
@@ -134,14 +134,14 @@ class PipelineTasks {
   MakespanRoom room_;  // for the order of automatic schedules
 };
 
-/// How a pipeline is put on a timeline.
+/// Options for placing a pipeline on a timeline.
 struct SlotMaker {
-  /// Appends the tasks of a slot, of which `whole` would be the only one; none: it is.
+  /// Appends the tasks of a slot, in place of the single task `whole`; empty: appends `whole`.
   std::function<SlotTasks(Timeline&, Count rank, const Slot&, const Task& whole)> put{};
-  std::span<const Count> levels{};  ///< of the network, by boundary as the sends are; empty: 0
+  std::span<const Count> levels{};  ///< network levels, by boundary like the sends; empty: 0
 };
 
-/// Appends the slots of every rank, and sends between ranks.
+/// Appends the slots of every rank, and the sends between ranks.
 void add_pipeline(Timeline& timeline, PipelineTasks& tasks, const Pipeline& p, const PipelineTimes& t,
                   const SlotMaker& maker = {});
 

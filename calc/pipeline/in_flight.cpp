@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-/// Counts what a rank takes, slot by slot, and remembers the most.
+/// Counts a rank's memory slot by slot, and records the maximum.
 class KeptTally {
  public:
   KeptTally(const Pipeline& p, Count rank, std::span<const ChunkKept> kept, std::span<KeptCount> counts)
@@ -29,7 +29,7 @@ class KeptTally {
     most_ = all;
     std::copy(now_.begin(), now_.end(), peak_.begin());
   }
-  /// A change whose way there is not looked at.
+  /// A change whose intermediate states are not examined.
   void jump(Count chunk, Count activations, Count for_weights) {
     KeptCount& n = now_[static_cast<std::size_t>(chunk)];
     n.activations += activations;
@@ -57,8 +57,8 @@ class KeptTally {
   Bytes bytes_{}, most_{};
 };
 
-/// Repetitions of a run after which the change of all counts is the same again, with the same chunks in the same order;
-/// 0: none that is worth looking for. A steady round of an interleaved pipeline changes nothing.
+/// Repetitions of a run after which all counts have changed by the same amounts, with the same chunks in the same
+/// order; 0: no such number worth a search. A steady round of an interleaved pipeline leaves the counts unchanged.
 Count equal_repetitions(const Pipeline& p, const OrderRun& run) {
   if (p.schedule != Schedule::interleaved) return 1;
   return run.rounds == 0 ? 0 : run.times / run.rounds;
@@ -72,8 +72,8 @@ void repeat(KeptTally& tally, OrderCursor& at, Count repetitions) {
   }
 }
 
-/// A run of equal units changes the counts by the same in each. Where these are one chunk's activations the worst
-/// moment is in the first unit or in the last; otherwise a chunk can come or go while what is kept grows.
+/// Every unit of a run of equal units changes the counts by the same amounts. If these are activations of one chunk,
+/// the peak is in the first unit or in the last; otherwise a chunk can come or go while saved bytes grow.
 void tally_run(KeptTally& tally, OrderCursor& at, const Pipeline& p) {
   const Count step = equal_repetitions(p, at.run()), times = at.run().times;
   if (step == 0 || times <= 2 * step) return repeat(tally, at, times);

@@ -1,5 +1,5 @@
 #pragma once
-/// The most memory that activations of a rank take at once: kept for backward, and needed by a running chunk.
+/// Peak memory of a rank's activations: saved for backward, and needed by a running chunk.
 
 #include <span>
 
@@ -7,27 +7,27 @@
 
 namespace llmcalc {
 
-/// Bytes that a micro-batch takes in a model chunk.
+/// Bytes of a micro-batch in a model chunk.
 struct ChunkKept {
-  Bytes activations{};  ///< from its forward until its gradients of inputs are done
-  Bytes for_weights{};  ///< the part of them, and of gradients, from then until its gradients of weights are done
+  Bytes activations{};  ///< from its forward until its input gradients are done
+  Bytes for_weights{};  ///< the part of these, and of gradients, from then until its weight gradients are done
   Bytes rest{};         ///< further bytes that the chunk needs while it runs
 };
 
-/// Micro-batches that a local chunk keeps something of.
+/// Micro-batches of which a local chunk holds tensors.
 struct KeptCount {
-  Count activations = 0;  ///< between forward and gradients of inputs
-  Count for_weights = 0;  ///< between gradients of inputs and of weights
+  Count activations = 0;  ///< between forward and input gradients
+  Count for_weights = 0;  ///< between input gradients and weight gradients
   constexpr bool operator==(const KeptCount&) const = default;
 };
 
-/// The most bytes that a rank takes at once: what it keeps, and the rest of the chunk that needs most of those that
-/// have a micro-batch between the begin of its forward and the end of its backward. A paired slot keeps both
-/// micro-batches. `kept`: by model chunk. `counts`: lent by the caller, twice as many as local chunks; the first half
-/// holds afterwards what is kept at that moment (the first such), by local chunk.
+/// Peak bytes of a rank: its saved tensors, and the largest `rest` of the chunks with a micro-batch between the start
+/// of its forward and the end of its backward. A paired slot holds both micro-batches. `kept`: by model chunk.
+/// `counts`: buffer of the caller, twice as many as local chunks; afterwards the first half holds the counts at the
+/// first peak, by local chunk.
 Bytes most_kept(const Pipeline& p, Count rank, std::span<const ChunkKept> kept, std::span<KeptCount> counts);
 
-/// The same for a list of slots of a rank, in their order: for automatic schedules, MakespanRoom::slots.
+/// The same for a list of slots of a rank, in order; for automatic schedules, MakespanRoom::slots.
 Bytes most_kept(const Pipeline& p, Count rank, std::span<const Slot> slots, std::span<const ChunkKept> kept,
                 std::span<KeptCount> counts);
 

@@ -9,15 +9,15 @@
 
 namespace llmcalc {
 
-/// Runs the slots of all ranks in an order in which every slot's inputs are there before it.
+/// Runs the slots of all ranks in an order in which every slot follows its inputs.
 ///
 /// Steady runs are not always run to their end. A cut is the state after a number of rounds on every rank: the clock of
-/// each rank, the ends of slots whose results were not used yet, and how many weight gradients are pending. What
-/// follows depends on nothing else, and on times only through maxima, sums and, where weight gradients fill gaps,
-/// differences. So if a cut is an earlier one with all times later by the same L, then so are all that follow at this
-/// distance, and the rounds between can be left out: as many as there are whole distances, L for each. A state that is
-/// off by d at most leaves an error of d at most per distance left out (maxima and sums pass errors on, but never
-/// more), so that d <= 1e-13 L keeps the whole exact to 1e-13.
+/// each rank, the ends of slots whose results have not been used, and the number of pending weight gradients. All later
+/// times depend only on this state, and on its times only through maxima, sums and, if weight gradients fill gaps,
+/// differences. So if a cut equals an earlier one with all times later by the same L, the same holds for all following
+/// cuts at this distance, and the rounds between can be skipped: as many whole distances as there are, L for each. A
+/// state that is off by at most d adds an error of at most d per skipped distance (maxima and sums pass errors on, but
+/// do not enlarge them), so that d <= 1e-13 L keeps the total exact to 1e-13.
 class PipelineRun {
  public:
   PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, bool whole)
@@ -25,14 +25,14 @@ class PipelineRun {
     prepare();
   }
   Makespan run();
-  Makespan run_and_write();  ///< and puts the slots of a written order where those of an automatic schedule are
+  Makespan run_and_write();  ///< and stores the slots of a fixed order as if they were automatic
 
  private:
   using Rank = MakespanRoom::Rank;
   using Chunk = MakespanRoom::Chunk;
   using Flow = MakespanRoom::Flow;
   using Station = MakespanRoom::Station;
-  static constexpr Count apart = 8;  // so that ends of a micro-batch lie in different sets of a cache
+  static constexpr Count apart = 8;  // places ends of a micro-batch in different sets of a cache
   static constexpr auto forward = static_cast<std::size_t>(SlotKind::forward);
   static constexpr auto backward = static_cast<std::size_t>(SlotKind::backward);
   static constexpr auto weight = static_cast<std::size_t>(SlotKind::backward_weight);
@@ -62,11 +62,11 @@ class PipelineRun {
   const Pipeline& p_;
   const PipelineTimes& t_;
   MakespanRoom& room_;
-  bool whole_;           // nothing is left out
+  bool whole_;           // no round is skipped
   Count most_kept_ = 0;  // of an automatic schedule
   bool automatic_ = false;
-  Count kept_ = 0;       // ends of each flow
-  double left_out_ = 0;  // seconds of rounds that were left out
+  Count kept_ = 0;       // ends stored per flow
+  double left_out_ = 0;  // seconds of skipped rounds
 };
 
 void PipelineRun::prepare() {
@@ -83,10 +83,10 @@ void PipelineRun::prepare() {
   for (Count r = 0; r < p_.ranks; ++r) prepare_rank(r);
 }
 
-/// Micro-batches that a chunk is at most ahead of the next one, in either direction: that of which it has run the
-/// forward and not the gradients of inputs, since these come through the next one. No order runs more forwards ahead of
-/// its gradients than interleaved ones, 2 (P - 1) + (v - 1) P + 1 of all chunks, or ZB-2p and ZB-V, 2P. GPipe, which
-/// does, is not run.
+/// Most micro-batches by which a chunk is ahead of the next one, in either direction: it has run their forward but not
+/// their input gradients, which come through the next chunk. No order runs more forwards ahead of its gradients than
+/// interleaved orders, 2 (P - 1) + (v - 1) P + 1 of all chunks, or ZB-2p and ZB-V, 2P. GPipe, which does, is not
+/// simulated.
 Count PipelineRun::most_unused() const {
   return std::min(micro_batches_per_direction(p_), mul(p_.chunks + 2, p_.ranks));
 }
@@ -121,7 +121,7 @@ void PipelineRun::prepare_chunk(ChunkPlace at) {
   c.paired = n.paired;
 }
 
-/// Runs the oldest pending gradients of weights of an automatic schedule.
+/// Runs the oldest pending weight gradients of an automatic schedule.
 void PipelineRun::run_weights(Rank& rank) {
   while (rank.weights.kind() == SlotKind::forward) rank.weights.advance();
   Chunk& c = rank.chunks[rank.weights.chunk()];
@@ -133,12 +133,12 @@ void PipelineRun::run_weights(Rank& rank) {
   --rank.kept;
 }
 
-/// Runs gradients of weights before a slot: one before a forward that memory has no place for, and more as long as half
-/// of the next fits into the time before the slot can start: so the slot is put off by no more than is made use of.
-/// (A rule of our own. arXiv:2401.10241, section 3.1, fills gaps as long as T_W, and shorter ones where a rank has
+/// Runs weight gradients before a slot: one before a forward that would exceed the memory, and more as long as half of
+/// the next one fits into the time before the slot can start, so that the slot is delayed by no more than the time that
+/// is filled. (Own rule. arXiv:2401.10241, section 3.1, fills gaps as long as T_W, and shorter ones if a rank has
 /// waited less than others.)
 void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
-  constexpr double half = 0.5 * (1 - 1e-9);  // times that are equal but for rounding fit
+  constexpr double half = 0.5 * (1 - 1e-9);  // times that are equal up to rounding fit
   const bool enters = next == SlotKind::forward;
   if (enters && rank.kept == most_kept_) run_weights(rank);
   while (rank.pending > 0) {
@@ -153,7 +153,7 @@ void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
   ++(enters ? rank.kept : rank.pending);
 }
 
-/// Whether there is what the next slot of a flow takes; if so, the slot does not start before.
+/// Whether the next slot of a flow has its input. If so, moves `start` to its arrival or later.
 bool PipelineRun::arrives(const Flow& f, double& start) {
   start = std::max(start, f.ready);
   if (f.from == nullptr) return true;
@@ -163,7 +163,7 @@ bool PipelineRun::arrives(const Flow& f, double& start) {
   return true;
 }
 
-/// Runs a rank as far as it goes; whether it came to its stop.
+/// Runs a rank as far as possible. Returns whether it reached its stop.
 template <bool by_rule, typename At>
 bool PipelineRun::pass(Rank& rank, At& at) {
   double clock = rank.clock;
@@ -214,7 +214,7 @@ bool PipelineRun::pass(Rank& rank) {
   return stopped;
 }
 
-/// Forwards go up the ranks, gradients down, until all ranks have come to their stops.
+/// Visits the ranks upwards for forwards and downwards for gradients, until all ranks have reached their stops.
 void PipelineRun::run_to_stop() {
   Count running = 0;
   for (const Rank& rank : room_.ranks_) running += rank.to_do > 0 ? 1 : 0;
@@ -225,7 +225,7 @@ void PipelineRun::run_to_stop() {
   }
 }
 
-/// Lets a rank run from where it is, the begin of a repetition, to the begin of the next steady run or to its end.
+/// Lets a rank run from its position, the start of a repetition, to the start of the next steady run or to its end.
 void PipelineRun::stop_at_steady(Rank& rank) const {
   rank.to_do = 0;
   if (rank.at.done()) return;
@@ -238,8 +238,8 @@ void PipelineRun::stop_at_steady(Rank& rank) const {
   }
 }
 
-/// Calls visit(time) for the ends of slots of chunks' neighbours that the chunks have not used, as long as it returns
-/// true; whether it always did.
+/// Calls visit(time) for the ends of neighbours' slots whose results the chunks have not used, as long as it returns
+/// true. Returns whether it always did.
 template <typename Visit>
 bool PipelineRun::all_unused(Visit visit) const {
   for (const Chunk& c : room_.chunks_) {
@@ -262,7 +262,7 @@ void PipelineRun::set_mark() {
   });
 }
 
-/// The seconds from the mark to now, if they are the same for all times.
+/// Seconds from the mark to now, if they are the same for all times.
 std::optional<double> PipelineRun::shift() const {
   const Rank& first = room_.ranks_[0];
   const double by = first.clock - first.marked_clock, tolerance = 1e-13 * by;
@@ -275,8 +275,8 @@ std::optional<double> PipelineRun::shift() const {
   return same ? std::optional(by) : std::nullopt;
 }
 
-/// Leaves out some of the `of` rounds of the steady run, for the cursor of weight gradients, too, which is in it or
-/// comes.
+/// Skips some of the `of` rounds of the steady run, also for the cursor of weight gradients, which is in it or before
+/// it.
 void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
   for (Rank& rank : room_.ranks_) {
     OrderRun& run = rank.order[rank.at.run_number()];
@@ -288,9 +288,9 @@ void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
   left_out_ += static_cast<double>(rounds) * seconds_per_round;
 }
 
-/// Compares the cut after every round with a mark, which is set after rounds 1, 2, 4, 8, ..., so that it comes to lie
-/// behind the unsteady beginning, and far enough back for any distance at which times repeat. Round 1 is not compared:
-/// forwards begin in it that wait for their chunk to be ready. What is left of the run is run by who calls.
+/// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ..., so that it moves past
+/// the unsteady beginning and far enough back for any distance at which times repeat. Round 1 is not compared, because
+/// it starts forwards that wait for their chunk to be ready. The caller runs the rest of the run.
 void PipelineRun::run_steady(Count rounds) {
   for (Count round = 1, marked = 0; round < rounds; ++round) {
     for (Rank& rank : room_.ranks_) rank.to_do = rank.at.run().times / rounds * rank.at.run().size;
@@ -304,9 +304,9 @@ void PipelineRun::run_steady(Count rounds) {
   }
 }
 
-/// When the last of m jobs leaves the last of some stations, which all pass in order: the longest way through a table
-/// of stations and jobs, from one station's first job on, is every station on the way once and the slowest m - 1 times
-/// more.
+/// When the last of m jobs leaves station `last`, if all jobs pass the stations in order. The longest path through a
+/// table of stations and jobs, from the first job of some station on, has every station on the path once and the
+/// slowest m - 1 times more.
 double PipelineRun::leaves(std::size_t last) const {
   const double more = static_cast<double>(p_.micro_batches - 1);
   double latest = 0, way = 0, slowest = 0;
@@ -320,7 +320,7 @@ double PipelineRun::leaves(std::size_t last) const {
   return latest;
 }
 
-/// GPipe needs no simulation: forwards go through the ranks as jobs through stations, then gradients back.
+/// GPipe needs no simulation: forwards pass through the ranks like jobs through stations, then gradients pass back.
 void PipelineRun::run_gpipe() {
   std::vector<Station>& stations = room_.stations_;
   const std::size_t n = room_.ranks_.size();
@@ -375,7 +375,7 @@ Makespan PipelineRun::run_and_write() {
 
 namespace {
 
-/// The schedule with a written order that stays within the memory of an automatic one; without one the schedule itself.
+/// The fixed-order schedule within the memory of an automatic one; for other schedules the schedule itself.
 Schedule written(Schedule s) {
   return s == Schedule::zb_1p ? Schedule::zb_h1 : s == Schedule::zb_2p ? Schedule::zb_h2 : s;
 }

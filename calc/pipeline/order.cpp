@@ -14,14 +14,14 @@ void push_run(RankOrder& order, Count times, Steps... steps) {
   order.push({{steps...}, static_cast<std::int32_t>(sizeof...(steps)), times, 0});
 }
 
-/// An order of one forward and one backward slot in turn: `ahead` forward slots come first; in round j = 0 ... n-1 the
-/// next forward slot (as long as there are some), backward slot j, and the weight gradients of slot j - `delay` where
-/// they are apart; the last weight gradients follow.
+/// An order of alternating forward and backward slots. `ahead` forward slots come first. Round j = 0 ... n-1 has the
+/// next forward slot (if any are left), backward slot j and, if separate, the weight gradients of slot j - `delay`. The
+/// last weight gradients follow.
 struct Alternation {
   Count slots = 0, ahead = 0, delay = 0;
-  bool apart = false;   ///< gradients of inputs and weights
+  bool apart = false;   ///< input and weight gradients are separate
   bool placed = false;  ///< weight gradients are among the slots
-  /// Rounds j that are steady, from `begin` on: `rounds` of them, each of `repeats`.
+  /// Steady rounds j, from `begin` on: `rounds` units of `repeats` rounds each.
   Count begin = 0, rounds = 0, repeats = 1;
 };
 
@@ -70,8 +70,8 @@ RankOrder one_chunk_order(const Pipeline& p, Count rank) {
   return alternate({m, ahead, delay, apart, placed, rounds > 0 ? latest : 0, rounds, 1});
 }
 
-/// A round is P micro-batches of every chunk. At its end all ranks are at the same slot, which none is kept from: the
-/// first rank's last forwards, for which the last rank would not be far enough, are those of the first chunk.
+/// A round is P micro-batches of every chunk. At its end all ranks are at the same slot, and no rank is blocked before
+/// it: the first rank's last forwards, for which the last rank would not be far enough, belong to the first chunk.
 RankOrder interleaved_order(const Pipeline& p, Count rank) {
   const Count n = mul(p.micro_batches, p.chunks), round = mul(p.ranks, p.chunks), more = (p.chunks - 1) * p.ranks;
   const Count ahead = std::min(n, 2 * (p.ranks - rank - 1) + more), most = std::min(n, 2 * (p.ranks - 1) + more);
@@ -79,14 +79,14 @@ RankOrder interleaved_order(const Pipeline& p, Count rank) {
   return alternate({n, ahead, 0, false, false, 0, rounds, round});
 }
 
-/// Slots of each kind and local chunk that are left: forwards, then gradients of inputs.
+/// Remaining slots of each kind and local chunk: forwards, then input gradients.
 using SlotsLeft = std::array<std::array<Count, 2>, 2>;
 
 Count& slots_left(SlotsLeft& left, const OrderStep& s) {
   return left[runs_forward(s.kind) ? 0 : 1][static_cast<std::size_t>(s.chunk)];
 }
 
-/// Repeats a pattern, each step as long as slots of its kind are left.
+/// Repeats a pattern, each step as long as slots of its kind remain.
 void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pattern) {
   while (times > 0 && pattern.size > 0) {
     pattern.times = times;
@@ -104,13 +104,13 @@ void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pa
   }
 }
 
-/// ZB-V, derived for F = B = W = 1, where weight gradients (here where memory asks for them) leave no gap:
-///   from r to 2P + r, when the first gradient comes: forwards of the first chunk, and from when the first micro-batch
-///   comes back, at 2P - 1 - r, of both in turn: 2P in all, which fills the memory;
-///   then, in 3 (P - r - 1), gradients of the second chunk and its forwards in turn, one W after each gradient;
+/// ZB-V, derived for F = B = W = 1, where weight gradients (here placed when memory requires it) leave no gap:
+///   from r to 2P + r, when the first gradient arrives: forwards of the first chunk and, from the return of the first
+///   micro-batch at 2P - 1 - r on, of both in turn: 2P in all, which fills the memory;
+///   then, for 3 (P - r - 1), gradients of the second chunk and its forwards in turn, one W after each gradient;
 ///   from then on, at 5P - 3 - 2r + 6i, a round of B' W F B W F' (' second chunk), as long as there are such slots.
-/// In round i the rank runs B' P - r - 1 + i, F 2P - 1 - r + i, B i, F' P + i, so that what it takes from the rank
-/// before comes 3 earlier, and what it takes from the rank behind 1 earlier.
+/// In round i the rank runs B' P - r - 1 + i, F 2P - 1 - r + i, B i, F' P + i. Its input from the previous rank
+/// therefore comes 3 earlier, and its input from the next rank 1 earlier.
 RankOrder zb_v_order(const Pipeline& p, Count rank) {
   const OrderStep f{SlotKind::forward, 0, 0}, f2{SlotKind::forward, 1, 1};
   const OrderStep b{SlotKind::backward_input, 0, 0}, b2{SlotKind::backward_input, 1, 1};
@@ -126,8 +126,8 @@ RankOrder zb_v_order(const Pipeline& p, Count rank) {
   return order;
 }
 
-/// Where a rank stands in DualPipe's eight steps: `near` ranks between it and its end of the pipeline, `half` ranks
-/// from an end to the middle, micro-batches of a direction, and its chunks of the near and of the far direction.
+/// Position of a rank in DualPipe's eight steps: `near` ranks between it and its end of the pipeline, `half` ranks from
+/// an end to the middle, micro-batches of a direction, and its chunks of the near and of the far direction.
 struct Dual {
   Count near = 0, half = 0, micro_batches = 0;
   std::int8_t first = 0, second = 1;
@@ -148,15 +148,15 @@ Dual dual_of(const Pipeline& p, Count rank) {
   return {front ? rank : p.ranks - 1 - rank, p.ranks / 2, p.micro_batches / 2, first, second};
 }
 
-/// Steps 1 to 3: forward slots of the near direction, of both, then backward ones of the far direction as they come.
+/// Steps 1 to 3: forward slots of the near direction, of both, then backward slots of the far direction as they arrive.
 void push_filling(RankOrder& order, const Dual& d) {
   push_run(order, 2 * d.to_middle(), d.forward(d.first));
   push_run(order, d.near + 1, d.forward(d.first), d.forward(d.second));
   push_run(order, d.to_middle(), d.input(d.second), d.weight(d.second), d.forward(d.second));
 }
 
-/// Steps 4 and 5: a forward slot of one direction beside a backward slot of the other. The first pair of a rank in the
-/// middle is run apart, to have its output earlier.
+/// Steps 4 and 5: a forward slot of one direction paired with a backward slot of the other. A rank in the middle runs
+/// its first pair separately, to have its output earlier.
 void push_pairs(RankOrder& order, const Dual& d) {
   const Count rounds = d.micro_batches - 2 * d.half;
   const OrderStep one = d.pair(d.first, d.second), other = d.pair(d.second, d.first);
@@ -170,7 +170,7 @@ void push_pairs(RankOrder& order, const Dual& d) {
   push_run(order, d.to_middle(), d.backward(d.second), other);
 }
 
-/// OrderStep 6: backward slots of both directions in turn; the later half leaves its weight gradients.
+/// Step 6: backward slots of both directions in turn; the later half defers its weight gradients.
 void push_last_inputs(RankOrder& order, const Dual& d) {
   const Count whole = (d.near + 1) / 2, apart = d.near + 1 - whole;
   push_run(order, whole, d.backward(d.second), d.backward(d.first));
@@ -178,8 +178,8 @@ void push_last_inputs(RankOrder& order, const Dual& d) {
   push_run(order, apart - (d.near % 2 == 0 ? 1 : 0), d.input(d.second), d.input(d.first));
 }
 
-/// Steps 7 and 8: the weight gradients that were left, oldest first, between the last backward slots and after them.
-/// Those of step 6 change direction with every slot, those of step 7 are of the near direction.
+/// Steps 7 and 8: the deferred weight gradients, oldest first, between the last backward slots and after them. Weight
+/// gradients of step 6 change direction with every slot, those from step 7 are of the near direction.
 void push_last_weights(RankOrder& order, const Dual& d) {
   const Count left = d.near + 1, between = std::min(left, d.to_middle());
   const std::int8_t a = d.near % 2 == 0 ? d.first : d.second, b = d.near % 2 == 0 ? d.second : d.first;

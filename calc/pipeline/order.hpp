@@ -1,14 +1,13 @@
 #pragma once
-/// The order in which every rank runs its slots, for the schedules whose order is written down.
+/// The order in which every rank runs its slots, for schedules with a fixed order.
 ///
-/// A rank's order is a short list of runs: a pattern of steps, repeated. Micro-batches need not be named, since every
-/// chunk runs each kind of work in the order of micro-batches. Steady runs are the same on every rank: some rounds,
-/// a round being one or more repetitions of the pattern, so that a simulation can leave rounds out once times repeat
-/// too.
+/// A rank's order is a short list of runs: a pattern of steps, repeated. Micro-batches need not be named, because every
+/// chunk runs each kind of work in their order. Steady runs are the same on every rank. They consist of rounds, each
+/// one or more repetitions of the pattern, so that a simulation can skip rounds when times repeat as well.
 ///
 /// Sources: GPipe (arXiv:1811.06965); 1F1B (arXiv:2006.09503) and interleaved (arXiv:2104.04473) as Megatron-LM runs
-/// them, the latter with P - r - 1 forward slots twice and (v-1)P more before the first backward slot; ZB-H1 and ZB-H2
-/// (arXiv:2401.10241, section 2); DualPipe and DualPipe-V, the eight steps of github.com/deepseek-ai/DualPipe.
+/// them, the latter with 2 (P - r - 1) + (v-1)P warm-up forward slots; ZB-H1 and ZB-H2 (arXiv:2401.10241, section 2);
+/// DualPipe and DualPipe-V, the eight steps of github.com/deepseek-ai/DualPipe.
 
 #include <array>
 
@@ -17,23 +16,23 @@
 
 namespace llmcalc {
 
-/// Work that a rank does without a break.
+/// Work that a rank does without interruption.
 enum class SlotKind : std::uint8_t {
   forward,
-  backward,              ///< gradients of inputs and weights; the former are sent when both are done
-  backward_input,        ///< gradients of inputs
-  backward_weight,       ///< gradients of weights
-  forward_and_backward,  ///< a forward and the whole backward of another micro-batch, as one
+  backward,              ///< input and weight gradients; input gradients are sent when both are done
+  backward_input,        ///< input gradients
+  backward_weight,       ///< weight gradients
+  forward_and_backward,  ///< a forward and the whole backward of another micro-batch, as one slot
 };
 constexpr bool runs_forward(SlotKind k) { return k == SlotKind::forward || k == SlotKind::forward_and_backward; }
-/// Whether gradients of inputs are computed, of weights.
+/// Whether the slot computes input gradients, and whether it computes weight gradients.
 constexpr bool runs_backward(SlotKind k) { return k != SlotKind::forward && k != SlotKind::backward_weight; }
 constexpr bool runs_weights(SlotKind k) { return k != SlotKind::forward && k != SlotKind::backward_input; }
 
 struct Slot {
   SlotKind kind = SlotKind::forward;
   Count chunk = 0, micro_batch = 0;  ///< local chunk
-  /// What runs backward beside a forward: of forward_and_backward only.
+  /// The backward that overlaps with the forward; only in forward_and_backward.
   Count backward_chunk = 0, backward_micro_batch = 0;
   constexpr bool operator==(const Slot&) const = default;
 };
@@ -45,8 +44,8 @@ constexpr Count gradient_micro_batch(const Slot& s) {
   return s.kind == SlotKind::forward_and_backward ? s.backward_micro_batch : s.micro_batch;
 }
 
-/// A slot without its micro-batch. The chunk `by_turns` changes after every P micro-batches, from the first chunk to
-/// the last in forward slots, from the last to the first in others.
+/// A slot without its micro-batch. The chunk `by_turns` changes after every P micro-batches, from first to last in
+/// forward slots, from last to first in others.
 struct OrderStep {
   static constexpr std::int8_t by_turns = -1;
   SlotKind kind = SlotKind::forward;
@@ -57,20 +56,20 @@ struct OrderRun {
   std::array<OrderStep, 4> steps{};
   std::int32_t size = 0;
   Count times = 0;   ///< repetitions of the steps
-  Count rounds = 0;  ///< of a steady run; every rank has the same steady runs in the same order
+  Count rounds = 0;  ///< rounds of a steady run; every rank has the same steady runs in the same order
 };
 
 using RankOrder = InPlace<OrderRun, 20>;
-/// Precondition: the pipeline has no flaw. The order of an automatic schedule is that of its forwards and gradients of
-/// inputs; gradients of weights, each chunk's after its gradients of inputs, are put between them by time and memory.
+/// The order of a rank. Precondition: the pipeline has no flaw. For an automatic schedule it has only forwards and
+/// input gradients; weight gradients, each after its chunk's input gradients, are placed between by time and memory.
 RankOrder rank_order(const Pipeline& p, Count rank);
-/// Micro-batches of local chunks that a rank of an automatic schedule keeps at most, until their gradients of weights
-/// are done: ZB-1p P, ZB-2p 2P; ZB-V 2P, of half the layers each.
+/// Maximum micro-batches of local chunks that a rank of an automatic schedule holds until their weight gradients are
+/// done: ZB-1p P, ZB-2p 2P; ZB-V 2P, of half the layers each.
 constexpr Count most_chunks_kept(const Pipeline& p) {
   return p.schedule == Schedule::zb_1p ? p.ranks : mul(2, p.ranks);
 }
 
-/// A place in a rank's order, without micro-batches, where chunks do not change by turns.
+/// A position in a rank's order, without micro-batches, if chunks do not change by turns.
 class PlainOrderCursor {
  public:
   PlainOrderCursor() = default;
@@ -86,11 +85,11 @@ class PlainOrderCursor {
     if (--left_ == 0) return enter(run_ + 1);
     step_ = end_ - (*order_)[run_].size;
   }
-  /// The run, and the repetitions of it that are not over.
+  /// The current run, and its repetitions that are not over.
   const OrderRun& run() const { return (*order_)[run_]; }
   std::size_t run_number() const { return run_; }
   Count left() const { return left_; }
-  /// Leaves out repetitions of the run, not all that are left.
+  /// Skips repetitions of the run, but not all that are left.
   void skip(Count repetitions) { left_ -= repetitions; }
 
  protected:
@@ -128,7 +127,7 @@ class OrderCursor : public PlainOrderCursor {
   }
 
  private:
-  /// Micro-batches left in the group, and chunks that came before.
+  /// Micro-batches left in the group, and number of chunks before the current one.
   struct Turn {
     Count left = 0, passed = 0;
   };
@@ -144,7 +143,7 @@ class OrderCursor : public PlainOrderCursor {
   std::array<Turn, 5> turns_{};
 };
 
-/// Micro-batches of a rank's slots: where chunks change by turns, those of the turn; else the next of the chunk.
+/// Numbers the micro-batches of a rank's slots: by turn if chunks change by turns, otherwise the next of the chunk.
 class SlotNumbering {
  public:
   explicit SlotNumbering(const Pipeline& p) : p_(p) {}

@@ -11,7 +11,7 @@ namespace {
 
 Count layers_of(const LayerKinds& kinds) { return whole_model(kinds).end; }
 
-/// Costs of all layers up to one, and of any cut of them.
+/// Costs of all layers up to any layer, and of any interval of layers.
 class LayerCosts {
  public:
   LayerCosts(const LayerKinds& kinds, const RowCosts& costs, Count chunks) : costs_(costs), chunks_(chunks) {
@@ -26,16 +26,16 @@ class LayerCosts {
   Count layers() const { return layers_; }
   Count chunks() const { return chunks_; }
   double at(Count layer) const { return up_to_[static_cast<std::size_t>(layer)]; }
-  /// Chunk i of layers [first, end).
+  /// Cost of chunk i with layers [first, end).
   double of(Count i, Count first, Count end) const {
     const double more = again(std::min(end, first + costs_.first_again)) - again(first);
     return at(end) - at(first) + more + (i == 0 ? costs_.embedding : 0) + (i + 1 == chunks_ ? costs_.head : 0);
   }
-  /// One chunk after another, without layers that run again.
+  /// Cost of all chunks, without recomputation.
   double all() const { return at(layers_) + costs_.embedding + costs_.head; }
 
-  /// The last end of chunk i from `first` on that costs no more than `most`; it has a layer, and leaves one for each of
-  /// the others.
+  /// The last end of chunk i from `first` on with a cost of at most `most`. The chunk has at least one layer, and
+  /// leaves one for each later chunk.
   Count furthest(Count i, Count first, double most) const {
     Count low = first + 1, high = layers_ - (chunks_ - 1 - i);
     while (low < high) {
@@ -47,7 +47,7 @@ class LayerCosts {
     }
     return low;
   }
-  /// The largest chunk where each is as long as `most` allows.
+  /// Cost of the largest chunk if each is as long as `most` allows.
   double maximum(double most) const {
     double largest = 0;
     Count first = 0;
@@ -65,10 +65,10 @@ class LayerCosts {
   const RowCosts& costs_;
   Count layers_ = 0, chunks_;
   std::array<double, max_layers + 1> up_to_{};
-  InPlace<double, max_layers + 1> again_;  // of layers that run again, where some do
+  InPlace<double, max_layers + 1> again_;  // of recomputed layers, if any
 };
 
-/// The smallest maximum: what `maximum` gives falls in steps as its limit rises.
+/// The smallest maximum. The result of `maximum` falls in steps as its limit rises.
 double smallest_maximum(const LayerCosts& c) {
   double low = c.all() / static_cast<double>(c.chunks()), high = c.maximum(c.all());
   if (const double best = c.maximum(low); best <= low) return best;
@@ -82,7 +82,7 @@ double smallest_maximum(const LayerCosts& c) {
   return high;
 }
 
-/// For every chunk the first layer from which it and those after it can take all layers within `most`.
+/// For every chunk, the first layer from which it and the later chunks can take all layers within `most`.
 std::array<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double most) {
   std::array<Count, max_layers + 1> first{};
   first[static_cast<std::size_t>(c.chunks())] = c.layers();
@@ -95,7 +95,7 @@ std::array<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double mo
   return first;
 }
 
-/// Cuts within the smallest maximum, each chunk as near to an equal share of the rest as it can be.
+/// Cuts within the smallest maximum, each chunk as close as possible to an equal share of the rest.
 Partition even_cut(const LayerCosts& c) {
   const double most = smallest_maximum(c) * (1 + 1e-12);
   const auto starts = earliest_starts(c, most);
@@ -115,8 +115,7 @@ Partition even_cut(const LayerCosts& c) {
   return p;
 }
 
-/// The ranks of a pipeline with several chunks each, as far as they hold different ones: the ranks r and P - 1 - r of
-/// DualPipe hold the same two.
+/// The ranks of a pipeline that hold different chunks, several each: r and P - 1 - r of DualPipe hold the same two.
 class Holders {
  public:
   explicit Holders(const Pipeline& p) : p_(p) {}
@@ -125,7 +124,7 @@ class Holders {
     const Count r = rank_of(p_, chunk);
     return std::min(r, directions(p_) == 1 ? r : p_.ranks - 1 - r);
   }
-  /// The chunks of one, in the order of the model.
+  /// Calls f for the chunks of a holder, in model order.
   template <typename F>
   void for_each_chunk(Count holder, const F& f) const {
     for (Count i = 0; i < p_.chunks; ++i) f(model_chunk(p_, holder, i));
@@ -135,8 +134,8 @@ class Holders {
   const Pipeline& p_;
 };
 
-/// Layers of every holder, given one by one to the one with the least to do; the last of several, since pipelines fill
-/// from the first. Holders with neither embedding nor head take turns, from the last to the first.
+/// Deals layers one by one to the holder with the least work; to the last of several, because pipelines fill from the
+/// first. Holders with neither embedding nor head take turns, from the last to the first.
 class Dealer {
  public:
   Dealer(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline)
@@ -152,7 +151,7 @@ class Dealer {
       layer_ += share * costs.layer[k];
       again_ += share * costs.again[k];
     }
-    again_ = std::max(again_, 0.0);  // below it where a layer's transfers to the host take longer than running it again
+    again_ = std::max(again_, 0.0);  // negative if a layer's transfers to the host take longer than its recomputation
     for (Count h = 0; h < holders_.size(); ++h) besides_.push(0);
     besides_[static_cast<std::size_t>(first_)] += costs.embedding;
     besides_[static_cast<std::size_t>(last_)] += costs.head;
@@ -192,8 +191,8 @@ class Dealer {
   }
 
   double besides(Count h) const { return besides_[static_cast<std::size_t>(h)]; }
-  /// The work of each holder if layers could be divided, without those that run again: no more than the
-  /// slowest has. Holders with more than that besides one layer per chunk are left out.
+  /// Work of each holder if layers were divisible, without recomputation: no more than the work of the slowest.
+  /// Excludes holders that exceed it with one layer per chunk.
   double level() const {
     double all = layer_ * static_cast<double>(layers_), mean = 0;
     for (Count h = 0; h < holders_.size(); ++h) all += besides(h);
@@ -213,7 +212,7 @@ class Dealer {
     }
     return mean;
   }
-  /// Gives every holder as many layers as stay below a level, and one per chunk; the sum of them.
+  /// Gives every holder as many layers as stay below `level`, at least one per chunk. Returns their number.
   Count hold_below(double level) {
     held_ = {};
     Count all = 0;
@@ -233,7 +232,7 @@ class Dealer {
     return layer_ * static_cast<double>(n) + again_ * static_cast<double>(twice) + besides(h);
   }
   bool is_between(Count h) const { return h != first_ && h != last_; }
-  /// The holder without embedding and head whose turn is after h's; none: first_.
+  /// The next holder in turn after h with neither embedding nor head; first_ if there is no such holder.
   Count after(Count h) const {
     for (Count n = 0; n < holders_.size(); ++n) {
       h = h == 0 ? holders_.size() - 1 : h - 1;
@@ -241,7 +240,7 @@ class Dealer {
     }
     return first_;
   }
-  /// Holders between the ends are alike while layers are.
+  /// The holder with the least work after one more layer. With one kind of layer, holders between the ends are alike.
   Count least_loaded(Count next) {
     Count least = first_;
     const auto consider = [&](Count h) {
@@ -256,8 +255,8 @@ class Dealer {
     return least;
   }
 
-  /// A holder's layers over its chunks. The model's ends get as many less as embedding and head take time, unless
-  /// layers run again by chunk; the others are as long as one another, the first ones by a layer longer.
+  /// Distributes a holder's layers over its chunks. The ends of the model get fewer layers, by the time of embedding
+  /// and head, unless layers are recomputed by chunk. The other chunks are equally long, the first ones a layer longer.
   void share_out(Count h, Shares& layers) const {
     const auto at = [&](Count q) -> Count& { return layers[static_cast<std::size_t>(q)]; };
     const Count mine = held_[static_cast<std::size_t>(h)];
@@ -286,9 +285,9 @@ class Dealer {
   }
   double ends_of(Count h) const { return (h == first_ ? costs_.embedding : 0) + (h == last_ ? costs_.head : 0); }
 
-  /// Adds to every holder's load what its layers cost beyond as many of the mean. How good the spread is: the load of
-  /// the slowest holder, which none can be faster than, and the sum of the longest first chunk, the longest second
-  /// chunk ..., the time where holders wait for one another after each.
+  /// Adds to every holder's load the cost of its layers beyond the same number of mean layers. Returns the quality of
+  /// the distribution: the load of the slowest holder, which bounds the time, plus the sum of the longest first chunk,
+  /// the longest second chunk ..., the time if holders wait for one another after each chunk.
   double correct(const Partition& p) {
     const LayerCosts all(kinds_, costs_, model_chunks(p_));
     double slowest = 0;
@@ -316,7 +315,7 @@ class Dealer {
   Holders holders_;
   Count layers_, first_, last_;
   double layer_ = 0, again_ = 0;
-  InPlace<double, max_layers> besides_;  // what each holder has to do besides layers of the mean
+  InPlace<double, max_layers> besides_;  // each holder's work in addition to layers of mean cost
   InPlace<Count, max_layers> held_;
 };
 

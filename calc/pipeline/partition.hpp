@@ -1,5 +1,5 @@
 #pragma once
-/// How the layers of a model are spread over the chunks of a pipeline.
+/// Distribution of a model's layers over the chunks of a pipeline.
 
 #include <span>
 
@@ -14,7 +14,7 @@ namespace llmcalc {
 class Partition {
  public:
   Partition() = default;
-  /// Ends a chunk behind a number of layers.
+  /// Ends a chunk after `layer` layers.
   void end_at(Count layer) { ends_.push(static_cast<std::uint16_t>(layer)); }
   Count size() const { return static_cast<Count>(ends_.size()); }
   friend bool operator==(const Partition& a, const Partition& b) { return a.ends_ == b.ends_; }
@@ -27,39 +27,37 @@ class Partition {
   InPlace<std::uint16_t, max_layers> ends_;
 };
 
-/// What the embedding, a layer of each kind, and the head with all modules behind it cost, in any unit: seconds, or
-/// FLOPs.
+/// Costs of the embedding, a layer of each kind, and the head with all MTP modules, in any unit: seconds or FLOPs.
 struct RowCosts {
   double embedding = 0, head = 0;
   std::array<double, most_kinds> layer{};
-  /// The extra cost of a layer of each kind if it is among the first `first_again` of its chunk, which run again.
+  /// Extra cost of a layer of each kind if it is among the first `first_again` of its chunk, which are recomputed.
   std::array<double, most_kinds> again{};
   Count first_again = 0;
 };
-/// Seconds of forward and backward of a micro-batch, in all.
-/// In paired slots (DualPipe) exchanges with experts overlap other work, as paired_seconds() describes.
+/// Total seconds of forward and backward of a micro-batch. In paired slots (DualPipe) expert collectives overlap with
+/// other work, as in paired_seconds().
 RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds);
-/// The same, and what a chunk waits under ZeRO 3 for weights and gradients of its layers, its embedding and its head:
-/// the difference that each makes to chunk_seconds(). Left out: messages between stages, which all chunks wait for
-/// alike.
+/// The same plus a chunk's stalls under ZeRO-3 for weights and gradients of its layers, embedding and head: the
+/// difference that each makes to chunk_seconds(). Excludes messages between stages, for which all chunks wait alike.
 RowCosts row_costs(const Prices& prices, const RowTimes& times, const Layout& layout, Count micro_batches);
-/// FLOPs, where no hardware is given.
+/// FLOPs, if there is no hardware.
 RowCosts row_costs(const Prices& prices);
 /// Whether chunks wait for weights in every micro-batch.
 bool waits_for_weights(const Layout& layout);
 
-/// Spreads layers so that the slowest rank is as fast as possible; a rank of DualPipe has a chunk of both directions.
-/// Layers of one kind go one by one to the rank that has the least to do with it, and a rank's are shared out so that
-/// its longest chunk is short; no other way has a faster slowest rank, but for blocks that run again, which a rank
-/// shares out evenly. Layers of several kinds, one chunk per rank: the smallest possible maximum over all ways to cut
-/// the list of layers, and among those with it, every chunk as near as possible to an equal share of what is left.
-/// Several kinds and chunks: layers are dealt as if they were equal; what a rank's own cost more or less than that is
-/// added to its load, and all are dealt again, a few times. Of these ways, and of the one with the shortest longest
-/// chunk, the best by slowest rank and longest chunks is kept. Every chunk gets a layer.
-/// Precondition: no more chunks than layers, no flaw.
+/// Distributes layers so that the slowest rank is as fast as possible; a rank of DualPipe has a chunk of both
+/// directions. One kind of layer: layers go one by one to the rank with the least work including the new layer, and a
+/// rank's layers are distributed so that its longest chunk is short. No other distribution has a faster slowest rank,
+/// except with recomputed blocks, which a rank distributes evenly. Several kinds, one chunk per rank: the smallest
+/// possible maximum over all ways to cut the list of layers, and among these cuts every chunk as close as possible to
+/// an equal share of the rest. Several kinds and chunks: layers are dealt as if they were equal; a rank's difference
+/// from that is added to its load, and the deal is repeated a few times. Of these distributions, and the one with the
+/// shortest longest chunk, the best by slowest rank and longest chunks is used. Every chunk gets a layer. Precondition:
+/// no more chunks than layers, no flaw.
 Partition balanced(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline);
 
-/// Layers as stated, chunk by chunk in the order of the model.
+/// The partition with the given number of layers per chunk, in model order.
 Partition stated(std::span<const Count> layers);
 
 }  // namespace llmcalc

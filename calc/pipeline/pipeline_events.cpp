@@ -12,7 +12,7 @@ struct PipelineBuilder {
   const SlotMaker& maker;
 
   Count direction(Count local) const { return directions(p) == 2 ? local : 0; }
-  /// A micro-batch's number among those of its direction.
+  /// Index of a micro-batch within its direction.
   Count in_direction(Count i) const { return i % micro_batches_per_direction(p); }
   Count in_all(Count i, Count direction) const { return i + direction * micro_batches_per_direction(p); }
 
@@ -43,7 +43,7 @@ void PipelineBuilder::add_slot(Count rank, const Slot& s) {
   if (runs_weights(s.kind)) tasks.weights(chunk_index(p, gradient), j) = number;
 }
 
-/// Sends a micro-batch's activations on, or its gradients back. Inside of a rank the receiver waits for the sender.
+/// Sends a micro-batch's activations on, or its gradients back. Within a rank the receiver waits for the sender.
 void PipelineBuilder::add_send(TaskKind kind, ChunkPlace from, ChunkPlace to, Count micro_batch) {
   const bool backward = kind == TaskKind::send_gradient;
   const ChunkNode node = chunk_node(p, t, to);

@@ -1,24 +1,24 @@
 #pragma once
-/// A rank's own part of a step: from the begin of its first forward to the end of its last gradients.
+/// A rank's part of a step: from the start of its first forward to the end of its last gradients.
 
 #include "calc/pipeline/times.hpp"
 
 namespace llmcalc {
 
-/// When a local chunk begins its first forward, and ends its last backward, weight gradients included.
+/// Start of a local chunk's first forward, and end of its last backward, including weight gradients.
 struct ChunkSpan {
   Seconds first{}, last{};
 };
 
-/// `begin` comes before the first forward by the time in which chunks get ready (PipelineTimes::ready): a rank begins
-/// to gather its weights so late that no first forward waits longer.
+/// `begin` precedes the first forward by the time until chunks are ready (PipelineTimes::ready): a rank starts to
+/// gather its weights as late as possible without delaying any first forward.
 struct RankSpan {
   Seconds begin{}, end{};
 };
-/// `chunks`: by chunk_index() of rank and local chunk.
+/// Span of a rank. `chunks`: by chunk_index() of rank and local chunk.
 RankSpan rank_span(const Pipeline& p, const PipelineTimes& t, std::span<const ChunkSpan> chunks, Count rank);
 
-/// The span of the rank that takes longest: the time from step to step of ranks that go on by themselves.
+/// Span of the slowest rank: the time from one step to the next if ranks proceed independently.
 Seconds longest_span(const Pipeline& p, const PipelineTimes& t, std::span<const ChunkSpan> chunks);
 
 }  // namespace llmcalc

@@ -1,10 +1,10 @@
 #pragma once
-/// A pipeline: which chunks of the model its ranks hold, and whether its schedule can run.
+/// A pipeline: the model chunks that its ranks hold, and whether its schedule can run.
 ///
 /// The model is cut into chunks of consecutive layers, numbered from the embedding on (model chunks). Every rank holds
-/// `chunks` of them (local chunks): GPipe, 1F1B and ZB one; interleaved v, rank r has r, r + P, r + 2P, ...; ZB-V and
-/// DualPipe-V two in a V, r and 2P - 1 - r; DualPipe two, r for the micro-batches of the one direction and P - 1 - r
-/// for those of the other, so that the model is there twice.
+/// `chunks` model chunks (its local chunks): GPipe, 1F1B and ZB one; interleaved v, rank r has r, r + P, r + 2P, ...;
+/// ZB-V and DualPipe-V two in a V, r and 2P - 1 - r; DualPipe two, r for the micro-batches of one direction and P - 1 -
+/// r for the other direction, so that the pipeline holds the model twice.
 
 #include <cstdint>
 
@@ -25,9 +25,9 @@ constexpr Count model_chunks(const Pipeline& p) { return mul(p.ranks, p.chunks) 
 /// Micro-batches that pass through one copy of the model.
 constexpr Count micro_batches_per_direction(const Pipeline& p) { return p.micro_batches / directions(p); }
 
-/// The model chunk that is local chunk `local` of a rank.
+/// The model chunk of local chunk `local` of a rank.
 Count model_chunk(const Pipeline& p, Count rank, Count local);
-/// The rank that holds a model chunk, and which of its local chunks it is.
+/// The rank that holds a model chunk, and the local number of the chunk.
 struct ChunkPlace {
   Count rank = 0, local = 0;
   constexpr bool operator==(const ChunkPlace&) const = default;
@@ -36,53 +36,53 @@ ChunkPlace chunk_place(const Pipeline& p, Count chunk, Count direction = 0);
 inline Count rank_of(const Pipeline& p, Count chunk, Count direction = 0) {
   return chunk_place(p, chunk, direction).rank;
 }
-/// Local chunks of all ranks in one row.
+/// Index of a local chunk in a row of all ranks' local chunks.
 constexpr Count chunk_index(const Pipeline& p, ChunkPlace at) { return at.rank * p.chunks + at.local; }
 
-/// Chunks per rank that a schedule asks for; 0: two or more.
+/// Chunks per rank that a schedule requires; 0: two or more.
 constexpr Count fixed_chunks(Schedule s) {
   if (s == Schedule::interleaved) return 0;
   return s == Schedule::zb_v || s == Schedule::dualpipe || s == Schedule::dualpipe_v ? 2 : 1;
 }
-/// Whether a schedule runs some gradients of weights apart from those of inputs.
+/// Whether a schedule runs some weight gradients separately from input gradients.
 constexpr bool splits_backward(Schedule s) { return s > Schedule::interleaved; }
-/// Whether a schedule runs a forward of one micro-batch and a backward of another side by side, in one slot. The other
-/// chunk of such a rank is as far from the end of the model as the one is from its beginning.
+/// Whether a schedule runs a forward of one micro-batch concurrently with a backward of another, in one slot. One chunk
+/// of such a rank is as far from the beginning of the model as the other is from its end.
 constexpr bool has_pairs(Schedule s) { return s == Schedule::dualpipe || s == Schedule::dualpipe_v; }
-/// Whether the order of slots depends on times: it is found by a rule, not written down.
+/// Whether the order of slots depends on times: a rule finds it, instead of a fixed order.
 constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Schedule::zb_2p || s == Schedule::zb_v; }
 /// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, which
-/// clips them, is checked during the next step, and a wrong update is taken back (arXiv:2401.10241, section 4). Without
-/// that ranks that begin one after another and do the same would end one after another, too, and the first would wait:
-/// no bubble of 0. The paper has it for ZB-H2 and ZB-2p, its authors' settings for ZB-V, too
-/// (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does without. The gradients of a token
-/// table that both ends share are exchanged there while other gradients of weights are left, so that no rank waits.
+/// clips them, is checked during the next step, and a wrong update is rolled back (arXiv:2401.10241, section 4).
+/// Otherwise ranks that begin one after another with equal work would also end one after another, and the first would
+/// wait, so the bubble could not be 0. The paper does this for ZB-H2 and ZB-2p, its authors' settings also for ZB-V
+/// (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not. Gradients of a token table
+/// shared by both ends are reduced while other weight gradients are left, so that no rank waits.
 constexpr bool validates_after(Schedule s) {
   return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v;
 }
 
-/// Whether a layout's slots have exchanges with experts that can run beside another slot's work.
+/// Whether a layout's slots have expert collectives that can overlap with another slot's work.
 inline bool pairs_experts(const Layout& l) {
   return has_pairs(l.schedule) && ranks(l, Group::pipeline) > 1 && ranks(l, Group::expert) > 1;
 }
 
-/// Whether the last stage has a token table of its own where the head uses the first one's: in a V, and in DualPipe,
+/// Whether the last stage holds a copy of the token table if the head uses the first stage's. In a V, and in DualPipe,
 /// one rank holds both ends of the model.
 inline bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1 && fixed_chunks(l.schedule) != 2; }
 
-/// The reason why a pipeline is impossible: a value, not an exception.
+/// Reason a pipeline is impossible. A value, not an exception.
 enum class PipelineFlaw : std::uint8_t {
   none,
   ranks,              ///< fewer than one rank
   odd_ranks,          ///< DualPipe pairs rank r with rank P - 1 - r
-  chunks,             ///< more or fewer chunks per rank than the schedule has
+  chunks,             ///< chunks per rank differ from the schedule's number
   micro_batches,      ///< too few: DualPipe and DualPipe-V need 2P to fill both directions, all others one
-  odd_micro_batches,  ///< DualPipe gives either direction half of them
-  groups              ///< interleaved: the ranks do not divide the micro-batches (Megatron-LM runs them in groups of P)
+  odd_micro_batches,  ///< DualPipe gives each direction half of the micro-batches
+  groups              ///< interleaved: not a multiple of the ranks (Megatron-LM runs micro-batches in groups of P)
 };
 PipelineFlaw flaw(const Pipeline& p);
-/// The least number, not below the pipeline's own where that is possible, that mends its flaw: of ranks, chunks or
-/// micro-batches; the pipeline's number of micro-batches where there is none.
+/// The least number of ranks, chunks or micro-batches that fixes the flaw, not below the pipeline's own if possible;
+/// the pipeline's number of micro-batches if there is no flaw.
 Count enough(const Pipeline& p);
 
 }  // namespace llmcalc

@@ -1,4 +1,4 @@
-// Stages of a pipeline: what each rank holds, and keeps at its worst moment.
+// Stages of a pipeline: the chunks of each rank, and its memory at the peak.
 
 #include <algorithm>
 
@@ -11,8 +11,7 @@ namespace {
 using KeptCounts = std::array<KeptCount, 2 * most_chunks>;
 using KeptOfChunks = InPlace<ChunkKept, max_layers>;
 
-/// Micro-batches that each local chunk keeps when the rank takes most memory. `room`: that of run_automatic(), for
-/// automatic schedules.
+/// Micro-batches that each local chunk holds at the rank's peak. `room`: of run_automatic(), for automatic schedules.
 KeptCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanRoom& room, const KeptOfChunks& kept) {
   KeptCounts counts;
   const std::span<const ChunkKept> all(kept.begin(), kept.size());
@@ -40,7 +39,7 @@ HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p
   for (Count i = 0; i < p.chunks; ++i) {
     const auto q = static_cast<std::size_t>(model_chunk(p, rank, i));
     const ChunkAlive& a = held.alive.push(chunk_alive(prices, plan, partition[static_cast<Count>(q)]));
-    // At least a byte, so that micro-batches count where the host holds all that they keep.
+    // At least one byte, so that micro-batches count even if all their saved tensors are in host memory.
     here[q] = {std::max(Bytes(1), a.kept), a.for_weights, a.rest};
     on_host[q] = {a.host, {}, {}};
   }
@@ -73,7 +72,7 @@ Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, c
   return s;
 }
 
-/// The only stage there is: one micro-batch at a time.
+/// The only stage of a model without a pipeline: one micro-batch at a time.
 Stage whole_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
                   Bytes process) {
   const ChunkInFlight all{partition[0]};

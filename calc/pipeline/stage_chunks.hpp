@@ -1,5 +1,5 @@
 #pragma once
-/// The chunks of a stage, and the micro-batches that it keeps of each.
+/// The chunks of a stage, and the number of micro-batches that it holds of each.
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Those of rank `rank` of the pipeline at its worst moment, in the order of the model: what stage() counts.
+/// Chunks of rank `rank` of the pipeline at its peak, in model order, as counted by stage().
 std::vector<ChunkInFlight> chunks_in_flight(const Prices& prices, const Plan& plan, const Layout& layout,
                                             const Partition& partition, Count rank);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// How long the parts of a pipeline take.
+/// Durations of the parts of a pipeline.
 
 #include <algorithm>
 #include <span>
@@ -15,25 +15,24 @@ struct ChunkTime {
   Seconds paired{};
 };
 
-/// Times of a pipeline, by model chunk and by boundary between model chunks. A send is latency only: it holds nobody up
-/// but its receiver, and sends do not wait for one another. Boundaries inside of a rank take no time, whatever is
-/// given.
+/// Times of a pipeline, by model chunk and by boundary between model chunks. A send is latency only: it delays only its
+/// receiver, and sends do not wait for one another. Boundaries within a rank take no time, regardless of `sends`.
 struct PipelineTimes {
   std::span<const ChunkTime> chunks;
-  std::span<const Seconds> sends{};  ///< chunk q to q + 1, and gradients back; empty: none takes time
-  std::span<const Seconds> ready{};  ///< before which no forward of a chunk starts; empty: 0
+  std::span<const Seconds> sends{};  ///< from chunk q to q + 1, and gradients back; empty: no time
+  std::span<const Seconds> ready{};  ///< earliest start of a chunk's forwards; empty: 0
 };
 
-/// What a simulation asks about one local chunk of one rank. Neighbours are indices (see chunk_index()), or none.
+/// Inputs of a simulation for one local chunk of one rank. Neighbours are indices (see chunk_index()), or `none`.
 struct ChunkNode {
   static constexpr Count none = -1;
-  Count before = none, after = none;       ///< whose activations it takes, whose gradients
+  Count before = none, after = none;       ///< sources of its activations, and of its gradients
   double from_before = 0, from_after = 0;  ///< seconds of their sends
   double forward = 0, input = 0, weight = 0, paired = 0, ready = 0;
 };
 ChunkNode chunk_node(const Pipeline& p, const PipelineTimes& t, ChunkPlace at);
 
-/// Seconds of a slot in `chunk`, whose gradients are computed in `gradient` (the same but in paired slots).
+/// Seconds of a slot in `chunk`, whose gradients are computed in `gradient` (the same chunk except in paired slots).
 inline double slot_seconds(SlotKind kind, const ChunkNode& chunk, const ChunkNode& gradient) {
   switch (kind) {
     case SlotKind::forward:

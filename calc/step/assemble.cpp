@@ -23,7 +23,7 @@ namespace {
 using Algorithm = CollectiveAlgorithm;
 using Ways = InPlace<Algorithm, 3>;
 
-/// The algorithms by which a collective can run on a level, `outer`: outside the innermost one.
+/// Algorithms by which a collective can run on a level. `outer`: outside the innermost level.
 Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
   const bool tree = op == CollectiveOp::all_reduce && outer;
   const bool network = link.reduces && collective_schedule(op, Algorithm::in_network, 1);
@@ -34,14 +34,14 @@ Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
   return all;
 }
 
-/// By how much a gather or a scatter moves more on a level than if the same number of parts were equal: the smallest
-/// part gives to all others, or gets from them, (most - fewest)/most of the message, where one of n gives (n-1)/n.
+/// Factor by which a gather or a scatter moves more on a level than with the same number of equal parts. The smallest
+/// part sends to all others, or receives from them, (most - fewest)/most of the message; one of n equal parts (n-1)/n.
 double unevenness(CollectiveOp op, const Meeting& m) {
   if (op == CollectiveOp::all_reduce || m.parts == 1) return 1;
   return static_cast<double>(mul(m.most - m.fewest, m.parts)) / static_cast<double>(mul(m.most, m.parts - 1));
 }
 
-/// One level after another, each with the share of the message that the levels inside leave to a rank.
+/// One level after another, each with the share of the message that the inner levels leave to a rank.
 class Levels {
  public:
   Levels(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout, const LinkRates& reached)
@@ -84,13 +84,13 @@ class Levels {
   const LinkRates& reached_;
 };
 
-/// How an all-to-all differs from a message of its own to each rank.
+/// Differences of an all-to-all from a separate message to each rank.
 struct Paths {
-  double ranks_reached = 1;        ///< by a message to another node
-  double inside = 1, between = 1;  ///< bytes inside a node and between nodes, over those of that
+  double ranks_reached = 1;        ///< by one message to another node
+  double inside = 1, between = 1;  ///< bytes within a node and between nodes, relative to separate messages
 };
-/// Tokens go to each of their nodes, and there on to the experts, where their nodes are limited. Where a rank has a
-/// token once for all its experts, the X ranks that are reached in the mean are its messages, not its K experts.
+/// If nodes are limited, tokens go to each of their nodes, and from there to the experts. If a rank receives a token
+/// once for all its experts, its messages are the X ranks reached on average, not its K experts.
 Paths paths(const Exchange& e, const Route& route, const Layout& layout) {
   if (e.routing.top_k == 0) return {};
   const auto k = static_cast<double>(e.routing.top_k);
@@ -101,8 +101,8 @@ Paths paths(const Exchange& e, const Route& route, const Layout& layout) {
   return {node, all / node, reached / k};
 }
 
-/// Traffic of an all-to-all over a level: rounds, and bytes as a share of the whole buffer. A rank of the
-/// smallest part has the most others outside of it. On a torus messages pass other ranks on their way.
+/// Traffic of an all-to-all over a level: rounds, and bytes as a share of the whole buffer. A rank of the smallest part
+/// has the most ranks outside it. On a torus messages pass other ranks on their way.
 struct Scatter {
   double rounds, share;
 };
@@ -112,7 +112,7 @@ Scatter scatter(const Meeting& m, const Link& link, double all) {
   return {static_cast<double>(farthest(link.torus)), most / all * all_to_all_load(link.torus).value()};
 }
 
-/// A message to every other rank, over the innermost level that joins the two.
+/// A message to every other rank, over the innermost level that joins the pair.
 ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout,
                         const LinkRates& reached) {
   const auto all = static_cast<double>(ranks(layout, e.group)), messages = static_cast<double>(e.messages);

@@ -1,5 +1,5 @@
 #pragma once
-/// The end of a step on one rank: after its last backward it sums gradients and runs the optimizer.
+/// The end of a step on one rank: sums of gradients after its last backward, and the optimizer.
 
 #include "calc/pipeline/schedule.hpp"
 #include "calc/spent.hpp"
@@ -20,20 +20,19 @@ class RankEnd {
         rates_(rates_of(prices, e)),
         pipeline_(pipeline) {}
 
-  /// Sums besides those over data-parallel ranks: gradients that tensor-parallel ranks share; those of a token table
-  /// that the first and the last stage share; in DualPipe those of the rank's chunks (of its shards), of which another
-  /// rank has copies.
+  /// Sums other than across data-parallel ranks: gradients that tensor-parallel ranks share; of a token table that the
+  /// first and the last stage share; in DualPipe of the rank's chunks (its shards), which another rank copies.
   Spent sums(const HeldRows& rows) const;
-  /// The optimizer's pass over the states that the rank updates, and the device's part of it.
+  /// Seconds of updating the rank's states; `device` is the total of update().
   UpdateSeconds updating(const HeldRows& rows) const;
-  /// The optimizer's pass over the states that the rank updates, what Muon does besides, and what the host does once
-  /// per step.
+  /// The optimizer's pass over the states that the rank updates, Muon's iterations, and the host's overhead per step.
   ///
   /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism as Megatron-Core's TensorParallelMuon in its mode
-  /// "duplicated"): iterations are exact, on whole matrices. Of sharded states the ranks share out whole matrices: each
-  /// takes its share of the time, but at least that of the largest matrix. They gather the momentum of all matrices in
-  /// bf16, the paper's upper bound: ranges that cut few matrices gather less. Tensor-parallel ranks then gather the
-  /// matrices that are cut among them, in bf16 too, and all do the same. Without sharding every rank does all matrices.
+  /// "duplicated"): iterations are exact, on whole matrices. With sharded states the ranks divide whole matrices among
+  /// them: each takes its share of the time, but at least the time of the largest matrix. They gather the momentum of
+  /// all matrices in bf16, the paper's upper bound: ranges that cut few matrices gather less. Tensor-parallel ranks
+  /// then gather the matrices that are sharded across them, also in bf16, and all do the same work. Without sharding
+  /// every rank processes all matrices.
   Spent update(const HeldRows& rows) const;
 
  private:

@@ -10,8 +10,7 @@
 namespace llmcalc {
 namespace {
 
-/// Under the roofline of a whole step: a micro-batch's seconds over those of its FLOPs alone; above 1 where its memory
-/// traffic takes longer.
+/// Under the roofline of a whole step, a micro-batch's seconds over its compute seconds; above 1 if memory is slower.
 double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rates, bool full) {
   if (plan.roofline != Roofline::step) return 1;
   Seconds compute;
@@ -24,7 +23,7 @@ double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rat
   return step_time(compute, cost, rates).total() / compute;
 }
 
-/// Prices of seconds: the rates of a bound or of an estimate, and the links.
+/// Converts prices to seconds, at the rates of a bound or of an estimate, and with the links.
 class Clock {
  public:
   Clock(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e)
@@ -39,14 +38,14 @@ class Clock {
         rates_(rates_of(prices, e)),
         slowed_(slowed_by_memory(prices, plan, rates_, full_)) {}
 
-  /// The forward work that backward does again.
+  /// Forward work that backward recomputes.
   Spent again(const LayerPrice& row) {
     Spent s;
     spend(row.again, s);
     return s;
   }
 
-  /// Recomputed exchanges with experts, where they can overlap another slot's work.
+  /// Recomputed expert collectives, if they can overlap with another slot's work.
   Seconds expert_exchange_again(const LayerPrice& row) { return paired_ ? expert_exchange(row.again) : Seconds(); }
 
   void put(const LayerPrice& row, RowTime& t) {
@@ -68,8 +67,8 @@ class Clock {
     if (experts_shared_) share_out(row.experts, row.borrowed.experts, ParameterClass::experts, t);
   }
 
-  /// Transfers to and from the host, beside a row's other work; not beside exchanges with experts that can themselves
-  /// run beside another slot's work.
+  /// Adds exposed transfers to and from host memory. They overlap with a row's other work, except with expert
+  /// collectives that can overlap with another slot's work.
   void travel(const LayerPrice& row, bool runs_again, RowTime& t) const {
     const RowTravel bytes = row_travel(row, plan_, layout_, runs_again);
     const auto exposed = [&](Bytes up, Bytes down, const Spent& s) {
@@ -91,8 +90,8 @@ class Clock {
   }
 
  private:
-  /// `s` is empty before. In backward without the messages that gradients of weights alone wait for. The seconds of the
-  /// pass's own work beside which no exchange runs.
+  /// Adds a pass to `s`, which is empty before. In backward excludes messages that only weight gradients wait for.
+  /// Returns the seconds of the pass's own work that no collective overlaps.
   Seconds spend(const PassPrice& pass, Spent& s, bool backward = false) {
     const Time& t = full_ ? pass.bound : pass.estimate;
     const WorkTime& work = full_ ? pass.bound_work : pass.estimate_work;
@@ -123,10 +122,10 @@ class Clock {
     return all <= work ? (1 - hidden) * all : all - hidden * work;
   }
 
-  /// Takes from backward what its tensor-parallel exchanges hide beside gradients of weights, and books the gathers
-  /// that these alone wait for to them: a schedule that puts the gradients off puts off the gathers, too, and where
-  /// they follow at once the sum is the same. Where they are put off, gradients of inputs hide no more than fits beside
-  /// what is `left` of them, and gathers no more than fits beside gradients of weights.
+  /// Subtracts from backward the tensor-parallel time that weight gradients hide, and books gathers that only weight
+  /// gradients need under backward_weight. A schedule that defers weight gradients also defers these gathers; otherwise
+  /// the sum is the same. If deferred, input gradients hide no more than fits into their `left` seconds, and gathers no
+  /// more than fits into the weight gradients.
   void hide(const PassPrice& pass, Seconds left, RowTime& t) {
     const Seconds work = t.backward_weight.total(), more = hidden_by_weights(pass, work);
     const Seconds gathers = seconds_of(pass, &Exchange::for_weights);
@@ -137,8 +136,7 @@ class Clock {
     if (gathers > Seconds()) weights += std::max(exposed, gathers - work);
   }
 
-  /// What gradients of weights of `work` seconds hide of tensor-parallel exchanges that run beside them, beyond what is
-  /// hidden anyway.
+  /// Seconds of overlapping tensor-parallel collectives that `work` seconds of weight gradients hide in addition.
   Seconds hidden_by_weights(const PassPrice& pass, Seconds work) {
     if (rates_.hidden_by_weights <= rates_.hidden_tensor) return {};
     const Seconds all = seconds_of(pass, &Exchange::beside);
@@ -146,7 +144,7 @@ class Clock {
     return std::max(Seconds(), hidden - rates_.hidden_tensor * all);
   }
 
-  /// Seconds of the tensor-parallel messages of a kind.
+  /// Seconds of one kind of tensor-parallel messages.
   Seconds seconds_of(const PassPrice& pass, Count Exchange::*kind) {
     Seconds all;
     for (const Exchange& e : pass.exchanges)
@@ -155,10 +153,9 @@ class Clock {
     return all;
   }
 
-  /// Seconds that a device, busy for `busy` seconds, waits for the host that starts its kernels and collectives. The
-  /// two run side by side, and each is sometimes the slower: both together take (busy^6 + host^6)^(1/6), seconds. The
-  /// exponent is chosen, not fitted: 1 would be a sum, infinity a maximum. Left out: what the host does beside
-  /// launches.
+  /// Seconds that a device, busy for `busy` seconds, waits for the host that launches its kernels and collectives. The
+  /// two run concurrently, and each is sometimes the slower: together they take (busy^6 + host^6)^(1/6) seconds. The
+  /// exponent is chosen, not fitted: 1 would be a sum, infinity a maximum. Not counted: host work other than launches.
   Seconds waiting_for_host(const PassPrice& pass, Seconds busy) const {
     const Software& software = rates_.software;
     double collectives = 0;
@@ -171,8 +168,8 @@ class Clock {
     return std::pow(1 + std::pow(shorter, 6), 1.0 / 6) * longer - busy;
   }
 
-  /// Exposed seconds of a ring's messages, which overlap attention's core.
-  /// They run on while the device waits for the host.
+  /// Exposed seconds of a ring's messages, which overlap with attention's core, also while the device waits for the
+  /// host.
   Seconds exposed(const Exchange& e, Seconds core, Seconds waiting, bool backward) {
     RingTime t = ring_time(e, seconds(e), core, ranks(layout_, Group::context), backward);
     t.core += waiting;
@@ -190,9 +187,9 @@ class Clock {
     return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
   }
 
-  /// Gathers of weights inside a copy, and reductions of the gradients of those that are trained: inside a copy, then
-  /// of shards between copies. Frozen weights, and those that the layer repeats, are gathered under ZeRO-3 alone:
-  /// nobody updates them here.
+  /// Gathers of weights within a copy, and reductions of the gradients of trained weights: within a copy, then of
+  /// shards between copies. Frozen weights, and weights that the layer repeats, are gathered only under ZeRO-3, because
+  /// they are not updated here.
   void share_out(const Learned& numbers, Count borrowed, ParameterClass c, RowTime& t) {
     const StateGroups of = state_groups(c);
     const Count n = numbers.trained();

@@ -1,6 +1,6 @@
 #pragma once
-/// Seconds of the rows of a price list on a cluster: their own work, the exchanges that it waits for, and the exchanges
-/// of weights and gradients over data-parallel ranks.
+/// Seconds of the rows of a price list on a cluster: their own work, the collectives that it waits for, and the
+/// collectives of weights and gradients across data-parallel ranks.
 
 #include <algorithm>
 #include <span>
@@ -13,31 +13,31 @@ namespace llmcalc {
 
 /// One layer of a kind (or the embedding, or the head), one micro-batch.
 struct RowTime {
-  Spent forward, backward_input, backward_weight;  ///< recomputation stands with backward_input
+  Spent forward, backward_input, backward_weight;  ///< backward_input includes recomputation
   Seconds gather;                                  ///< of its weights, from the ranks that shard them
-  Seconds reduce;                                  ///< of its gradients, over all ranks that hold the same weights
-  Seconds down{};                                  ///< of its gradients to the host, once per step
-  Seconds experts_forward{}, experts_backward{};   ///< all of its exchanges with experts, where a schedule pairs slots
+  Seconds reduce;                                  ///< of its gradients, across all ranks that hold the same weights
+  Seconds down{};                                  ///< of its gradients to host memory, once per step
+  Seconds experts_forward{}, experts_backward{};   ///< all of its expert collectives, if a schedule pairs slots
   constexpr Seconds backward() const { return backward_input.total() + backward_weight.total(); }
 };
 
 struct RowTimes {
   InPlace<RowTime, most_rows> rows;
-  /// Under recomputation of a block: the same for layers that run again, else empty.
+  /// Under recomputation of blocks the same for recomputed layers, otherwise empty.
   InPlace<RowTime, most_rows> again{};
-  Count first_again = 0;  ///< layers of each chunk, its first, that do
-  Count modules = 0;      ///< that predict further tokens; the last three rows are their parts
+  Count first_again = 0;  ///< number of first layers of each chunk that are recomputed
+  Count modules = 0;      ///< MTP modules; the last three rows are their parts
   double hidden = 1;      ///< fraction of gathers and reductions that other work hides
-  bool lands = false;     ///< gradients go to the host once per step
-  /// What a slot of a chunk waits for its message to the next stage or from it, without and with chunks.
+  bool lands = false;     ///< gradients go to host memory once per step
+  /// Stall of a chunk's slot for its message to the next stage or from it, without and with several chunks per rank.
   Seconds send{}, send_of_chunks{};
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
   const RowTime& layer(std::size_t kind, bool runs_again) const { return (runs_again ? again : rows)[1 + kind]; }
   const RowTime& head() const { return *(rows.end() - mtp().size() - 1); }
-  /// The input, layer and head of one of the modules, or nothing.
+  /// The input, layer and head of one MTP module, or an empty span.
   std::span<const RowTime> mtp() const { return {rows.end() - (modules > 0 ? 3 : 0), rows.end()}; }
-  /// Calls f(row, n) for each kind of layer of which the chunk has n, those that run again apart.
+  /// Calls f(row, n) for each kind of layer of which the chunk has n, separately for recomputed layers.
   template <typename F>
   void for_each_kind(const LayerKinds& kinds, const ModelChunk& c, const F& f) const {
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -47,9 +47,9 @@ struct RowTimes {
       if (n > of_block) f(layer(k), n - of_block);
     }
   }
-  /// Seconds of a micro-batch in a chunk, forward and backward, by what they are spent on.
+  /// Seconds of a micro-batch in a chunk, forward and backward, by part.
   Spent spent_in(const LayerKinds& kinds, const ModelChunk& c) const;
-  /// Calls f(row, n) for every run of n neighbouring layers alike, from the first to the last.
+  /// Calls f(row, n) for every run of n equal consecutive layers, from first to last.
   template <typename F>
   void for_each_run_of(const LayerKinds& kinds, const ModelChunk& c, const F& f) const {
     for_each_run(kinds, first_layers(c, first_again), [&](std::size_t k, Count n) { f(layer(k, true), n); });
@@ -62,19 +62,19 @@ constexpr const Rates& rates_of(const Prices& prices, Efficiency e) {
   return e == Efficiency::full ? prices.bound_rates : prices.estimated_rates;
 }
 
-/// Seconds of the activations of a micro-batch from one stage to the next, and of their gradients back. Tensor-parallel
+/// Seconds of sending a micro-batch's activations from one stage to the next, or its gradients back. Tensor-parallel
 /// ranks without sequence parallelism hold the same activations: each sends its part over its own share of the network,
 /// and the receivers gather the whole (Megatron-LM, arXiv:2104.04473, section 4.1).
 Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e);
 
 /// Seconds of the ring of c context-parallel ranks in one direction of a layer (arXiv:2310.01889). Attention's core
 /// runs in c steps, one for the keys and values of each rank. A rank sends a block of keys and values on during every
-/// step but the last, and in backward it sends the block's gradients on during every step but the first: c - 1 messages
-/// of each overlap c - 1 steps. The last message returns the gradients to their rank and overlaps nothing. Left out:
-/// the first and the last step of backward overlap one message each, not two; steps of unequal work.
+/// step but the last, and in backward the block's gradients during every step but the first: c - 1 messages of each
+/// overlap with c - 1 steps. The last message returns the gradients to their rank without overlap. Not modelled: the
+/// first and the last step of backward overlap with one message each, not two; steps of unequal work.
 struct RingTime {
-  Seconds passing;  ///< messages beside the core
-  Seconds core;     ///< its steps beside them
+  Seconds passing;  ///< messages that overlap with the core
+  Seconds core;     ///< steps of the core that overlap with these
   Seconds home;     ///< the last message of gradients
   constexpr Seconds exposed(double hidden, double hidden_at_home) const {
     const Seconds longer = std::max(Seconds(), passing - core), both = std::min(passing, core);
@@ -82,16 +82,15 @@ struct RingTime {
   }
 };
 constexpr bool passes_round(const Exchange& e) { return e.group == Group::context && e.op == CollectiveOp::p2p; }
-/// `all`: seconds of the exchange that passes round `ranks` ranks, `core`: of the whole core. In backward gradients
-/// come home.
+/// `all`: seconds of the messages around `ranks` ranks, `core`: of the whole core. In backward gradients return home.
 RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bool backward);
 
-/// The fraction of an exchange in backward that gradients of weights alone wait for: of tensor-parallel ones. Keys and
-/// values that context-parallel ranks gather are needed by all gradients.
+/// The fraction of a tensor-parallel collective in backward that only weight gradients wait for; 0 for other groups.
+/// All gradients need the keys and values that context-parallel ranks gather.
 double for_weights(const Exchange& e);
 
-/// Seconds of exchanges between the ranks of a layout over links at the rates that they reach. Each kind is worked out
-/// when it is first met, where its time is linear in messages and in bytes.
+/// Seconds of collectives between the ranks of a layout, at the rates that links reach. Each kind whose time is linear
+/// in messages and bytes is computed once, on first use.
 class Links {
  public:
   Links(const Layout& layout, const Cluster& cluster, const LinkRates& reached)
@@ -106,7 +105,7 @@ class Links {
   struct Kind {
     Group group = Group::tensor;
     CollectiveOp op = CollectiveOp::all_reduce;
-    ExchangeTime one{};  ///< message, and byte
+    ExchangeTime one{};  ///< per message, and per byte
   };
   const ExchangeTime& of_one(const Exchange& e);
   const Layout& layout_;
@@ -115,20 +114,20 @@ class Links {
   InPlace<Kind, 8 * group_count> kinds_;
 };
 
-/// Rows in the order of the prices. Gradients of sharded states (ZeRO) are reduced and scattered, weights gathered;
-/// without sharding gradients are all-reduced. Each row's go in one message (a bucket per layer). Gradients travel in
-/// the plan's gradient format, weights in that of training. The head's are those of a copy of the token table, too,
-/// where the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose hybrid
-/// sharding also all-reduces each shard over the replicas. What goes to the host and comes from it in every micro-batch
-/// is exposed as calc/training/offload.hpp has it, that of backward with backward_input; where a schedule runs
-/// gradients of weights apart, each transfer with the gradients beside which it runs. An exchange inside a layer of e
-/// seconds, of which a fraction `hidden` can run beside the layer's work of w seconds, is exposed for e - hidden min(w,
-/// e); of several each has what the ones before leave of the work.
+/// Rows in the order of the prices. Gradients of sharded states (ZeRO) are reduce-scattered, weights gathered; without
+/// sharding gradients are all-reduced. Each row sends one message (a bucket per layer). Gradients travel in the plan's
+/// gradient format, weights in the training format. The head's gradients include a copy of the token table, if the last
+/// stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose hybrid sharding also
+/// all-reduces each shard across the replicas. Transfers to and from host memory in every micro-batch are exposed as in
+/// calc/training/offload.hpp, in backward under backward_input; with separate weight gradients, each transfer is under
+/// the gradients that it overlaps with. A collective inside a layer of e seconds, of which a fraction `hidden` can
+/// overlap with the layer's work of w seconds, is exposed for e - hidden min(w, e); each of several gets the work that
+/// the previous ones leave.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
                    Efficiency e);
 
-/// The forward work of a row that backward does again, where it does: part of its backward_input.
+/// The forward work of a row that backward recomputes, if any; part of its backward_input.
 Spent time_again(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
                  Efficiency e);
 

@@ -10,7 +10,7 @@ Seconds SlotEvents::Loads::seconds() const {
   return all;
 }
 
-/// The seconds of what `run` puts, without putting it.
+/// Seconds of the tasks that `run` puts, without putting them.
 template <typename F>
 Seconds SlotEvents::measure(const F& run) {
   const Seconds before = std::exchange(elapsed_, Seconds());
@@ -33,7 +33,7 @@ std::size_t SlotEvents::put_task(const Load& load) {
   return timeline_.add(t);
 }
 
-// ---- one after another, and side by side
+// ---- sequential and overlapped tasks
 
 void SlotEvents::alone(const Load& load) {
   if (load.seconds <= Seconds()) return;
@@ -49,7 +49,7 @@ void SlotEvents::work(TaskKind kind, Count unit, Seconds seconds) {
   alone({.lane = Lane::compute, .kind = kind, .unit = unit, .seconds = seconds});
 }
 
-/// Puts loads, the first of which waits for a task. The last of the chain.
+/// Puts loads, the first of which waits for a task. Returns the last task of the chain.
 std::size_t SlotEvents::put_others(const Loads& others, Ahead first) {
   const auto put = [&](const Load& load, const Ahead& after) {
     const std::size_t task = put_task(load);
@@ -62,7 +62,7 @@ std::size_t SlotEvents::put_others(const Loads& others, Ahead first) {
   return first.task;
 }
 
-/// Puts loads, before whose end what follows begins by `overlap`.
+/// Puts loads. The following work begins `overlap` before their end.
 void SlotEvents::hold_back(const Loads& others, Seconds overlap) {
   elapsed_ += others.seconds() - overlap;
   if (dry_) return;
@@ -72,7 +72,7 @@ void SlotEvents::hold_back(const Loads& others, Seconds overlap) {
   now_ = gate;
 }
 
-/// Runs what takes `own` seconds beside others, which it overlaps.
+/// Runs work of `own` seconds concurrently with others, which it overlaps.
 template <typename F>
 void SlotEvents::beside(const Loads& others, Seconds overlap, Seconds own, const F& run) {
   const Seconds all = others.seconds();
@@ -107,7 +107,7 @@ void SlotEvents::leg(const ChunkUnit& u, const Leg& l) {
   }
 }
 
-/// A direction of a row beside its transfers; not beside exchanges with experts that can run beside another slot.
+/// A direction of a row, overlapped with its transfers except for expert collectives that can overlap with other slots.
 void SlotEvents::pass(const ChunkUnit& u, const RowPass& row) {
   const auto legs = [&] {
     for (const Leg& l : row.legs) leg(u, l);
@@ -127,7 +127,7 @@ void SlotEvents::pass(const ChunkUnit& u, const std::vector<RowPass>& rows) {
   for (const RowPass& row : rows) pass(u, row);
 }
 
-/// Lets a chunk's first forward wait for the weights of a unit.
+/// Makes a chunk's first forward wait for the weights of a unit.
 void SlotEvents::wait_for_weights(std::size_t unit) {
   const std::vector<std::optional<Ahead>>& all = gathered_[static_cast<std::size_t>(index_)];
   if (dry_ || !first_ || all.empty() || !all[unit]) return;
@@ -174,7 +174,7 @@ void SlotEvents::gradients(Count q, Gradients part) {
     if (reduces && (u.outside || &u == units.data())) alone(reduce(u));
 }
 
-/// The reductions of the gradients of the micro-batch before, in the order in which they are ready.
+/// Reductions of the previous micro-batch's gradients, in the order in which they are ready.
 SlotEvents::Loads SlotEvents::earlier(Count q) const {
   Loads all;
   const std::vector<ChunkUnit>& units = chunk(q).units;
@@ -193,7 +193,7 @@ void SlotEvents::send(Count q) {
   work(TaskKind::wait_to_send, -1, chunk(q).sending);
 }
 
-/// Without a pipeline, the gradients of the micro-batch before are reduced beside a forward and its backward.
+/// Without a pipeline, the previous micro-batch's gradients are reduced during a forward and its backward.
 void SlotEvents::run_forward(Count q) {
   backward_ = false;
   if (sharing_.reduces_earlier() && number_ > 0) {
@@ -216,7 +216,7 @@ void SlotEvents::run_backward(Count q) {
   gradients(q, Gradients::weights);
 }
 
-/// The exchanges with experts of a forward and of another chunk's backward.
+/// Expert collectives of a forward and of another chunk's backward.
 SlotEvents::Loads SlotEvents::experts(Count q, Count backward_q) const {
   Loads all;
   const auto add = [&](const ChunkUnit& u, const std::vector<RowPass>& rows, bool backward) {

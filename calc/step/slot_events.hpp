@@ -1,6 +1,6 @@
 #pragma once
-/// The slots of a pipeline as tasks: the work of every unit on the compute units, and beside it the exchanges inside
-/// layers, gathers, reductions and transfers to and from the host.
+/// The slots of a pipeline as tasks: the work of every unit on the compute units and, overlapped with it, collectives
+/// inside layers, gathers, reductions and transfers to and from host memory.
 
 #include <algorithm>
 
@@ -8,18 +8,18 @@
 
 namespace llmcalc {
 
-/// How the ranks that hold the same weights share them.
+/// Sharing of weights among the ranks that hold the same ones.
 struct Sharing {
   Zero zero = Zero::none;
   bool shared = false;      ///< whether there are such ranks
-  bool reshard = true;      ///< ZeRO-3 gathers again for backward
-  bool apart = false;       ///< gradients of weights have slots of their own
-  Count level = 0;          ///< of the network
-  double fraction = 1;      ///< of what can be hidden of gathers and reductions
-  Count micro_batches = 1;  ///< of a direction
+  bool reshard = true;      ///< ZeRO-3 gathers a second time for backward
+  bool apart = false;       ///< weight gradients have separate slots
+  Count level = 0;          ///< network level
+  double fraction = 1;      ///< hidden fraction of the possible overlap of gathers and reductions
+  Count micro_batches = 1;  ///< in one direction
   bool pipelined = false;
-  bool pairs = false;  ///< exchanges with experts can run beside another slot's work
-  /// Of two things side by side.
+  bool pairs = false;  ///< expert collectives can overlap with another slot's work
+  /// Overlap of two concurrent tasks.
   constexpr Seconds overlap(Seconds a, Seconds b) const { return fraction * std::min(a, b); }
   constexpr bool gathers_in_slots() const { return shared && zero == Zero::weights; }
   constexpr bool reduces_earlier() const {
@@ -35,9 +35,9 @@ struct Ahead {
 
 /// Puts slots on a timeline. A slot begins and ends with marks on its rank's compute stream.
 ///
-/// Work of a seconds that runs beside an exchange of b: they overlap for the fraction of min(a, b). The exchange begins
-/// with both; the work so long before the exchange's end, or, where the work is the shorter, the exchange so long
-/// before the work's end.
+/// Work of a seconds and a concurrent collective of b seconds overlap for `fraction` of min(a, b). If the work is
+/// longer, the collective starts first, and the work starts by that overlap before the collective ends. Otherwise the
+/// work starts first, and the collective starts by that overlap before the work ends.
 class SlotEvents {
  public:
   SlotEvents(Timeline& timeline, const Pipeline& p, std::span<const ChunkUnits> chunks, const Sharing& sharing)
@@ -48,17 +48,17 @@ class SlotEvents {
         gathered_(static_cast<std::size_t>(p.ranks * p.chunks)),
         unit_ends_(gathered_.size()) {}
 
-  /// The seconds of slots of model chunk q, if nothing keeps them waiting.
+  /// Seconds of the slots of model chunk q, excluding waits.
   ChunkTime times(Count q);
   /// Seconds of a unit's forward.
   Seconds forward_of(const ChunkUnit& u);
 
-  /// Appends a slot of a rank; `whole` says which.
+  /// Appends a slot of a rank, as described by `whole`.
   SlotTasks put(Count rank, const Slot& slot, const Task& whole);
 
-  /// By local chunk, see chunk_index(): what a unit's first forward waits for. Empty: nothing does.
+  /// By local chunk, see chunk_index(): the tasks that its units' first forwards wait for. Empty: no waits.
   std::vector<std::optional<Ahead>>& gathered(Count index) { return gathered_[static_cast<std::size_t>(index)]; }
-  /// The tasks with which the units' last gradients of weights end.
+  /// The last tasks of the units' last weight gradients.
   const std::vector<std::size_t>& unit_ends(Count index) const { return unit_ends_[static_cast<std::size_t>(index)]; }
 
  private:
@@ -71,8 +71,8 @@ class SlotEvents {
     Seconds seconds{};
     Group group = Group::tensor;
     TaskKind within = TaskKind::mark;  ///< the work that it belongs to
-    std::optional<bool> backward{};    ///< of the slot's gradients or forward; none: of what is being put
-    Count earlier = 0;                 ///< micro-batches before that one
+    std::optional<bool> backward{};    ///< of the slot's gradients or forward; empty: of the part being put
+    Count earlier = 0;                 ///< number of micro-batches before the slot's
   };
   /// Tasks one after another, and a shorter one that begins with the first.
   struct Loads {
@@ -127,16 +127,16 @@ class SlotEvents {
   const Sharing& sharing_;
   std::vector<std::vector<std::optional<Ahead>>> gathered_;
   std::vector<std::vector<std::size_t>> unit_ends_;
-  // of the slot that is put
+  // of the slot being put
   Task whole_{};
   Count rank_ = 0, index_ = 0, backward_index_ = 0, number_ = 0;  ///< number_: of its micro-batch in its direction
   bool first_ = false;                                            ///< its forward is the chunk's first
-  bool apart_ = false;                                            ///< exchanges with experts run beside other work
-  bool dry_ = false;                                              ///< seconds are summed, and nothing is put
-  bool backward_ = false;                                         ///< gradients are put
-  TaskKind within_ = TaskKind::mark;                              ///< the work that an exchange belongs to
-  std::size_t now_ = 0;                                           ///< the task with which all ends that was put
-  Seconds elapsed_{};                                             ///< of the slot, without waits for other slots
+  bool apart_ = false;                                            ///< expert collectives overlap with other work
+  bool dry_ = false;                                              ///< only sums seconds, and puts no tasks
+  bool backward_ = false;                                         ///< gradients are being put
+  TaskKind within_ = TaskKind::mark;                              ///< the work that a collective belongs to
+  std::size_t now_ = 0;                                           ///< the last task put so far
+  Seconds elapsed_{};                                             ///< of the slot, excluding waits for other slots
 };
 
 }  // namespace llmcalc

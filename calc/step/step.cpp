@@ -1,4 +1,4 @@
-// A training step, assembled from rows: stages, their pipeline, what follows it.
+// A training step, assembled from rows: the stages, their pipeline, and the end of the step.
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ class StepClock {
         pipeline_(pipeline_of(plan, layout)),
         end_(prices, plan, layout, cluster, e, pipeline_) {}
 
-  /// Seconds by part, the mean over the ranks; and what they are made of.
+  /// Seconds by part, averaged over the ranks, and their components.
   Spent run() {
     StepParts unused;
     return run(unused);
@@ -69,7 +69,7 @@ class StepClock {
     return p;
   }
 
-  /// Seconds in all: what the parts of run() add up to, but for rounding.
+  /// Total seconds: the sum of the parts of run(), up to rounding.
   Seconds seconds() {
     StepParts unused;
     if (pipeline_.ranks == 1) return run_alone(unused).total();
@@ -80,7 +80,7 @@ class StepClock {
   }
 
  private:
-  /// Without a pipeline micro-batches follow one another.
+  /// Without a pipeline micro-batches run one after another.
   Spent run_alone(StepParts& parts) {
     const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
     const Seconds one = s.forward + s.backward_input + s.backward_weight;
@@ -128,11 +128,11 @@ class StepClock {
     }
   }
 
-  /// Seconds of an exchange that takes `all`, of which at least `bare` are exposed.
+  /// Exposed seconds of a collective that takes `all`, of which at least `bare` are exposed.
   Seconds exposed(Seconds all, Seconds bare) const { return bare + (1 - rows_.hidden) * (all - bare); }
 
-  /// When a chunk's first forward can begin: its rank gathers weights chunk by chunk in the order of the model, in
-  /// which it also runs them first.
+  /// When a chunk's first forward can begin. Its rank gathers weights chunk by chunk in model order, the order in which
+  /// it first runs the chunks.
   Seconds ready(Count chunk) const {
     Seconds before, all;
     for_each_chunk(rank_of(pipeline_, chunk), [&](Count q, Count) {
@@ -143,7 +143,7 @@ class StepClock {
     return exposed(all, before + room_.chunks[static_cast<std::size_t>(chunk)].gathering);
   }
 
-  /// Whether a chunk is like the one before it.
+  /// Whether a chunk equals the previous one.
   bool repeats(Count q) const {
     if (q == 0 || prices_.kinds.size() > 1) return false;
     const ModelChunk before = partition_[q - 1], here = partition_[q];
@@ -155,8 +155,8 @@ class StepClock {
     for (Count i = 0; i < pipeline_.chunks; ++i) f(model_chunk(pipeline_, rank, i), i);
   }
 
-  /// The seconds of the step; visits every rank with the end of its data-parallel sums, its other sums and its
-  /// optimizer's pass (the same for ranks of the same rows), and with what it waits for the host beyond that.
+  /// Seconds of the step. Calls `visit` for every rank with the end of its data-parallel sums, its other sums and its
+  /// optimizer's pass (the same for ranks of the same rows), and `wait` with its further wait for the host.
   template <typename Visit, typename Wait>
   Seconds end_of_step(const Makespan& m, const Visit& visit, const Wait& wait) const {
     struct Ending {
@@ -187,13 +187,13 @@ class StepClock {
     }
     return step;
   }
-  /// Whether a rank updates when it has its own sums.
+  /// Whether a rank updates as soon as it has its own sums.
   bool alone() const { return validates_after(pipeline_.schedule); }
-  /// From when a rank's step counts: by itself, or with all ranks.
+  /// Start of a rank's step: its own, or the common start of all ranks.
   Seconds begin_of_step(Count rank, const Makespan& m) const {
     return alone() ? rank_span(pipeline_, times(room_.sends), m.chunks, rank).begin : Seconds();
   }
-  /// What a rank waits for the host after its own part of the update; the last gradients are there `late`.
+  /// Wait for the host after the rank's own part of the update. `late`: delay of the last gradients on the host.
   Seconds on_host(const HeldRows& rows, Seconds late) const {
     const UpdateSeconds update = end_.updating(rows);
     return update.total(late, rows_.hidden) - update.device;
@@ -204,8 +204,8 @@ class StepClock {
     return rows;
   }
 
-  /// A rank's micro-batches, and the waits of data-parallel exchanges in them. What paired slots hide are exchanges
-  /// with experts.
+  /// A rank's micro-batches, including stalls for data-parallel collectives. The time that paired slots save is taken
+  /// from expert collectives.
   Spent work_of(Count rank) const {
     Spent one;
     for_each_chunk(rank, [&](Count q, Count) {
@@ -218,7 +218,7 @@ class StepClock {
     all[Part::ep] = std::max(Seconds(), all[Part::ep] - saved_by_pairs(pipeline_, times({}), rank));
     return all;
   }
-  /// Adds the waits of a rank's micro-batches.
+  /// Adds the stalls of a rank's micro-batches.
   void add_waits(Count rank, StepParts& parts) const {
     const auto n = static_cast<double>(micro_batches_per_direction(pipeline_));
     for_each_chunk(rank, [&](Count q, Count) {
@@ -227,12 +227,12 @@ class StepClock {
     });
   }
 
-  /// When a rank's last backward has ended, its gradients are summed over its data-parallel ranks, and those that the
-  /// host updates are there, with full overlap; and the seconds of these sums and transfers alone.
+  /// Ends of a rank's last backward, of its data-parallel sums and of the transfers of gradients that the host updates,
+  /// with full overlap; and the seconds of these sums and transfers without overlap.
   struct RankSummed {
     Seconds last, network, host, all, down;
   };
-  /// A chunk whose last backward ends at `end`, after others.
+  /// Appends a chunk whose last backward ends at `end`.
   static RankSummed then(const ChunkSeconds& s, Seconds end, const RankSummed& before) {
     return {.last = end,
             .network = std::max(before.network + s.reduction, end + s.reducing),
@@ -240,7 +240,7 @@ class StepClock {
             .all = before.all + s.reduction,
             .down = before.down + s.down};
   }
-  /// Chunk after chunk, as their last backwards end.
+  /// Chunk after chunk, in the order in which their last backwards end.
   RankSummed summed_by(Count rank, const Makespan& m) const {
     InPlace<std::pair<Seconds, Count>, most_chunks> ends;
     for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
@@ -254,7 +254,7 @@ class StepClock {
     return network_end(s) + exposed(s.down, std::max(Seconds(), s.host - s.network));
   }
 
-  /// Adds the waiting: for messages, for the rank that has the most to do more than the mean, and the rest of the step.
+  /// Adds the stalls: for messages, for the rank with the most work above the mean, and the rest of the step.
   Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined, StepParts& parts) {
     const Seconds unsent = step_of(pipeline_, makespan(pipeline_, times({}), room_.pipeline));
     parts.pipelined = pipelined;

@@ -41,7 +41,7 @@ class StepBuilder {
   Seconds build() {
     for (Count r = 0; r < s_.pipeline.ranks; ++r) add_gathers(r);
     add_slots();
-    timeline_.run();  // when the last backwards end: their order is that of the reductions
+    timeline_.run();  // finds the ends of the last backwards, which determine the order of the reductions
     std::vector<RankSums> sums;
     for (Count r = 0; r < s_.pipeline.ranks; ++r) sums.push_back(add_sums(r));
     if (s_.sharing.fraction < 1) timeline_.run();
@@ -56,24 +56,24 @@ class StepBuilder {
   struct Local {
     Count index, chunk;
   };
-  /// A task and what it waits for.
+  /// A task and the task that it waits for.
   struct Follower {
     std::size_t task, first;
   };
-  /// What ends a rank's sums or its update.
+  /// The last task of a rank's sums or of its update.
   struct Done {
     Count rank = 0;
     std::size_t task = 0;
   };
-  /// The sums of a rank's gradients, and their way to the host.
+  /// The sums of a rank's gradients, and their transfers to host memory.
   struct RankSums {
     std::vector<Follower> reductions{}, landings{};
     std::vector<std::size_t> ends{};  ///< of the chunks' last slots
-    std::size_t summed = 0;           ///< the mark behind all reductions
+    std::size_t summed = 0;           ///< the mark after all reductions
     std::optional<std::size_t> landed{};
   };
   const std::vector<ChunkUnit>& units(Count chunk) const { return s_.chunks[static_cast<std::size_t>(chunk)].units; }
-  /// A rank's chunks in the order of the model, in which it runs them first.
+  /// A rank's chunks in model order, the order in which it first runs them.
   std::vector<Local> chunks(Count rank) const {
     std::vector<Local> all;
     for (Count i = 0; i < s_.pipeline.chunks; ++i)
@@ -97,7 +97,7 @@ class StepBuilder {
     return all;
   }
 
-  /// By how much a chunk's first forward is longer than its work, if its weights begin to come when it begins.
+  /// Delay of a chunk's first forward beyond its work if its weights begin to arrive when it begins.
   Seconds delay(const std::vector<ChunkUnit>& units) {
     Seconds come, run, longest;
     for (const ChunkUnit& u : units) {
@@ -125,7 +125,7 @@ class StepBuilder {
     }
   }
 
-  /// The order of an automatic schedule depends on when chunks are ready: when the gathers let them.
+  /// The order of an automatic schedule depends on when the gathers make chunks ready.
   void add_slots() {
     for (std::size_t q = 0; q < s_.chunks.size(); ++q) times_.push_back(slots_.times(static_cast<Count>(q)));
     SlotMaker maker;
@@ -135,7 +135,7 @@ class StepBuilder {
     add_pipeline(timeline_, tasks_, s_.pipeline, {times_, s_.sends, begins_}, maker);
   }
 
-  /// The task with which a chunk's last backward ends.
+  /// The last task of a chunk's last backward.
   std::size_t last_of(const Local& c) {
     const std::size_t gradients = tasks_.gradients(c.index, last_).end, weights = tasks_.weights(c.index, last_).end;
     return timeline_.tasks()[gradients].end > timeline_.tasks()[weights].end ? gradients : weights;
@@ -149,7 +149,7 @@ class StepBuilder {
     return all;
   }
 
-  /// Adds the reductions and their way to the host as soon as can be.
+  /// Adds the reductions and the transfers to host memory, as early as possible.
   RankSums add_sums(Count rank) {
     RankSums sums;
     const auto follow = [&](std::vector<Follower>& all, std::size_t task, std::size_t first) {
@@ -185,8 +185,8 @@ class StepBuilder {
   }
   Seconds end_of(std::size_t task) const { return timeline_.tasks()[task].end; }
 
-  /// Puts off what a rank sums, and its way to the host, by what could be hidden of them and is not. On a timeline that
-  /// has run.
+  /// Delays a rank's reductions and transfers to host memory by the unhidden part of their possible overlap. The
+  /// timeline must have run.
   void put_off(const RankSums& r) {
     const double exposed = 1 - s_.sharing.fraction;
     if (exposed <= 0) return;
@@ -204,14 +204,14 @@ class StepBuilder {
     timeline_.wait_for(*r.landed, r.summed, Seconds() - more);
   }
 
-  /// The sums that follow, and what optimizers wait for.
+  /// Adds the other sums of a rank, and lists the tasks that optimizers wait for.
   void add_rest(Count rank, const RankSums& r) {
     done_.push_back({rank, r.summed});
     const Seconds sums = s_.sums[static_cast<std::size_t>(rank)];
     if (sums > Seconds()) done_.push_back({rank, add(sharing(rank), TaskKind::reduce_gradients, sums)});
   }
 
-  /// Of all ranks; of its own alone where updates are validated afterwards.
+  /// Waits for the sums of all ranks; if updates are validated afterwards, only of this rank.
   void wait_for_sums(std::size_t task, Count rank) {
     for (const Done& d : done_)
       if (!validates_after(s_.pipeline.schedule) || d.rank == rank) timeline_.wait_for(task, d.task);
@@ -228,7 +228,7 @@ class StepBuilder {
     if (r.landed) timeline_.wait_for(updates_.back().task, *r.landed);
   }
 
-  /// When a rank's weights begin to come at the latest, so that no first forward ends later.
+  /// The latest time at which a rank's weights can begin to arrive without delaying any first forward.
   Seconds begin_of(Count rank) {
     std::optional<Seconds> first;
     for (const Local& c : chunks(rank)) {
@@ -238,7 +238,7 @@ class StepBuilder {
     }
     return *first;
   }
-  /// From a rank's begin to its updates' end, of the rank that takes longest.
+  /// Time from a rank's begin to the end of its updates, of the slowest rank.
   Seconds from_step_to_step() {
     Seconds longest;
     for (const Done& d : updates_) longest = std::max(longest, end_of(d.task) - begin_of(d.rank));
@@ -248,11 +248,11 @@ class StepBuilder {
   Timeline& timeline_;
   PipelineTasks& tasks_;
   const StepSeconds& s_;
-  Count last_;  ///< micro-batch of a direction
+  Count last_;  ///< last micro-batch of a direction
   SlotEvents slots_;
-  std::vector<Seconds> begins_;       ///< by model chunk: when its first forward can begin, by its weights
+  std::vector<Seconds> begins_;       ///< by model chunk: when its weights let its first forward begin
   std::vector<ChunkTime> times_{};    ///< by model chunk
-  std::vector<Done> done_, updates_;  ///< what optimizers wait for; their updates
+  std::vector<Done> done_, updates_;  ///< tasks that optimizers wait for; tasks of their updates
 };
 
 }  // namespace

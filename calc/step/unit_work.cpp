@@ -9,10 +9,10 @@
 namespace llmcalc {
 namespace {
 
-/// The seconds of a pass without exchanges and transfers.
+/// Seconds of a pass without collectives and transfers.
 Seconds own_work(const Spent& s) { return s[Part::matmul] + s[Part::attention] + s[Part::elementwise] + s[Part::host]; }
 
-/// Makes units of rows.
+/// Makes units from rows.
 class UnitMaker {
  public:
   UnitMaker(const Prices& prices, const RowTimes& times, const Plan& plan, const Layout& layout, const Cluster& cluster,
@@ -103,7 +103,7 @@ class UnitMaker {
     return weights;
   }
 
-  /// Which messages of an exchange: those that gradients of weights alone wait for, all others, or both.
+  /// Messages of a collective: those that only weight gradients wait for, all others, or both.
   enum class Messages : std::uint8_t { all, not_for_weights, for_weights };
   void add_exchanges(const PassPrice& pass, Messages which, Leg& leg) {
     for (const Exchange& e : pass.exchanges) {
@@ -120,7 +120,7 @@ class UnitMaker {
     }
   }
 
-  /// What is not exposed of a leg's exchanges is hidden.
+  /// The part of a leg's collectives that is not exposed is hidden.
   static void hide(const Spent& exposed, Leg& leg) {
     leg.hidden_experts = Seconds() - exposed[Part::ep];
     leg.hidden = Seconds() - exposed[Part::tp] - exposed[Part::cp];

@@ -1,6 +1,6 @@
 #pragma once
-/// The work of the units of a chunk: embedding, each layer, head, each module that predicts a further token. What tasks
-/// are made of, with exchanges by their own seconds, where calc/step/row_time.hpp has what is exposed of them.
+/// The work of the units of a chunk: embedding, each layer, head, each MTP module. Tasks are made from units, with the
+/// full seconds of collectives; calc/step/row_time.hpp has only exposed seconds.
 
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// All exchanges of a group in one direction of a row, and the outermost level of the network that they cross.
+/// All collectives of a group in one direction of a row, and the outermost network level that they cross.
 struct GroupExchange {
   Group group = Group::tensor;
   Count level = 0;
@@ -20,35 +20,35 @@ struct LegWork {
   TaskKind kind = TaskKind::forward;
   Seconds seconds{};
 };
-/// Work one after another, and its exchanges, which begin before its end by what is hidden of them.
+/// Sequential work, and its collectives, which begin before its end by their hidden seconds.
 struct Leg {
   std::vector<LegWork> works{};
   std::vector<GroupExchange> exchanges{};
-  Seconds hidden{}, hidden_experts{};  ///< of exchanges with all others, and with experts
+  Seconds hidden{}, hidden_experts{};  ///< of all other collectives, and of expert collectives
 };
 
-/// A direction of a row, and what travels from the host and to it meanwhile.
+/// A direction of a row, and the concurrent transfers from the host and to it.
 struct RowPass {
   std::vector<Leg> legs{};
   Seconds up{}, down{};
 };
 
-/// A unit of the model in one micro-batch. A module is three rows, all others are one.
+/// A unit of the model in one micro-batch. An MTP module has three rows, all others have one.
 struct ChunkUnit {
-  Count number = 0;      ///< embedding 0, layers from 1 on, head, modules
+  Count number = 0;      ///< embedding 0, layers from 1 on, head, MTP modules
   bool outside = false;  ///< embedding or head
   std::vector<RowPass> forward{};
-  /// Gradients, of weights too unless these are computed apart; these then.
+  /// Backward pass; weight gradients are in `weights` if scheduled separately.
   std::vector<RowPass> backward{}, weights{};
-  Seconds gather{}, reduce{}, down{};  ///< of weights; of gradients; of gradients to the host, once per step
+  Seconds gather{}, reduce{}, down{};  ///< of weights; of gradients; of gradients to host memory, once per step
 };
 
 struct ChunkUnits {
-  std::vector<ChunkUnit> units{};  ///< in the order of the model
-  Seconds sending{};               ///< that a slot waits for its messages
+  std::vector<ChunkUnit> units{};  ///< in model order
+  Seconds sending{};               ///< stall of a slot for its messages
 };
 
-/// The units of a chunk. `times` are row_times() of the same.
+/// The units of a chunk. `times`: row_times() of the same arguments.
 ChunkUnits chunk_units(const Prices& prices, const RowTimes& times, const Plan& plan, const Layout& layout,
                        const Cluster& cluster, const ModelChunk& chunk, Efficiency e);
 

@@ -5,14 +5,14 @@
 namespace llmcalc::textbook {
 namespace {
 
-/// Numbers kept of an MLP, in widths of its inner layer.
+/// Number of saved tensors of an MLP, in multiples of its inner width.
 Count mlp_tensors(bool gated, GluStore glu) {
   if (!gated) return 2;
   if (glu == GluStore::fused) return 3;
   return glu == GluStore::all ? 4 : 2;
 }
 
-/// One layer as a model: grouped heads and a dense MLP.
+/// A model with one layer: grouped heads and a dense MLP.
 Arch layer_of(const LayerActivations& l) {
   Arch a;
   a.layers = 1;

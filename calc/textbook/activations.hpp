@@ -1,14 +1,14 @@
 #pragma once
-/// Activation memory kept for the backward pass, in closed form: the inputs of every operator that needs them (Goon
-/// footnote 16, Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per number. Residual additions,
-/// scaling and masking keep nothing.
+/// Activation memory saved for backward, in closed form: the inputs of every operator that needs them (Goon footnote
+/// 16, Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per element. Residual additions, scaling
+/// and masking save no tensors.
 
 #include "calc/plan.hpp"
 #include "calc/textbook/exact.hpp"
 
 namespace llmcalc::textbook {
 
-/// One layer of B sequences of S tokens, p bytes per number, on one of T tensor-parallel and C context-parallel ranks.
+/// One layer of B sequences of S tokens, p bytes per element, on one of T tensor-parallel and C context-parallel ranks.
 struct LayerActivations {
   Count batch = 1, seq = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp_width = 0, precision = 2;
   bool gated = false, layer_norm = true, flash = false, attention_dropout = false, hidden_dropout = false,
@@ -19,16 +19,16 @@ struct LayerActivations {
   Count tensor_parallel = 1, context_parallel = 1;
 };
 
-/// Bytes kept per token, with u = 1/T under sequence parallelism else 1, a = A/T, g = max(G/T, 1), f = F/T:
+/// Bytes saved per token, with u = 1/T under sequence parallelism, else 1, a = A/T, g = max(G/T, 1), f = F/T:
 ///   norms in and out 4pDu (2pDu in a parallel block); q pad_h; k, v 2pgd_h; attention output pad_h;
 ///   scores naive, seed (2p + 1 dropout) aS, minimal (p + (p + 1) dropout) aS; flash 4a, the float32 log-sum-exp;
 ///   masks 2Du; MLP plain 2pf, gated 4pf, 3pf fused, 2pf with the product recomputed;
 ///   norm statistics in float32, if counted: LayerNorm 2 x 8u, RMSNorm 2 x 4u, one norm less in a parallel block.
-/// Times B S / C. Selective recomputation drops the scores; full keeps pDu.
+/// Times B S / C. Selective recomputation drops the scores; full recomputation saves pDu.
 Fraction layer_activations(const LayerActivations& l);
 
-/// One layer of Korthikanti et al., Table 2: p = 2, E = 4, dropout on, MHA. Full recomputation keeps the layer's input,
-/// shared over the T ranks where `sharded_input`.
+/// One layer of Korthikanti et al., Table 2: p = 2, E = 4, dropout on, MHA. Full recomputation saves the layer's input,
+/// sharded across the T ranks under sequence parallelism.
 struct KorthikantiLayer {
   Count seq = 0, batch = 1, hidden = 0, heads = 0, tensor_parallel = 1;
   bool sequence_parallel = false;
@@ -43,8 +43,8 @@ Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count 
 /// head.
 Fraction korthikanti_extras(const KorthikantiLayer& k, Count vocabulary, Count pipeline);
 
-/// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format, the
-/// gradient in their place (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and its gradient at once.
+/// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format, which the
+/// gradient overwrites (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and its gradient at once.
 Fraction logits_activations(Count batch, Count seq, Count vocabulary, Count bytes_per_logit, Count tensor_parallel = 1,
                             Count chunks = 1);
 

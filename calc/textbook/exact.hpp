@@ -1,9 +1,9 @@
 #pragma once
-/// Exact arithmetic of the closed forms: 127-bit integers and fractions of them, so that a formula can be written as it
-/// stands on paper and no intermediate product is lost.
+/// Exact arithmetic of the closed forms: 127-bit integers and their fractions, so that code follows the formula on
+/// paper and no intermediate product is lost.
 ///
-/// A formula over a number type N runs on fractions, which check the engine, and on expressions, which explain it.
-/// N has + - * / and ==, and floor, ceil, min, max and quotient_up.
+/// A formula over a number type N runs on fractions, which check the engine, and on expressions, which explain it. N
+/// has + - * / and ==, and floor, ceil, min, max and quotient_up.
 
 #include <utility>
 
@@ -33,7 +33,7 @@ class Exact {
     if (__builtin_mul_overflow(a.v_, b.v_, &a.v_)) throw Overflow();
     return a;
   }
-  /// Whole quotient; the remainder is dropped. b > 0.
+  /// Integer quotient, rounded towards 0. b > 0.
   friend constexpr Exact operator/(Exact a, Exact b) {
     a.v_ /= b.v_;
     return a;
@@ -114,7 +114,7 @@ constexpr Fraction floor(const Fraction& a) {
 constexpr Fraction ceil(const Fraction& a) { return Fraction() - floor(Fraction() - a); }
 constexpr Fraction min(const Fraction& a, const Fraction& b) { return b < a ? b : a; }
 constexpr Fraction max(const Fraction& a, const Fraction& b) { return a < b ? b : a; }
-/// a/b rounded up: what the fullest of b ranks, groups or chunks has.
+/// a/b rounded up: the share of the fullest of b ranks, groups or chunks.
 constexpr Fraction quotient_up(const Fraction& a, const Fraction& b) {
   return a.whole() && b == Fraction(1) ? a : ceil(a / b);
 }

@@ -10,7 +10,7 @@ Count head_rows(const PassShape& p) {
   return p.head == Head::last ? p.batch : p.batch * p.seq;
 }
 
-/// FLOPs of width(sizes) per pair over all layers.
+/// FLOPs over all layers, width(sizes) per pair.
 template <class Width>
 Fraction over_pairs(const Sizes<Fraction>& all, const PassShape& p, const Width& width) {
   return over_parts(all, [&](const Sizes<Fraction>& s) {

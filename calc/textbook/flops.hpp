@@ -1,6 +1,6 @@
 #pragma once
-/// FLOPs in closed form: matmuls only, 1 multiply-add = 2. Element-wise work (softmax, norms, activations, RoPE,
-/// dropout) is not counted, but for updates of recurrent states. Tokens t = B S.
+/// FLOPs in closed form: only matmuls, 1 multiply-add = 2. Element-wise work (softmax, norms, activations, RoPE,
+/// dropout) is not counted, except updates of recurrent states. Tokens t = B S.
 
 #include <cstdint>
 
@@ -12,36 +12,36 @@ namespace llmcalc::textbook {
 
 // ---- Query-key pairs
 
-/// Pairs per head and sequence of `queries` at the end of `context` tokens, which count past and new ones alike. A
-/// window of W (0: none) counts the token itself, so that causal row i of a sequence scores min(i, W) keys; a chunk of
-/// W is a sequence of its own, so that row i scores (i - 1) mod W + 1.
+/// Pairs per head and sequence of `queries` at the end of `context` tokens, which include past and new tokens. A window
+/// of W (0: no window) includes the token itself, so that causal row i of a sequence scores min(i, W) keys; a chunk of
+/// W is a separate sequence, so that row i scores (i - 1) mod W + 1.
 ///   full: S c, S min(c, W). causal_exact: S (S + 1)/2 and min(S, W) (min(S, W) + 1)/2 + (S - min(S, W)) min(S, W) for
-///   a whole sequence, min(c, W) for its last row. causal_half: the areas under those stairs. Tokens that see both ways
+///   a whole sequence, min(c, W) for its last row. causal_half: the areas under these stairs. Tokens that see both ways
 ///   have S c pairs, and with h = min((W - 1)/2, S - 1) on each side S (2h + 1) - h (h + 1), under every convention.
 template <class N>
 N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span);
 
-/// The same of `keys` chosen for each query (block 0), as many as in a window; or of `keys` in the whole blocks of b
-/// before the query's own, of which row i scores (i - 1) mod b + 1: sum over i of b min(floor((i - 1)/b), keys/b) more.
+/// The same for `keys` chosen per query (block 0), counted like a window; or for `keys` in whole blocks of b before the
+/// query's own block, of which row i scores (i - 1) mod b + 1: plus the sum over i of b min(floor((i - 1)/b), keys/b).
 template <class N>
 N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
 
-/// Pairs with pooled keys of r tokens each: row i sees floor(i / r) of them, at most `most` (0: all); full: all rows
-/// see those of the last.
+/// Pairs with pooled keys of r tokens each: row i sees floor(i / r) keys, at most `most` (0: all); full: all rows see
+/// the keys of the last row.
 template <class N>
 N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most);
 
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
-/// FLOPs of the scores and their product with the values, per pair: 2 A (2 d_h), of latent attention
-/// 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r). Of the layers with one mixer.
+/// FLOPs per pair of the scores and their product with the values: 2 A (2 d_h); latent attention 2 A (d_n + d_r + d_v),
+/// absorbed 2 A (2 r_kv + d_r). For the layers with one mixer.
 template <class N>
 N core_width(const Sizes<N>& s, bool absorbed) {
   if (s.mixer.attention != AttentionKind::latent)
     return s.d_v == s.d_h ? N(4) * s.A * s.d_h : N(2) * s.A * (s.d_h + s.d_v);
   return N(2) * s.A * (absorbed ? N(2) * s.r_kv + s.d_r : s.d_n + s.d_r + s.d_v);
 }
-/// FLOPs of the scores alone, per pair.
+/// FLOPs per pair of the scores only.
 template <class N>
 N scores_width(const Sizes<N>& s, bool absorbed) {
   if (s.mixer.attention != AttentionKind::latent) return N(2) * s.A * s.d_h;
@@ -49,8 +49,8 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
 }
 
 /// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and choices
-/// limit them. In an encoder queries meet keys on both sides; a decoder behind it has both kinds of pairs, in training
-/// as many tokens.
+/// limit them. In an encoder queries meet keys on both sides; a decoder with cross-attention has both kinds of pairs,
+/// in training with the same number of tokens.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   if (s.mixer.bidirectional && s.L_w == N(0)) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
@@ -66,8 +66,8 @@ N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, co
   return sum.total();
 }
 
-/// FLOPs of an indexer's scores, 2 A_i d_i for each pair, over the layers with one mixer: of all keys in reach, as
-/// forward has them, or of the chosen ones, as backward does. Weights of the heads and ReLU are left out.
+/// FLOPs of an indexer's scores, 2 A_i d_i per pair, over the layers with one mixer: for all keys in reach, as in
+/// forward, or for the chosen keys, as in backward. Not counted: weights of the heads and ReLU.
 template <class N>
 N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& queries, const N& context,
               bool chosen) {
@@ -78,15 +78,15 @@ N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, cons
   return all * (chosen ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
                        : query_key_pairs(convention, queries, context, {}));
 }
-/// Weights of an indexer's matrices in one layer: queries, key and, of a lightning indexer, the heads' weights.
+/// Weights of an indexer's matrices in one layer: queries, key and, for a lightning indexer, the heads' weights.
 template <class N>
 N index_weights(const Sizes<N>& s) {
   if (!(s.c.ratio == N(0))) return (s.r_q * s.i.d + s.D) * s.i.A + N(2) * s.D * s.c.wide * s.i.d;
   if (s.mixer.indexer.kind == IndexerKind::lightning) return (s.r_q * s.i.d + s.D) * s.i.A + s.D * s.i.d;
   return s.D * (s.i.A + N(1)) * s.i.d;
 }
-/// FLOPs of a training step's indexers that twice forward counts too many in backward: their inputs get no gradient,
-/// and their scores have one for the chosen keys alone (arXiv:2512.02556, 2.1). Over the layers with one mixer.
+/// FLOPs of a training step's indexers by which twice forward exceeds backward: their inputs get no gradient, and only
+/// scores of the chosen keys have one (arXiv:2512.02556, 2.1). Over the layers with one mixer.
 template <class N>
 N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& seq) {
   if (s.i.L == N(0)) return 0;
@@ -94,9 +94,8 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
                                                                  index_flops(s, convention, batch, seq, seq, true));
 }
 
-/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table that is narrower than the model (2
-/// where a dense layer leads back), 2 t D L D_p to the inputs of all layers, 2 t (n_h - 1) D^2 to the residual streams
-/// of alternating updates.
+/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table narrower than the model (2 if a
+/// dense layer leads back), 2 t D L D_p to all layers' inputs, 2 t (n_h - 1) D^2 to the streams of alternating updates.
 template <class N>
 N outside_flops(const Sizes<N>& s, const N& tokens) {
   N table = s.D_e == s.D ? N(0) : N(s.narrows_head ? 4 : 2) * tokens * s.D * s.D_e;
@@ -109,17 +108,17 @@ inline bool scans(const Recurrent& r) {
   return r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2 || r.kind == RecurrentKind::mlstm ||
          r.kind == RecurrentKind::rwkv6;
 }
-/// FLOPs per number of a recurrence's state and token.
+/// FLOPs per state element of a recurrence and token.
 inline Count state_flops(const Recurrent& r) {
   if (r.kind == RecurrentKind::rg_lru) return 2;
   if (scans(r)) return 6;
   return r.kind == RecurrentKind::rwkv7 ? 10 : 8;
 }
 
-/// FLOPs of states in recurrent form, per token 2 for each of their numbers and each pass over them: a d_h x d_h state
-/// per head of linear attention, update and product with q; a d_k x d_p state per head of a recurrence, with its decay
-/// (Mamba, RWKV-6, and mLSTM with a value more), with k' S besides (DeltaNet, KDA), and with two keys in place of one
-/// (RWKV-7); a number per channel, which is the output (RG-LRU).
+/// FLOPs of states in recurrent form, per token 2 for each state element and pass: a d_h x d_h state per head of linear
+/// attention, update and product with q; a d_k x d_p state per head of a recurrence, with its decay (Mamba, RWKV-6, and
+/// mLSTM with one more value), also with k' S (DeltaNet, KDA), and with two keys instead of one (RWKV-7); one value per
+/// channel, which is the output (RG-LRU).
 template <class N>
 N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -131,7 +130,7 @@ N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) 
   });
 }
 
-/// The sum of c^2 over the chunks of a sequence, c = min(c_h, S) tokens in each but the last.
+/// Sum of c^2 over the chunks of a sequence, with c = min(c_h, S) tokens in each but the last.
 template <class N>
 N chunk_places(const Sizes<N>& s, const N& queries) {
   if (s.mixer.recurrent.chunk <= 1 || queries == N(1)) return 0;
@@ -139,17 +138,17 @@ N chunk_places(const Sizes<N>& s, const N& queries) {
   return whole * c + rest * rest;
 }
 
-/// FLOPs that kernels do of states, and those of them that backward runs again: all but the reading of the state, since
-/// neither states nor scores are kept. Products alone: element-wise decays are left out.
+/// FLOPs of states as kernels compute them, and the part that backward recomputes: all except reading the state,
+/// because neither states nor scores are saved. Only products; element-wise decays are not counted.
 template <class N>
 struct StatesDone {
   N forward = 0, again = 0;
 };
-/// Linear attention 4 A d_h^2 per token, of them 2 again; the delta rule H (6 d_k d_p), of them 4, and in chunks 4 H
-/// d_k + 4 H d_p for each place (query and key of one chunk), of them 4 H d_k + 2 H d_p (arXiv:2412.06464; the
-/// triangular system's inverse left out); RWKV-7 H (8 d_k d_p), of them 6, and in chunks 8 H d_k + 8 H d_p, of them 8 H
-/// d_k + 4 H d_p; Mamba H (4 d_k d_p), of them 2, and in chunks 2 H_k d_k + 2 H d_p, of them 2
-/// H_k d_k (arXiv:2405.21060, 6), and mLSTM the same with d_p + 1; RG-LRU 2 H d_p, all of them again.
+/// Linear attention 4 A d_h^2 per token (recomputed: 2 A d_h^2); the delta rule 6 H d_k d_p (4 H d_k d_p), and in
+/// chunks 4 H d_k + 4 H d_p (4 H d_k + 2 H d_p) for each place, i.e. query and key of one chunk (arXiv:2412.06464; the
+/// triangular system's inverse is not counted); RWKV-7 8 H d_k d_p (6 H d_k d_p), and in chunks 8 H d_k + 8 H d_p (8 H
+/// d_k + 4 H d_p); Mamba 4 H d_k d_p (2 H d_k d_p), and in chunks 2 H_k d_k + 2 H d_p (2 H_k d_k; arXiv:2405.21060, 6),
+/// and mLSTM the same with d_p + 1; RG-LRU 2 H d_p, all recomputed.
 template <class N>
 StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
   const N tokens = batch * queries;
@@ -181,8 +180,8 @@ template <class N>
 N states_done_forward(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) { return states_done(s, batch, queries).forward; });
 }
-/// What backward runs again of recurrences: of states, and each convolution under an activation once, 2 t_c per
-/// channel, for the slope; a short convolution has none, and RG-LRU's is under none.
+/// Recurrence FLOPs that backward recomputes: of states, and of each convolution with an activation once, 2 t_c per
+/// channel, for the slope. Short convolutions and RG-LRU's convolutions have no activation.
 template <class N>
 N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -195,7 +194,7 @@ N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
 
 // ---- A model's forward pass
 
-/// The positions that the head is applied to.
+/// Positions that the head is applied to.
 enum class Head : std::uint8_t { all, last, none };
 
 /// B sequences of S new tokens after `past` cached ones.
@@ -205,37 +204,35 @@ struct PassShape {
   Head head = Head::all;
   bool absorbed = false;  ///< latent attention scores against the latent rows: 2A (2 r_kv + d_r) instead of
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
-  bool done = false;      ///< states as kernels work on them, a chunk at once; false: in recurrent form
+  bool done = false;      ///< states as kernels compute them, a chunk at once; false: in recurrent form
 };
 
-/// linear: 2 t (N_mm - head), and the states of linear attention and recurrences; core: QK' and AV over the scored
-/// pairs, and an indexer's scores, which are `index` of it; head: 2 V D per position. index_spared: of an indexer, what
-/// twice these counts too many in backward. outside: the share of linear outside the blocks, which full recomputation
-/// does not repeat.
+/// linear: 2 t (N_mm - head), and the states of linear attention and recurrences. core: QK' and AV over the scored
+/// pairs, and an indexer's scores (`index`). head: 2 V D per position. index_spared: indexer FLOPs by which twice these
+/// counts exceeds backward. outside: the part of linear outside the blocks, which full recomputation does not repeat.
 struct ForwardFlops {
   Flops linear, core, head, index_spared{}, outside{}, index{};
   Flops total() const { return linear + core + head; }
 };
 ForwardFlops forward_flops(const Arch& arch, const PassShape& pass);
 
-/// FLOPs of QK' alone (an indexer's of the chosen keys, as a fused backward repeats them), and of all MLPs (router and
-/// shared experts included), over all layers.
+/// FLOPs of QK' only (an indexer's for the chosen keys, as a fused backward repeats them), and of all MLPs (including
+/// router and shared experts), over all layers.
 Flops scores_flops(const Arch& arch, const PassShape& pass);
 Flops mlp_flops(const Arch& arch, const PassShape& pass);
-/// FLOPs of states and convolutions that a backward pass runs again.
+/// FLOPs of states and convolutions that backward recomputes.
 Flops recurrences_again(const Arch& arch, const PassShape& pass);
 
 // ---- Training
 
 /// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), less
-/// ForwardFlops::index_spared; a flash backward recomputes the scores (QK', 5 products for 4: half a core more where
-/// keys are as wide as values); selective recomputation repeats the core without an indexer's scores, full the blocks,
-/// never the head.
+/// ForwardFlops::index_spared. A flash backward recomputes the scores (QK', 5 products for 4: half a core more if keys
+/// are as wide as values). Selective recomputation repeats the core without an indexer's scores, full recomputation the
+/// blocks, never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops scores_again = {});
 
-/// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; wgrad alone where x needs
-/// no gradient.
-/// Goon §3.1 arrives at 5tIJ by broadcasting the activation's derivative over I.
+/// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; only wgrad if x needs no
+/// gradient. Goon §3.1 arrives at 5tIJ by broadcasting the activation's derivative over I.
 Flops linear_backward_flops(Count tokens, Count in, Count out, bool input_needs_grad = true);
 
 // ---- Named formulas
@@ -246,7 +243,7 @@ N six_nd(const N& params, const N& tokens) {
   return N(6) * params * tokens;
 }
 
-/// L A d_h: the width of the queries of all heads, summed over the layers with softmax attention; latent: d_n + d_r.
+/// L A d_h: width of all heads' queries, summed over the layers with softmax attention; latent: d_n + d_r for d_h.
 template <class N>
 N query_widths(const Sizes<N>& all) {
   return over_parts(all, [](const Sizes<N>& s) {
@@ -270,8 +267,8 @@ N kaplan_per_token(const N& non_embedding, const N& query_widths, const N& seq) 
 /// One step of a GPT: A d_h = D, F = 4D, full attention, head included:
 ///   none       72BLSD^2 (1 + S/6D   + V/12DL)
 ///   full       96BLSD^2 (1 + S/6D   + V/16LD)   Narayanan et al. 2021 (arXiv:2104.04473)
-///   selective  72BLSD^2 (1 + S/3D   + V/12DL)   as Korthikanti et al. print it (arXiv:2205.05198)
-///              72BLSD^2 (1 + S/4.5D + V/12DL)   exact: QK' and AV run once more, 4BS^2D of 12
+///   selective  72BLSD^2 (1 + S/3D   + V/12DL)   as printed by Korthikanti et al. (arXiv:2205.05198)
+///              72BLSD^2 (1 + S/4.5D + V/12DL)   exact: QK' and AV are recomputed, 4BS^2D of 12
 template <class N>
 N megatron_step(const N& batch, const N& layers, const N& seq, const N& hidden, const N& vocabulary,
                 Recompute recompute, bool as_printed = false) {
@@ -325,7 +322,7 @@ N chunk_pairs(AttentionFlops convention, const N& queries, const N& context, con
   const N past = context - queries, before = chunks_pairs(convention, past, chunk);
   const N all = chunks_pairs(convention, context, chunk) - before;
   if (convention != AttentionFlops::full) return all;
-  // The past of the first query's chunk meets no new key.
+  // Past tokens of the first query's chunk meet no new key.
   const N begun = floor(past / chunk) * chunk, old = past - begun;
   return all - old * (min(chunk, context - begun) - old);
 }
@@ -351,7 +348,7 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
 }
 
 namespace detail {
-/// Sum over the tokens below n of the whole blocks before their own, at most `most` each.
+/// Sum over the tokens below n of the number of whole blocks before their own, at most `most` each.
 template <class N>
 N blocks_before(const N& n, const N& block, const N& most) {
   const N full = min(floor(n / block), most);

@@ -9,17 +9,17 @@
 namespace llmcalc::textbook {
 namespace {
 
-/// Bytes of an indexer's key of one token, on every rank.
+/// Bytes of an indexer's key for one token, on every rank.
 Exact index_key_bytes(const Mixer& m, Count precision, Count scale_bytes) {
   return m.indexer.runs() && m.compressed.ratio == 0 ? Exact(precision) * m.indexer.width + scale_bytes : Exact(0);
 }
-/// Bytes of the pooled keys of one group of tokens, an indexer's among them.
+/// Bytes of the pooled keys of one group of tokens, including an indexer's.
 Exact pooled_bytes(const Mixer& m, Count precision, Count scale_bytes) {
   if (m.compressed.ratio == 0) return 0;
   const Exact key = Exact(precision) * m.head_dim + scale_bytes;
   return m.indexer.runs() ? key + Exact(precision) * m.indexer.width + scale_bytes : key;
 }
-/// Bytes of one token in one layer with this mixer on one rank, as its attention and its indexer read them.
+/// Bytes of one token in one layer with this mixer on one rank, as read by its attention and its indexer.
 Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
   const Exact p = precision, index = index_key_bytes(m, precision, scale_bytes);
   if (m.attention == AttentionKind::compressed) return p * m.head_dim + scale_bytes;
@@ -93,8 +93,8 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 }
 
 namespace {
-/// Numbers of the layers' weights that layers which repeat them read again, and a final norm between runs: of routed
-/// experts, or of all else.
+/// Weights that repeating layers read in addition to the layers that own them, and a final norm between runs: of routed
+/// experts, or of everything else.
 Exact read_again(const Arch& a, bool routed) {
   if (!a.has_repeats()) return 0;
   const auto of = [routed](bool owned) {
@@ -115,7 +115,7 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const Exact rows = Exact(tokens) * (a.summed_width() + (a.learned_rows() > 0 ? a.summed_width() : 0) + per_layer) +
                      per_layer * a.hidden;
   const Exact mix = a.hyper_connected() ? Exact(a.streams) + 1 : Exact(0);  // bias and scale of the mix before the head
-  const Exact streams =  // their projections behind the embedding, and routers that layers read twice
+  const Exact streams =  // their projections after the embedding, and routers that layers read twice
       a.altup ? Exact(a.hidden) * (Exact(a.streams - 1) * a.hidden + Exact(a.layers) * a.streams) : Exact(0);
   const Exact head =
       Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + (a.head.exit_gate ? 1 : 0) + mix;

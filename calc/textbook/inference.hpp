@@ -11,22 +11,21 @@ namespace llmcalc::textbook {
 // ---- KV cache
 
 /// Bytes of one token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on
-/// every rank; an indexer's key d_i p more on every rank. `scale_bytes`: scales of a quantised cache per head vector.
-/// Layers that read the keys and values of others cache none, nor do an encoder's; a decoder behind one caches as many
-/// bytes per token of the encoder, which are not counted. States, which do not grow, are not counted.
+/// every rank; an indexer's key adds d_i p on every rank. `scale_bytes`: scales of a quantised cache per head vector.
+/// Layers that read another layer's keys and values do not cache, nor do an encoder's. A decoder with cross-attention
+/// caches the same bytes per token of the encoder, which are not counted. States, which do not grow, are not counted.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
-/// Bytes of B sequences of c tokens: layers with a window or chunks of W keep min(c, W); tokens round up to whole
-/// pages.
+/// Bytes of B sequences of c tokens, rounded up to whole pages; layers with a window or chunks of W hold min(c, W).
 Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precision, Count tensor_parallel = 1,
                      Count page = 1, Count scale_bytes = 0);
 
 // ---- States that do not grow
 
 /// Bytes of a sequence's states on one rank: linear attention 4 A d_h^2 per layer (float32); a recurrence H d_p d_k
-/// numbers in the format of its state (RG-LRU: d_k is 1; mLSTM: H (d_k (d_p + 1) + 1), with a normaliser and its scale)
-/// and the last t_c - 1 inputs of its convolutions, p bytes each, or RWKV's last token of D numbers on every rank; as
-/// many again of an MLP that mixes tokens. A short convolution has no state.
+/// values in its state's format (RG-LRU: d_k is 1; mLSTM: H (d_k (d_p + 1) + 1), with a normaliser and its scale) and
+/// the last t_c - 1 inputs of its convolutions, p bytes each, or RWKV's last token of D values on every rank; another D
+/// values for an MLP that mixes tokens. A short convolution has no state.
 template <class N>
 N sequence_state(const Sizes<N>& all, const N& p) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -43,21 +42,21 @@ N sequence_state(const Sizes<N>& all, const N& p) {
     return others + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * (normalises ? state + N(1) : state) + inputs);
   });
 }
-/// The same of a whole model, p = `precision` bytes per number of a convolution's inputs.
+/// The same for a whole model, with p = `precision` bytes per element of a convolution's inputs.
 Bytes state_bytes_per_sequence(const Arch& arch, Count precision);
 
 // ---- Work and traffic
 
-/// FLOPs of one step of B sequences of context c, the new token included: B (2 N_mm + 4 L A d_h c) for grouped heads.
+/// FLOPs of one step of B sequences of context c, including the new token: B (2 N_mm + 4 L A d_h c) for grouped heads.
 /// Latent attention: absorbed 2A (2r_kv + d_r) per token of context; expanded 2A (d_n + d_r + d_v), which assumes that
-/// the keys and values of earlier tokens are kept expanded.
+/// the keys and values of earlier tokens stay expanded.
 Flops decode_flops(const Arch& arch, Count batch, Count context, bool absorbed = true);
 
-/// Distinct experts that t tokens visit, each choosing k of n at random: n (1 - (1 - k/n)^t).
+/// Expected number of distinct experts that t tokens visit, each choosing k of n at random: n (1 - (1 - k/n)^t).
 double experts_touched(Count experts, Count top_k, Count tokens);
 
-/// Bytes of weights that a pass over t tokens reads: matrices, norms and biases once for every layer that
-/// uses them, t rows of each table, and the expected number of visited experts.
+/// Bytes of weights that a pass over t tokens reads: matrices, norms and biases once per layer that uses them, t rows
+/// of each table, and the expected number of visited experts.
 double weight_bytes_read(const Arch& arch, Count tokens, Count weight_bytes);
 
 // ---- Times: max(FLOPs / (n peak e), bytes / (n bandwidth e')) of a whole step
@@ -67,13 +66,13 @@ struct Machine {
   double peak = 0, bandwidth = 0;
   double flops_efficiency = 1, bandwidth_efficiency = 1;
 };
-/// Seconds of a decode step: weights are read once, and the cache of visible tokens; exposed communication is added.
+/// Seconds of a decode step: reads the weights once, and the cache of visible tokens; adds exposed communication.
 double decode_step_seconds(const Arch& arch, Count batch, Count context, Count weight_bytes, Count kv_bytes,
                            const Machine& machine, double communication = 0);
 /// Seconds of a prefill: the head on the last position only; cache writes are not counted.
 double prefill_seconds(const Arch& arch, const PassShape& pass, Count weight_bytes, const Machine& machine);
 
-// ---- What fits: floor((n M u - weights - reserve) / (cache per token x the other factor)), at least 0
+// ---- Capacity: floor((n M u - weights - reserve) / (cache per token x the other factor)), at least 0
 
 struct Room {
   Count memory = 0, devices = 1, weights = 0, reserve = 0;
@@ -84,10 +83,10 @@ Count max_context(const Room& room, Count kv_per_token, Count batch);
 
 // ---- Speculative decoding (arXiv:2211.17192): each of g drafted tokens is accepted with probability a
 
-/// Tokens per cycle, the target's own among them: (1 - a^(g+1)) / (1 - a); g + 1 for a = 1.
+/// Tokens per cycle, including the target's own: (1 - a^(g+1)) / (1 - a); g + 1 for a = 1.
 double speculative_tokens(double acceptance, Count draft);
-/// Speedup over one token per step: tokens / (g c + 1), c the draft's cost per token over the target's. Verifying g + 1
-/// tokens counts as one step, which holds while the target is memory-bound.
+/// Speedup over one token per step: tokens / (g c + 1), c the draft's cost per token relative to the target's.
+/// Verifying g + 1 tokens counts as one step, which holds while the target is memory-bound.
 double speculative_speedup(double acceptance, Count draft, double cost_ratio);
 /// The smallest g in [0, limit] that maximises the speedup.
 Count best_draft(double acceptance, double cost_ratio, Count limit);

@@ -3,7 +3,7 @@
 namespace llmcalc::textbook {
 namespace {
 
-/// The number of the list of mixers that names the layer, counted from 1; 0: none does.
+/// Number of the list of mixers that names the layer, counted from 1; 0: no list does.
 std::size_t mixer_of(const Arch& a, Count layer) {
   for (std::size_t i = 0; i < a.mixers.size(); ++i)
     if (a.mixers[i].layers.contains(layer)) return i + 1;

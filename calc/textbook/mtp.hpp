@@ -1,23 +1,22 @@
 #pragma once
-/// Modules that predict further tokens (MTP; DeepSeek-V3, arXiv:2412.19437, 2.2) in closed form. A module is a model of
-/// one layer with two norms and a projection of 2 D to D besides; what is not its own of token table and head is that
-/// of the model beside it.
+/// MTP modules (DeepSeek-V3, arXiv:2412.19437, 2.2) in closed form. A module is a model of one layer plus two norms and
+/// a projection of 2 D to D; unless it has its own token table and head, it uses the main model's.
 
 #include "calc/textbook/flops.hpp"
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
 
-/// That model of one layer. Its table counts in any case; its head is tied where it is not the module's own.
+/// The one-layer model of a module. Its table always counts; its head is tied if it is not the module's own.
 Arch module_model(const Arch& arch);
 
-/// Parameters of a module's input: 2 D D + 2 norms of D (LayerNorms of 2 D), whole on every tensor-parallel rank.
+/// Parameters of a module's input: 2 D D + 2 norms of D (LayerNorms of 2 D), replicated on every tensor-parallel rank.
 template <class N>
 N module_input_parameters(const Arch& model, const Sizes<N>& s) {
   const Count norms = model.norm == NormKind::weight_free ? 0 : model.norm == NormKind::layer_norm ? 4 : 2;
   return N(2) * s.D * s.D + N(norms) * s.D;
 }
-/// The module's own share of that model's parameters, and those of its input. `s`: the model's sizes.
+/// The module's own share of the one-layer model's parameters, plus its input's. `s`: sizes of that model.
 template <class N>
 N module_parameters(const Arch& model, const Sizes<N>& s, bool own_embedding) {
   const N all = all_parameters(model, s) + module_input_parameters(model, s);
@@ -26,8 +25,8 @@ N module_parameters(const Arch& model, const Sizes<N>& s, bool own_embedding) {
 /// Parameters of one module.
 Count module_parameters(const Arch& arch);
 
-/// FLOPs of one module's forward pass: those of that model, head included, and 2 (n + 1) t D^2 of the projections of a
-/// token's embedding and of n residual streams.
+/// FLOPs of one module's forward pass: the one-layer model, including the head, and 2 (n + 1) t D^2 for the projections
+/// of a token's embedding and of n residual streams.
 Flops module_forward_flops(const Arch& arch, const PassShape& pass);
 
 }  // namespace llmcalc::textbook

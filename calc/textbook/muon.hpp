@@ -1,24 +1,24 @@
 #pragma once
-/// Muon in closed form (github.com/KellerJordan/Muon; arXiv:2502.16982): what it leaves to AdamW, and the FLOPs of its
-/// Newton-Schulz iterations.
+/// Muon in closed form (github.com/KellerJordan/Muon; arXiv:2502.16982): the parameters that it leaves to AdamW, and
+/// the FLOPs of its Newton-Schulz iterations.
 
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
 
-/// Whether Muon updates the weight: a matrix of attention or of an MLP, a router's and every expert's among them.
+/// Whether Muon updates the weight: a matrix of attention or of an MLP, including routers and every expert.
 template <class N>
 bool is_of_muon(const Weight<N>& w) {
   return w.matrix && (w.component == Component::attention || in_mlp(w.component));
 }
 
-/// Numbers with two states, AdamW's; all others have one, the momentum.
+/// Parameters with two states, AdamW's; all others have one, the momentum.
 template <class N>
 N adamw_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>& w) { return !is_of_muon(w); });
 }
 
-/// FLOPs of the iterations: of a matrix (m, n), m <= n, each 2 m^2 n + 2 m^3 + 2 m^2 n.
+/// FLOPs of the iterations, each 2 m^2 n + 2 m^3 + 2 m^2 n for a matrix (m, n), m <= n.
 template <class N>
 N newton_schulz_flops(const Arch& a, const Sizes<N>& s, const N& iterations) {
   return iterations * sum_of_own_weights(a, s, [](const Weight<N>& w) {

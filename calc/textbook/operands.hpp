@@ -12,8 +12,8 @@ struct ProductSizes {
   N rows, in, out;
 };
 
-/// A (rows, depth) activation or gradient whose product sums over the depth: rows ceil(depth/g) groups, e bits for each
-/// number, s for each group, and the tensor's scale. Groups are parts of single rows.
+/// A (rows, depth) activation or gradient whose product sums over the depth: rows ceil(depth/g) groups, e bits per
+/// element, s per group, and the tensor's scale. Groups are parts of single rows.
 template <class N>
 N activation_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
   Format tiles = f;

@@ -5,7 +5,7 @@
 namespace llmcalc::textbook {
 namespace {
 
-/// (n-1)/n of b: what a rank sends in a ring all-gather or reduce-scatter.
+/// (n-1)/n of b: bytes that a rank sends in a ring all-gather or reduce-scatter.
 Fraction ring(Exact b, Count n) { return {b * (n - 1), n}; }
 Fraction twice(const Fraction& f) { return Fraction(2) * f; }
 

@@ -10,9 +10,8 @@ namespace llmcalc::textbook {
 // ---- Bytes sent per rank
 
 /// Bytes of tensor parallelism, one layer and micro-batch. Forward: two all-reduces of B S D p (one in a parallel
-/// block), each 2 (T-1)/T of it; backward the same; full recomputation runs forward again. With sequence parallelism
-/// the all-reduces become all-gather and reduce-scatter, of the same bytes, and backward gathers the saved inputs once
-/// more.
+/// block), each 2 (T-1)/T of it; backward the same; full recomputation repeats forward. With sequence parallelism the
+/// all-reduces become all-gather and reduce-scatter with the same bytes, and backward re-gathers the saved inputs.
 struct TensorParallelLayer {
   Count batch = 1, seq = 0, hidden = 0, precision = 2, ranks = 1;
   bool sequence_parallel = false, parallel_block = false, regather = true;
@@ -21,7 +20,7 @@ Fraction tensor_parallel_forward(const TensorParallelLayer& l);
 Fraction tensor_parallel_train(const TensorParallelLayer& l, bool full_recompute = false);
 
 /// Methods of context parallelism and their bytes: one layer, S the whole sequence, KV = 2 B S G d_h p.
-///   ring (arXiv:2310.01889)       forward (c-1)/c KV; backward the same and the gradients' way home, KV
+///   ring (arXiv:2310.01889)       forward (c-1)/c KV; backward the same, and KV for the gradients' return
 ///   all-gather (arXiv:2407.21783) forward (c-1)/c KV; backward twice that
 ///   Ulysses (arXiv:2309.14509)    forward 2 (A+G) d_h (BS/c) p (c-1)/c; backward the same; c divides the heads
 enum class ContextMethod : std::uint8_t { ring, all_gather, ulysses };
@@ -38,12 +37,12 @@ Fraction expert_parallel_forward(Count tokens_per_rank, Count hidden, Count top_
 /// Bytes of data parallelism, one optimizer step of m micro-batches, N parameters per rank (arXiv:1910.02054):
 ///   ZeRO-0  2 (d-1)/d N p_g           ZeRO-1  (d-1)/d N (p_g + p_w)
 ///   ZeRO-2  (d-1)/d N (m p_g + p_w)   ZeRO-3  (d-1)/d N m (2 p_w + p_g)
-/// In a pipeline ZeRO-2 accumulates and reduces once, as ZeRO-1.
+/// In a pipeline ZeRO-2 accumulates and reduces once, like ZeRO-1.
 Fraction data_parallel_step(Count params, Count ranks, int stage, Count weight_bytes, Count gradient_bytes,
                             Count micro_batches);
 
 /// Bytes of a pipeline step: activations on and gradients back, 2v messages per micro-batch in a middle stage, 2v - 1
-/// in the first and the last; over T where scattered (or with sequence parallelism).
+/// in the first and the last; divided by T if scattered (or with sequence parallelism).
 Fraction pipeline_step(Count batch, Count seq, Count hidden, Count precision, Count micro_batches, Count interleaved,
                        bool end_stage, Count scattered_over = 1);
 
@@ -51,7 +50,7 @@ Fraction pipeline_step(Count batch, Count seq, Count hidden, Count precision, Co
 
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, dualpipe };
 
-/// Micro-batches whose activations rank r keeps at its peak, in units of a stage of L/P layers:
+/// Micro-batches whose activations rank r holds at its peak, in units of a stage of L/P layers:
 ///   GPipe m; 1F1B min(m, P - r); interleaved min(mv, 2(P-r-1) + (v-1)P + 1)/v;
 ///   worst rank of ZB-H1 P, ZB-H2 2P - 1, DualPipe P + 1 (arXiv:2401.10241; DualPipe's README), at most m.
 Fraction in_flight(Schedule schedule, Count ranks, Count micro_batches, Count rank, Count interleaved = 1);
@@ -63,7 +62,7 @@ Fraction bubble_ratio(Count ranks, Count micro_batches, Count interleaved = 1, b
 
 /// Idle seconds per rank:
 ///   GPipe, 1F1B (P-1)(t_f + t_b); interleaved /v; ZB-H1 (P-1)(t_f + t_b - 2t_w); ZB-H2 (P-1)(t_f + t_b - 3t_w);
-///   DualPipe (P/2 - 1)(t_fb + t_b - 3t_w), t_fb a forward and backward run as one.
+///   DualPipe (P/2 - 1)(t_fb + t_b - 3t_w), with t_fb for a forward and a backward run as one.
 struct StageTimes {
   double forward = 0, backward = 0, weight_part = 0, overlapped = 0;
 };

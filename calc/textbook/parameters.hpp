@@ -21,8 +21,8 @@ Count gpt2_parameters(Count layers, Count hidden, Count mlp_width, Count vocabul
 Count llama_parameters(Count layers, Count hidden, Count heads, Count kv_heads, Count head_dim, Count mlp_width,
                        Count vocabulary, bool tied);
 
-/// Parameters of Wolfe's listing: GPT-2's block at F = 4D with an untied head. bias = false drops the biases of linear
-/// layers only: its LayerNorms keep theirs.
+/// Parameters of Wolfe's listing: GPT-2's block at F = 4D with an untied head. bias = false drops only the biases of
+/// linear layers: LayerNorms keep theirs.
 Count wolfe_parameters(Count layers, Count hidden, Count vocabulary, Count positions, bool bias);
 
 /// Sums over a whole model. attention holds projections, their biases, latent norms, qk-norms and sinks; mlp holds
@@ -33,7 +33,7 @@ struct ParameterSums {
 };
 ParameterSums parameters(const Arch& arch);
 
-/// Parameters of one layer's softmax attention, grouped or latent, and dense MLP; of all routed experts.
+/// Parameters of one layer's softmax attention, grouped or latent, and of its dense MLP; of all routed experts.
 Count attention_parameters(const Arch& arch);
 Count dense_mlp_parameters(const Arch& arch);
 Count routed_parameters(const Arch& arch);
@@ -44,17 +44,17 @@ Count active_parameters(const Arch& arch);
 Count non_embedding_parameters(const Arch& arch);
 /// nanoGPT's N: total less the position table; the tied head stays.
 Count nanogpt_parameters(const Arch& arch);
-/// N_mm: weights that enter a matmul for each token: active, with the head (tied or not), without tables, norms and
-/// biases. Forward linear FLOPs are 2 N_mm per token.
+/// N_mm: weights that enter a matmul for each token: active weights, including the head (tied or not), excluding
+/// tables, norms and biases. Forward linear FLOPs are 2 N_mm per token.
 Count matmul_parameters(const Arch& arch);
-/// The head's share of N_mm: V x embedding width, the dense layer before it in an encoder, and the projection down to
-/// it where the widths differ.
+/// The head's share of N_mm: V x embedding width, the dense layer before it in an encoder, and the projection to the
+/// embedding width if the widths differ.
 Count head_matmul_parameters(const Arch& arch);
 /// The share of N_mm that multiplies one position of each sequence: an encoder's pooler, and its two logits.
 Count pooled_matmul_parameters(const Arch& arch);
 
-/// Numbers in Adafactor's state without momentum: rows + columns of each matrix, all of each vector; experts, and the
-/// token table, are factored one by one (arXiv:1804.04235).
+/// Elements of Adafactor's state without momentum: rows + columns of each matrix, all of each vector; experts and the
+/// token table are factored one by one (arXiv:1804.04235).
 Count adafactor_numbers(const Arch& arch);
 
 }  // namespace llmcalc::textbook

@@ -1,18 +1,18 @@
 #pragma once
-/// The tensors of recurrent layers that the backward pass needs.
+/// Tensors of recurrent layers that backward needs.
 
 #include "calc/textbook/stored_tensor.hpp"
 
 namespace llmcalc::textbook {
 
-/// H heads of P values and d keys each, in G groups, on the layers L_r.
+/// H heads of P values and d keys each, in G groups, in the L_r layers.
 template <class N, class Visit>
 class RecurrentStored : StoredRows<N, Visit> {
  public:
   RecurrentStored(const Sizes<N>& s, const MicroBatch<N>& m, Visit& visit)
       : StoredRows<N, Visit>(m, visit), s_(s), kind_(s.mixer.recurrent) {}
 
-  /// Tensors of a recurrence: inputs of the convolutions and of the core, its output, the gate, what they multiply to.
+  /// Tensors of a recurrence: inputs of the convolutions and of the core, its output, the gate and their product.
   void each() {
     const RecurrentSizes<N>& r = s_.r;
     const N heads = s_.cut(r.H), values = heads * r.P, keys = s_.cut(r.G) * r.d;
@@ -23,7 +23,7 @@ class RecurrentStored : StoredRows<N, Visit> {
       case RecurrentKind::gated_delta_net:  // q, k, v twice; o, normed o, z, product; decay, beta
         all(N(4) * keys + N(6) * values + N(2) * heads);
         return statistics(s_.L_r, Tokens::all, heads, false);
-      case RecurrentKind::kimi_delta:  // the same, and decays per channel
+      case RecurrentKind::kimi_delta:  // the same, with decays per channel
         all(N(11) * values + heads);
         numbers(s_.L_r, Tokens::mine, N(kind_.full_rank_gate ? 1 : 2) * r.R);
         return statistics(s_.L_r, Tokens::all, heads, false);
@@ -31,15 +31,14 @@ class RecurrentStored : StoredRows<N, Visit> {
         all(N(5) * values + heads);
         numbers(s_.L_r, Tokens::scattered, r.R + N(2) * r.d);
         if (!kind_.inner_norms) return;
-        numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);  // the same behind their norms
+        numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);  // the same after their norms
         return statistics(s_.L_r, Tokens::mine, 3, false);
-      case RecurrentKind::mamba2:  // x, B, C twice; o, z, product, and that after a norm
+      case RecurrentKind::mamba2:  // x, B, C twice; o, z, product, and the product after a norm
         all(N(kind_.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
         if (kind_.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);
         return;
       case RecurrentKind::rwkv7:  // six mixes; r, k twice, v, decay, learning rate, removed key, o, normed o, gate,
-                                  // product; where values are mixed their share and the mix; ranks, twice under tanh
-                                  // and sigmoid
+                                  // product; mixed values: their share and the mix; ranks, twice with tanh and sigmoid
         all(N(6) * s_.D + N(has(r.R_v) ? 13 : 11) * values + N(2) * (r.R + r.R_g) + r.R_a + r.R_v);
         statistics(s_.L_r, Tokens::all, heads, false);
         return statistics(s_.L_r, Tokens::all, heads, true);
@@ -47,8 +46,8 @@ class RecurrentStored : StoredRows<N, Visit> {
         return all(N(6) * values);
       case RecurrentKind::rg_lru:  // x twice; both gates, the state, the gate, their product
         return all(N(7) * values);
-      case RecurrentKind::rwkv6:  // mixes; r, k, v, o, normed o, gate, product; RWKV-6: moves of the mixes, the mix
-                                  // that they come from, decay, low ranks, twice under tanh
+      case RecurrentKind::rwkv6:  // mixes; r, k, v, o, normed o, gate, product; RWKV-6: additions to the shares, the
+                                  // mix that they come from, decay, low ranks, twice with tanh
         all(N(has(r.R_m) ? 11 : 4) * s_.D + N(has(r.R_m) ? 8 : 7) * values + N(2) * (r.R + N(5) * r.R_m));
         return statistics(s_.L_r, Tokens::all, heads, true);
       case RecurrentKind::mlstm:  // q, k, v, input gate, decay; o, normed o, gate, product; normaliser and its scale

@@ -6,14 +6,14 @@
 
 namespace llmcalc::textbook {
 
-/// H heads of P values and d keys each, in G groups, on the layers L_r.
+/// H heads of P values and d keys each, in G groups, in the L_r layers.
 template <class N, class Visit>
 class RecurrentWeights : WeightRows<N, Visit> {
  public:
   RecurrentWeights(const Sizes<N>& s, Visit& visit)
       : WeightRows<N, Visit>(visit), s_(s), r_(s.r), kind_(s.mixer.recurrent) {}
 
-  /// Those of the kind, and the output projection.
+  /// Weights of the kind, and the output projection.
   void each() {
     switch (kind_.kind) {
       case RecurrentKind::none:
@@ -109,7 +109,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     projection(values_, 3);
     convolution(values_);
   }
-  /// x, gate, their biases; both gates of all blocks; their biases and the decay's number.
+  /// x, gate, their biases; both gates of all blocks; their biases and the decay's parameter.
   void rg_lru() {
     projection(values_, 2);
     learned(2, values_);
@@ -137,7 +137,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
       learned(1, values_);
     inner_norm(s_.L_r, 2, values_);
   }
-  /// The low rank that moves the shares of five mixes, and that of the decay.
+  /// The low rank that adds to the shares of five mixes, and the low rank of the decay.
   void moved_mixes() {
     matrix(Component::attention, s_.L_r, 1, s_.D, N(5) * r_.R_m, Place::shared);
     matrix(Component::attention, s_.L_r, 5, r_.R_m, s_.D, Place::shared);
@@ -154,7 +154,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
 
   void projection(const N& width, Count times = 1) { matrix(Component::attention, s_.L_r, times, s_.D, width); }
   void learned(Count times, const N& size) { vector(Component::attention, s_.L_r, times, size); }
-  /// Depthwise convolutions of `width` channels, their bias.
+  /// Depthwise convolutions of `width` channels, and their bias, if any.
   void convolution(const N& width) {
     visit_(Weight<N>{.component = Component::attention, .layers = s_.L_r, .in = r_.K, .out = width, .taps = true});
     if (kind_.convolution_bias) learned(1, width);
@@ -164,7 +164,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     matrix(Component::attention, s_.L_r, 1, s_.D, r_.R, Place::whole);
     matrix(Component::attention, s_.L_r, 1, r_.R, width);
   }
-  /// The same whose first matrix is for the heads of every rank, and with a bias.
+  /// The same with the first matrix replicated for the heads of every rank; biased_rank() adds a bias.
   void between_ranks(const N& rank, const N& width) {
     matrix(Component::attention, s_.L_r, 1, s_.D, rank, Place::shared);
     matrix(Component::attention, s_.L_r, 1, rank, width);

@@ -20,18 +20,18 @@ struct Gemm {
 double gemm_intensity(const Gemm& g);
 double gemm_seconds(const Gemm& g, double peak, double bandwidth);
 
-/// Element-wise intensity C / (bytes read + bytes written) per number. Goon App. D.1 counts the read alone.
+/// Element-wise intensity C / (bytes read + bytes written) per element. Goon App. D.1 counts only the read.
 double elementwise_intensity(double flops, double bytes_read, double bytes_written);
 
-/// Tokens per pass from which a matrix of p_w-byte weights is compute-bound, weights alone moved: ridge p_w / 2.
+/// Tokens per pass from which a matrix of p_w-byte weights is compute-bound, if only weights move: ridge p_w / 2.
 double critical_batch(double ridge, double weight_bytes);
-/// The critical batch with the (t, I) input and (t, J) output moved too: ridge p_w IJ / (2IJ - ridge p_a (I + J));
-/// infinite where activations alone keep it memory-bound.
+/// The critical batch if the (t, I) input and (t, J) output move, too: ridge p_w IJ / (2IJ - ridge p_a (I + J));
+/// infinite if activations keep it memory-bound at any batch.
 double critical_batch(double ridge, double weight_bytes, Count in, Count out, double activation_bytes);
 
 /// Intensity of decode attention at any batch and context: 4 A d_h c / (2 G d_h c p) = 2A / (G p).
 double decode_attention_intensity(Count heads, Count kv_heads, double kv_bytes);
-/// Intensity of decode attention with q read and the output written.
+/// Intensity of decode attention, including the read of q and the write of the output.
 double decode_attention_intensity(Count heads, Count kv_heads, double kv_bytes, Count head_dim, Count context,
                                   double activation_bytes);
 /// Intensity of absorbed latent attention: 2A (2r + d_r) / ((r + d_r) p).

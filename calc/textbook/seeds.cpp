@@ -4,7 +4,7 @@ namespace llmcalc::textbook {
 namespace {
 
 Exact tokens_layers(const SeedActivations& s) { return Exact(s.batch) * s.seq * s.layers; }
-/// Ranks over which only sequence parallelism cuts activations.
+/// Ranks across which only sequence parallelism shards activations.
 Count unsharded_ranks(const SeedActivations& s) { return s.sequence_parallel ? s.tensor_parallel : 1; }
 
 }  // namespace

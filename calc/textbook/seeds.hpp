@@ -1,7 +1,6 @@
 #pragma once
-/// Closed forms of the source documents ("seeds"), corrected where they are wrong (docs/seeds.md), with their
-/// omissions. MHA with A d_h = D, plain MLP of width E D, one precision of p bytes. T tensor-parallel ranks, which
-/// divide A and D.
+/// Closed forms of the source documents ("seeds"), corrected (docs/seeds.md), with their omissions. MHA with A d_h = D,
+/// plain MLP of width E D, one precision of p bytes. T tensor-parallel ranks, which divide A and D.
 
 #include <cstdint>
 
@@ -9,11 +8,11 @@
 
 namespace llmcalc::textbook {
 
-/// Weights of the blocks, (4 + 2E) L D^2 / T: Goon (2.2), (2.12), (E.1). No tables, biases, norms; neither GQA nor
-/// gated MLPs. `tables` rows of width D (V, or V + K) are added whole where given, as in Goon (2.17).
+/// Weights of the blocks, (4 + 2E) L D^2 / T: Goon (2.2), (2.12), (E.1). Excludes tables, biases, norms, GQA and gated
+/// MLPs. `tables` rows of width D (V, or V + K) are added unsharded if given, as in Goon (2.17).
 Fraction seed_parameters(Count layers, Count hidden, Fraction expansion, Count tables = 0, Count tensor_parallel = 1);
 
-/// Activations that blocks keep for backward, all L layers: the inputs of every operator; masks at one byte.
+/// Activations that blocks save for backward, all L layers: the inputs of every operator; masks at one byte.
 struct SeedActivations {
   Count batch = 1, seq = 0, layers = 0, hidden = 0, heads = 0, expansion = 4, precision = 2, tensor_parallel = 1;
   bool sequence_parallel = false;
@@ -26,14 +25,14 @@ Fraction seed_activations(const SeedActivations& s);            ///< their sum; 
 /// Batch from which mixed precision saves memory: 6 D^2 / (8 D S + A S^2); Goon (2.9). E = 4; no parallelism, or tensor
 /// with sequence parallelism.
 Fraction mixed_precision_break_even_batch(Count hidden, Count heads, Count seq);
-/// Sequence length at which the S^2 term of the activations (E = 4, p = 2) equals the other: 34 D / 5 A.
+/// Sequence length at which the S^2 term of the activations (E = 4, p = 2) equals the other term: 34 D / 5 A.
 Fraction activation_crossover_seq(Count hidden, Count heads);
 
 /// FLOPs of forward and backward: 12 B D L S (S + (2+E) D), full attention, no head; Goon (3.2).
 Flops seed_train_flops(Count batch, Count layers, Count seq, Count hidden, Count expansion);
 /// Share of the attention core in these FLOPs: S / (S + (2+E) D).
 Fraction attention_flops_share(Count seq, Count hidden, Count expansion);
-/// Sequence length at which the core costs as much as the matrices: (2 + E) D.
+/// Sequence length at which the core has the FLOPs of the matrices: (2 + E) D.
 Count flops_crossover_seq(Count hidden, Count expansion);
 
 /// KV cache 2 p B D L S / T, MHA; Goon (6.1).
@@ -62,7 +61,7 @@ struct Gpt3CaseStudy {
   Bytes sharded_states;                        ///< (2.20) at T = 8, the embedding not sharded
   Fraction sharded_linear, sharded_quadratic;  ///< activations at T = 8, per token, and per token and key
   Bytes states() const { return weights + gradients + optimizer; }
-  /// Activations of one sequence of S over the states: (2.19) at S = 2048, times B.
+  /// Activations of one sequence of S tokens relative to the states: (2.19) at S = 2048, times B.
   double activation_ratio(Count seq) const;
 };
 enum class Gpt3States : std::uint8_t {

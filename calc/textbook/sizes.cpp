@@ -4,7 +4,7 @@ namespace llmcalc::textbook {
 
 namespace {
 
-/// The number of the mixer, or of the MLP's width, that a layer has: 0 where no list names it.
+/// Number of the mixer, or of the MLP's width, that a layer has; 0 if no list names it.
 template <typename List>
 std::size_t listed(const List& list, Count layer) {
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -18,14 +18,14 @@ Reach reach_of(const Arch& a, Count layer) {
   return a.local.layers.contains(layer) ? a.local.reach : Reach();
 }
 
-/// Whether a layer has keys and values, or values of RWKV-7, that are no earlier layer's.
+/// Whether a layer has its own keys and values, or RWKV-7's values, instead of an earlier layer's.
 bool has_own(const Mixer& m, bool values) {
   if (values) return m.recurrent.kind == RecurrentKind::rwkv7 && m.recurrent.value_rank == 0;
   return m.attention == AttentionKind::grouped && !m.shared_kv;
 }
 
-/// The layer whose keys and values, or of a recurrence values, a layer reads: the last before it that has its own and
-/// sees as far. -1: none.
+/// The layer whose keys and values (of a recurrence, values) a layer reads: the last earlier layer that has its own and
+/// the same reach; -1 if there is no such layer.
 Count read_by(const Arch& a, Count layer) {
   const auto mixer = [&](Count i) -> const Mixer& { return a.mixer(listed(a.mixers, i)); };
   const auto is_linear = [&](Count i) { return a.linear_layers.contains(i); };

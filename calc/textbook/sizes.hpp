@@ -12,46 +12,46 @@
 
 namespace llmcalc::textbook {
 
-/// Number of layers of each kind, of those with the mixer of one number (Arch::mixer).
+/// Number of layers of each kind, among the layers with one mixer (Arch::mixer).
 struct LayerCounts {
   Count all = 0;
-  Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< by what mixes their tokens
+  Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< by token mixer
   Count dense = 0, experts = 0;                          ///< by MLP; dense: of the Arch's own width
-  std::array<Count, most_mlps> other{};                  ///< of the widths of Arch::mlps
-  Count read = 0;                                        ///< whose keys and values later layers read
-  Count ends = 0;                                        ///< that the final norm follows besides the last layer
+  std::array<Count, most_mlps> other{};                  ///< of the widths in Arch::mlps
+  Count read = 0;                                        ///< layers whose keys and values later layers read
+  Count ends = 0;                                        ///< layers that the final norm follows, other than the last
 };
-/// `own`: of layers with weights of their own alone.
+/// `own`: counts only layers with their own weights.
 LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0, bool own = false);
 
 /// One letter for each of Arch::mlps: L_x is the number of its layers, F_x its width.
 inline constexpr std::string_view mlp_letters = "xyzabcghijnoqtu";
 static_assert(mlp_letters.size() == most_mlps);
 
-/// The window or chunk that a token attends within; 0: all tokens up to itself, or both ways all.
+/// The window or chunk that a token attends within; 0: all tokens up to itself, or all in both directions.
 template <class N>
 struct Span {
   N tokens = 0;
   bool chunked = false, both_ways = false;
 };
 
-/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, the
-/// tokens that kernels take at once, and the ranks of RWKV-7's learning rate, gate and values and of RWKV-6's mixes.
+/// Sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, the
+/// tokens that kernels process at once, and the ranks of RWKV-7's learning rate, gate and values and of RWKV-6's mixes.
 template <class N>
 struct RecurrentSizes {
   N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
   N R_a = 0, R_g = 0, R_v = 0, R_m = 0;
 };
 
-/// The sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens
-/// of a block where blocks are chosen.
+/// Sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens of a
+/// block if blocks are chosen.
 template <class N>
 struct IndexerSizes {
   N L = 0, A = 0, d = 0, keys = 0, block = 0;
 };
 
-/// The sizes of compressed attention: tokens of a pooled key, the factor of its projections' width, groups of heads of
-/// the output and their rank.
+/// Sizes of compressed attention: tokens per pooled key, the width factor of its projections, groups of heads of the
+/// output and their rank.
 template <class N>
 struct CompressedSizes {
   N ratio = 0, wide = 1, groups = 0, rank = 0;
@@ -63,36 +63,35 @@ struct MlpLayers {
   N L = 0, F = 0;
 };
 
-/// The sizes of a model, or of its layers with one mixer; 0 where it has no such part. T: the ranks that widths are cut
-/// over.
+/// Sizes of a model, or of its layers with one mixer; 0 for absent parts. T: number of ranks that shard widths.
 template <class N>
 struct Sizes {
   Mixer mixer;
   N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; of a kind; with softmax attention
   N L_p, L_r = 0;                                       ///< layers with this mixer; with its recurrence
   N L_k = 0;                                            ///< layers whose keys and values later layers read
-  N L_e = 0;                                            ///< layers that the final norm follows, too
+  N L_e = 0;                                            ///< layers that the final norm also follows
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
   Span<N> span;                                         ///< of the L_w layers
-  N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
+  N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the working width of routed experts
   N n_I = 0;                                            ///< experts that return their input
-  N n_T = 0;                                            ///< types of tokens
+  N n_T = 0;                                            ///< token types
   N K_a = 0;                                            ///< rows of learned positions
   N D_p = 0, V_p = 0;                                   ///< width of per-layer inputs, rows of their table
   RecurrentSizes<N> r{};
   IndexerSizes<N> i{};
   CompressedSizes<N> c{};
   N n_h = 1;                       ///< residual streams
-  N r_l = 0;                       ///< rank beside attention
+  N r_l = 0;                       ///< rank of the branch parallel to attention
   std::vector<MlpLayers<N>> mlps;  ///< dense MLPs of other widths
   bool all_have_mlp = true;
-  bool alternates = false;    ///< residual streams under alternating updates
-  N D_w = 0;                  ///< width of the embedding's sum: D_e where the ends are narrow, else D
-  bool narrows_head = false;  ///< a projection to the narrower table's width stands before the head
+  bool alternates = false;    ///< residual streams use alternating updates
+  N D_w = 0;                  ///< width of the embedding's sum: D_e with narrow ends, else D
+  bool narrows_head = false;  ///< a projection to the narrower table's width precedes the head
   bool shifts_mlp = false;    ///< dense MLPs read a mix of two tokens
   N T;
   std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
-  std::vector<Sizes> own;     ///< where layers repeat others' weights: the sizes without those layers
+  std::vector<Sizes> own;     ///< if layers repeat others' weights: the sizes without those layers
   /// A width on the fullest rank.
   N cut(const N& width) const { return quotient_up(width, T); }
 };
@@ -105,28 +104,28 @@ N over_parts(const Sizes<N>& s, const F& f) {
   return all;
 }
 
-/// Whether a recurrence has states, and convolutions before them.
+/// Whether a recurrence has states.
 inline bool has_states(const Recurrent& r) {
   return r.kind != RecurrentKind::none && r.kind != RecurrentKind::short_convolution;
 }
-/// Whether its inputs are mixes of two tokens.
+/// Whether a recurrence's inputs are mixes of two tokens; has_convolutions(): whether they are convolved.
 inline bool shifts(const Recurrent& r) { return r.kind == RecurrentKind::rwkv6 || r.kind == RecurrentKind::rwkv7; }
 inline bool has_convolutions(const Recurrent& r) {
   return r.kind == RecurrentKind::short_convolution || (has_states(r) && !shifts(r) && r.kind != RecurrentKind::mlstm);
 }
-/// Whether the convolutions lie under an activation.
+/// Whether the convolutions have an activation.
 inline bool has_activated_convolutions(const Recurrent& r) {
   return has_convolutions(r) && r.kind != RecurrentKind::short_convolution && r.kind != RecurrentKind::rg_lru;
 }
 
-/// Numbers of a head's values as a recurrence's state has them: mLSTM's have one more, which normalises.
+/// Width of a head's values in a recurrence's state: mLSTM's have one more value, which normalises.
 template <class N>
 N state_values(const Sizes<N>& s) {
   return s.mixer.recurrent.kind == RecurrentKind::mlstm ? s.r.P + N(1) : s.r.P;
 }
 
-/// Channels of a recurrence's convolutions on one rank: those of values, and of queries and keys (DeltaNet) or of B and
-/// C (Mamba-2); KDA convolves all three by themselves.
+/// Channels of a recurrence's convolutions on one rank: of values, and of queries and keys (DeltaNet) or of B and C
+/// (Mamba-2); KDA convolves all three separately.
 template <class N>
 N convolved_channels(const Sizes<N>& s) {
   const N values = s.cut(s.r.H) * s.r.P, keys = s.cut(s.r.G) * s.r.d;
@@ -141,14 +140,14 @@ N convolved_channels(const Sizes<N>& s) {
   }
 }
 
-/// The layers with this mixer that have a dense MLP.
+/// Number of layers with this mixer that have a dense MLP.
 template <class N>
 N layers_with_dense_mlp(const Sizes<N>& s) {
   N all = s.L_d;
   for (const MlpLayers<N>& mlp : s.mlps) all = all + mlp.L;
   return all;
 }
-/// The layers with this mixer that have an MLP; where all have one, L_p itself.
+/// Number of layers with this mixer that have an MLP; L_p if all have one.
 template <class N>
 N layers_with_mlp(const Sizes<N>& s) {
   return s.all_have_mlp ? s.L_p : layers_with_dense_mlp(s) + s.L_m;
@@ -186,7 +185,7 @@ void set_layers(Sizes<N>& s, const Arch& a, const LayerCounts& n, Count all, con
     s.mlps.push_back({some(layers.c_str(), n.other[i]), letter(width.c_str(), a.mlps[i].width)});
   }
 }
-/// The same sizes with the layers that have weights of their own, whose numbers have letters that end in _own.
+/// The same sizes with only the layers that have their own weights; the letters of layer counts end in _own.
 template <class N, class Letter>
 Sizes<N> own_sizes(Sizes<N> s, const Arch& a, const Letter& letter) {
   const Count all = a.layers - a.repeats.layers.size();
@@ -248,8 +247,8 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
 }
 }  // namespace detail
 
-/// The sizes of a model, each by letter(name, value), which returns an N. Those of the layers with the second mixer
-/// have letters that end in 2, and so on.
+/// The sizes of a model, each from letter(name, value), which returns an N. Letters of the layers with the second mixer
+/// end in 2, and so on.
 template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   Sizes<N> s;
@@ -299,7 +298,7 @@ inline Sizes<Fraction> exact_sizes(const Arch& a, Count ranks = 1) {
   return sizes<Fraction>(a, ranks, [](const char*, Count value) { return Fraction(value); });
 }
 
-/// A sum over kinds of layers; terms of equally many layers share that factor.
+/// A sum over kinds of layers; terms with equal numbers of layers share that factor.
 template <class N>
 class Layered {
  public:
@@ -319,7 +318,7 @@ class Layered {
   }
 
  private:
-  std::vector<std::pair<N, N>> terms_;  ///< layers, and what each has
+  std::vector<std::pair<N, N>> terms_;  ///< layers, and the sum of their terms
 };
 
 }  // namespace llmcalc::textbook

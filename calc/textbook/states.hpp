@@ -38,7 +38,7 @@ std::optional<StatePreset> state_preset(std::string_view name);
 Bytes state_bytes(const StatePreset& preset, Count params);
 
 /// Bytes per rank of d data-parallel ranks, by ZeRO stage (arXiv:1910.02054):
-///   0: (w+g+o)N   1: (w+g)N + oN/d   2: wN + (g+o)N/d   3: (w+g+o)N/d, the gathered units not counted.
+///   0: (w+g+o)N   1: (w+g)N + oN/d   2: wN + (g+o)N/d   3: (w+g+o)N/d, excluding gathered units.
 Fraction zero_bytes(const StatePreset& preset, Count params, Count data_parallel, int stage);
 /// Bytes that ZeRO-3 gathers: the weights of the units resident at once, and one unit's gradient.
 Bytes gathered_bytes(Count unit_params, Count weight_bytes, Count units, Count gradient_bytes);
@@ -50,7 +50,7 @@ Bytes adam8bit_bytes(Count params, Count block);
 Bytes integer_group_bytes(Count rows, Count cols, Count bits, Count group, Count scale_bytes, Count zero_bits);
 
 /// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block; double quantised, the scales take
-/// a byte each and a float32 per `outer` of them.
+/// a byte each and a float32 per `outer` scales.
 Bytes nf4_bytes(Count weights, Count block, bool double_quantised, Count outer = 256);
 
 }  // namespace llmcalc::textbook

@@ -1,6 +1,6 @@
 #pragma once
-/// The tensors that the backward pass needs, as a table: the inputs of every operator, each once (Goon (2.5), (2.6);
-/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per number; additions keep nothing.
+/// The tensors that backward needs, as a table: the inputs of every operator, each once (Goon (2.5), (2.6); Korthikanti
+/// et al. 2022, arXiv:2205.05198). Dropout masks are one byte per element; additions save no tensors.
 
 #include <array>
 
@@ -26,7 +26,7 @@ class StoredTable : StoredRows<N, Visit> {
   using Rows = StoredRows<N, Visit>;
   using Rows::bytes, Rows::has, Rows::m_, Rows::numbers, Rows::statistic, Rows::statistics, Rows::visit_;
 
-  /// The first layer's mixer reads what its sum reads: nothing is kept between them.
+  /// Subtracts the first layer's first norm: mixer and sum read the same tensor, which is saved once.
   void without_first_norm() {
     numbers(N(-1), Tokens::mine, s_.D);
     statistics(N(-1), Tokens::mine, 1, centred());
@@ -50,16 +50,16 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_e, Tokens::mine, s_.D);
     statistics(s_.L_e, Tokens::mine, 1, centred());
   }
-  /// The residual stream before the gate; gate, act(gate) and product, less fused or recomputed; its projection before
-  /// the norm.
+  /// The residual stream before the gate; gate, act(gate) and product, fewer if fused or recomputed; the projection
+  /// before the norm.
   void per_layer_input() {
     const Count inside = m_.glu == GluStore::recompute ? 1 : m_.glu == GluStore::all ? 3 : 2;
     numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
     statistics(s_.L_p, Tokens::mine, 1, centred());
   }
-  /// Streams and predictions, which is two norms' input; numbers of the router before and behind tanh, for each; their
-  /// weights. The layer's result, before and behind the norm; the first stream before its factors, in place of a
-  /// residual stream before the gate. A low rank and what is made of it.
+  /// Streams and predictions, the input of two norms; values of the router before and after tanh, for each; their
+  /// weights. The layer's result, before and after the norm; the first stream before its factors, in place of a
+  /// residual stream before the gate. A low rank and its projection.
   void alternating() {
     const N n = s_.n_h;
     numbers(s_.L_p, Tokens::mine, N(2) * n * s_.D - s_.D);
@@ -69,7 +69,7 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_p, Tokens::mine, s_.r_l + s_.D);
     statistics(s_.L_p, Tokens::mine, 1, centred());
   }
-  /// Projections of all streams but the first, cut row by row.
+  /// Projections of all streams but the first, sharded row by row.
   void projected_streams() {
     const N rows = m_.B * m_.S * (s_.n_h - N(1));
     visit_(StoredActivation<N>{
@@ -83,13 +83,13 @@ class StoredTable : StoredRows<N, Visit> {
   void core(bool number, const N& each) { visit_(StoredActivation<N>{s_.L_s, Tokens::all, number, each, true, true}); }
   bool centred() const { return a_.norm != NormKind::rms_norm; }
 
-  /// Stacks of layers that have an embedding.
+  /// Number of layer stacks with an embedding.
   Count stacks() const { return a_.is_encoder_decoder() ? 2 : 1; }
 
   void embedding() {
     once(Tokens::all, false, N(8 * stacks()));  // 64-bit ids, of each stack
     if (a_.position == Position::relative &&
-        !a_.layer_distances)  // numbers of every pair and head, which all sequences share
+        !a_.layer_distances)  // one value per pair and head, shared by all sequences
       once(Tokens::all, true, N(stacks()) * m_.S * s_.cut(s_.A) / m_.B);
     if (a_.is_encoder_decoder()) encoded();
     const Tokens looked_up = a_.learned_rows() == 0 && !s_.narrows_head ? Tokens::scattered : Tokens::mine;
@@ -100,17 +100,17 @@ class StoredTable : StoredRows<N, Visit> {
     }
     if (a_.narrow_ends) once(a_.embedding_norm ? Tokens::mine : looked_up, true, s_.D_w);
     if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D_w);
-    if (a_.altup) {  // the embedding and what is projected of it
+    if (a_.altup) {  // the embedding and its projections
       once(Tokens::scattered, true, s_.D);
       projected_streams();
     }
     if (a_.per_layer.width == 0) return;
     once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
-    if (m_.norm_stats)                               // a float32 per token and layer, cut row by row
+    if (m_.norm_stats)                               // a float32 per token and layer, sharded row by row
       for (int byte = 0; byte < 4; ++byte) once(Tokens::scattered, false, s_.L);
   }
 
-  /// The encoder's result, which all layers of the decoder read, and what its norm reads.
+  /// The encoder's result, which all layers of the decoder read, and the input of its norm.
   void encoded() {
     visit_(StoredActivation<N>{.layers = 1, .tokens = Tokens::mine, .each = s_.D, .handed_on = true});
     if (!a_.final_norm) return;
@@ -132,14 +132,14 @@ class StoredTable : StoredRows<N, Visit> {
     const bool beside = a_.moe.beside_dense && has(s_.L_m);
     if (mixes && with_mlp == s_.L_p && !beside) return halves(s_.L_p, mixer_.cross_attention ? 3 : 2);
     if (mixes) halves(s_.L_p, 1);
-    if (beside) {  // what is summed behind two norms is cut by tokens
+    if (beside) {  // the sum after two norms is sharded by tokens
       halves(s_.L_m, 1, Tokens::mine);
       if (has(s_.L_d)) halves(s_.L_d, 1);
     } else if (has(with_mlp)) {
       halves(with_mlp, 1);
     }
   }
-  /// `each` halves of a serial block in some layers.
+  /// `each` halves of a serial block in `layers` layers.
   void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
     if (a_.hyper_connected()) {  // the streams, their weights, and the result that is spread
       numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
@@ -147,7 +147,7 @@ class StoredTable : StoredRows<N, Visit> {
     }
     const bool both = a_.norm_placement == NormPlacement::both, after = a_.norm_placement == NormPlacement::output;
     numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
-    if (both || after) numbers(layers, result, N(each) * s_.D);                // its summed result, before its norm
+    if (both || after) numbers(layers, result, N(each) * s_.D);                // the summed result before its norm
     if (a_.residual_block > 0) numbers(layers, Tokens::mine, N(each) * s_.D);  // the stream before the mix
     statistics(layers, Tokens::mine, N(each * (both ? 2 : 1)), centred());
     if (m_.hidden_dropout) bytes(layers, Tokens::mine, N(each) * s_.D);
@@ -165,7 +165,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m_.attention_dropout) core(false, heads * keys);
   }
 
-  /// Attention, and in a decoder behind an encoder the same once more, over as many tokens.
+  /// Attention, and in a decoder with cross-attention a second one over the same number of tokens.
   void grouped() {
     if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // the same in all sequences
     one_grouped();
@@ -197,7 +197,7 @@ class StoredTable : StoredRows<N, Visit> {
     indexer();
   }
   /// Queries and key of an indexer, before and after their norms, the weights of its heads, and the indices that it
-  /// chose, in 4 bytes.
+  /// chose, 4 bytes each.
   void indexer() {
     const IndexerSizes<N>& i = s_.i;
     if (!has(i.L)) return;
@@ -217,7 +217,7 @@ class StoredTable : StoredRows<N, Visit> {
   void choice(const N& each) {
     visit_(StoredActivation<N>{.layers = s_.i.L, .numbers = false, .each = each, .handed_on = a_.shares_choices()});
   }
-  /// The gate, and the output under it.
+  /// The gate, and the gated output.
   void gate() {
     if (mixer_.attention_gate == AttentionGate::none) return;
     const N heads = s_.cut(s_.A);
@@ -268,7 +268,7 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_s, Tokens::mine, s_.d_r);
     statistics(s_.L_s, Tokens::mine, 1, false);
     numbers(s_.L_s, Tokens::all, heads * (s_.d_n + s_.d_r));
-    const bool absorbed = m_.mla == Mla::absorbed;  // then queries in the latent space and the core's latent output
+    const bool absorbed = m_.mla == Mla::absorbed;  // queries in the latent space and the core's latent output
     numbers(s_.L_s, Tokens::all, absorbed ? N(2) * heads * s_.r_kv : heads * (s_.d_n + s_.d_v));
     numbers(s_.L_s, Tokens::all, heads * s_.d_v);
     scores();
@@ -285,20 +285,20 @@ class StoredTable : StoredRows<N, Visit> {
     statistics(s_.L_l, Tokens::all, 1, false);
   }
 
-  /// Number of tensors inside an MLP. Plain: up, act(up); gated: gate, act(gate), up, product, less fused or
+  /// Number of tensors inside an MLP. Plain: up, act(up); gated: gate, act(gate), up, product, fewer if fused or
   /// recomputed.
   Count inner() const {
     if (a_.mlp != MlpKind::gated || m_.glu == GluStore::recompute) return 2;
     return m_.glu == GluStore::all ? 4 : 3;
   }
   void mlp(const N& layers, const N& width) { numbers(layers, Tokens::all, N(inner()) * width); }
-  /// A dense one, with the mix of tokens that it reads.
+  /// A dense MLP, including the mix of tokens that it reads.
   void dense(const N& layers, const N& width) {
     if (a_.mlp_shift) numbers(layers, Tokens::all, s_.D);
-    if (a_.mlp_receptance) numbers(layers, Tokens::all, N(3) * s_.D);  // another mix, the gate, what it multiplies
+    if (a_.mlp_receptance) numbers(layers, Tokens::all, N(3) * s_.D);  // another mix, the gate, the gated value
     mlp(layers, width);
     if (!a_.sub_norms) return;
-    numbers(layers, Tokens::all, width);  // what `down` reads, before its norm
+    numbers(layers, Tokens::all, width);  // the input of `down`, before its norm
     statistics(layers, Tokens::all, 1, false);
   }
 
@@ -325,7 +325,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));
   }
 
-  /// The input of the pooler or of the last norm. Backward needs no result of theirs, since no operator follows.
+  /// The input of the pooler or of the last norm. Backward needs neither result, because no operator follows.
   void without_logits() {
     if (a_.head.pooler || a_.final_norm) once(Tokens::mine, true, s_.D);
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
@@ -333,17 +333,17 @@ class StoredTable : StoredRows<N, Visit> {
 
   void head() {
     const ModelHead& h = a_.head;
-    if (h.pooler) {  // before tanh; behind it, for two logits; what a loss reads besides those of the vocabulary
+    if (h.pooler) {  // before tanh; after it, for two logits; the loss's input other than vocabulary logits
       const N result = h.sentence_pair ? N(2) : s_.D;
       once(Tokens::first, true, N(h.sentence_pair ? 2 : 1) * s_.D + (h.has_logits() ? result : N(0)));
     }
     if (!h.has_logits()) return without_logits();
-    if (h.kind == HeadKind::masked_token) {  // the dense layer's input and result, act of it
+    if (h.kind == HeadKind::masked_token) {  // the dense layer's input and result, and its activation
       once(Tokens::mine, true, s_.D + N(2) * s_.D_w);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
     if (a_.residual_block > 0) once(Tokens::mine, true, s_.D);
-    const N read = h.kind == HeadKind::masked_token ? s_.D_w : s_.D;  // by the logits
+    const N read = h.kind == HeadKind::masked_token ? s_.D_w : s_.D;  // read by the logits
     once(Tokens::mine, true, a_.final_norm ? s_.D + read : read);
     if (a_.hyper_connected()) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
     if (a_.altup) {
@@ -404,8 +404,8 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
   return sum;
 }
 
-/// The tensors that a way of recomputing keeps; under full recomputation the blocks keep only their inputs, and what
-/// later layers read.
+/// Tensors saved under a recomputation mode. Full recomputation saves only inputs of blocks, and tensors that later
+/// layers read.
 template <class N>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
   StoredSum<N> sum = stored(a, s, m, [recompute](const StoredActivation<N>& x) {

@@ -1,5 +1,5 @@
 #pragma once
-/// One row of the table of tensors that the backward pass needs, and how rows are written.
+/// One row of the table of tensors that backward needs, and helpers to write rows.
 
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
@@ -7,7 +7,7 @@
 
 namespace llmcalc::textbook {
 
-/// The run: B sequences of S tokens, p bytes per number, and the choice of tensors stored on one of T ranks.
+/// The run: B sequences of S tokens, p bytes per element, and the choice of tensors stored on one of T ranks.
 template <class N>
 struct MicroBatch {
   N B, S, p;
@@ -16,29 +16,29 @@ struct MicroBatch {
   GluStore glu = GluStore::all;
   Mla mla = Mla::automatic;
   bool norm_stats = true, attention_dropout = false, hidden_dropout = false;
-  bool log_sum_exps = true;  ///< of the loss: where no float32 logits are
+  bool log_sum_exps = true;  ///< of the loss, without float32 logits
   bool sequence_parallel = false;
-  bool even = true;  ///< every rank has as many tokens
+  bool even = true;  ///< every rank has the same number of tokens
 };
 
-/// The tokens of the micro-batch that a rank works on.
+/// Tokens of the micro-batch that a rank works on.
 enum class Tokens : std::uint8_t {
   all,       ///< B S
   first,     ///< the first of every sequence: B
   mine,      ///< B S/T under sequence parallelism
-  scattered  ///< B S/T too, but cut number by number, not token by token
+  scattered  ///< also B S/T, but sharded element by element, not token by token
 };
 
-/// A stored tensor: `each` numbers for every token in each of `layers`, of p bytes or one.
+/// A stored tensor: `each` values per token in each of `layers`, of p bytes or one.
 template <class N>
 struct StoredActivation {
   N layers;
   Tokens tokens = Tokens::all;
-  bool numbers = true;  ///< p bytes each; false: bytes
+  bool numbers = true;  ///< p bytes each; false: one byte
   N each;
   bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
-  N rows = 0;                          ///< in place of the tokens: pooled ones
-  bool handed_on = false;              ///< later layers read it: kept where the block's other tensors are recomputed
+  N rows = 0;                          ///< instead of the tokens: rows of pooled keys
+  bool handed_on = false;              ///< later layers read it: saved even if the block's other tensors are recomputed
 };
 
 /// Number of tokens: B S, or the rank's share under sequence parallelism.
@@ -48,7 +48,7 @@ N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
   return tokens == Tokens::all || !m.sequence_parallel ? all : quotient_up(all, ranks);
 }
 
-/// Gives rows to `visit`.
+/// Passes rows to `visit`.
 template <class N, class Visit>
 class StoredRows {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-/// Closed forms of the source documents and papers, each with its source and its omissions. The engine never includes
+/// Closed forms from the source documents and papers, each with its source and its omissions. The engine never includes
 /// them; tests and `llmcalc check` compare the two.
 
 #include "calc/textbook/activations.hpp"

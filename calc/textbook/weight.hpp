@@ -1,37 +1,37 @@
 #pragma once
-/// One row of the table of weights, and how rows are written.
+/// One row of the table of weights, and helpers to write rows.
 
 #include "calc/operator/op.hpp"
 
 namespace llmcalc::textbook {
 
-/// The place of a weight under tensor parallelism.
+/// Placement of a weight under tensor parallelism.
 enum class Place : std::uint8_t {
-  cut,     ///< a share of it on every rank
-  whole,   ///< on every rank, for its tokens only
-  shared,  ///< on every rank, for its heads or its share of the experts only
-  after    ///< on every rank: a bias that is added after the ranks' sum
+  cut,     ///< sharded across the ranks
+  whole,   ///< replicated, used for the rank's tokens only
+  shared,  ///< replicated, used for the rank's heads or its share of the experts only
+  after    ///< replicated: a bias that is added after the ranks' sum
 };
 
-/// `layers` x `times` x `copies` matrices (in, out), or vectors of `out` numbers.
+/// `layers` x `times` x `copies` matrices (in, out), or vectors of `out` elements.
 template <class N>
 struct Weight {
   Component component{};
   N layers = 1;
-  Count times = 1;            ///< alike: keys and values
-  N copies = 1, visited = 1;  ///< experts, or blocks and groups of channels; those of them that a token visits
+  Count times = 1;            ///< equal weights: keys and values
+  N copies = 1, visited = 1;  ///< experts, or blocks and groups of channels; the number that a token visits
   bool matrix = false;
   N in = 1, out = 1;
   Place place = Place::cut;
   bool routed = false;  ///< an expert's
-  bool tied = false;    ///< has its numbers elsewhere: a tied head, a router of residual streams, a norm between runs
+  bool tied = false;    ///< counted elsewhere: a tied head, a router of residual streams, a norm between runs
   bool lookup = false;  ///< a table that is read, not multiplied
-  bool taps = false;    ///< of a depthwise convolution: each multiplied once per token
+  bool taps = false;    ///< of a depthwise convolution: each tap multiplied once per token
   bool norm = false;    ///< of a norm inside attention, stored like other norms
   N numbers() const { return N(times) * copies * in * out; }
 };
 
-/// Gives rows to `visit`.
+/// Passes rows to `visit`.
 template <class N, class Visit>
 class WeightRows {
  public:

@@ -6,14 +6,14 @@
 
 namespace llmcalc::textbook {
 
-/// The sizes of a format: bytes per number, per group and per outer group, their lengths, and bytes once per tensor.
+/// Sizes of a format: bytes per element, per group and per outer group, their lengths, and bytes once per tensor.
 template <class N>
 struct FormatSizes {
   N each, group_bytes, group, outer_bytes, outer, tensor;
 };
 
-/// Bytes of `out` rows of `in` numbers, in groups along a row or in blocks of `group_rows` rows; without the bytes that
-/// occur once per tensor.
+/// Bytes of `out` rows of `in` elements, in groups along a row or in blocks of `group_rows` rows; excludes the bytes
+/// that occur once per tensor.
 template <class N>
 N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& out) {
   const N rows = f.group_rows > 1 ? quotient_up(out, N(f.group_rows)) : out;
@@ -26,12 +26,12 @@ N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& o
   return f.element_bits % 8 == 0 && f.group_bits % 8 == 0 && f.outer_bits % 8 == 0 ? b : ceil(b);
 }
 
-/// Whether every number takes the same bytes, in matrices, tables and vectors alike.
+/// Whether every element takes the same bytes, in matrices, tables and vectors.
 inline bool is_uniform(const Format& f) {
   return f.group == 0 && f.element_bits % 8 == 0 && f.tensor_bytes == 0 && f.covers_embedding && f.covers_vectors;
 }
 
-/// Bytes of one weight; numbers that the format does not cover take p bytes each.
+/// Bytes of one weight; elements that the format does not cover take p bytes each.
 template <class N>
 N weight_bytes(const Format& f, const FormatSizes<N>& s, const N& p, const Weight<N>& w) {
   const bool in_table =

@@ -1,6 +1,6 @@
 #pragma once
-/// The weights of a model as a table of matrices and vectors. Parameters, multiply-adds, Adafactor's state
-/// and bytes (calc/textbook/weight_bytes.hpp) follow from it, of the whole model or of one of T tensor-parallel ranks.
+/// The weights of a model as a table of matrices and vectors, for the whole model or for one of T tensor-parallel
+/// ranks. Parameters, multiply-adds, Adafactor's state and bytes (calc/textbook/weight_bytes.hpp) follow from it.
 
 #include "calc/textbook/recurrent_weights.hpp"
 
@@ -61,7 +61,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (a_.per_layer.width > 0) per_layer_inputs();
     if (a_.altup) stream_projections(c);
   }
-  /// Tables of K ranges of distances: of each stack, or of each layer.
+  /// Tables of K ranges of distances: one per stack, or one per layer.
   void distances(const N& layers, Count times) {
     visit_(Weight<N>{.component = Component::position,
                      .layers = layers,
@@ -79,7 +79,7 @@ class WeightTable : WeightRows<N, Visit> {
     matrix(c, 1, 1, s_.D, all, Place::whole);
     vector(Component::norm, 1, 1, s_.D_p, Place::whole);
   }
-  /// What a layer does with its input: gate, projection, norm; and the factor of its result.
+  /// Per-layer input: gate, projection, norm; and the factor of the layer's result.
   void ends() {
     if (a_.per_layer.width > 0) {
       matrix(Component::mlp, s_.L_p, 1, s_.D, s_.D_p, Place::whole);
@@ -88,7 +88,7 @@ class WeightTable : WeightRows<N, Visit> {
         vector(Component::norm, s_.L_p, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
     }
     if (a_.output_scale) vector(Component::norm, s_.L_p, 1, 1, Place::whole);
-    if (has(s_.L_e) && a_.norm != NormKind::weight_free)  // the final norm again
+    if (has(s_.L_e) && a_.norm != NormKind::weight_free)  // the final norm, repeated
       visit_(Weight<N>{.component = Component::norm,
                        .layers = s_.L_e,
                        .times = a_.norm == NormKind::layer_norm ? 2 : 1,
@@ -97,7 +97,7 @@ class WeightTable : WeightRows<N, Visit> {
                        .tied = true});
   }
 
-  /// Attention, and in a decoder behind an encoder the same once more.
+  /// Attention, and in a decoder with cross-attention a second one.
   void grouped() {
     if (a_.layer_distances) distances(s_.L_s, 1);
     one_grouped(false);
@@ -124,7 +124,7 @@ class WeightTable : WeightRows<N, Visit> {
     indexer();
     if (a_.sub_norms && !again) inner_norm(s_.L_s, 1, s_.cut(s_.A) * s_.d_v);
   }
-  /// Down, norm, up, `q` numbers of all heads.
+  /// Down, norm, up to `q` values of all heads.
   void low_rank_queries(const N& q) {
     const Component c = Component::attention;
     matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
@@ -132,7 +132,7 @@ class WeightTable : WeightRows<N, Visit> {
     matrix(c, s_.L_s, 1, s_.r_q, q);
     if (m_.qkv_bias) vector(c, s_.L_s, 1, s_.r_q, Place::whole);
   }
-  /// Whole on every rank.
+  /// The weights of an indexer, replicated on every rank.
   void indexer() {
     const IndexerSizes<N>& i = s_.i;
     if (!has(i.L)) return;
@@ -172,7 +172,7 @@ class WeightTable : WeightRows<N, Visit> {
   }
 
   /// DeepSeek-V2's latent attention (arXiv:2405.04434): down, norm, up for keys and values, and for queries unless they
-  /// are direct.
+  /// are projected directly.
   void latent() {
     const Component c = Component::attention;
     const N heads = s_.cut(s_.A), q = heads * (s_.d_n + s_.d_r), down = s_.r_kv + s_.d_r;
@@ -188,8 +188,8 @@ class WeightTable : WeightRows<N, Visit> {
     indexer();
   }
 
-  /// DeepSeek-V4's (hf deepseek_v4): queries through a low rank, one head of keys that are values, the output through a
-  /// low rank per group of heads.
+  /// DeepSeek-V4's attention (hf deepseek_v4): queries through a low rank, one head of keys that are also the values,
+  /// the output through a low rank per group of heads.
   void compressed() {
     const Component c = Component::attention;
     matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
@@ -210,7 +210,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (has(s_.c.ratio)) pool(s_.L_s, s_.d_h, Place::whole);
     indexer();
   }
-  /// Keys and gates of a pool, a bias for each place, the norm of the pooled keys.
+  /// Keys and gates of a pool, a bias per place, the norm of the pooled keys.
   void pool(const N& layers, const N& width, Place place) {
     matrix(Component::attention, layers, 2, s_.D, s_.c.wide * width, place);
     vector(Component::attention, layers, 1, s_.c.ratio * s_.c.wide * width, place);
@@ -227,7 +227,7 @@ class WeightTable : WeightRows<N, Visit> {
     inner_norm(s_.L_l, 1, width);
   }
 
-  /// Up (and gate) and down, their biases; `one` says which layers and how many copies.
+  /// Up (and gate) and down, with biases; `one` gives the layers and the number of copies.
   void mlp(Weight<N> one, const N& outer, const N& width, bool bias) {
     const Count ups = a_.mlp == MlpKind::gated ? 2 : 1;
     const auto add = [&](Count times, bool is_matrix, const N& in, const N& out, Place place) {
@@ -282,7 +282,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (m.shared_gate) matrix(Component::router, s_.L_m, 1, s_.D, 1);
   }
 
-  /// Norms of the layers with this mixer: in serial blocks one or two for each half that they have.
+  /// Norms of the layers with this mixer: in serial blocks one or two for each half.
   void norms() {
     if (a_.altup) alternating();
     if (a_.hyper_connected()) {  // hyper-connections of both halves: a matrix; its bias and three scales in one tensor
@@ -304,7 +304,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (mixes) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     if (has(with_mlp)) vector(Component::norm, with_mlp, both / 2 * width, s_.D, Place::whole);
   }
-  /// Norm and router; weights of predictions and of corrections; a factor per channel. And a low rank with its norm.
+  /// Norm and router; weights of predictions and of corrections; a factor per channel. Also a low rank with its norm.
   void alternating() {
     const N n = s_.n_h;
     for (const bool again : {false, true})
@@ -345,7 +345,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (a_.residual_block > 0) vector(Component::norm, 1, 2, s_.D, Place::whole);
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
-    // Layers have theirs in norms(), the first one too where it has none.
+    // norms() counts a norm that a bare first layer lacks; it is subtracted here.
     const bool narrow = a_.embedding_norm && a_.narrow_ends;
     const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm && !narrow ? 1 : 0) - (a_.first_norm ? 0 : 1);
     if (a_.norm == NormKind::weight_free) return;
@@ -353,7 +353,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (narrow) vector(Component::norm, 1, width, s_.D_w, Place::whole);
   }
 
-  /// A dense layer outside of the blocks.
+  /// A dense layer outside the blocks.
   void dense_layer(const N& out, bool bias = true) {
     matrix(Component::lm_head, 1, 1, s_.D, out, Place::whole);
     if (bias) vector(Component::lm_head, 1, 1, out, Place::whole);
@@ -384,7 +384,7 @@ class WeightTable : WeightRows<N, Visit> {
   const Sizes<N>& s_;
 };
 
-/// The sum over all weights of layers x of(weight).
+/// Sum over all weights of layers x of(weight).
 template <class N, class Of>
 N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   Layered<N> sum;
@@ -393,19 +393,19 @@ N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum.total();
 }
 
-/// The same of the layers with weights of their own.
+/// The same for only the layers with their own weights.
 template <class N, class Of>
 N sum_of_own_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum_of_weights(a, s.own.empty() ? s : s.own.front(), of);
 }
 
-/// Number of learned numbers in the weights that `which` accepts.
+/// Number of parameters in the weights that `which` accepts.
 template <class N, class Which>
 N parameters_of(const Arch& a, const Sizes<N>& s, const Which& which) {
   return sum_of_own_weights(a, s, [&](const Weight<N>& w) { return w.tied || !which(w) ? N(0) : w.numbers(); });
 }
-/// Learned numbers of one component: attention has projections, biases, latent norms, norms of queries and keys, and
-/// sinks; the MLP has router, experts, shared experts and gates.
+/// Parameters of one component: attention has projections, biases, latent norms, norms of queries and keys, and sinks;
+/// the MLP has router, experts, shared experts and gates.
 template <class N>
 N parameters_of(const Arch& a, const Sizes<N>& s, Component c) {
   return parameters_of(
@@ -415,14 +415,14 @@ template <class N>
 N all_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>&) { return true; });
 }
-/// Learned numbers of the experts that a token does not visit, where it visits `visited` of them.
+/// Parameters of the experts that a token does not visit if it visits `visited`.
 template <class N>
 N idle_parameters(const Arch& a, const Sizes<N>& s, const N& visited) {
   return sum_of_own_weights(
       a, s, [&](const Weight<N>& w) { return w.routed ? (w.copies - visited) * N(w.times) * w.in * w.out : N(0); });
 }
 
-/// Weights that enter a matmul once per token: the head in even where it is tied, tables and vectors out.
+/// Weights that enter a matmul once per token: includes the head even if tied, excludes tables and vectors.
 template <class N>
 N matmul_weights(const Arch& a, const Sizes<N>& s) {
   return sum_of_weights(a, s, [](const Weight<N>& w) {
@@ -431,8 +431,8 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
 }
 
 /// Weights of the head that multiply every position with a loss: the table, the dense layer of masked tokens or an exit
-/// gate, and the matrix that weighs the residual streams; not the projection to a narrower table. pooled_weights: those
-/// that multiply one position of each sequence.
+/// gate, and the matrix that weights the residual streams; excludes the projection to a narrower table. pooled_weights:
+/// weights that multiply one position of each sequence.
 template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {
   if (!a.head.has_logits()) return 0;
@@ -446,7 +446,7 @@ N pooled_weights(const Arch& a, const Sizes<N>& s) {
   return (a.head.pooler ? s.D * s.D : N(0)) + (a.head.sentence_pair ? N(2) * s.D : N(0));
 }
 
-/// Numbers of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).
+/// Elements of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).
 template <class N>
 N factored_numbers(const Arch& a, const Sizes<N>& s) {
   return sum_of_own_weights(a, s, [](const Weight<N>& w) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Low-rank adapters (LoRA, arXiv:2106.09685): y = x W + (x A) B with A (in, rank) and B (rank, out), of which A and B
-/// are trained and all else is frozen. QLoRA (arXiv:2305.14314) stores W in few bits.
+/// Low-rank adapters (LoRA, arXiv:2106.09685): y = x W + (x A) B with A (in, rank) and B (rank, out). Only A and B are
+/// trained; all else is frozen. QLoRA (arXiv:2305.14314) stores W in few bits.
 
 #include <optional>
 #include <string_view>
@@ -9,14 +9,14 @@
 
 namespace llmcalc {
 
-/// The operators of an adapter.
+/// Names of an adapter's operators.
 struct AdapterNames {
   std::string_view base, down, up, sum;
   LoraTarget target;
 };
 
-/// The adapter of a matrix of a block, by the operator's name; absent: the matrix is not among the targets. Routers,
-/// gates of shared experts, the token table and the head never have one.
+/// The adapter of a block's matrix, by operator name; absent if the matrix is not a target. Routers, gates of shared
+/// experts, the token table and the head never have one.
 std::optional<AdapterNames> adapter_names(LoraTargets targets, std::string_view base);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Weights that are not trained, by part of the model and by layer.
+/// Untrained weights, by part of the model and by layer.
 
 #include "calc/arch.hpp"
 #include "calc/choice.hpp"
@@ -9,13 +9,13 @@ namespace llmcalc {
 
 /// A part of a model whose weights can be frozen.
 enum class FreezePart : std::uint8_t {
-  embedding,  ///< token table, learned positions, projections to and from a narrower table; a head that is the table
+  embedding,  ///< token table, learned positions, projections to and from a narrower table; a tied head
   head,
-  attention,  ///< projections, biases, norms inside of it, sinks
-  mlp,        ///< dense ones
-  experts,    ///< routed and shared
-  router,     ///< and the gate of shared experts
-  norm        ///< of the residual stream: in blocks, behind the embedding, before the head
+  attention,  ///< projections, biases, inner norms, sinks
+  mlp,        ///< dense MLPs
+  experts,    ///< routed and shared experts
+  router,     ///< includes the gate of shared experts
+  norm        ///< norms of the residual stream: in blocks, after the embedding, before the head
 };
 template <>
 inline constexpr auto choices<FreezePart> = std::array{Choice{FreezePart::embedding, "embedding"},
@@ -49,7 +49,7 @@ constexpr FreezePart freeze_part(Component c) {
 }
 
 struct Frozen {
-  SetOf<FreezePart> parts{};  ///< everywhere
+  SetOf<FreezePart> parts{};  ///< in all layers
   LayerSet layers{};          ///< whole blocks
   constexpr bool empty() const { return parts.empty() && layers.empty(); }
   constexpr bool operator==(const Frozen&) const = default;

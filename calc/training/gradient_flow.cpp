@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether backward reads what the operator read.
+/// Whether backward reads the operator's inputs.
 bool needs_inputs(const Op& op) { return std::holds_alternative<Linear>(op.shape) ? trains(op) : has_backward(op); }
 
 bool is_route(const Op& op) {
@@ -33,7 +33,7 @@ bool has_input_gradient(const Op& op) { return op.asks || (trains(op) && !std::h
 
 bool mark_asking(OpList& ops, bool input_asks) {
   std::array<bool, most_tensors> asks{};
-  asks.fill(input_asks);  // of the block's input, and of other segments' tensors
+  asks.fill(input_asks);  // the block's input, and tensors of other segments
   bool result = input_asks;
   for (Op& op : ops) {
     op.asks = !op.detached && std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return asks[t]; });

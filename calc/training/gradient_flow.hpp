@@ -1,24 +1,24 @@
 #pragma once
-/// Which operators have a backward pass where a part of a model is frozen: as in automatic differentiation a tensor
-/// asks for a gradient if a trained weight lies before it.
+/// Operators with a backward pass in a partly frozen model. As in automatic differentiation, a tensor requires a
+/// gradient if a trained weight precedes it.
 
 #include "calc/operator/op.hpp"
 
 namespace llmcalc {
 
-/// Whether the operator has learned numbers, and trains them. A tied head trains the token table.
+/// Whether the operator has learned parameters and trains them. A tied head trains the token table.
 bool trains(const Op& op);
 
-/// Whether backward runs anything of it: the gradient of its inputs, of its weights, or both.
+/// Whether the operator has a backward pass: the gradient of its inputs, its weights, or both.
 bool has_backward(const Op& op);
-/// Whether its result asks for a gradient: indices have none.
+/// Whether its result requires a gradient; indices never do.
 bool result_asks(const Op& op);
-/// The first. Products alone can leave it out and do the second: other kernels compute both at once.
+/// Whether backward computes its input gradient. Only products can skip it and compute just the weight gradient; other
+/// kernels compute both at once.
 bool has_input_gradient(const Op& op);
 
-/// Says of every operator whether its inputs ask for gradients, if the list's input does; of exchanges, that they
-/// return no gradients that nobody asks for, and gather nothing again that backward does not read. Returns whether the
-/// result asks.
+/// Marks every operator whose inputs require gradients, given whether the list's input does. Collectives then skip
+/// unneeded gradients and regather only tensors that backward reads. Returns whether the result requires one.
 bool mark_asking(OpList& ops, bool input_asks);
 
 }  // namespace llmcalc

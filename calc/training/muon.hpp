@@ -1,30 +1,30 @@
 #pragma once
-/// Muon (Jordan et al. 2024, github.com/KellerJordan/Muon; arXiv:2502.16982): the momentum of every matrix of the
-/// blocks is made orthogonal by Newton-Schulz iterations before it is subtracted. AdamW updates all else.
+/// Muon (Jordan et al. 2024, github.com/KellerJordan/Muon; arXiv:2502.16982): Newton-Schulz iterations make the
+/// momentum of every block matrix orthogonal before it is subtracted. AdamW updates all other parameters.
 
 #include "calc/cost/cost.hpp"
 
 namespace llmcalc {
 
-/// `count` matrices (in, out), each updated by itself.
+/// `count` matrices (in, out), each updated separately.
 struct Matrices {
   Count count = 0, in = 0, out = 0;
   constexpr Count numbers() const { return mul(count, in, out); }
   constexpr bool operator==(const Matrices&) const = default;
 };
 
-/// The matrices of an operator that Muon updates: trained ones of attention and of the MLP with its routers and
-/// adapters, of experts every one's. None of the token table, the position rows, the head and the projections beside
-/// them, no norms, biases and other vectors (arXiv:2502.16982, 2.2; torch.optim.Muon).
+/// The matrices of an operator that Muon updates: trained matrices of attention and of the MLP, including routers,
+/// adapters and every expert. Excludes the token table, position rows, head and their projections, norms, biases and
+/// other vectors (arXiv:2502.16982, 2.2; torch.optim.Muon).
 Matrices muon_matrices(const Op& op);
 
 /// Newton-Schulz iterations of matrices (m, n), m <= n, in bf16:
 ///
-///   A = X X'          2 m^2 n FLOPs, reads m n numbers, writes m^2
+///   A = X X'          2 m^2 n FLOPs, reads m n elements, writes m^2
 ///   B = b A + c A A   2 m^3          reads m^2, writes m^2
 ///   X = a X + B X     2 m^2 n        reads m^2 and m n, writes m n
 ///
-/// Symmetry is not used. Left out: the norm before the first iteration, casts, launches. Source:
+/// Does not exploit symmetry. Excludes the norm before the first iteration, casts, launches. Source:
 /// zeropower_via_newtonschulz5 of github.com/KellerJordan/Muon.
 Cost newton_schulz(const Matrices& matrices, Count iterations);
 

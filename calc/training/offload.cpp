@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// A rank's share of a row's numbers, n of its own and of experts.
+/// Elements in a rank's shard of a row: own and experts'.
 Count shard(Count own, Count experts, const Layout& l) {
   return add(shard_of(l, ParameterClass::dense, own), shard_of(l, ParameterClass::experts, experts));
 }
@@ -28,8 +28,8 @@ Bytes gradients_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
   return Bytes(mul(summed_gradient_bytes(plan), l.zero == Zero::none ? add(own, experts) : shard(own, experts, l)));
 }
 
-/// What a layer keeps; of a group that runs again, its input's share of every layer. What modules behind the head keep
-/// stays.
+/// Bytes that a layer saves; in a recomputed group, its share of the group's input. Tensors saved by MTP modules are
+/// not offloaded.
 Bytes kept_by(const LayerPrice& row, const Plan& plan, bool runs_again) {
   if (row.segment != SegmentKind::block || !row.backward || row.mtp) return {};
   if (runs_again || (plan.recompute == Recompute::full && !recomputes_block(plan)))
@@ -37,7 +37,7 @@ Bytes kept_by(const LayerPrice& row, const Plan& plan, bool runs_again) {
   return row.alive.kept;
 }
 
-/// The numbers that no other rank of a copy holds.
+/// Elements that are not sharded with other ranks.
 Count staying(const SharedNumbers& n, const Layout& l) {
   return add(shards(l, ParameterClass::dense) ? 0 : n.own, shards(l, ParameterClass::experts) ? 0 : n.experts);
 }
@@ -45,8 +45,8 @@ Count staying(const LargestLayer& n, const Layout& l) {
   return most_of(n, !shards(l, ParameterClass::dense), !shards(l, ParameterClass::experts));
 }
 
-/// Weights on their way from the host: a layer (of a group that runs again all, or embedding or head) that is used and
-/// the next. Under ZeRO-3 a shard comes into its place among the gathered weights.
+/// Weights in transit from the host: the layer in use (all layers of a recomputed group, or embedding or head) and the
+/// next. Under ZeRO-3, shards arrive in place among the gathered weights.
 Bytes weights_in_transit(const HeldSums& s, const Plan& plan, const Layout& layout) {
   Bytes outside = s.largest_outside, layer = s.largest_layer;
   if (layout.zero == Zero::weights) {
@@ -58,8 +58,8 @@ Bytes weights_in_transit(const HeldSums& s, const Plan& plan, const Layout& layo
   return std::max(outside, used * layer) + layer;
 }
 
-/// Gradients on their way to the host, a layer's or those of embedding and head, or all that a step accumulates; others
-/// go from their buckets.
+/// Gradients in transit to the host: one layer's or the embedding's and head's, or all that a step accumulates. Sharded
+/// gradients are sent from their buckets.
 Bytes gradients_in_transit(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
   const auto of = [&](const auto& n) { return staying(n, layout); };
@@ -107,7 +107,7 @@ UpdateSeconds update_seconds(const States& updated, const Plan& plan, const Rate
   const Ratio by_host = plan.offload.optimizer, there = plan.offload.weights;
   const Bytes host = share_of(all, by_host), updates = share_of(updated.weights, by_host),
               at_host = share_of(updated.weights, there);
-  // A device that updates weights of the host reads them too, where it has no master copy.
+  // Without a master copy, a device that updates weights of the host also reads them.
   const Bytes moved = updates >= at_host ? updates - at_host : at_host - updates;
   return {.device = (all - host) / rates.memory,
           .host = rates.host.memory.value > 0 ? host / rates.host.memory : Seconds(),

@@ -1,49 +1,48 @@
 #pragma once
-/// Offload: parts of what training holds lie in the host's memory (Plan::offload) and travel over the device's way
-/// there.
+/// Offload: parts of the training state are in host memory (Plan::offload) and move over the device's link to the host.
 ///
-///   optimizer    A fraction of the states of the rank's shard, and of its updates, which the host computes in its own
-///                memory. Of the gradients that fraction goes down, of the updated weights up.
-///                ZeRO 0 and 1: the device keeps the gradients of a step, and they go down once per step, a layer's as
-///                soon as they are reduced, beside the last backward, into buffers beside the host's states (Megatron's
-///                --optimizer-cpu-offload with --optimizer-offload-fraction, which starts them after backward). From
-///                ZeRO 2: the gradients of a shard have their place on the host, and go there in every micro-batch
+///   optimizer    A fraction of the states of the rank's shard and of its updates, which the host computes. The same
+///                fraction of the gradients goes to the host, and of the updated weights to the device.
+///                ZeRO 0 and 1: the device keeps the gradients of a step. They go to the host once per step, a layer's
+///                as soon as they are reduced, overlapped with the last backward, into extra buffers next to the host's
+///                states (Megatron's --optimizer-cpu-offload with --optimizer-offload-fraction, which starts them after
+///                backward). From ZeRO 2: a shard's gradients reside on the host and are sent in every micro-batch
 ///                (ZeRO-Offload, arXiv:2101.06840, section 4; PyTorch FSDP2's CPUOffloadPolicy). ZeRO 2 in a pipeline
-///                sends them once per step, when the whole gradients are reduced. Device and host update
-///                their parts side by side, once all ranks' gradients are summed; weights go up while the host works on
+///                sends them once per step, when the whole gradients are reduced. Device and host update their parts
+///                concurrently, once all ranks' gradients are summed; weights go to the device while the host works on
 ///                the rest (arXiv:2101.06840, section 5; Megatron's --overlap-cpu-optimizer-d2h-h2d). Without a master
-///                copy the host holds the weights that it updates. Left out: one-step delayed updates, and the host's
-///                additions of gradients of several micro-batches.
-///   activations  A fraction of the bytes that every layer keeps for backward (of its input, where it runs again) goes
-///                down beside the layer's forward and comes up beside its backward. Of every layer's bytes rather than
-///                of some layers: that is the even load, which hides best. The device holds the rest, and one layer's
-///                on their way. What embedding and head keep stays. Sources: PyTorch's save_on_cpu; TransformerEngine's
-///                get_cpu_offload_context, which spreads the transfers of whole layers likewise.
-///   weights      A fraction of the rank's weights (under ZeRO-3 of its shard, which is gathered from the devices)
-///                comes up for forward, and a layer's again for backward: the lookup's gradient reads no table, the
-///                head's backward follows its forward. A layer that runs again has them for both passes. Without
-///                resharding ZeRO-3 keeps what it gathered, and they come once. The device holds the layer that runs
-///                and the next. Where more weights than updates lie on the host, the device's updates go down. Left
-///                out: under ZeRO 1 and 2, that weights gathered from other ranks go down too. Source: ZeRO-Infinity
-///                (arXiv:2104.07857), sections 5 and 6.
+///                copy the host holds the weights that it updates. Excludes one-step delayed updates and the host's
+///                accumulation of gradients over micro-batches.
+///   activations  A fraction of the bytes that every layer saves for backward (of its input, if recomputed) goes to the
+///                host during the layer's forward and returns during its backward. The fraction applies to every layer
+///                rather than to some layers: an even load, which overlaps best. The device holds the rest, plus one
+///                layer's bytes in transit. Tensors saved by embedding and head stay. Sources: PyTorch's save_on_cpu;
+///                TransformerEngine's get_cpu_offload_context, which also spreads the transfers of whole layers.
+///   weights      A fraction of the rank's weights (under ZeRO-3 of its shard, which is gathered from the devices) is
+///                fetched for forward, and a layer's also for backward: the lookup's gradient does not read the table,
+///                and the head's backward follows its forward. A recomputed layer uses one fetch for both passes.
+///                Without resharding, ZeRO-3 keeps the gathered weights and fetches once. The device holds the running
+///                layer and the next. If more weights than updates are on the host, the device sends its updates there.
+///                Excludes, under ZeRO 1 and 2, sending gathered weights of other ranks to the host. Source:
+///                ZeRO-Infinity (arXiv:2104.07857), sections 5 and 6.
 ///
-/// Up and down have the link's bandwidth each. A layer's transfers run beside its own work; exposed are
-/// max(0, transfer - work) and (1 - hidden) min(transfer, work). Latencies of the link count as 0.
+/// Each direction has the link's full bandwidth. A layer's transfers overlap with its own work; max(0, transfer - work)
+/// and (1 - hidden) min(transfer, work) are exposed. The link's latency counts as 0.
 
 #include "calc/memory.hpp"
 
 namespace llmcalc {
 
-/// Takes what lies on the host from the memory of a device that holds all but activations, and adds what is on its way.
+/// Moves offloaded bytes from device to host and adds bytes in transit. `m` already excludes offloaded activations.
 void move_to_host(Memory& m, const HeldSums& sums, const StageAlive& alive, const Plan& plan, const Layout& layout);
 
-/// Bytes of a row that travel.
+/// Bytes of a row that are transferred.
 struct RowTravel {
-  Bytes weights{}, weights_again{};  ///< up, for forward and for backward
-  Bytes activations{};               ///< down, and up again
-  Bytes gradients{};                 ///< down
+  Bytes weights{}, weights_again{};  ///< to the device, for forward and for backward
+  Bytes activations{};               ///< to the host and back
+  Bytes gradients{};                 ///< to the host
 };
-/// `runs_again`: the layer is one of those that recomputation of a block runs again.
+/// `runs_again`: the layer is one that RecomputeMethod::block recomputes.
 RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool runs_again);
 
 /// Whether gradients go to the host in every micro-batch.
@@ -51,14 +50,14 @@ inline bool sends_every_gradient(const Layout& layout) {
   return layout.zero >= Zero::gradients && !accumulates_gradients(layout);
 }
 
-/// Whether the host can do updates: the optimizer has states, and no products for which the host is too slow (Muon's).
+/// Whether the host can compute updates: the optimizer has states and no matrix products (Muon's are too slow there).
 bool updates_on_host(const Plan& plan);
 
-/// Seconds of updating a rank's states: on the device; on the host; and of the weights that then travel.
+/// Seconds to update a rank's states: on the device, on the host, and for the weights then transferred.
 struct UpdateSeconds {
   Seconds device, host, weights;
-  /// From when gradients are summed everywhere until this rank's weights are updated and where they belong; the host
-  /// has its gradients `late` after that.
+  /// Time from the end of gradient reduction until this rank's updated weights are in place. The host receives its
+  /// gradients `late` after the start.
   Seconds total(Seconds late, double hidden) const;
 };
 UpdateSeconds update_seconds(const States& updated, const Plan& plan, const Rates& rates);

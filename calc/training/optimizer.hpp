@@ -1,5 +1,5 @@
 #pragma once
-/// Optimizers and their state: one row per optimizer, from which memory, traffic, reports and the transformer follow.
+/// Optimizers and their state: one row per optimizer; memory, traffic, reports and the transformer derive from it.
 
 #include <algorithm>
 #include <array>
@@ -17,20 +17,20 @@ enum class Optimizer : std::uint8_t { adam, momentum, sgd, lion, adafactor, muon
 /// Storage of an optimizer's moments.
 enum class MomentStorage : std::uint8_t {
   plain,    ///< in Plan::state_precision
-  coded,    ///< a byte each, and a float32 scale per block
-  factored  ///< float32, one per row and one per column of a matrix; of a vector, one per number
+  coded,    ///< one byte each, plus a float32 scale per block
+  factored  ///< float32, one per row and one per column of a matrix; one per element of a vector
 };
 
-/// Numbers that share a scale of coded moments.
+/// Elements that share a scale of quantised moments.
 inline constexpr Count coded_block = 256;
 
 struct OptimizerTraits {
   Optimizer optimizer = Optimizer::adam;
-  std::string_view name, alias;  ///< alias: another spelling; empty: none
-  Count moments = 0;             ///< per trained number that is updated element by element
-  Count matrix_moments = 0;      ///< per number of a matrix that is updated as a whole
+  std::string_view name, alias;  ///< alias: alternative spelling, or empty
+  Count moments = 0;             ///< per trained element with element-wise updates
+  Count matrix_moments = 0;      ///< per element of a matrix that is updated as a whole
   MomentStorage storage = MomentStorage::plain;
-  bool orthogonalizes = false;  ///< matrices of the blocks take Newton-Schulz iterations (calc/training/muon.hpp)
+  bool orthogonalizes = false;  ///< block matrices take Newton-Schulz iterations (calc/training/muon.hpp)
 
   constexpr bool updates_matrices() const { return orthogonalizes || storage == MomentStorage::factored; }
 };
@@ -51,7 +51,7 @@ constexpr const OptimizerTraits& traits(Optimizer optimizer) { return optimizers
 static_assert(std::all_of(optimizers.begin(), optimizers.end(),
                           [](const OptimizerTraits& t) { return &traits(t.optimizer) == &t; }));
 
-/// Bytes of coded moments of n numbers in a row.
+/// Bytes of quantised moments of n consecutive elements.
 constexpr Bytes coded_moment_bytes(const OptimizerTraits& t, Count n) {
   return Bytes(mul(t.moments, add(n, mul(4, ceil_div(n, coded_block)))));
 }

@@ -1,4 +1,4 @@
-// The bytes that an optimizer holds and moves.
+// Bytes that an optimizer holds and moves.
 
 #include "calc/memory.hpp"
 
@@ -8,7 +8,7 @@ bool keeps_master(const Plan& plan) { return plan.master && training_weights(pla
 
 namespace {
 
-/// Bytes of the moments; excludes a master copy.
+/// Bytes of the moments, excluding a master copy.
 Bytes moment_bytes(const Plan& plan, const Learned& numbers) {
   const OptimizerTraits& t = traits(plan.optimizer);
   const Count n = numbers.trained();

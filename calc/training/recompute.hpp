@@ -1,5 +1,5 @@
 #pragma once
-/// The operators of a block that selective recomputation runs again in backward, by module.
+/// The operators of a block that selective recomputation recomputes in backward, by module.
 
 #include "calc/operator/op.hpp"
 #include "calc/plan.hpp"
@@ -7,18 +7,18 @@
 namespace llmcalc {
 
 /// Whether the module holds the operator. Names follow Megatron-Core's --recompute-modules:
-///   core  attention's core and the exchanges that context ranks make for it (core_attn); an indexer's choice is kept
+///   core  attention's core and its context-parallel communication (core_attn); an indexer's selection is saved
 ///   norm  the norms of the residual stream (layernorm)
 ///   act   the activation of the MLP and its product with the gate (moe_act)
-///   mlp   the MLP, or router, experts and shared experts, with their exchanges (mlp, moe)
+///   mlp   the MLP, or router, experts and shared experts, with their communication (mlp, moe)
 ///   up    latent attention's projections from the latent rows, with their norms and RoPE (mla_up_proj)
 bool holds(RecomputeModule m, const Op& op);
 
-/// Whether one of the modules holds it.
+/// Whether one of the modules holds the operator.
 bool holds_any(RecomputeModules modules, const Op& op);
 
-/// Whether backward discards and remakes the operator's result, for whoever needs it. Of the core and of the MLP as a
-/// whole only what lies inside them is remade; their results are kept where backward needs them.
+/// Whether the operator's result is discarded and recomputed in backward for all its readers. For the core and for the
+/// MLP as a whole, only inner tensors are recomputed; their results are saved if backward needs them.
 bool discards_result(RecomputeModules modules, const Op& op);
 
 }  // namespace llmcalc

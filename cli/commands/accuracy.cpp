@@ -31,7 +31,7 @@ AccuracyKind accuracy_kind(const std::string& said) {
 
 namespace {
 
-/// A file of measurements that the kind of prediction can be made for.
+/// A file of measurements with rows for this kind of prediction.
 MeasurementFile suitable(const std::string& path, std::optional<AccuracyKind> kind) {
   MeasurementFile file = read_measurement_file(path);
   if (!kind || file.has(rows_for(*kind))) return file;
@@ -39,8 +39,7 @@ MeasurementFile suitable(const std::string& path, std::optional<AccuracyKind> ki
   throw InputError(fmt::format("{}: it has no rows of {}", path, what[static_cast<std::size_t>(rows_for(*kind))]));
 }
 
-/// Moves the rows of one file behind those of others. A row is told from others by its id, in a report of several
-/// files, too.
+/// Appends the rows of one file to the others. Row ids must be unique over all files of a report.
 void join_rows(MeasurementFile& all, MeasurementFile next) {
   std::set<std::string_view> ids;
   for (const TrainingCase& c : all.training) ids.insert(c.head.id);
@@ -79,7 +78,7 @@ Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind
 
 namespace {
 
-/// The times that a replay uses, from the options that replays alone have.
+/// The times used for replays, from options that apply only to replays.
 ReplayBasis basis_of(const Arguments& arguments, std::optional<AccuracyKind> kind) {
   for (const char* option : {"--tables", "--hardware"})
     if (arguments.has(option) && kind != AccuracyKind::serving)

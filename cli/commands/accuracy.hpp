@@ -1,5 +1,5 @@
 #pragma once
-/// Measurements and their predictions, as commands ask for them.
+/// Measurements and their predictions, for commands.
 
 #include <optional>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace llmcalc {
 
-/// Throws InputError for a word that is none.
+/// Throws InputError for an unknown kind.
 AccuracyKind accuracy_kind(const std::string& said);
 
-/// The measurements of files. Throws InputError where a file cannot be read, has no rows of the kind, or a row's id
+/// The measurements of files. Throws InputError if a file cannot be read, has no rows of the kind, or has a row id
 /// twice.
 MeasurementFile measurements(const std::vector<std::string>& paths, std::optional<AccuracyKind> kind);
 

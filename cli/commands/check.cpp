@@ -26,7 +26,7 @@ std::string conclusion(const Changes& changes, const std::string& path) {
   return fmt::format("{} values moved, came or went since {}, of {}", changes.all.size(), path, changes.compared);
 }
 
-/// Today's numbers against a saved report: 1 if any moved, came or went.
+/// Compares today's numbers with a saved report. Returns 1 if any value moved, came or went.
 int against_baseline(const std::string& path, double tolerance, const Screen& screen) {
   const json::Value saved = json::parse(json::file_text(path), path);
   const Changes changes = changes_between(saved, asked_again(saved, path), tolerance);
@@ -44,7 +44,7 @@ int against_baseline(const std::string& path, double tolerance, const Screen& sc
   return changes.all.empty() ? 0 : 1;
 }
 
-/// The comparisons made, and those that differ.
+/// The number of comparisons, and the differences.
 struct Checked {
   Count made = 0;
   std::vector<Difference> differences;
@@ -65,7 +65,7 @@ Checked all_checked() {
   return all;
 }
 
-/// Engine against textbook: 1 if any number differs.
+/// Compares the engine with the textbook. Returns 1 if any number differs.
 int against_textbook(const Screen& screen) {
   const auto [made, differences] = all_checked();
   Report report;

@@ -22,12 +22,12 @@ bool is_search(const std::vector<std::string>& words) {
   return words.size() > 1 && words[0] == "plan" && words[1] == "train";
 }
 
-/// The command of that name, and what stands behind it.
+/// The command of this name with its arguments.
 Arguments typed(std::string_view name, const std::vector<std::string>& words) {
   return Arguments(*answered_command(name), Args(words).subspan(1), commands());
 }
 
-/// A report by the command that makes it: "train llama-3-8b --hardware h100".
+/// A report from the command that makes it: "train llama-3-8b --hardware h100".
 Side asked(const std::string& name, const std::vector<std::string>& words) {
   const bool model = !words.empty() && std::any_of(questions().begin(), questions().end(),
                                                    [&](const Question* q) { return q->name == words[0]; });
@@ -46,7 +46,7 @@ Side saved(const std::string& path) { return {path, json::parse(json::file_text(
 
 bool is_flag(const std::string& w) { return w.starts_with("--"); }
 
-/// The words with the model that --vs begins with, if it does, in the place of their own.
+/// Replaces the model in the words by the one with which --vs begins, if it does, and removes it from `by`.
 std::vector<std::string> with_model_of(std::vector<std::string> words, std::vector<std::string>& by) {
   if (by.empty() || is_flag(by[0])) return words;
   const std::string model = typed(words[0], words).word("MODEL");
@@ -55,7 +55,7 @@ std::vector<std::string> with_model_of(std::vector<std::string> words, std::vect
   return words;
 }
 
-/// Model and options of the first side, those of --vs in their place or besides.
+/// The first side's model and options, replaced or extended by --vs.
 std::vector<std::string> replaced(std::vector<std::string> words, std::vector<std::string> by) {
   words = with_model_of(std::move(words), by);
   for (std::size_t i = 0; i < by.size(); ++i) {
@@ -69,8 +69,8 @@ std::vector<std::string> replaced(std::vector<std::string> words, std::vector<st
   return words;
 }
 
-/// The training stack that a side is estimated for by default depends on its layout; the other side keeps it, so that
-/// they differ in what --vs says. An engine depends on the device, and each side has its own.
+/// Gives the other side the first side's training stack, whose default depends on the layout, so that the sides differ
+/// only in --vs. The default engine depends on the device and may differ.
 std::vector<std::string> with_software_of(const Side& first, std::vector<std::string> words) {
   const auto says = [&](const char* flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
   const json::Object report(first.report, first.name);
@@ -81,7 +81,7 @@ std::vector<std::string> with_software_of(const Side& first, std::vector<std::st
   return words;
 }
 
-/// A measured throughput is that of one plan, and the other side has it only where --vs says so.
+/// Removes the measured throughput, which belongs to one plan; the other side has it only if --vs does.
 std::vector<std::string> without_measured(std::vector<std::string> words) {
   const auto at = std::find(words.begin(), words.end(), "--measured-tokens-per-s");
   if (at == words.end()) return words;

@@ -33,14 +33,14 @@ AccuracyWatch told(ProgressLine& line, const char* what) {
   };
 }
 
-/// Names of the devices that rows were measured on, in order, each once.
+/// Names of the devices on which rows were measured, sorted, each once.
 std::vector<std::string> devices_of(const Accuracy& a) {
   std::set<std::string> names;
   for (const PredictedRow& r : a.rows) names.insert(r.of.gpu);
   return {names.begin(), names.end()};
 }
 
-/// Puts the values, and what left-out rows said, into an estimator.
+/// An estimator with these values, and with intervals from left-out rows.
 template <typename Estimate, typename Class>
 Estimate estimator(std::span<const double> values, const Accuracy& left_out, const IntervalsByClass& once_measured,
                    std::string how) {
@@ -53,7 +53,7 @@ Estimate estimator(std::span<const double> values, const Accuracy& left_out, con
   return e;
 }
 
-/// The intervals of times from the operators' tables, where there are some.
+/// The intervals of times from operator tables, if there are any.
 IntervalsByClass with_tables(const ReplayBasis& basis, const Accuracy& left_out) {
   if (basis.tables.empty()) return {};
   const Accuracy replays = accuracy(published_measurements(MeasurementKind::serving), AccuracyKind::serving, {}, basis);
@@ -69,7 +69,7 @@ json::Value estimator_file(std::span<const double> values, const Accuracy& left_
       estimator<TrainingEstimator, EstimateClass>(values, left_out, intervals_after_a_step(left_out), std::move(how)));
 }
 
-/// Fits the estimator to the rows, puts its intervals to left-out families, and writes it.
+/// Fits the estimator to the rows, derives its intervals from left-out families, and writes it.
 void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, const ReplayBasis& basis,
                Accuracy& a, ProgressLine& line) {
   const double ridge = chosen_ridge(*a.kind);
@@ -94,7 +94,7 @@ std::span<const double> shipped_values(AccuracyKind kind) {
   return training_estimator().parameters.values();
 }
 
-/// Whether a file is one that --fit wrote.
+/// Whether a file is a fitted estimator of this kind.
 bool is_fit(const std::string& path, AccuracyKind kind) {
   try {
     const json::Value file = json::parse(json::file_text(path), path);
@@ -105,7 +105,7 @@ bool is_fit(const std::string& path, AccuracyKind kind) {
   }
 }
 
-/// A file of another kind is not written over, and a folder where nothing can be written is found out now.
+/// Refuses to overwrite a file of another kind, and detects an unwritable folder early.
 void check_fit_out(const std::string& path, AccuracyKind kind) {
   const WholeFile probe(path);
   if (file_exists(path) && !is_fit(path, kind))
@@ -120,7 +120,7 @@ AccuracyKind fitted_kind(const std::string& said) {
   return kind;
 }
 
-/// Predictions by fitted parameters: a new fit that is written, one without a term, or one for each family left out.
+/// Predicts with fitted parameters: a new fit, which is written, a fit without one term, or a fit per left-out family.
 void refit(const Arguments& arguments, const MeasurementFile& file, const ReplayBasis& basis, Accuracy& a,
            ProgressLine& line) {
   const FitSet set = fit_set(file, *a.kind);

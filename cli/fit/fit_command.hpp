@@ -1,5 +1,5 @@
 #pragma once
-/// The one command of the program llmcalc-fit.
+/// The only command of the program llmcalc-fit.
 
 #include "cli/command.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Reading a whole text, limited by the available memory.
+/// Reads whole texts, limited by the available memory.
 
 #include <string>
 

@@ -39,7 +39,7 @@ Grid rates_grid(const validate::Calibration& c) {
   return g;
 }
 
-/// Adds the spread of the rounds: beside each number, and as rows of their own for JSON.
+/// Adds the spread of the rounds: next to each number, and as separate rows for JSON.
 void add_spread(Section& s, const validate::Calibration& c) {
   std::vector<Row> spreads;
   for (Row& row : s.rows)
@@ -99,8 +99,7 @@ bool is_calibration(const std::string& path) {
   }
 }
 
-/// A file that another program or a user wrote is not written over, and a folder where nothing can be written is found
-/// out now.
+/// Refuses to overwrite a file of another origin, and detects an unwritable folder early.
 void check_calibration_out(const std::string& out) {
   const WholeFile probe(out);
   if (file_exists(out) && !is_calibration(out))
@@ -108,7 +107,7 @@ void check_calibration_out(const std::string& out) {
         "'{}' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out", out));
 }
 
-/// The hardware file, which other commands can read; a device so busy that a rate came out negative gives none.
+/// The hardware file, checked to be readable. Throws InputError if the device was so busy that a rate is negative.
 json::Value readable(json::Value file) {
   try {
     read_hardware_file(file, "the measurement");
@@ -139,7 +138,7 @@ validate::Calibration measured(const validate::Where& where) {
       where, [&](const std::string& next, double done) { line.show(next + left_text(line.seconds(), done)); });
 }
 
-/// Tables are not measured, and measuring needs no tables.
+/// Refuses options for tables without tables, and a device with tables.
 void refuse_contradictions(const Arguments& arguments) {
   const bool tables = arguments.has("--from");
   if (tables && arguments.has("--device"))
@@ -168,7 +167,7 @@ int run_calibrate(const Arguments& arguments) {
   if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));
-  stop_flag();  // the file is written whole
+  stop_flag();  // ensures that the file is written completely
   write_json(out, file);
   return print(report_of(c, out, name, device), screen_of(arguments));
 }

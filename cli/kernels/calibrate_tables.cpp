@@ -19,10 +19,10 @@ namespace {
 
 using AllTables = std::vector<OperatorTables>;
 
-/// The tables, and the rates that follow from them.
+/// The tables, and the rates derived from them.
 struct FromTables {
   AllTables tables;
-  std::string hardware;  ///< as it was found or typed
+  std::string hardware;  ///< as found or typed
   json::Value sheet;     ///< its file
   HardwareCard card;
   std::vector<TableSubject> subjects;
@@ -40,7 +40,7 @@ std::optional<ModelCard> model_said(const Arguments& arguments, const AllTables&
   return load_model(arguments.text("--model"));
 }
 
-/// Whether every table says that its kernels were part of a captured graph.
+/// Whether every table states that its kernels were part of a captured graph.
 bool in_graphs(const AllTables& tables) {
   return std::all_of(tables.begin(), tables.end(), [](const OperatorTables& t) { return t.origin.eager == false; });
 }
@@ -64,7 +64,7 @@ FromTables what_follows(const Arguments& arguments) {
 
 // ---- The file
 
-/// "vLLM 0.19.0 and vLLM 0.20.0": what tables say, each once.
+/// "vLLM 0.19.0 and vLLM 0.20.0": the values in the tables, each once.
 std::string said_by(const AllTables& tables, const char* before, std::string TableOrigin::*what) {
   std::set<std::string> all;
   for (const OperatorTables& t : tables)
@@ -86,8 +86,8 @@ std::string how_derived(const FromTables& f) {
                      by.empty() ? "" : " of ", by, fmt::join(subject_names(f), "; "), today());
 }
 
-/// The datasheet with what was derived. Its title is not the device's alone: the numbers are those of an engine's
-/// kernels, which no machine's own are compared with.
+/// The datasheet with the derived rates. Its title differs from the device's: these are rates of an engine's kernels,
+/// not to be compared with a machine's own.
 json::Value derived_file(const FromTables& f, const std::string& name) {
   json::Value file = f.sheet;
   file["name"] = name;
@@ -159,7 +159,7 @@ Grid residuals_grid(const FromTables& f) {
   return g;
 }
 
-/// Every text once, in order.
+/// Every text once, sorted.
 std::vector<std::string> once(const AllTables& tables, std::vector<std::string> OperatorTables::*of) {
   std::set<std::string> all;
   for (const OperatorTables& t : tables) all.insert((t.*of).begin(), (t.*of).end());

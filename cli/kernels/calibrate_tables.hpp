@@ -1,5 +1,5 @@
 #pragma once
-/// `llmcalc calibrate --from DIR`: a hardware file from tables of operators.
+/// `llmcalc calibrate --from DIR`: a hardware file from operator tables.
 
 #include <string>
 
@@ -10,7 +10,7 @@ namespace llmcalc {
 
 struct TableCalibration {
   json::Value file;
-  Report report;  ///< without the place of the file
+  Report report;  ///< without the file's path
 };
 
 /// Reads --from, --hardware and --model. Throws InputError.

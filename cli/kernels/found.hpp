@@ -12,7 +12,7 @@ namespace llmcalc {
 struct Validated {
   std::vector<validate::CaseVerdict> verdicts;
   Times times;
-  std::optional<validate::Metered> metered;  ///< of one model, where the device has instruments
+  std::optional<validate::Metered> metered;  ///< for a single model, if the device has instruments
   bool exact() const;
   std::vector<std::string> names() const;  ///< of the cases
 };
@@ -20,7 +20,7 @@ struct Validated {
 /// Exit code 0 if all exact numbers match and, with `check_time`, every time is within its band; otherwise 1.
 int exit_code(const Validated& f, bool check_time);
 
-/// The report's last line, which names the worst offender where the exit code is 1.
+/// The report's last line, which names the worst offender if the exit code is 1.
 void conclude(Report& report, const Validated& f, bool check_time);
 
 }  // namespace llmcalc

@@ -59,7 +59,7 @@ std::string prompt_of(const Arguments& a) {
   std::string prompt = a.word("PROMPT");
   if (prompt.empty()) {
     prompt = standard_input();
-    while (prompt.ends_with('\n')) prompt.pop_back();  // what a shell's echo puts behind it
+    while (prompt.ends_with('\n')) prompt.pop_back();  // appended by a shell's echo
   }
   model::refuse_unless_utf8(prompt, "the prompt");
   if (prompt.empty()) throw InputError("the prompt is empty; give a text to continue");
@@ -113,7 +113,7 @@ void say_timing(const Arch& a, Count longest, Count prompt, const model::Generat
 
 Seconds taken(const model::Generated& g) { return g.prefill + g.decode; }
 
-/// A table of what the same tokens cost with and without the cache.
+/// A table of the costs of the same tokens with and without the cache.
 Grid comparison(const model::Generated& with, const model::Generated& without) {
   Grid grid{.key = "with_and_without_cache", .title = "KV cache", .columns = {}, .rows = {}};
   for (const auto& [name, g] : {std::pair{"with", &with}, std::pair{"without", &without}}) {
@@ -207,7 +207,7 @@ std::function<void(Count, Count)> counted_on(ProgressLine& line, const char* wha
   };
 }
 
-/// The text on its way out, whose first token ends the line of progress; its own line is ended before an error is said.
+/// Generates and streams the text. The first token removes the progress line. Ends the text's line before an error.
 model::Generated shown(model::Transformer& t, const model::TrainedModel& c, std::span<const std::int32_t> prompt,
                        model::GenerateOptions g, Stream& stream, ProgressLine& line) {
   line.show("reading the prompt");

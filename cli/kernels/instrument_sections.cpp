@@ -211,7 +211,7 @@ std::string joined(const std::vector<std::string>& all) {
   return all.empty() ? "by nothing" : fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Adds the core of one direction, if any ran, and what kept it from a faster one.
+/// Adds the core of one direction, if any ran, and the obstacle to a faster one.
 void add_core(Section& s, const std::string& part, const std::string& direction,
               const std::optional<model::CoreRun>& run) {
   if (!run) return;

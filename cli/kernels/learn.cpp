@@ -16,10 +16,10 @@ namespace {
 
 /// Steps between two evaluations on the validation split; a checkpoint is saved when the loss improves.
 constexpr Count least_evaluations_apart = 10, most_evaluations_apart = 100;
-/// Batches per evaluation during the run, at most.
+/// Maximum number of batches per evaluation during the run.
 constexpr Count evaluated_batches = 16;
 
-/// One run: steps until it is over, with what the user sees meanwhile.
+/// A training run with its progress display, evaluations and checkpoints.
 class LearningRun {
  public:
   LearningRun(const LearnRequest& r, const model::Corpus& corpus, model::Transformer& t, ProgressLine& line)
@@ -82,7 +82,7 @@ class LearningRun {
     if (learner_.progress().validation_loss != best) save_if_possible();
   }
 
-  /// A disk that is full now may have room for a later checkpoint.
+  /// Continues if saving fails: a disk that is full now may have space for a later checkpoint.
   void save_if_possible() {
     try {
       save();

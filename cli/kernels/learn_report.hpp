@@ -10,7 +10,7 @@ namespace llmcalc {
 struct LearnOutcome {
   model::TrainingProgress progress;
   double held_out_loss = 0;  ///< of the weights in the checkpoint, over `held_out_tokens`
-  Count tokens = 0;          ///< learnt from in this call
+  Count tokens = 0;          ///< trained on in this call
   double seconds = 0;        ///< wall time, including evaluations and checkpoints
   bool interrupted = false;
 };

@@ -20,14 +20,14 @@ namespace {
 
 /// Bytes of text from which byte pairs are frequent enough to learn.
 constexpr std::size_t enough_for_pairs = 100'000;
-/// Bytes of text from which the larger model learns more per step; it would memorise a shorter text.
+/// Bytes of text from which the larger model learns more per step; it would memorize a shorter text.
 constexpr std::size_t enough_for_larger = 1'000'000;
 /// Bytes of text below which counted token pairs may predict as well as a network.
 constexpr std::size_t enough_to_learn = 20'000;
-/// Default number of epochs, within bounds on the steps that keep the run to minutes. Fewer epochs leave the model
-/// worse than counted pairs; more make it overfit a short text, as the validation loss shows.
+/// Default number of epochs, with bounds on the steps that keep the run to minutes. With fewer epochs the model is
+/// worse than counted pairs; with more it overfits a short text, as the validation loss shows.
 constexpr Count usual_passes = 8, least_steps = 500, most_steps = 3000;
-/// Bytes of text per byte-pair token, within bounds: rarer tokens have too few examples to learn from.
+/// Bytes of text per byte-pair token, with bounds: rarer tokens have too few examples to learn from.
 constexpr Count bytes_per_pair = 320, least_pairs = 384, most_pairs = 1024;
 
 std::string text_of(const std::string& path) {
@@ -37,7 +37,7 @@ std::string text_of(const std::string& path) {
   return all;
 }
 
-/// The 64-bit FNV-1a hash that tells whether a text is the same.
+/// 64-bit FNV-1a hash that identifies a text.
 std::string fingerprint(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
@@ -135,7 +135,7 @@ void settle_new(const Arguments& a, LearnRequest& r) {
   read_run(a, r);
 }
 
-/// Settles a resumed run: its settings stay, only its length can change.
+/// Settles a resumed run: its settings are fixed, only its length can change.
 void settle_resumed(const Arguments& a, LearnRequest& r) {
   for (const char* flag :
        {"--model", "--batch", "--seq", "--rate", "--vocabulary", "--tokenizer", "--precision", "--seed"})

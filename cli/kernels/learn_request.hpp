@@ -16,18 +16,18 @@ struct LearnRequest {
   std::shared_ptr<const model::Tokenizer> tokenizer;
   DType precision = dtypes::fp32;
   model::LearningSettings settings;
-  double minutes = 0;       ///< 0: the steps alone end it
-  bool by_minutes = false;  ///< the minutes alone end it
+  double minutes = 0;       ///< 0: only the steps end it
+  bool by_minutes = false;  ///< only the minutes end it
   std::vector<std::string> notes;
   std::unique_ptr<model::TrainingCheckpoint> resumed;
   validate::Where where;
 
   model::Number number() const { return precision == dtypes::bf16 ? model::Number::bf16 : model::Number::f32; }
-  /// The part that a checkpoint stores: the run's settings and the fingerprint of the text.
+  /// The part stored in a checkpoint: the run's settings and the fingerprint of the text.
   json::Value settings_json() const;
 };
 
-/// Throws InputError for every impossible request, before anything large is allocated or learnt.
+/// Throws InputError for every impossible request, before any large allocation or training.
 LearnRequest settled(const Arguments& typed);
 
 }  // namespace llmcalc

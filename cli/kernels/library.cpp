@@ -1,4 +1,4 @@
-// Entry point of the kernel library: a command line of the program, run in full.
+// Entry point of the kernel library: runs a complete command line of the program.
 
 #include "cli/kernels/library.hpp"
 #include "cli/command.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// The C interface of the kernel library, libllmcalc_kernels.so. The library contains its own copy of the command line,
+/// C interface of the kernel library, libllmcalc_kernels.so. The library contains a separate copy of the command line,
 /// so no C++ object crosses the interface and no exception leaves it.
 
 #define LLMCALC_EXPORT __attribute__((visibility("default")))

@@ -1,12 +1,12 @@
 #pragma once
-/// Loading a trained model, shown on stderr.
+/// Loads a trained model, with progress on stderr.
 
 #include "cli/progress_line.hpp"
 #include "learn/trained_model.hpp"
 
 namespace llmcalc {
 
-/// Loads its weights into `t`; the line shows how far it has come.
+/// Loads the model's weights into `t`; the line shows the progress.
 void load_shown(const model::TrainedModel& m, model::Transformer& t, ProgressLine& line);
 
 }  // namespace llmcalc

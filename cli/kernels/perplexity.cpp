@@ -24,10 +24,10 @@
 namespace llmcalc {
 namespace {
 
-/// A text and the tokens that a model has for it.
+/// A text and its tokens under a model's tokenizer.
 struct PredictedText {
   std::vector<std::int32_t> tokens;
-  Count bytes = 0;  ///< of all tokens but the first, which nothing predicts
+  Count bytes = 0;  ///< of all tokens except the first, which has no prediction
 };
 
 PredictedText predicted_text(const model::Tokenizer& tokenizer, const std::string& path) {
@@ -39,7 +39,7 @@ PredictedText predicted_text(const model::Tokenizer& tokenizer, const std::strin
   return p;
 }
 
-/// The plan of one window after another, without dropout.
+/// The plan for consecutive windows, without dropout.
 Plan window_plan(const model::TrainedModel& m, Count window) {
   Plan p = plan_of(m);
   p.seq = p.prompt = window;

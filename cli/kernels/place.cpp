@@ -25,7 +25,7 @@ validate::Where place(const std::string& device) {
   validate::Where where;
   if (device == "cpu") return where;
   const int index = device_index(device);
-  model::make_cuda(model::Number::f32, false, index);  // a missing device is reported before anything runs
+  model::make_cuda(model::Number::f32, false, index);  // reports a missing device before anything runs
   where.make = [index](model::Number n) { return model::make_cuda(n, false, index); };
   where.on_processor = false;
   return where;

@@ -1,6 +1,6 @@
 #pragma once
 /// Commands that run the reference transformer. The kernel library defines them; the program's own definitions
-/// (cli/open_kernels.cpp) open that library and forward to it.
+/// (cli/open_kernels.cpp) open this library and forward to it.
 
 #include "report/commands/arguments.hpp"
 

@@ -26,14 +26,14 @@
 namespace llmcalc {
 namespace {
 
-/// Models up to this width run once more with counting numbers, which takes about a second.
+/// Models up to this width run a second time with counting numbers, which takes about a second.
 constexpr Count countable_width = 64;
 bool countable(const validate::Case& c) { return c.arch.hidden <= countable_width; }
 
 using validate::CaseVerdict;
 
-/// The case of one model that the user asks for; by default small enough for any machine, in float32 on a processor and
-/// in bf16 on a GPU, whose tensor cores have no other format here, or as a checkpoint stores its weights.
+/// The case of the user's model. By default small enough for any machine; in a checkpoint's stored format, else in
+/// float32 on a CPU and in bf16 on a GPU, the only tensor-core format here.
 validate::Case asked(const Arguments& arguments, Request& r) {
   const std::string& word = arguments.word("MODEL");
   const auto weights = model::holds_weights(word) ? std::make_shared<model::ModelFolder>(word) : nullptr;
@@ -63,7 +63,7 @@ std::vector<validate::Case> cases_of(const std::string& suite, const validate::W
   return cases;
 }
 
-/// "3 of 40: multi-head, ...", or the one model's name alone.
+/// "3 of 40: multi-head, ...", or only the name of a single model.
 std::string which(std::size_t i, const std::vector<validate::Case>& cases) {
   const std::string name = short_name(cases[i].name);
   return cases.size() == 1 ? name : fmt::format("{} of {}: {}", i + 1, cases.size(), name);
@@ -100,7 +100,7 @@ Times timed(const std::vector<validate::Case>& cases, const Device& d, const val
   return all;
 }
 
-/// The suite's small models enlarged until arithmetic dominates their time.
+/// The suite's small models, enlarged until arithmetic dominates their time.
 std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
   for (validate::Case& c : cases)
     if (countable(c)) c = validate::enlarged(c);
@@ -118,7 +118,7 @@ struct Options {
     const bool training = a.has("--train"), inference = a.has("--infer");
     return {.training = training || !inference, .inference = inference || !training};
   }
-  /// The number of timed runs, of which the median is reported.
+  /// The number of timed runs, whose median is reported.
   int runs() const {
     constexpr Count usual = 5, most = 10000;
     const Count n = a.has("--repeats") ? parse_positive(a.text("--repeats"), "--repeats") : usual;
@@ -135,7 +135,7 @@ struct Options {
   }
 };
 
-/// Refuses what the reference does not run, or what has no room, before anything runs.
+/// Refuses models that the reference cannot run, or that do not fit, before anything runs.
 void check_all(const Options& o, const std::vector<validate::Case>& cases, bool timed) {
   const validate::Where where = o.where();
   if (o.one()) return check_runnable(cases[0], o.parts(), where);
@@ -155,7 +155,7 @@ Validated found(const Options& o, const Request& r, const std::vector<validate::
   return f;
 }
 
-/// Adds the readings of the device's instruments, and utilisation if a step was timed.
+/// Adds the readings of the device's instruments, and utilization if a step was timed.
 void add_metered(Report& report, const Request& r, const validate::Case& c, const Validated& f) {
   add_instruments(report, *f.metered);
   if (!r.hardware) return;

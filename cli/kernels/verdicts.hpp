@@ -12,7 +12,7 @@ namespace llmcalc {
 /// One model: every quantity of a part ("training", "inference"), per operator.
 void add_table(Report& report, const validate::CaseVerdict& v, const std::string& part);
 
-/// Adds the operations that counting numbers performed apart from products.
+/// Adds the operations outside products that counting numbers performed.
 void add_beside(Report& report, const validate::CaseVerdict& v);
 
 /// A suite: a line per case, and every row that differs.
@@ -21,7 +21,7 @@ void add_suite(Report& report, const std::vector<validate::CaseVerdict>& all);
 /// A case's name, shortened to fit a table.
 std::string short_name(const std::string& name);
 
-/// A sentence that says whether everything matches; if not, how much differs and where the error is largest.
+/// A sentence with the outcome: a full match, or the number of differences and the largest error.
 std::string conclusion(const std::vector<validate::CaseVerdict>& all);
 
 }  // namespace llmcalc

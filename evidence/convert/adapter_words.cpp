@@ -21,13 +21,13 @@ bool says_adapters(const std::string& text) {
       {"lora", "qlora", "dora", "rslora", "low rank adapter", "low rank adapters", "low rank adaptation"});
 }
 
-/// The texts in which a row describes its own run, one per key.
+/// Texts in which a row describes its own run, one per key.
 std::vector<const std::string*> own_texts(const TrainingRow& row) {
   return {&row.adapters,         &row.precision, &row.scope,      &row.optimizer,
           &row.parallelism.note, &row.notes,     &row.model.name, &row.software};
 }
 
-/// The texts that speak of adapters, one behind another.
+/// All texts that mention adapters, concatenated.
 std::string adapters_said(const TrainingRow& row) {
   std::string all;
   for (const std::string* text : own_texts(row))
@@ -45,7 +45,7 @@ std::optional<Count> rank_in(const std::string& text) {
   return rank > 0 ? std::optional(rank) : std::nullopt;
 }
 
-/// Words of matrices, and what they are.
+/// Words for matrices, and their targets.
 struct TargetWord {
   std::string_view word;
   LoraTarget target;
@@ -60,7 +60,7 @@ void add_targets(LoraTargets& all, std::initializer_list<LoraTarget> more) {
   for (const LoraTarget t : more) all.add(t);
 }
 
-/// The matrices that a text names. None: it names none.
+/// Matrices named in a text, possibly an empty set.
 LoraTargets targets_in(const std::string& said) {
   const std::string text = said.substr(std::min(said.find("ora"), said.size()));
   const Words words(text);
@@ -82,7 +82,7 @@ LoraTargets targets_in(const std::string& said) {
   return targets;
 }
 
-/// The format of frozen weights that a text tells; nothing: none.
+/// Format of frozen weights in a text, if stated.
 std::optional<DType> base_in(const std::string& text) {
   const Words words(text);
   const bool four = words.affirms_any({"qlora", "nf4", "4 bit", "int4", "bnb 4", "fp4"});

@@ -16,7 +16,7 @@ namespace {
 
 bool mentions_word(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// The numbers of a pattern's groups; 0 of a group that there is not.
+/// Numbers in a pattern's groups; 0 for a missing group.
 struct TwoNumbers {
   Count first = 0, second = 0;
 };
@@ -27,12 +27,12 @@ TwoNumbers numbers_in(const std::string& text, const char* pattern) {
   return {number(1), number(2)};
 }
 
-/// How many of `of` neighbouring layers are local.
+/// Number of local layers in a repeating group of `of` layers.
 struct LocalShare {
   Count local = 0, of = 0;
 };
 
-/// Shares that tell the layers which see everything: "every 6th layer global", "1 of 4 layers is full".
+/// Shares given by the layers with full attention: "every 6th layer global", "1 of 4 layers is full".
 LocalShare share_by_global(const std::string& text) {
   const TwoNumbers every =
       numbers_in(text, "every ([0-9]{1,3})(?:st|nd|rd|th)? (?:layers?|blocks?)[a-z ]*(?:global|full|dense)");
@@ -83,7 +83,7 @@ LocalAttention of_layers(const LocalShare& share, Count reach, bool chunked, Cou
   return local;
 }
 
-/// Words of attention over all tokens, and those that change no layer's work.
+/// Whether all words are about attention over all tokens, or do not affect a layer's work.
 bool is_whole(const Words& words) {
   constexpr std::array<std::string_view, 31> known{
       "full", "causal",  "global",   "gqa",   "mha",       "mqa",    "mla",    "multi", "head",    "grouped", "query",
@@ -105,7 +105,7 @@ bool names_window(const std::string& text) {
          mentions_word(text, "local") || mentions_word(text, "chunk");
 }
 
-/// Why the window of a row is every layer's.
+/// Why a row's window applies to every layer.
 std::string every_layer_sees(Count reach, const std::string& said, std::string_view key) {
   const std::string why = said.empty() ? "the row does not state which layers have it"
                                        : fmt::format("{} says {}", in_quotes(key), in_quotes(said));

@@ -1,5 +1,5 @@
 #pragma once
-/// Which layers of a row's model see all tokens, which a window or chunks, and which have another mixer.
+/// Layers of a row's model by their attention: over all tokens, in a window or chunks, or replaced by another mixer.
 
 #include <string>
 #include <string_view>
@@ -8,20 +8,20 @@
 
 namespace llmcalc {
 
-/// Layers with a window or chunks, as sources write them: "alternating full / sliding window 128 with sinks", "3 of 4
-/// layers chunked attention (8192)", "5 local : 1 global", "5:1", "every 6th layer global", "6" (Hugging Face's
-/// sliding_window_pattern). Without a number in the text, `window` is the reach. Nothing where the text tells no layers
-/// or no reach.
+/// Layers with a window or chunks, as sources describe them: "alternating full / sliding window 128 with sinks", "3 of
+/// 4 layers chunked attention (8192)", "5 local : 1 global", "5:1", "every 6th layer global", "6" (Hugging Face's
+/// sliding_window_pattern). `window` is the reach if the text has no number. Empty if the text does not give the layers
+/// or the reach.
 LocalAttention local_attention(std::string_view text, Count window, Count layers);
 
 struct AttentionLayers {
   LocalAttention local;
   bool sinks = false;
-  bool recurrent = false;  ///< some layers have no softmax attention: what they have is not told
-  std::string assumed{};   ///< the sentence, where the text is silent about the layers or not understood
+  bool recurrent = false;  ///< some layers have no softmax attention; their mixer is not stated
+  std::string assumed{};   ///< the assumption as a sentence, if the text does not give the layers or is not understood
 };
-/// What a row says of its layers. A window whose layers are not told is every layer's; a text that is not understood
-/// means attention over all tokens; both are assumed. `key` is the row's own, for the sentence.
+/// Attention layers in a row's text. A window without layers applies to every layer, and a text that is not understood
+/// means attention over all tokens; both are noted as assumptions. `key` is the row's key, for the sentence.
 AttentionLayers attention_layers(const std::string& said, std::string_view key, Count window, Count layers);
 
 }  // namespace llmcalc

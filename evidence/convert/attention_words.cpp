@@ -17,7 +17,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Words that name a kernel.
+/// Words in names of kernels.
 constexpr std::array kernel_words{"flash",
                                   "flashattention",
                                   "flashattn",
@@ -44,7 +44,7 @@ constexpr std::array kernel_words{"flash",
                                   "softmax",
                                   "none",
                                   "transformerengine"};
-/// Words that may stand beside them.
+/// Words that may accompany them.
 constexpr std::array words_beside{"attention", "attn",    "kernel",    "kernels",   "core",  "own",    "implementation",
                                   "with",      "and",     "in",        "the",       "of",    "no",     "not",
                                   "stated",    "norm",    "rmsnorm",   "layernorm", "mask",  "scale",  "dropout",
@@ -60,7 +60,7 @@ bool is_among(const std::array<const char*, N>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// The words of a text that are letters.
+/// Words of a text that consist of letters.
 std::vector<std::string> letter_words(const std::string& text) {
   std::vector<std::string> all = words_of(text);
   std::erase_if(all, [](const std::string& word) { return word[0] >= '0' && word[0] <= '9'; });
@@ -74,7 +74,7 @@ std::vector<std::string> unknown_words(const std::string& text) {
   return all;
 }
 
-/// The kernel's word that an unknown word begins with, or that is near to it; empty: there is none.
+/// Kernel word at the beginning of an unknown word, or similar to it; otherwise empty.
 std::string near_word(const std::string& word) {
   constexpr std::size_t least_letters = 4;
   const std::vector<std::string> known(kernel_words.begin(), kernel_words.end());
@@ -91,7 +91,7 @@ std::string near_kernel(const std::vector<std::string>& unknown) {
   return "";
 }
 
-/// "block" and "sparse" are not known
+/// Example: "block" and "sparse" are not known
 std::string not_known(const std::vector<std::string>& unknown) {
   std::vector<std::string> quoted;
   for (const std::string& word : unknown) quoted.push_back(in_quotes(word));
@@ -122,7 +122,7 @@ std::string_view spoken_kernel(AttentionKernel k) {
   return "a flash kernel";
 }
 
-/// The number of a version of FlashAttention that a text names: "FA3", "flash attention v2", "FlashAttention 1.0.8".
+/// FlashAttention version in a text: "FA3", "flash attention v2", "FlashAttention 1.0.8".
 std::optional<Count> flash_version(const Words& words) {
   const std::vector<std::string>& all = words.all();
   for (const char* name : {"flashattention", "flash attention", "flash attn", "flashattn", "fa", "flash"}) {
@@ -135,7 +135,7 @@ std::optional<Count> flash_version(const Words& words) {
   return std::nullopt;
 }
 
-/// The kernel of a version; versions from the third on are the vendor's, as cuDNN's is.
+/// Kernel of a FlashAttention version. From the third version on it is a vendor kernel, like cuDNN's.
 AttentionKernel flash_of_version(Count version) {
   if (version <= 1) return AttentionKernel::flash_1;
   return version == 2 ? AttentionKernel::flash_2 : AttentionKernel::vendor;
@@ -156,7 +156,8 @@ AttentionKernel kernel_called(const std::string& text) {
   return words.affirms("sdpa") ? AttentionKernel::flash_2 : AttentionKernel::flash;
 }
 
-/// "fused" or "fused attention", of which TransformerEngine and NeMo mean cuDNN's kernel (NVTE_FUSED_ATTN).
+/// Whether the text is only "fused" or "fused attention": in TransformerEngine and NeMo, cuDNN's kernel
+/// (NVTE_FUSED_ATTN).
 bool is_fused_alone(const std::string& text) {
   const std::vector<std::string> all = words_of(text);
   return Words(text).affirms("fused") && std::all_of(all.begin(), all.end(), [](const std::string& word) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The kernel of attention that a row of training means, and the words of it that are not known.
+/// Attention kernel in a training row, and the unknown words of its text.
 
 #include <string>
 
@@ -7,8 +7,7 @@
 
 namespace llmcalc {
 
-/// What stands in parentheses is a remark, whose words need not be known. A text that names no kernel means a flash
-/// kernel.
+/// Text in parentheses is a remark, which may have unknown words. A text without a kernel name means a flash kernel.
 AttentionSaid attention_called(const std::string& text);
 
 }  // namespace llmcalc

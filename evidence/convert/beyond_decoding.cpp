@@ -12,7 +12,7 @@ namespace llmcalc {
 
 namespace {
 
-/// All that a row tells in words, a clause each, where a share of 0 % is none.
+/// Engine, notes and other keys of a row as clauses; a share of 0 % becomes "no".
 std::string told_by(const InferenceRow& row) {
   static const std::regex none("(^|[^0-9.])0(?:\\.0{1,3})? ?%");
   return std::regex_replace(lower(fmt::format("{}; {}; {}", row.engine, row.notes, row.other_keys)), none, "$1no");
@@ -53,7 +53,7 @@ bool is_speculative(const Words& told) {
                            "accepted length"});
 }
 
-/// "4P4D" counts instances of prefill and of decode.
+/// "4P4D" gives the numbers of prefill and decode instances.
 bool is_disaggregated(const Words& told, const std::string& text) {
   static const std::regex instances("\\b[0-9]{1,3}p[0-9]{1,3}d\\b");
   return told.affirms_any({"disaggregated", "disaggregation", "disaggregate", "disagg", "pd separation",
@@ -74,7 +74,7 @@ bool lies_on_host(const Words& told) {
   return false;
 }
 
-/// A row that states the cached tokens is predicted with them.
+/// A row that states its cached tokens is predicted with them.
 bool hits_cache(const InferenceRow& row, const Words& told, const std::string& text) {
   static const std::regex share("[0-9] ?% (?:of [a-z ]{1,40})?(?:shared|cached|hits?)\\b");
   return !row.batch.cached_context &&
@@ -94,7 +94,7 @@ std::string told_beyond(const Words& told, const std::string& text) {
   return lies_on_host(told) ? std::string(on_host) : "";
 }
 
-/// An option of an engine that names such work; `usual`: its value that names none.
+/// An engine option for such work; `usual`: its value without that work.
 struct OptionBeyond {
   std::string_view key, why, usual = "false";
 };
@@ -112,7 +112,7 @@ constexpr OptionBeyond options_beyond[] = {
     {"scheduling_policy", "requests have priorities, which a recorded run does not tell", "fcfs"},
 };
 
-/// Whether an option's value names nothing: it is left out, null, false, 0 or the usual one.
+/// Whether an option is off: missing, null, false, 0 or the usual value.
 bool is_off(const std::string& said, std::string_view usual) {
   return said.empty() || Words(said).says_no() || same_name(said, usual) ||
          said.find_first_not_of("0.") == std::string::npos;

@@ -1,7 +1,7 @@
 #pragma once
-/// Work that plain decoding has no part of, as a row of inference tells it by its engine, its notes and its keys:
-/// drafts and modules for further tokens, prefill on devices of its own, weights or caches on the host, prompts that
-/// the cache holds already, adapters; and as a recorded run tells it by its engine's options.
+/// Work beyond plain decoding, in an inference row's engine, notes and keys: drafts and MTP modules, prefill on
+/// separate devices, weights or caches in host memory, prompts already in the cache, adapters. For a recorded run, in
+/// its engine's options.
 
 #include <string>
 
@@ -10,10 +10,10 @@
 
 namespace llmcalc {
 
-/// Why more or less ran than plain decoding, in words; empty: the row tells of nothing like that.
+/// Why the work differs from plain decoding, in words; empty if it does not.
 std::string beyond_decoding(const InferenceRow& row);
-/// The same of an engine's options ("speculative_config", "cpu_offload_gb"), and of what its unknown keys say. The keys
-/// that are left over count as unknown: nothing else of `engine` is to be read behind it.
+/// The same for an engine's options ("speculative_config", "cpu_offload_gb") and the text of its unknown keys. All
+/// unread keys count as unknown, so `engine` must not be read afterwards.
 std::string beyond_decoding(const RowObject& engine);
 
 }  // namespace llmcalc

@@ -29,16 +29,16 @@ std::optional<Link> preset_network(const HardwareCard& card) {
   return card.cluster.levels.size() > at ? std::optional(card.cluster.levels[at]) : std::nullopt;
 }
 
-/// Devices of a run in each node. Published runs have the same number in all: NVIDIA's of 512, 2,496 and 2,560 GPUs
-/// take 64 of the 72 of an NVL72 domain, PaLM's 6,144 chips 3,072 of each of two pods of 4,096 (arXiv:2204.02311). That
-/// is the largest number that divides the run's, down to half a node.
+/// Devices of a run in each node. Published runs have the same number in all nodes: NVIDIA's runs of 512, 2,496 and
+/// 2,560 GPUs use 64 of the 72 in an NVL72 domain, and PaLM's 6,144 chips are 3,072 in each of two pods of 4,096
+/// (arXiv:2204.02311). The result is the largest divisor of the run's devices, down to half a node.
 Count in_each_node(Count devices, Count joined) {
   for (Count n = joined; 2 * n >= joined && devices > joined; --n)
     if (devices % n == 0) return n;
   return joined;
 }
 
-/// Devices that links of the kind inside a node join.
+/// Devices joined by the links inside a node.
 Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   static const std::regex domain("domain of ([0-9]{1,6})");
   std::smatch found;
@@ -49,8 +49,7 @@ Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   return std::max<Count>(*said.per_node, 1);
 }
 
-/// Whether a row's devices reach each other over PCI Express alone. Bridges join two; more devices meet at the slower
-/// links.
+/// Whether a row's devices communicate only over PCI Express. Bridges join two devices; more use PCI Express.
 bool goes_over_pcie(const HardwareSaid& said, std::vector<std::string>& assumed) {
   const std::string text = lower(said.inside);
   const Words words(text);
@@ -92,8 +91,7 @@ Link between_link(const HardwareSaid& said, const HardwareCard& card, Count insi
   return link;
 }
 
-/// A device without a preset: one of its kind and generation, with memory as stated, and rates in the ratio of the
-/// bandwidths.
+/// Makes a device without a preset from a similar one, with the stated memory, and rates scaled by the bandwidths.
 void make_device(const HardwareSaid& said, const Devices& devices, RowCluster& r) {
   const HardwareCard* model = devices.called(stand_in(said.device));
   if (!said.memory_gb || model == nullptr) {
@@ -113,14 +111,14 @@ void make_device(const HardwareSaid& said, const Devices& devices, RowCluster& r
                                   in_quotes(said.device), model->title, *said.memory_gb, ratio));
 }
 
-/// Whether a size that a source writes in GB is this one, in decimal or binary units and within a share.
+/// Whether a size in GB in a source matches this one, in decimal or binary units and within a fraction.
 bool is_about(double stated, double have, double share) {
   for (const double unit : {1e9, 0x1p30})
     if (std::fabs(stated * unit / have - 1) <= share) return true;
   return false;
 }
 
-/// A device is sold with more than one memory, and in variants: the row knows which it was.
+/// Devices are sold with several memory sizes and in variants. The row's values take precedence.
 void adjust_device(const HardwareSaid& said, RowCluster& r) {
   Device& d = r.hardware.cluster.device;
   if (said.memory_gb && !is_about(*said.memory_gb, static_cast<double>(d.memory.value), 0.1)) {
@@ -163,7 +161,7 @@ RowCluster cluster_of(const HardwareSaid& said, const Devices& devices) {
 }
 
 Count cores_of_chip(const HardwareCard& chip) {
-  // AWS Neuron Runtime and Cloud TPU's documentation (v3, 7x) count cores as devices; ROCm a die of two, Ascend too.
+  // AWS Neuron Runtime and Cloud TPU's documentation (v3, 7x) count cores as devices, ROCm and Ascend dies.
   constexpr std::array<std::pair<std::string_view, Count>, 7> chips{{{"NeuronCore-v2", 2},
                                                                      {"NeuronCore-v3", 8},
                                                                      {"NeuronCore-v4", 8},

@@ -19,13 +19,13 @@
 namespace llmcalc {
 namespace {
 
-/// The source's own keys of a row: all but those that the new schema has.
+/// The source's own keys of a row: all except keys of the new schema.
 json::Value stated_by(json::Value row) {
   for (const char* key : {"id", "family", "source", "quality"}) row.erase(key);
   return row;
 }
 
-/// The formats of weights without those of components that the model does not have.
+/// Weight formats, with the first format for components that the model does not have.
 WeightFormats formats_of_model(WeightFormats w, const Arch& arch) {
   const ComponentBytes numbers = component_numbers(arch);
   std::optional<DType> first;
@@ -40,7 +40,7 @@ WeightFormats formats_of_model(WeightFormats w, const Arch& arch) {
   return w;
 }
 
-/// The plan without what training does not read.
+/// The plan, with defaults for members that training does not read.
 Plan trained_by(Plan p, const Arch& arch) {
   const Plan usual;
   p.batch = usual.batch, p.prompt = usual.prompt, p.generate = usual.generate;
@@ -49,7 +49,7 @@ Plan trained_by(Plan p, const Arch& arch) {
   return p;
 }
 
-/// The part of a case that its request does not express; empty: it expresses all.
+/// Part of a case that its request does not express; empty if it expresses all parts.
 std::string lost(const TrainingCase& a, const TrainingCase& b) {
   if (!(a.arch == b.arch)) return "the model";
   if (!(trained_by(a.plan, a.arch) == trained_by(b.plan, b.arch))) return "the plan";
@@ -57,7 +57,7 @@ std::string lost(const TrainingCase& a, const TrainingCase& b) {
   return a.recomputed == b.recomputed ? "" : "recomputation";
 }
 
-/// The plan without what inference does not read.
+/// The plan, with defaults for members that inference does not read.
 Plan served_by(Plan p, const Arch& arch) {
   const Plan usual;
   p.seq = usual.seq, p.micro_batch = usual.micro_batch, p.global_batch = usual.global_batch;
@@ -125,7 +125,7 @@ class Converter {
     keep(row, training_case(row, devices()), stated_by(value), training_measurement_json);
   }
 
-  /// A row that reading does not give back is kept without a request.
+  /// Keeps a row without a request if reading the request does not restore the case.
   template <typename Row, typename Case, typename Write>
   void keep(const Row& row, Case c, const json::Value& stated, const Write& write) {
     if (c.skip.empty()) {
@@ -143,7 +143,7 @@ class Converter {
   Converted out_;
 };
 
-/// A file that is converted already: of one row or more, each a line.
+/// Refuses a converted file, which has one row per line.
 void refuse_new(std::string_view text, const std::string& where) {
   const json::Value row = json::Value::parse(text.substr(0, text.find('\n')), nullptr, false);
   if (row.is_object() && row.contains("command"))

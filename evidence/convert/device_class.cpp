@@ -11,9 +11,9 @@ namespace llmcalc {
 
 namespace {
 
-/// Words of a name and the preset of their kind. The first line that fits counts.
+/// Words of device names, and the preset of their kind. The first match counts.
 struct DeviceKind {
-  const char* words;  ///< a pattern, where letters and digits are words of their own: " mi 350 x "
+  const char* words;  ///< pattern in which letters and digits are separate words: " mi 350 x "
   std::string_view preset;
 };
 constexpr std::array device_kinds{
@@ -69,7 +69,7 @@ constexpr std::array device_kinds{
     DeviceKind{" (rubin|vr) ", "b300-sxm-288gb"},
 };
 
-/// " tesla p 40 ": words of letters and of digits, in lower case.
+/// Words of letters and words of digits, in lower case: " tesla p 40 ".
 std::string spaced(std::string_view name) {
   std::string out = " ";
   for (const std::string& word : words_of(name.substr(0, 200))) out += word + " ";

@@ -1,5 +1,5 @@
 #pragma once
-/// Figures that a row in the old schema itself advises against.
+/// Figures that a row in the old schema advises against.
 
 #include <string>
 
@@ -10,7 +10,7 @@ namespace llmcalc {
 
 bool has_figure(const InferenceRow& row, FigureKind quantity);
 
-/// The reason in the row's notes; empty: there is none.
+/// Reason in the row's notes, or empty.
 std::string doubt_of(FigureKind quantity, const InferenceRow& row);
 
 }  // namespace llmcalc

@@ -17,7 +17,7 @@ struct EngineWord {
   const char* name;
 };
 
-// The first name that occurs whole.
+// The first name that occurs as a whole counts.
 constexpr EngineWord engine_words[] = {
     {"triton + fastertransformer", "fastertransformer"},
     {"torchao", "torchao"},
@@ -58,7 +58,7 @@ constexpr EngineWord engine_words[] = {
     {"exllamav2", "exllamav2"},
     {"exllama-v2", "exllamav2"},
     {"exllama v2", "exllamav2"},
-    {"exllama-v3", nullptr},  // another engine, which is not known
+    {"exllama-v3", nullptr},  // another engine, which is unknown
     {"exllama v3", nullptr},
     {"exllama", "exllama"},
     {"autoawq", "autoawq"},
@@ -80,14 +80,14 @@ constexpr EngineWord engine_words[] = {
 
 bool in_a_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-/// Whether a name ends where `rest` begins: before anything that no name goes on with, or before a version. "vllm-0.6"
-/// is vllm, "exllamav3" is not exllama.
+/// Whether a name ends where `rest` begins: before a character that cannot continue a name, or before a version.
+/// "vllm-0.6" is vllm, "exllamav3" is not exllama.
 bool ends_name(const std::string& rest) {
   static const std::regex end("^(?:$|[^a-z0-9-]|-?v?[0-9]+\\.|-v?[0-9]+(?:[^a-z0-9]|$)|-(?:[^a-z0-9]|$))");
   return std::regex_search(rest, end);
 }
 
-/// Where a text has the whole name; npos: nowhere.
+/// Position of the whole name in a text, or npos.
 std::size_t place_of(const std::string& text, const std::string& name) {
   std::size_t at = text.find(name);
   while (at != std::string::npos) {
@@ -114,7 +114,7 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
   for (const EngineWord& w : engine_words)
     if (const std::size_t at = place_of(text, w.word); at != std::string::npos) {
       if (w.name == nullptr) break;
-      // A version stands behind its engine's name: "vLLM (PyTorch 2.1)" has none.
+      // A version follows its engine's name: "vLLM (PyTorch 2.1)" has no version.
       e = {w.name, version_in(text.substr(at, text.find_first_of("(/", at) - at)), true, false};
       break;
     }
@@ -128,7 +128,7 @@ std::string unknown_engine(const std::string& said) {
 }
 
 std::optional<Count> said_option(const std::string& notes, std::string name) {
-  std::replace(name.begin(), name.end(), '_', '.');  // any sign: "max_num_seqs", "max-num-seqs"
+  std::replace(name.begin(), name.end(), '_', '.');  // any separator: "max_num_seqs", "max-num-seqs"
   const std::regex pattern(name + "[ =:]+([0-9][0-9,]{0,12})");
   std::smatch found;
   const std::string about = lower(notes);

@@ -1,5 +1,5 @@
 #pragma once
-/// The engine that ran an inference, as a row calls it.
+/// Engine that ran an inference, from a row's words.
 
 #include <optional>
 #include <string>
@@ -10,10 +10,10 @@ namespace llmcalc {
 
 EngineName engine_name(const std::string& said, const std::string& notes);
 
-/// Why another engine stands for one that is not known, in words.
+/// Why another engine represents an unknown one, in words.
 std::string unknown_engine(const std::string& said);
 
-/// The value of an engine's option that notes tell in words: "max_num_seqs=256", "max-num-seqs 256". Nothing: none is.
+/// Value of an engine's option in notes: "max_num_seqs=256", "max-num-seqs 256". Empty if the notes lack the option.
 std::optional<Count> said_option(const std::string& notes, std::string name);
 
 }  // namespace llmcalc

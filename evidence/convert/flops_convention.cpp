@@ -12,7 +12,7 @@ namespace llmcalc {
 
 namespace {
 
-/// The formula that a part of the text tells, the more telling first.
+/// Parts of a text that determine a formula, the more specific first.
 struct Telling {
   const char* part;
   FlopsFormula formula;
@@ -32,14 +32,14 @@ constexpr Telling tellings[] = {
     {"megatron calculator", FlopsFormula::by_matrix},
 };
 
-/// Whether a text counts so many FLOPs per parameter and token: "6N", "6ND", "6*s*N", "6 N BS".
+/// Whether a text counts this many FLOPs per parameter and token: "6N", "6ND", "6*s*N", "6 N BS".
 bool counts_per_parameter(const std::string& text, char times) {
   static const std::string behind = "(?:s|bs|d|t)?(?:n|p(?:d|bs|t|$|[^a-z]))";
   const std::string plain = run_together(text);
   return std::regex_search(plain, std::regex(std::string("(?:^|[^0-9])") + times + behind));
 }
 
-/// 6 N with attention's products where the text has a term of them, or is PaLM's; else without.
+/// 6 N with attention products if the text has a term for them, or is PaLM's; otherwise without.
 FlopsFormula six_n_formula(const std::string& text) {
   const Words words(text);
   const std::string plain = run_together(text);
@@ -52,7 +52,7 @@ FlopsFormula six_n_formula(const std::string& text) {
   return half ? FlopsFormula::half_attention : FlopsFormula::six_n;
 }
 
-/// By how many FLOPs a parameter counts. Nothing: the text does not say.
+/// Formula by FLOPs per parameter. Empty if not stated.
 std::optional<FlopsFormula> formula_by_parameters(const std::string& text) {
   if (counts_per_parameter(text, '6')) return six_n_formula(text);
   if (counts_per_parameter(text, '8')) return FlopsFormula::eight_n;
@@ -62,7 +62,7 @@ std::optional<FlopsFormula> formula_by_parameters(const std::string& text) {
   return words.affirms("causal") ? std::optional(FlopsFormula::half_attention) : std::nullopt;
 }
 
-/// The only number before "TF"; nothing where there are two, of two devices.
+/// The number before "TF", if there is only one: two are for two devices.
 std::optional<double> only_peak(const std::string& text) {
   static const std::regex pattern("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?tf");
   std::sregex_iterator found(text.begin(), text.end(), pattern);
@@ -70,7 +70,7 @@ std::optional<double> only_peak(const std::string& text) {
   return leading_real((*found)[1]);
 }
 
-/// "N=1.3B"
+/// N in "N=1.3B".
 std::optional<double> stated_params(const std::string& text) {
   static const std::regex pattern("n ?= ?([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?([bm])\\b");
   std::smatch found;
@@ -78,7 +78,7 @@ std::optional<double> stated_params(const std::string& text) {
   return leading_real(found[1]) * (found[2] == "b" ? 1e9 : 1e6);
 }
 
-/// The sizes in the formulas, as doubles.
+/// Sizes in the formulas, as doubles.
 struct FormulaSizes {
   double h, layers, vocab, s, width, all, matrices;
 };
@@ -89,7 +89,7 @@ FormulaSizes formula_sizes(const Arch& a, Count seq) {
   return {d(a.hidden), d(a.layers), d(a.vocabulary), d(seq), d(a.attention_width()), d(p.active), d(p.matmul_active)};
 }
 
-/// Forward and backward, all query-key pairs: 12 per layer, width and token pair. Windows count as the whole.
+/// Forward and backward over all query-key pairs: 12 per layer, width and token pair. Windows count as full attention.
 double attention_per_token(const FormulaSizes& z) { return 12 * z.layers * z.width * z.s; }
 
 double per_token(FlopsFormula formula, const FormulaSizes& z, double n) {
@@ -109,7 +109,7 @@ double per_token(FlopsFormula formula, const FormulaSizes& z, double n) {
       return 6 * n;
     case FlopsFormula::by_matrix:
     case FlopsFormula::unknown:
-      break;  // every matrix twice forward and four times backward: 12 h^2 (1 + kv/a) is 6 x (q, k, v and out)
+      break;  // every matrix counts twice forward and four times backward: 12 h^2 (1 + kv/a) is 6 x (q, k, v and out)
   }
   return 6 * z.matrices + attention_per_token(z);
 }
@@ -136,7 +136,7 @@ double convention_flops(const FlopsConvention& convention, const Arch& arch, Cou
   const FormulaSizes z = formula_sizes(arch, seq);
   double n = convention.params.value_or(reported ? static_cast<double>(*reported) : z.all);
   if (convention.non_embedding && !convention.params) {
-    const Parameters p = parameters(arch);  // of those that a token visits
+    const Parameters p = parameters(arch);  // parameters active for a token
     n = static_cast<double>(p.non_embedding - p.total + p.active);
   }
   return sequences * z.s * per_token(convention.formula, z, n);

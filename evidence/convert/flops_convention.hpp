@@ -1,6 +1,6 @@
 #pragma once
-/// How a source counts the FLOPs of a training step, and what follows from it for time. Others than the row's own
-/// convention differ by 7 to 30 %.
+/// A source's way to count the FLOPs of a training step, and its consequences for time. Conventions other than the
+/// row's differ by 7 to 30 %.
 
 #include <optional>
 #include <string>
@@ -10,30 +10,30 @@
 namespace llmcalc {
 
 enum class FlopsFormula {
-  hardware_96,     ///< 96 B s L h^2 (1 + s/6h + V/16Lh), recomputation of all layers in it (arXiv:2104.04473, eq. 3)
-  model_72,        ///< 72 B s L h^2 (1 + s/6h + V/12Lh): the same without it
-  six_n,           ///< per token 6 N + 12 L H Q s, N all parameters (PaLM, arXiv:2204.02311, appendix B)
-  by_matrix,       ///< per token 12 L h^2 (1 + kv/a + s/h) + 18 L f h (12 if not gated) + 6 V h (NeMo)
-  half_attention,  ///< 6 N of matrices, and attention's products for the causal half
-  eight_n,         ///< 8 N: forward, recomputed forward and backward, attention left out
-  plain_six_n,     ///< 6 N, attention left out
-  unknown          ///< taken as by_matrix
+  hardware_96,  ///< 96 B s L h^2 (1 + s/6h + V/16Lh), including recomputation of all layers (arXiv:2104.04473, eq. 3)
+  model_72,     ///< 72 B s L h^2 (1 + s/6h + V/12Lh): the same without recomputation
+  six_n,        ///< per token 6 N + 12 L H Q s, N all parameters (PaLM, arXiv:2204.02311, appendix B)
+  by_matrix,    ///< per token 12 L h^2 (1 + kv/a + s/h) + 18 L f h (12 if not gated) + 6 V h (NeMo)
+  half_attention,  ///< 6 N of matrices, and attention products for the causal half
+  eight_n,         ///< 8 N: forward, recomputed forward and backward, excluding attention
+  plain_six_n,     ///< 6 N, excluding attention
+  unknown          ///< treated as by_matrix
 };
 
 struct FlopsConvention {
   FlopsFormula formula = FlopsFormula::unknown;
-  std::optional<double> params;       ///< N, where the convention states it
-  bool non_embedding = false;         ///< N is without token table, positions and head
-  std::optional<double> peak_tflops;  ///< of which an MFU is a fraction, where the convention states it
-  /// Whether forward passes that ran again are counted.
+  std::optional<double> params;       ///< N, if the convention states it
+  bool non_embedding = false;         ///< N excludes token table, positions and head
+  std::optional<double> peak_tflops;  ///< peak for MFU, if the convention states it
+  /// Whether recomputed forward passes are counted.
   bool counts_recompute() const { return formula == FlopsFormula::hardware_96 || formula == FlopsFormula::eight_n; }
 };
 
 /// Reads a row's "flops_convention".
 FlopsConvention flops_convention(const std::string& text);
 
-/// FLOPs of `sequences` sequences of `seq` tokens, by the convention. `reported` is the parameter count that the source
-/// states, else the architecture's is N.
+/// FLOPs of `sequences` sequences of `seq` tokens, by the convention. N is the convention's, otherwise `reported`, the
+/// parameter count in the source, otherwise the architecture's.
 double convention_flops(const FlopsConvention& convention, const Arch& arch, Count seq, double sequences,
                         std::optional<Count> reported = {});
 

@@ -28,7 +28,7 @@ namespace {
 
 bool notes_say(const InferenceRow& row, std::string_view words) { return Words(row.notes).affirms(words); }
 
-/// A sentence about something that figures depend on strongly.
+/// Notes an assumption on which figures depend strongly.
 void weigh(InferenceCase& c, std::string sentence) {
   c.assumed.push_back(std::move(sentence));
   c.input_assumed = true;
@@ -74,7 +74,7 @@ std::optional<BatchKind> kind_called(const std::string& said) {
   return std::nullopt;
 }
 
-/// What a row says of its weights; where it leaves them open, what the model's name does ("...-AWQ").
+/// Weight format in a row, or in the model's name ("...-AWQ") if the row leaves it open.
 std::string weights_said(const InferenceRow& row, InferenceCase& c) {
   const std::string in_name = format_in_name(row.model.name);
   if (!leaves_format_open(row.weights) || in_name.empty()) return row.weights;
@@ -83,7 +83,7 @@ std::string weights_said(const InferenceRow& row, InferenceCase& c) {
   return in_name;
 }
 
-/// A device without the 16-bit format of the row multiplies in the other one, or in fp32.
+/// A device without the row's 16-bit format multiplies in the other one, or in fp32.
 void use_own_half(const RowCluster& on, FormatsSaid& f) {
   const Device& device = on.cluster().device;
   if (device.peak(f.working).value > 0) return;
@@ -95,10 +95,10 @@ void use_own_half(const RowCluster& on, FormatsSaid& f) {
       fmt::format("products in {}: {} does not multiply in {}", f.working.name(), on.hardware.title, named.name()));
 }
 
-/// Where the row's formats are of its model: a mix of llama-quantize, and experts' formats in a model without any.
+/// Adapts formats to the model: a mix of llama-quantize, and experts' formats in a model without experts.
 void use_model_formats(FormatsSaid& f, const Arch& arch) {
   if (!f.mix.empty()) {
-    f.weights = gguf_mix(arch, f.mix, "");  // what a family fuses is not in a row
+    f.weights = gguf_mix(arch, f.mix, "");  // the row does not show which matrices a family fuses
     f.name = f.mix;
   }
   if (f.experts_alone && !arch.has_experts())
@@ -122,12 +122,12 @@ void use_format(const InferenceRow& row, InferenceCase& c) {
   c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
 }
 
-/// Tokens of a prompt and of an answer where the row does not state them.
+/// Tokens of a prompt and of an answer if the row does not state them.
 constexpr double usual_prompt = 8, usual_answer = 128;
-/// Prompt tokens that a device takes in one pass where prompts alone are run and the batch is not stated.
+/// Prompt tokens per device and pass, for prefill-only runs without a stated batch.
 constexpr double usual_prefill_tokens = 16384;
 
-/// What a row says of its prompts that states no length.
+/// The row's words on prompts without a length.
 std::string prompt_in_words(const InferenceBatch& b) {
   const std::string& said = b.input_note.empty() ? b.context_said : b.input_note;
   if (said.empty()) return "the row states neither \"input_len\" nor \"context_len\"";
@@ -152,7 +152,7 @@ void use_lengths(const InferenceRow& row, InferenceCase& c) {
     c.generate = usual_answer;
     assume_work(c, fmt::format("answers of {} tokens: the row does not state their length", usual_answer));
   }
-  // A window of decoding: its mean context is what counts.
+  // A decode-only window, characterized by its mean context.
   c.decode_window = context && c.prompt == 0 && !has_figure(row, FigureKind::prefill_time);
   if (context && c.prompt == 0) c.prompt = std::max(1.0, *context - c.generate / 2);
 }
@@ -163,7 +163,7 @@ std::string assumed_batch(const InferenceCase& c) {
                      c.batch, usual_prefill_tokens);
 }
 
-/// How many batches of the stated size there are: one, or one for each device or replica.
+/// Number of batches of the stated size: one, or one for each device or replica.
 double batches_of(const std::string& scope, double replicas_of_all, double devices_of_all) {
   const Words words(scope);
   if (words.affirms_any({"per gpu", "per device", "per chip", "per accelerator"})) return devices_of_all;
@@ -200,8 +200,8 @@ double measured_or_nan(const InferenceRow& row, std::string_view key) {
   return found == row.measured.end() ? std::nan("") : found->second;
 }
 
-/// GiB that the terms of a start add up to, cache included: the engine gives the cache what the others leave. Not a
-/// number where one is not stated.
+/// Sum of a start-up's terms in GiB, cache included: the cache gets the memory that the others leave. NaN if a term is
+/// not stated.
 double sum_of_terms(const InferenceRow& row) {
   double all = 0;
   for (const char* key : {"weights_gib_per_gpu", "activation_gib_per_gpu", "non_torch_gib_per_gpu", "kv_gib_per_gpu"})
@@ -209,7 +209,7 @@ double sum_of_terms(const InferenceRow& row) {
   return all;
 }
 
-/// The share of the device that a row's own terms add up to, where it is not the one that the row states.
+/// Fraction of the device that a row's terms add up to, if it differs from the stated one.
 std::optional<double> contradicted_share(const InferenceRow& row, const InferenceCase& c) {
   const InferenceHardware& h = row.hardware;
   if (h.usable_gib || !h.total_gib) return std::nullopt;
@@ -226,7 +226,7 @@ void use_granted_share(const InferenceRow& row, InferenceCase& c) {
   c.plan.memory_utilization = *share;
 }
 
-/// What the engine may fill of a device, by how directly the row says it.
+/// Device memory that the engine may use, from the most direct statement in the row.
 Bytes granted_by(const InferenceRow& row, const InferenceCase& c) {
   const InferenceHardware& h = row.hardware;
   if (h.usable_gib) return granted_memory(Bytes(Count{1} << 30), *h.usable_gib);
@@ -235,7 +235,7 @@ Bytes granted_by(const InferenceRow& row, const InferenceCase& c) {
   return granted_memory(device, c.plan.memory_utilization);
 }
 
-/// The value of a limit: stated, told in the notes, or the usual one, with a sentence.
+/// Value of a limit: stated, in the notes, or the default, which is noted as an assumption.
 Count limit_of(const InferenceRow& row, InferenceCase& c, const std::optional<Count>& stated, const char* option,
                Count usual) {
   if (stated) return *stated;
@@ -266,14 +266,13 @@ void use_limits(const InferenceRow& row, InferenceCase& c) {
     c.assumed.push_back("the latest vLLM: the row does not state the version");
 }
 
-/// Requests that the cache has room for at once, as long as the row's are in the mean.
+/// Requests of the row's mean length for which the cache has capacity.
 double room_for_requests(const InferenceCase& c) {
   return cache_tokens(c) / std::max(1.0, c.cached + c.prompt + c.generate);
 }
 
-/// Notes that fewer requests fit at once than the row has clients: the run had more memory, a narrower format or an
-/// offload that the row does not state.
-/// Where less than half of them fit, times depend strongly on it.
+/// Notes that the cache has capacity for fewer requests than the row has clients: the run had more memory, a lower
+/// precision or an offload that the row does not state. Below half of the clients, times depend strongly on it.
 void note_room(const InferenceRow& row, InferenceCase& c) {
   if (c.kind != BatchKind::concurrency || row.batch.kv_limited_estimate.value_or(false)) return;
   const double room = std::floor(room_for_requests(c));
@@ -298,7 +297,7 @@ void note_doubts(const InferenceRow& row, InferenceCase& c) {
         fmt::format("the device's usual clocks: it was limited to {:g} W", *row.hardware.power_limit_w));
 }
 
-/// What the engine's plans cannot say yet; empty: nothing of the kind.
+/// Why a plan cannot express the row, or empty.
 std::string not_said(const InferenceRow& row) {
   if (!kind_called(lower(row.batch.kind)))
     return fmt::format("batches of the kind {} are not known", in_quotes(row.batch.kind));

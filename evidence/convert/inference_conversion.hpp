@@ -1,5 +1,5 @@
 #pragma once
-/// A row of inference in the old schema as the engine's inputs.
+/// Converts an inference row in the old schema to inputs of the calculation.
 
 #include "evidence/convert/inference_row.hpp"
 #include "evidence/names/device_name.hpp"

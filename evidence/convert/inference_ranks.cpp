@@ -12,8 +12,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Sources that count cores (AWS Neuron, TPU7x) have more ranks than chips: a device is then a part of a chip. A GPU is
-/// one device: more ranks than GPUs are a mistake of the row.
+/// Sources that count cores (AWS Neuron, TPU7x) have more ranks than chips; a device is then a part of a chip. A GPU is
+/// one device, so more ranks than GPUs are an error in the row.
 void split_chips(const InferenceRow& row, InferenceCase& c) {
   const Count all = devices(c.layout), chips = row.hardware.count, cores = cores_of_chip(c.on.hardware);
   if (all == chips) return;
@@ -25,7 +25,8 @@ void split_chips(const InferenceRow& row, InferenceCase& c) {
   c.assumed.push_back(fmt::format("a rank is 1/{} of a chip: {} ranks on {} chips", all / chips, all, chips));
 }
 
-/// What does not divide over ranks is padded, as engines of these devices do: heads with zeros, experts with copies.
+/// Pads heads and experts that ranks do not divide, like engines of these devices: heads with zeros, experts with
+/// copies.
 void pad_heads(InferenceCase& c, Count ranks_of_heads) {
   const Count heads = c.arch.heads;
   if (heads % ranks_of_heads == 0) return;
@@ -50,9 +51,9 @@ void pad_experts(InferenceCase& c, Count ranks_of_experts) {
   experts = padded;
 }
 
-/// The kind of ranks that devices are which no stated rank takes: tensor ranks where the row does not state these (of
-/// llama.cpp, which puts layers on each device, stages), else replicas or stages. A row of experts' ranks alone has
-/// replicas of all else. Null: the row states all kinds.
+/// The kind of ranks to which devices without stated ranks belong: tensor ranks if the row does not state these (for
+/// llama.cpp, which puts layers on each device, stages), otherwise replicas or stages. A row in which all ranks are
+/// expert-parallel has replicas of all other layers. Null if the row states all kinds.
 Count* unstated_ranks(const InferenceRow& row, Layout& split) {
   const bool llama = engine_name(row.engine, row.notes).name == "llama.cpp";
   if (!row.tp) return llama && !row.pp ? &split.pp : &split.tp;
@@ -72,8 +73,8 @@ void use_unstated_ranks(const InferenceRow& row, InferenceCase& c, Layout& split
   c.input_assumed = true;
 }
 
-/// SGLang and TensorRT-LLM count the replicas of attention among the tensor ranks: tp 8, dp 8 on 8 devices are 8
-/// replicas of attention, whose experts lie on all of them.
+/// SGLang and TensorRT-LLM count replicas of attention among the tensor ranks: tp 8, dp 8 on 8 devices are 8 replicas
+/// of attention, with the experts divided over all 8.
 void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout& split) {
   const Count all = row.hardware.count;
   if (!c.arch.has_experts() || split.dp == 1 || mul(split.tp, split.pp) != all || split.tp % split.dp != 0) return;
@@ -82,7 +83,7 @@ void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout&
   split.tp /= split.dp;
 }
 
-/// Engines cut experts over the ranks that are left when experts are divided: etp = tp x dp / ep.
+/// Engines shard experts across the ranks that remain after expert parallelism: etp = tp x dp / ep.
 void lay_out(const InferenceRow& row, InferenceCase& c) {
   Layout split;
   split.tp = row.tp.value_or(1);
@@ -92,7 +93,7 @@ void lay_out(const InferenceRow& row, InferenceCase& c) {
   use_replicated_attention(row, c, split);
   split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
   if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
-  split.sp = split.ep > 1 && split.tp > 1;  // what divides tokens among experts' ranks
+  split.sp = split.ep > 1 && split.tp > 1;  // divides tokens among expert ranks
   pad_heads(c, split.tp);
   pad_experts(c, split.ep);
   if (c.skip.empty() && flaw(c.arch, split) != LayoutFlaw::none)

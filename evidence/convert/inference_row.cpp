@@ -44,7 +44,7 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   o.finish();
 }
 
-/// Collects the keys that name work other than plain decoding, and the unknown keys.
+/// Collects keys for work other than plain decoding, and unknown keys.
 std::string other_keys(const RowObject& o) {
   std::string told;
   for (const char* key : {"mtp", "speculative", "speculative_decoding", "speculative_config", "num_speculative_tokens",
@@ -53,7 +53,7 @@ std::string other_keys(const RowObject& o) {
   return told + o.finish();
 }
 
-/// These return other_keys() of their object.
+/// These functions return other_keys() of their object.
 std::string read_accelerator(const RowObject& o, InferenceHardware& h) {
   h.accelerator = o.text("accelerator");
   if (h.accelerator.empty())
@@ -69,7 +69,7 @@ std::string read_accelerator(const RowObject& o, InferenceHardware& h) {
   return other_keys(o);
 }
 
-/// A length, which some rows tell in words.
+/// A length, which some rows give in words.
 std::optional<double> length(const RowObject& o, std::string_view key, std::string& in_words) {
   const std::string said = o.said(key);
   if (!said.empty() && said.find_first_not_of("0123456789.eE+-") != std::string::npos) {
@@ -79,7 +79,7 @@ std::optional<double> length(const RowObject& o, std::string_view key, std::stri
   return o.amount(key);
 }
 
-/// Prompt and answer are together as long as a sequence; without either of them it is the context.
+/// Prompt and answer add up to `total`. Without either, it is the context.
 void complete_lengths(const std::optional<double>& total, InferenceBatch& b) {
   if (!total) return;
   if (b.input_len && !b.output_len && *total >= *b.input_len)

@@ -1,5 +1,5 @@
 #pragma once
-/// What a row of inference says. A value that the source does not state is absent; a text, empty.
+/// Contents of an inference row. Values that the source does not state are absent; texts are empty.
 
 #include <optional>
 #include <string>
@@ -16,9 +16,9 @@ struct InferenceModel {
   std::optional<Count> kv_heads, head_dim, ffn, vocab, sliding_window;
   std::optional<bool> gated_mlp, tied_embeddings, qkv_bias, parallel_block;
   std::optional<Count> experts, top_k, moe_ffn, shared_experts, shared_ffn, dense_layers, moe_every;
-  bool recurrent = false;  ///< keys say that some layers have a state in place of softmax attention
+  bool recurrent = false;  ///< some layers have a state instead of softmax attention
   std::optional<MlaRow> mla;
-  std::optional<ModelCard> config;  ///< the model's config.json, which decides on all shapes
+  std::optional<ModelCard> config;  ///< the model's config.json, which determines all shapes
 };
 
 struct InferenceHardware {
@@ -26,10 +26,11 @@ struct InferenceHardware {
   Count count = 1;
   std::optional<Count> nodes, gpu_cores;
   std::optional<double> memory_gb, peak_bw_gb_s, power_limit_w;
-  std::optional<double> total_gib, usable_gib;  ///< as the engine sees one device, and what it may fill of it
+  std::optional<double> total_gib,
+      usable_gib;  ///< memory of one device as the engine sees it, and the part that it may use
 };
 
-/// Requests and their lengths in tokens; means may be fractions.
+/// Requests and their lengths in tokens. Means may be fractional.
 struct InferenceBatch {
   std::string kind, scope, input_note, context_said;
   std::optional<double> batch, input_len, output_len, nominal_input_len, nominal_output_len, length_range_ratio,
@@ -41,13 +42,13 @@ struct InferenceBatch {
 
 struct InferenceRow {
   std::string id;
-  std::string where;  ///< file, line and row, for sentences
+  std::string where;  ///< file, line and row, for messages
   std::string engine, notes, tier;
-  std::string other_keys;  ///< what keys say that are not known, but for the model's: "speculative: MTP; "
+  std::string other_keys;  ///< text of unknown keys, except the model's: "speculative: MTP; "
   bool core = false;
   RowSource source;
   InferenceModel model;
-  std::string weights, kv, activations;  ///< number formats, as the source writes them
+  std::string weights, kv, activations;  ///< number formats as the source writes them
   InferenceHardware hardware;
   std::optional<Count> tp, pp, ep, dp;
   InferenceBatch batch;
@@ -55,7 +56,7 @@ struct InferenceRow {
   bool prefill_suspect = false;
 };
 
-/// Reads the rest of a row whose id is known. Throws InputError.
+/// Reads a row, except for its id. Throws InputError.
 InferenceRow read_inference_row(const RowObject& row, const std::string& id);
 
 }  // namespace llmcalc

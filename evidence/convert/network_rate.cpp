@@ -28,7 +28,7 @@ bool has_one(const std::string& text, std::initializer_list<const char*> words) 
   return std::any_of(words.begin(), words.end(), [&](const char* w) { return text.find(w) != std::string::npos; });
 }
 
-/// Numbers in words before rates of adapters: "eight 400-gigabit NICs".
+/// Replaces number words before rates of adapters by digits: "eight 400-gigabit NICs".
 std::string with_digits(std::string text) {
   static const std::pair<std::regex, const char*> numbers[] = {
       {std::regex("\\b[Oo]ne\\b"), "1"}, {std::regex("\\b[Tt]wo\\b"), "2"},   {std::regex("\\b[Ff]our\\b"), "4"},
@@ -37,7 +37,7 @@ std::string with_digits(std::string text) {
   return text;
 }
 
-/// Bits per second of a number with this unit. Nothing: the unit is no rate's ("GB" of memory).
+/// Bits per second of a number with this unit. Empty if the unit is not a rate's ("GB" of memory).
 std::optional<double> bits_of(double number, const std::string& unit) {
   const std::string small = lower(unit);
   const double scale = small[0] == 't' ? 1e12 : 1e9;
@@ -49,7 +49,7 @@ std::optional<double> bits_of(double number, const std::string& unit) {
   return number * scale * (bytes ? 8 : 1);
 }
 
-/// A rate of one adapter or of all, and how many adapters are told; 0: not told.
+/// A rate of one adapter or of all, and the stated number of adapters; 0: not stated.
 struct RateSaid {
   double bits = 0;
   Count adapters = 0;
@@ -73,7 +73,7 @@ std::optional<RateSaid> rate_by_number(const std::string& clause) {
   return std::nullopt;
 }
 
-/// A generation of InfiniBand, and its Gb/s on four lanes.
+/// An InfiniBand generation, and its Gb/s on four lanes.
 struct InfiniBandKind {
   const char* name;
   double gigabits;
@@ -82,7 +82,7 @@ constexpr std::array infiniband_kinds{InfiniBandKind{"qdr", 40},  InfiniBandKind
                                       InfiniBandKind{"edr", 100}, InfiniBandKind{"hdr", 200},
                                       InfiniBandKind{"ndr", 400}, InfiniBandKind{"xdr", 800}};
 
-/// "4x HDR200", "NDR400", "1x HDR": a generation with a number of adapters or a rate of its own.
+/// "4x HDR200", "NDR400", "1x HDR": a generation with a number of adapters or a rate.
 std::optional<RateSaid> rate_by_generation(const std::string& clause) {
   static const std::regex pattern("(?:([0-9]{1,2}) ?x ?)?\\b(qdr|fdr|edr|hdr|ndr|xdr)[ -]?([0-9]{2,3})?\\b");
   const std::string text = lower(clause);
@@ -94,7 +94,7 @@ std::optional<RateSaid> rate_by_generation(const std::string& clause) {
   return RateSaid{gigabits * 1e9, found[1].matched ? leading_whole(found[1]) : 0};
 }
 
-/// The fastest adapter, and the fastest Ethernet of which a node has one.
+/// The fastest adapter, and the fastest Ethernet with one adapter per node.
 constexpr double fastest_adapter = 800e9, fastest_single = 100e9;
 
 NetworkShare share_of(const RateSaid& said, const std::string& clause, Count per_node) {

@@ -1,5 +1,5 @@
 #pragma once
-/// A device's share of the network between nodes, as sources write it.
+/// A device's share of the network between nodes, as sources describe it.
 
 #include <optional>
 #include <string>
@@ -9,14 +9,14 @@
 namespace llmcalc {
 
 struct NetworkShare {
-  BytesPerSecond rate;           ///< one way, of one device
-  bool assumed_of_node = false;  ///< the rate counts as a whole node's, which the text does not say
+  BytesPerSecond rate;           ///< one way, per device
+  bool assumed_of_node = false;  ///< the rate counts as a whole node's by assumption
 };
 
-/// The share in "8x200 Gb/s", "400 Gb/s per GPU", "4x Omni-Path 100 Gb/s per node", "50 GB/s per GPU", "4x HDR200",
-/// "EFA 3200 Gbps"; GB are bytes and Gb bits. A rate above 800 Gb/s, EFA's, and that of Ethernet up to 100 Gb/s are a
-/// node's unless the text says of which device: no adapter is faster, and nodes have one. What is for storage or
-/// management does not count, and Ethernet beside another network does not. Nothing: no rate is stated.
+/// Share in "8x200 Gb/s", "400 Gb/s per GPU", "4x Omni-Path 100 Gb/s per node", "50 GB/s per GPU", "4x HDR200", "EFA
+/// 3200 Gbps". GB are bytes and Gb are bits. Rates above 800 Gb/s, rates of EFA, and Ethernet up to 100 Gb/s are per
+/// node unless the text assigns them to a device: no adapter is faster, and nodes have one. Networks for storage or
+/// management are ignored, and Ethernet is ignored if there is another network. Empty if no rate is stated.
 std::optional<NetworkShare> network_share(const std::string& text, Count devices_per_node);
 
 }  // namespace llmcalc

@@ -10,8 +10,8 @@
 
 namespace llmcalc {
 
-/// Drops measured values without the key that gives them a meaning: a step without its batch, a time of prompts or
-/// answers without their lengths, clients without their number. Returns the reason; empty: the row is complete.
+/// Drops measured values that are meaningless because a key is missing: a step without its batch, a time of prompts or
+/// answers without their lengths, clients without their number. Returns the reason, or empty if the row is complete.
 /// Precondition: the case is not to be skipped.
 std::string drop_incomplete(const TrainingRow& row, TrainingCase& c);
 std::string drop_incomplete(const InferenceRow& row, InferenceCase& c);

@@ -18,7 +18,7 @@ bool holds_key(const json::Value& row, const char* key) {
   return row.is_object() && found != row.end() && !found->is_null();
 }
 
-/// The kind that a row's keys tell; nothing: they tell none.
+/// Kind of a row by its keys, if they determine it.
 std::optional<MeasurementKind> kind_of(const json::Value& row) {
   const bool arch = holds_key(row, "model") && holds_key(row["model"], "arch");
   const bool accelerator = holds_key(row, "hardware") && holds_key(row["hardware"], "accelerator");
@@ -32,7 +32,7 @@ std::optional<MeasurementKind> kind_of(const json::Value& row) {
 
 std::string_view spoken_kind(MeasurementKind k) { return k == MeasurementKind::training ? "training" : "inference"; }
 
-/// Reads rows one by one and remembers what was in them.
+/// Reads rows one by one and collects their contents.
 class OldRows {
  public:
   OldRows(OldFile& file, const std::vector<Count>& lines) : file_(file), lines_(lines) {}
@@ -93,7 +93,7 @@ class OldRows {
 
 namespace {
 
-/// The line, from 1, on which a text's outermost value begins.
+/// Line, from 1, on which a text's outermost value begins.
 Count begin_line(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');

@@ -1,5 +1,5 @@
 #pragma once
-/// Measurements in the old schema: rows in words, which the converter rewrites as requests.
+/// Measurements in the old schema: word-based rows, which the converter rewrites as requests.
 
 #include <string>
 #include <string_view>
@@ -13,15 +13,15 @@
 namespace llmcalc {
 
 struct OldFile {
-  std::string where;  ///< the file's path, or what else it was read from
+  std::string where;  ///< path of the file, or a name for another origin
   MeasurementKind kind = MeasurementKind::training;
   std::vector<TrainingRow> training;
   std::vector<InferenceRow> inference;
   std::vector<RecordedRun> serving;
-  std::vector<std::string> unknown_keys;  ///< "measured.new_key": once each, of no consequence
+  std::vector<std::string> unknown_keys;  ///< "measured.new_key": once each; ignored
 };
 
-/// Reads rows, or one recorded run, from a text; `where` names it in errors. Throws InputError with one sentence: file,
+/// Reads rows, or one recorded run, from a text. `where` names it in errors. Throws InputError with one sentence: file,
 /// line and row.
 OldFile read_old_file(std::string_view text, const std::string& where);
 

@@ -17,7 +17,7 @@ namespace {
 
 bool has_part(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// The numbers of a pattern's groups in a text.
+/// Numbers in the groups of a pattern in a text.
 std::optional<std::pair<Count, Count>> numbers_of(const std::string& text, const char* pattern) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(pattern))) return std::nullopt;
@@ -25,7 +25,7 @@ std::optional<std::pair<Count, Count>> numbers_of(const std::string& text, const
   return std::pair<Count, Count>(number(1), number(2));
 }
 
-/// "every other layer", "every 3rd layer", "1 in 4 layers": one of so many. 1: each, or the text tells none.
+/// n for one in n layers: "every other layer", "every 3rd layer", "1 in 4 layers". 1: every layer, or not in the text.
 Count step_told(const std::string& text) {
   if (has_part(text, "alternate layer") || has_part(text, "layer alternate") || has_part(text, "second layer") ||
       has_part(text, "other layer") || has_part(text, "other block"))
@@ -40,7 +40,7 @@ Count step_told(const std::string& text) {
   return 1;
 }
 
-/// Shares of all layers: "16 of 32 layers", "half of the layers", "25%".
+/// Fraction of all layers: "16 of 32 layers", "half of the layers", "25%".
 std::optional<double> share_told(const std::string& text) {
   if (const auto n = numbers_of(text, "([0-9]{1,4}) ?(?:of|out of|/) ?(?:the )?([0-9]{1,4})(?: layers| blocks)");
       n && n->second > 0)
@@ -53,8 +53,8 @@ std::optional<double> share_told(const std::string& text) {
   return std::nullopt;
 }
 
-/// How many layers run again: "block, 4 layers", "method block, num-layers 8", "layers 0-15", "10 layers".
-/// How many layers a text numbers: "layers 0-15", "block, 4 layers", "num-layers 8", "10 layers". 0: none.
+/// Number of layers in a text: "block, 4 layers", "method block, num-layers 8", "layers 0-15", "10 layers". 0 if there
+/// is no number.
 Count number_told(const std::string& text) {
   if (const auto range = numbers_of(text, "layers ([0-9]{1,4}) ?(?:-|to) ?([0-9]{1,4})"))
     return std::max<Count>(0, range->second - range->first + 1);
@@ -64,7 +64,7 @@ Count number_told(const std::string& text) {
   return before ? before->first : 0;
 }
 
-/// Megatron-LM's "uniform" counts the layers of a group, its "block" those of a chunk.
+/// Megatron-LM's "uniform" counts the layers of a group, its "block" the layers of a chunk.
 void read_number(const std::string& text, Recomputed& r) {
   const bool uniform = has_part(text, "uniform");
   r.in_chunk = has_part(text, "block") && !has_part(text, "blocks") && !uniform;
@@ -83,7 +83,7 @@ void read_layers(const std::string& text, Recomputed& r) {
   if (r.share <= 0) r = {};
 }
 
-/// "selective" alone and with the core named is Megatron-LM's; others name what they recompute.
+/// "selective" without parts, or with the core, is Megatron-LM's. Other texts list the recomputed parts.
 void read_selection(const std::string& text, Recomputed& r) {
   const bool kept_outputs = has_part(text, "linear-layer outputs") || has_part(text, "minimal");
   r.core = has_part(text, "attention core") || has_part(text, "core_attn") || has_part(text, "core attention") ||
@@ -101,13 +101,13 @@ void read_selection(const std::string& text, Recomputed& r) {
   if (!r.any()) r.core = true;
 }
 
-/// Whether a text names parts of a layer, of which it recomputes some.
+/// Whether a text names parts of a layer, some of which are recomputed.
 bool names_parts(const Words& words) {
   return words.affirms_any({"selective", "saves", "sac", "minimal", "core attn", "attention core", "core attention",
                             "attention only", "mlp", "ffn", "layernorm", "norm", "swiglu", "moe act"});
 }
 
-/// Words of recomputation at all, whether of layers or of parts.
+/// Whether a text is about recomputation, of layers or of parts.
 bool names_layers(const Words& words) {
   return words.affirms_any({"full",
                             "all",
@@ -142,7 +142,7 @@ bool denies_all(const Words& words, const std::string& text) {
          words.denies("remat");
 }
 
-/// A text of layers whose number it leaves open.
+/// Notes the assumption for a text about layers that does not give their number.
 void note_open(const Words& words, const std::string& said, Recomputed& r) {
   if (words.affirms("partial") && r.every_layer()) {
     r.share = 0.5;

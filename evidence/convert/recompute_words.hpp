@@ -1,5 +1,5 @@
 #pragma once
-/// Operators that a training run recomputes in backward, as its row tells.
+/// Operators that a training run recomputes in backward, from its row.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 namespace llmcalc {
 
 /// Reads a row's "recompute": "none (recipe default)", "selective: layernorm, moe_act", "full (block, 16 of 32
-/// layers)", "activation checkpointing, every other layer", "uniform 4". What is not understood counts as none, and is
-/// assumed.
+/// layers)", "activation checkpointing, every other layer", "uniform 4". A text that is not understood means no
+/// recomputation, with an assumption.
 Recomputed recomputed_called(const std::string& said);
 
 }  // namespace llmcalc

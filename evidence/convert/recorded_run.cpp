@@ -15,7 +15,7 @@ namespace llmcalc {
 
 namespace {
 
-/// The elements of a list that must be there and not be empty.
+/// Elements of a required list, which must not be empty.
 const json::Value& needed_list(const RowObject& o, const json::Value& whole, const char* key) {
   const auto found = whole.find(key);
   if (found == whole.end() || !found->is_array() || found->empty())
@@ -23,7 +23,7 @@ const json::Value& needed_list(const RowObject& o, const json::Value& whole, con
   return *found;
 }
 
-/// Whether no step is recorded, by a flag or by vLLM's compilation_config.
+/// Whether no graphs are captured, by a flag or by vLLM's compilation_config.
 bool runs_eagerly(const RowObject& o) {
   const Words compilation(o.said("compilation_config"));
   return o.flag("enforce_eager").value_or(false) || o.flag("disable_cuda_graph").value_or(false) ||
@@ -52,7 +52,7 @@ void read_engine(const RowObject& o, RecordedRun& run) {
   run.beyond = beyond_decoding(o);
 }
 
-/// Of several instances, which are the ranks of one run, the first tells the device.
+/// Instances are the ranks of one run; the first one gives the device.
 void read_instance(const json::Value& value, const std::string& where, UnknownKeys& unknown, RecordedRun& run) {
   const json::Object object(value, where);
   const RowObject o(object, "instances.", unknown);

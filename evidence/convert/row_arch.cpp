@@ -20,7 +20,7 @@ namespace {
 
 bool mentions(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// GPT's conventions where matrices come in pairs, Llama's where they are gated.
+/// Applies GPT's conventions with plain MLPs, Llama's with gated ones.
 void follow_custom(Arch& a, bool gated) {
   a.mlp = gated ? MlpKind::gated : MlpKind::plain;
   a.activation = gated ? Activation::silu : Activation::gelu;
@@ -59,7 +59,7 @@ void use_latent(Arch& a, const MlaRow& m) {
   a.qkv_bias = false;
 }
 
-/// Layer i has experts if it is not among the first dense ones and the last of its `every`.
+/// Layer i has experts if it is after the first dense ones and the last of its group of `every`.
 LayerSet layers_with_experts(Count layers, Count dense, Count every) {
   return LayerSet::every(dense + every - 1, every, layers);
 }
@@ -70,7 +70,7 @@ void use_experts(Arch& a, Moe moe, Count dense, Count every) {
   if (a.moe.layers.size() == a.layers) a.mlp_width = 0;
 }
 
-/// Biases of linear layers are told by the parameter count, where it is reported and only one of the two gives it.
+/// Decides on biases of linear layers by the reported parameter count, if only one choice gives it.
 void count_biases(Arch& a, const std::optional<Count>& reported) {
   if (!reported || a.mlp == MlpKind::gated) return;
   Arch bare = a;
@@ -90,17 +90,17 @@ std::string flaw_of(const Arch& a) {
   return "";
 }
 
-/// A sentence about a shape that time depends on.
+/// Notes an assumption about a shape on which time depends.
 void weigh_shape(RowArch& r, std::string sentence) {
   r.assumed.push_back(std::move(sentence));
   r.weighty = true;
 }
 
-/// The vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
+/// Vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
 constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
 
-/// The preset's where the row does not state it, else `usual`. vTrain's rows are all of GPTs of one vocabulary, which
-/// weighs no row.
+/// Vocabulary of the row, of the preset, or `usual`. vTrain's rows are all GPTs with one vocabulary, so this assumption
+/// does not affect their weight.
 void use_vocabulary(RowArch& r, const std::optional<Count>& said, const std::optional<Arch>& preset, Count usual,
                     bool is_certain) {
   r.arch.vocabulary = said ? *said : preset ? preset->vocabulary : usual;
@@ -110,7 +110,7 @@ void use_vocabulary(RowArch& r, const std::optional<Count>& said, const std::opt
   weigh_shape(r, std::move(sentence));
 }
 
-/// Widths and counts, heads and their widths completed by what they are unless told.
+/// Sets widths and counts. Unstated KV heads and widths come from the preset or from conventions.
 void use_sizes(Arch& a, Count layers, Count hidden, Count heads, const std::optional<Count>& kv_heads,
                const std::optional<Count>& head_dim, const std::optional<Count>& width,
                const std::optional<Arch>& preset) {
@@ -122,7 +122,7 @@ void use_sizes(Arch& a, Count layers, Count hidden, Count heads, const std::opti
   a.mlp_width = width.value_or(preset ? preset->mlp_width : 0);
 }
 
-/// Heads whose width neither the row nor a preset states: most are of 64 or 128 numbers, whatever a token has.
+/// Notes heads whose width neither the row nor a preset states. Most have 64 or 128 elements, for any model width.
 void weigh_head_width(RowArch& r, const std::optional<Count>& said, const std::optional<Arch>& preset) {
   const Count width = r.arch.head_dim;
   if (said || preset || r.arch.attention == AttentionKind::latent) return;
@@ -132,7 +132,7 @@ void weigh_head_width(RowArch& r, const std::optional<Count>& said, const std::o
   weigh_shape(r, std::move(sentence));
 }
 
-/// Whether MLPs are gated: as stated, as the preset has them, or `usual`.
+/// Whether MLPs are gated: as stated, as in the preset, or `usual`.
 bool gated_mlps(RowArch& r, const std::optional<bool>& said, const std::optional<Arch>& preset, bool usual,
                 std::string_view key) {
   if (said) return *said;
@@ -142,20 +142,20 @@ bool gated_mlps(RowArch& r, const std::optional<bool>& said, const std::optional
   return usual;
 }
 
-/// Whether the head is the token table: as stated, as the preset has it, or not.
+/// Whether the head is tied to the embedding table: as stated, as in the preset, or untied.
 bool tied_head(RowArch& r, const std::optional<bool>& said, const std::optional<Arch>& preset) {
   if (said || preset) return said ? *said : preset->tied_head;
   r.assumed.push_back("a head of its own beside the token table: the row does not state \"tied_embeddings\"");
   return false;
 }
 
-/// What must hold before layers are told apart.
+/// Why the numbers of layers are impossible, or empty. Checked before layers are assigned.
 std::string impossible_layers(Count layers, Count dense, Count every) {
   if (layers > max_layers) return fmt::format("{} layers are more than the {} that are modelled", layers, max_layers);
   return dense >= layers || every > layers ? "no layer has experts" : "";
 }
 
-/// Latent attention, which the row's text or widths tell; widths that it does not state are the preset's.
+/// Sets latent attention if the row's text or widths indicate it. Missing widths are the preset's.
 void use_attention_kind(RowArch& r, const std::string& said, const std::optional<MlaRow>& mla,
                         const std::optional<Arch>& preset) {
   if (mla) use_latent(r.arch, *mla);
@@ -175,8 +175,8 @@ void use_attention_kind(RowArch& r, const std::string& said, const std::optional
 struct SharedExperts {
   Count count = 0, width = 0;
 };
-/// Shared experts are as wide as the others where the row states no width, or just that one; another width is of all
-/// together.
+/// Shared experts are as wide as the others if the row states no width or the same one. Another width is the total of
+/// all shared experts.
 SharedExperts shared_experts(const MoeRow& m, Count width) {
   const Count stated = m.shared_ffn.value_or(width), count = m.shared_experts.value_or(m.shared_ffn ? 1 : 0);
   if (count == 0 || stated == 0) return {};
@@ -185,12 +185,12 @@ SharedExperts shared_experts(const MoeRow& m, Count width) {
 
 constexpr const char* unstated_top_k = "experts of which the row does not say how many a token visits";
 
-/// The preset's experts, if it has as many; else nothing.
+/// The preset's experts, if their number matches.
 std::optional<Moe> preset_experts(const std::optional<Arch>& preset, Count experts) {
   return preset && preset->moe.experts == experts ? std::optional(preset->moe) : std::nullopt;
 }
 
-/// The width of an expert as stated, as the preset has it, or a dense MLP's.
+/// Width of an expert: as stated, as in the preset, or a dense MLP's.
 Count expert_width(RowArch& r, const std::optional<Count>& said, const std::optional<Moe>& preset) {
   if (said || preset) return said ? *said : preset->width;
   weigh_shape(r,
@@ -215,7 +215,7 @@ void use_moe(RowArch& r, MoeRow m, const std::optional<Arch>& arch) {
               m.dense_layers.value_or(0), m.every.value_or(1));
 }
 
-/// The same of inference, whose shared experts are counted and as wide as the others.
+/// The same for inference rows, which count shared experts of the same width as the others.
 void use_moe(RowArch& r, const InferenceModel& m, const std::optional<Arch>& arch) {
   const std::optional<Moe> preset = preset_experts(arch, *m.experts);
   const std::optional<Count> top_k = m.top_k || !preset ? m.top_k : std::optional(preset->top_k);
@@ -232,7 +232,7 @@ void use_moe(RowArch& r, const InferenceModel& m, const std::optional<Arch>& arc
               m.dense_layers.value_or(0), m.moe_every.value_or(1));
 }
 
-/// As many tokens as a row of inference speaks of.
+/// Number of tokens in an inference row's lengths.
 Count context_of_row(const InferenceBatch& b) {
   Count all = 1;
   for (const auto& length : {b.input_len, b.output_len, b.context_len, b.cached_context, b.nominal_input_len,
@@ -241,7 +241,7 @@ Count context_of_row(const InferenceBatch& b) {
   return all;
 }
 
-/// Key-value heads as stated, as the text of attention tells, as the preset has them, or one for every head.
+/// Key-value heads: as stated, from the text on attention, from the preset, or one for every head.
 void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::string& attention,
                   const std::optional<Arch>& preset) {
   const Words words(attention);
@@ -256,7 +256,7 @@ void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::strin
   weigh_shape(r, fmt::format("as many key-value heads as heads, {}: the row does not state them", a.heads));
 }
 
-/// A row tells its windows by keys of their own, and may tell them, or recurrences, in the words of `attention`.
+/// A row gives its windows under separate keys, or, like recurrences, in the words of `attention`.
 AttentionLayers layers_said(const std::optional<Count>& window, const std::string& pattern,
                             const std::string& attention, std::string_view key, Count layers) {
   const AttentionLayers in_words = attention_layers(attention, key, 0, layers);
@@ -267,7 +267,7 @@ AttentionLayers layers_said(const std::optional<Count>& window, const std::strin
   return a;
 }
 
-/// Windows, chunks and other mixers by the row's words, else by the preset.
+/// Windows, chunks and other mixers from the row's words, otherwise from the preset.
 void use_attention_layers(RowArch& r, const AttentionLayers& said, const std::optional<Arch>& preset) {
   Arch& a = r.arch;
   a.local = said.local;

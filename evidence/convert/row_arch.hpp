@@ -1,5 +1,5 @@
 #pragma once
-/// The architecture of a row: from its own shapes, with what every model of that kind has where the row is silent.
+/// Architecture of a row: from the row's shapes, with conventions for the kind of model where the row lacks a value.
 
 #include <string>
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace llmcalc {
 
-/// An architecture, or why there is none.
+/// An architecture, or the reason for its absence.
 struct RowArch {
   Arch arch;
-  std::vector<std::string> assumed;  ///< sentences, where the row is silent or not understood
-  bool weighty = false;              ///< whether time depends strongly on one of them
-  std::string skip;                  ///< not empty: the row's shapes are no model
+  std::vector<std::string> assumed;  ///< sentences, for values that are missing or not understood
+  bool weighty = false;              ///< time depends strongly on one of the assumptions
+  std::string skip;                  ///< if not empty, why the row's shapes are not a model
 };
 
 RowArch arch_of(const TrainingRow& row);

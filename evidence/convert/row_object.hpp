@@ -1,7 +1,7 @@
 #pragma once
-/// An object of a row, read through checks: null counts as not stated, a value of the wrong type or beyond physics is
-/// refused with file, line and row, and keys that nobody asked for are collected. No number but 0 is smaller than 1e-9
-/// or larger than 1e15, in whatever unit: nothing that was ever measured is.
+/// An object of a row, read with checks: null means not stated, wrong types and physically impossible values are
+/// refused with file, line and row, and unread keys are collected. Numbers other than 0 must be from 1e-9 to 1e15 in
+/// any unit: no measured value is outside this range.
 
 #include <optional>
 #include <set>
@@ -17,7 +17,7 @@ using UnknownKeys = std::set<std::string>;
 
 class RowObject {
  public:
-  /// `path` is the object's place in its row: "", or "measured.".
+  /// `path` is the object's path in its row: "", or "measured.".
   RowObject(const json::Object& object, std::string path, UnknownKeys& unknown)
       : object_(object), path_(std::move(path)), unknown_(&unknown) {}
 
@@ -30,20 +30,19 @@ class RowObject {
   std::optional<double> fraction(std::string_view key) const;  ///< above 0 and at most 1
   std::optional<bool> flag(std::string_view key) const;        ///< true, "True", ...
   std::string text(std::string_view key) const;                ///< empty: not stated
-  /// What a key says, whatever its type: a string as it is, anything else as JSON; empty for null, false and [].
+  /// Value of a key as text, for any type: a string unchanged, other types as JSON; empty for null, false and [].
   std::string said(std::string_view key) const;
-  bool is_false(std::string_view key) const;  ///< the value false itself
-  /// The architecture in the config.json of Hugging Face under a key, or nothing. Throws InputError where no such model
-  /// can be read.
+  bool is_false(std::string_view key) const;  ///< exactly the value false
+  /// Architecture from a Hugging Face config.json under a key, if present. Throws InputError if it is unreadable.
   std::optional<ModelCard> config(std::string_view key) const;
-  /// The object under a key; an empty one where there is none.
+  /// Object under a key; empty if the key is missing.
   RowObject object(std::string_view key) const;
 
-  /// Takes note of keys that say nothing that is used here.
+  /// Marks keys as known whose values are not used.
   void known(std::initializer_list<std::string_view> keys) const;
   void known_beginning(std::string_view prefix) const;
-  /// Adds the keys that were not asked for to the unknown ones, as "measured.key", and returns what they say, each with
-  /// a semicolon behind it: "mtp: 3; ".
+  /// Adds unread keys to the unknown ones, as "measured.key", and returns their values, each followed by a semicolon:
+  /// "mtp: 3; ".
   std::string finish() const;
 
   const std::string& where() const { return object_.where(); }
@@ -55,7 +54,7 @@ class RowObject {
   UnknownKeys* unknown_;
 };
 
-/// Gigabytes of one device.
+/// Gigabytes per device.
 std::optional<double> device_memory(const RowObject& o, std::string_view key);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// The preset of a row's model: what decides where the row's own shapes are silent.
+/// Preset of a row's model, used for shapes that the row does not state.
 
 #include <optional>
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace llmcalc {
 
-/// The architecture of the preset that a row's model is called by, if it has as many layers, heads and numbers of a
-/// token; else the name means another model.
+/// Architecture of the preset with the name of a row's model, if layers, heads and width match. Otherwise the name
+/// means another model.
 std::optional<Arch> preset_arch(const std::string& name, Count layers, Count hidden, Count heads);
 
-/// Whether layers differ in ways that a row has no keys for: windows, recurrences, mixed residual streams.
+/// Whether layers differ in ways for which rows have no keys: windows, recurrences, mixed residual streams.
 bool has_layers_of_kinds(const Arch& arch);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// A recorded run in the old schema as the engine's inputs.
+/// Converts a recorded run in the old schema to inputs of the calculation.
 
 #include "evidence/convert/recorded_run.hpp"
 #include "evidence/names/device_name.hpp"

@@ -15,11 +15,11 @@ namespace llmcalc {
 
 namespace {
 
-/// A part of a schedule's name, letters and digits alone, the more telling first.
+/// Part of a schedule's name, only letters and digits, the more specific first.
 struct ScheduleName {
   const char* part;
   Schedule schedule;
-  bool near = false;  ///< another schedule, which this one stands for
+  bool near = false;  ///< the named schedule is only similar to `schedule`
 };
 constexpr ScheduleName schedule_names[] = {
     {"dualpipev", Schedule::dualpipe_v},
@@ -46,13 +46,13 @@ constexpr ScheduleName schedule_names[] = {
     {"allforwardallbackward", Schedule::gpipe},
 };
 
-/// The text without denials of interleaving: "1f1b (non-interleaved)" is "1f1b ()".
+/// The text without denials of interleaving: "1f1b (non-interleaved)" becomes "1f1b ()".
 std::string without_denied(const std::string& text) {
   static const std::regex denied("(?:non|not|no|without)[ -]*interleav[a-z]*");
   return std::regex_replace(lower(text.substr(0, 200)), denied, "");
 }
 
-/// The schedule that a text names; null: none that is known.
+/// Schedule in a text, or null.
 const ScheduleName* schedule_called(const std::string& text) {
   const std::string plain = run_together(without_denied(text));
   const auto* found = std::find_if(std::begin(schedule_names), std::end(schedule_names),
@@ -60,7 +60,7 @@ const ScheduleName* schedule_called(const std::string& text) {
   return found == std::end(schedule_names) ? nullptr : found;
 }
 
-/// Chunks per rank that the schedule's text tells: "interleaved 1F1B (VPP 2)".
+/// Chunks per rank in the schedule's text: "interleaved 1F1B (VPP 2)".
 std::optional<Count> chunks_told(const std::string& text) {
   static const std::regex pattern("(?:vpp?|virtual[a-z -]*|chunks)[ =:]*([0-9]{1,4})");
   std::smatch found;

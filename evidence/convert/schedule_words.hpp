@@ -1,5 +1,5 @@
 #pragma once
-/// The schedule of a pipeline that a row of training names: "1F1B (non-interleaved)", "Interleaved1F1B", "AFAB", "ZBV".
+/// Pipeline schedule in a training row: "1F1B (non-interleaved)", "Interleaved1F1B", "AFAB", "ZBV".
 
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace llmcalc {
 
-/// Schedule and chunks of layers per rank. Without a pipeline no text matters. A text that names no schedule means
-/// 1F1B; not empty `skip`: it names one that is not known.
+/// Sets the schedule and the chunks of layers per rank. Without a pipeline the text is ignored. A text without a
+/// schedule means 1F1B. Sets `skip` for an unknown schedule.
 void use_schedule(const TrainingRow& row, Layout& split, Assumptions& assumed, std::string& skip);
 
 }  // namespace llmcalc

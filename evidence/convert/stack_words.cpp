@@ -16,7 +16,7 @@ namespace {
 
 bool has_word(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// A stack by a word that tells it, the more telling first.
+/// A stack and a word for it, the more specific first.
 struct TellingWord {
   std::string_view word, stack;
 };
@@ -68,7 +68,7 @@ constexpr TellingWord stack_words[] = {
     {"transformers", "transformers"},
     {"primus", "megatron-core"},
     {"mcore", "megatron-core"},
-    {"core r", "megatron-core"},  // its branches: core_r0.8
+    {"core r", "megatron-core"},  // branches of Megatron-Core: core_r0.8
     {"transformer engine", "megatron-core"},
     {"transformerengine", "megatron-core"},
     {"megatron", "megatron-lm"},
@@ -76,7 +76,7 @@ constexpr TellingWord stack_words[] = {
     {"fsdp", "torch-fsdp"},
 };
 
-/// The stack that a text names in whole words, and does not deny or compare with; empty: none.
+/// Stack named in whole words in a text, without a denial or comparison. Empty if no stack is named.
 std::string named_stack(const std::string& text) {
   const Words words(text);
   for (const TellingWord& t : stack_words)
@@ -84,19 +84,19 @@ std::string named_stack(const std::string& text) {
   return "";
 }
 
-/// The name of a profile that trains; empty: `said` is none.
+/// Name of the training profile for `said`. Empty if there is no such profile.
 std::string training_profile(std::string_view said) {
   const Builtin* profile = find_builtin(builtin_software(), said);
   return profile != nullptr && load_software(profile->name).training ? std::string(profile->name) : "";
 }
 
-/// A text less the words from the first that begins with a digit: "NeMo 24.09" is NeMo.
+/// The text up to the first word that begins with a digit: "NeMo 24.09" becomes NeMo.
 std::string without_version(const std::string& text) {
   static const std::regex version("[ -]v?[0-9].*");
   return std::regex_replace(text, version, "");
 }
 
-/// Profiles and stacks by other names than their own: the profile megatron-lm is Megatron-Core's.
+/// Profiles whose stack has a different name: the profile megatron-lm is for Megatron-Core.
 struct ProfileStack {
   std::string_view profile, stack;
   bool compiled = false;
@@ -105,7 +105,7 @@ constexpr ProfileStack profile_stacks[] = {{"megatron-lm", "megatron-core"},
                                            {"megatron-lm-legacy", "megatron-lm"},
                                            {"torch-fsdp-compiled", "torch-fsdp", true}};
 
-/// Every name of software that a row may use, for suggestions.
+/// All software names that a row may use, for suggestions.
 std::vector<std::string> software_names() {
   std::vector<std::string> all;
   for (const Builtin& b : builtin_software())
@@ -114,7 +114,7 @@ std::vector<std::string> software_names() {
   return all;
 }
 
-/// That a row's software is not known, with the nearest names.
+/// Message for unknown software in a row, with the nearest names.
 std::string unknown_software(const std::string& said) {
   std::string meant;
   for (const std::string& near : nearest(said, software_names()))
@@ -123,7 +123,7 @@ std::string unknown_software(const std::string& said) {
                      meant.empty() ? "" : fmt::format(", did you mean{}?", meant));
 }
 
-/// The stack that the row's key names, a profile as commands call it or a telling word. Nothing: it names none.
+/// Sets the stack named in the row's key, by profile or by word; leaves it empty if there is no match.
 void use_software(const std::string& said, Stack& s) {
   const std::string profile = training_profile(without_version(said));
   s.name = profile.empty() ? named_stack(lower(said)) : profile;
@@ -134,7 +134,7 @@ void use_software(const std::string& said, Stack& s) {
     }
 }
 
-/// What a note says of one run outweighs what its family is known for.
+/// A note on one run overrides the stack of its family.
 std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   const Words words(notes);
   if (words.affirms("maxtext")) return "maxtext";
@@ -143,8 +143,8 @@ std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   return "";
 }
 
-/// Submissions to MLPerf are NeMo's on NVIDIA's GPUs alone; Google's on TPUs run JAX. Others count as
-/// NVIDIA's, which is said.
+/// MLPerf submissions are NeMo's only on NVIDIA's GPUs; Google's on TPUs run JAX. Others are treated as NVIDIA's, with
+/// an assumption.
 void use_mlperf_of_others(const TrainingRow& row, Stack& s) {
   const std::string gpu = lower(row.hardware.gpu);
   const Words told(row.family + "; " + row.source.title);
@@ -178,7 +178,7 @@ Stack stack_of(const TrainingRow& row) {
   const Words said(row.notes);
   if (said.affirms("eager") || said.denies("torch compile") || said.denies("compiled")) s.compiled = false;
   if (said.affirms("torch compile")) s.compiled = true;
-  // Megatron-LM's README says of its runs that they set --tp-comm-overlap.
+  // Megatron-LM's README states that its runs set --tp-comm-overlap.
   if (has_word(lower(row.family), "megatron-lm readme")) s.tp_overlap = true;
   s.waits_for_tensor = has_word(lower(row.source.title + row.family), "narayanan");
   if (row.parallelism.tp_comm_overlap) s.tp_overlap = row.parallelism.tp_comm_overlap;

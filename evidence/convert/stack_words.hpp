@@ -1,5 +1,5 @@
 #pragma once
-/// The software of a training run, as its row tells.
+/// Software of a training run, from its row.
 
 #include "evidence/convert/training_row.hpp"
 #include "evidence/names/stack.hpp"

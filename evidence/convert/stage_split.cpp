@@ -24,7 +24,7 @@ std::vector<Count> repeated(const std::vector<Count>& chunk_layers, Count times)
   return out;
 }
 
-/// Layers divided evenly over chunks, the first and last with fewer by the given numbers.
+/// Divides layers evenly over chunks, with the given numbers fewer in the first and the last.
 std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less_last) {
   const Count units = layers + less_first + less_last;
   if (units % chunks != 0) return {};
@@ -34,8 +34,8 @@ std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less
   return out.front() < 0 || out.back() < 0 ? std::vector<Count>{} : out;
 }
 
-/// Contiguous chunks so that the one with the most parameters has the fewest, as frameworks that partition by
-/// parameters do. All layers must be alike.
+/// Contiguous chunks with the smallest maximum of parameters, as in frameworks that partition by parameters. All layers
+/// must be alike.
 std::vector<Count> by_parameters(const Arch& arch, const Pipeline& pipeline) {
   const LayerKinds kinds = layer_kinds(arch);
   if (kinds.size() != 1) return {};
@@ -50,7 +50,7 @@ std::vector<Count> by_parameters(const Arch& arch, const Pipeline& pipeline) {
   return out;
 }
 
-/// Layers of every chunk as a list: "[20,28]", "20, 28". Empty: the text is no such list.
+/// Layers of every chunk as a list: "[20,28]", "20, 28". Empty if the text is not such a list.
 std::vector<Count> listed_layers(const std::string& text) {
   if (text.size() > 1000 || text.find_first_not_of("0123456789 ,;/|[]()") != std::string::npos) return {};
   static const std::regex number("[0-9]{1,6}");
@@ -60,13 +60,13 @@ std::vector<Count> listed_layers(const std::string& text) {
   return out;
 }
 
-/// A key that says how layers lie on stages.
+/// A key that describes the division of layers over stages.
 struct SplitSaid {
   std::string_view key;
   const std::string* text;
 };
 
-/// Words of rules that need no list: layers as equal as they come, or the ends with one fewer.
+/// Rules without a list: equal numbers of layers, or one fewer at both ends.
 bool is_even_rule(const std::string& text) {
   constexpr std::array rules{"type:transformer", "uniform", "even", "balanced"};
   return std::any_of(rules.begin(), rules.end(), [&](const char* rule) { return text.starts_with(rule); });
@@ -76,11 +76,11 @@ bool is_ends_rule(const std::string& text) {
          text.find("first and last stage hold one layer fewer") != std::string::npos;
 }
 
-/// What a row says of its stages: layers of every chunk, or a rule.
+/// Stages as stated by a row: layers of every chunk, or a rule.
 class SplitReader {
  public:
   SplitReader(Count layers, Count chunks) : layers_(layers), chunks_(chunks) {}
-  std::vector<Count> stated;  ///< of every chunk, in the order of the model; empty: none are stated
+  std::vector<Count> stated;  ///< by chunk, in model order; empty if not stated
   bool fewer_at_ends = false;
 
   void read(const SplitSaid& said, Assumptions& assumed) {
@@ -113,7 +113,7 @@ class SplitReader {
   Count layers_, chunks_;
 };
 
-/// Layers by a rule of the program.
+/// Layers by a rule of the framework.
 std::vector<Count> chunks_by_rule(const Arch& arch, const Layout& split, bool fewer_at_ends, Assumptions& assumed) {
   const Count chunks = mul(split.pp, split.chunks);
   if (fewer_at_ends)
@@ -134,7 +134,7 @@ std::vector<Count> chunks_by_rule(const Arch& arch, const Layout& split, bool fe
   return {};
 }
 
-/// The chunks of a row, in the order of the model; empty: left to the engine.
+/// Chunks of a row in model order. Empty if left to the calculation.
 std::vector<Count> chunks_of(const TrainingRow& row, const Arch& arch, const Layout& split, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   SplitReader reader(arch.layers, mul(split.pp, split.chunks));
@@ -149,7 +149,7 @@ std::vector<Count> chunks_of(const TrainingRow& row, const Arch& arch, const Lay
 }  // namespace
 
 std::vector<Count> chunks_of_layout(const std::string& text) {
-  // Brackets and repetitions are written out from the innermost, then chunks are counted.
+  // Expands repetitions and brackets from the innermost, then counts chunks.
   static const std::regex group("\\(([^()]*)\\)(?:\\*([0-9]{1,4}))?"), item("([A-Za-z|])\\*([0-9]{1,4})");
   std::string plain;
   for (const char c : text)

@@ -1,5 +1,5 @@
 #pragma once
-/// How many layers each stage of a row's pipeline holds.
+/// Number of layers in each stage of a row's pipeline.
 
 #include <string>
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace llmcalc {
 
-/// The layers of every chunk as the row lists them ("layer_split": [20, 28]; "pp_layout"), or by the rule that it
-/// states, else as its framework does: evenly; with embedding and head as a layer each where only that divides; else so
-/// that parameters are balanced. Empty without a pipeline. A list or rule that is not understood, or does not fit the
-/// model, is assumed away with a sentence.
+/// Layers of every chunk, as the row lists them ("layer_split": [20, 28]; "pp_layout") or by the rule that it states.
+/// The default is the framework's: evenly; with embedding and head as a layer each, if only this is divisible;
+/// otherwise balanced by parameters. Empty without a pipeline. A list or rule that is not understood, or does not fit
+/// the model, is replaced by the default, with an assumption.
 StageLayers stage_layers_of(const TrainingRow& row, const Arch& arch, const Layout& split, Assumptions& assumed);
 
-/// Layers per chunk of a Megatron-Core layout: "Et*3|(tt|)*29,m|L". E embedding, t a layer, m a layer of multi-token
-/// prediction, L the loss, | the end of a chunk; commas do not count. Empty: not understood.
+/// Layers per chunk of a Megatron-Core layout: "Et*3|(tt|)*29,m|L". E is the embedding, t a layer, m an MTP layer, L
+/// the loss, and | ends a chunk; commas do not count. Empty if not understood.
 std::vector<Count> chunks_of_layout(const std::string& text);
 
 }  // namespace llmcalc

@@ -33,7 +33,7 @@ namespace {
 
 bool contains(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// Modules that predict further tokens, as "mtp" counts them. Nothing: it says something else.
+/// Number of MTP modules in "mtp". Empty if the text is not understood.
 std::optional<Count> further_tokens(const TrainingRow& row) {
   const std::string& said = row.model.mtp;
   if (said.empty()) return 0;
@@ -42,7 +42,7 @@ std::optional<Count> further_tokens(const TrainingRow& row) {
   return number ? std::optional<Count>(leading_whole(said)) : std::nullopt;
 }
 
-/// Why the time of a row is not that of a step; empty: it is.
+/// Why a row's time is not the time of a step, or empty.
 std::string part_of_step(const TrainingRow& row) {
   const Words scope(row.scope);
   if (scope.silent()) return "";
@@ -57,13 +57,13 @@ std::string part_of_step(const TrainingRow& row) {
   return "";
 }
 
-/// Whether notes put states or weights on the host or a disk, of which the layout's keys say nothing.
+/// Whether notes mention states or weights in host memory or on disk.
 bool is_offloaded(const Words& notes) {
   return notes.affirms_any({"cpu offload", "cpu offloading", "offload to cpu", "offloaded to cpu", "zero offload",
                             "zero infinity", "zeroinfinity", "nvme offload", "offload to nvme"});
 }
 
-/// What the engine's plans cannot say yet; empty: nothing of the kind.
+/// Why a plan cannot express the row, or empty.
 std::string not_expressed(const TrainingRow& row) {
   const Words recompute(row.recompute), notes(row.notes), attention(row.attention);
   if (const std::string part = part_of_step(row); !part.empty()) return part;
@@ -83,7 +83,7 @@ std::string not_expressed(const TrainingRow& row) {
   return unknown_formats(row);
 }
 
-/// Flash attention's backward computes the scores again in any case, so that its forward need not run again.
+/// Flash attention's backward always recomputes the scores, so its forward need not be recomputed.
 RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
   RecomputeModules all;
   for (const auto& [runs_again, module] :
@@ -96,7 +96,7 @@ RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
   return all;
 }
 
-/// Whole layers run again: all, groups of some, or the first ones of every chunk.
+/// Recomputation of whole layers: all of them, in groups, or the first ones of every chunk.
 void use_recomputed_layers(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
   const Count chunks = mul(split.pp, split.chunks), layers = arch.layers / chunks;
   plan.recompute = Recompute::full;
@@ -107,7 +107,7 @@ void use_recomputed_layers(const Recomputed& r, const Arch& arch, const Layout& 
   plan.recompute_layers = again;
 }
 
-/// The engine's nearest choice; what it cannot say stands in `recomputed`.
+/// Sets the plan's closest option. `recomputed` keeps the parts that a plan cannot express.
 void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
   if (r.layers) {
     use_recomputed_layers(r, arch, split, plan);
@@ -119,7 +119,7 @@ void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, P
 
 bool stores_scores(AttentionKernel k) { return k == AttentionKernel::unfused || k == AttentionKernel::fused_softmax; }
 
-/// Why what was measured is not the memory of a whole step; empty: it is.
+/// Why a measured memory does not cover a whole step, or empty.
 std::string part_of_memory(const std::string& said) {
   const Words words(said);
   const bool states =
@@ -142,7 +142,7 @@ MemoryKind kind_of_memory(const std::string& said) {
   return MemoryKind::peak;
 }
 
-/// What somebody observed was on one node, the first.
+/// A memory described as observed is from the first node only.
 Count devices_observed(const TrainingRow& row) {
   const bool by_eye = lower(row.measured.memory_kind).starts_with("observed");
   return by_eye ? row.hardware.gpus_per_node.value_or(0) : 0;
@@ -152,7 +152,7 @@ std::vector<MeasuredMemory> measured_memory(const TrainingRow& row, const Stack&
   const TrainingMeasured& m = row.measured;
   std::vector<MeasuredMemory> out;
   const MemoryKind kind = kind_of_memory(m.memory_kind);
-  // nvidia-smi counts in MiB and torchtitan's log in GiB: a GB read off either has 2^30 bytes.
+  // nvidia-smi counts in MiB and torchtitan's log in GiB, so a GB from either has 2^30 bytes.
   const double gb = kind == MemoryKind::process || stack.name == "torchtitan" ? 0x1p30 : 1e9;
   const auto add = [&](std::string_view key, const std::optional<double>& said, double unit, MemoryKind of) {
     if (said) out.push_back({.bytes = *said * unit, .kind = of, .key = std::string(key)});
@@ -164,7 +164,7 @@ std::vector<MeasuredMemory> measured_memory(const TrainingRow& row, const Stack&
   return out;
 }
 
-/// Turns what was measured into seconds of a step, the more direct first.
+/// Converts measured values to seconds of a step, the most direct first.
 class Clock {
  public:
   Clock(const TrainingRow& row, TrainingCase& c)
@@ -193,8 +193,8 @@ class Clock {
 
   bool is_of_hardware() const { return contains(lower(row_.measured.tflops_kind), "hardware"); }
 
-  /// FLOPs of a step as the row counts them. The conventions of whole recomputation count it themselves; others are
-  /// of the model, and hardware's are a third more where every layer runs again.
+  /// FLOPs of a step as the row counts them. Conventions with full recomputation include it. Others count model FLOPs;
+  /// hardware FLOPs are a third higher if every layer is recomputed.
   double flops(bool of_hardware) {
     if (convention_.formula == FlopsFormula::unknown)
       c_.assumed.push_back("FLOPs are counted by matrices and full attention: the row does not state a convention");
@@ -230,10 +230,10 @@ HardwareSaid hardware_said(const TrainingRow& row) {
           .cores = {}};
 }
 
-/// No run has more in a step; schedules are played through one by one.
+/// No run has more in a step. Schedules are simulated micro-batch by micro-batch.
 constexpr Count most_micro_batches = Count{1} << 16;
 
-/// Whether a pipeline runs the step; a sentence where it does not.
+/// Why a pipeline cannot run the step, or empty.
 std::string pipeline_flaw(const TrainingCase& c) {
   if (c.plan.global_batch < 1 || c.plan.global_batch % mul(c.plan.micro_batch, replicas(c.layout)) != 0)
     return fmt::format("{} sequences are no whole number of micro-batches of {} on {} replicas", c.plan.global_batch,
@@ -252,11 +252,12 @@ std::string pipeline_flaw(const TrainingCase& c) {
   return "";
 }
 
-/// Stacks whose own core of attention is not a flash kernel.
+/// Stacks with a built-in attention core that is not a flash kernel.
 bool has_own_core(const Stack& s) { return s.name == "megatron-lm" || s.name == "megatron-deepspeed"; }
 
-/// Megatron-LM's own core runs unless a run asks for flash kernels (megatron/arguments.py, --use-flash-attn): so ran
-/// those of its time, on Volta and Ampere, that tell neither of such kernels nor of TransformerEngine, which has them.
+/// Megatron-LM uses its built-in core unless a run requests flash kernels (megatron/arguments.py, --use-flash-attn).
+/// This applies to runs of its time, on Volta and Ampere, that mention neither such kernels nor TransformerEngine,
+/// which includes them.
 bool runs_own_core(const TrainingRow& row, const HardwareCard& hardware) {
   const Words told(
       fmt::format("{}; {}; {}; {}; {}", row.family, row.source.title, row.software, row.precision, row.notes));
@@ -278,7 +279,7 @@ void describe(const TrainingRow& row, TrainingCase& c) {
   if (row.model.moe && !c.capacity_factor && contains(lower(row.notes), "token drop")) c.capacity_factor = 1;
 }
 
-/// Modules as DeepSeek-V3 has them: a layer like the model's last, table and head shared, a norm of their own.
+/// MTP modules as in DeepSeek-V3: a layer like the model's last, shared embedding table and head, a separate norm.
 void use_modules(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.mtp = further_tokens(row).value_or(0);
   if (c.plan.mtp == 0) return;
@@ -295,7 +296,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_formats(row, c.on.hardware, c.plan, assumed);
   use_states(row, c.stack, c.plan, assumed);
   use_adapters(row, c.arch, c.layout, c.plan, assumed, c.skip);
-  // Megatron-LM trains with dropout unless told otherwise, and its runs with flash kernels are of models without it.
+  // Megatron-LM trains with dropout by default. Its runs with flash kernels are of models without dropout.
   c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;
   const TrainingBatchSizes sizes = batch_of(row, c.layout, assumed);
   c.plan.micro_batch = sizes.micro;
@@ -303,7 +304,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_recompute(c.recomputed, c.arch, c.layout, c.plan);
 }
 
-/// What a stack with a core of its own ran without it is a guess.
+/// For a stack with a built-in core, a flash kernel is a strong assumption.
 void note_kernel(const TrainingCase& c, Assumptions& assumed) {
   constexpr const char* flash = "a flash kernel for attention, which the row does not state";
   if (stores_scores(c.attention.kernel))
@@ -340,12 +341,12 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_plan(row, c, assumed);
   if (!c.skip.empty()) return;
   c.layout.stage_layers = stage_layers_of(row, c.arch, c.layout, assumed);
-  const bool times_layers_alone = contains(lower(row.family), "vtrain");  // of GPT-2's vocabulary as it is
+  const bool times_layers_alone = contains(lower(row.family), "vtrain");  // with GPT-2's vocabulary, unpadded
   if (!times_layers_alone) c.layout.vocabulary_multiple = vocabulary_multiple(c.stack);
   c.skip = pipeline_flaw(c);
 }
 
-/// PyTorch and its containers call products in TF32 fp32: a step that fp32 cannot take ran in TF32.
+/// PyTorch and its containers call TF32 products fp32. A step that is too fast for fp32 ran in TF32.
 void use_tensor_cores(TrainingCase& c) {
   const DType tf32 = *dtype("tf32");
   if (c.plan.precision != dtypes::fp32 || c.cluster().device.peak(tf32).value <= 0) return;

@@ -1,5 +1,5 @@
 #pragma once
-/// A row of training in the old schema as the engine's inputs.
+/// Converts a training row in the old schema to inputs of the calculation.
 
 #include "evidence/convert/training_row.hpp"
 #include "evidence/names/device_name.hpp"

@@ -18,7 +18,7 @@ namespace {
 
 bool is_said(const std::string& text, std::string_view words) { return text.find(words) != std::string::npos; }
 
-/// Letters and digits without a gap, in lower case.
+/// Runs of letters and digits, in lower case.
 std::vector<std::string> format_words(const std::string& text) {
   std::vector<std::string> out{""};
   for (const char c : lower(text))
@@ -30,7 +30,7 @@ std::vector<std::string> format_words(const std::string& text) {
   return out;
 }
 
-/// Another name of a format; that of the format itself.
+/// A spelling of a format, and the format's name.
 struct FormatSpelling {
   std::string_view spelled, format;
 };
@@ -41,7 +41,7 @@ constexpr FormatSpelling format_spellings[] = {
     {"e4m3", "fp8"},   {"e5m2", "fp8"},      {"fp4", "nvfp4"},
 };
 
-/// The part of a word that is a number format by its look: kind and bits.
+/// Part of a word that looks like a number format: kind and bits.
 std::string format_in(const std::string& word) {
   static const std::regex look("^(?:(?:nv|mx)?(?:bf|bfloat|tf|fp|f|float|int|uint)[0-9]{1,3}|e4m3|e5m2)");
   std::smatch found;
@@ -59,7 +59,7 @@ bool names_a_format(const std::string& text) {
   return std::any_of(all.begin(), all.end(), [](const std::string& w) { return !format_in(w).empty(); });
 }
 
-/// The text in lower case with the formats' own names: "bfloat16" is "bf16".
+/// The text in lower case with canonical format names: "bfloat16" becomes "bf16".
 std::string in_own_names(const std::string& text) {
   std::string out = lower(text);
   for (const auto& [said, format] :
@@ -69,13 +69,13 @@ std::string in_own_names(const std::string& text) {
   return out;
 }
 
-/// What a format that is named is of.
+/// A format in a text, and its use.
 struct NamedFormat {
   std::string format;
-  bool stored = false;  ///< of something that is kept or sent, not multiplied: "fp32 master weights"
+  bool stored = false;  ///< for stored or sent tensors, not for products: "fp32 master weights"
 };
 
-/// Words behind a format that make it one of what is kept or sent.
+/// Words after a format that make it a format of stored or sent tensors.
 bool is_of_storage(const std::string& word) {
   constexpr std::array stored{"master", "main",      "param",     "params",        "parameter", "parameters",
                               "weight", "weights",   "gradient",  "gradients",     "grad",      "grads",
@@ -85,10 +85,10 @@ bool is_of_storage(const std::string& word) {
   return std::find(stored.begin(), stored.end(), word) != stored.end();
 }
 
-/// Words behind a format that say more of it.
+/// Words after a format that qualify it.
 bool goes_on(const std::string& word) { return word == "e4m3" || word == "e5m2" || word == "fsdp"; }
 
-/// The formats of a clause.
+/// Adds the formats of a clause.
 void add_formats(const std::string& clause, const Words& whole, std::vector<NamedFormat>& out) {
   const std::vector<std::string> words = format_words(clause);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -100,7 +100,7 @@ void add_formats(const std::string& clause, const Words& whole, std::vector<Name
   }
 }
 
-/// The formats of a text in order, without those that it denies ("no fp8").
+/// Formats of a text in order, except denied ones ("no fp8").
 std::vector<NamedFormat> named_formats(const std::string& said) {
   const std::string text = in_own_names(said);
   const Words whole(text);
@@ -113,10 +113,10 @@ std::vector<NamedFormat> named_formats(const std::string& said) {
   return out;
 }
 
-/// Formats from the narrowest on; of those that are multiplied, products run in the first.
+/// Formats from the narrowest to the widest. Products run in the first one that is not for storage.
 constexpr std::array by_width{"nvfp4", "mxfp4", "mxfp8", "fp8", "bf16", "fp16", "tf32", "fp32"};
 
-/// The narrowest of these formats that has so many bits; empty: none.
+/// Narrowest of these formats with at least `least_bits` bits, or empty.
 std::string narrowest(const std::vector<NamedFormat>& named, bool stored, double least_bits) {
   for (const char* format : by_width)
     for (const NamedFormat& n : named)
@@ -124,7 +124,7 @@ std::string narrowest(const std::vector<NamedFormat>& named, bool stored, double
   return "";
 }
 
-/// What the products run in, and what all else does, by what a text names. Empty: the text names none.
+/// Formats of products and of all other operations, from the formats in a text. Empty without such formats.
 struct ProductFormats {
   std::string products, others;
 };
@@ -140,10 +140,10 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near[0]);
 }
 
-/// Formats that frozen weights have beside adapters, and no products.
+/// Formats of frozen weights with adapters, which are not used for products.
 bool is_of_frozen(const std::string& format) { return format == "int4" || format == "int8" || format == "fp4"; }
 
-/// `of_frozen`: a format may be that of weights that are not trained.
+/// `of_frozen`: a format may be for weights that are not trained.
 std::string unknown_precision(const std::string& said, bool of_frozen) {
   std::vector<std::string> known;
   for (const FormatSpelling& f : format_spellings)
@@ -155,13 +155,13 @@ std::string unknown_precision(const std::string& said, bool of_frozen) {
   return "";
 }
 
-/// Words of an optimizer's text that name none.
+/// Words in a text on an optimizer that are not its name.
 bool is_beside_optimizer(const std::string& word) {
   constexpr std::array beside{"fused", "distributed", "sharded", "optimizer", "apex", "default",
                               "not",   "stated",      "8bit",    "8",         "bit"};
   return std::find(beside.begin(), beside.end(), word) != beside.end();
 }
-/// Optimizers that a plan has none of, and one with as many states: the same work on them, but for norms of layers.
+/// Optimizers without a plan option, and one with equally many states and, except for layer norms, the same work.
 struct LikeOptimizer {
   std::string_view name;
   Optimizer like;
@@ -171,7 +171,7 @@ constexpr std::array like_optimizers{LikeOptimizer{"lamb", Optimizer::adam}, Lik
                                      LikeOptimizer{"adagrad", Optimizer::momentum},
                                      LikeOptimizer{"rmsprop", Optimizer::momentum}};
 
-/// "FusedLAMB" is LAMB. Null: the word names none of them.
+/// "FusedLAMB" is LAMB. Null if the word is not such an optimizer.
 const LikeOptimizer* like_optimizer(const std::string& word) {
   const auto* found = std::find_if(like_optimizers.begin(), like_optimizers.end(),
                                    [&](const LikeOptimizer& l) { return word.ends_with(l.name); });
@@ -191,7 +191,7 @@ std::string unknown_optimizer(const std::string& said) {
   return fmt::format("the optimizer {} is not known{}", in_quotes(said), did_you_mean(*first, known));
 }
 
-/// "half" is the name of fp16 in PyTorch.
+/// PyTorch calls fp16 "half".
 bool is_half(const std::string& text) { return Words(text).affirms("half"); }
 
 void note_unstated_format(const TrainingRow& row, const Plan& plan, Assumptions& assumed) {
@@ -210,7 +210,7 @@ void use_like_optimizer(const std::string& said, Plan& plan, Assumptions& assume
     }
 }
 
-/// "bf16 moments" of an optimizer's own text; one that is "precision-aware" (Megatron-Core) has narrow ones.
+/// "bf16 moments" in the text on the optimizer. A "precision-aware" one (Megatron-Core) has low-precision moments.
 void use_moments(const std::string& said, Plan& plan, Assumptions& assumed) {
   const Words words(said);
   const bool aware = words.affirms("precision aware");
@@ -231,7 +231,8 @@ std::string unknown_formats(const TrainingRow& row) {
 void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan, Assumptions& assumed) {
   const Device& device = hardware.cluster.device;
   std::vector<NamedFormat> all = named_formats(row.precision);
-  if (trains_adapters(row)) std::erase_if(all, [](const NamedFormat& n) { return n.format == "nvfp4"; });  // frozen
+  if (trains_adapters(row))
+    std::erase_if(all, [](const NamedFormat& n) { return n.format == "nvfp4"; });  // the format of frozen weights
   const ProductFormats named = product_formats(all);
   const bool half = is_half(row.precision) || named.others == "fp16";
   const bool has_bf16 = device.peak(dtypes::bf16).value > 0, has_fp16 = device.peak(dtypes::fp16).value > 0;

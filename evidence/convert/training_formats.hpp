@@ -1,5 +1,5 @@
 #pragma once
-/// The number formats and the optimizer of a row of training, as its words tell them.
+/// Number formats and optimizer of a training row, from its words.
 
 #include <string>
 
@@ -11,14 +11,15 @@
 
 namespace llmcalc {
 
-/// Why the row's precision or optimizer cannot be expressed, with the nearest names; empty: it can.
+/// Why the row's precision or optimizer cannot be expressed, with the nearest names, or empty.
 std::string unknown_formats(const TrainingRow& row);
 
-/// Which formats the products run in, and weights and keys are held in.
+/// Sets the formats of products, stored weights, and keys and values.
 void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan, Assumptions& assumed);
 
-/// The optimizer, and the formats of gradients and its states. Megatron-LM accumulates gradients of fp16 in fp16, and
-/// of bf16 in fp32. An optimizer that no plan has is one with as many states, if its work is alike: LAMB, not Shampoo.
+/// Sets the optimizer and the formats of gradients and optimizer states. Megatron-LM accumulates fp16 gradients in
+/// fp16, and bf16 gradients in fp32. An optimizer without a plan option is replaced by one with equally many states if
+/// its work is similar: LAMB, but not Shampoo.
 void use_states(const TrainingRow& row, const Stack& stack, Plan& plan, Assumptions& assumed);
 
 }  // namespace llmcalc

@@ -20,7 +20,7 @@ namespace {
 
 bool speaks_of(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// The first whole number in a text.
+/// First whole number in a text.
 std::optional<Count> first_number(const std::string& text) {
   static const std::regex digits("[0-9]{1,9}");
   std::smatch found;
@@ -28,19 +28,19 @@ std::optional<Count> first_number(const std::string& text) {
   return leading_whole(found[0]);
 }
 
-/// The first positive of what is said and the quotient of what is there.
+/// Data-parallel ranks: as stated, or all devices that remain.
 Count data_ranks(const TrainingRow& row, const Layout& split, Assumptions& assumed) {
   if (row.parallelism.dp) return *row.parallelism.dp;
   assumed.weigh("data parallelism over all devices that other kinds leave: the layout is not stated");
   return std::max<Count>(1, row.hardware.count / mul(split.tp, split.cp, split.pp));
 }
 
-/// What PyTorch's FSDP shards (torch.distributed.fsdp.ShardingStrategy).
+/// A sharding strategy of PyTorch's FSDP (torch.distributed.fsdp.ShardingStrategy).
 struct ShardingStrategy {
   std::string_view name;
   Zero zero = Zero::weights;
-  bool reshard = true;    ///< weights are given back after forward
-  bool in_nodes = false;  ///< sharded inside a node, replicated over nodes
+  bool reshard = true;    ///< frees gathered weights after forward
+  bool in_nodes = false;  ///< sharded inside a node, replicated across nodes
 };
 constexpr ShardingStrategy sharding_strategies[] = {{"fullshard"},
                                                     {"fullyshard"},
@@ -57,7 +57,7 @@ constexpr ShardingStrategy sharding_strategies[] = {{"fullshard"},
                                                     {"noshard", Zero::none},
                                                     {"ddp", Zero::none}};
 
-/// The strategy that a row names; one that is not known counts as FULL_SHARD, FSDP's default. Nothing: it names none.
+/// Strategy in a row. An unknown one counts as FULL_SHARD, FSDP's default. Empty if not stated.
 std::optional<ShardingStrategy> strategy_of(const TrainingParallelism& p, Assumptions& assumed) {
   if (p.fsdp_strategy.empty()) return std::nullopt;
   const std::string said = run_together(p.fsdp_strategy);
@@ -69,7 +69,7 @@ std::optional<ShardingStrategy> strategy_of(const TrainingParallelism& p, Assump
   return sharding_strategies[0];
 }
 
-/// Devices that a state is sharded over, where it is not all: stated, told in the notes, or those of a node.
+/// Size of the sharding group if it is not all devices: stated, in the notes, or the devices of a node.
 std::optional<Count> sharding_group(const TrainingRow& row, bool in_nodes, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   const std::string& said = p.fsdp_group.empty() ? p.zero_group : p.fsdp_group;
@@ -88,7 +88,7 @@ void use_group(const TrainingRow& row, bool in_nodes, Layout& split, Assumptions
   if (group && *group > 0 && *group < all && all % *group == 0 && split.zero != Zero::none) split.hsdp = *group;
 }
 
-/// FSDP's SHARD_GRAD_OP keeps weights gathered between forward and backward, which ZeRO-3 without resharding is.
+/// FSDP's SHARD_GRAD_OP keeps weights gathered between forward and backward, like ZeRO-3 without resharding.
 void use_sharding(const TrainingRow& row, Layout& split, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   const auto strategy = strategy_of(p, assumed);
@@ -117,8 +117,8 @@ void use_context(const TrainingRow& row, Layout& split, Assumptions& assumed) {
     split.context_method = ContextMethod::ulysses;
 }
 
-/// Megatron-LM cuts experts over the tensor-parallel ranks by default; where there are too few ranks for that, the run
-/// cannot have done so.
+/// Megatron-LM shards experts across tensor-parallel ranks by default. If there are too few ranks for this, the run did
+/// not do so.
 void use_experts_ranks(const TrainingRow& row, const Arch& arch, Layout& split, Assumptions& assumed) {
   if (!arch.has_experts()) return;
   split.ep = row.parallelism.ep.value_or(1);
@@ -161,17 +161,17 @@ std::string spoken(LayoutFlaw f) {
   return "";
 }
 
-/// Tokens of a micro-batch without a pipeline, and of a step, where the row states neither: usual sizes.
+/// Default tokens of a micro-batch without a pipeline, and of a step, if the row does not state them.
 constexpr Count usual_micro_tokens = 16384, usual_step_tokens = Count{1} << 21;
 
-/// The largest divisor of n that is at most `most`, at least 1.
+/// Largest divisor of n that is at most `most`, at least 1.
 Count divisor_below(Count n, Count most) {
   for (Count d = std::min(n, most); d > 1; --d)
     if (n % d == 0) return d;
   return 1;
 }
 
-/// A pipeline needs many micro-batches; torchtitan's makes as many as it has stages unless told otherwise.
+/// A pipeline needs many micro-batches. torchtitan uses as many as it has stages by default.
 Count usual_micro_batch(const TrainingRow& row, const Layout& split, Count whole, Count most) {
   if (split.pp == 1) return divisor_below(whole, most);
   const bool titan = stack_of(row).name == "torchtitan";

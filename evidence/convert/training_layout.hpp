@@ -1,5 +1,5 @@
 #pragma once
-/// The layout and batch of a row of training.
+/// Layout and batch of a training row.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// What is assumed of a row, and whether time depends on it strongly.
+/// Assumptions about a row, and whether time depends strongly on one of them.
 struct Assumptions {
   std::vector<std::string> sentences;
   bool weighty = false;
@@ -24,10 +24,10 @@ struct TrainingBatchSizes {
   Count micro = 1, global = 1;
 };
 
-/// The ranks, sharding and schedule of a row, without the pipeline's layers. Not empty `skip`: why there is none.
+/// Ranks, sharding and schedule of a row, without the layers of stages. Sets `skip` if there is no layout.
 Layout layout_of(const TrainingRow& row, const Arch& arch, Assumptions& assumed, std::string& skip);
 
-/// Micro-batch and global batch in sequences, completed where the row does not state them.
+/// Micro-batch and global batch in sequences, with assumptions if the row does not state them.
 TrainingBatchSizes batch_of(const TrainingRow& row, const Layout& split, Assumptions& assumed);
 
 }  // namespace llmcalc

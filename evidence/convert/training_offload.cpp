@@ -16,7 +16,7 @@ namespace llmcalc {
 namespace {
 
 struct OffloadWord {
-  const char* words;  ///< a pattern of the whole name
+  const char* words;  ///< pattern for the whole name
   Ratio Offload::*share;
 };
 constexpr OffloadWord offload_words[] = {
@@ -24,20 +24,20 @@ constexpr OffloadWord offload_words[] = {
     {"(cpu )?(optimi[sz]er( states?)?|adam|states?)|zero offload|deepspeedcpuadam", &Offload::optimizer},
     {"weights|param(eter)?s", &Offload::weights}};
 
-/// In millionths, so that bytes stay whole.
+/// In millionths, so that bytes stay integers.
 Ratio whole_ratio(double share) {
   constexpr Count parts = 1'000'000;
   const Count n = std::llround(share * static_cast<double>(parts)), common = std::gcd(n, parts);
   return {n / common, parts / common};
 }
 
-/// The text without where to: "optimizer states to CPU", "optimizer (CPU)".
+/// The text without the destination: "optimizer states to CPU", "optimizer (CPU)".
 std::string without_place(const std::string& text) {
   static const std::regex place(" *(?:\\((?:cpu|host)\\)|(?:to|on|in) (?:the )?(?:cpu|host)(?: memory)?)");
   return std::regex_replace(text, place, "");
 }
 
-/// Adds "optimizer:0.5"; false: not understood.
+/// Adds a part such as "optimizer:0.5". Returns false if it is not understood.
 bool add_part(Offload& all, const std::string& part) {
   static const std::regex shape("^ *([a-z ]+?) *(?:: *(0?\\.[0-9]{1,6}|1(?:\\.0*)?))? *$");
   std::smatch found;

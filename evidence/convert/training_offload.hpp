@@ -1,5 +1,5 @@
 #pragma once
-/// What a row of training keeps in the host's memory.
+/// Data that a training row keeps in host memory.
 
 #include <string>
 
@@ -9,9 +9,9 @@
 
 namespace llmcalc {
 
-/// Offload as a row's "offload" says it: "none", or parts (activations, optimizer, weights), each with a fraction if
-/// not all of it ("optimizer:0.5"), separated by commas or plus signs. "activation_offload_layers" of the model's
-/// layers keep no activations on the device. Not empty `skip`: why the plan cannot say it.
+/// Offload from a row's "offload": "none", or parts (activations, optimizer, weights) separated by commas or plus
+/// signs, with a fraction for partial offload ("optimizer:0.5"). "activation_offload_layers" is the number of layers
+/// whose activations are not kept on the device. Sets `skip` to the reason if a plan cannot express it.
 Offload offload_of(const TrainingRow& row, std::string& skip);
 
 }  // namespace llmcalc

@@ -9,13 +9,13 @@ namespace llmcalc {
 
 namespace {
 
-/// What a model cannot be without.
+/// A required size.
 Count needed(const RowObject& o, std::string_view key) {
   if (const auto n = o.positive(key)) return *n;
   throw InputError(fmt::format("{}: {} is missing; a measurement says of what it is", o.where(), in_quotes(key)));
 }
 
-/// A size under the first of these keys that is there.
+/// Size under the first of these keys that exists.
 std::optional<Count> size_under(const RowObject& o, std::initializer_list<std::string_view> keys) {
   std::optional<Count> size;
   for (const std::string_view key : keys)
@@ -30,7 +30,7 @@ std::optional<Count> positive_under(const RowObject& o, std::initializer_list<st
   return size;
 }
 
-/// How many first layers are dense; some rows list them: [0, 1, 2] are three. Another list is not counted, but told.
+/// Number of leading dense layers. Some rows list them: [0, 1, 2] are three. Any other list is stored as text.
 void read_dense_layers(const RowObject& o, MoeRow& moe) {
   const std::string said = o.said("dense_layers");
   if (!said.starts_with('[')) {
@@ -45,7 +45,7 @@ void read_dense_layers(const RowObject& o, MoeRow& moe) {
   if (!moe.dense_layers) moe.dense_said = said;
 }
 
-/// Under the keys of rows of training, of inference or of a config.json. "moe": false and {} are a dense model.
+/// Reads keys of training rows, inference rows and config.json. "moe": false and {} mean a dense model.
 std::optional<MoeRow> read_moe(const RowObject& model) {
   if (model.said("moe").empty()) return std::nullopt;
   const RowObject o = model.object("moe");
@@ -63,7 +63,7 @@ std::optional<MoeRow> read_moe(const RowObject& model) {
   return moe;
 }
 
-/// Latent attention whose widths are missing is still latent attention: its words say so.
+/// Latent attention without its widths is recorded in words.
 void read_mla(const RowObject& model, TrainingModel& m) {
   const std::string said = model.said("mla");
   if (said.empty()) return;
@@ -126,7 +126,7 @@ std::vector<std::string> listed_flags(const RowObject& o, std::string_view key) 
   return out;
 }
 
-/// A flag that some rows tell in words: "userbuffers" is a kind of overlap, "none" is no overlap.
+/// A flag that some rows give in words: "userbuffers" is a kind of overlap, "none" is no overlap.
 std::optional<bool> said_flag(const RowObject& o, std::string_view key) {
   if (!o.has(key)) return std::nullopt;
   const Words words(o.said(key));

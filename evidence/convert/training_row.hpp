@@ -1,5 +1,5 @@
 #pragma once
-/// What a row of training says. A value that the source does not state is absent; a text, empty.
+/// Contents of a training row. Values that the source does not state are absent; texts are empty.
 
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ struct MoeRow {
   Count experts = 0;
   std::optional<Count> top_k, expert_ffn, shared_experts, shared_ffn, dense_layers, every;
   std::optional<double> capacity_factor;
-  std::string dense_said{};  ///< a list of dense layers that are not the first ones
+  std::string dense_said{};  ///< a list of dense layers other than the first ones
 };
 
 struct MlaRow {
@@ -29,7 +29,7 @@ struct TrainingModel {
   std::optional<bool> glu, tied_embeddings, embed_layernorm, qkv_bias, parallel_residual;
   std::optional<MoeRow> moe;
   std::optional<MlaRow> mla;
-  std::optional<ModelCard> config;  ///< the model's config.json, which decides on all shapes
+  std::optional<ModelCard> config;  ///< the model's config.json, which determines all shapes
 };
 
 struct TrainingHardware {
@@ -41,7 +41,7 @@ struct TrainingHardware {
 
 struct TrainingParallelism {
   std::optional<Count> tp, pp, vp, cp, ep, etp, dp, zero_stage;
-  std::optional<bool> sp, fsdp, async_tp, tp_comm_overlap;  ///< the last: also where a kind of overlap is named
+  std::optional<bool> sp, fsdp, async_tp, tp_comm_overlap;  ///< tp_comm_overlap: also set if a kind of overlap is named
   std::string schedule, fsdp_strategy, layer_split, partition, pp_layout, pp_balance, fsdp_group, zero_group, cp_comm,
       offload, note;
   std::vector<std::string> shard_flags;
@@ -51,7 +51,7 @@ struct TrainingBatch {
   std::optional<Count> micro, global, grad_accum, tokens_per_step, local_batch;
 };
 
-/// What was measured, in the units of the keys.
+/// Measured values, in the units of the keys.
 struct TrainingMeasured {
   std::optional<double> iteration_time_s, tokens_per_s, tokens_per_s_per_gpu, samples_per_s, samples_per_s_per_gpu,
       tflops_per_gpu, mfu, hfu, layer_total_ms;
@@ -61,10 +61,10 @@ struct TrainingMeasured {
 
 struct TrainingRow {
   std::string id;
-  std::string where;     ///< file, line and row, for sentences
-  std::string software;  ///< the key of that name, "framework" or "stack"
+  std::string where;     ///< file, line and row, for messages
+  std::string software;  ///< value of the key "software", "framework" or "stack"
   std::string family, precision, recompute, attention, flops_convention, optimizer, scope, quality, notes;
-  std::string adapters;  ///< what the keys "lora", "lora_rank", "lora_targets" and "adapters" say, with their names
+  std::string adapters;  ///< keys "lora", "lora_rank", "lora_targets" and "adapters" with their values
   RowSource source;
   TrainingModel model;
   TrainingHardware hardware;
@@ -72,18 +72,18 @@ struct TrainingRow {
   TrainingBatch batch;
   TrainingMeasured measured;
   std::optional<double> activation_offload_layers, offload_alpha;
-  /// What the collection derived from it by the row's own convention.
+  /// Values derived by the collection with the row's convention.
   std::optional<double> derived_iteration_time_s, derived_tokens_per_s_per_gpu;
 };
 
-/// Reads the rest of a row whose id is known. Throws InputError.
+/// Reads a row, except for its id. Throws InputError.
 TrainingRow read_training_row(const RowObject& row, const std::string& id);
 
-/// The widths of latent attention by the keys of a config.json, "kv_lora_rank", or shorter ones, "kv_lora"; absent
-/// where those that it cannot be without are missing. Of a row of either kind.
+/// Widths of latent attention in a row of either kind, by the keys of a config.json ("kv_lora_rank") or shorter ones
+/// ("kv_lora"). Absent if a required width is missing.
 std::optional<MlaRow> read_latent_widths(const RowObject& o);
 
-/// The source of a row of either kind.
+/// Source of a row of either kind.
 RowSource read_source(const RowObject& row);
 
 }  // namespace llmcalc

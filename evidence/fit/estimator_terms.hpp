@@ -1,5 +1,5 @@
 #pragma once
-/// Terms of the estimators, which can be left out to see what they explain.
+/// Terms of the estimators. Leaving one out shows its effect.
 
 #include <span>
 #include <string_view>
@@ -10,12 +10,12 @@
 
 namespace llmcalc {
 
-/// A term, and the values of its parameters (by their place in the cards) that leave it out.
+/// A term, and the values of its parameters (by index in the cards) that leave it out.
 struct EstimatorTerm {
   std::string_view name, meaning;
   std::vector<std::pair<std::size_t, double>> left_out;
 };
-/// Empty for what has no fitted estimator of several terms.
+/// Empty for kinds without a fitted estimator of several terms.
 std::span<const EstimatorTerm> estimator_terms(AccuracyKind kind);
 
 }  // namespace llmcalc

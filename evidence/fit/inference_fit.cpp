@@ -27,7 +27,7 @@ struct FigureRow {
   Figure figure;
 };
 
-/// The times of the row that was asked for last: its figures come one after another and are of one simulation.
+/// Times of the most recent row. Its figures are consecutive and share one simulation.
 class LastTimes {
  public:
   const InferenceTimes& of(const FigureRow& row, std::span<const double> values) {
@@ -53,7 +53,7 @@ InferenceParameters inference_parameters(std::span<const double> values) {
 
 namespace {
 
-/// ln(predicted / measured) under values of the parameters.
+/// ln(predicted / measured) for given parameter values.
 using FitError = std::function<double(std::span<const double>)>;
 
 struct InferenceFitRows {

@@ -1,5 +1,5 @@
 #pragma once
-/// Measured figures that the parameters of the estimator of inference are fitted to.
+/// Measured figures to which the parameters of the inference estimator are fitted.
 
 #include <optional>
 #include <span>
@@ -11,10 +11,9 @@
 
 namespace llmcalc {
 
-/// The figures that are times or rates. A row weighs 1, 0.6 or 0.1 by its tier A, B or C, times 0.3 where an input had
-/// to be assumed; a first token under load 0.1, since bursts of requests decide it; figures that repeat others, or that
-/// the row itself advises against, nothing.
-/// Of a recorded run the means of TTFT and TPOT count, 1 each.
+/// Figures that are times or rates. A row weighs 1, 0.6 or 0.1 by its tier A, B or C, times 0.3 if an input was
+/// assumed. A first token under load weighs 0.1 of this, since it depends on bursts of requests. Figures that repeat
+/// others, or that the row advises against, weigh 0. Recorded runs add mean TTFT and mean TPOT with weight 1.
 FitSet inference_fit_set(const std::vector<InferenceCase>& cases, const std::vector<RunCase>& runs);
 
 InferenceParameters inference_parameters(std::span<const double> values);

@@ -12,12 +12,12 @@ namespace llmcalc {
 
 namespace {
 
-/// Beginnings of families whose runs are one another's: of one cluster, one program or the same authors.
+/// Prefixes of related families: from the same cluster, program or authors.
 constexpr std::array kin_families{"vTrain",   "NVIDIA aiconfigurator", "TensorRT-LLM performance.md",
                                   "GLM-130B", "Pope et al. 2022",      "LLMServingSim"};
 
-/// From the fit to all rows, with the derivatives there: a family moves few parameters, and those that it alone knows
-/// return to their defaults, of which no other row tells.
+/// Starts from the fit to all rows, with the derivatives there: a family moves few parameters, and those determined by
+/// it only return to their defaults.
 std::vector<double> fitted_without_family(const FitSet& set, double ridge, const std::string& left_out,
                                           const LinearErrors& around) {
   FitOptions options{.ridge = ridge};
@@ -43,7 +43,7 @@ void predict_row(PredictedRow& r, double error) {
     if (*end) **end *= r.predicted.value / before;
 }
 
-/// Predicts each row of the set again, under the values of its family.
+/// Predicts each row of the set with the values for its family.
 template <typename F>
 void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
   std::map<std::string_view, std::size_t> rows;

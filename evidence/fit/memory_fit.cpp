@@ -18,7 +18,7 @@ double log_error(const MemoryFitRow& r, const MemoryParameters& p) {
   return std::fabs(std::log(predicted_bytes(r, p) / r.measured));
 }
 
-/// The mean over families of the mean over rows.
+/// Mean over families of the mean over rows.
 double mean_error(const FitRows& rows, const MemoryParameters& p) {
   std::map<std::string_view, std::pair<double, double>> families;
   for (const MemoryFitRow& r : rows) {
@@ -40,14 +40,14 @@ FitRows chosen(const FitRows& rows, const Keep& keep) {
 
 constexpr double share_step = 0.005, process_step = 0.25e9;
 
-/// The values of a parameter that are looked at: all within its bounds, a step apart.
+/// Grid of a parameter: all values within its bounds, one step apart.
 std::vector<double> values_of(const ParameterCard& card, double step) {
   std::vector<double> all;
   for (int i = 0; card.low + i * step <= card.high + step / 2; ++i) all.push_back(card.low + i * step);
   return all;
 }
 
-/// The better of two, the first where they are as good.
+/// Keeps the parameters with the smallest error; of equal ones, the first.
 class LeastError {
  public:
   explicit LeastError(const FitRows& rows) : rows_(rows) {}

@@ -18,10 +18,10 @@ double log_error(const PredictedRow& r) { return std::log(r.predicted.value / r.
 
 using ErrorsBySource = std::map<std::string, std::vector<double>>;
 
-/// A device, a stack and a precision: what a measured step says most about.
+/// Device, stack and precision, for which a measured step is most informative.
 using MeasuredMachine = std::tuple<std::string, std::string, std::string>;
 
-/// Errors of rows that were re-scaled by each of the others on their machine.
+/// Errors of rows, each re-scaled by every other row on the same machine.
 std::vector<double> rescaled_errors(const std::map<MeasuredMachine, std::vector<double>>& machines) {
   std::vector<double> all;
   for (const auto& [machine, errors] : machines)
@@ -49,10 +49,10 @@ IntervalsByClass intervals_after_a_step(const Accuracy& left_out) {
 
 namespace {
 
-/// The square of an interval's width, ln(factor).
+/// Square of an interval's width, ln(factor).
 double square_of(const EstimateInterval& interval) { return std::pow(std::log(interval.factor), 2); }
 
-/// The class of a recorded run's figure; empty: none.
+/// Class of a recorded run's figure, or empty.
 std::string class_of_quantity(const std::string& quantity) {
   if (quantity.starts_with("tpot_")) return std::string(name(InferenceClass::served_decode));
   if (quantity.starts_with("ttft_")) return std::string(name(InferenceClass::first_token));

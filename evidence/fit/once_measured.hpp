@@ -1,21 +1,21 @@
 #pragma once
-/// How much narrower an interval is once the machine was measured: the estimate of a step where another step was timed,
-/// and the times of a server whose engine's operators were timed. Both from published measurements alone.
+/// Reduction of intervals after measurements on the machine: for a step if another step was timed, and for the times of
+/// a server if its engine's operators were timed. Both come only from published measurements.
 
 #include "evidence/accuracy.hpp"
 
 namespace llmcalc {
 
-/// Intervals by class of a step (EstimateInterval). Every pair of a source's rows of one class on one device, under one
-/// stack, in one precision: the second is predicted with its source left out and re-scaled by what the first is off
-/// (presets/training_estimator.hpp, rescale). 90 % of the errors of pairs lie within, each source counting the same. A
-/// source without such a pair is passed over, as are rows that do not count.
+/// Intervals by class of a step (EstimateInterval), from all pairs of a source's rows with the same class, device,
+/// stack and precision. The second row of a pair is predicted with its source left out and re-scaled by the error of
+/// the first (presets/training_estimator.hpp, rescale). The interval covers 90 % of the pairs' errors, with equal
+/// weights for sources. Skips sources without a pair and rows that do not count.
 IntervalsByClass intervals_after_a_step(const Accuracy& left_out);
 
-/// Intervals by class of a server's times under tables of operators. The squares of widths, ln(factor), are averaged:
-/// one of the class without tables (`without`), and one of each source in `replays`, recorded runs that were predicted
-/// from tables: 90 % of its errors lie within. Times per token are of the class "decode under load", times to the first
-/// token of "first token"; of other classes no run tells. With few such sources the class without tables weighs most.
+/// Intervals by class of a server's times with operator tables. The squares of the widths, ln(factor), are averaged
+/// over the class without tables (`without`) and each source in `replays`, recorded runs predicted from tables, whose
+/// width covers 90 % of its errors. Times per token are of the class "decode under load", times to the first token of
+/// "first token"; recorded runs do not cover other classes. With few sources, the class without tables dominates.
 IntervalsByClass intervals_with_tables(const Accuracy& replays, const IntervalsByClass& without);
 
 }  // namespace llmcalc

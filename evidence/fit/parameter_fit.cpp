@@ -16,7 +16,7 @@ constexpr int steps_of_a_pattern = 8;
 using Vector = Eigen::VectorXd;
 using DesignMatrix = Eigen::MatrixXd;
 
-/// Fractions of the parameters' ranges as their values, and back.
+/// Conversion between parameter values and fractions of the parameters' ranges.
 class Ranges {
  public:
   explicit Ranges(std::span<const ParameterCard> cards) : cards_(cards) {}
@@ -112,7 +112,7 @@ class Fitter {
     return set_.error(rows_[static_cast<std::size_t>(i)], values);
   }
 
-  /// The loss of each residual, and the pull of the defaults.
+  /// Loss of all residuals, plus the pull of the defaults.
   double loss(const Vector& r, const Vector& x) const {
     double all = 0;
     for (Eigen::Index i = 0; i < r.size(); ++i) {
@@ -124,8 +124,8 @@ class Fitter {
   double weight(Eigen::Index i) const { return set_.weights[rows_[static_cast<std::size_t>(i)]]; }
   double pull() const { return options_.ridge * 16 * set_.width * set_.width; }
 
-  /// Most rows depend on few parameters: their own device's and software's. `all`: looks at every pair of a row and a
-  /// parameter, else at those of the last time that all were.
+  /// Most rows depend on few parameters, for their device and software. `all`: evaluates every pair of row and
+  /// parameter; otherwise only pairs with a nonzero derivative in the last full evaluation.
   DesignMatrix jacobian(const Vector& x, const Vector& r, bool all) const {
     if (options_.linear != nullptr) return linear_jacobian();
     DesignMatrix j(r.size(), ranges_.size());
@@ -139,7 +139,7 @@ class Fitter {
       for (Eigen::Index i = 0; i < r.size(); ++i)
         if (all || depends_(i, k)) j(i, k) = (error(i, values) - r[i]) / by;
     };
-    std::future<void> other = std::async([&] {  // a thread, where the system starts one
+    std::future<void> other = std::async([&] {  // a thread, if the system can start one
       for (Eigen::Index k = 1; k < ranges_.size(); k += 2) column(k);
     });
     for (Eigen::Index k = 0; k < ranges_.size(); k += 2) column(k);
@@ -170,7 +170,7 @@ class Fitter {
     return true;
   }
 
-  /// Of a step that goes on, as a share of the loss. Cauchy's is flat far from its minimum.
+  /// Minimum gain of a step, as a fraction of the loss, to continue. Cauchy's loss is flat far from its minimum.
   double least_gain() const { return is_soft() ? 1e-4 : 1e-6; }
   bool is_soft() const { return set_.loss == FitLoss::soft_l1; }
   bool fixed(Eigen::Index k) const { return is_fixed_[static_cast<std::size_t>(k)]; }

@@ -14,12 +14,12 @@ namespace {
 
 double row_weight(const TrainingCase& c) {
   const double quality = c.head.quality == "A" ? 1 : c.head.quality == "B" ? 0.6 : 0.1;
-  // Composed from timings of layers, not measured as a whole.
+  // Composed of layer timings, not measured as a whole.
   const bool composed = c.head.family.find("single-node") != std::string::npos && c.head.family.find("vTrain") == 0;
   return quality * (c.input_assumed ? 0.3 : 1) * (composed ? 0.3 : 1);
 }
 
-/// A measured step, and the software as the estimator knows it.
+/// A measured step, and its software as input of the estimator.
 struct StepRow {
   TrainingCase c;
   TrainingStack stack;

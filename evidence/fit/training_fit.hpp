@@ -1,5 +1,5 @@
 #pragma once
-/// Measured steps that the parameters of the estimator of training are fitted to.
+/// Measured steps to which the parameters of the training estimator are fitted.
 
 #include <span>
 #include <vector>
@@ -11,8 +11,7 @@
 
 namespace llmcalc {
 
-/// The rows that have a time. A row weighs 1, 0.6 or 0.1 by its quality A, B or C, times 0.3 where an input had to be
-/// assumed.
+/// Rows with a time. A row weighs 1, 0.6 or 0.1 by its quality A, B or C, times 0.3 if an input was assumed.
 FitSet training_fit_set(const std::vector<TrainingCase>& cases);
 
 TrainingParameters training_parameters(std::span<const double> values);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto nowhere = std::string_view::npos;
 
-/// Units as logs write them, and as they are meant.
+/// Units as logs write them, and the units they mean.
 struct LogUnit {
   std::string_view written, meant;
 };
@@ -32,7 +32,7 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
-/// "GiB" at the beginning of "GiB; non_torch_memory ..."; empty where no unit is.
+/// Unit at the beginning of a text: "GiB" in "GiB; non_torch_memory ...". Empty if there is no unit.
 std::string_view unit_at(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_letter_of_unit);
   const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
@@ -55,7 +55,7 @@ std::string without_commas(std::string_view number) {
   return out;
 }
 
-/// The end of an escape sequence of a terminal that begins at `at`; `at` where nowhere does.
+/// End of the terminal escape sequence that begins at `at`; `at` if there is no sequence.
 std::size_t behind_escape(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\033[") return at;
   const std::size_t end = text.find_first_not_of("0123456789;", at + 2);
@@ -69,7 +69,7 @@ std::string LogLine::where() const { return fmt::format("{}, line {}", file, num
 std::string_view digits_at(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_of_number);
   std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-  while (digits.ends_with('.') || digits.ends_with(',')) digits.remove_suffix(1);  // of the sentence
+  while (digits.ends_with('.') || digits.ends_with(',')) digits.remove_suffix(1);  // punctuation of the sentence
   return digits;
 }
 
@@ -120,7 +120,7 @@ std::optional<double> LogLine::real_behind(std::string_view words) const {
 
 namespace {
 
-/// The text with every line, and what tabs divide in it, printable().
+/// The text with printable() applied to every line and tab-separated part.
 std::string printable_lines(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Adds terms up, and books what they leave of a whole.
+/// Adds terms up, and books the remainder of a total.
 class TermLedger {
  public:
   explicit TermLedger(std::optional<Count> gpu = {}) { b_.gpu = gpu; }
@@ -24,7 +24,7 @@ class TermLedger {
       if (b.term == term) return void(b.bytes += bytes);
     b_.terms.push_back({term, bytes, derived});
   }
-  /// The rest of a whole, on this term; what rounding makes of nothing is unexplained.
+  /// Books the remainder of a total under this term. A remainder that is negative due to rounding is unexplained.
   void rest(MemoryTerm term, Bytes whole) {
     const Bytes left = whole - b_.all;
     add(left < Bytes() && left >= Bytes() - b_.rounding ? MemoryTerm::unexplained : term, left);
@@ -40,9 +40,9 @@ class TermLedger {
   MemoryBooking b_;
 };
 
-// ---- A server's start
+// ---- Server start-up
 
-/// The device of a server and the part of it that the server may fill, as far as log and defaults say.
+/// Memory of a server's device and the part granted to the server, if log or defaults have them.
 struct ServerRoom {
   std::optional<Bytes> total, granted;
 };
@@ -57,7 +57,7 @@ ServerRoom room_of(const VllmStart& s, const BookingDefaults& defaults) {
   return r;
 }
 
-/// The term on which the rest of the granted memory stands: what the log leaves out of it.
+/// Term for the remainder of the granted memory: the part missing from the log.
 MemoryTerm rest_of_granted(const VllmMemory& m) {
   const bool weights = m.weights || m.weights_and_libraries, libraries = m.libraries || m.weights_and_libraries;
   if (!weights || !m.kv_cache) return MemoryTerm::not_said;
@@ -76,8 +76,7 @@ void say_server(TermLedger& ledger, const VllmMemory& m) {
   ledger.say(MemoryTerm::kv_cache, m.kv_cache);
 }
 
-/// Memory beyond what is granted: graphs, which are recorded after the cache is made, and what others held
-/// before.
+/// Memory beyond the grant: graphs, which are captured after the cache is allocated, and memory held before the start.
 void say_beyond(TermLedger& ledger, const VllmMemory& m, Bytes total) {
   if (m.free_at_start && m.total) {
     const LoggedBytes held{m.total->bytes - m.free_at_start->bytes, m.total->within + m.free_at_start->within};
@@ -86,14 +85,14 @@ void say_beyond(TermLedger& ledger, const VllmMemory& m, Bytes total) {
   ledger.rest(ledger.sum() > total ? MemoryTerm::unexplained : MemoryTerm::not_granted, total);
 }
 
-// ---- A device without memory
+// ---- Out of memory
 
 std::optional<LoggedBytes> without(const std::optional<LoggedBytes>& all, const std::optional<LoggedBytes>& part) {
   if (!all || !part) return all;
-  return LoggedBytes{all->bytes - part->bytes, all->within};  // the part is booked, too: its rounding cancels
+  return LoggedBytes{all->bytes - part->bytes, all->within};  // the part is booked too, so its rounding cancels
 }
 
-/// Memory outside of PyTorch, divided where the message lets it be.
+/// Memory outside PyTorch, divided if the message permits.
 void say_outside(TermLedger& ledger, const OutOfMemory& o, Bytes reserved) {
   const DeviceProcess* own = own_process(o);
   if (own == nullptr) return;
@@ -116,7 +115,7 @@ const DeviceProcess* own_process(const OutOfMemory& o) {
   const DeviceProcess* own = nullptr;
   Count holders = 0;
   for (const DeviceProcess& p : o.processes) {
-    if (p.bytes.bytes + p.bytes.within + o.reserved->within < o.reserved->bytes) continue;  // it cannot be this one
+    if (p.bytes.bytes + p.bytes.within + o.reserved->within < o.reserved->bytes) continue;  // it cannot be this process
     if (!p.pid) return &p;
     own = &p;
     ++holders;

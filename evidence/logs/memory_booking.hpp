@@ -1,6 +1,5 @@
 #pragma once
-/// A device's memory on named terms that add up: to its capacity, to the part of it that was granted, or to what a log
-/// says and no more.
+/// A device's memory in named terms that add up to its capacity, to the granted part, or to the logged sizes only.
 
 #include <vector>
 
@@ -14,12 +13,12 @@ enum class MemoryTerm : std::uint8_t {
   kv_cache,
   activations,
   activations_and_libraries,
-  allocated,  ///< tensors, of whatever purpose
+  allocated,  ///< tensors of any purpose
   graphs,
   slack,
   libraries,
   other_processes,
-  outside,  ///< libraries, other processes: not divided
+  outside,  ///< libraries and other processes, not separated
   held_before_start,
   free,
   not_granted,
@@ -47,11 +46,11 @@ inline constexpr auto choices<MemoryTerm> =
 
 struct BookedTerm {
   MemoryTerm term{};
-  Bytes bytes{};         ///< below 0: missing, or within the rounding of the log
-  bool derived = false;  ///< what others leave, not said by the log
+  Bytes bytes{};         ///< below 0: missing, or within the log's rounding
+  bool derived = false;  ///< remainder of other terms, not logged
 };
 
-/// The whole that terms add up to.
+/// Total that the terms add up to.
 enum class BookedWhole : std::uint8_t { capacity, granted, said };
 template <>
 inline constexpr auto choices<BookedWhole> =
@@ -63,26 +62,26 @@ struct MemoryBooking {
   std::vector<BookedTerm> terms{};
   BookedWhole whole = BookedWhole::said;
   Bytes all{};       ///< the sum of the terms
-  Bytes rounding{};  ///< how far the sum of what is said may be from the truth
+  Bytes rounding{};  ///< maximum rounding error of the logged sum
   std::optional<Bytes> term(MemoryTerm t) const;
 };
 
-/// Values that stand in where a log is silent, and how it is divided.
+/// Values that a log may lack, and the division of its memory.
 struct BookingDefaults {
   std::optional<Bytes> capacity{};      ///< of the device
   std::optional<double> utilization{};  ///< of a vLLM server
-  bool pools_apart = true;              ///< whether tensors in CUDA graphs' pools are apart from other tensors
+  bool pools_apart = true;              ///< tensors in pools of CUDA graphs are separate from other tensors
 };
 
 MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults);
 MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults);
-/// The peaks of a table.
+/// Books the peaks of a table.
 MemoryBooking book(const MemorySummary& s, const BookingDefaults& defaults);
-/// Every device of a log.
+/// Books every device of a log.
 std::vector<MemoryBooking> book(const MemoryLog& log, const BookingDefaults& defaults);
 
-/// The process that ran out of memory: it says so itself, or in a container, where processes have other numbers, it is
-/// the only one that holds what PyTorch reserved. Null where neither is so.
+/// The process that ran out of memory: the message marks it, or, in a container with different process ids, it is the
+/// only one that holds the memory reserved by PyTorch. Null otherwise.
 const DeviceProcess* own_process(const OutOfMemory& o);
 
 }  // namespace llmcalc

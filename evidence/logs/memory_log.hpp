@@ -1,6 +1,6 @@
 #pragma once
-/// A log that says where a device's memory went: the start of a vLLM server, PyTorch's message that there is none left,
-/// or its table of the allocator. The content tells which.
+/// A log of a device's memory: the start-up of a vLLM server, PyTorch's out-of-memory message, or its allocator table.
+/// The content determines the kind.
 
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ inline constexpr auto choices<MemoryLogKind> =
     std::array{Choice{MemoryLogKind::vllm, "vllm_start"}, Choice{MemoryLogKind::out_of_memory, "out_of_memory"},
                Choice{MemoryLogKind::summary, "memory_summary"}};
 
-/// All that a log says; the kind is of what is asked about: a failure comes before a table, a table before a start.
+/// All memory data of a log. `kind` is the most specific one: a failure before a table, a table before a start-up.
 struct MemoryLog {
   MemoryLogKind kind = MemoryLogKind::vllm;
   std::string file{};
@@ -27,7 +27,7 @@ struct MemoryLog {
   MemorySummaryLog summary{};
 };
 
-/// Throws InputError where the text is empty, is none, says none of this, or has numbers that cannot be.
+/// Throws InputError if the text is empty or binary, contains no such log, or has impossible numbers.
 MemoryLog read_memory_log(std::string_view text, const std::string& file);
 
 }  // namespace llmcalc

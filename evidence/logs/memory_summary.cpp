@@ -23,7 +23,7 @@ constexpr std::array summary_rows{SummaryRow{"Allocated memory", &MemorySummary:
 
 constexpr std::string_view heading = "memory summary, device ID ";
 
-/// A cell's size. Sizes are cut to whole units, so that up to one more is meant.
+/// Size in a cell. Sizes are truncated to whole units, so the true size may be up to one unit larger.
 std::optional<LoggedBytes> cell(std::string_view& row, const LogLine& line) {
   const std::size_t bar = row.find('|');
   if (bar == std::string_view::npos) return std::nullopt;

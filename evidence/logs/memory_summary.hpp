@@ -1,6 +1,5 @@
 #pragma once
-/// Tables of torch.cuda.memory_summary() (torch/cuda/memory.py), one for each device. What a table does not say is
-/// absent.
+/// Tables of torch.cuda.memory_summary() (torch/cuda/memory.py), one per device. Missing values are absent.
 
 #include <string_view>
 #include <vector>
@@ -9,7 +8,7 @@
 
 namespace llmcalc {
 
-/// A metric now and at its own peak.
+/// Current and peak value of a metric. Peaks of different metrics may be at different times.
 struct UsageNow {
   LoggedBytes current{}, peak{};
 };
@@ -17,14 +16,14 @@ struct UsageNow {
 struct MemorySummary {
   std::optional<Count> device{};
   std::optional<UsageNow> allocated{};       ///< by tensors, in blocks of 512 bytes
-  std::optional<UsageNow> active{};          ///< allocated, or freed and waited for by a stream
+  std::optional<UsageNow> active{};          ///< allocated, or freed while a stream still uses it
   std::optional<UsageNow> requested{};       ///< by tensors, before rounding to blocks
   std::optional<UsageNow> reserved{};        ///< by the allocator
-  std::optional<UsageNow> non_releasable{};  ///< reserved beside what is active, in segments that are partly in use
-  std::optional<Count> failures{};           ///< requests that found no memory
+  std::optional<UsageNow> non_releasable{};  ///< reserved but not active, in segments that are partly in use
+  std::optional<Count> failures{};           ///< requests that failed
 };
 
-/// The tables of a log: each device's last. Throws InputError where the numbers of one contradict each other.
+/// Tables of a log: the last one of each device. Throws InputError if the numbers of a table contradict each other.
 struct MemorySummaryLog {
   std::vector<MemorySummary> devices;
   Count repeats = 0;  ///< earlier tables of the same devices

@@ -19,7 +19,7 @@ struct MessagePhrase {
 };
 constexpr std::array sizes_behind{
     MessagePhrase{" has a total capacity of ", &OutOfMemory::capacity},
-    MessagePhrase{" has a total capacty of ", &OutOfMemory::capacity},  // so written in 2.1
+    MessagePhrase{" has a total capacty of ", &OutOfMemory::capacity},  // spelling of 2.1
     MessagePhrase{" of which ", &OutOfMemory::free},
     MessagePhrase{"Of the allocated memory ", &OutOfMemory::allocated},
 };
@@ -34,7 +34,7 @@ constexpr std::array sizes_before{
     MessagePhrase{" is reserved by PyTorch but unallocated", &OutOfMemory::slack},
 };
 
-/// A message in one line, however it was wrapped.
+/// A message in one line, without its line breaks.
 std::string in_one_line(std::string_view text) {
   constexpr std::size_t longest = 4000;
   std::string out;
@@ -65,7 +65,7 @@ std::vector<DeviceProcess> processes_of(const LogLine& message) {
   return all;
 }
 
-/// Throws where one number cannot be above another, rounding granted.
+/// Throws InputError if a part exceeds its whole by more than rounding.
 void check_below(const LogLine& m, const std::optional<LoggedBytes>& part, std::string_view what,
                  const std::optional<LoggedBytes>& whole, std::string_view of) {
   if (!part || !whole || part->bytes <= whole->bytes + part->within + whole->within) return;
@@ -87,7 +87,7 @@ void check_sense(const LogLine& m, const OutOfMemory& o) {
   check_below(m, both, "free and reserved", o.capacity, "of total capacity");
 }
 
-/// Reserved memory is allocated or slack: each two give the third.
+/// Reserved memory is allocated memory plus slack: derives the missing one.
 void complete(OutOfMemory& o) {
   if (o.allocated && o.slack && !o.reserved)
     o.reserved = {o.allocated->bytes + o.slack->bytes, o.allocated->within + o.slack->within};
@@ -95,8 +95,8 @@ void complete(OutOfMemory& o) {
     o.slack = {std::max(Bytes(), o.reserved->bytes - o.allocated->bytes), o.allocated->within + o.reserved->within};
 }
 
-/// "PYTORCH_HIP_ALLOC_CONF" of "try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True"; empty where a message
-/// names none.
+/// "PYTORCH_HIP_ALLOC_CONF" in "try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True"; empty if the message has
+/// no variable.
 std::string variable_of(std::string_view message) {
   constexpr std::string_view begin = "PYTORCH_", end = "ALLOC_CONF";
   const std::size_t at = message.find(begin);
@@ -108,7 +108,7 @@ std::string variable_of(std::string_view message) {
   return name.ends_with(end) ? std::string(name) : "";
 }
 
-/// The message that begins the line; nothing where it is about no device.
+/// Message at the beginning of the line. Empty if it is not about a device.
 std::optional<OutOfMemory> message_of(const LogLine& line) {
   OutOfMemory o;
   const auto asked = line.size_behind(first_words);

@@ -1,6 +1,6 @@
 #pragma once
-/// The message of PyTorch that a device has no memory left (c10/cuda/CUDACachingAllocator.cpp), in the wording of
-/// version 1 and of 2.1 and later. A number that a message does not say is absent.
+/// PyTorch's out-of-memory message (c10/cuda/CUDACachingAllocator.cpp), in the wording of version 1 and of 2.1 and
+/// later. Numbers missing from a message are absent.
 
 #include <string>
 #include <string_view>
@@ -10,9 +10,9 @@
 
 namespace llmcalc {
 
-/// A process of the message, and what it holds of the device.
+/// A process in the message, and its memory on the device.
 struct DeviceProcess {
-  std::optional<Count> pid;  ///< absent: the one that asked
+  std::optional<Count> pid;  ///< absent: the process whose request failed
   LoggedBytes bytes{};
 };
 
@@ -20,18 +20,17 @@ struct OutOfMemory {
   std::optional<Count> gpu{};
   LoggedBytes asked{};
   std::optional<LoggedBytes> capacity{}, free{};
-  std::optional<LoggedBytes> allocated{};      ///< by PyTorch, private pools among it
+  std::optional<LoggedBytes> allocated{};      ///< by PyTorch, including private pools
   std::optional<LoggedBytes> private_pools{};  ///< of CUDA graphs
   std::optional<LoggedBytes> reserved{};       ///< allocated or not
-  std::optional<LoggedBytes> slack{};          ///< reserved and not allocated
-  std::optional<LoggedBytes> allowed{};        ///< to this process, where it limits itself
-  std::vector<DeviceProcess> processes{};      ///< empty: not said
-  /// The environment's variable with the allocator's options: as the message names it, else that of CUDA or HIP.
+  std::optional<LoggedBytes> slack{};          ///< reserved but not allocated
+  std::optional<LoggedBytes> allowed{};        ///< limit that this process has set for its memory
+  std::vector<DeviceProcess> processes{};      ///< empty: not in the message
+  /// Environment variable with the allocator's options: as named in the message, otherwise the one for CUDA or HIP.
   std::string variable{};
 };
 
-/// The messages of a log, one for each GPU: its first. Throws InputError where the numbers of one contradict each
-/// other.
+/// Messages of a log: the first one of each GPU. Throws InputError if the numbers of a message contradict each other.
 struct OutOfMemoryLog {
   std::vector<OutOfMemory> messages;
   Count repeats = 0;  ///< further messages of the same GPUs

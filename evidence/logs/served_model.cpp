@@ -11,7 +11,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A name of vLLM, and the engine's.
+/// A name in vLLM, and its meaning here.
 struct SaidFormat {
   std::string_view said, meant;
 };
@@ -29,7 +29,7 @@ constexpr std::array quantizations_said{SaidFormat{"fp8", "fp8"},
                                         SaidFormat{"bitsandbytes", "nf4"}};
 constexpr std::array caches_said{SaidFormat{"fp8", "fp8"}, SaidFormat{"fp8_e4m3", "fp8"}, SaidFormat{"fp8_e5m2", "fp8"},
                                  SaidFormat{"bfloat16", "bf16"}, SaidFormat{"float16", "fp16"}};
-/// Ends of a checkpoint's name that tell the format of its weights, and the format in usual words.
+/// Suffixes of checkpoint names for weight formats, and the format in usual words.
 constexpr std::array format_suffixes{SaidFormat{"-awq", "awq"},
                                      SaidFormat{"-fp8", "fp8"},
                                      SaidFormat{"-gptq", "gptq"},
@@ -53,7 +53,7 @@ constexpr std::array format_suffixes{SaidFormat{"-awq", "awq"},
                                      SaidFormat{"-mxfp4", "mxfp4"},
                                      SaidFormat{"-nvfp4", "nvfp4"}};
 
-/// Beginnings of names of models that are published in a narrow format alone, by their config.json.
+/// Prefixes of models that are published only in a low-precision format, by their config.json.
 constexpr std::array published_narrow{SaidFormat{"gpt-oss", "mxfp4 (moe) + bf16"},
                                       SaidFormat{"deepseek-v3", "fp8 block"}, SaidFormat{"deepseek-r1", "fp8 block"}};
 
@@ -63,7 +63,7 @@ std::string_view meant_by(const std::array<SaidFormat, N>& all, std::string_view
   return found == all.end() ? "" : found->meant;
 }
 
-/// The name of a model in a path: its last part, or that before "snapshots" in a cache of Hugging Face.
+/// Model name in a path: the last part, or the part before "snapshots" in a Hugging Face cache.
 std::string_view last_part(std::string_view path) {
   if (const std::size_t cache = path.find("models--"); cache != std::string_view::npos) {
     path.remove_prefix(cache + 8);
@@ -75,7 +75,7 @@ std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-/// Without the month of a release behind it: "-2507".
+/// The name without a release month at its end: "-2507".
 std::string_view without_month(std::string_view name) {
   constexpr std::size_t size = 5;
   if (name.size() <= size || name[name.size() - size] != '-') return name;
@@ -83,7 +83,7 @@ std::string_view without_month(std::string_view name) {
   return month.find_first_not_of("0123456789") == std::string_view::npos ? name.substr(0, name.size() - size) : name;
 }
 
-/// The longest end of a name that tells a format; of nothing where none does.
+/// Longest format suffix of a name; empty if there is no suffix.
 SaidFormat format_suffix(std::string_view model) {
   SaidFormat longest{};
   for (const SaidFormat& f : format_suffixes)
@@ -147,7 +147,7 @@ Layout served_layout(const VllmConfig& c, const Arch& arch, Layout split, std::v
   if (arch.has_experts() && (c.expert_parallel || split.dp > 1)) {
     split.ep = c.expert_parallel ? all : 1;
     split.etp = all / split.ep;
-    split.sp = split.tp > 1;  // what divides tokens among the ranks of experts
+    split.sp = split.tp > 1;  // divides tokens among expert ranks
   }
   if (split == given || flaw(arch, split) == LayoutFlaw::none) return split;
   unknown.push_back(fmt::format("data_parallel_size={}, enable_expert_parallel={}", split.dp, c.expert_parallel));
@@ -167,7 +167,7 @@ std::vector<SaidOption> said_options(const VllmConfig& c, const ModelCard& model
   if (!c.quantization.empty() && !own_formats && !said_weights(c)) unknown.push_back("quantization=" + c.quantization);
   if (const auto meant = meant_by(caches_said, c.cache_dtype); !meant.empty())
     all.push_back({"--kv-precision", std::string(meant)});
-  // A pass over a learned position table is left as long as it is by default.
+  // Models with learned positions keep the default length of a pass.
   if (const auto tokens = c.batched_tokens; tokens && *tokens > 0 && model.arch.learned_rows() == 0)
     all.push_back({"--prompt", fmt::format("{}", *tokens)});
   return all;

@@ -17,7 +17,7 @@ struct MemoryPhrase {
   std::string_view words;
   std::optional<LoggedBytes> VllmMemory::*bytes;
 };
-/// "Loading model weights took 14.99 GB" divides by 2^30 (model_runner.py: / float(2**30)), as all others do.
+/// "Loading model weights took 14.99 GB" divides by 2^30 (model_runner.py: / float(2**30)), as all other phrases do.
 constexpr std::array memory_behind{
     MemoryPhrase{"Loading model weights took ", &VllmMemory::weights},
     MemoryPhrase{"Model loading took ", &VllmMemory::weights},
@@ -38,7 +38,7 @@ constexpr std::array memory_before{
     MemoryPhrase{" for CUDAGraph memory", &VllmMemory::graphs},
 };
 
-/// "(Worker_TP0 pid=12)" and the like; empty where a line does not say who speaks.
+/// "(Worker_TP0 pid=12" or similar; empty if the line does not name its process.
 std::string speaker_of(const LogLine& line) {
   const std::size_t pid = line.text.find(" pid=");
   if (pid == std::string_view::npos) return "";
@@ -47,8 +47,8 @@ std::string speaker_of(const LogLine& line) {
   return std::string(line.text.substr(open, close - open));
 }
 
-/// The data-parallel engine of a speaker: "DP3" of "(EngineCore_DP3 pid=88" and "(Worker_DP3_TP0 pid=90"; empty where
-/// the name has none.
+/// Data-parallel engine of a process: "DP3" in "(EngineCore_DP3 pid=88" and "(Worker_DP3_TP0 pid=90"; empty if the name
+/// has no engine.
 std::string engine_of(const std::string& speaker) {
   const std::size_t begin = speaker.find("_DP");
   if (begin == std::string_view::npos) return "";
@@ -57,7 +57,7 @@ std::string engine_of(const std::string& speaker) {
   return speaker.substr(begin + 1, end - begin - 1);
 }
 
-/// The value of a key of a configuration: "dtype=torch.bfloat16," or "'dtype': 'bfloat16'". Empty where it is None.
+/// Value of a configuration key: "dtype=torch.bfloat16," or "'dtype': 'bfloat16'". Empty for `None`.
 std::string configured(const LogLine& line, std::string_view key) {
   for (const std::string& before : {fmt::format(" {}=", key), fmt::format("({}=", key), fmt::format("'{}': ", key)}) {
     auto rest = line.behind(before);
@@ -87,7 +87,7 @@ class StartReader {
     read_failure(line);
   }
 
-  // ---- What was asked for
+  // ---- Requested configuration
 
   static void keep(std::string& to, const std::string& said) {
     if (!said.empty()) to = said;
@@ -120,16 +120,16 @@ class StartReader {
     if (!share.empty()) c.utilization = LogLine{share, line.file, line.number}.real_behind("");
   }
 
-  // ---- What a device holds
+  // ---- Device memory
 
-  /// Whether the line's speaker is the one whose memory is kept: the first that says any.
+  /// Whether the line is from the process whose memory is kept: the first one that logs any.
   bool heard(const LogLine& line) {
     const std::string speaker = speaker_of(line);
     workers_.insert(speaker);
     if (!worker_) worker_ = speaker;
     return *worker_ == speaker;
   }
-  /// Whether the line is of the engine whose memory is kept, or does not say of which it is.
+  /// Whether the line is from the engine whose memory is kept, or does not name its engine.
   bool is_of_engine(const LogLine& line) const {
     const std::string said = engine_of(speaker_of(line)), kept = engine_of(worker_.value_or(""));
     return said.empty() || kept.empty() || said == kept;
@@ -148,7 +148,7 @@ class StartReader {
       for (const MemoryPhrase& p : memory_before) note(line, p.bytes, line.size_before(p.words));
     if (const auto took = line.behind("Graph capturing finished in "))
       note(line, &VllmMemory::graphs, LogLine{*took, line.file, line.number}.size_behind(", took "));
-    // An estimate counts until capture has told; it is taken from the cache only where that is said.
+    // The estimate is replaced when capture is logged. It reduces the cache only if the log has the line below.
     if (const auto estimate = line.size_behind("Estimated CUDA graph memory: "); estimate && heard(line))
       estimated_graphs_ = estimate;
     if (line.says("is equivalent to --gpu-memory-utilization") && heard(line))
@@ -193,7 +193,7 @@ class StartReader {
     if (longest) s_.concurrency = line.real_behind(" tokens per request: ");
   }
 
-  /// Starts that failed: the cache does not hold a single request.
+  /// Failed starts: the cache cannot hold a single request.
   void read_failure(const LogLine& line) {
     if (const auto n = line.count_behind("max seq len (")) s_.config.max_model_len = n;
     if (!is_of_engine(line)) return;
@@ -205,7 +205,7 @@ class StartReader {
     if (const auto n = line.count_behind("estimated maximum model length is ")) s_.longest = n;
   }
 
-  // ---- Whether it can be
+  // ---- Consistency
 
   void check() {
     VllmMemory& m = s_.memory;

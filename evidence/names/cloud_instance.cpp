@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A pattern of a machine's name, and the preset of its devices. The first line that fits counts.
+/// Pattern of an instance name, and the preset of its devices. The first match counts.
 struct InstanceName {
   const char* pattern;
   std::string_view preset;
@@ -75,7 +75,7 @@ constexpr InstanceName instance_names[] = {
 
 std::string_view device_of_instance(std::string_view said) {
   std::string text = lower(said.substr(0, 200));
-  std::replace(text.begin(), text.end(), '_', '-');  // a letter to \b
+  std::replace(text.begin(), text.end(), '_', '-');  // \b treats '_' as a letter
   const auto* found = std::find_if(std::begin(instance_names), std::end(instance_names), [&](const InstanceName& name) {
     return std::regex_search(text, std::regex(name.pattern));
   });

@@ -16,16 +16,16 @@ namespace llmcalc {
 
 namespace {
 
-/// Words that every device of a name has, or that say nothing about which it is.
+/// Words that do not distinguish devices.
 constexpr std::string_view empty_words[] = {
     "nvidia", "geforce", "tesla", "amd", "radeon", "instinct", "intel", "apple",       "google", "aws",
     "amazon", "huawei",  "cloud", "gpu", "gpus",   "chip",     "card",  "accelerator", "dgx",    "hgx",
     "gen",    "edition", "the",   "hbm", "gddr",   "memory",   "nvl72", "nvl36",       "tensor", "core",
 };
-/// What may be left of a name when a preset's words are taken out: how a card is built, which the preset says itself.
+/// Words that may remain in a name after the preset's words: form factors, which the preset implies.
 constexpr std::string_view form_words[] = {"sxm", "pcie", "oam", "nvlink", "gcd", "air"};
 
-/// What some sources call a device by, as no product is called.
+/// Names in some sources that are not product names.
 struct OtherName {
   std::string_view name, preset;
 };
@@ -55,7 +55,7 @@ std::optional<Count> whole_word(const std::string& word) {
   return error == std::errc() && end == word.data() + word.size() ? std::optional(n) : std::nullopt;
 }
 
-/// What is behind a number and makes it a size, a count of cores or a power rather than part of a name.
+/// Whether the word after a number makes it a size, a core count or a power, not part of the name.
 bool takes_number(DeviceName& name, Count n, const std::string& unit) {
   // "A100 40G" is a size, "A10G" a name.
   if (unit == "gb" || unit == "gib" || (unit == "g" && n >= 16)) {
@@ -69,7 +69,7 @@ bool takes_number(DeviceName& name, Count n, const std::string& unit) {
   return unit == "w" || unit == "watt" || unit == "watts";
 }
 
-/// "sxm4" and "hbm2e" are generations that a product's name implies.
+/// "sxm4" and "hbm2e" contain generations, which the product's name implies.
 bool is_generation(const std::vector<std::string>& words, std::size_t i) {
   if (i == 0 || words[i].size() > 1) return false;
   const std::string& before = words[i - 1];
@@ -86,14 +86,14 @@ void keep_words(DeviceName& name, const std::vector<std::string>& words, std::ve
     }
     if (words[i] == "nvl" && i + 1 < words.size() &&
         (words[i + 1] == "72" || words[i + 1] == "36" || words[i + 1] == "4")) {
-      ++i;  // the rack
+      ++i;  // rack size
       continue;
     }
     if (!is_in(empty_words, words[i]) && !is_generation(words, i)) to.push_back(words[i]);
   }
 }
 
-/// "8x H100", "8xH100", "H100 x8" and "h100x8" are numbers of H100. The x of "MI300X 192" is the name's.
+/// "8x H100", "8xH100", "H100 x8" and "h100x8" contain device counts. The x in "MI300X 192" belongs to the name.
 std::string without_number_of_devices(std::string_view text) {
   static const std::regex before("^[0-9]{1,6}[xX] ?(?=[A-Za-z])"), behind("( [xX] ?|[0-9][xX])([0-9]{1,6})$");
   const std::string name = std::regex_replace(std::string(text.substr(0, 200)), before, "");
@@ -103,13 +103,13 @@ std::string without_number_of_devices(std::string_view text) {
   return name.substr(0, kept);
 }
 
-/// JAX calls a slice of a TPU by its generation and its number of cores or chips: "v5p-128".
+/// JAX names a TPU slice by generation and number of cores or chips: "v5p-128".
 std::string with_tpu(const std::string& text) {
   static const std::regex slice("^ *(v[2-7][epx]?)(?:-[0-9]{1,6})? *$", std::regex::icase);
   return std::regex_replace(text, slice, "tpu $1");
 }
 
-/// Whether `part` stands in `whole` in that order, words between them allowed.
+/// Whether `whole` has the words of `part` in the same order, possibly with words between them.
 bool holds_in_order(const std::vector<std::string>& whole, const std::vector<std::string>& part) {
   std::size_t next = 0;
   for (const std::string& word : whole)
@@ -123,14 +123,14 @@ bool all_explained(const std::vector<std::string>& words, const std::vector<std:
   });
 }
 
-/// The words of a name and its remark in one row.
+/// Words of a name and its remark in one list.
 std::vector<std::string> all_words(const DeviceName& name) {
   std::vector<std::string> out = name.words;
   out.insert(out.end(), name.remark.begin(), name.remark.end());
   return out;
 }
 
-/// The preset's words, and those of its architecture, which a name may tell besides: "H100 Hopper".
+/// Words of the preset and of its architecture, which a name may add: "H100 Hopper".
 std::vector<std::string> with_architecture(std::vector<std::string> words, const HardwareCard& card) {
   for (std::string& word : words_of(card.architecture))
     if (word.size() > 2 && std::isalpha(static_cast<unsigned char>(word[0])) != 0) words.push_back(std::move(word));
@@ -143,7 +143,7 @@ bool means(const DeviceName& name, const DeviceName& preset, const HardwareCard&
          all_explained(name.words, with_architecture(preset.words, card));
 }
 
-/// Words without the gaps between them: "RTXPRO6000" is "RTX PRO 6000".
+/// Words joined without gaps: "RTXPRO6000" for "RTX PRO 6000".
 std::string in_one_row(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += word;
@@ -190,7 +190,7 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
     const std::size_t words = s.name.words.size() + (s.name.cores ? 1 : 0);
     const double gib = static_cast<double>(card.cluster.device.memory.value) / 0x1p30;
     const double distance = memory_gb ? std::fabs(std::log(*memory_gb / gib)) : 0;
-    // The largest part of the name, then the nearest memory; without one, the preset that has the name to itself.
+    // Most matching words first, then nearest memory size; on ties, the first preset.
     const bool better = best == nullptr || words > best_words || (words == best_words && distance < best_distance);
     if (!better) continue;
     best = &card;

@@ -1,5 +1,5 @@
 #pragma once
-/// The engine that ran an inference.
+/// Engine that ran an inference.
 
 #include <optional>
 #include <string>
@@ -9,13 +9,13 @@
 namespace llmcalc {
 
 struct EngineName {
-  std::string name{};     ///< "vllm", "llama.cpp", ...; as written where it is not known; "not stated"
+  std::string name{};     ///< "vllm", "llama.cpp", ...; as written if unknown; "not stated"
   std::string version{};  ///< "0.6.3"; empty: not stated
   bool known = true;
-  bool eager = false;  ///< an engine of graphs that was told not to record
+  bool eager = false;  ///< graph capture was disabled in an engine that has it
 };
 
-/// The first number of a version behind its first point, 0.6.3: 6; of versions from 1.0 on: 1000. Not stated: nothing.
+/// Minor version of 0.x releases (6 for 0.6.3); 1000 from 1.0 on. Empty if not stated.
 std::optional<Count> minor_version(const std::string& version);
 
 }  // namespace llmcalc

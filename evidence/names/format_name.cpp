@@ -15,7 +15,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A format of keys and values beside that of weights: "int8 KV", "KV cache in fp8", and the end of "W4A8KV4".
+/// A KV cache format next to a weight format: "int8 KV", "KV cache in fp8", and the end of "W4A8KV4".
 const std::regex& cache_beside() {
   static const std::regex pattern(
       "((?:bf|fp|int)[0-9]{1,2})[ _-]*kv(?:[ _-]*cache)?|"
@@ -23,14 +23,14 @@ const std::regex& cache_beside() {
   return pattern;
 }
 
-/// The format of keys and values that a text of weights tells. Empty: none.
+/// KV cache format in a text on weights. Empty if there is no such format.
 std::string cache_in(const std::string& weights) {
   std::smatch found;
   if (!std::regex_search(weights, found, cache_beside())) return "";
   return found[1].matched ? found[1] : found[2].matched ? found[2] : found[3];
 }
 
-/// The format of these whose bits per weight are nearest.
+/// The format among `names` with the nearest bits per weight.
 template <std::size_t n>
 DType format_with_bits(double bits, const std::array<const char*, n>& names) {
   DType best = *dtype(names[0]);
@@ -40,9 +40,9 @@ DType format_with_bits(double bits, const std::array<const char*, n>& names) {
   return best;
 }
 
-/// Formats that store tables too and multiply nowhere, for files of any bits per weight.
+/// Storage-only formats, which also cover the embedding tables, for files of any bits per weight.
 constexpr std::array stored_bits{"q4_0", "q2_k", "q3_k", "int4", "q4_1", "q5_0", "q5_1", "q6_k", "q8_0"};
-/// Formats near to a whole number of bits, or to the 1.58 of three values, for weights of which only these are told.
+/// Formats near a whole number of bits, or near the 1.58 bits of ternary weights, for texts that state only the bits.
 constexpr std::array told_bits{"int4", "tq1_0", "iq2_xxs", "iq3_xxs", "q5_0", "q6_k", "int8-row"};
 
 constexpr Component block_parts[] = {Component::attention, Component::mlp, Component::experts,
@@ -55,8 +55,7 @@ void use_tables(FormatsSaid& f, DType t) {
   for (const Component c : {Component::embedding, Component::lm_head}) f.weights[c] = t;
 }
 
-/// llama.cpp's Q4_K_M: half of the down projections in Q6_K make the MLP's mean 4.84 bits, to which Q4_1 with 5 is
-/// near.
+/// llama.cpp's Q4_K_M has half of the down projections in Q6_K: the MLP's mean of 4.84 bits is close to Q4_1's 5.
 void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
   if (!spells(text, "q4_k_m")) return;
   f.name = "q4_k_m";
@@ -65,8 +64,8 @@ void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
     f.weights[c] = *dtype("q4_1");
 }
 
-/// A format by the bits of a weight that the text tells ("4bit", "1.58-bit"); no format of the engine's need have just
-/// these, scales and zeros included.
+/// Format from stated bits per weight ("4bit", "1.58-bit"). Supported formats may only approximate them, scales and
+/// zeros included.
 std::optional<FormatName> format_by_bits(FormatsSaid& f, const std::string& text) {
   const std::optional<double> bits = number_before(text, "-?bits?\\b");
   if (!bits || *bits < 1 || *bits > 8) return std::nullopt;
@@ -77,7 +76,7 @@ std::optional<FormatName> format_by_bits(FormatsSaid& f, const std::string& text
   return FormatName{"", t.name().data(), ""};
 }
 
-/// EXL2 and MLX choose the bits; the format that is nearest stands for them.
+/// EXL2 and MLX files have arbitrary bits per weight. The nearest format represents them.
 DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
   const DType t = format_with_bits(*f.bits_per_weight, stored_bits);
   f.name = text.substr(0, text.find(" ("));
@@ -86,8 +85,8 @@ DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
   return t;
 }
 
-/// Libraries whose formats of 4 bits have scales: a group of 64 has 0.5 bits a weight of them, in bitsandbytes by its
-/// 32-bit maximum, in MLX and HQQ by a scale and a bias of 16 bits. MLX stores tables so, too.
+/// Libraries whose 4-bit formats have scales: a group of 64 adds 0.5 bits per weight, for the 32-bit maximum in
+/// bitsandbytes, and for a 16-bit scale and a 16-bit bias in MLX and HQQ. This includes MLX's embedding tables.
 std::optional<FormatName> format_of_library(FormatsSaid& f, const std::string& text) {
   const Words words(text);
   if (words.affirms_any({"bitsandbytes", "bnb"})) return FormatName{"", "nf4", nullptr};
@@ -97,14 +96,14 @@ std::optional<FormatName> format_of_library(FormatsSaid& f, const std::string& t
   return FormatName{"", format_of_stated_bits(f, text).name().data(), words.affirms("hqq") ? "" : nullptr};
 }
 
-/// 16 bits, where a row does not say how weights are stored.
+/// Assumes 16 bits if a row does not state the storage of weights.
 void assume_weights(FormatsSaid& f) {
   f.weights = f.working;
   f.weighty = true;
   f.assumed.push_back(fmt::format("weights in {}: their format is missing in the row", f.working.name()));
 }
 
-/// Whether weights are said to be as they were trained, in 16 bits.
+/// Whether weights are stated to be unquantized, in 16 bits.
 bool says_half(const std::string& text) {
   const Words words(text);
   return words.says_no() ||
@@ -113,14 +112,14 @@ bool says_half(const std::string& text) {
          words.has_any({"no quantization", "not quantized", "without quantization"});
 }
 
-/// The clauses of a text of weights that are of experts, and those of all else: "nvfp4 (MoE) + fp8".
+/// Clauses about experts and clauses about all other weights: "nvfp4 (MoE) + fp8".
 struct PartsSaid {
   std::string experts, others;
 };
 
 bool is_of_experts(const std::string& clause) { return spells(clause, "moe") || spells(clause, "expert"); }
 
-/// `experts` is the whole text where it does not tell them apart.
+/// `experts` is the whole text if it does not distinguish them.
 PartsSaid parts_said(const std::string& text) {
   PartsSaid p;
   for (std::size_t at = 0; at < text.size();) {
@@ -132,10 +131,9 @@ PartsSaid parts_said(const std::string& text) {
   return format_named(p.experts) == nullptr ? PartsSaid{text, ""} : p;
 }
 
-/// The format of attention and dense MLPs, where the text gives one for experts alone: the one that it names for them,
-/// or 16 bits.
+/// Sets the format of attention and dense MLPs if the text has a separate one for experts; 16 bits if it is not named.
 void use_parts(FormatsSaid& f, const PartsSaid& p) {
-  const bool eight_bits = spells(p.experts, "w4afp8");  // SGLang's, of DeepSeek's models
+  const bool eight_bits = spells(p.experts, "w4afp8");  // SGLang's format for DeepSeek models
   const bool told_apart = !p.others.empty() || spells(p.experts, "mxfp4");
   f.experts_alone = (is_of_experts(p.experts) && told_apart) || eight_bits;
   if (!f.experts_alone) return;
@@ -149,7 +147,7 @@ void use_parts(FormatsSaid& f, const PartsSaid& p) {
   f.weights[Component::attention] = f.weights[Component::mlp] = bits_per_weight(t) == 16 ? f.working : t;
 }
 
-/// The mix of llama-quantize that a text names: Q3_K is Q3_K_M. Q4_K_M counts by mix_of_k_quants(). Empty: none.
+/// llama-quantize mix in a text. Q3_K means Q3_K_M. mix_of_k_quants() handles Q4_K_M. Empty if there is no mix.
 std::string mix_named(const std::string& text) {
   static const std::regex mix("\\b(?:iq[1-4]_(?:xxs|xs|s|m|nl)|q[2356]_k(?:_[sml])?|q4_k_s|tq[12]_0)\\b");
   std::smatch found;
@@ -159,7 +157,7 @@ std::string mix_named(const std::string& text) {
   return is_gguf_mix(whole) ? whole : "";
 }
 
-/// Unsloth's dynamic files choose a type for each tensor by its own measure.
+/// Unsloth's dynamic files choose a type per tensor by their own criterion.
 void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
   static const std::regex dynamic("\\bud-|_k_xl\\b");
   if (!std::regex_search(text, dynamic)) return;
@@ -168,7 +166,7 @@ void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
                                   in_quotes(text)));
 }
 
-/// Two formats in one clause, of which the text does not say what is in which.
+/// Two formats in one clause, without a statement of which weights have which.
 void weigh_mixture(FormatsSaid& f, const std::string& text, DType taken) {
   static const std::regex two("(?:nvfp4|mxfp4|fp4|int4) ?/ ?(?:mx)?(?:fp8|int8|bf16|fp16)");
   if (!std::regex_search(text, two) && !Words(text).affirms("mixed")) return;
@@ -209,7 +207,7 @@ bool is_silent(const std::string& text) {
   return leaves_format_open(text) || Words(text).says_no() || spells(text, "not stated");
 }
 
-/// The format of activations that a text of weights tells: "W4A8", "w8a8 (fp8)". Empty: none.
+/// Activation format in a text on weights: "W4A8", "w8a8 (fp8)". Empty if there is no such format.
 std::string activations_in(const std::string& weights) {
   static const std::regex eight("\\bw[48]a(8|fp8)(kv[0-9]+)?\\b"), four("\\bw4a4(kv[0-9]+)?\\b");
   const bool is_float = spells(weights, "fp8") || spells(weights, "float");
@@ -217,7 +215,7 @@ std::string activations_in(const std::string& weights) {
   return std::regex_search(weights, four) ? "nvfp4" : "";
 }
 
-/// A word of activations, and the format of products with them; the first that a text has.
+/// Words for activations, and the format of products with them. The first word in the text counts.
 constexpr std::array product_words{
     std::pair{"nvfp4", "nvfp4"}, std::pair{"mxfp4", "mxfp4"}, std::pair{"fp4", "nvfp4"},
     std::pair{"mxfp8", "fp8"},   std::pair{"fp8", "fp8"},     std::pair{"e4m3", "fp8"},
@@ -229,7 +227,7 @@ std::optional<DType> narrow_products(const std::string& text) {
   return std::nullopt;
 }
 
-/// Engines multiply narrow formats where the device can; what is stored narrow alone is multiplied in 16 bits.
+/// Engines multiply in low precision if the device can, and otherwise in 16 bits, as for weight-only formats.
 void use_products(FormatsSaid& f, const std::string& said, const std::string& weights) {
   std::string text = with_usual_names(lower(said));
   if (is_silent(text)) text = activations_in(weights);
@@ -251,7 +249,7 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
   }
 }
 
-/// A word of a cache's format, and the format.
+/// Words for cache formats, and the formats.
 constexpr std::array cache_words{std::pair{"fp8", "fp8"},    std::pair{"e4m3", "fp8"},  std::pair{"e5m2", "fp8"},
                                  std::pair{"8-bit", "int8"}, std::pair{"kv8", "int8"},  std::pair{"kv4", "int4"},
                                  std::pair{"4-bit", "int4"}, std::pair{"int8", "int8"}, std::pair{"int4", "int4"},

@@ -9,10 +9,10 @@ namespace llmcalc {
 
 namespace {
 
-// The first line whose words all occur. GGUF's mixtures ("_M") hold the output matrix in 6 bits; Q4_K_M has half of the
-// values and down projections in Q6_K, which makes 4.85 bits per weight: see mix_of_k_quants().
+// The first line whose words all occur counts. GGUF mixes ("_M") store the output matrix in 6 bits. Q4_K_M has half of
+// the value and down projections in Q6_K, which gives 4.85 bits per weight: see mix_of_k_quants().
 constexpr FormatName format_names[] = {
-    {"w4afp8", "int4-g128", ""},  // products in fp8; of experts alone: see use_parts()
+    {"w4afp8", "int4-g128", ""},  // products in fp8; only for experts: see use_parts()
     {"mxfp4", "mxfp4", ""},
     {"nvfp4", "nvfp4", ""},
     {"mxfp8", "mxfp8", ""},
@@ -21,7 +21,7 @@ constexpr FormatName format_names[] = {
     {"fp8 dynamic", "fp8-row", nullptr},
     {"fp8 row", "fp8-row", nullptr},
     {"fp8 weight-only", "fp8-row", nullptr},
-    {"fp8 e5m2", "fp8", nullptr},  // calm stores every matrix so
+    {"fp8 e5m2", "fp8", nullptr},  // calm stores every matrix in this format
     {"fp8", "fp8", ""},
     {"fp6", "mxfp6", ""},
     {"fp4", "nvfp4", ""},
@@ -74,12 +74,12 @@ constexpr FormatName format_names[] = {
     {"eetq", "int8-row", nullptr},
     {"smoothquant", "int8-row", nullptr},
     {"marlin", "int4-g128", nullptr},
-    {"exl", "int4", "q6_k"},        // by its bits: see formats_of()
-    {"q4f16", "int4-g32", "q4_0"},  // MLC: 4 bits and a 16-bit scale per 32, of tables too
+    {"exl", "int4", "q6_k"},        // by its bits per weight: see formats_of()
+    {"q4f16", "int4-g32", "q4_0"},  // MLC: 4 bits and a 16-bit scale per 32, also for the embedding tables
     {"q3f16", "q3_k", "q3_k"},
     {"q0f16", "fp16", nullptr},
     {"q0f32", "fp32", nullptr},
-    {"int4 bpw", "q4_0", nullptr},  // MLX: by its bits
+    {"int4 bpw", "q4_0", nullptr},  // MLX: by its bits per weight
     {"int5 bpw", "q5_0", nullptr},
     {"int6 bpw", "q6_k", nullptr},
     {"int8 bpw", "q8_0", nullptr},

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 namespace {
 
-/// The profile of engines that have none of their own.
+/// An engine without a profile, and the profile used for it.
 struct LikeEngine {
   std::string_view engine, profile;
 };
@@ -23,10 +23,11 @@ std::string_view profile_of_engine(std::string_view engine) {
       std::find_if(like_engines.begin(), like_engines.end(), [&](const LikeEngine& l) { return l.engine == engine; });
   const std::string_view name = like == like_engines.end() ? engine : like->profile;
   const Builtin* profile = find_builtin(builtin_software(), name);
-  return profile != nullptr && load_software(profile->name).inference ? name : "vllm";  // the name may be a trainer's
+  return profile != nullptr && load_software(profile->name).inference ? name
+                                                                      : "vllm";  // the name may be of training software
 }
 
-/// The profile of an engine of that age.
+/// Profile of an engine, by its version.
 std::string_view profile_of(const EngineName& engine) {
   const std::optional<Count> minor = minor_version(engine.version);
   if (engine.name == "vllm" && minor && *minor < 8) return "vllm-legacy";
@@ -44,7 +45,7 @@ InferenceStack inference_stack(const EngineName& engine) {
 
 namespace {
 
-/// The class of a figure whose inputs are all stated.
+/// Class of a figure whose inputs are all stated.
 std::optional<InferenceClass> class_of_figure(const InferenceCase& c, FigureKind quantity) {
   const bool under_load = c.kind != BatchKind::fixed && !c.decode_window;
   switch (quantity) {

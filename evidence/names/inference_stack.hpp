@@ -1,5 +1,5 @@
 #pragma once
-/// A row's engine as the estimator knows it.
+/// A row's engine as input of the estimator.
 
 #include "evidence/rows/inference_case.hpp"
 #include "presets/estimators/inference_estimator.hpp"
@@ -9,7 +9,7 @@ namespace llmcalc {
 InferenceStack inference_stack(const EngineName& engine);
 inline InferenceStack inference_stack(const InferenceCase& c) { return inference_stack(c.engine); }
 
-/// Figures of a class are predicted about as well. Nothing of those that are no times or rates.
+/// Class of figures with similar prediction errors. Empty if the figure is not a time or rate.
 std::optional<InferenceClass> inference_class(const InferenceCase& c, FigureKind quantity);
 
 }  // namespace llmcalc

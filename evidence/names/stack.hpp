@@ -10,14 +10,14 @@ namespace llmcalc {
 
 struct Stack {
   std::string name;                ///< "megatron-lm", "megatron-deepspeed", "torchtitan", ...
-  std::string assumed{};           ///< the sentence, where the row names none, or one that is not known
-  std::optional<bool> compiled;    ///< torch.compile or eager, where the row says so
-  std::optional<bool> tp_overlap;  ///< exchanges of tensor parallelism hidden behind products
-  bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which hides no exchange of tensor parallelism
-  bool graphs = false;             ///< steps are recorded CUDA graphs
+  std::string assumed{};           ///< the assumption as a sentence, if the row's software is missing or unknown
+  std::optional<bool> compiled;    ///< torch.compile or eager, if stated
+  std::optional<bool> tp_overlap;  ///< tensor-parallel collectives overlapped with matrix products
+  bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which overlaps no tensor-parallel collectives
+  bool graphs = false;             ///< steps are captured CUDA graphs
   bool rocm = false;
 };
-/// The stack where a run names none.
+/// Default stack of a run that does not name one.
 std::string usual_stack(const Layout& layout);
 
 }  // namespace llmcalc

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// The profile of stacks that have none of their own.
+/// A stack without a profile, and the profile used for it.
 struct LikeProfile {
   std::string_view stack, profile;
 };
@@ -21,10 +21,10 @@ constexpr std::array like_profiles{
     LikeProfile{"flash-attention", "megatron-lm"},    LikeProfile{"lit-gpt", "megatron-lm"},
     LikeProfile{"meta-llama", "megatron-lm"},         LikeProfile{"aleph-alpha", "deepspeed"}};
 
-/// Of stacks that nothing is known of.
+/// Profile of unknown stacks.
 constexpr std::string_view usual_profile = "torch-fsdp";
 
-/// Profiles, each read once.
+/// Profiles, each loaded once.
 const SoftwareCard& profile(std::string name) {
   static std::map<std::string, SoftwareCard> read;
   const auto known = read.find(name);
@@ -33,11 +33,11 @@ const SoftwareCard& profile(std::string name) {
       std::find_if(like_profiles.begin(), like_profiles.end(), [&](const LikeProfile& l) { return l.stack == name; });
   const std::string_view called = as == like_profiles.end() ? name : as->profile;
   SoftwareCard card = load_software(find_builtin(builtin_software(), called) == nullptr ? usual_profile : called);
-  if (!card.training) card = load_software(usual_profile);  // the name is an engine's too: transformers
+  if (!card.training) card = load_software(usual_profile);  // the name is also an engine's: transformers
   return read.emplace(std::move(name), std::move(card)).first->second;
 }
 
-/// What a row says of torch.compile outweighs the profile.
+/// A row's statement on torch.compile overrides the profile.
 std::string profile_name(const Stack& s) {
   const Fusion usual = profile(s.name).training->fusion;
   if (!s.compiled || (usual != Fusion::eager && usual != Fusion::compiled)) return s.name;

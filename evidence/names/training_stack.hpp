@@ -1,5 +1,5 @@
 #pragma once
-/// A row's software as the estimator knows it.
+/// A row's software as input of the estimator.
 
 #include "evidence/rows/training_case.hpp"
 #include "presets/estimators/training_estimator.hpp"
@@ -8,11 +8,11 @@ namespace llmcalc {
 
 TrainingStack training_stack(const TrainingCase& c);
 
-/// The multiple to which a stack pads a rank's rows of the vocabulary (SoftwareCard); 1 of stacks without a profile of
-/// their own, which only run like another.
+/// Multiple to which a stack pads a rank's vocabulary rows (SoftwareCard). 1 for stacks without a profile, even if they
+/// run like another.
 Count vocabulary_multiple(const Stack& s);
 
-/// Cases of a class are predicted about as well.
+/// Class of cases with similar prediction errors.
 EstimateClass estimate_class(const TrainingCase& c);
 
 }  // namespace llmcalc

@@ -17,7 +17,7 @@ SignSort sort_of_sign(char c) {
   return std::isdigit(u) != 0 ? SignSort::digit : SignSort::other;
 }
 
-/// Whether a sign ends a clause: not a point inside of a number, and not a colon, behind which "off" may stand.
+/// Whether a character ends a clause. A point inside a number does not, nor does a colon, since "off" may follow it.
 bool ends_clause(std::string_view text, std::size_t i) {
   const std::string_view signs = ",;.()+[]{}";
   if (signs.find(text[i]) == std::string_view::npos) return false;
@@ -31,15 +31,15 @@ bool one_of_words(const std::array<std::string_view, N>& list, const std::string
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// Words behind which another clause begins.
+/// Words that begin a new clause.
 constexpr std::array<std::string_view, 3> clause_joints{"and", "but", "plus"};
-/// The last five compare with another: "faster than LoRA".
+/// The last five are comparisons: "faster than LoRA".
 constexpr std::array<std::string_view, 12> denials{"no",      "not",  "without", "never", "neither", "nor",
                                                    "instead", "than", "versus",  "vs",    "unlike",  "compared"};
 constexpr std::array<std::string_view, 12> denials_behind{"off",     "disabled", "none",    "false",
                                                           "unused",  "absent",   "omitted", "excluded",
                                                           "skipped", "ignored",  "dropped", "removed"};
-/// Words that may stand between what is denied and such a word: "LoRA adapters were disabled", "spec decode tokens: 0".
+/// Words between a phrase and a denial that follows it: "LoRA adapters were disabled", "spec decode tokens: 0".
 constexpr std::array words_between = std::to_array<std::string_view>(
     {"is",     "was",    "are",   "were",  "adapter", "mode",   "adapters", "decoding", "training", "turned",
      "decode", "weight", "head",  "heads", "layer",   "layers", "module",   "modules",  "weights",  "tokens",
@@ -47,7 +47,7 @@ constexpr std::array words_between = std::to_array<std::string_view>(
 constexpr std::array words_of_use =
     std::to_array<std::string_view>({"used", "applied", "enabled", "set", "active", "loaded", "included", "counted"});
 
-/// How many words before it a denial reaches a phrase.
+/// Maximum distance, in words, from a denial to a phrase after it.
 constexpr std::size_t denial_reach = 4;
 
 }  // namespace
@@ -105,8 +105,8 @@ std::size_t Words::place(const std::vector<std::string>& phrase, std::size_t fro
   return static_cast<std::size_t>(std::search(begin, words_.end(), phrase.begin(), phrase.end()) - words_.begin());
 }
 
-/// What stands behind "with" is denied by "not" and "never" alone, and compared with: "not trained with LoRA", but "no
-/// dropout with LoRA" has it.
+/// Only "not", "never" and "compared" deny a phrase after "with": "not trained with LoRA" denies LoRA, "no dropout with
+/// LoRA" does not.
 bool Words::denied_before(std::size_t begin) const {
   bool beside = false;
   for (std::size_t i = begin; i > 0 && begin - i < denial_reach && clause_[i - 1] == clause_[begin]; --i) {

@@ -1,6 +1,6 @@
 #pragma once
-/// A text of a row as words, so that a word is found whole and a denied one is not taken for said: "Colorado" holds no
-/// LoRA, and neither does "no LoRA", "LoRA: off" or "without LoRA".
+/// Words of a row's text. Searches match whole words and respect denials: "Colorado" does not contain LoRA, and "no
+/// LoRA", "LoRA: off" and "without LoRA" do not affirm it.
 
 #include <initializer_list>
 #include <string>
@@ -9,39 +9,39 @@
 
 namespace llmcalc {
 
-/// Runs of letters and runs of digits in lower case, all else between them left out: "FlashAttention-v3" is
+/// Runs of letters and runs of digits in lower case, without the characters between them: "FlashAttention-v3" gives
 /// "flashattention", "v", "3".
 std::vector<std::string> words_of(std::string_view text);
 
-/// These words in one row: "ZB-1p" is "zb1p", "_HYBRID_SHARD" "hybridshard".
+/// The same words joined without gaps: "ZB-1p" gives "zb1p", "_HYBRID_SHARD" gives "hybridshard".
 std::string run_together(std::string_view text);
 
-/// A text without what stands in parentheses.
+/// The text without parts in parentheses.
 std::string without_remarks(std::string_view text);
 
-/// The words of a text, and where its clauses end.
+/// Words of a text, with clause boundaries.
 class Words {
  public:
   explicit Words(std::string_view text);
 
-  /// Whether the words of a phrase stand one after another, denied or not.
+  /// Whether the words of a phrase occur consecutively, denied or not.
   bool has(std::string_view phrase) const;
   bool has_any(std::initializer_list<std::string_view> phrases) const;
-  /// Whether they do so somewhere where their clause does not deny them: by "no", "not", "without", "never" or a
-  /// comparison ("than", "versus") at most four words before, by "non" right before, or by "off", "disabled", "none",
-  /// "false", "left out", "not used" or a 0 right behind.
+  /// Whether the phrase occurs without a denial in its clause: "no", "not", "without", "never" or a comparison ("than",
+  /// "versus") at most four words before, "non" right before, or "off", "disabled", "none", "false", "left out", "not
+  /// used" or a 0 right after.
   bool affirms(std::string_view phrase) const;
   bool affirms_any(std::initializer_list<std::string_view> phrases) const;
-  /// Whether the text has the phrase, denied wherever it stands.
+  /// Whether the phrase occurs and all occurrences are denied.
   bool denies(std::string_view phrase) const { return has(phrase) && !affirms(phrase); }
 
-  /// Whether the text says nothing: it is empty, or "not stated", "n/a", "unknown", "-".
+  /// Whether the text has no information: it is empty, or "not stated", "n/a", "unknown", "-".
   bool silent() const;
-  /// Whether the text is a bare no: "no", "none", "off", "false", "disabled", "null".
+  /// Whether the text is only a denial: "no", "none", "off", "false", "disabled", "null".
   bool says_no() const;
 
   const std::vector<std::string>& all() const { return words_; }
-  /// Where a phrase begins at or behind a place; the number of words: nowhere.
+  /// Index of the first occurrence of a phrase from `from` on; the number of words if it does not occur.
   std::size_t place(const std::vector<std::string>& phrase, std::size_t from = 0) const;
 
  private:
@@ -50,7 +50,7 @@ class Words {
   bool is_zero(std::size_t at) const;  ///< "0", "0.0", but not "0.5"
 
   std::vector<std::string> words_;
-  std::vector<std::size_t> clause_;  ///< of each word, counted from 0
+  std::vector<std::size_t> clause_;  ///< clause number of each word, from 0
 };
 
 }  // namespace llmcalc

@@ -1,36 +1,35 @@
 #pragma once
-/// A number that was measured at points of one size or of several: linear between neighbours.
+/// A value measured at points of one or more sizes, interpolated linearly.
 
 #include <span>
 #include <vector>
 
 namespace llmcalc {
 
-/// Points by their first size, and for each of its values a grid of the rest, which may have other values than the next
-/// one's. Between two values of a size both grids are asked, and what they say is mixed by the distance. Beyond the
-/// last value the line through the last two goes on; before the first it is as at the first.
+/// Points are sorted by their first size, and each of its values has a separate grid of the remaining sizes. Between
+/// two values of a size, the results of both grids are interpolated linearly. Beyond the last value, the line through
+/// the last two is extended; below the first, the value at the first applies.
 class MeasuredGrid {
  public:
-  /// Adds a point: its sizes, at least one and as many for all, and what was measured there; a point that is there
-  /// already is replaced.
+  /// Adds a point: its sizes (at least one, equally many for all points) and its value. Replaces an existing point.
   void add(std::span<const double> sizes, double value);
-  /// Precondition: it has a point, and `sizes` are as many as a point has.
+  /// Precondition: the grid is not empty, and `sizes` has as many elements as a point.
   double at(std::span<const double> sizes) const;
   bool empty() const { return keys_.empty(); }
-  /// The least value of the last size above `x` at which the slope along it may change, of the grids that at() asks for
-  /// these other sizes; infinite: there is none.
+  /// Smallest value of the last size above `x` at which the slope along it may change, in the grids that at() uses for
+  /// `others`; infinity if there is no such value.
   double next_knot(std::span<const double> others, double x) const;
 
  private:
   struct Pair {
     std::size_t low, high;
-    double share;  ///< of the higher one; above 1: beyond the last
+    double share;  ///< weight of the higher key; above 1 beyond the last key
   };
   Pair around(double x) const;
 
   std::vector<double> keys_;         ///< ascending
-  std::vector<double> values_;       ///< of one size
-  std::vector<MeasuredGrid> below_;  ///< of several
+  std::vector<double> values_;       ///< with one size
+  std::vector<MeasuredGrid> below_;  ///< with several sizes
 };
 
 }  // namespace llmcalc

@@ -17,25 +17,25 @@ namespace llmcalc {
 namespace {
 
 constexpr Count few_tokens = 16;
-constexpr double no_bytes = 0.05;          ///< of a kernel's time, that its bytes may take where its launch is measured
-constexpr double large = 20;               ///< launches that a large kernel's FLOPs take at the peak
-constexpr double enough = 2;               ///< launches that a kernel takes where its bytes are measured
-constexpr double compute_bound = 2;        ///< compute / memory time from which FLOPs dominate a product
-constexpr double least_compute = 1.0 / 3;  ///< compute / memory time from which both matter
+constexpr double no_bytes = 0.05;  ///< maximum fraction of a kernel's time for its bytes, in rows that determine launch
+constexpr double large = 20;       ///< launches that a large kernel's FLOPs take at the peak
+constexpr double enough = 2;       ///< minimum launches of a kernel, in rows that determine a bandwidth
+constexpr double compute_bound = 2;        ///< compute / memory time above which FLOPs dominate a product
+constexpr double least_compute = 1.0 / 3;  ///< compute / memory time above which both matter
 constexpr int most_rounds = 200;
 
-/// Seconds of a row's operators, without launches.
+/// Seconds of a row's operators, excluding launch.
 struct KernelSeconds {
   double compute = 0, memory = 0;
 };
 
-/// The median of the tables' medians.
+/// Median of the tables' medians.
 struct Pooled {
   double value = 0, low = 0, high = 0;
   std::size_t rows = 0, tables = 0;
 };
 
-/// Finds a device's numbers.
+/// Derives a device's values.
 class Derivation {
  public:
   Derivation(const std::vector<TimedRow>& rows, const std::vector<TableSubject>& subjects, const Device& device,
@@ -59,7 +59,7 @@ class Derivation {
  private:
   using Measure = std::function<std::optional<double>(const TimedRow&)>;
 
-  /// Of the rows that have one.
+  /// Over the rows with a measure.
   std::optional<Pooled> pooled(const Measure& measure) const {
     std::map<std::size_t, std::vector<double>> by_table;
     for (const TimedRow& row : rows_)
@@ -97,7 +97,7 @@ class Derivation {
   double work_time(const TimedRow& row) const { return row.measured.value - launch(); }
   const Plan& plan(const TimedRow& row) const { return subjects_[row.table].plan; }
 
-  /// The format that a row's operators multiply in.
+  /// Format in which a row's operators multiply.
   DType format(const TimedRow& row) const {
     const Plan& p = plan(row);
     return row.ops[0].op.narrow && row.work == TableWork::product ? p.precision : working_format(p);
@@ -113,13 +113,13 @@ class Derivation {
     for (const TimedOp& o : row.ops) all += o.cost.moved.total();
     return all;
   }
-  /// By the datasheet.
+  /// At datasheet rates.
   double at_peak(const TimedRow& row) const { return flops(row) / device_.peak(format(row)).value; }
   double at_bandwidth(const TimedRow& row) const { return bytes(row) / device_.bandwidth.value; }
   double compute_share(const TimedRow& row) const { return at_peak(row) / at_bandwidth(row); }
   bool is_large(const TimedRow& row) const { return at_peak(row) >= large * launch(); }
 
-  /// At the rates found so far.
+  /// At the rates derived so far.
   KernelSeconds seconds(const TimedRow& row) const {
     const Rates rates = estimated_rates(device_, plan(row));
     KernelSeconds t;
@@ -131,7 +131,7 @@ class Derivation {
     return t;
   }
 
-  /// Whether a layer's own bytes, at least, do not fit into the cache.
+  /// Whether a layer's bytes exceed the cache, even without other layers.
   bool from_memory(double some_bytes) const {
     return device_.cache == Bytes() || some_bytes >= static_cast<double>(device_.cache.value);
   }
@@ -153,7 +153,7 @@ class Derivation {
     if (recorded_) device_.achieved.recorded = Seconds(p->value);
   }
 
-  /// Bandwidth of an element-wise row that is long enough, in the cache or from memory.
+  /// Bandwidth of an element-wise row of sufficient duration, in the cache or from memory.
   std::optional<double> elementwise(const TimedRow& row, bool in_cache) const {
     if (row.work != TableWork::elementwise || row.measured.value < enough * launch()) return std::nullopt;
     const auto fits = [&](const TimedOp& o) { return !from_memory(o.cost.moved.activations); };
@@ -168,7 +168,7 @@ class Derivation {
     if (p) device_.achieved.cache = BytesPerSecond(p->value);
   }
 
-  /// The formats of rows of one kind.
+  /// Formats of rows of one kind.
   std::vector<DType> formats(TableWork work) const {
     std::vector<DType> all;
     for (const TimedRow& row : rows_)
@@ -220,7 +220,7 @@ class Derivation {
     });
   }
 
-  /// Sets a number to what was found, cut to its range; whether it changed.
+  /// Sets a number to the pooled value, clamped to its range. Returns whether it changed.
   static bool set(double& number, const std::optional<Pooled>& p, double least) {
     if (!p) return false;
     const double before = number;
@@ -246,7 +246,7 @@ class Derivation {
     }
   }
 
-  /// A share that goes into the file, cut to its range.
+  /// Adds a fraction to the file, clamped to its range.
   void add_share(std::string key, std::string title, std::optional<Pooled> p, double least = 1e-3) {
     const double cut = p ? std::clamp(p->value, least, 1.0) : 0;
     if (p && cut != p->value)
@@ -258,7 +258,7 @@ class Derivation {
     add(DerivedNumber::Kind::share, std::move(key), std::move(title), p);
   }
 
-  /// Shares of the bandwidth for which a hardware file has no number of their own.
+  /// Fractions of the bandwidth that have no value in a hardware file.
   void tell_of_reads() {
     const double bandwidth = device_.bandwidth.value;
     add(DerivedNumber::Kind::share, "cache_reads", "KV cache reads",
@@ -279,7 +279,7 @@ class Derivation {
 
   // ---- Residuals
 
-  /// One call launches once, whatever it computes besides.
+  /// A call with prompts and decoding launches only once.
   double predicted(const TimedRow& row) const {
     const Rates rates = estimated_rates(device_, plan(row));
     double all = row.work == TableWork::both ? -launch() : 0;
@@ -324,7 +324,7 @@ class Derivation {
 
 double four_digits(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
-/// A number as a hardware file has it.
+/// A value as written to a hardware file.
 json::Value file_value(const DerivedNumber& n) {
   switch (n.kind) {
     case DerivedNumber::Kind::share:

@@ -32,14 +32,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, failed);
 }
 
-/// A folder's own name, also of "." and "x/".
+/// Name of a folder, also for "." and "x/".
 std::string folder_name(const fs::path& folder) {
   std::error_code failed;
   const fs::path whole = fs::canonical(folder, failed);
   return whole.filename().string();
 }
 
-/// N of "tpN"; nothing for other names.
+/// N of "tpN". Empty for other names.
 std::optional<Count> ranks_said(const std::string& name) {
   const std::string_view number = std::string_view(name).substr(std::min<std::size_t>(2, name.size()));
   const bool digits = !number.empty() && number.size() < 7 && number[0] != '0' &&
@@ -65,7 +65,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return all;
 }
 
-/// The folders with tables that `folder` is or holds, `levels` levels down.
+/// Folders with tables: `folder`, or those at most `levels` levels below it.
 void add_table_folders(const fs::path& folder, int levels, std::vector<fs::path>& all) {
   if (holds_tables(folder)) {
     all.push_back(folder);
@@ -102,7 +102,7 @@ void take_meta(TableOrigin& origin, std::string_view key, std::string_view value
   if (key == "enforce_eager" && !origin.eager && (value == "true" || value == "false")) origin.eager = value == "true";
 }
 
-/// The lines `key: value` that mean something here; a device may stand under `hardware` alone.
+/// Reads the known `key: value` lines. The device may be under `hardware` instead of `gpu`.
 TableOrigin meta_of(std::string_view text) {
   TableOrigin origin;
   std::string hardware;
@@ -122,7 +122,7 @@ TableOrigin meta_of(std::string_view text) {
 
 // ---- Rows
 
-/// A row by what it was measured at; `at`: its sizes, as many as the file has.
+/// A measured row; `at`: its sizes, as many as the file has.
 struct MeasuredAt {
   std::string layer;
   std::array<Count, 4> at{};
@@ -146,7 +146,7 @@ void refuse_twice(std::vector<MeasuredAt> rows, const std::string& file, std::sp
                                    rows[i].line, sizes_text(rows[i], names), rows[i - 1].line));
 }
 
-/// Rows that differ in size `axis` alone become neighbours, from the smallest on.
+/// Makes rows that differ only in size `axis` adjacent, smallest first.
 void sort_along(std::vector<MeasuredAt>& rows, std::size_t axis) {
   const auto others = [axis](MeasuredAt m) {
     m.at[axis] = 0;
@@ -178,8 +178,7 @@ void refuse_falling(std::vector<MeasuredAt> rows, const std::string& file, std::
   }
 }
 
-/// Reads a file's rows and refuses what cannot be. `names`: its columns of sizes, `layers`: whether it has one of
-/// names.
+/// Reads a file's rows and refuses impossible ones. `names`: size columns; `layers`: whether there is a layer column.
 std::vector<MeasuredAt> rows_of(const CsvTable& t, bool layers, std::span<const std::string_view> names) {
   std::array<std::size_t, 4> columns{};
   for (std::size_t i = 0; i < names.size(); ++i) columns[i] = t.column(names[i]);
@@ -195,7 +194,7 @@ std::vector<MeasuredAt> rows_of(const CsvTable& t, bool layers, std::span<const 
   return rows;
 }
 
-/// The first `n` sizes must be above 0.
+/// Refuses rows with a 0 in the first `n` sizes.
 void refuse_zero(const std::vector<MeasuredAt>& rows, const std::string& file, std::size_t n,
                  std::span<const std::string_view> names) {
   for (const MeasuredAt& m : rows)
@@ -207,7 +206,7 @@ void refuse_zero(const std::vector<MeasuredAt>& rows, const std::string& file, s
 
 Seconds seconds_of(const MeasuredAt& m) { return Seconds(m.us * 1e-6); }
 
-/// One folder's files.
+/// Reads the files of one folder.
 class TableReader {
  public:
   explicit TableReader(const fs::path& folder) : folder_(folder) {

@@ -1,18 +1,18 @@
 #pragma once
-/// Tables of operators: measured times of a served model's layers on one device, as serving engines' profilers write
-/// them. A folder DEVICE/MODEL/tpN holds
+/// Operator tables: measured times of a served model's layers on one device, as written by profilers of serving
+/// engines. A folder DEVICE/MODEL/tpN holds
 ///
 ///   dense.csv         layer, tokens, time_us                      projections, norms, activations, by tokens
 ///   attention.csv     prefill_chunk, kv_prefill, n_decode, kv_decode, time_us
-///                     one call for a chunk of a prompt behind kv_prefill tokens of it, and n_decode sequences that
-///                     decode a token each, with kv_decode tokens in the cache
+///                     one call for a prompt chunk after kv_prefill earlier tokens, and n_decode sequences that each
+///                     decode a token with kv_decode tokens in the cache
 ///   per_sequence.csv  layer, sequences, time_us                   head and sampler
 ///   moe.csv           tokens, activated_experts, time_us          a layer's experts with their router
-///   meta.yaml         what was measured
+///   meta.yaml         origin of the measurements
 ///
-/// of one of N tensor-parallel ranks. The first three must be there, moe.csv for models with experts. Of meta.yaml the
-/// lines `gpu`, `hardware`, `model`, `variant`, `vllm_version`, `profiled_at` and, at any depth, `enforce_eager` are
-/// read, and nothing else.
+/// of one of N tensor-parallel ranks. The first three files are required, and moe.csv for models with experts. Only
+/// these lines of meta.yaml are read: `gpu`, `hardware`, `model`, `variant`, `vllm_version`, `profiled_at` and, at any
+/// depth, `enforce_eager`.
 
 #include <optional>
 #include <string>
@@ -23,26 +23,26 @@
 
 namespace llmcalc {
 
-/// The engine whose profilers write such tables, by the name of its software profile.
+/// Engine whose profilers write these tables, by the name of its software profile.
 inline constexpr std::string_view engine_of_tables = "vllm";
 
-/// A layer's time on a number of tokens, or of sequences.
+/// Time of a layer for a number of tokens or sequences.
 struct LayerTime {
   std::string layer;
   Count tokens = 0;
   Seconds time;
 };
 struct AttentionTime {
-  Count chunk = 0, past = 0;         ///< tokens of a prompt, and those before them; chunk 0: no prompt
-  Count sequences = 0, context = 0;  ///< that decode, and the tokens that each has cached
+  Count chunk = 0, past = 0;         ///< prompt tokens, and earlier tokens of the prompt; chunk 0: no prompt
+  Count sequences = 0, context = 0;  ///< decoding sequences, and cached tokens of each
   Seconds time;
 };
 struct ExpertsTime {
-  Count tokens = 0, activated = 0;  ///< experts that at least one token goes to
+  Count tokens = 0, activated = 0;  ///< experts with at least one token
   Seconds time;
 };
 
-/// What meta.yaml says; empty: nothing.
+/// Values in meta.yaml; empty if missing.
 struct TableOrigin {
   std::string device, model, format, engine, date;
   std::optional<bool> eager;  ///< kernels were launched one by one, not from a captured graph
@@ -50,22 +50,22 @@ struct TableOrigin {
 
 struct OperatorTables {
   std::string path;                         ///< as the user would type it
-  std::string model_folder, device_folder;  ///< their names
-  Count ranks = 1;                          ///< tensor-parallel ranks, one of which was measured
+  std::string model_folder, device_folder;  ///< folder names
+  Count ranks = 1;                          ///< tensor-parallel ranks, of which one was measured
   TableOrigin origin;
   std::vector<LayerTime> dense, per_sequence;
   std::vector<AttentionTime> attention;
   std::vector<ExpertsTime> experts;
-  std::vector<std::string> unread;  ///< columns that mean nothing here: "dense.csv: power_w"
-  bool has_meta = false;            ///< meta.yaml is there
+  std::vector<std::string> unread;  ///< ignored columns: "dense.csv: power_w"
+  bool has_meta = false;            ///< meta.yaml exists
 };
 
-/// A time below this share of one with fewer tokens is a mistake. Kernels change with the size, and a few of them are
-/// then 2.5 times as fast as before; a median of few runs wobbles besides.
+/// A time below this fraction of the time for fewer tokens is an error. Kernels change with size, and some are then 2.5
+/// times faster; medians of few runs also fluctuate.
 inline constexpr double least_of_smaller = 1.0 / 3;
 
-/// Reads every tpN folder that `folder` is or holds, itself DEVICE, MODEL or tpN; in order of their paths. Throws
-/// InputError with file, line and reason.
+/// Reads every tpN folder in `folder`, which is a DEVICE, MODEL or tpN folder, in order of paths. Throws InputError
+/// with file, line and reason.
 std::vector<OperatorTables> read_operator_tables(const std::string& folder);
 
 }  // namespace llmcalc

@@ -25,7 +25,7 @@ bool is_one_of(const std::string& layer, std::initializer_list<std::string_view>
 double grid_at(const MeasuredGrid& g, double x) { return g.at(std::array{x}); }
 double grid_at(const MeasuredGrid& g, double x, double y) { return g.at(std::array{x, y}); }
 
-/// The tables of that many tensor-parallel ranks.
+/// Tables with this number of tensor-parallel ranks.
 const OperatorTables& tables_of(const std::vector<const OperatorTables*>& all, Count ranks) {
   for (const OperatorTables* t : all)
     if (t->ranks == ranks) return *t;
@@ -33,7 +33,7 @@ const OperatorTables& tables_of(const std::vector<const OperatorTables*>& all, C
                                all[0]->path, ranks));
 }
 
-/// The experts' product of a pass of `tokens` tokens on one rank: its rows over top_k are tokens of the tables.
+/// Experts' product for `tokens` tokens on one rank. Its rows over top_k are the tokens of the tables.
 Linear experts_product(const Arch& arch, const Plan& plan, const Layout& layout, Count tokens) {
   Linear found;
   for_each_operator(arch, plan, layout, {.sequences = tokens, .absorbed = true, .fused_glu = true},
@@ -44,7 +44,6 @@ Linear experts_product(const Arch& arch, const Plan& plan, const Layout& layout,
   return found;
 }
 
-/// Seconds of a value in microseconds.
 Seconds from_us(double us) { return Seconds(us * 1e-6); }
 
 }  // namespace
@@ -138,7 +137,8 @@ double OperatorTimes::prompt(double chunk, double past) const { return grid_at(p
 
 Seconds OperatorTimes::attention(const AttentionWork& w) const {
   if (w.chunks <= 0) return w.decoding > 0 ? from_us(grid_at(decodes_, w.decoding, w.context)) : Seconds();
-  const double more = (w.chunks - 1) * (prompt(w.chunk, w.past) - prompt(0, 0));  // prompt(0, 0): the smallest, a start
+  const double more =
+      (w.chunks - 1) * (prompt(w.chunk, w.past) - prompt(0, 0));  // prompt(0, 0): the smallest time, taken as a start
   if (w.decoding <= 0) return from_us(prompt(w.chunk, w.past) + more);
   const double both = both_.empty() ? prompt(w.chunk, w.past) + grid_at(decodes_, w.decoding, w.context)
                                     : both_.at(std::array{w.chunk, w.past, w.decoding, w.context});

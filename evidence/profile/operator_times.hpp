@@ -1,6 +1,6 @@
 #pragma once
-/// Times of a served model's passes by measured tables of its layers: every layer of the engine as often as the model
-/// runs it. Between the rows that were measured, a time is linear in their sizes.
+/// Pass times of a served model from measured tables of its layers. Each layer counts as often as the model runs it.
+/// Between measured rows, a time is linear in the sizes.
 
 #include <map>
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace llmcalc {
 
-/// Work of attention in one pass: `chunks` prompts of `chunk` tokens each, each behind `past` others, and `decoding`
-/// sequences that each read `context` tokens; means, where they differ.
+/// Attention work of one pass: `chunks` prompt chunks of `chunk` tokens, each after `past` earlier tokens, and
+/// `decoding` sequences that each read `context` tokens. Means if they differ.
 struct AttentionWork {
   double chunks = 0, chunk = 0, past = 0;
   double decoding = 0, context = 0;
@@ -23,20 +23,20 @@ struct AttentionWork {
 
 class OperatorTimes {
  public:
-  /// The tables of a device; those of the layout's ranks are used, and of experts those of as many as divide one.
-  /// Throws InputError where a layer of the model is in none of them.
+  /// Uses the tables of a device with the layout's tensor-parallel ranks, and for experts those with as many ranks as
+  /// divide an expert. Throws InputError if they lack a layer of the model.
   OperatorTimes(const std::vector<const OperatorTables*>& tables, const Arch& arch, const Plan& plan,
                 const Layout& layout);
 
-  /// All layers but attention's cores and the head, on a number of tokens of a rank. Exchanges are left out.
+  /// All layers except attention cores and the head, for the tokens of a rank. Excludes collectives.
   Seconds rows(Count tokens) const;
   /// Head and sampler.
   Seconds head(Count sequences) const;
-  /// Attention's core of one layer. Several chunks take as long as one after another, but start once.
+  /// Attention core of one layer. Several chunks take as long as in sequence, but with only one start.
   Seconds attention(const AttentionWork& work) const;
-  /// The same of decoding alone, summed over `steps` steps, from one to the next of which every context grows by one.
+  /// Decode attention, summed over `steps` steps. Every context grows by one token per step.
   Seconds decoding(double sequences, double context, Count steps) const;
-  /// Tokens of the largest pass that was measured.
+  /// Tokens of the largest measured pass.
   Count most_tokens() const { return most_tokens_; }
   const std::vector<Count>& measured_tokens() const { return tokens_; }
   const std::vector<Count>& measured_sequences() const { return sequences_; }
@@ -58,7 +58,7 @@ class OperatorTimes {
   Count most_tokens_ = 1;
 };
 
-/// How often a pass runs a layer of the tables.
+/// Calls of a table's layer in one pass.
 Count calls_of(const std::string& layer, const Arch& arch);
 
 }  // namespace llmcalc

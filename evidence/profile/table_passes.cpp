@@ -17,7 +17,7 @@ namespace {
 
 double per(double all, double n) { return n > 0 ? all / n : 0; }
 
-/// Chunks and decoding sequences by their means. A table's context are the cached tokens, without the new one.
+/// Means over chunks and over decoding sequences. The context of a table is the cached tokens, without the new one.
 AttentionWork mean_work(const PassWork& w, std::size_t reach) {
   const CoreWork &p = w.prompts[reach], &d = w.decodes[reach];
   AttentionWork a;
@@ -45,7 +45,7 @@ class TableCores : public MeasuredCores {
   }
 
  private:
-  /// Contexts that grow by less than a token a pass, since some have filled their window, count by their mean.
+  /// Uses the mean of contexts that grow by less than a token per pass, because some have filled their window.
   Seconds layer(AttentionWork w, const CoreWork& growth, Count n) const {
     const bool alike = static_cast<double>(growth.keys) == w.decoding;
     if (n > 1 && w.chunks == 0 && alike) return times_.decoding(w.decoding, w.context, n);
@@ -57,7 +57,7 @@ class TableCores : public MeasuredCores {
   std::array<Count, reach_kinds> layers_{};
 };
 
-/// Whether tables are of that device, or of one that no preset is called by: nobody can tell that it is another.
+/// Whether tables are of that device, or name no preset and might be of it.
 bool may_be_of(const OperatorTables& t, const HardwareCard& hardware, const Devices& devices) {
   const double gib = static_cast<double>(hardware.cluster.device.memory.value) / 0x1p30;
   for (const std::string& said : {t.origin.device, t.device_folder})
@@ -65,7 +65,7 @@ bool may_be_of(const OperatorTables& t, const HardwareCard& hardware, const Devi
   return true;
 }
 
-/// The tables of the run's model.
+/// Tables of the run's model.
 std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vector<OperatorTables>& all) {
   std::vector<const OperatorTables*> own;
   for (const OperatorTables& t : all)
@@ -81,7 +81,7 @@ std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vecto
   return own;
 }
 
-/// Seconds of the exchanges of a pass of `tokens` tokens: of all layers, and of the head.
+/// Seconds of collectives in a pass of `tokens` tokens: in all layers, and in the head.
 struct PassExchanges {
   Seconds layers, head;
 };

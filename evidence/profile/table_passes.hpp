@@ -1,5 +1,5 @@
 #pragma once
-/// Times of passes from measured tables of operators.
+/// Pass times from measured operator tables.
 
 #include <vector>
 
@@ -10,13 +10,12 @@
 
 namespace llmcalc {
 
-/// The tables that may be of a device: those that say so by meta.yaml or their folder, and those that name none that a
-/// preset is called by.
+/// Tables that may be of a device: those with its name in meta.yaml or the folder, and those that name no preset.
 std::vector<OperatorTables> tables_of_device(const HardwareCard& hardware, const std::vector<OperatorTables>& all,
                                              const Devices& devices);
 
-/// Times of a rank's passes: layers, head and attention as measured, exchanges between ranks and the engine's loop as
-/// estimated. Throws InputError where no table is of the run's model, or where they lack a layer.
+/// Pass times of a rank: layers, head and attention as measured, collectives and the engine's loop as estimated. Throws
+/// InputError if no table is of the run's model, or if a layer is missing.
 PassTimes table_passes(const RunCase& c, const std::vector<OperatorTables>& tables, const InferenceParameters& p);
 
 }  // namespace llmcalc

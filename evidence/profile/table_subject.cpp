@@ -16,7 +16,7 @@ namespace {
 
 [[noreturn]] void refuse_preset(const OperatorTables& t, std::string_view kind, std::string_view said,
                                 std::span<const Builtin> presets, std::string_view option) {
-  const std::string_view name = said.substr(said.rfind('/') + 1);  // without an organisation
+  const std::string_view name = said.substr(said.rfind('/') + 1);  // without the organisation
   throw InputError(fmt::format("the tables in '{}': {}; or give {}", t.path,
                                unknown_name(kind, name, builtin_names(presets), presets.size()), option));
 }
@@ -35,7 +35,7 @@ ModelCard model_called(const OperatorTables& t) {
                 "--model MODEL");
 }
 
-/// A format that the device cannot multiply in is stored so and multiplied in 16 bits.
+/// A format in which the device cannot multiply is used only for storage, with products in 16 bits.
 void use_formats(Plan& plan, const OperatorTables& t, const Device& device, std::vector<std::string>& assumed) {
   const std::string said = t.origin.format.empty() ? "bf16" : t.origin.format;
   if (t.origin.format.empty())

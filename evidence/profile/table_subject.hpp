@@ -1,5 +1,5 @@
 #pragma once
-/// The device and the model that tables of operators were measured for, as the engine's inputs.
+/// Device and model of operator tables, as inputs of the calculation.
 
 #include <optional>
 #include <string>
@@ -17,17 +17,17 @@ namespace llmcalc {
 struct TableSubject {
   std::string name;  ///< "llama-3.1-8b, tp 1"
   Arch arch;
-  Plan plan;  ///< number formats alone
+  Plan plan;  ///< only number formats
   Layout layout;
 };
 
-/// The name of the hardware preset that all tables mean, by meta.yaml or by the device's folder. Throws InputError
-/// where one means none, with the nearest names, or where two mean different ones.
+/// Name of the hardware preset of all tables, by meta.yaml or the device's folder. Throws InputError if a table matches
+/// no preset, with the nearest names, or if two tables match different ones.
 std::string device_of(const std::vector<OperatorTables>& all);
 
-/// The model is `said`, or else the preset that meta.yaml's model or the model's folder means; the formats are
-/// meta.yaml's. What was assumed is added to `assumed`, in sentences. Throws InputError where there is no such model or
-/// format, where the ranks do not divide the model, or where a model with experts has no times of them.
+/// The model is `said`, or otherwise the preset for meta.yaml's model or the model's folder. Formats are from
+/// meta.yaml. Adds assumptions to `assumed` as sentences. Throws InputError for an unknown model or format, for ranks
+/// that do not divide the model, and for a model with experts without expert times.
 TableSubject subject_of(const OperatorTables& t, const std::optional<ModelCard>& said, const Device& device,
                         std::vector<std::string>& assumed);
 

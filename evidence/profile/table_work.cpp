@@ -15,8 +15,8 @@
 namespace llmcalc {
 namespace {
 
-/// A layer of the tables as the operators of the engine that one kernel of it computes; "": no more of them. A norm
-/// adds the residual first, that of the last layer before the head.
+/// A layer of the tables, and the operators that one kernel of the layer computes, padded with "". A norm adds the
+/// residual first; the final norm adds the last layer's.
 struct LayerMeaning {
   std::string_view layer;
   TableWork work;
@@ -45,8 +45,8 @@ const LayerMeaning* meaning_of(std::string_view layer) {
   return found == std::end(layer_meanings) ? nullptr : found;
 }
 
-/// The operators of one rank by name, of the first kind of layer that has them; attention's core of one that sees all
-/// tokens, if there is one. Exchanges, which have names of the products that they belong to, are none of them.
+/// Operators of one rank by name, from the first kind of layer that has them. The attention core is from a layer with
+/// unlimited reach, if there is one. Excludes collectives, which share names with their products.
 using OpsByName = std::map<std::string_view, Op>;
 OpsByName ops_by_name(const TableSubject& s, const Step& step) {
   OpsByName all;
@@ -63,7 +63,7 @@ OpsByName ops_by_name(const TableSubject& s, const Step& step) {
   return all;
 }
 
-/// Turns one table's rows into work.
+/// Turns the rows of one table into operators.
 class Worker {
  public:
   Worker(std::size_t table, const OperatorTables& t, const TableSubject& s, std::vector<std::string>& left_out)
@@ -102,7 +102,7 @@ class Worker {
     rows_.push_back(std::move(row));
   }
 
-  /// Attention's core as it is called in a phase; nothing where that is linear.
+  /// Attention core as called in a phase. Empty if attention is linear.
   std::optional<Op> core(const Step& step) const {
     const OpsByName ops = ops_by_name(s_, step);
     const auto found = ops.find("attn.core");
@@ -146,7 +146,7 @@ class Worker {
       if (found == ops.end()) continue;
       Op op = found->second;
       if (auto* product = std::get_if<Linear>(&op.shape); product != nullptr && product->top_k > 0) {
-        product->groups = e.activated;  // counted, not expected
+        product->groups = e.activated;  // as counted, not expected
         product->top_k = 0;
       }
       row.ops.push_back(timed(op, Phase::decode));

@@ -1,6 +1,6 @@
 #pragma once
-/// Rows of tables of operators as work of the engine: each times some of the engine's own operators, at the shapes that
-/// one rank has. FLOPs and bytes are theirs (calc/cost/cost.hpp).
+/// Rows of operator tables as operators of the cost model. Each row times some operators at the shapes of one rank,
+/// with their FLOPs and bytes (calc/cost/cost.hpp).
 
 #include <cstdint>
 #include <string>
@@ -15,12 +15,12 @@
 namespace llmcalc {
 
 enum class TableWork : std::uint8_t {
-  product,      ///< one product, also of several of the engine's with the same input
-  elementwise,  ///< norms, activations, rotation: bytes alone
+  product,      ///< one product, or several operators with the same input
+  elementwise,  ///< norms, activations, rotation: only bytes
   lookup,
   prompt,    ///< attention of a chunk of a prompt
   decoding,  ///< attention of single tokens
-  both,      ///< the two in one call
+  both,      ///< both in one call
   experts
 };
 
@@ -30,18 +30,18 @@ struct TimedOp {
   Cost cost;  ///< forward
 };
 
-/// One measured time, and the operators that took it.
+/// A measured time and its operators.
 struct TimedRow {
   std::size_t table = 0;
   std::string layer;
   TableWork work = TableWork::product;
-  Count tokens = 0;  ///< of a call
+  Count tokens = 0;  ///< per call
   Seconds measured;
   std::vector<TimedOp> ops;
 };
 
-/// The rows of table number `table`. A layer that the model or the engine does not have is left out, with a sentence in
-/// `left_out`. Throws InputError where a row has more experts than the model.
+/// Rows of table number `table`. Skips layers that the model or the cost model does not have, with a sentence in
+/// `left_out`. Throws InputError if a row has more experts than the model.
 std::vector<TimedRow> timed_rows(std::size_t table, const OperatorTables& t, const TableSubject& s,
                                  std::vector<std::string>& left_out);
 

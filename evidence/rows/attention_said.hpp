@@ -1,5 +1,5 @@
 #pragma once
-/// The kernel of attention of a training run.
+/// Attention kernel of a training run.
 
 #include <array>
 #include <string>
@@ -14,7 +14,7 @@ enum class AttentionKernel {
   flash_1,        ///< FlashAttention 1, xformers
   flash_2,
   vendor,  ///< cuDNN, TransformerEngine, FlashAttention 3
-  flash    ///< some flash kernel
+  flash    ///< a flash kernel of unstated version
 };
 template <>
 inline constexpr auto choices<AttentionKernel> =
@@ -25,8 +25,8 @@ inline constexpr auto choices<AttentionKernel> =
 struct AttentionSaid {
   AttentionKernel kernel = AttentionKernel::flash;
   bool stated = true;
-  bool fused_norm = false;  ///< RMSNorm is one kernel, where the row makes a point of it
-  std::string assumed{};    ///< the sentence, where a word of the row is not known
+  bool fused_norm = false;  ///< the row states that RMSNorm is one kernel
+  std::string assumed{};    ///< the assumption as a sentence, if the row's wording is unknown
 };
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Fields of an engine that measurements of inference and recorded runs share (evidence/rows/json_fields.hpp).
+/// Engine fields shared by inference measurements and recorded runs (evidence/rows/json_fields.hpp).
 
 #include "ask/request/request.hpp"
 #include "evidence/names/engine_name.hpp"
@@ -27,7 +27,7 @@ void limit_fields(Io& io, C& c) {
   io("block_tokens", c.limits.block_tokens, usual.block_tokens);
 }
 
-/// "engine": a name, or an object; vLLM where there is none.
+/// "engine": a name or an object; vLLM if absent.
 template <typename C>
 void read_engine(const json::Object& row, C& c) {
   const json::Value* v = row.find("engine");

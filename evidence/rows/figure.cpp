@@ -8,7 +8,7 @@ namespace {
 
 constexpr double gib = 0x1p30, mib = 0x1p20;
 
-/// A time in milliseconds that is no mean.
+/// A time in milliseconds with a statistic other than the mean.
 constexpr FigureKey one_of_many(std::string_view key, FigureKind quantity, Statistic statistic) {
   return {key, quantity, 1e-3, Share::all, false, statistic};
 }
@@ -25,7 +25,7 @@ constexpr FigureKey all_figures[] = {
     {"time_per_output_token_s", FigureKind::time_per_token, 1},
     {"time_per_output_token_ms", FigureKind::time_per_token, 1e-3},
     {"ms_per_token", FigureKind::time_per_token, 1e-3},
-    {"ms_per_token_per_batch_item", FigureKind::decode_step, 1e-3},  // times the batch, see figures_of()
+    {"ms_per_token_per_batch_item", FigureKind::decode_step, 1e-3},  // multiplied by the batch in figures_of()
     {"tok_s_per_user", FigureKind::user_rate, 1},
     {"output_tok_s_per_user", FigureKind::user_rate, 1},
     {"ttft_ms", FigureKind::first_token, 1e-3},
@@ -48,7 +48,7 @@ constexpr FigureKey all_figures[] = {
     {"decode_total_s", FigureKind::decode_time, 1},
     {"output_tok_s", FigureKind::output_rate, 1},
     {"output_tok_s_per_gpu", FigureKind::output_rate, 1, Share::device},
-    {"requests_s", FigureKind::output_rate, 1},  // times the answer's tokens, see figures_of()
+    {"requests_s", FigureKind::output_rate, 1},  // multiplied by the answer's tokens in figures_of()
     {"inout_tok_s", FigureKind::total_rate, 1},
     {"total_tok_s", FigureKind::total_rate, 1},
     {"total_tok_s_per_gpu", FigureKind::total_rate, 1, Share::device},
@@ -60,9 +60,10 @@ constexpr FigureKey all_figures[] = {
     one_of_many("e2e_latency_p99_ms", FigureKind::whole_time, Statistic::p99),
     {"layer_ms", FigureKind::layer_time, 1e-3},
     {"kv_tokens", FigureKind::cache_tokens, 1},
-    {"kv_blocks", FigureKind::cache_tokens, 1},  // times the block's size, see figures_of()
+    {"kv_blocks", FigureKind::cache_tokens, 1},  // multiplied by the block size in figures_of()
     {"memory_gb", FigureKind::memory, 1e9},
-    {"memory_mb", FigureKind::memory, mib},  // 15947 MB of Qwen3-8B, whose weights are 16.4e9 bytes: binary
+    {"memory_mb", FigureKind::memory,
+     mib},  // binary: the source gives 15947 MB for Qwen3-8B, whose weights take 16.4e9 bytes
     {"memory_mb_torch", FigureKind::memory, mib},
     {"model_size_gb", FigureKind::weight_memory, 1e9},
     {"weights_gib_per_gpu", FigureKind::weight_memory, gib},

@@ -1,5 +1,5 @@
 #pragma once
-/// The keys under which inference was measured, and what each of them is.
+/// Keys of inference figures and the quantity of each.
 
 #include <cstdint>
 #include <span>
@@ -7,41 +7,41 @@
 
 namespace llmcalc {
 
-/// What a figure of inference is, in base units.
+/// Quantity of an inference figure, in base units.
 enum class FigureKind : std::uint8_t {
   time_per_token,     ///< seconds per generated token of a sequence
   decode_step,        ///< seconds of one step of all sequences
-  decode_time,        ///< seconds of all of a generation's steps, prompts excluded
+  decode_time,        ///< seconds of all decode steps of a generation, without prompts
   first_token,        ///< seconds from a request to its first token
-  prefill_time,       ///< seconds of the prompts' pass
+  prefill_time,       ///< seconds of the prefill pass
   whole_time,         ///< seconds of a whole static batch or request
-  output_rate,        ///< generated tokens per second over the whole time, prompts included in it
-  decode_rate,        ///< generated tokens per second of all sequences in decoding alone
+  output_rate,        ///< generated tokens per second of the whole run, prompts included
+  decode_rate,        ///< generated tokens per second of all sequences, decoding only
   decode_rate_first,  ///< the same over the first 128 tokens, from an empty cache
   decode_rate_last,   ///< the same over the last 128 tokens
   prefill_rate,       ///< prompt tokens per second
   total_rate,         ///< prompt and generated tokens per second over the whole time
   peak_output_rate,   ///< generated tokens per second in the best second
-  user_rate,          ///< generated tokens per second of one sequence: a time per token in other words
-  cache_tokens,       ///< tokens of key and value cache on all devices
-  memory,             ///< bytes in use on one device, or on all where pipelined
+  user_rate,          ///< generated tokens per second of one sequence: an inverse time per token
+  cache_tokens,       ///< KV cache tokens on all devices
+  memory,             ///< bytes in use on one device, summed over pipeline stages
   weight_memory,      ///< bytes of weights on one device
-  cache_memory,       ///< bytes that are left for the cache on one device
-  key_cache,          ///< the keys' part of them
-  value_cache,        ///< the values' part of them
-  context_cache,      ///< bytes of the cache of the stated context, on all devices
+  cache_memory,       ///< bytes left for the cache on one device
+  key_cache,          ///< bytes of keys in that cache
+  value_cache,        ///< bytes of values in that cache
+  context_cache,      ///< cache bytes of the stated context, on all devices
   activation_memory,  ///< bytes of activations at start-up on one device
-  library_memory,     ///< bytes on one device that are not the framework's tensors
-  graph_memory,       ///< bytes of recorded graphs on one device
+  library_memory,     ///< bytes on one device outside the framework's tensors
+  graph_memory,       ///< bytes of captured graphs on one device
   layer_time,         ///< seconds of one layer
-  bandwidth,          ///< bytes of weights read per second: a rate of decoding in other words
-  utilization         ///< FLOP/s over the peak: a time in other words
+  bandwidth,          ///< bytes of weights read per second: a form of decode rate
+  utilization         ///< FLOP/s over the peak: a form of time
 };
 
-/// Over which devices a rate is counted.
+/// Devices over which a rate is counted.
 enum class Share : std::uint8_t { all, device, node };
 
-/// Which number of many a time is: of requests, or of the gaps between two tokens.
+/// Statistic of a time, over requests or over gaps between tokens.
 enum class Statistic : std::uint8_t { mean, median, p90, p95, p99, least, gap_median, gap_p99 };
 
 struct FigureKey {
@@ -49,11 +49,11 @@ struct FigureKey {
   FigureKind quantity;
   double unit;  ///< the key's unit in base units: 1e-3 for milliseconds
   Share share = Share::all;
-  bool may_be_negative = false;  ///< what is left over can be less than nothing
+  bool may_be_negative = false;  ///< the remainder of a budget can be below zero
   Statistic statistic = Statistic::mean;
 };
 
-/// All keys that are known, those first that say the same as others more directly.
+/// All known keys. Of keys for the same quantity, the most direct comes first.
 std::span<const FigureKey> figure_keys();
 /// Null for an unknown key.
 const FigureKey* figure_key(std::string_view key);

@@ -9,7 +9,7 @@ namespace llmcalc {
 
 namespace {
 
-/// What a figure is at heart: of figures with the same, one can be computed from another.
+/// Underlying quantity of a figure. Figures that share it can be computed from each other.
 enum class Heart { decode, prefill, whole, cache, none };
 
 Heart heart_of(FigureKind q, BatchKind kind) {
@@ -38,7 +38,7 @@ Heart heart_of(FigureKind q, BatchKind kind) {
   }
 }
 
-/// Some sources give a rate of output that is the batch over the time per token, prompts left out.
+/// Whether a rate of output is the batch over the time per token, prompts excluded, as some sources give it.
 bool is_time_per_token(const Figure& rate, const std::vector<Figure>& before, double batch) {
   return rate.quantity == FigureKind::output_rate && std::any_of(before.begin(), before.end(), [&](const Figure& f) {
            return f.quantity == FigureKind::time_per_token && std::fabs(rate.value * f.value / batch - 1) < 0.005;
@@ -68,18 +68,18 @@ std::optional<double> context_of(FigureKind q, const InferenceCase& c) {
   return c.cached + c.prompt + c.generate / 2;
 }
 
-/// Rates per device and per node become those of the whole run.
+/// Factor from a rate per device or per node to the rate of the whole run.
 double devices_in_share(Share share, const InferenceCase& c, FigureKind q) {
   if (q == FigureKind::bandwidth || share == Share::all) return 1;
   return static_cast<double>(share == Share::device ? c.head.gpus : c.nodes);
 }
 
-/// Memory is stated of one device, but where layers lie on several, as the sum.
+/// Memory is stated per device, or as the sum over pipeline stages.
 Count devices_of(FigureKind q, const InferenceCase& c) {
   return q == FigureKind::memory ? ranks(c.layout, Group::pipeline) : 1;
 }
 
-/// Some sources write GB for 2^30 bytes: seen where less than the weights would be in use.
+/// Whether a source writes GB for 2^30 bytes: in units of 10^9, the memory would be smaller than the weights.
 bool is_binary(const Figure& f, double value, const InferenceCase& c) {
   const WeightFormats& w = c.plan.weight_precision;
   if (f.quantity != FigureKind::memory || f.unit != 1e9 || !w.uniform() || !w.plain()) return false;
@@ -87,7 +87,7 @@ bool is_binary(const Figure& f, double value, const InferenceCase& c) {
   return value * 1e9 < bytes;
 }
 
-/// SGLang's log of its pool calls 2^30 bytes a GB (memory_pool.py).
+/// SGLang's log of its cache pool calls 2^30 bytes a GB (memory_pool.py).
 bool is_binary_pool(const Figure& f, const InferenceCase& c) {
   return c.engine.name == "sglang" && (f.quantity == FigureKind::key_cache || f.quantity == FigureKind::value_cache);
 }

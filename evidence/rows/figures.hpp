@@ -1,5 +1,5 @@
 #pragma once
-/// The figures of a measurement of inference.
+/// Figures of an inference measurement.
 
 #include <string>
 #include <utility>
@@ -9,10 +9,11 @@
 
 namespace llmcalc {
 
-/// By key, in the key's unit.
+/// Values by key, in the key's unit.
 using MeasuredValues = std::vector<std::pair<std::string, double>>;
 
-/// Every known key in base units. Of figures that say the same, one does not repeat another. The case has all else.
+/// Figures of all known keys, in base units. Figures equivalent to an earlier one have `repeats` set. `c` is the case
+/// without its figures.
 std::vector<Figure> figures_of(const MeasuredValues& measured, const InferenceCase& c);
 
 }  // namespace llmcalc

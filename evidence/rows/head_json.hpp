@@ -1,5 +1,5 @@
 #pragma once
-/// The parts of a measurement's JSON that rows of all kinds share.
+/// Parts of a measurement's JSON that all kinds of rows share.
 
 #include <string>
 
@@ -10,10 +10,10 @@
 namespace llmcalc {
 
 json::Value head_json(const MeasurementHead& head, const char* command);
-/// Throws InputError where "id" is missing. "command" is read by the caller.
+/// Throws InputError if "id" is missing. The caller reads "command".
 MeasurementHead read_head(const json::Object& row, const std::string& where);
 
-/// The model of a row: a preset's name, a model file or a config.json. Throws InputError.
+/// Model of a row: a preset's name, a model file or a config.json. Throws InputError.
 ModelCard measured_model(const json::Object& row);
 
 }  // namespace llmcalc

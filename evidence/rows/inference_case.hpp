@@ -1,5 +1,5 @@
 #pragma once
-/// A measurement of inference as the engine's inputs, and the measured values in base units.
+/// An inference measurement as inputs of the calculation, with measured values in base units.
 
 #include <optional>
 #include <string>
@@ -15,13 +15,13 @@
 
 namespace llmcalc {
 
-/// How requests come.
+/// How requests arrive.
 enum class BatchKind : std::uint8_t {
   fixed,         ///< one static batch
-  concurrency,   ///< so many clients, each of whom asks again when it is answered
+  concurrency,   ///< a fixed number of clients; each sends its next request when the previous one is answered
   max_inflight,  ///< everything is queued at once
   capacity,      ///< memory only
-  throughput     ///< a rate of prompts or of tokens, requests as they come
+  throughput     ///< a rate of prompts or tokens; requests arrive at any time
 };
 
 template <>
@@ -32,46 +32,48 @@ inline constexpr auto choices<BatchKind> =
 
 /// One measured number.
 struct Figure {
-  std::string key;  ///< of the row: "tpot_ms"
+  std::string key;  ///< key in the row: "tpot_ms"
   FigureKind quantity = FigureKind::time_per_token;
   double value = 0;               ///< in base units; rates over all devices of the run
   double said = 0;                ///< in the key's unit
-  double unit = 1;                ///< value = said x unit
-  std::optional<double> context;  ///< tokens of a sequence that a decode step sees, in the mean
-  Count devices = 1;              ///< over which memory is counted
+  double unit = 1;                ///< `value` = `said` x `unit`
+  std::optional<double> context;  ///< mean tokens of a sequence that a decode step attends to
+  Count devices = 1;              ///< devices over which memory is counted
   Statistic statistic = Statistic::mean;
-  bool repeats = false;  ///< another figure of the row says the same
-  std::string doubt;     ///< not empty: why the row itself advises against it
+  bool repeats = false;  ///< equivalent to another figure of the row
+  std::string doubt;     ///< if not empty, why the row advises against the figure
 };
 
 struct InferenceCase {
   MeasurementHead head{};
   Arch arch{};
-  Plan plan{};  ///< batch, prompt and generate are rounded; batch is a replica's
+  Plan plan{};  ///< batch, prompt and generate are rounded; batch is per replica
   Layout layout{};
   RowCluster on{};  ///< device and cluster
   EngineName engine{};
   BatchKind kind = BatchKind::fixed;
-  double batch = 1;                      ///< sequences in flight, or clients, of all replicas
-  double prompt = 0;                     ///< mean tokens of a prompt
-  double generate = 0;                   ///< mean tokens that are generated
-  double cached = 0;                     ///< tokens of a sequence that are in the cache before its prompt
-  double room = 0;                       ///< tokens of a sequence that the cache has room for; 0: not stated
-  bool decode_window = false;            ///< sequences decode with no prompt among them, whatever the kind is
-  std::optional<double> length_ratio{};  ///< lengths are uniform between this share of the nominal ones and all of it
-  std::optional<double> requests{};      ///< how many were sent
-  std::optional<double> bits_per_weight{};  ///< as stated: more exact than the plan's formats
+  double batch = 1;            ///< sequences in flight, or clients, over all replicas
+  double prompt = 0;           ///< mean prompt tokens
+  double generate = 0;         ///< mean generated tokens
+  double cached = 0;           ///< cached tokens of a sequence before its prompt
+  double room = 0;             ///< cache capacity per sequence in tokens; 0: not stated
+  bool decode_window = false;  ///< decode steps contain no prompts, for any kind
+  std::optional<double>
+      length_ratio{};  ///< lengths are uniform between this fraction of the nominal length and the nominal length
+  std::optional<double> requests{};         ///< number of requests sent
+  std::optional<double> bits_per_weight{};  ///< as stated; more precise than the plan's formats
   std::optional<double> weight_bytes{};
-  std::string weights_name{};  ///< of the weights' format, where another stands for it; empty: that of the blocks
-  EngineLimits limits{};       ///< as stated, else what vLLM allows itself on such a device
-  Bytes granted{};             ///< bytes of a device that the engine may fill
-  Count nodes = 1;             ///< over which rates per node are counted
-  std::optional<double> decode_context{};  ///< tokens of a sequence that decoding sees in the mean, where stated
+  std::string
+      weights_name{};     ///< name of the weight format if the plan holds a substitute; empty: the format of the blocks
+  EngineLimits limits{};  ///< as stated, otherwise vLLM's defaults on the device
+  Bytes granted{};        ///< bytes of a device that the engine may use
+  Count nodes = 1;        ///< nodes over which rates per node are counted
+  std::optional<double> decode_context{};  ///< mean tokens of a sequence that decoding attends to, if stated
   std::vector<Figure> figures{};
   std::vector<std::string> assumed{};  ///< sentences
-  bool input_assumed = false;          ///< whether a figure depends strongly on something assumed
-  bool work_assumed = false;           ///< whether that is the batch or a length
-  std::string skip{};                  ///< not empty: why the row cannot be expressed; all else is undefined
+  bool input_assumed = false;          ///< a figure depends strongly on an assumption
+  bool work_assumed = false;           ///< that assumption is the batch or a length
+  std::string skip{};  ///< if not empty, why the row cannot be expressed; the other members are then undefined
 
   const Cluster& cluster() const { return on.cluster(); }
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// A measurement of inference as JSON: the request that it stands for, and the measured values.
+/// An inference measurement as JSON: the equivalent request and the measured values.
 ///
 ///   { "id", "family"?, "quality"?, "source"?, "command": "infer", "model", "hardware" (see
 ///     evidence/rows/training_measurement.hpp), "inputs"?: {options of infer by their JSON keys},
@@ -11,10 +11,10 @@
 ///     "granted_bytes"?, "measured": {a figure's key: value in the key's unit}, "doubts"?: {key: reason},
 ///     "assumed"?, "input_assumed"?, "work_assumed"?, "left_out"?: {"row"}, "devices"?, "stated"? }
 ///
-/// Lengths under "load" are means in tokens and may be fractions; those of "inputs" are whole. Keys of figures:
-/// evidence/rows/figure.cpp. "cached": tokens of a sequence in the cache before its prompt; "cache_room": tokens of a
-/// sequence that the cache has room for; "length_ratio": lengths are uniform between this share of the nominal ones and
-/// all of it; "granted_bytes": of a device, that the engine may fill.
+/// Lengths in "load" are mean tokens and may be fractional; lengths in "inputs" are integers. Keys of figures:
+/// evidence/rows/figure.cpp. "cached": cached tokens of a sequence before its prompt; "cache_room": cache capacity per
+/// sequence in tokens; "length_ratio": lengths are uniform between this fraction of the nominal length and the nominal
+/// length; "granted_bytes": bytes of a device that the engine may use.
 
 #include "evidence/rows/inference_case.hpp"
 #include "text/json.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-/// Fields of structs as keys of JSON objects, listed once for both directions: a function template fields(io, struct)
-/// names each key and member, and runs with a FieldWriter or a FieldReader. A field at its default is not written.
+/// JSON fields of structs, listed once for both directions. A function template fields(io, struct) names each key and
+/// member, and takes a FieldWriter or a FieldReader. Fields at their default are not written.
 
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@ class FieldWriter {
   void operator()(const char* key, const T& value, const T& usual = T()) {
     if (value != usual) to_[key] = written(value);
   }
-  /// An object of its own; left out where it is empty.
+  /// Writes a nested object, unless it is empty.
   template <typename Fields>
   void object(const char* key, const Fields& fields) {
     json::Value inner = json::Value::object();
@@ -49,7 +49,7 @@ class FieldWriter {
   }
   template <typename T>
   static json::Value written(const std::optional<T>& v) {
-    return written(*v);  // never the default, which is absent
+    return written(*v);  // never empty: empty is the default, which is not written
   }
 
   json::Value& to_;

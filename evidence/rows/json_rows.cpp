@@ -7,13 +7,13 @@
 namespace llmcalc {
 namespace {
 
-/// Walks through a text that is JSON and finds where the elements of its outermost array begin.
+/// Walks through a JSON text and finds where elements of its outermost array begin.
 class Elements {
  public:
   explicit Elements(std::string_view text) {
     for (const char c : text) step(c);
   }
-  /// Lines from 1, one per element.
+  /// Line numbers from 1, one per element.
   std::vector<Count> lines;
 
  private:
@@ -38,7 +38,7 @@ class Elements {
   bool in_string_ = false, escaped_ = false, awaited_ = false;
 };
 
-/// Whether the first line by itself is an object: JSON Lines.
+/// Whether the first line is a complete object, as in JSON Lines.
 bool is_lines(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || text[begin] != '{') return false;

@@ -1,13 +1,13 @@
 #pragma once
-/// The machine of a measurement as JSON: a preset by name, or an object that names the preset it is like and the
-/// numbers that differ, in base units.
+/// The machine of a measurement as JSON: a preset's name, or an object with the most similar preset and the values that
+/// differ, in base units.
 ///
 ///   "h100-sxm-80gb"
 ///   { "like": "h100-sxm-80gb", "name"?, "title"?, "memory_bytes"?, "cache_bytes"?, "bandwidth_bytes_per_s"?,
 ///     "peak_flops_per_s"?: {"bf16": ...}, "links"?: [ {"ranks", "bandwidth_bytes_per_s", "latency_s", "reduces"?,
 ///     "torus"?} ] }
 ///
-/// "links" are those of the run, from the innermost outwards, in place of the preset's; "torus": it has the axes of the
+/// "links" replace the preset's links, from the innermost outwards; "torus": the link has the torus axes of the
 /// preset's innermost link.
 
 #include <string>
@@ -17,13 +17,13 @@
 
 namespace llmcalc {
 
-/// `like`: the preset that the card was made from.
+/// `like`: preset from which the card was made.
 json::Value machine_json(const HardwareCard& card, const std::string& like);
 
 struct RowMachine {
   HardwareCard card;
-  std::string like;    ///< the preset that it was made from
-  bool preset = true;  ///< it has the preset's name
+  std::string like;    ///< preset from which the card was made
+  bool preset = true;  ///< the card has the preset's name
 };
 /// Throws InputError.
 RowMachine read_machine(const json::Value& value, const std::string& where);

@@ -1,5 +1,5 @@
 #pragma once
-/// The request of a measurement: "model", "hardware" and "inputs" of its JSON.
+/// Request of a measurement: "model", "hardware" and "inputs" of its JSON.
 
 #include <string>
 
@@ -15,14 +15,14 @@ struct MeasuredRequest {
   RowMachine machine;
 };
 
-/// Reads the three keys; the head's model is the name of the model. Throws InputError.
+/// Reads the three keys; sets the head's model to the model's name, if it has one. Throws InputError.
 MeasuredRequest read_measured_request(const json::Object& row, Parts parts, MeasurementHead& head);
 
-/// Writes them. Returns the request that reading them gives, by which callers see what else a case has.
+/// Writes the three keys. Returns the request that reading them yields, for callers to find the remaining differences.
 Request write_measured_request(json::Value& row, const MeasurementHead& head, const Request& r, const std::string& like,
                                json::Value inputs);
 
-/// The layout with the default number of ranks of an expert where it has that number.
+/// The layout with `etp` at its default if it has the default's number of ranks.
 Layout canonical(Layout l);
 
 }  // namespace llmcalc

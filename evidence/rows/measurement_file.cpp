@@ -14,7 +14,7 @@
 namespace llmcalc {
 namespace {
 
-/// Keys of the old schema: a row without "command" that states a model or a run of a server.
+/// Whether a row has the old schema: no "command", but a model or a server run.
 bool is_old(const json::Value& row) {
   return row.is_object() && !row.contains("command") && (row.contains("model") || row.contains("requests"));
 }

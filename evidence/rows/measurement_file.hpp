@@ -1,7 +1,7 @@
 #pragma once
-/// Measurements: a JSON array of rows or JSON Lines, each row a request and what was measured of it:
-/// evidence/rows/training_measurement.hpp, evidence/rows/inference_measurement.hpp,
-/// evidence/rows/serving_measurement.hpp, by "command".
+/// Measurements: a JSON array of rows or JSON Lines. Each row has a request and its measured values, in the schema of
+/// its "command": evidence/rows/training_measurement.hpp, evidence/rows/inference_measurement.hpp,
+/// evidence/rows/serving_measurement.hpp.
 
 #include <string>
 #include <string_view>
@@ -16,20 +16,20 @@ namespace llmcalc {
 enum class MeasurementKind { training, inference, serving };
 
 struct MeasurementFile {
-  std::string where{};  ///< the file's path, or what else it was read from
+  std::string where{};  ///< path of the file, or a name for another origin
   std::vector<TrainingCase> training{};
   std::vector<InferenceCase> inference{};
-  std::vector<RunCase> serving{};  ///< recorded runs of servers
+  std::vector<RunCase> serving{};  ///< recorded server runs
 
   bool has(MeasurementKind kind) const;
 };
 
-/// `where` names the text in errors. Throws InputError with one sentence: file, line and row; for a file in the schema
-/// of words that earlier versions had, with the command that converts it.
+/// `where` names the text in errors. Throws InputError with one sentence: file, line and row. For a file in the
+/// word-based schema of earlier versions, the sentence gives the command that converts it.
 MeasurementFile read_measurements(std::string_view text, const std::string& where);
 MeasurementFile read_measurement_file(const std::string& path);
 
-/// The measurements that come with the program; with those of inference the recorded runs, which a fit sees, too.
+/// Measurements shipped with the program. Inference includes the recorded runs, which a fit uses too.
 MeasurementFile published_measurements(MeasurementKind kind);
 
 }  // namespace llmcalc

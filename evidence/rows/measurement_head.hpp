@@ -1,5 +1,5 @@
 #pragma once
-/// Identity of a measurement: what sentences and summaries call it by.
+/// Identity of a measurement for messages and summaries.
 
 #include <string>
 
@@ -13,12 +13,12 @@ struct RowSource {
 
 struct MeasurementHead {
   std::string id{};
-  std::string where{};    ///< file, line and row, for sentences
-  std::string family{};   ///< the source's runs; "not stated" where the row does not state it
+  std::string where{};    ///< file, line and row, for messages
+  std::string family{};   ///< runs of one source; "not stated" if the row does not state it
   std::string quality{};  ///< "A", "B", "C"; empty: not stated
   std::string model{};    ///< name; empty: not stated
   RowSource source{};
-  Count gpus = 1;  ///< devices as the row counts them
+  Count gpus = 1;  ///< device count in the row
 };
 
 }  // namespace llmcalc

@@ -21,7 +21,7 @@ std::filesystem::path published_folder() {
       "from the build folder or the release, or give a file of measurements");
 }
 
-/// The decompressed text of a gzip file. Throws InputError.
+/// Decompressed text of a gzip file. Throws InputError.
 std::string unzipped(const std::string& path) {
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
   std::string text;
@@ -33,7 +33,7 @@ std::string unzipped(const std::string& path) {
   }
   int state = Z_OK;
   if (file) gzerror(file.get(), &state);
-  if (got < 0 || state == Z_BUF_ERROR)  // Z_BUF_ERROR: the file ends within its data
+  if (got < 0 || state == Z_BUF_ERROR)  // Z_BUF_ERROR: the file is truncated
     throw InputError(fmt::format("cannot read '{}'; copy it there from the build folder or the release", path));
   return text;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// The published measurements: files in the folder "measurements" next to the program or of its installation.
+/// Published measurements: files in the folder "measurements" next to the program or in its installation.
 
 #include <string>
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace llmcalc {
 
-/// Whether the folder is there.
+/// Whether the folder exists.
 bool has_published();
 
-/// The text of a file: training.jsonl, inference.jsonl or serving.jsonl. Throws InputError if the folder is
-/// missing or the file unreadable.
+/// Text of a file: training.jsonl, inference.jsonl or serving.jsonl. Throws InputError if the folder is missing or the
+/// file unreadable.
 std::string published_text(std::string_view file);
 
 }  // namespace llmcalc

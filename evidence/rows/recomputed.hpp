@@ -1,5 +1,4 @@
 #pragma once
-/// Operators that a training run recomputes in backward.
 
 #include <string>
 
@@ -8,27 +7,27 @@
 
 namespace llmcalc {
 
-/// Operators that run again in backward. With `layers`, whole layers do: all of them unless a number is given.
+/// Operators recomputed in backward. With `layers`, whole layers are recomputed: all of them unless a number is given.
 struct Recomputed {
   bool layers = false, core = false, norms = false, activations = false, mlp = false, up = false;
-  bool alternate_products = false;  ///< every second product, and all element-wise operators
-  Count layer_step = 1;             ///< one of so many layers
-  Count first = 0;                  ///< so many layers; 0: not by number
-  bool in_chunk = false;            ///< these are counted in each chunk of a rank, as Megatron-LM's "block" is
-  double share = 1;                 ///< of all layers
-  Count group = 1;                  ///< layers of which only the first one's input is kept: Megatron-LM's "uniform"
-  std::string assumed{};            ///< the sentence, where the row does not state it
+  bool alternate_products = false;  ///< every second matrix product, and all element-wise operators
+  Count layer_step = 1;             ///< one of this many layers
+  Count first = 0;                  ///< number of layers; 0: not given by number
+  bool in_chunk = false;            ///< `first` counts layers in each chunk of a rank, like Megatron-LM's "block"
+  double share = 1;                 ///< fraction of all layers
+  Count group = 1;        ///< layers per group; only the input of the first one is saved, as in Megatron-LM's "uniform"
+  std::string assumed{};  ///< the assumption as a sentence, if the row does not state recomputation
   bool stated() const { return assumed.empty(); }
   bool any() const { return layers || core || norms || activations || mlp || up || alternate_products; }
-  /// Whether every layer runs again.
+  /// Whether every layer is recomputed.
   bool every_layer() const { return layers && layer_step == 1 && first == 0 && share >= 1; }
   bool operator==(const Recomputed&) const = default;
 };
 
-/// What a plan states.
+/// Recomputation that a plan states.
 Recomputed recomputed_by(const Plan& plan);
 
-/// How many layers of a chunk with `layers` run again, where whole layers do; `chunks`: of the model.
+/// Number of recomputed layers in a chunk of `layers`, if whole layers are recomputed; `chunks`: chunks of the model.
 Count layers_again(const Recomputed& r, Count layers, Count chunks);
 
 }  // namespace llmcalc

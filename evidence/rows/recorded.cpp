@@ -10,7 +10,7 @@
 namespace llmcalc {
 namespace {
 
-/// A second that a row must state.
+/// Non-negative seconds under a required key.
 Seconds needed_seconds(const json::Object& o, std::string_view key) {
   if (!o.has(key)) throw InputError(fmt::format("{}: \"{}\" is missing", o.where(), key));
   const double s = o.number_or(key, 0);
@@ -37,7 +37,7 @@ RecordedRequest read_request(const json::Object& o) {
   return r;
 }
 
-/// Where each of the known columns stands; absent: it does not.
+/// Index of each known column, if present.
 struct SecondColumns {
   std::array<std::optional<std::size_t>, 5> at;
   explicit SecondColumns(const std::vector<std::string>& names) {

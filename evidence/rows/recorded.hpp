@@ -1,5 +1,5 @@
 #pragma once
-/// Requests of a server as they were recorded, and its rates second by second.
+/// Recorded requests of a server, and its rates second by second.
 
 #include <optional>
 #include <string>
@@ -16,19 +16,19 @@ struct RecordedRequest {
   Count prompt = 1, generated = 1;
   Seconds to_first() const { return first_token - queued; }
   Seconds whole() const { return last_token - queued; }
-  /// Nothing where a single token was generated.
+  /// Empty if only one token was generated.
   std::optional<Seconds> per_token() const;
 };
 
-/// What the engine told of one second.
+/// Engine metrics of one second.
 struct RecordedSecond {
   Seconds end;
   double prompt_rate = 0, output_rate = 0;  ///< tokens per second
   double running = 0, waiting = 0;          ///< requests
 };
 
-/// [ {"id"?, "queued_s", "first_token_s", "last_token_s", "prompt", "generated"}, ... ], in the order of "queued_s".
-/// Seconds are those of one clock. Throws InputError.
+/// [ {"id"?, "queued_s", "first_token_s", "last_token_s", "prompt", "generated"}, ... ], returned in order of
+/// "queued_s". All seconds are on one clock. Throws InputError.
 std::vector<RecordedRequest> read_recorded_requests(const json::Value& list, const std::string& where);
 
 /// {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting", ...], "rows"}. Throws InputError.

@@ -1,5 +1,5 @@
 #pragma once
-/// The device and links of a measurement.
+/// Device and links of a measurement.
 
 #include <string>
 #include <vector>
@@ -9,9 +9,9 @@
 namespace llmcalc {
 
 struct RowCluster {
-  HardwareCard hardware{};  ///< of the device as the row has it: a preset, changed where the row says otherwise
-  std::string like{};       ///< the preset that it was made from
-  bool preset = true;       ///< whether the device has a preset of its own
+  HardwareCard hardware{};  ///< the row's device: a preset with the changes that the row states
+  std::string like{};       ///< preset from which it was made
+  bool preset = true;       ///< whether the device is a preset
   std::vector<std::string> assumed{};
   std::string skip{};
   const Cluster& cluster() const { return hardware.cluster; }

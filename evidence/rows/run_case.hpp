@@ -1,5 +1,5 @@
 #pragma once
-/// A recorded run as the engine's inputs.
+/// A recorded run as inputs of the calculation.
 
 #include <string>
 #include <vector>
@@ -14,30 +14,30 @@
 namespace llmcalc {
 
 struct RunCase {
-  MeasurementHead head{};                   ///< its model: the preset's name
-  std::vector<RecordedRequest> requests{};  ///< by the time at which they are queued
+  MeasurementHead head{};                   ///< `model` is the preset's name
+  std::vector<RecordedRequest> requests{};  ///< by queue time
   std::vector<RecordedSecond> seconds{};
   Arch arch{};
-  Plan plan{};  ///< number formats and the share of memory alone
+  Plan plan{};  ///< only number formats and the memory fraction
   Layout layout{};
   RowCluster on{};
   EngineName engine{};
   InferenceStack stack{};
-  EngineLimits limits{};               ///< of one engine
-  EngineMemory memory{};               ///< of one device
+  EngineLimits limits{};               ///< per engine
+  EngineMemory memory{};               ///< per device
   std::vector<std::string> assumed{};  ///< sentences
-  bool input_assumed = false;          ///< whether times depend strongly on something assumed
-  std::string skip{};                  ///< not empty: why the run cannot be expressed; all else is undefined
+  bool input_assumed = false;          ///< times depend strongly on an assumption
+  std::string skip{};  ///< if not empty, why the run cannot be expressed; the other members are then undefined
 
   const Cluster& cluster() const { return on.cluster(); }
-  /// Whether the engines step together, because they exchange tokens for experts.
+  /// Whether the engines run in lockstep because tokens go to experts of all engines.
   bool in_step() const { return arch.has_experts() && layout.dp > 1; }
 };
 
-/// The case on another device than the run's: one that was measured.
+/// The case on a measured device other than the run's.
 RunCase on_device(RunCase c, const HardwareCard& device);
 
-/// Fills in the engine's profile and memory, which follow from the rest; skips the run where there is no cache.
+/// Derives the engine's stack and memory from the other members; skips the run if no memory is left for a cache.
 void settle_run(RunCase& c);
 
 }  // namespace llmcalc

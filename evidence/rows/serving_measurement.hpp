@@ -1,9 +1,8 @@
 #pragma once
-/// A recorded run of a server as JSON: the request that it stands for, and its requests one by one.
+/// A recorded server run as JSON: the equivalent request, and the recorded requests one by one.
 ///
 ///   { "id", "family"?, "quality"?, "source"?, "command": "serve", "model", "hardware", "inputs"?, "engine"?,
-///   "limits"?,
-///     (see evidence/rows/inference_measurement.hpp), "requests": [...], "per_second"?: {...} (see
+///     "limits"? (see evidence/rows/inference_measurement.hpp), "requests": [...], "per_second"?: {...} (see
 ///     evidence/rows/recorded.hpp), "assumed"?, "input_assumed"?, "left_out"?: {"row"}, "devices"?, "stated"? }
 
 #include "evidence/rows/run_case.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// A measurement of training as the engine's inputs, and the measured values in base units.
+/// A training measurement as inputs of the calculation, with measured values in base units.
 
 #include <optional>
 #include <string>
@@ -16,16 +16,16 @@
 
 namespace llmcalc {
 
-/// A peak of memory that was measured.
+/// A measured memory peak.
 struct MeasuredMemory {
-  double bytes = 0;  ///< of the fullest device
+  double bytes = 0;  ///< of the device with the highest peak
   MemoryKind kind = MemoryKind::peak;
-  bool stated = true;  ///< what was read is said, not guessed
-  Count devices = 0;   ///< it is the fullest of the first `devices`; 0: of all
-  std::string key{};   ///< the row's own
+  bool stated = true;  ///< the kind is stated, not guessed
+  Count devices = 0;   ///< the maximum is over the first `devices`; 0: over all
+  std::string key{};   ///< key in the row
 };
 
-/// The quantity that is predicted of a row: the seconds of its step.
+/// Quantity predicted for a row: seconds of its step.
 inline constexpr std::string_view step_quantity = "step_time_s";
 
 struct TrainingCase {
@@ -37,22 +37,22 @@ struct TrainingCase {
   Stack stack{};
   AttentionSaid attention{};
   Recomputed recomputed{};
-  bool half_gradients_open = false;         ///< 16-bit training, not said in which format
-  bool compiles_loss = false;               ///< with the model: torchtitan does so since 2025
-  std::optional<double> capacity_factor{};  ///< of experts: tokens beyond it are dropped, places below it padded
+  bool half_gradients_open = false;         ///< 16-bit training in an unstated format
+  bool compiles_loss = false;               ///< together with the model, as torchtitan does since 2025
+  std::optional<double> capacity_factor{};  ///< of experts: excess tokens are dropped, unused places are padded
 
   std::optional<Seconds> step{};  ///< measured time of one optimizer step
-  std::string measured_as{};      ///< the key that it comes from
+  std::string measured_as{};      ///< source key of the step
   std::vector<MeasuredMemory> memory{};
 
   std::vector<std::string> assumed{};  ///< sentences
-  /// Whether something was assumed that time depends on strongly: the micro-batch, what is recomputed, the layout, the
-  /// stack, the device, or the measured step's tokens.
+  /// Whether step time depends strongly on an assumption: the micro-batch, recomputation, the layout, the stack, the
+  /// device, or the measured step's tokens.
   bool input_assumed = false;
-  std::string skip{};          ///< not empty: why the row cannot be expressed; all else is undefined
-  bool states_memory = false;  ///< a peak of memory was measured, though it may not be comparable
-  std::string no_memory{};     ///< not empty: why no memory can be compared, though the row states one
-  std::string no_step{};       ///< not empty: why there is no time, though there may be memory
+  std::string skip{};          ///< if not empty, why the row cannot be expressed; the other members are then undefined
+  bool states_memory = false;  ///< the row states a memory peak, which may not be comparable
+  std::string no_memory{};     ///< if not empty, why the stated memory cannot be compared
+  std::string no_step{};       ///< if not empty, why there is no step time; memory may still be present
 
   const Cluster& cluster() const { return on.cluster(); }
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Parts training_parts_of_request = part::training | part::step;
 
-// ---- Facts that no option states
+// ---- Facts without an option
 
 template <typename Io, typename R>
 void recompute_fields(Io& io, R& r, const Recomputed& usual) {
@@ -44,7 +44,7 @@ void attention_fields(Io& io, A& a, const Plan& plan) {
   io("assumed", a.assumed);
 }
 
-/// `usual`: the case as its inputs give it.
+/// `usual`: the plan from the inputs.
 template <typename Io, typename C>
 void software_fields(Io& io, C& c, const Plan& usual) {
   io("name", c.stack.name);

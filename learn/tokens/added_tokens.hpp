@@ -1,5 +1,5 @@
 #pragma once
-/// Tokens that are found in a text before anything else is done with it: "<|end_of_text|>" and the like.
+/// Tokens that are found in a text before any other processing, such as "<|end_of_text|>".
 
 #include <array>
 #include <functional>
@@ -16,27 +16,26 @@ namespace llmcalc::model {
 struct AddedToken {
   std::int32_t id = 0;
   std::string content;
-  bool special = false;  ///< decodes to nothing
+  bool special = false;  ///< decodes to empty text
 };
 
 class AddedTokens {
  public:
   AddedTokens() = default;
-  AddedTokens(const AddedTokens&) = delete;  ///< the names in by_content_ are those in all_
+  AddedTokens(const AddedTokens&) = delete;  ///< the names in by_content_ point into all_
   AddedTokens& operator=(const AddedTokens&) = delete;
   AddedTokens(AddedTokens&&) = default;
   AddedTokens& operator=(AddedTokens&&) = default;
   ~AddedTokens() = default;
   /// "added_tokens" of a tokenizer.json. normalizes: whether its normalizer changes texts. Throws InputError for
-  /// options that are not known.
+  /// unknown options.
   AddedTokens(const json::Object& file, bool normalizes);
 
   const std::vector<AddedToken>& all() const { return all_; }
-  /// The id of a content; nothing where there is none.
+  /// The id of a content; absent if unknown.
   std::optional<std::int32_t> id(std::string_view content) const;
 
-  /// Calls text(stretch) and token(id) for the parts of a text in order; where several tokens begin, the longest is
-  /// taken.
+  /// Calls on_text and on_token for the parts of a text in order. The longest token at a position wins.
   void split(std::string_view text, const std::function<void(std::string_view)>& on_text,
              const std::function<void(std::int32_t)>& on_token) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int newest_major = 99, oldest_major = 60;
 
-/// Assigns the symbols of one version to pointers of their types.
+/// Looks up the symbols of one version, with their types.
 class Symbols {
  public:
   explicit Symbols(int major)

@@ -1,9 +1,9 @@
 #pragma once
-/// Functions of ICU4C's C API (unicode.org), loaded from the machine's libraries on first use: ICU keeps their
-/// signatures and appends its major version to their names, so that any version serves.
+/// Functions of ICU4C's C API (unicode.org), loaded from the machine's libraries on first use. ICU keeps their
+/// signatures and appends its major version to their names, so any version works.
 
 #ifdef LLMCALC_ICU
-#define U_DISABLE_RENAMING 1  // the headers' names without the version that they were installed with
+#define U_DISABLE_RENAMING 1  // header names without the suffix of the installed version
 #include <unicode/unorm2.h>
 #include <unicode/uregex.h>
 #include <unicode/ustring.h>
@@ -29,7 +29,7 @@ struct Icu {
   decltype(&::uregex_end64) uregex_end64;
 };
 
-/// The newest version on the machine. Throws InputError if there is none.
+/// The newest version on the machine. Throws InputError if there is no ICU.
 const Icu& icu();
 
 }  // namespace llmcalc::model

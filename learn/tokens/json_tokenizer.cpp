@@ -67,13 +67,13 @@ class JsonTokenizer final : public Tokenizer {
  private:
   std::string body() const override { return file_text_; }
 
-  /// The text that a Replace looks for; empty where it is a pattern.
+  /// The text that a Replace searches for; empty if it is a regular expression.
   static std::string pattern_of(const json::Object& replace) {
     const json::Object pattern = replace.object("pattern");
     return pattern.has("String") ? json::raw_text(pattern, "String") : "";
   }
 
-  /// What decode() does anyway: ByteLevel; or U+2581 to spaces, bytes to bytes, and the first space stripped.
+  /// Accepts decoders that match decode(): ByteLevel; or U+2581 to spaces, bytes to bytes, first space stripped.
   void read_decoder(const json::Object& d) {
     const std::string type = d.text("type");
     if (type == "Sequence") return each_object(d, "decoders", [&](const json::Object& part) { read_decoder(part); });
@@ -89,7 +89,7 @@ class JsonTokenizer final : public Tokenizer {
 
   void read_post_processor(const json::Object& p) {
     const std::string type = p.text("type");
-    if (type == "ByteLevel") return;  // moves offsets alone
+    if (type == "ByteLevel") return;  // only moves offsets
     if (type == "Sequence")
       return each_object(p, "processors", [&](const json::Object& part) { read_post_processor(part); });
     if (type != "TemplateProcessing")

@@ -1,6 +1,6 @@
 #pragma once
-/// tokenizer.json (github.com/huggingface/tokenizers): byte-pair encoding of bytes (GPT-2, Llama 3, Qwen) or of
-/// characters with bytes below them (Llama 2, Gemma). Exact on what it reads, and anything else in the file is refused.
+/// tokenizer.json (github.com/huggingface/tokenizers): byte-pair encoding of bytes (GPT-2, Llama 3, Qwen), or of
+/// characters with byte fallback (Llama 2, Gemma). Exact for supported files; anything else in a file is rejected.
 
 #include <memory>
 #include <string>
@@ -11,10 +11,10 @@ namespace llmcalc::model {
 
 inline constexpr std::string_view json_tokenizer_name = "tokenizer.json";
 
-/// The tokenizer that the text of a tokenizer.json describes. Special tokens in a text are taken as such, those that
-/// its post-processor puts around a text are there, and all decode to nothing; so does a number that the file leaves
-/// out. Where its normalizers change a text, decode() gives the changed one. InputError, with `where`, for what is not
-/// read.
+/// The tokenizer described by the text of a tokenizer.json. Special tokens in a text are recognised, and the
+/// post-processor's are added around it; all of these decode to empty text, as do ids missing from the file. If
+/// normalizers change a text, decode() returns the result. Throws InputError, with `where`, for unsupported
+/// content.
 std::unique_ptr<Tokenizer> json_tokenizer(std::string text, const std::string& where);
 
 }  // namespace llmcalc::model

@@ -13,14 +13,14 @@ std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
 
 constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
-/// A token of a word, between its neighbours; `gone` once it has become part of the one before.
+/// A token of a word, linked to its neighbours; `gone` after it is merged into the previous one.
 struct MergeSymbol {
   std::int32_t token = 0;
   std::size_t before = nothing, after = nothing;
   bool gone = false;
 };
 
-/// A merge that was possible when it was found: of `left` and what follows it, which were these tokens.
+/// A candidate merge of `left` and its successor, which were these tokens when it was found.
 struct WaitingMerge {
   std::size_t rank, left;
   std::int32_t first, second, merged;

@@ -1,5 +1,5 @@
 #pragma once
-/// Byte-pair encoding (Sennrich et al. 2016) with merges that are known.
+/// Byte-pair encoding (Sennrich et al. 2016) with given merges.
 
 #include <cstdint>
 #include <unordered_map>
@@ -9,10 +9,10 @@ namespace llmcalc::model {
 
 class PairMerges {
  public:
-  /// `left` and `right`, side by side, become `merged`. A merge that is added earlier goes before later ones.
+  /// Adjacent `left` and `right` become `merged`. Merges that are added earlier take precedence.
   void add(std::int32_t left, std::int32_t right, std::int32_t merged);
 
-  /// The tokens of a word after all merges: again and again the earliest merge, of equal ones the leftmost.
+  /// The tokens of a word after all merges, one at a time: the earliest merge first, the leftmost if tied.
   std::vector<std::int32_t> merged(const std::vector<std::int32_t>& word) const;
 
  private:

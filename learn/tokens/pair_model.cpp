@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int32_t no_token = -1;
 
-/// Byte-pair encoding (github.com/huggingface/tokenizers, src/models/bpe/model.rs): of bytes, or of characters with
-/// bytes or an unknown token below them.
+/// Byte-pair encoding (github.com/huggingface/tokenizers, src/models/bpe/model.rs): of bytes, or of characters with a
+/// fallback to bytes or an unknown token.
 class PairModel {
  public:
   PairModel(const json::Object& m, bool bytewise) : where_(m.where()), bytewise_(bytewise) {
@@ -39,7 +39,7 @@ class PairModel {
     return merges_.merged(bytewise_ ? bytes(piece) : characters(piece));
   }
 
-  TokenModel names;  ///< and texts
+  TokenModel names;  ///< names and texts of the tokens
 
  private:
   [[noreturn]] void refuse(const std::string& what) const { refuse_tokenizer(where_, what); }
@@ -62,7 +62,7 @@ class PairModel {
     return at->second;
   }
 
-  /// "left right", or a list of the two.
+  /// Reads merges, each "left right" or a list of the two.
   void read_merges(const json::Object& m) {
     const json::Value* list = m.find("merges");
     if (list == nullptr || !list->is_array()) refuse("\"merges\" is no list");
@@ -83,7 +83,7 @@ class PairModel {
     }
   }
 
-  /// Bytes are the symbols: every one must be there.
+  /// Bytes are the symbols: each must have a token.
   void need_bytes(const json::Object& m) {
     if (m.flag_or("byte_fallback", false)) refuse("\"byte_fallback\" is true of a model of bytes");
     for (std::size_t b = 0; b < bytes_.size(); ++b) {
@@ -93,7 +93,7 @@ class PairModel {
     }
   }
 
-  /// Characters are the symbols; one that is not there becomes its bytes, or the unknown token.
+  /// Characters are the symbols; a missing one becomes its bytes, or the unknown token.
   void find_bytes(bool fall_back) {
     bytes_.fill(no_token);
     for (std::size_t b = 0; fall_back && b < bytes_.size(); ++b) {

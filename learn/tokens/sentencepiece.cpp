@@ -24,16 +24,15 @@ bool has_byte_pairs() { return true; }
 
 namespace {
 
-/// The character that stands for a space inside the library (U+2581), so it is kept out of the texts that the library
-/// gets.
+/// The library's internal character for a space (U+2581), which is kept out of texts passed to the library.
 constexpr std::string_view space_mark = "\xE2\x96\x81";
 /// Characters with a special meaning to the library in a training text: the space mark, its sign for an unknown
-/// character (U+2585), and the tab. A text without them teaches the same; they are encoded as bytes.
+/// character (U+2585), and the tab. Training texts omit them; they are encoded as bytes.
 constexpr std::array<std::string_view, 3> reserved{space_mark, "\xE2\x96\x85", "\t"};
 
-/// The library counts the characters of a word in 16 bits and ends the program past them.
+/// The library counts a word's characters in 16 bits and ends the program beyond that.
 constexpr std::size_t longest_line = 8192;
-/// Maximum bytes to encode at once: the library's queue of pairs takes some hundred times as much memory.
+/// Maximum bytes to encode at once: the library's queue of pairs takes some hundred times this memory.
 constexpr std::size_t longest_stretch = 65536;
 /// Bytes of text to learn from, at about a second per MiB. A longer text is sampled evenly by line.
 constexpr std::size_t enough_text = std::size_t{16} << 20;
@@ -42,7 +41,7 @@ constexpr std::size_t enough_text = std::size_t{16} << 20;
 constexpr Count fixed_tokens = 2 + 256;
 constexpr Count least_vocabulary = fixed_tokens + 2;
 
-/// The lines of a text, those of a long text evenly thinned out.
+/// The lines of a text, evenly thinned out if it is long.
 std::vector<std::string_view> learnt_lines(std::string_view text) {
   const std::size_t stride = text.size() / enough_text + 1;
   std::vector<std::string_view> lines;
@@ -54,7 +53,7 @@ std::vector<std::string_view> learnt_lines(std::string_view text) {
   return lines;
 }
 
-/// Calls `see` with every character, or every byte that is part of none.
+/// Calls `see` with every character, and with every byte outside a valid character.
 template <typename See>
 void each_character(std::string_view text, const See& see) {
   for (std::size_t at = 0; at < text.size();) {
@@ -64,8 +63,8 @@ void each_character(std::string_view text, const See& see) {
   }
 }
 
-/// The characters that get a token of their own: the most frequent ones, until they are 99.95 % of the text (the
-/// default of SentencePiece) or half of what the vocabulary has room for. The others are left to bytes.
+/// Characters with their own token: the most frequent ones, until they cover 99.95 % of the text (SentencePiece's
+/// default) or half of the vocabulary's capacity. The others are encoded as bytes.
 std::unordered_set<std::string_view> own_characters(const std::vector<std::string_view>& lines, Count vocabulary) {
   std::unordered_map<std::string_view, Count> counts;
   Count all = 0;
@@ -90,7 +89,7 @@ std::unordered_set<std::string_view> own_characters(const std::vector<std::strin
   return own;
 }
 
-/// The training sentences for the library: stretches of such characters, none too long.
+/// Training sentences for the library: runs of these characters, limited in length.
 std::vector<std::string> sentences(std::string_view text, Count vocabulary) {
   const auto lines = learnt_lines(text);
   const auto own = own_characters(lines, vocabulary);
@@ -123,8 +122,8 @@ class Sentences : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// Nothing is normalised, no space is added or taken away, every byte has a token, and one thread in one order makes
-/// the same model every time.
+/// Texts are not normalised, spaces are neither added nor removed, every byte has a token, and one thread with a fixed
+/// order makes the model reproducible.
 std::unordered_map<std::string, std::string> learning_options(Count vocabulary) {
   return {{"model_type", "bpe"},
           {"vocab_size", std::to_string(vocabulary)},
@@ -159,7 +158,7 @@ class BytePairs : public Tokenizer {
       refuse(where, "is not one of SentencePiece: " + reason(status));
     find_bytes(where);
     has_space_ = !library_.IsUnknown(library_.PieceToId(space_mark));
-    // Another normalisation, or a space put in front, would show here.
+    // Detects other normalisation, or a space put in front.
     const std::string probe = "  a  b\n\xEF\xAC\x81\xE2\x96\x81 ";
     if (decode(encode(probe)) != probe) refuse(where, "does not reproduce the text that it encodes");
   }
@@ -171,7 +170,7 @@ class BytePairs : public Tokenizer {
     return library_.eos_id() < 0 ? std::nullopt : std::optional<std::int32_t>(library_.eos_id());
   }
 
-  /// The library gets stretches of characters without line ends and space marks; all else goes byte by byte.
+  /// The library encodes runs of characters without line ends and space marks; all else is encoded byte by byte.
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> tokens;
     std::size_t begin = 0, at = 0;
@@ -226,7 +225,7 @@ class BytePairs : public Tokenizer {
     tokens.insert(tokens.end(), own.begin(), own.end());
   }
 
-  /// Appends the text of a token: a byte, nothing (unknown, end of text), or its piece with spaces for marks.
+  /// Appends a token's text: a byte, empty text (unknown, end of text), or its piece with spaces for marks.
   void append_text(std::int32_t token, std::string& text) const {
     if (library_.IsUnknown(token) || library_.IsControl(token)) return;
     if (const auto byte = byte_of_.find(token); byte != byte_of_.end()) {
@@ -240,10 +239,10 @@ class BytePairs : public Tokenizer {
   sentencepiece::SentencePieceProcessor library_;
   std::array<std::int32_t, 256> bytes_{};
   std::unordered_map<std::int32_t, char> byte_of_;
-  bool has_space_ = false;  ///< learnt from a text with spaces: else a space would become the mark's bytes
+  bool has_space_ = false;  ///< learnt from a text with spaces; otherwise a space would become the mark's bytes
 };
 
-/// A model as it was trained elsewhere.
+/// A model that was trained elsewhere.
 class ForeignPieces final : public Tokenizer {
  public:
   ForeignPieces(std::string model, const std::string& where) : model_(std::move(model)) {
@@ -272,7 +271,7 @@ class ForeignPieces final : public Tokenizer {
     return {tokens.begin(), tokens.end()};
   }
 
-  /// The space that is put before a text is taken away where the tokens begin one.
+  /// Removes the space put in front if the tokens start a text.
   std::string decode(std::span<const std::int32_t> tokens) const override {
     std::string text;
     for (const std::int32_t t : tokens) text += text_of(t);
@@ -283,7 +282,7 @@ class ForeignPieces final : public Tokenizer {
  private:
   std::string body() const override { return model_; }
 
-  /// "<0x0A>", as the library has made sure.
+  /// Parses "<0x0A>", a form that the library guarantees.
   static std::string byte_of(std::string piece) {
     return {static_cast<char>(leading_whole(piece.erase(0, std::min<std::size_t>(piece.size(), 3)), 16))};
   }

@@ -15,16 +15,16 @@ inline constexpr std::string_view sentencepiece_name = "sentencepiece-bpe";
 /// The serialized model that SentencePiece learns from `text`.
 std::string learnt_sentencepiece(std::string_view text, Count vocabulary);
 
-/// The tokenizer of a serialized model. InputError if it is none, or cannot give back every text.
+/// The tokenizer of a serialized model. Throws InputError if it is not a model, or cannot reproduce every text.
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string model, const std::string& where);
 
 inline constexpr std::string_view sentencepiece_file_name = "tokenizer.model";
 
-/// The tokenizer of a tokenizer.model as models come with it: its own normalisation, and its token for the beginning of
-/// a text where it has one. InputError if it is none.
+/// The tokenizer of a tokenizer.model that came with a model: with its normalisation and, if it has one, its
+/// beginning-of-text token. Throws InputError if it is not a model.
 std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string model, const std::string& where);
 
-/// The tokens of a text under a serialized model, whatever it makes of the text. InputError if it is none.
+/// The tokens of a text under a serialized model, even if it changes the text. Throws InputError if it is not a model.
 std::function<std::vector<std::int32_t>(const std::string& text)> sentencepiece_encoder(const std::string& model,
                                                                                         const std::string& where);
 

@@ -11,7 +11,7 @@ void refuse_tokenizer(const std::string& where, const std::string& what) {
 }
 
 void TokenModel::set_text(Count id, std::string text, const std::string& where) {
-  constexpr Count most = Count{1} << 21;  // eight times the largest vocabulary known
+  constexpr Count most = Count{1} << 21;  // eight times the largest known vocabulary
   if (id < 0 || id >= most) refuse_tokenizer(where, fmt::format("a token has the number {}, past {}", id, most));
   if (static_cast<std::size_t>(id) >= texts.size()) texts.resize(static_cast<std::size_t>(id) + 1);
   texts[static_cast<std::size_t>(id)] = std::move(text);

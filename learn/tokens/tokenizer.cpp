@@ -17,11 +17,10 @@ namespace {
 
 constexpr std::string_view bytes_name = "bytes";
 
-/// The first word of a serialized tokenizer, which reads "llmcalc-tokenizer NAME CHECKSUM", a line end, and its body.
+/// The first word of a serialized tokenizer: "llmcalc-tokenizer NAME CHECKSUM", a line end, and its body.
 constexpr std::string_view opening = "llmcalc-tokenizer ";
 
-/// A checksum, since a library does not notice every changed byte of its model: FNV-1a, 64 bits
-/// (Fowler, Noll and Vo).
+/// A checksum, since libraries do not detect every changed byte of their models: FNV-1a, 64 bits (Fowler, Noll and Vo).
 std::string checksum(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

@@ -13,19 +13,19 @@
 
 namespace llmcalc::model {
 
-/// decode(encode(text)) is `text`, byte for byte, whatever it holds (of a tokenizer.json: unless its normalizers or
-/// special tokens change that, see learn/tokens/json_tokenizer.hpp). Unchanged once made, and safe to share by threads.
+/// decode(encode(text)) is `text`, byte for byte (for a tokenizer.json, unless its normalizers or special tokens change
+/// the text; see learn/tokens/json_tokenizer.hpp). Immutable, and safe to share across threads.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// The number of tokens, which are 0, 1, ... vocabulary() - 1.
+  /// The number of tokens, numbered 0 to vocabulary() - 1.
   virtual Count vocabulary() const = 0;
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  /// The text may end within a character, or be no UTF-8: a model may say anything. InputError for a token outside the
-  /// vocabulary.
+  /// The text may end within a character or not be UTF-8, since a model may produce any tokens. Throws InputError for a
+  /// token outside the vocabulary.
   virtual std::string decode(std::span<const std::int32_t> tokens) const = 0;
-  /// The token that ends a text, where there is one. It decodes to nothing.
+  /// The token that ends a text, if there is one. It decodes to empty text.
   virtual std::optional<std::int32_t> end_of_text() const = 0;
 
   /// "bytes", "sentencepiece-bpe", "tokenizer.model" or "tokenizer.json".
@@ -34,24 +34,23 @@ class Tokenizer {
   std::string serialized() const;
 
  private:
-  /// The data that serialized() stores besides the name.
+  /// The data that serialized() stores in addition to the name.
   virtual std::string body() const = 0;
 };
 
 /// A tokenizer with one token per byte value: 256 tokens.
 std::unique_ptr<Tokenizer> byte_tokenizer();
 
-/// Byte-pair encoding (Sennrich et al. 2016) with a token for every byte below it, learnt from `text`, by
-/// SentencePiece. The same text and vocabulary give the same tokens. A short text gives fewer tokens than asked for:
-/// ask vocabulary(). InputError for a vocabulary below 260, a text without a word, or a program that was built without
-/// SentencePiece.
+/// Byte-pair encoding (Sennrich et al. 2016) with a token for every byte, learnt from `text` by SentencePiece. The same
+/// text and vocabulary give the same tokens. A short text gives fewer tokens than requested; see vocabulary(). Throws
+/// InputError for a vocabulary below 260, a text without a word, or a program built without SentencePiece.
 std::unique_ptr<Tokenizer> learnt_tokenizer(std::string_view text, Count vocabulary);
 
 /// Whether this program was built with SentencePiece.
 bool has_byte_pairs();
 
-/// The tokenizer that `serialized` describes. InputError, with `where` (the file) and what is wrong, if it was damaged
-/// or made by another program, or needs SentencePiece and this program has none.
+/// The tokenizer that `serialized` describes. Throws InputError, with `where` (the file) and the problem, if it is
+/// damaged or from another program, or if it needs SentencePiece and this program lacks it.
 std::unique_ptr<Tokenizer> loaded_tokenizer(std::string_view serialized, const std::string& where);
 
 }  // namespace llmcalc::model

@@ -18,9 +18,9 @@ void refuse_failure(UErrorCode code, const std::string& what) {
   if (U_FAILURE(code)) throw InputError(fmt::format("{}: ICU says {}", what, icu().u_errorName(code)));
 }
 
-constexpr UChar32 replacement = 0xFFFD;  // in place of bytes that are not UTF-8
+constexpr UChar32 replacement = 0xFFFD;  // replaces bytes that are not UTF-8
 
-/// The text in UTF-16, which has no more units than the text has bytes.
+/// The text in UTF-16, which has at most one unit per byte.
 std::u16string wide(std::string_view text) {
   std::u16string units(text.size(), u'\0');
   const auto bytes = static_cast<int32_t>(text.size());
@@ -32,7 +32,7 @@ std::u16string wide(std::string_view text) {
   return units;
 }
 
-/// The text in UTF-8, which has no more than three bytes per unit.
+/// The text in UTF-8, which has at most three bytes per unit.
 std::string narrow(const std::u16string& units) {
   std::string text(3 * units.size(), '\0');
   int32_t length = 0;
@@ -123,7 +123,7 @@ struct Pattern::Compiled {
 
 namespace {
 
-/// The steps of a search, which ICU counts in ten thousands and over all matches of a text.
+/// The steps of a search, in ICU's units of ten thousand, over all matches of a text.
 struct SearchSteps {
   const MatchSteps& left;
   std::int64_t taken = 0;
@@ -159,7 +159,7 @@ std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_vi
   const auto view = viewed(text);
   icu().uregex_setUText(e.get(), view.get(), &code);
   SearchSteps steps{left};
-  steps.watch(e.get(), code);  // which a clone does not take over
+  steps.watch(e.get(), code);  // a clone does not inherit the callback
   std::vector<std::pair<std::size_t, std::size_t>> all;
   while (icu().uregex_findNext(e.get(), &code) != 0 && U_SUCCESS(code)) {
     const std::int64_t first = icu().uregex_start64(e.get(), 0, &code), end = icu().uregex_end64(e.get(), 0, &code);

@@ -14,12 +14,12 @@ namespace llmcalc::model {
 /// The text in normal form "NFC", "NFD", "NFKC" or "NFKD".
 std::string normal_form(std::string_view text, std::string_view form);
 
-/// Steps that all patterns together may take on one text, in proportion to its length: thirty times as many as the
-/// patterns of known tokenizers take, so that one that tries every way to cut a text is refused.
+/// Step budget of all patterns on one text, proportional to its length: thirty times the steps of known tokenizers'
+/// patterns, so that a pattern that tries every way to split a text is rejected.
 class MatchSteps {
  public:
   explicit MatchSteps(std::size_t bytes) : left_(2000 + static_cast<std::int64_t>(bytes / 100)) {}
-  /// Ten thousands of steps.
+  /// Whether this many steps remain, in units of ten thousand.
   bool allow(std::int64_t steps) const { return steps <= left_; }
   void take(std::int64_t steps) { left_ -= steps; }
 
@@ -27,15 +27,15 @@ class MatchSteps {
   std::int64_t left_;
 };
 
-/// A regular expression as tokenizers write it (Oniguruma's Ruby syntax), where ICU reads it alike: \s is White_Space;
-/// \w, \b and anchors, which differ, are refused.
+/// A regular expression in the syntax of tokenizers (Oniguruma's Ruby syntax), as far as ICU agrees: \s is White_Space;
+/// \w, \b and anchors, which differ, are rejected.
 class Pattern {
  public:
-  /// Throws InputError, naming `where`, for a pattern that is not one or differs.
+  /// Throws InputError, naming `where`, for an invalid pattern or one that ICU reads differently.
   Pattern(std::string_view expression, const std::string& where);
 
-  /// First and end byte of every match in a UTF-8 text, in order. An empty match is left out. Throws InputError where
-  /// that takes more steps than are left.
+  /// First and end byte of every non-empty match in a UTF-8 text, in order. Throws InputError beyond the remaining
+  /// steps.
   std::vector<std::pair<std::size_t, std::size_t>> matches(std::string_view text, MatchSteps& left) const;
 
  private:

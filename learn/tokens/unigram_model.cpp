@@ -11,7 +11,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// A message of Google's protocol buffers, field by field (protobuf.dev, "Encoding").
+/// A protocol buffers message, written field by field (protobuf.dev, "Encoding").
 class Message {
  public:
   void number(unsigned field, std::uint64_t value) {
@@ -52,7 +52,7 @@ UnigramPiece unigram_piece(const json::Value& v, const std::string& where) {
   return {v[0].get<std::string>(), static_cast<float>(v[1].get<double>())};
 }
 
-/// A SentencePiece model of these pieces that changes nothing about its texts: the steps before it have done that.
+/// A SentencePiece model of these pieces that leaves texts unchanged: earlier steps have normalised them.
 std::string sentencepiece_model(const std::vector<UnigramPiece>& pieces, Count unknown, bool byte_fallback) {
   Message all;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -72,7 +72,7 @@ std::string sentencepiece_model(const std::vector<UnigramPiece>& pieces, Count u
   trainer.number(35, byte_fallback ? 1 : 0);
   trainer.text(45, pieces[static_cast<std::size_t>(unknown)].piece);
   for (const unsigned field : {3U, 4U, 5U})
-    normalizer.number(field, 0);  // neither prefix, nor spaces removed or escaped
+    normalizer.number(field, 0);  // no prefix, and spaces neither removed nor escaped
   all.text(2, trainer.bytes());
   all.text(3, normalizer.bytes());
   return all.bytes();

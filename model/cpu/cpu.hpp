@@ -1,5 +1,5 @@
 #pragma once
-/// The CPU backend, in numbers of type T.
+/// The CPU backend with elements of type T.
 
 #include <unistd.h>
 
@@ -334,7 +334,8 @@ class Cpu final : public Backend {
   static const std::int64_t* there(const Ids& ids) {
     return ids.kept != nullptr ? static_cast<const std::int64_t*>(ids.kept) : ids.host;
   }
-  /// The logits' gradient, rounded in place to the format that the products run in: each row keeps its beginning.
+  /// Gradients of a product with wide output. Rounds the logits' gradient in place to the format of the products; each
+  /// row keeps its start address.
   Flops rounded_gradient(const Linear& s, const LinearView& v, W* dy, T* dx, bool add, W* dw, W* db) {
     constexpr Count block = 64;
     each<T>(s.rows, s.out, [&](Count r) {

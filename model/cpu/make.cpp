@@ -11,7 +11,7 @@
 
 namespace llmcalc::model {
 
-// Each is defined by model/cpu/tiles.cpp, compiled for that instruction set.
+// Defined by model/cpu/tiles.cpp, compiled for each instruction set.
 namespace portable {
 const AllTiles& all_tiles();
 }
@@ -29,7 +29,7 @@ struct Kernels {
   const AllTiles& (*tiles)();
 };
 
-/// The kernels that this processor can run, best first.
+/// The kernels that this CPU can run, best first.
 std::vector<Kernels> kernels() {
   std::vector<Kernels> all;
 #ifdef LLMCALC_AVX512
@@ -38,7 +38,7 @@ std::vector<Kernels> kernels() {
     all.push_back({"avx512", avx512::all_tiles});
 #endif
 #ifdef LLMCALC_AVX2
-  // Every processor with AVX2 has F16C, too, which Clang 14 cannot be asked for.
+  // Every CPU with AVX2 also has F16C, which Clang 14 cannot query.
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back({"avx2", avx2::all_tiles});
 #endif
   all.push_back({"portable", portable::all_tiles});

@@ -1,5 +1,5 @@
 #pragma once
-/// Backends by the type of their numbers.
+/// Backends by element type.
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-// The backends that a machine computes in, compiled once for every processor; their tiles are once per instruction set.
+// Backends of the formats that machines compute in, compiled once for every CPU; their tiles once per instruction set.
 
 #include "model/cpu/cpu.hpp"
 #include "model/cpu/make_backend.hpp"

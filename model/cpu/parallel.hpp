@@ -1,6 +1,6 @@
 #pragma once
 /// Loops over rows on all cores, and the instruction set of this copy of the kernels: every file that includes them is
-/// compiled once per set, in a namespace of its own.
+/// compiled once per set, in a separate namespace.
 
 #include <algorithm>
 #include <type_traits>
@@ -13,14 +13,14 @@
 #define LLMCALC_ISA portable
 #endif
 
-/// Inlining: a call inside a loop prevents its vectorisation. So short loops and their callees are inlined in place; a
+/// Inlining: a call inside a loop prevents its vectorisation. Short loops and their callees are inlined in place; a
 /// long loop is a function into which all its callees are inlined.
 #define LLMCALC_INLINE [[gnu::always_inline]] inline
 #define LLMCALC_FLAT [[gnu::noinline, gnu::flatten]]
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Whether several threads may work on numbers of this type.
+/// Whether several threads may work on elements of this type.
 template <typename T>
 inline constexpr bool threaded = true;
 template <>
@@ -30,20 +30,20 @@ inline constexpr bool threaded<Counted> = false;
 template <typename W>
 using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
 
-/// f(i) for every i below n, in any order. `work`: numbers touched per i; little work is not worth a second thread.
+/// f(i) for every i below n, in any order. `work`: elements touched per i; little work is not worth a second thread.
 template <typename T, typename F>
 void each(Count n, [[maybe_unused]] Count work, const F& f) {
   share_out(n, threaded<T> && n > 1 && n * work > 16384, f);
 }
 
-/// f(first, last) for chunks of n numbers, one per thread or more.
+/// f(first, last) for chunks of n elements; a thread runs one or more.
 template <typename T, typename F>
 void chunks(Count n, const F& f) {
   constexpr Count size = 8192;
   each<T>((n + size - 1) / size, size, [&](Count i) { f(i * size, std::min(n, (i + 1) * size)); });
 }
 
-/// f(first, last) for as many stripes of columns as there are threads: sums over rows keep their order.
+/// f(first, last) for one stripe of columns per thread, so sums over rows keep their order.
 template <typename T, typename F>
 void stripes(Count columns, Count rows, const F& f) {
   constexpr Count line = 64;
@@ -51,7 +51,7 @@ void stripes(Count columns, Count rows, const F& f) {
   each<T>((columns + size - 1) / size, size * rows, [&](Count i) { f(i * size, std::min(columns, (i + 1) * size)); });
 }
 
-/// f(i) for every i of [first, last), in vectors: f(i) reads and writes nothing that belongs to another i.
+/// f(i) for every i of [first, last), vectorised: f(i) must not touch data of another i.
 template <typename T, typename F>
 LLMCALC_INLINE void lanes(Count first, Count last, const F& f) {
   if constexpr (threaded<T>) {
@@ -67,25 +67,25 @@ LLMCALC_FLAT void long_lanes(Count first, Count last, const F f) {
   lanes<T>(first, last, f);
 }
 
-/// Prefetches n numbers from p on. Always inlined: GCC treats a function that only prefetches as free of side effects,
-/// and drops calls of it.
+/// Prefetches n elements from p on. Always inlined: GCC treats a function that only prefetches as free of side effects,
+/// and drops calls to it.
 template <typename X>
 LLMCALC_INLINE void fetch(const X* p, Count n) {
   for (Count i = 0; i < n; i += 64 / static_cast<Count>(sizeof(X))) __builtin_prefetch(p + i, 0, 2);
 }
 
-/// Numbers per prefetched block.
+/// Elements per prefetched block.
 constexpr Count fetched_block = 128;
 
-/// Prefetches the block some blocks ahead of number `at`, of n in every array: a few lines at a time, since many
-/// fetches at once would stall, and farther ahead than the hardware prefetcher looks in compute-heavy loops.
+/// Prefetches the block some blocks after element `at` of n in every array: a few lines at a time, since many
+/// prefetches at once would stall, and farther ahead than the hardware prefetcher looks in compute-heavy loops.
 template <typename... X>
 LLMCALC_INLINE void fetch_ahead(Count at, Count n, const X*... arrays) {
   constexpr Count ahead = 8 * fetched_block;
   (fetch(arrays + at + ahead, std::min(n - at - ahead, fetched_block)), ...);
 }
 
-/// f(first, last) for all n numbers in short blocks, on all cores. `arrays`, which f reads and writes, are prefetched.
+/// f(first, last) for all n elements in short blocks, on all cores. Prefetches `arrays`, which f reads and writes.
 template <typename T, typename F, typename... X>
 void fetched_blocks(Count n, const F& f, const X*... arrays) {
   chunks<T>(n, [&](Count first, Count last) {
@@ -96,7 +96,7 @@ void fetched_blocks(Count n, const F& f, const X*... arrays) {
   });
 }
 
-/// f(i) for every i below n, in vectors, on all cores.
+/// f(i) for every i below n, vectorised, on all cores.
 template <typename T, typename F, typename... X>
 void everywhere(Count n, const F& f, const X*... arrays) {
   fetched_blocks<T>(

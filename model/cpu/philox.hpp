@@ -1,5 +1,5 @@
 #pragma once
-/// Many blocks of Philox at once.
+/// Many Philox blocks at once.
 
 #include "model/cpu/parallel.hpp"
 #include "model/random.hpp"
@@ -15,7 +15,7 @@ inline constexpr Count philox_blocks = 32;
 #ifdef __AVX512F__
 
 /// The low and high halves of 16 products of 32 bits each, which compilers would build from slow 64-bit ones. All-ones
-/// masks avoid a warning of GCC 12 in its own header (its bug 105593).
+/// masks avoid a warning of GCC 12 in a GCC header (GCC bug 105593).
 struct Product32 {
   __m512i low, high;
   Product32(__m512i a, std::uint32_t by) {
@@ -27,8 +27,7 @@ struct Product32 {
   }
 };
 
-/// Sixteen blocks on their way through the rounds of philox_round. Lane 4 q + j is block 4 j + q, so that the words of
-/// a block end up side by side.
+/// Sixteen blocks during the rounds of philox_round. Lane 4 q + j is block 4 j + q, so a block's words end up adjacent.
 struct SixteenBlocks {
   __m512i c[4];
 
@@ -45,7 +44,7 @@ struct SixteenBlocks {
     c[3] = a.low;
   }
 
-  /// Word w of block i to words[4 i + w].
+  /// Stores word w of block i in words[4 i + w].
   void store(std::uint32_t* words) const {
     const __m512i left[2] = {_mm512_maskz_unpacklo_epi32(0xffff, c[0], c[1]),
                              _mm512_maskz_unpackhi_epi32(0xffff, c[0], c[1])};
@@ -58,8 +57,8 @@ struct SixteenBlocks {
   }
 };
 
-/// The words of blocks [first, first + 32), first a multiple of 32: word w of block i is words[4 i + w]. Two sets of
-/// sixteen are interleaved, since each round depends on the one before.
+/// The words of blocks [first, first + 32), first a multiple of 32: word w of block i is words[4 i + w]. Interleaves
+/// two sets of sixteen, since each round depends on the one before.
 inline void philox_words(RandomKey key, std::uint64_t first, std::uint32_t* words) {
   SixteenBlocks left(random_counter(first)), right(random_counter(first + 16));
   for (int round = 0; round < 10; ++round) {

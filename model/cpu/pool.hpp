@@ -1,5 +1,5 @@
 #pragma once
-/// A pool of reused memory blocks, so that the system does not map fresh pages at every operator.
+/// A pool of reused memory blocks, so the system does not map fresh pages at every operator.
 
 #include <cstdlib>
 #include <map>
@@ -32,7 +32,7 @@ class BlockPool {
   }
 
  private:
-  /// A new block aligned to a cache line; if memory runs out, unused blocks are freed first.
+  /// A new block aligned to a cache line. Frees unused blocks first if memory runs out.
   void* fresh(Bytes bytes) {
     const std::size_t size = (static_cast<std::size_t>(bytes.value) + 127) / 64 * 64;
     if (void* data = std::aligned_alloc(64, size)) return data;

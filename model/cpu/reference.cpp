@@ -1,4 +1,4 @@
-// The reference number types, compiled once, for every processor, with tiles of their own.
+// The reference number types, compiled once for every CPU, with separate tiles.
 
 #include "model/cpu/cpu.hpp"
 #include "model/cpu/make_backend.hpp"

@@ -102,7 +102,7 @@ double sum_of_squares(Count n, const W* x) {
   return wide_tiles().sum_of_squares(n, x);
 }
 
-/// Mask numbers drawn at once: 32 blocks of four words.
+/// Mask elements drawn at once: 32 blocks of four words.
 inline constexpr Count dice = 4 * philox_blocks;
 
 template <typename W>
@@ -172,7 +172,7 @@ void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, 
   return tiles_of<T>().multiply_square(s, row, column, rows, columns, a, b, sum, ld, add);
 }
 
-/// Activations that few models have, compiled with the operators.
+/// Rare activations, compiled with the operators.
 template <typename F, typename W>
 [[gnu::noinline]] void value_row(Count n, const W* x, W* y) {
   lanes<W>(0, n, [=](Count i) { y[i] = F::value(x[i]); });
@@ -192,7 +192,7 @@ template <typename F, typename W>
 template <typename F, typename W>
 inline constexpr ActivationRows<W> rows_of{value_row<F, W>, slope_row<F, W>, gate_row<F, W>, gate_slope_row<F, W>};
 
-/// A row as wide numbers: itself, or converted into `room`.
+/// A row of wide elements: the row itself, or converted into `room`.
 template <typename T>
 const Wide<T>* widened(Count n, const T* row, Wide<T>* room) {
   if constexpr (std::is_same_v<T, Wide<T>>)

@@ -1,6 +1,5 @@
 #pragma once
-/// The tiles: inner loops on rows of numbers, see tiles.hpp. A function is not inlined, so that there is one copy of
-/// it.
+/// The tiles: inner loops on rows, see tiles.hpp. Functions are not inlined, so each has one copy.
 
 #include <array>
 
@@ -18,7 +17,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// to[i] = from[i], wide.
+/// to[i] = from[i], widened.
 inline void widen(Count n, const bf16* from, float* to) {
   lanes<bf16>(0, n, [=](Count i) { to[i] = wide(from[i]); });
 }
@@ -33,7 +32,7 @@ inline void widen(Count n, const fp16* from, float* to) {
   lanes<fp16>(i, n, [=](Count k) { to[k] = wide(from[k]); });
 }
 
-/// A row as wide numbers: itself, or converted into `room`.
+/// A row of wide elements: the row itself, or converted into `room`.
 template <typename T>
 const Wide<T>* widened(Count n, const T* row, Wide<T>* room) {
   if constexpr (std::is_same_v<T, Wide<T>>)
@@ -50,8 +49,8 @@ void narrow_by_software(Count n, const float* from, T* to) {
 
 #ifdef __AVX512F__
 
-/// to[i] = from[i], rounded by the processor's instruction. It flushes numbers below 2^-126 to 0, so blocks that
-/// contain any are rounded in software.
+/// to[i] = from[i], rounded by a CPU instruction, which flushes values below 2^-126 to 0: blocks that contain any are
+/// rounded in software.
 [[gnu::target("avx512bf16")]] inline void narrow_by_instruction(Count n, const float* from, bf16* to) {
   __mmask16 tiny = 0;
   for (Count i = 0; i < n; i += 16) {
@@ -69,7 +68,7 @@ inline void narrow(Count n, const float* from, bf16* to) {
   has_instruction ? narrow_by_instruction(n, from, to) : narrow_by_software(n, from, to);
 }
 
-/// The same in half precision, which every processor with AVX-512 rounds by an instruction.
+/// The same in half precision, which every CPU with AVX-512 rounds by an instruction.
 inline void narrow(Count n, const float* from, fp16* to) {
   for (Count i = 0; i < n; i += 16) {
     const __mmask16 there = n - i >= 16 ? __mmask16(0xffff) : static_cast<__mmask16>((1U << (n - i)) - 1);
@@ -92,7 +91,7 @@ inline void narrow(Count n, const float* from, fp16* to) {
 
 #endif
 
-/// to[i] = from[i] of n numbers, rounded, or added to it.
+/// to[i] = from[i] for n elements, rounded, or to[i] += from[i].
 template <typename T>
 [[gnu::noinline]] void put_row(Count n, const Wide<T>* from, T* to, bool add) {
   if constexpr (std::is_same_v<T, Wide<T>>) {
@@ -208,7 +207,7 @@ template <typename W>
     lanes<W>(0, s.width, [=](Count i) { dx[i] = (g[i] - sum - normal[i] * with_n) * f; });
 }
 
-/// (a, b) of n pairs, turned by angles of these cosines and sines.
+/// Rotates n pairs (a, b) by angles with these cosines and sines.
 template <typename W>
 [[gnu::noinline]] void turn_rows(Count n, const W* a, const W* b, const W* cosine, const W* sine, W direction, W* to_a,
                                  W* to_b) {
@@ -219,7 +218,7 @@ template <typename W>
   });
 }
 
-/// Adds exponentials of a block: the sums so far shrink where it has a number greater than all before it.
+/// Adds the exponentials of a block. Rescales the previous sums if the block has a new maximum.
 template <typename W>
 [[gnu::noinline]] void add_exponentials(Count n, const W* x, OnlineSum<W>& sum) {
   W* const sums = sum.sums;
@@ -230,7 +229,7 @@ template <typename W>
   }
   lanes<W>(0, n, [=, most = sum.most](Count i) { sums[i] += exp_of(x[i] - most); });
 }
-/// The logarithm of the sum over n numbers.
+/// The logarithm of the sum over n elements.
 template <typename W>
 [[gnu::noinline]] W logarithm(Count n, const OnlineSum<W>& sum) {
   const W* const sums = sum.sums;
@@ -243,7 +242,7 @@ template <typename W>
   lanes<W>(0, n, [=](Count i) { y[i] = exp_of(x[i] - most) * f; });
 }
 
-/// Softmax of a row of n scores in place; returns the log-sum-exp, a sink's logit included.
+/// Softmax of a row of n scores in place. Returns the log-sum-exp, including a sink's logit.
 template <typename W>
 [[gnu::noinline]] W softmax(Count n, W* x, const W* sink) {
   W most = greatest_of<W>(n, x);
@@ -255,7 +254,7 @@ template <typename W>
   return most + log_of(total);
 }
 
-/// ds = p (dp keep - mean), in place of dp, and the probabilities after dropout.
+/// ds = p (dp keep - mean), in place of dp; also the probabilities after dropout.
 template <typename W>
 [[gnu::noinline]] void score_gradients(Count n, const W* p, const W* keep, W mean, W* ds, W* dropped) {
   lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
@@ -287,15 +286,15 @@ template <typename W>
   });
 }
 
-/// Mask numbers drawn at once: 32 blocks of four words.
+/// Mask elements drawn at once: 32 blocks of four words.
 inline constexpr Count dice = 4 * philox_blocks;
 
-/// The least word w with unit_float(w) >= p: unit_float drops the last 8 bits.
+/// The smallest word w with unit_float(w) >= p: unit_float drops the last 8 bits.
 inline std::uint32_t first_that_stays(double p) {
   return static_cast<std::uint32_t>(std::ceil(static_cast<double>(static_cast<float>(p)) * (1 << 24))) << 8U;
 }
 
-/// Dropout factors of numbers [first, first + dice): 1/(1 - p), or 0 if dropped; first: a multiple of dice.
+/// Dropout factors of elements [first, first + dice): 1/(1 - p), or 0 if dropped; first: a multiple of dice.
 template <typename W>
 [[gnu::noinline]] void throw_dice(const Dropout& d, Count first, W* factor) {
   const std::uint32_t least = first_that_stays(d.p);
@@ -305,9 +304,9 @@ template <typename W>
   lanes<W>(0, dice, [&](Count i) { factor[i] = words[i] >= least ? keep : W(0); });
 }
 
-// ---- the same on n rows of a matrix, `stride` numbers apart
+// ---- the same on n rows of a matrix, `stride` elements apart
 
-/// to_j = x' row j, of rows whose first number is that of `rows`.
+/// to_j = x' row j; `rows` points to the first element of the first row.
 template <typename X>
 [[gnu::noinline]] void dot_rows(Count n, const SplitRow<Wide<X>>& x, const X* rows, Count stride, const X* rest,
                                 Count rest_stride, Wide<X>* to) {
@@ -323,7 +322,7 @@ void dot_rows(Count n, Count width, const Wide<X>* x, const X* rows, Count strid
   dot_rows<X>(n, {x, width}, rows, stride, nullptr, 0, to);
 }
 
-/// y += the sum of c_j times row j, in order, of `registers` registers of numbers, which stay there.
+/// y += the sum of c_j times row j, in order, for `registers` registers of elements, which stay there.
 template <Count registers, typename X>
 LLMCALC_INLINE void add_columns_times(Count n, const float* c, const X* rows, Count stride, float* y) {
   Floats<register_floats> sums[registers];
@@ -333,7 +332,7 @@ LLMCALC_INLINE void add_columns_times(Count n, const float* c, const X* rows, Co
   std::memcpy(y, &sums, sizeof sums);
 }
 
-/// y += the sum of c_j times row j, in order. Long rows are read one by one, as they lie in memory.
+/// y += the sum of c_j times row j, in order. Long rows are read one by one, in memory order.
 template <typename X>
 [[gnu::noinline]] void add_rows_times(Count n, Count width, const Wide<X>* c, const X* rows, Count stride, Wide<X>* y) {
   Count done = 0;
@@ -355,7 +354,7 @@ template <typename W>
   for (Count j = 0; j < n; ++j) axpy(width, c[j], x, rows + j * width);
 }
 
-/// c (m, n) += a b with b (k, n): number (i, p) of a lies at a[i * row + p * column].
+/// c (m, n) += a b with b (k, n): element (i, p) of a is a[i * row + p * column].
 template <typename W>
 [[gnu::noinline]] void add_product(Count m, Count n, Count k, const W* a, Count row, Count column, const W* b, W* c) {
   for (Count i = 0; i < m; ++i)

@@ -1,5 +1,5 @@
 #pragma once
-/// Vectorised reductions: the order of additions depends on the instruction set only. Counted's are serial.
+/// Vectorised reductions: the order of additions depends only on the instruction set. Reductions of Counted are serial.
 
 #include <cstdint>
 #include <limits>
@@ -22,7 +22,7 @@ LLMCALC_INLINE W sum_of(Count n, const F& f) {
   return s;
 }
 
-/// The greatest of n numbers, n > 0. A NaN may be skipped: the sums that follow show it.
+/// The maximum of n elements, n > 0. A NaN may be skipped, since the sums that follow show it.
 template <typename W, typename X>
 LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   W most = wide(x[0]);
@@ -35,7 +35,7 @@ LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   return most;
 }
 
-/// The greatest of n 16-bit numbers by their bits, which as signed integers have the same order, negatives reversed.
+/// The maximum of n 16-bit floats by their bits, which as signed integers have the same order, negatives reversed.
 template <typename W, typename X>
 requires(sizeof(X) == 2) LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   const auto ordered = [](std::int16_t bits) { return static_cast<std::int16_t>(bits ^ ((bits >> 15) & 0x7fff)); };
@@ -50,7 +50,7 @@ requires(sizeof(X) == 2) LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   return wide(greatest);
 }
 
-/// Replaces every x by exp(x - most); returns their sum.
+/// Replaces every x by exp(x - most). Returns the sum.
 template <typename W>
 LLMCALC_INLINE W exponentials(Count n, W most, W* x) {
   return sum_of<W>(n, [=](Count i) { return x[i] = exp_of(x[i] - most); });

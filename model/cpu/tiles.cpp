@@ -28,7 +28,7 @@ constexpr WideTiles<W> wide_tiles{.add_rows = add_rows<W>,
                                   .add_product = add_product<W>,
                                   .product_with_rows = product_with_rows<W>};
 
-/// Rows of wide numbers are read as they are.
+/// Wide rows need no conversion.
 template <typename T>
 constexpr decltype(Tiles<T>::widen) widening = [] {
   if constexpr (std::is_same_v<T, Wide<T>>)

@@ -1,7 +1,7 @@
 #pragma once
-/// Inner loops on rows of numbers, compiled once per instruction set (tiles.cpp); the operators around them are
-/// compiled once for every processor, and call the tiles of the instruction set in use. Results are in wide numbers, so
-/// that 16-bit formats share the tiles of float: theirs are conversions, and products that convert as they read.
+/// Inner loops on rows, compiled once per instruction set (tiles.cpp). The operators around them are compiled once for
+/// every CPU, and call the tiles of the instruction set in use. Results are wide, so 16-bit formats share the tiles of
+/// float; their own tiles are conversions, and products that convert as they read.
 
 #include <atomic>
 
@@ -12,7 +12,7 @@
 
 namespace llmcalc::model {
 
-/// Numbers of a row that are converted at once.
+/// Elements of a row that are converted at once.
 inline constexpr Count row_block = 128;
 
 /// An activation f on rows: f(x), dy f'(x), f(a) b and dy b f'(a).
@@ -24,13 +24,13 @@ struct ActivationRows {
   void (*gate_slope)(Count n, const W* a, const W* b, const W* dy, W* da);
 };
 
-/// y = (x - mean) inverse: mean is 0 in RMSNorm.
+/// y = (x - mean) inverse; mean is 0 in RMSNorm.
 template <typename W>
 struct RowStatistics {
   W mean, inverse;
 };
 
-/// Gradients of a set of weights: sums over rows.
+/// Gradients of a set of weights, summed over rows.
 template <typename W>
 struct WeightSums {
   W *weight = nullptr, *bias = nullptr;
@@ -42,18 +42,18 @@ struct OnlineSum {
   W sums[row_block] = {}, most;
 };
 
-/// The numbers of a step of AdamW (Loshchilov, Hutter 2017, arXiv:1711.05101) with bias correction.
+/// Constants of a step of AdamW (Loshchilov, Hutter 2017, arXiv:1711.05101) with bias correction.
 template <typename W>
 struct AdamNumbers {
   W b1, b2, c1, c2, epsilon, rate, shrink, bias1, bias2;
 };
-/// Those of gradient descent.
+/// Constants of a step of gradient descent.
 template <typename W>
 struct DescentNumbers {
   W rate, keep, shrink;
 };
 
-/// Two parts of a row's numbers that lie apart; the second may be empty.
+/// A row in two separate parts; the second may be empty.
 template <typename X>
 struct SplitRow {
   const X* first;
@@ -62,7 +62,7 @@ struct SplitRow {
   Count rest = 0;
 };
 
-/// Tiles of wide numbers: see the functions of these names in rows.hpp.
+/// Tiles on wide elements: see the functions of these names in rows.hpp.
 template <typename W>
 struct WideTiles {
   void (*add_rows)(Count, const W*, const W*, W*);
@@ -87,7 +87,7 @@ struct WideTiles {
   void (*product_with_rows)(Count, Count, Count, const W*, const W*, W*);
 };
 
-/// Tiles of numbers as they are stored.
+/// Tiles on elements in their stored format.
 template <typename T>
 struct Tiles {
   using W = Wide<T>;
@@ -109,7 +109,7 @@ struct AllTiles {
   Tiles<fp16> half;
 };
 
-/// The instruction set in use: that of the backend made last.
+/// The instruction set in use, selected by the last backend that was created.
 inline std::atomic<const AllTiles*> tiles_in_use;
 
 }  // namespace llmcalc::model

@@ -21,7 +21,7 @@ void pause() {
 #endif
 }
 
-/// Returns when done(x): spins for less time than a sleep and wake-up take, then sleeps until x changes.
+/// Returns when done(x). Spins for less time than a sleep and wake-up take, then sleeps until x changes.
 template <typename F>
 void await(const std::atomic<int>& x, const F& done) {
   using Clock = std::chrono::steady_clock;
@@ -39,7 +39,7 @@ struct Loop {
   const void* context = nullptr;
 };
 
-/// Whether this thread is running stretches of a loop.
+/// Whether this thread is running segments of a loop.
 thread_local bool at_work = false;
 
 class Workers {
@@ -52,7 +52,7 @@ class Workers {
     threads_ = std::max<Count>(1, n);
   }
 
-  /// Runs a loop; false, with nothing done, if another loop is running.
+  /// Runs a loop. Returns false without running it if another loop is running.
   bool run(const Loop& loop) {
     const std::unique_lock alone(one_loop_, std::try_to_lock);
     if (!alone) return false;
@@ -71,7 +71,7 @@ class Workers {
     return n > 0 ? n : std::max<Count>(1, std::thread::hardware_concurrency());
   }
 
-  /// Starts the threads, fewer if the system refuses. They are never joined: they sleep when the program ends.
+  /// Starts the threads, fewer if the system refuses. They are never joined, and sleep when the program ends.
   void hire() {
     try {
       for (; hired_ < threads_ - 1; ++hired_) std::thread([this] { serve(); }).detach();
@@ -133,11 +133,11 @@ class Workers {
   Loop loop_;
   bool open_ = false;
   std::atomic<Count> next_{0};
-  std::atomic<int> number_{0};  ///< of the loop
-  std::atomic<int> inside_{0};  ///< workers in the loop, the thread that runs it not counted
+  std::atomic<int> number_{0};  ///< number of the loop
+  std::atomic<int> inside_{0};  ///< workers in the loop, except the thread that runs it
 };
 
-/// The workers, never destroyed, because their threads outlive static objects.
+/// The workers. Never destroyed, because their threads outlive static objects.
 Workers& workers() {
   static Workers* const one = new Workers;
   return *one;

@@ -6,19 +6,19 @@
 
 namespace llmcalc::model {
 
-/// Threads that a loop runs on: OMP_NUM_THREADS of the environment, else as many as this process has cores.
+/// Number of threads of a loop: OMP_NUM_THREADS of the environment, otherwise the number of cores.
 Count threads();
 void set_threads(Count n);
 
-/// A loop's body: numbers [first, last) of what `context` points to.
+/// A loop's body: runs indices [first, last) of the loop that `context` describes.
 using RangeBody = void (*)(const void* context, Count first, Count last);
 
-/// Runs the numbers below n in stretches on all threads; returns when all are done. Threads take stretches dynamically,
-/// so that a preempted thread holds up nobody. Runs on the calling thread alone inside such a loop, or while another
-/// thread's loop is running, or if there is not `enough` work for two.
+/// Runs the indices below n in segments on all threads; returns when all are done. Threads take segments dynamically,
+/// so a preempted thread does not delay the others. Stays on the calling thread inside a loop, while another thread's
+/// loop runs, or if there is not `enough` work for two.
 void share_out(Count n, bool enough, RangeBody body, const void* context);
 
-/// f(i) for every i below n, in any order, on all threads: one copy of f's code.
+/// f(i) for every i below n, in any order, on all threads, with one copy of f's code.
 template <typename F>
 void share_out(Count n, bool enough, const F& f) {
   share_out(

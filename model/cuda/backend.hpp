@@ -1,6 +1,6 @@
 #pragma once
-/// The operators on a GPU, in numbers of type T: float, or bf16 with float beside it. `Device` is where they run: it
-/// has memory, launches kernels and multiplies matrices (model/cuda/device.cuh); tests have one on the processor.
+/// The operators on a GPU, with elements of type T: float, or bf16 with float as the wide format. `Device` has memory,
+/// launches kernels and multiplies matrices (model/cuda/device.cuh); tests have one on the CPU.
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ class Cuda final : public Backend {
   static W* w(Out p) { return static_cast<W*>(p); }
   static Count size(const Pointwise& s) { return mul(s.rows, s.width); }
   static constexpr int threads = 128;
-  static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< room for a block's sums
+  static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< shared memory for a block's sums
 
  public:
   Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
@@ -59,7 +59,7 @@ class Cuda final : public Backend {
   void release(void* data, Bytes bytes) override { device_.release(data, bytes.value); }
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
-  /// Epsilon, and rotary positions that are the same in every layer and for every length.
+  /// Epsilon, and rotary positions that are equal in every layer and for every length.
   bool computes(const Numerics& all) const override {
     const Numerics known{.norm_epsilon = all.norm_epsilon, .rope = all.rope, .local_rope = all.rope};
     return all == known && all.rope.scaling != RopeScaling::dynamic;
@@ -171,14 +171,14 @@ class Cuda final : public Backend {
         own.gradient_on_tensor_cores(n(o), n(d_o), to);
       else
         own.flash_gradient(n(o), n(d_o), to);
-      count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
+      count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);  // recomputed scores, dp and dv, dq and dk
     } else {
       own.naive_gradient(n(d_o), n(scratch), to);
       replays_.count(s.rows() * s.heads * flops(2, s.keys, 2 * (s.qk_dim + s.v_dim)));
     }
   }
 
-  // ---- number by number
+  // ---- element by element
   void add(const Pointwise& s, In a, In b, Out y) override { cuda::sum(device_, size(s), n(a), n(b), n(y)); }
   void accumulate(Count count, In x, Out y) override { cuda::sum(device_, count, n(In(y)), n(x), n(y)); }
   void multiply_all(Count, double, Out) override { refuse_uncomputed(); }
@@ -278,11 +278,11 @@ class Cuda final : public Backend {
   void multiply_by(Updates all, const double* factor) override { cuda::multiply_by(device_, all, factor); }
   void update(Updates all, const OptimizerStep& o) override { cuda::update<T>(device_, replays_, all, o); }
 
-  // ---- again
+  // ---- replay
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {
     forget();
     replays_.run(held, moving, [&] {
-      // Made in a recording, it is the recording's.
+      // State made in a recording belongs to the recording.
       const struct Forget {
         Cuda& backend;
         ~Forget() { backend.forget(); }
@@ -313,12 +313,12 @@ class Cuda final : public Backend {
     device_.download(values.data(), from, static_cast<Count>(values.size() * sizeof(X)));
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(model::wide(values[i]));
   }
-  /// Drops the state kept from operator to operator.
+  /// Drops the state kept across operators.
   void forget() { turns_.forget(), routings_.forget(), classifier_.forget(); }
   const float* turns(const Positions& p, Count width) {
     return turns_.of(p, width, [this](Count past) { return replays_.past(past); });
   }
-  /// As it is, with its key where a recording finds it.
+  /// The same dropout, with its key at an address that a recording reads.
   Dropout moved(const Dropout& d) {
     if (!(d.p > 0)) return d;
     Dropout there = d;

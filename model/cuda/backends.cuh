@@ -1,12 +1,12 @@
 #pragma once
-/// The backends of the two number formats. Each has all kernels and takes long to compile, so each has its own file.
+/// The backends of the two number formats. Each has all kernels and takes long to compile, so each has a separate file.
 
 #include "model/backend.hpp"
 #include "model/cuda/device.cuh"
 
 namespace llmcalc::model::cuda {
 
-/// The device and the instruments must outlive the backend. `poison`: memory begins as NaN.
+/// The device and the instruments must outlive the backend. `poison`: fills memory with NaN.
 Backend* new_f32(GpuDevice& device, const char* name, bool poison, Instruments* instruments);
 Backend* new_bf16(GpuDevice& device, const char* name, bool poison, Instruments* instruments);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Rows that go from one place to another: embeddings, tokens to experts, keys and values to their cache.
+/// Copies of rows: embeddings, tokens to experts, keys and values to their cache.
 
 #include "model/backend.hpp"
 #include "model/cuda/fast/replay.hpp"
@@ -7,8 +7,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// Row r of width numbers from from + places.from(r) to to + places.to(r), which is negative where it stays away;
-/// i counts packs.
+/// Copies row r of `width` elements to to[places.to(r)] from from[places.from(r)]; skips it if places.to(r) is
+/// negative. i counts packs.
 template <typename T, int N, typename Places>
 struct CopyRows {
   Count width;
@@ -20,7 +20,7 @@ struct CopyRows {
     if (target >= 0) *packs<N>(to + target + at) = load<N>(from + places.from(r) + at);
   }
 };
-/// by_packs: all of these places, and the width, are multiples of a pack.
+/// by_packs: all of these offsets, and the width, are multiples of a pack.
 template <typename Device, typename T, typename Places>
 void copy_rows(Device& device, Count rows, Count width, const Places& places, bool by_packs, const T* from, T* to) {
   constexpr int N = pack_of<T>;
@@ -53,7 +53,7 @@ void rows_of_positions(Device& device, const Lookup& s, Count queries, const Mov
   copy_rows(device, s.tokens, s.width, PositionPlaces{queries, s.width, past}, true, table, y);
 }
 
-/// Token t of a sequence goes to slot (past + t) mod capacity; the last of those that share a slot stays in it.
+/// Token t of a sequence goes to slot (past + t) mod capacity; the last of the tokens that share a slot stays in it.
 struct CachePlaces {
   Count queries, capacity, stride, row;
   Moved<Count> past;

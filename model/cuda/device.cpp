@@ -14,7 +14,7 @@ namespace {
 /// Workspace of cuBLASLt; its documentation asks for this much on Hopper.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-/// The largest power of two up to 256 that divides a pointer: what an algorithm may count on; 0 for none.
+/// The largest power of two up to 256 that divides a pointer, which algorithms may rely on; 0 for null.
 unsigned alignment_of(const void* p) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
   return static_cast<unsigned>(std::min<std::uintptr_t>(256, address & (~address + 1)));
@@ -60,7 +60,7 @@ void destroy(const Product& p) {
 
 void check(cudaError_t e, const char* what) {
   if (e == cudaSuccess) return;
-  (void)cudaGetLastError();  // it is reported here, so the next launch must not find it
+  (void)cudaGetLastError();  // reported here, so the next launch does not find it
   if (e == cudaErrorMemoryAllocation) refuse_memory(what);
   throw failed(what, cudaGetErrorString(e));
 }
@@ -79,7 +79,7 @@ void check(cublasStatus_t s, const char* what) {
 GpuDevice::GpuDevice(int index) {
   try {
     open(index);
-  } catch (...) {  // a constructor that fails is not taken down by a destructor
+  } catch (...) {  // a destructor does not run if its constructor fails
     if (blas_ != nullptr) cublasLtDestroy(blas_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
     throw;
@@ -89,7 +89,7 @@ GpuDevice::GpuDevice(int index) {
 void GpuDevice::open(int index) {
   check(cudaSetDevice(index), "choosing the device");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
-  // What is released stays in the pool: a step asks for the same blocks again and again.
+  // The pool keeps released memory, since steps repeatedly allocate the same blocks.
   check(cudaDeviceGetDefaultMemPool(&pool_, index), "asking for the memory pool");
   std::uint64_t all = UINT64_MAX;
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &all), "setting up the memory pool");
@@ -113,7 +113,7 @@ GpuDevice::~GpuDevice() {
 
 void* GpuDevice::allocate(Count bytes) {
   void* p = nullptr;
-  const auto size = static_cast<std::size_t>(std::max<Count>(bytes, 1));  // null is not to be released
+  const auto size = static_cast<std::size_t>(std::max<Count>(bytes, 1));  // null cannot be released
   cudaError_t e = cudaMallocAsync(&p, size, stream_);
   if (e == cudaErrorMemoryAllocation && recording_ == nullptr) {
     (void)cudaGetLastError();
@@ -128,7 +128,7 @@ void* GpuDevice::allocate(Count bytes) {
   check(e, "allocating memory");
   return p;
 }
-/// Destructors call it: what went wrong before is told by the next call that may throw.
+/// Destructors call it: the next call that may throw reports earlier errors.
 void GpuDevice::release(void* p, Count) { cudaFreeAsync(p, stream_); }
 void GpuDevice::fill(void* p, int byte, Count bytes) {
   if (bytes == 0) return;
@@ -145,7 +145,7 @@ void GpuDevice::upload(void* to, const void* from, Count bytes) {
   }
   if (bytes > most_staged) {
     check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, stream_), "uploading");
-    return wait();  // `from` may be gone afterwards
+    return wait();  // `from` may be freed afterwards
   }
   const Staged& s = staged(bytes);
   std::memcpy(s.data, from, size);
@@ -246,8 +246,8 @@ void GpuDevice::forget_products() {
   products_.clear();
 }
 
-/// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies. A number for each column
-/// of C is one for each row of C', which is what an epilogue's bias is; its format is C's.
+/// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as stored. An element for each
+/// column of C is one for each row of C', as an epilogue's bias requires; its format is C's.
 Product GpuDevice::described(const Key& key, const void* bias) {
   const MatmulShape& s = key.shape;
   const auto size = [](Count n) { return static_cast<std::uint64_t>(n); };
@@ -258,7 +258,7 @@ Product GpuDevice::described(const Key& key, const void* bias) {
   p.adds_bias = bias != nullptr;
   if (p.adds_bias) {
     set(p.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(p.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);  // suggestions go by its alignment
+    set(p.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);  // suggestions depend on its alignment
   }
   const cudaDataType_t from = type_of(!key.from_bf16), to = type_of(key.to_f32);
   check(cublasLtMatrixLayoutCreate(&p.a, from, size(s.transpose_b ? s.k : s.n), size(s.transpose_b ? s.n : s.k), s.ldb),
@@ -300,7 +300,7 @@ GpuDevice::Suggestions GpuDevice::suggested(const Product& p, const Key& key) co
   cublasLtMatmulPreference_t preference = nullptr;
   check(cublasLtMatmulPreferenceCreate(&preference), "describing a preference");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
-  // Parts of a bfloat16 result are summed in float32, not rounded each.
+  // Partial sums of a bfloat16 result are added in float32, not rounded one by one.
   const std::uint32_t sums = key.to_f32 ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, sums);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment[1]);
@@ -348,7 +348,7 @@ bool GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const 
                        bool timed, const void* bias) {
   const Operands from{a, b, bias};
   Key key{s, from_bf16, to_f32, {alignment_of(a), alignment_of(b), alignment_of(c), alignment_of(bias)}};
-  key.shape.add = false;  // whether C is added changes no descriptor and hardly an algorithm
+  key.shape.add = false;  // adding C changes no descriptor and hardly an algorithm
   const bool search = timed && !s.add && !deterministic_ && recording_ == nullptr;
   auto at = products_.find(key);
   if (at != products_.end() && search && !at->second.timed) {

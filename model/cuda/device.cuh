@@ -1,5 +1,5 @@
 #pragma once
-/// A GPU: memory, launches, and products of matrices by cuBLASLt. One stream.
+/// A GPU: memory, launches, and matrix products by cuBLASLt. One stream.
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
@@ -18,19 +18,19 @@
 
 namespace llmcalc::model::cuda {
 
-/// Throws DeviceError, or DeviceMemoryError where the device's memory is full. `what`: "allocating memory".
+/// Throws DeviceError, or DeviceMemoryError if device memory is full. `what`: "allocating memory".
 void check(cudaError_t e, const char* what);
 void check(cublasStatus_t s, const char* what);
-/// Checks an allocation of the host's memory.
+/// Checks an allocation of host memory.
 void check_host(cudaError_t e);
 
-/// One product as cuBLASLt sees it: descriptors that are made once, and the algorithm that was fastest.
+/// One product in cuBLASLt: descriptors, made once, and the fastest algorithm.
 struct Product {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
-  bool adds_bias = false;  ///< in its epilogue; where the bias lies is told before every run
-  bool timed = false;      ///< the algorithm was the fastest of those tried; else it is cuBLASLt's first suggestion
+  bool adds_bias = false;  ///< in its epilogue; the bias pointer is set before every run
+  bool timed = false;  ///< the algorithm was the fastest of those tried; otherwise it is cuBLASLt's first suggestion
 };
 
 class GpuDevice {
@@ -51,9 +51,9 @@ class GpuDevice {
   /// Bytes that other programs and this one leave free.
   Count available() const;
 
-  /// The use of memory: read when the device was opened, and now.
+  /// Memory use, when the device was opened and now.
   MemoryPoints memory() const;
-  /// As Instruments'.
+  /// As in Instruments.
   void reset_memory();
   void kernels_loaded();
   using Graph = GpuGraph;
@@ -61,7 +61,7 @@ class GpuDevice {
   GpuGraph* recording() const { return recording_; }
   void set_recording(GpuGraph* graph) { recording_ = graph; }
   cudaStream_t stream() const { return stream_; }
-  /// Gives back what the pool holds and nobody uses; and what graphs hold that do not run.
+  /// Releases unused memory of the pool, and memory of graphs that are not running.
   void trim();
   void trim_graphs();
 
@@ -69,16 +69,16 @@ class GpuDevice {
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room);
 
-  /// C = op(A) op(B), added to C if s.add; numbers of A and B are bf16 or float, of C float or as those of A.
-  /// `timed`: the first of a shape that is not added times algorithms, into C, which it overwrites: a search takes no
-  /// memory of its own. It pays where a shape comes again and again. `bias`: a number as C's for every column of C,
-  /// whose rows then lie side by side. True: the epilogue has added it, and the sum was rounded once; false: there is
-  /// none, no algorithm can, or results are deterministic.
+  /// C = op(A) op(B), added to C if s.add; elements of A and B are bf16 or float, of C float or as in A. `timed`: the
+  /// first product of a shape, unless added, times algorithms with C as output, which it overwrites, so a search takes
+  /// no extra memory. This pays off for recurring shapes. `bias`: an element in C's format for every column of C, whose
+  /// rows must then be contiguous. Returns true if the epilogue has added it, with one rounding of the sum; false
+  /// without a bias, if no algorithm supports it, or if results are deterministic.
   bool matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
               bool timed = true, const void* bias = nullptr);
 
-  /// The same bits in every process: products by cuBLASLt's first suggestion, whatever is fastest, and biases by a
-  /// kernel after them, which there is for every shape.
+  /// The same bits in every process: uses cuBLASLt's first suggestion instead of the fastest algorithm, and adds biases
+  /// by a separate kernel, which supports every shape.
   void set_deterministic(bool on) {
     if (on != deterministic_) forget_products();
     deterministic_ = on;
@@ -87,39 +87,39 @@ class GpuDevice {
  private:
   void open(int index);
   Bytes pool(cudaMemPoolAttr what) const;
-  /// That graphs hold beside the pool.
+  /// Memory of graphs, which is outside the pool.
   Count graph_bytes(cudaGraphMemAttributeType what) const;
   Bytes outside() const;
 
   struct Operands {
     const void *a, *b, *bias;
   };
-  /// A shape, its formats, and how well A, B, C and the bias are aligned; 0: there is no bias.
+  /// A shape, its formats, and the alignments of A, B, C and the bias; 0: no bias.
   struct Key {
     MatmulShape shape;
     bool from_bf16, to_f32;
     unsigned alignment[4];
     auto operator<=>(const Key&) const = default;
   };
-  /// `bias`: one that its epilogue adds; may be absent.
+  /// `bias`: added in the epilogue; may be null.
   Product described(const Key& key, const void* bias);
   void forget_products();
-  /// cuBLASLt's suggestions, the one that it holds for the fastest first.
+  /// cuBLASLt's suggestions, fastest by its estimate first.
   struct Suggestions {
     std::array<cublasLtMatmulHeuristicResult_t, 8> all{};
     int count = 0;
   };
-  Suggestions suggested(const Product& p, const Key& key) const;  ///< none: no algorithm can
-  /// With the bias in its epilogue, where that is possible.
+  Suggestions suggested(const Product& p, const Key& key) const;  ///< empty: no algorithm is supported
+  /// With the bias in the epilogue, if possible.
   Product planned(const Key& key, const Operands& from, void* c, bool search);
-  /// Chooses the first suggestion, or the fastest after a search, each timed with C as its result; false: none works.
+  /// Chooses the first suggestion, or the fastest after a search, timed with C as output. Returns false if all fail.
   bool choose(Product& p, const Key& key, const Operands& from, void* c, bool search);
   template <typename F>
   float milliseconds(const F& run);
   cublasStatus_t multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, bool add, const Operands& from,
                           void* c);
 
-  /// The host's memory on its way: pinned, in use until the event.
+  /// Host memory of a transfer: pinned, in use until the event.
   struct Staged {
     std::byte* data = nullptr;
     Count bytes = 0;
@@ -164,7 +164,7 @@ void GpuDevice::launch(const Kernel& kernel, Count blocks, int threads, Count ro
     check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
           "asking for shared memory");
   Kernel given = kernel;
-  __builtin_clear_padding(&given);  // what the stack left there would look like pointers to whoever checks them
+  __builtin_clear_padding(&given);  // stack contents there would look like pointers to tools that check arguments
   entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room),
                     stream_>>>(given);
   check(cudaGetLastError(), "launching a kernel");

@@ -12,7 +12,7 @@ namespace llmcalc::model::cuda {
 
 class GpuInstruments final : public Instruments {
  public:
-  /// `before`: bytes in use before the device was opened, if they were known.
+  /// `before`: bytes in use before the device was opened, if known.
   GpuInstruments(GpuDevice& device, const Nvml& board, std::optional<Bytes> before, bool bf16_numbers)
       : device_(device), board_(board), meter_(board), before_(before), bf16_(bf16_numbers) {}
 
@@ -35,7 +35,7 @@ class GpuInstruments final : public Instruments {
   std::vector<Version> versions() override;
 
  private:
-  /// Opened when they are first asked for: they hook into the driver.
+  /// Opened on first use, because they hook into the driver.
   Counters& counters() { return counters_ ? *counters_ : counters_.emplace(bf16_); }
 
   GpuDevice& device_;

@@ -1,4 +1,4 @@
-// The shared library that programs open when a GPU is asked for.
+// The shared library that programs open if a GPU is requested.
 
 #include <array>
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace llmcalc::model;
 
-/// Whether LLMCALC_DETERMINISTIC is 1, not 0 or absent.
+/// Whether LLMCALC_DETERMINISTIC is 1; false if it is 0 or absent.
 bool deterministic() {
   const char* const given = std::getenv("LLMCALC_DETERMINISTIC");
   const std::string_view said = given != nullptr ? given : "0";
@@ -24,7 +24,7 @@ bool deterministic() {
   return said == "1";
 }
 
-/// The properties of device `index`. Throws DeviceError where there is none, or one too old for what was compiled.
+/// The properties of device `index`. Throws DeviceError if it does not exist, or is too old for the compiled kernels.
 cudaDeviceProp chosen(int index) {
   int devices = 0;
   const cudaError_t e = cudaGetDeviceCount(&devices);
@@ -52,7 +52,7 @@ std::string pci_address(int index) {
   return address.data();
 }
 
-/// The one device that this process uses; what its board had in use is read before it is opened.
+/// The only device of this process. The memory in use on its board is read before it is opened.
 struct Opened {
   explicit Opened(int index) : properties(chosen(index)), board(pci_address(index)), device(index) {}
   cudaDeviceProp properties;
@@ -65,8 +65,8 @@ Opened& opened(int index) {
   return one;
 }
 
-/// A backend; the device and its instruments outlive all that it runs. The instruments are never taken down: at the
-/// program's end their libraries may be gone before them.
+/// A backend. The device and its instruments outlive everything that the backend runs. The instruments are never
+/// destroyed: at the program's end their libraries may be gone before them.
 Backend* made(int index, bool bf16_numbers, bool poison) {
   Opened& gpu = opened(index);
   gpu.device.set_deterministic(deterministic());
@@ -78,7 +78,7 @@ Backend* made(int index, bool bf16_numbers, bool poison) {
 
 }  // namespace
 
-/// Null, and why in `error`, where device `index` cannot be used.
+/// Returns null, with the reason in `error`, if device `index` cannot be used.
 extern "C" __attribute__((visibility("default"))) Backend* llmcalc_cuda_backend(int index, bool bf16_numbers,
                                                                                 bool poison, char* error,
                                                                                 std::size_t room) {

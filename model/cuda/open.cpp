@@ -15,8 +15,8 @@ using MakeBackend = Backend*(int index, bool bf16_numbers, bool poison, char* er
 
 constexpr const char* library_name = "libllmcalc_cuda.so";
 
-/// Opens the library next to the program, or on the system's search path. It is never closed, because a backend may
-/// live as long as the program.
+/// Opens the library next to the program, or on the system's search path. Never closes it, because a backend may live
+/// as long as the program.
 MakeBackend* backend_maker() {
   const auto path = installed(library_name);
   void* const library = ::dlopen(path ? path->c_str() : library_name, RTLD_NOW | RTLD_LOCAL);

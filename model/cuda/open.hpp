@@ -7,9 +7,10 @@
 
 namespace llmcalc::model {
 
-/// Opens the library that was built beside the program. Number::f32 or bf16; poison: as make_cpu's; `index`: of the
-/// devices that the driver shows, the first call's for the whole process. Throws InputError: built without CUDA, a
-/// library that cannot be opened, no such device, one that is too old, a driver that fails, each in a sentence.
+/// Opens the library that is built with the program. Number::f32 or bf16; poison: as in make_cpu(); `index`: among the
+/// devices that the driver shows, fixed by the first call for the whole process. Throws InputError with a sentence if
+/// the program was built without CUDA, the library cannot be opened, the device does not exist or is too old, or the
+/// driver fails.
 std::unique_ptr<Backend> make_cuda(Number number, bool poison = false, int index = 0);
 
 }  // namespace llmcalc::model

@@ -1,5 +1,5 @@
 #pragma once
-/// Memory that an operator needs while it runs, beside the tensors that the arena counts.
+/// Workspace of an operator while it runs, in addition to the tensors that the arena counts.
 
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Memory of a device for as long as an operator runs.
+/// Device memory for as long as an operator runs.
 template <typename Device, typename X>
 class DeviceRoom {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-/// A library that is opened while the program runs, which starts without it.
+/// A library that is opened while the program runs, and may be missing.
 
 #include <dlfcn.h>
 
@@ -8,10 +8,10 @@
 
 namespace llmcalc::model::cuda {
 
-/// Never closed: what it hooks into may outlive whoever opened it.
+/// Never closed: its hooks may outlive the code that opened it.
 class SharedLibrary {
  public:
-  /// The first of these names that can be opened; an empty one is none.
+  /// Opens the first of these names that can be opened; skips empty names.
   explicit SharedLibrary(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       if (name.empty()) continue;
@@ -23,7 +23,7 @@ class SharedLibrary {
   bool open() const { return handle_ != nullptr; }
   /// Why the first name could not be opened, in the system's words.
   const std::string& missing() const { return missing_; }
-  /// Null: the library has none of this name.
+  /// Null if the library does not have the name.
   template <typename F>
   F* find(const char* name) const {
     return handle_ == nullptr ? nullptr : reinterpret_cast<F*>(::dlsym(handle_, name));

@@ -1,6 +1,6 @@
 #pragma once
-/// A kernel's view of the thread that runs it. Kernels are functors over a thread of any kind: of a GPU (here), or
-/// of tests, which run every one of them on the processor (tests/model/emulated.hpp).
+/// A kernel's view of the thread that runs it. Kernels are functors over a thread of any kind: of a GPU (here), or of
+/// tests, which run all threads on the CPU (tests/model/emulated.hpp).
 
 #include <bit>
 #include <cstddef>
@@ -13,21 +13,21 @@ namespace llmcalc::model::cuda {
 inline constexpr int warp = 32;
 
 #ifdef __CUDACC__
-/// Bodies stand only where device code is compiled; no host code ever makes such a thread.
+/// Bodies exist only where device code is compiled; host code never creates a GPU thread.
 class GpuThread {
  public:
   __device__ Count block() const { return static_cast<Count>(blockIdx.x); }
   __device__ Count blocks() const { return static_cast<Count>(gridDim.x); }
   __device__ int index() const { return static_cast<int>(threadIdx.x); }
   __device__ int size() const { return static_cast<int>(blockDim.x); }
-  /// All threads of the block have come so far, and see each other's writes.
+  /// Waits for all threads of the block, and makes their writes visible.
   __device__ void sync() const { __syncthreads(); }
-  /// The value of the lane whose number differs in these bits; whole warps call it.
+  /// The value of the lane whose index differs in these bits. Must be called by whole warps.
   template <typename W>
   __device__ W across(W v, int bits) const {
     return __shfl_xor_sync(0xffffffffU, v, bits);
   }
-  /// Loads a value that is read only once, so it need not stay in the cache.
+  /// Loads a value that is read only once and need not stay in the cache.
   template <typename P>
   __device__ P stream(const P* from) const {
     if constexpr (sizeof(P) == sizeof(uint4))
@@ -35,22 +35,22 @@ class GpuThread {
     else
       return *from;
   }
-  /// e^x, by the unit that a GPU has for it.
+  /// e^x, by the GPU's hardware unit.
   __device__ float exp(float x) const { return ::expf(x); }
-  /// The block's own memory: as many bytes as the launch asked for.
+  /// The block's shared memory, of the size that the launch requested.
   __device__ std::byte* room() const {
     extern __shared__ __align__(16) unsigned char shared[];
     return reinterpret_cast<std::byte*>(shared);
   }
 
-  /// Its number in its warp. Read again by every use: what follows from it would else be held in registers for long.
+  /// Index in the warp. Read at every use: otherwise values derived from it would occupy registers for long.
   __device__ unsigned lane() const {
     unsigned l;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(l));
     return l;
   }
 
-  // ---- what whole warps do together; layouts: model/cuda/fast/mma_tile.hpp
+  // ---- operations of whole warps; layouts: model/cuda/fast/mma_tile.hpp
   /// c (16, 8) += a (16, 16) b (16, 8), a and b bf16.
   __device__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) const {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
@@ -59,7 +59,7 @@ class GpuThread {
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
-  /// Four matrices of 8 rows of 16 bytes; lane l says where in the room row l % 8 of matrix l / 8 is.
+  /// Loads four matrices of 8 rows of 16 bytes; lane l gives the offset of row l % 8 of matrix l / 8 in shared memory.
   __device__ void ldmatrix(unsigned (&r)[4], unsigned at) const {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -74,8 +74,8 @@ class GpuThread {
                  : "memory");
   }
 
-  // ---- copies into the room that run beside the thread
-  /// 16 or 4 bytes, aligned to that; zeros where there is nothing.
+  // ---- asynchronous copies into shared memory
+  /// Copies 16 or 4 bytes, aligned to their size; zeros unless `there`.
   template <int bytes>
   __device__ void cp_async(unsigned at, const void* from, bool there) const {
     const int read = there ? bytes : 0;
@@ -86,9 +86,9 @@ class GpuThread {
       asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address() + at), "l"(from), "r"(read)
                    : "memory");
   }
-  /// The copies since the last commit are a group.
+  /// Makes the copies since the last commit a group.
   __device__ void cp_async_commit() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
-  /// Until all groups of this thread but the `left` latest have arrived.
+  /// Waits until all groups of this thread but the `left` latest have arrived.
   template <int left>
   __device__ void cp_async_wait() const {
     asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
@@ -99,7 +99,7 @@ class GpuThread {
 };
 #endif
 
-/// A kernel that is written for one number of threads; it says too how many of its blocks a multiprocessor shall hold.
+/// A kernel for one number of threads, which also sets the number of blocks that a multiprocessor should hold.
 template <typename Kernel>
 concept FixedSize = requires {
   Kernel::threads;
@@ -119,8 +119,8 @@ struct Greater {
   }
 };
 
-/// All values of a block of whole warps as one, in a fixed order, the same bits in every thread. `room`: a number per
-/// warp, which nobody else uses.
+/// Combines all values of a block of whole warps, in a fixed order, with the same bits in every thread. `room`: an
+/// element per warp, for exclusive use.
 template <typename Thread, typename W, typename Join>
 LLMCALC_HD W joined(const Thread& t, W v, W* room, const Join& join) {
   for (int bits = warp / 2; bits > 0; bits /= 2) v = join(v, t.across(v, bits));
@@ -140,9 +140,9 @@ LLMCALC_HD W block_most(const Thread& t, W v, W* room) {
   return joined(t, v, room, Greater());
 }
 
-/// N sums over groups of `lanes` neighbouring lanes at once: each lane ends with one of them, whose number is returned.
-/// Halves are exchanged while there are several (N - 1 exchanges in all, not N per step). N and lanes: powers of two,
-/// N no greater.
+/// N sums over groups of `lanes` neighbouring lanes at once: each lane ends with one of the sums, whose index is
+/// returned. Lanes exchange halves while there are several (N - 1 exchanges in all, not N per step). N and lanes:
+/// powers of two, N <= lanes.
 template <int N, typename Thread, typename W>
 LLMCALC_HD int lane_sums(const Thread& t, W* v, int lanes) {
   const int bits = lanes / 2;
@@ -160,13 +160,13 @@ LLMCALC_HD int lane_sums(const Thread& t, W* v, int lanes) {
   }
 }
 
-/// f(i) for every i below n, shared out over the threads of a block.
+/// f(i) for every i below n, distributed over the threads of a block.
 template <typename Thread, typename F>
 LLMCALC_HD void in_block(const Thread& t, Count n, const F& f) {
   for (Count i = t.index(); i < n; i += t.size()) f(i);
 }
 
-/// f(i) for every i below n, shared out over all threads. Any number of them will do, and none waits for another.
+/// f(i) for every i below n, distributed over any number of threads, which do not wait for each other.
 template <typename F>
 struct Everywhere {
   static constexpr bool alone = true;

@@ -7,7 +7,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// The operators of a parameter's adapter, if it is an adapted matrix.
+/// Operators of a parameter's adapter, if it is an adapted matrix.
 std::optional<AdapterNames> names_of(const ParameterShape& p, const Adapters& adapters) {
   const ParameterName name(p.name);
   if (adapters.rank == 0 || name.what != "weight") return std::nullopt;
@@ -30,7 +30,7 @@ std::vector<ParameterShape> with_adapters(const std::vector<ParameterShape>& all
   return more;
 }
 
-/// A product, and beside a frozen matrix its adapter's two, which are added.
+/// A product, plus its adapter's two products if the matrix has one.
 Value Pass::adapted(std::string_view op, Value x, const Product& how) {
   const auto names = plan().lora_rank > 0 ? adapter_names(plan().lora_targets, op) : std::nullopt;
   if (!names || !weights_.has(layer_, names->down)) return product(op, std::move(x), how);

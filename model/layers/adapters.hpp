@@ -1,5 +1,6 @@
 #pragma once
-/// Low-rank adapters beside frozen matrices (LoRA, arXiv:2106.09685; calc/training/adapter.hpp): y = x W' + (x A') B'.
+/// Low-rank adapters of frozen matrices (LoRA, arXiv:2106.09685; calc/training/adapter.hpp): y = x W' + (x A')
+/// B'.
 
 #include <vector>
 
@@ -9,14 +10,14 @@ namespace llmcalc::model {
 
 struct ParameterShape;
 
-/// The adapters of a model; rank 0: it has none.
+/// A model's adapters; rank 0: disabled.
 struct Adapters {
   Count rank = 0;
   LoraTargets targets = LoraTargets::all();
 };
 
-/// The parameters, behind each adapted matrix its A (rank, in), drawn, and B (out, rank), zero, so that training begins
-/// with the model as it is. The scale alpha / rank of the paper is left out: it is a constant in B.
+/// All parameters, with each adapted matrix followed by its A (rank, in), drawn, and B (out, rank), zero, so that
+/// training starts from the unchanged model. The paper's scale alpha / rank is omitted: it is a constant in B.
 std::vector<ParameterShape> with_adapters(const std::vector<ParameterShape>& all, const Adapters& adapters);
 
 }  // namespace llmcalc::model

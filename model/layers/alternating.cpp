@@ -5,12 +5,12 @@
 namespace llmcalc::model {
 namespace {
 
-/// Names of the operators that make weights of a token.
+/// Names of the operators that compute a token's weights.
 struct AltupNames {
   const char *norm, *router, *act, *weights;
 };
 
-/// W tanh(W_m norm(x)) of x as wide as a stream, or of its first stream.
+/// W tanh(W_m norm(x)), with x as wide as a stream, or its first stream.
 Value token_weights(Pass& p, const AltupNames& names, const Value& x) {
   Value m = p.norm(names.norm, x, {.rows = x.rows, .width = p.arch().hidden}, x.width);
   m = p.tanh(names.act, p.linear(names.router, std::move(m)));

@@ -1,20 +1,20 @@
 #pragma once
-/// Parts of a layer of alternating updates, and of the model's ends around such layers (calc/block/altup.hpp).
+/// Parts of a layer with alternating updates, and of the model's ends around these layers (calc/block/altup.hpp).
 
 #include "model/pass/pass.hpp"
 
 namespace llmcalc::model {
 
-/// The streams: x, and projections of it at its magnitude; and the mean of the first and of projections of the others,
-/// of the last `rows` tokens.
+/// stacked_streams: x, and its projections at its magnitude. merged_streams: the mean of the first stream and
+/// projections of the others, for the last `rows` tokens.
 Value stacked_streams(Pass& p, Value x);
 Value merged_streams(Pass& p, Value x, Count rows);
 
-/// The streams that a layer reads the first of, and these corrected by its result.
+/// The streams, the first of which is a layer's input; and the same streams corrected by the layer's result.
 Value predicted_streams(Pass& p, Value x);
 Value corrected_streams(Pass& p, Value predicted, Value result);
 
-/// x + norm(x A B), a low rank beside the mixer on its input.
+/// x + norm(x A B), the low-rank path parallel to the mixer.
 Value low_rank(Pass& p, const Value& x);
 
 }  // namespace llmcalc::model

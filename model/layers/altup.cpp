@@ -13,7 +13,7 @@ Pointwise over_streams(PointwiseKind kind, const Value& x, Count streams) {
 
 }  // namespace
 
-/// `rows`: the last tokens of a pass, at the ends of equal parts of x.
+/// The last tokens of `rows` equal parts of x.
 Pass::LastRows Pass::last_rows(const Value& x, Count rows) const {
   const Count apart = x.rows / rows;
   return {.first = mul(apart - 1, x.width), .apart = mul(apart, x.width)};
@@ -116,7 +116,7 @@ Value Pass::correct(std::string_view op, Value predicted, Value result, Value we
   return y;
 }
 
-/// dx of all streams, of which the first gets dy: the others are zero where nothing was there.
+/// Adds dy to the first stream of dx; if dx is new, its other streams are zeroed.
 void Pass::add_to_first(std::string_view op, const Pointwise& s, const Tensor& dy, const std::shared_ptr<TapeSlot>& x) {
   const Into dx = into_rows(op, x, mul(s.rows, s.width, arch_.streams), true);
   backend_.altup()->first_gradient(s, arch_.streams, dy->data(), dx.data);

@@ -1,16 +1,16 @@
 #pragma once
-/// Operators of alternating updates (calc/block/altup.hpp): of a token's n residual streams x (n, D) a layer reads and
-/// writes the first. Rows of streams are n D numbers; those of a result D.
+/// Operators of alternating updates (calc/block/altup.hpp): a layer reads and writes the first of a token's n residual
+/// streams x (n, D). Rows of streams have n D elements, rows of a result D.
 
 #include "calc/operator/op.hpp"
 #include "model/pass/gradient_place.hpp"
 
 namespace llmcalc::model {
 
-/// The magnitude of a row is the root of its numbers' mean square; a projection's is at least this one's root.
+/// Lower bound of a projection's squared magnitude; a row's magnitude is its root mean square.
 inline constexpr double least_magnitude_squared = 1e-5;
 
-/// x: the first of the rows that are read, which lie x_stride apart.
+/// x: the first row to read; rows are x_stride apart.
 struct StackView {
   const void* x = nullptr;
   Count x_stride = 0;
@@ -25,7 +25,7 @@ class AltUpKernels {
   virtual void stack(const Pointwise&, const StackView&, void* y) = 0;
   virtual void stack_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;
-  /// y: the mean of the first stream of x, and of projections of the others, at its magnitude. dx: of the same rows.
+  /// y: the mean of the first stream of x and of projections of the others, at its magnitude. dx: of the same rows.
   virtual void merge(const Pointwise&, const StackView&, void* y) = 0;
   virtual void merge_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;
@@ -37,14 +37,14 @@ class AltUpKernels {
   virtual void correct(const Pointwise&, const void* p, const void* result, const void* k, void* y) = 0;
   virtual void correct_gradient(const Pointwise&, const void* p, const void* result, const void* k, const void* dy,
                                 GradientPlace dp, GradientPlace dresult, GradientPlace dk) = 0;
-  /// y = the first stream of x, and a if it is there; of n streams.
+  /// y: the first of n streams of x, plus a if given.
   virtual void first(const Pointwise&, Count streams, const void* x, const void* a, void* y) = 0;
-  /// dx, which is there, += dy in its first stream.
+  /// Adds dy to the first stream of dx, which must exist.
   virtual void first_gradient(const Pointwise&, Count streams, const void* dy, void* dx) = 0;
-  /// out: x with y added to all streams but the first; dy: of y.
+  /// out: x with y added to all streams except the first. dy: gradient of y.
   virtual void share(const Pointwise&, const void* x, const void* y, void* out) = 0;
   virtual void share_gradient(const Pointwise&, const void* d_out, GradientPlace dy) = 0;
-  /// y = x w with learned w of each number.
+  /// y = x w, with a learned w per element.
   virtual void scale(const Pointwise&, const void* x, const void* w, void* y) = 0;
   virtual void scale_gradient(const Pointwise&, const void* x, const void* w, const void* dy, GradientPlace dx,
                               void* dw) = 0;

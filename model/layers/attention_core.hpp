@@ -1,5 +1,5 @@
 #pragma once
-/// The implementations of flash attention, where a backend has more than one.
+/// Implementations of flash attention, for backends with more than one.
 
 #include <cstdint>
 #include <optional>
@@ -10,19 +10,19 @@ namespace llmcalc::model {
 
 enum class AttentionCore : std::uint8_t {
   mma,   ///< tensor cores
-  plain  ///< multiply-adds of single numbers
+  plain  ///< scalar multiply-adds
 };
 
-/// The reason why attention did not run on tensor cores.
+/// Reason why attention did not run on tensor cores.
 enum class CoreObstacle : std::uint8_t {
   environment,  ///< LLMCALC_ATTENTION=plain
-  float32,      ///< the format of the numbers
-  head_width,   ///< of queries and values: unlike, not a multiple of 16, or beyond 128
-  rotary_part,  ///< it lies apart
+  float32,      ///< number format
+  head_width,   ///< of queries and values: different, not a multiple of 16, or above 128
+  rotary_part,  ///< stored separately
   alibi,
   dropout,
   scale,  ///< of the scores: not positive
-  layout  ///< memory that is not aligned to 16 bytes, a cache that has gone round, or more keys than an int counts
+  layout  ///< memory not aligned to 16 bytes, a wrapped cache, or more keys than an int can count
 };
 
 constexpr std::string_view name(AttentionCore c) { return c == AttentionCore::mma ? "mma" : "plain"; }
@@ -35,11 +35,11 @@ constexpr std::string_view name(CoreObstacle o) {
 /// A core that ran.
 struct CoreRun {
   AttentionCore core = AttentionCore::plain;
-  std::optional<CoreObstacle> obstacle = {};  ///< to the faster one; absent: there is none faster
+  std::optional<CoreObstacle> obstacle = {};  ///< to a faster core; absent: there is no faster one
   bool operator==(const CoreRun&) const = default;
 };
 
-/// The cores that ran last in either direction.
+/// The cores of the last forward and backward run.
 struct AttentionCores {
   std::optional<CoreRun> forward, backward;
   std::optional<CoreRun>& of(bool is_backward) { return is_backward ? backward : forward; }

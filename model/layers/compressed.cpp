@@ -1,5 +1,5 @@
-// Compressed attention (DeepSeek-V4; hf deepseek_v4/modeling_deepseek_v4.py), and the operators that it alone has:
-// pooled keys, rotations of one tensor, a matrix for each group of heads.
+// Compressed attention (DeepSeek-V4; hf deepseek_v4/modeling_deepseek_v4.py), and the operators that only it uses:
+// pooled keys, rotations of one tensor, a matrix per group of heads.
 
 #include <cmath>
 #include <utility>
@@ -76,7 +76,7 @@ Value Pass::grouped(std::string_view op, Value given) {
   return y;
 }
 
-/// Writes pooled keys to the cache; an open group at the end of a full cache has no place there.
+/// Writes pooled keys to the cache. An incomplete group at the end of a full cache is omitted.
 void Pass::cache_pooled(const CachedRows& to, Count ratio, Count width, const HeadView& pooled) {
   if (!to) return;
   const Count groups = cache_->layer(layer_).groups;
@@ -99,12 +99,12 @@ HeadView Pass::cached_pooled(const LayerCache& c, const CachedRows& rows, Count 
 
 namespace {
 
-/// Queries of all heads, and the low rank that they come from, for an indexer that reads it.
+/// Queries of all heads, and the low rank they are projected from, for an indexer that reads it.
 struct CompressedQueries {
   Value q, low;
 };
 
-/// Through a low rank with a norm, then each head under a norm without weights.
+/// Queries through a low rank with a norm, then a weightless norm per head.
 CompressedQueries queries(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
   Value low = p.linear("attn.q_down", x);
@@ -121,7 +121,7 @@ Value keys(Pass& p, Value x) {
   return p.norm("attn.kv_norm", std::move(kv), shape);
 }
 
-/// The last numbers of every head, which positions rotate.
+/// The last elements of every head, which are rotated.
 RopePart turned(const Pass& p, Value& x, Count heads) {
   const Mixer& m = p.mixer();
   return {x, heads, m.head_dim, m.latent.rope_dim, m.head_dim - m.latent.rope_dim};

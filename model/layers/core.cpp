@@ -6,7 +6,7 @@
 
 namespace llmcalc::model {
 
-/// Buffers that the core keeps for its gradient, or holds only while it runs.
+/// Buffers that the core saves for backward, or holds only while it runs.
 struct Pass::CoreKept {
   Tensor scores, probabilities, dropped, mask, log_sum_exp;
   AttentionKept view() const {
@@ -20,8 +20,7 @@ struct Pass::CoreKept {
 
 namespace {
 
-/// Whether the last input is what the layer's own table of relative positions adds to the scores; q, k and v are the
-/// first three.
+/// Whether the last input is the bias from the layer's own table of relative positions; q, k and v come first.
 bool reads_own_distances(const Attention& s, const std::vector<Value>& in) { return s.relative && in.size() > 3; }
 
 std::vector<Tensor> tensors(const std::vector<Value>& in) {
@@ -34,7 +33,7 @@ std::vector<Tensor> tensors(const std::vector<Value>& in) {
 
 HeadView Pass::view(const HeadPart& p, const std::vector<Tensor>& data) const {
   const Tensor& tensor = data[p.tensor];
-  if (!tensor) return {};  // the cache has it
+  if (!tensor) return {};  // it is in the cache
   const auto* at = static_cast<const std::byte*>(tensor->data()) + (p.offset * backend_.number()).value;
   const Count tokens = p.tokens > 0 ? p.tokens : step_.queries;
   return {.data = at, .sequence = mul(tokens, p.token), .token = p.token, .head = p.head};
@@ -84,7 +83,7 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool is_
   return k;
 }
 
-/// What backward does: the inputs' gradients, after the core has run again where it is recomputed.
+/// Records the backward pass: the inputs' gradients, after recomputing the core under selective recomputation.
 void Pass::remember_attention(std::string_view op, const Attention& s, const CoreLayout& l,
                               const std::vector<Value>& in, const Value& y, const ReadInputs& reading, const Dropout& d,
                               CoreKept kept) {
@@ -159,7 +158,8 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   };
   AttentionInputs from = reading(tensors(in));
   if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.reach.limited())
-    throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
+    throw std::logic_error(
+        "a window's cache takes one token at a time after the prompt");  // else it would overwrite unread rows
   if (cache_ != nullptr && (s.caches() || s.shared_kv)) {
     write_cache(s, from);
     if (s.cross ? s.shared_kv : s.past() > 0) read_cache(s, from);
@@ -175,12 +175,12 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
 
 // ---- the cache
 
-/// The numbers of a cache's rows. Those of codes are there from decode_rows, or to_cache, to the end of the operator.
+/// The values of a cache's rows. Dequantized ones are valid from decode_rows or to_cache until the operator ends.
 void* Pass::numbers_of(const CachedRows& r) const {
   return r.format ? r.numbers->of(mul(step_.sequences, r.slots, r.heads, r.width) * backend_.number()) : r.data->data();
 }
 
-/// Encodes what to_cache has brought of n tokens.
+/// Quantizes the rows of n tokens that to_cache has written.
 void Pass::encode_rows(const CachedRows& r, Count first, Count n) {
   if (!r.format) return;
   const auto* const numbers = static_cast<const std::byte*>(numbers_of(r));
@@ -193,7 +193,7 @@ void Pass::encode_rows(const CachedRows& r, Count first, Count n) {
     }
 }
 
-/// Decodes the first `filled` slots of every sequence.
+/// Dequantizes the first `filled` slots of every sequence.
 void Pass::decode_rows(const CachedRows& r, Count filled) const {
   if (!r.format) return;
   auto* const numbers = static_cast<std::byte*>(numbers_of(r));

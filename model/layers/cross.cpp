@@ -1,5 +1,5 @@
-// An encoder before a decoder: tokens of both stacks, distances that the layers of a stack share, the encoder's result
-// and the decoder's attention to it (calc/block/cross.hpp).
+// Encoder-decoders: tokens of both stacks, distances shared by a stack's layers, the encoder's result, and the
+// decoder's attention to it (calc/block/cross.hpp).
 
 #include "calc/block/cross.hpp"
 
@@ -52,7 +52,7 @@ Stacks Pass::lookup_stacks(std::string_view op, std::span<const std::int64_t> id
   return x;
 }
 
-/// In place, with a mask for both, of which each stack has its part and a stream of its own.
+/// In place. The stacks share one mask buffer but have separate random streams.
 void Pass::dropout_stacks(std::string_view op, Stacks& x) {
   if (!step_.dropout) return;
   const auto shape = [](const Value& v) {
@@ -78,7 +78,7 @@ void Pass::dropout_stacks(std::string_view op, Stacks& x) {
   });
 }
 
-// ---- distances: a row of the table for every query and key, the same in all sequences
+// ---- distances: a table row for every query and key, the same in all sequences
 
 namespace {
 std::vector<std::int64_t> distance_rows(const DistanceRanges& ranges, Count queries) {
@@ -151,7 +151,7 @@ void Pass::leave_stack(const Value& encoded) {
     if (shared.slot) tape_->remember([this, shared] { into_rows("cross.core", shared.slot, shared.elements(), true); });
 }
 
-/// softmax(Q K' scale) V W_o with keys and values of the encoder's result, which a decoding step has in the cache.
+/// softmax(Q K' scale) V W_o with keys and values from the encoder's result; a decoding step reads them from the cache.
 Value cross_attention(Pass& p, Value x) {
   const Mixer& m = p.mixer();
   const Step& s = p.step();

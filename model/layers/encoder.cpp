@@ -1,4 +1,4 @@
-// Operators of encoders alone: segments, the pooler's activation, and a loss of results that are not logits.
+// Encoder-only operators: segments, the pooler's activation, and a loss of results other than logits.
 
 #include "model/pass/pass.hpp"
 
@@ -33,7 +33,7 @@ Value Pass::tanh(std::string_view op, Value given) {
   return y;
 }
 
-// ---- the mean of n numbers: each has the gradient 1 / n
+// ---- the mean of n values: each has the gradient 1 / n
 
 std::vector<double> Pass::mean_gradient(Count n) const {
   return std::vector<double>(static_cast<std::size_t>(n), loss_scale_ / static_cast<double>(n));
@@ -48,7 +48,7 @@ void Pass::mean(const Value& y, double* to) {
     });
 }
 
-/// The gradient takes the place of the result, as that of the logits does.
+/// The gradient overwrites the result, as with logits.
 void Pass::judge(std::string_view op, const Value& y) {
   if (!step_.training) return;
   judged_.push_back(y);

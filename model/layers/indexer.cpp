@@ -1,4 +1,4 @@
-// The indexer of a layer: which keys its attention reads.
+// A layer's indexer, which chooses the keys that attention reads.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// Queries, the key and, of a lightning indexer, the weights of its heads.
+/// Queries, the key and, for a lightning indexer, head weights.
 struct Indexed {
   Value q, k, weights;
 };
@@ -15,7 +15,7 @@ struct Indexed {
 constexpr PooledKeyNames index_pool_names{"attn.index_keys", "attn.index_gate", "attn.index_pool", "attn.index_k_norm",
                                           "attn.index_k_rope"};
 
-/// The key of every token under a LayerNorm, or pooled ones.
+/// A key per token under a LayerNorm, or pooled keys.
 Value lightning_key(Pass& p, const Value& x) {
   const Count width = p.mixer().indexer.width;
   if (p.mixer().compressed.ratio > 0) return pooled_keys(p, index_pool_names, x, width, true);
@@ -23,7 +23,7 @@ Value lightning_key(Pass& p, const Value& x) {
   return p.norm("attn.index_k_norm", p.detached("attn.index_k", x), shape);
 }
 
-/// DeepSeek-V3.2 (arXiv:2512.02556, 2.1): queries from the low rank of attention's, one key, and a weight for each
+/// DeepSeek-V3.2 (arXiv:2512.02556, 2.1): queries from the low rank of attention's queries, a key, and a weight per
 /// head.
 Indexed lightning(Pass& p, Value x, Value low) {
   Value q = p.detached("attn.index_q", std::move(low));
@@ -42,8 +42,8 @@ Indexed blocks(Pass& p, Value x) {
   return {std::move(q), std::move(k), {}};
 }
 
-/// Queries and the key of a token turn by its position. A pooled key has turned already, in its last numbers, as do all
-/// of compressed attention.
+/// Rotates queries and keys by their token's position. Pooled keys are already rotated, in their last elements, as
+/// everywhere in compressed attention.
 void rotate(Pass& p, Indexed& in) {
   const Indexer& i = p.mixer().indexer;
   const Count rotated = Rotaries::index_rotated(p.mixer());

@@ -1,4 +1,4 @@
-// Mixes of residual streams: of the present one, x, and of those that are saved, one for each block of layers.
+// Mixes of residual streams: the current one, x, and the saved ones, one per block of layers.
 
 #include "model/layers/mixed.hpp"
 
@@ -6,7 +6,7 @@
 
 namespace llmcalc::model {
 
-/// Streams that are saved before a layer's first mixes: of a layer that runs again, fewer than there are.
+/// Streams saved before a mix of the current layer; more may exist when the layer is recomputed.
 Count Pass::saved_before(bool is_first) const {
   if (layer_ < 0) return static_cast<Count>(saved_.size());
   const Count n = arch_.residual_block;
@@ -17,12 +17,12 @@ bool Pass::begins_block() const {
   return arch_.residual_block > 0 && layer_ >= 0 && layer_ % arch_.residual_block == 0;
 }
 
-/// A layer that runs again has saved its stream already.
+/// A recomputed layer has already saved its stream.
 void Pass::save_stream(const Value& x) {
   if (static_cast<Count>(saved_.size()) == layer_ / arch_.residual_block) saved_.push_back(x);
 }
 
-/// x and its rows: all of them, or the last of each sequence where the head looks at those alone.
+/// Mixes x and the saved streams: all rows, or one token per sequence if the head reads only that.
 Value Pass::mix(std::string_view op, Value given, bool is_first) {
   const Value x = std::move(given);
   const auto n = static_cast<std::size_t>(saved_before(is_first));
@@ -51,7 +51,7 @@ Value Pass::mix(std::string_view op, Value given, bool is_first) {
   return y;
 }
 
-/// Backward is done with the streams that were saved behind a mix.
+/// In backward, streams saved after this mix are freed first.
 void Pass::remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
                         const std::shared_ptr<TapeSlot>& y) {
   keep(op, all.back());

@@ -1,7 +1,7 @@
 #pragma once
-/// Inputs of a mix of residual streams (calc/block/mixed_residual.hpp): of the streams v_j of a token it makes
+/// Inputs of a mix of residual streams (calc/block/mixed_residual.hpp). From the streams v_j of a token it computes
 ///   sum_j a_j v_j, a = softmax(s), s_j = q' (w v_j) / sqrt(mean of v_j^2 + epsilon)
-/// with learned q and w, `hidden` numbers each.
+/// with learned q and w of `hidden` elements each.
 
 #include <span>
 
@@ -11,13 +11,13 @@
 namespace llmcalc::model {
 
 struct MixView {
-  std::span<const void* const> streams;  ///< the first row of each
-  Count stride = 0;                      ///< numbers from row to row of a stream
+  std::span<const void* const> streams;  ///< first row of each
+  Count stride = 0;                      ///< elements between rows of a stream
   const void *query = nullptr, *norm = nullptr;
   double epsilon = 1e-5;
 };
 
-/// Destinations of the gradients; those of query and norm are wide, and added to.
+/// Destinations of the gradients. Gradients of query and norm are wide and accumulated.
 struct MixGradients {
   std::span<const GradientPlace> streams;
   void *query = nullptr, *norm = nullptr;

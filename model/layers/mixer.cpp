@@ -28,8 +28,8 @@ Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
 
 namespace {
 
-/// The projection of x by which sigmoid gates the heads' output o, which it returns: one number per head, or one per
-/// number of o (Qwen3-Next, Step 3.5; arXiv:2505.06708).
+/// Gates the heads' output o by the sigmoid of a projection of x: one value per head, or one per element of o
+/// (Qwen3-Next, Step 3.5; arXiv:2505.06708).
 Value gated_heads(Pass& p, Value x, Value o) {
   if (p.mixer().attention_gate == AttentionGate::none) return o;
   Value g = p.linear("attn.gate", std::move(x));
@@ -40,7 +40,7 @@ struct FusedQkv {
   Value q, k, v;
 };
 
-/// Queries, and the normed low rank that they come from, for an indexer that reads it.
+/// Queries, and the normed low rank they are projected from, for an indexer that reads it.
 struct LowRankQueries {
   Value q, low;
 };
@@ -55,7 +55,7 @@ LowRankQueries low_rank_queries(Pass& p, const Value& x) {
   return {std::move(q), std::move(c)};
 }
 
-/// Values may be the keys before their norm; a layer without keys and values of its own reads those of an earlier one.
+/// Values may be the keys before their norm. A layer without its own keys and values reads an earlier layer's.
 FusedQkv projections(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
   Value q = m.latent.q_rank > 0 ? low_rank_queries(p, x).q : p.linear("attn.q", x);
@@ -75,7 +75,7 @@ void norm_heads(Pass& p, FusedQkv& r) {
   if (!m.shared_kv) r.k = qk_norm(p, "attn.k_norm", std::move(r.k), m.kv_heads);
 }
 
-/// Rotary positions turn pairs of each query's and key's numbers (RoFormer, arXiv:2104.09864).
+/// Rotates pairs of each query's and key's elements (RoFormer, arXiv:2104.09864).
 void rotate(Pass& p, FusedQkv& r) {
   const Mixer& m = p.mixer();
   if (p.arch().position != Position::rope) return;
@@ -84,15 +84,15 @@ void rotate(Pass& p, FusedQkv& r) {
   p.rope("attn.rope", queries, m.shared_kv ? none : keys);
 }
 
-/// An RMSNorm of all heads' output together (BitNet, arXiv:2504.12285).
+/// RMSNorm over all heads' output together (BitNet, arXiv:2504.12285).
 Value normed_heads(Pass& p, Value o) {
   if (!p.arch().sub_norms) return o;
   const Norm whole{.rows = o.rows, .width = o.width};
   return p.norm("attn.sub_norm", std::move(o), whole);
 }
 
-/// softmax(Q K' / sqrt(d_h)) V W_o, with as many key and value heads as there are: multi-head, grouped, multi-query.
-/// ALiBi takes slope x distance from head's scores (Press et al. 2021, arXiv:2108.12409).
+/// softmax(Q K' / sqrt(d_h)) V W_o for any number of key and value heads: multi-head, grouped, multi-query. ALiBi
+/// subtracts slope x distance from each head's scores (Press et al. 2021, arXiv:2108.12409).
 Value grouped_attention(Pass& p, Value x) {
   const Mixer& m = p.mixer();
   const Step& s = p.step();
@@ -132,14 +132,14 @@ Value grouped_attention(Pass& p, Value x) {
   return p.linear("attn.out", normed_heads(p, gated_heads(p, std::move(x), std::move(o))));
 }
 
-/// Through a low rank, or W_q x.
+/// Queries through a low rank, or W_q x.
 LowRankQueries latent_queries(Pass& p, const Value& x) {
   return p.mixer().latent.q_rank > 0 ? low_rank_queries(p, x) : LowRankQueries{p.linear("attn.q", x), {}};
 }
 
-/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): keys and values come from one latent row per token,
-/// c = norm(W_dkv x), and a rotary key that all heads share. Expanded: k, v = W_ukv c. Absorbed: q W_uk meets c itself,
-/// and W_uv what comes out.
+/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): keys and values come from one latent row per token, c =
+/// norm(W_dkv x), and a rotary key shared by all heads. Expanded: k, v = W_ukv c. Absorbed: q W_uk is multiplied by c
+/// directly, and the core's output by W_uv.
 Value latent_attention(Pass& p, Value x) {
   const Mixer& m = p.mixer();
   const Latent& l = m.latent;

@@ -12,7 +12,7 @@ class RecurrenceRun {
  public:
   RecurrenceRun(Pass& p, Value x) : p_(p), r_(p.mixer().recurrent), x_(std::move(x)) {}
 
-  /// S = a S + k b (v - a S' k)', o = q' S, with a decay a and a strength b per head; norm(o) under silu(z).
+  /// S = a S + k b (v - a S' k)', o = q' S, with a decay a and a strength b per head; norm(o) gated by silu(z).
   Value gated_delta_net() {
     Value q = convolved("delta.q", "delta.q_conv"), k = convolved("delta.k", "delta.k_conv");
     Value v = convolved("delta.v", "delta.v_conv");
@@ -30,7 +30,7 @@ class RecurrenceRun {
     return p_.linear("delta.out", p_.silu_gate("delta.gate_mul", std::move(z), std::move(o)));
   }
 
-  /// The same with a decay per channel of the keys; norm(o) under sigmoid(z).
+  /// The same with a decay per key channel; norm(o) gated by sigmoid(z).
   Value kimi_delta() {
     Value q = convolved("kda.q", "kda.q_conv"), k = convolved("kda.k", "kda.k_conv");
     Value v = convolved("kda.v", "kda.v_conv");
@@ -47,8 +47,8 @@ class RecurrenceRun {
     return p_.linear("kda.out", p_.sigmoid_gate("kda.gate_mul", std::move(z), std::move(o)));
   }
 
-  /// S = e^(-A t) S + t B x, y = C' S + D x for every channel x by itself, with a step t of its own; B, C and the low
-  /// rank of t are projections of all channels.
+  /// S = e^(-A t) S + t B x, y = C' S + D x, separately for every channel x, with its own step t; B, C and the low rank
+  /// of t are projections of all channels.
   Value mamba() {
     Value x = convolved("ssm.x", "ssm.x_conv");
     Value low = p_.linear("ssm.select", x);
@@ -82,7 +82,7 @@ class RecurrenceRun {
     return gated_out(std::move(y));
   }
 
-  /// The same for heads of channels, which share a step and A; B and C are the keys and queries of a group of heads.
+  /// The same for heads of channels that share a step and A; B and C are the keys and queries of a group of heads.
   Value mamba2() {
     const Count key_width = mul(r_.key_heads, r_.key_dim);
     Value x = convolved("ssm.x", "ssm.x_conv"), select = convolved("ssm.select", "ssm.select_conv");
@@ -98,9 +98,9 @@ class RecurrenceRun {
     return gated_out(std::move(y));
   }
 
-  /// S = a S - b (r' S) + k v', o = q' S, every part from a mix of the token with the one before it; k is under a gate
-  /// of the learning rate of b, and before that, of length 1, it is r. Then a norm of every head, the bonus of the
-  /// token itself, and a gate. A layer without a share of values hands its own on.
+  /// S = a S - b (r' S) + k v', o = q' S, all inputs from mixes of a token with the previous one. r is k scaled to
+  /// length 1, and k is gated by the learning rate of b. Then a norm per head, the token's own bonus, and a gate. A
+  /// layer without a share of values may share its own with later layers.
   Value rwkv7() {
     x_ = p_.shift("rwkv.shift", std::move(x_), 6);
     Value q = mixed("rwkv.r", for_query), k = mixed("rwkv.k", for_key), v = mixed_values();
@@ -127,7 +127,7 @@ class RecurrenceRun {
                                           {std::move(o), std::move(q), std::move(k), std::move(v), std::move(gate)}));
   }
 
-  /// c * convolution(b * x): b, c and x are projections.
+  /// c * convolution(b * x) with projections b, c and x.
   Value short_convolution() {
     Value b = p_.linear("conv.in_gate", x_), c = p_.linear("conv.out_gate", x_);
     Value y = p_.multiply("conv.in_mul", std::move(b), p_.linear("conv.x", std::exchange(x_, {})));
@@ -136,8 +136,8 @@ class RecurrenceRun {
     return p_.linear("conv.out", p_.multiply("conv.out_mul", std::move(c), std::move(y)));
   }
 
-  /// h = a h + sqrt(1 - a^2) i x for every channel x of a convolution, with a decay a and a gate i that a matrix per
-  /// block of channels makes of it; act(g) h.
+  /// h = a h + sqrt(1 - a^2) i x for every channel x of a convolution, with a decay a and a gate i computed from x by
+  /// one matrix per block of channels; act(g) h.
   Value rg_lru() {
     Value gate = p_.linear("lru.gate", x_);
     Value x = p_.linear("lru.x", std::exchange(x_, {}));
@@ -152,9 +152,9 @@ class RecurrenceRun {
     return p_.linear("lru.out", p_.gate_output("lru.gate_mul", std::move(gate), std::move(h)));
   }
 
-  /// o = q' (S + u k v'), S = a S + k v', every part from a mix of the token with the one before it, with a bonus u and
-  /// a decay a per channel; a is made of the token, as are the shares of its mixes, or learned (RWKV-5). Then a norm of
-  /// every head, under silu(z).
+  /// o = q' (S + u k v'), S = a S + k v', all inputs from mixes of a token with the previous one, with a bonus u and a
+  /// decay a per channel. a and the mix shares depend on the token, or are learned (RWKV-5). Then a norm per head,
+  /// gated by silu(z).
   Value rwkv6() {
     const bool moves = r_.mix_rank > 0;
     x_ = moves ? moved_mixes() : p_.shift("rwkv.shift", std::move(x_), 4);
@@ -175,7 +175,7 @@ class RecurrenceRun {
     return p_.linear("rwkv.out", p_.silu_gate("rwkv.gate_mul", std::move(z), std::move(o)));
   }
 
-  /// S = a S + e^i k v', n = a n + e^i k, o = q' S / max(|q' n|, 1), with gates i and a per head; norm(o) under
+  /// S = a S + e^i k v', n = a n + e^i k, o = q' S / max(|q' n|, 1), with gates i and a per head; norm(o) gated by
   /// sigmoid(z).
   Value mlstm() {
     Value q = p_.linear("mlstm.q", x_), k = p_.linear("mlstm.k", x_), v = p_.linear("mlstm.v", x_);
@@ -198,14 +198,14 @@ class RecurrenceRun {
   /// Mixes of RWKV-7's shift, in the order of its learned shares.
   enum Mix : Count { for_query, for_decay, for_key, for_value, for_step, for_gate };
   Value mixed(std::string_view op, Mix mix) { return p_.linear_of_part(op, x_, mix); }
-  /// The layer's values, mixed with those that an earlier one handed on.
+  /// The layer's values, blended with the values that an earlier layer shares.
   Value mixed_values() {
     Value v = mixed("rwkv.v", for_value);
     if (!r_.reads_values()) return v;
     Value share = p_.linear("rwkv.value_up", mixed("rwkv.value_down", for_value));
     return p_.blend("rwkv.value_mix", std::move(v), p_.given().v, std::move(share));
   }
-  /// Five mixes, whose shares a low rank of a mix moves; they keep the last token for both.
+  /// Five mixes, with shares adjusted by a low rank of another mix. They cache the last token for both.
   Value moved_mixes() {
     Value low = p_.linear("rwkv.mix_down", p_.peek("rwkv.shift", "rwkv.mix", x_));
     Value moves = p_.grouped("rwkv.mix_up", p_.tanh("rwkv.mix_act", std::move(low)));
@@ -243,12 +243,12 @@ class RecurrenceRun {
                                 .normalised = r_.kind == RecurrentKind::mlstm};
     return p_.recur(op, shape, at, std::move(in));
   }
-  /// An RMSNorm of every head's output.
+  /// RMSNorm of every head's output.
   Value head_norm(std::string_view op, Value o) {
     const Norm shape{.rows = mul(o.rows, r_.heads), .width = r_.head_dim};
     return p_.output_norm(op, std::move(o), shape);
   }
-  /// Mamba's end: y under silu(z), a norm of all heads where there is one, the last projection.
+  /// Mamba's end: y gated by silu(z), a norm over all heads if the model has one, the last projection.
   Value gated_out(Value y) {
     y = p_.silu_gate("ssm.gate_mul", p_.linear("ssm.gate", std::exchange(x_, {})), std::move(y));
     const Norm whole{.rows = y.rows, .width = y.width};
@@ -290,7 +290,7 @@ Value recurrence(Pass& p, Value x) {
   return {};
 }
 
-/// S = e^(-slope) S + k v', o = q' S under silu of q, k and v; norm(o) under sigmoid(z).
+/// S = e^(-slope) S + k v', o = q' S with silu of q, k and v; norm(o) gated by sigmoid(z).
 Value linear_attention(Pass& p, Value x) {
   const Mixer& m = p.mixer();
   const Step& s = p.step();

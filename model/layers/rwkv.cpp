@@ -1,4 +1,4 @@
-// RWKV-7's own operators: see model/layers/rwkv.hpp.
+// RWKV's operators: see model/layers/rwkv.hpp.
 
 #include "model/layers/rwkv.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Operators that RWKV alone has besides its state (RWKV-7: arXiv:2503.14456; fla-org/flash-linear-attention,
-/// layers/rwkv7.py. RWKV-5 and -6: arXiv:2404.05892). Learned numbers are one for each of a row's.
+/// Operators that only RWKV has, in addition to its state (RWKV-7: arXiv:2503.14456; fla-org/flash-linear-attention,
+/// layers/rwkv7.py. RWKV-5 and -6: arXiv:2404.05892). Learned vectors are as wide as a row.
 
 #include "calc/operator/op.hpp"
 #include "model/pass/gradient_place.hpp"
@@ -8,7 +8,7 @@
 
 namespace llmcalc::model {
 
-/// Tensors of RWKV-7's bonus, an operator of its own, and their gradients; `shares` wide in those.
+/// Tensors of RWKV-7's bonus operator, and their gradients; the gradient of `shares` is wide.
 struct BonusView {
   const void *o = nullptr, *r = nullptr, *k = nullptr, *v = nullptr, *gate = nullptr, *shares = nullptr;
 };
@@ -21,7 +21,7 @@ struct BonusGradients {
 class RwkvKernels {
  public:
   virtual ~RwkvKernels() = default;
-  /// y: `mixes` mixes of every token and the one before it, side by side. dmoves is used where the view has moves.
+  /// y: `mixes` mixes of every token and the previous one, side by side. dmoves is used if the view has moves.
   virtual void shift(const Shift&, const ShiftView&, void* y) = 0;
   virtual void shift_gradient(const Shift&, const ShiftView&, const void* dy, GradientPlace dx, GradientPlace dmoves,
                               void* dshares) = 0;
@@ -33,11 +33,11 @@ class RwkvKernels {
   virtual void gate_key(const Pointwise&, const void* rate, const void* k, const void* w, void* y) = 0;
   virtual void gate_key_gradient(const Pointwise&, const void* rate, const void* k, const void* w, const void* dy,
                                  GradientPlace drate, GradientPlace dk, void* dw) = 0;
-  /// y = x w / |x w| of every head, with learned w of each head; `inverse`: wide, 1 / length per row; may be absent.
+  /// y = x w / |x w| per head, with w learned per head; `inverse`: wide, 1 / length per row; may be null.
   virtual void unit(const Norm&, const void* x, const void* w, void* y, void* inverse) = 0;
   virtual void unit_gradient(const Norm&, const void* x, const void* w, const void* inverse, const void* dy,
                              GradientPlace dx, void* dw) = 0;
-  /// y = (o + v <r, k>) gate, the product per head of `head` numbers under learned shares.
+  /// y = (o + v <r, k>) gate, with an inner product per head of `head` elements, weighted by learned shares.
   virtual void bonus(const Pointwise&, Count head, const BonusView&, void* y) = 0;
   virtual void bonus_gradient(const Pointwise&, Count head, const BonusView&, const void* dy,
                               const BonusGradients&) = 0;

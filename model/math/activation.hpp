@@ -1,5 +1,5 @@
 #pragma once
-/// Activations and their derivatives: one number in, one out.
+/// Scalar activations and their derivatives.
 
 #include "calc/arch.hpp"
 #include "model/math/functions.hpp"
@@ -11,7 +11,7 @@ LLMCALC_HD W sigmoid(W x) {
   return reciprocal_of(W(1) + exp_of(-x));
 }
 
-/// log(1 + e^x); its slope is sigmoid(x).
+/// log(1 + e^x), with slope sigmoid(x).
 template <typename W>
 LLMCALC_HD W softplus(W x) {
   return x > W(0) ? x + log1p_of(exp_of(-x)) : log1p_of(exp_of(x));
@@ -41,7 +41,7 @@ struct ReluSquared {
   }
 };
 
-/// tanh(x), of an encoder's pooler alone
+/// tanh(x), used only by an encoder's pooler
 struct Tanh {
   template <typename W>
   LLMCALC_HD static W value(W x) {
@@ -54,7 +54,7 @@ struct Tanh {
   }
 };
 
-/// 1 / (1 + e^-x), of RWKV-7's gates alone
+/// 1 / (1 + e^-x), used only by RWKV-7's gates
 struct Sigmoid {
   template <typename W>
   LLMCALC_HD static W value(W x) {
@@ -67,7 +67,7 @@ struct Sigmoid {
   }
 };
 
-/// x Phi(x) with the normal distribution Phi (Hendrycks, Gimpel 2016, arXiv:1606.08415)
+/// x Phi(x) with the normal CDF Phi (Hendrycks, Gimpel 2016, arXiv:1606.08415)
 struct Gelu {
   template <typename W>
   LLMCALC_HD static W value(W x) {
@@ -113,19 +113,19 @@ struct Silu {
 };
 
 /// xIELU (arXiv:2411.13010): p x^2 + x / 2 above 0, n (e^x - 1 - x) + x / 2 below, with p = softplus of the first
-/// learned number and n = 1/2 + softplus of the second (hf activations.py, XIELUActivation).
+/// learned parameter and n = 1/2 + softplus of the second (hf activations.py, XIELUActivation).
 template <typename W>
 struct Xielu {
   W up, down;
   LLMCALC_HD Xielu(W first, W second) : up(softplus(first)), down(W(0.5) + softplus(second)) {}
-  /// The slopes of p and n.
+  /// Derivatives with respect to p and n.
   LLMCALC_HD static W by_up(W x) { return x > W(0) ? x * x : W(0); }
   LLMCALC_HD static W by_down(W x) { return x > W(0) ? W(0) : exp_of(x) - W(1) - x; }
   LLMCALC_HD W value(W x) const { return up * by_up(x) + down * by_down(x) + W(0.5) * x; }
   LLMCALC_HD W slope(W x) const { return (x > W(0) ? W(2) * up * x : down * (exp_of(x) - W(1))) + W(0.5); }
 };
 
-/// f(an instance of the activation's struct).
+/// Calls f with an instance of the activation's struct.
 template <typename F>
 void with_activation(Activation a, F f) {
   switch (a) {
@@ -138,12 +138,12 @@ void with_activation(Activation a, F f) {
     case Activation::gelu_tanh:
       return f(GeluTanh());
     case Activation::silu:
-    case Activation::xielu:  // has learned numbers and functions of its own
+    case Activation::xielu:  // has its own learned parameters and functions
       return f(Silu());
   }
 }
 
-/// Its value where the activation is known when a kernel runs.
+/// Value of an activation that is chosen at kernel run time.
 template <typename W>
 LLMCALC_HD W activated(Activation a, W x) {
   switch (a) {

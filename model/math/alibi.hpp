@@ -8,8 +8,8 @@
 
 namespace llmcalc::model {
 
-/// ALiBi's slope of a head (Press et al. 2021, arXiv:2108.12409): 2^(-8 (h + 1)/n) for n heads; where n is no power of
-/// two, the slopes of the power below, then every other one of the power above.
+/// ALiBi slope of head h (Press et al. 2021, arXiv:2108.12409): 2^(-8 (h + 1)/n) for n heads; if n is not a power of
+/// two, the slopes of the power below, then every other slope of the power above.
 LLMCALC_HD inline double alibi_slope(Count heads, Count h) {
   Count power = 1;
   while (2 * power <= heads) power *= 2;

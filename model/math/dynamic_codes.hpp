@@ -1,6 +1,6 @@
 #pragma once
-/// 256 numbers in [-1, 1], or [0, 1], that are dense where moments are: decades 10^-6 to 1, each with twice as many
-/// numbers as the one below it (dynamic tree quantisation, arXiv:2110.02861, 2.1).
+/// 256 values in [-1, 1] or [0, 1], dense where moments are: decades 10^-6 to 1, each with twice as many values as the
+/// one below (dynamic tree quantisation, arXiv:2110.02861, 2.1).
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ class DynamicCodes {
   }
 
   float value(std::uint8_t code) const { return values_[code]; }
-  /// The nearest, of two as near the lower.
+  /// Code of the nearest value; the lower one if tied.
   std::uint8_t code(float x) const {
     const auto above = std::lower_bound(values_.begin(), values_.end(), x);
     if (above == values_.begin()) return 0;
@@ -33,7 +33,7 @@ class DynamicCodes {
   }
 
  private:
-  /// In decade d, 0 the lowest: the middles of 2^d parts of 0.1 to 1, of twice as many without signs; and 0 and 1.
+  /// Decade d, 0 the lowest, has the midpoints of 2^d parts of 0.1 to 1, twice as many without signs; plus 0 and 1.
   explicit DynamicCodes(bool with_signs) {
     std::size_t n = 0;
     for (int decade = 0; decade < 7; ++decade) {

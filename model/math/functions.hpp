@@ -1,7 +1,7 @@
 #pragma once
-/// exp and its like for kernels: polynomials in float, which a compiler can vectorise and a GPU runs as they are; the
-/// library's own in double. Errors stated are the largest that tests/model/functions_test.cpp sees in a sweep of all
-/// floats.
+/// exp and related functions for kernels. float: polynomials that a compiler can vectorise and a GPU runs unchanged;
+/// double: the standard library. Stated errors are the largest that tests/model/functions_test.cpp finds in a sweep of
+/// all floats.
 
 #include <bit>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace llmcalc::model {
 
-/// 2^x. On a GPU its own instruction: error under 2^-22 (PTX ISA, ex2.approx), denormal results are 0.
+/// 2^x. GPU: a hardware instruction with error under 2^-22 (PTX ISA, ex2.approx); denormal results are 0.
 LLMCALC_HD inline float exp2_of(float x) {
 #ifdef __CUDA_ARCH__
   float y;
@@ -23,15 +23,15 @@ LLMCALC_HD inline float exp2_of(float x) {
 #endif
 }
 
-/// e^x. float, on a GPU 2^(x log2 e) by its own instruction: error under 2 + 1.2 |x| units of the last place (CUDA C++
-/// Programming Guide, __expf). Elsewhere x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial of degree 7 in r (Cephes, S.
-/// Moshier), scaled by 2^n. Error: under 1.2 units of the last place. Below -87.68, where n is -127, it is 0;
-/// above 88.38 n stays 127 and r grows: under 6 units up to the greatest float, infinity beyond it.
+/// e^x. float on a GPU: 2^(x log2 e) by a hardware instruction, error under 2 + 1.2 |x| ulp (CUDA C++ Programming
+/// Guide, __expf). Otherwise x = n ln 2 + r with |r| <= ln 2 / 2, and a polynomial of degree 7 in r (Cephes, S.
+/// Moshier) scaled by 2^n: error under 1.2 ulp. Below -87.68, where n is -127, the result is 0. Above 88.38, n stays
+/// 127 and r grows: error under 6 ulp up to the largest float, then infinity.
 LLMCALC_HD inline float exp_of(float x) {
 #ifdef __CUDA_ARCH__
   return exp2_of(x * 1.44269504f);
 #else
-  constexpr float middle = 12582912.0f;  // 1.5 x 2^23: what is added to it is rounded, and is in its last bits
+  constexpr float middle = 12582912.0f;  // 1.5 x 2^23: adding it rounds a value into the last bits
   constexpr std::int32_t most = std::bit_cast<std::int32_t>(middle) + 127;
   const float rounded = x * 1.44269504f + middle;
   const std::int32_t bits = std::bit_cast<std::int32_t>(rounded), capped = bits < most ? bits : most;
@@ -52,9 +52,9 @@ LLMCALC_HD inline float exp_of(float x) {
 inline double exp_of(double x) { return std::exp(x); }
 inline Counted exp_of(Counted x) { return ++Counted::tally.functions, Counted(std::exp(x.value)); }
 
-/// 1/x for x >= 1. float, on a GPU its own instruction: error under 1 unit of the last place (PTX ISA, rcp.approx).
-/// Elsewhere from the exponent a guess within 13 %, its error squared three times by Newton's iteration:
-/// six multiply-adds, where a division takes as long as twenty. Above 1e37 it stays 1e-37.
+/// 1/x for x >= 1. float on a GPU: a hardware instruction, error under 1 ulp (PTX ISA, rcp.approx). Otherwise a guess
+/// from the exponent within 13 %, its error squared by each of three Newton iterations: six multiply-adds, while a
+/// division takes as long as twenty. Above 1e37 the result stays 1e-37.
 LLMCALC_HD inline float reciprocal_of(float x) {
 #ifdef __CUDA_ARCH__
   float y;
@@ -71,8 +71,8 @@ LLMCALC_HD inline float reciprocal_of(float x) {
 inline double reciprocal_of(double x) { return 1 / x; }
 inline Counted reciprocal_of(Counted x) { return Counted(1) / x; }
 
-/// The standard normal distribution at x: the share Phi(x) below, and e^(-x^2/2). float: Phi by Abramowitz and Stegun
-/// 7.1.26, which has the exponential as a factor; absolute error 5e-7, of which the formula has 0.8e-7.
+/// Standard normal distribution at x: the CDF Phi(x) (`below`) and e^(-x^2/2). float: Phi by Abramowitz and
+/// Stegun 7.1.26, which has the exponential as a factor; absolute error 5e-7, of which the formula accounts for 0.8e-7.
 template <typename W>
 struct Normal {
   W below, exponential;
@@ -96,8 +96,8 @@ inline Normal<Counted> normal_of(Counted x) {
   return {Counted(n.below), Counted(n.exponential)};
 }
 
-/// cos x and sin x in double, for positions' angles: |x| < 1e6, error under 1e-15. x = n pi/2 + r with |r| <= pi/4,
-/// pi/2 in three parts (Cody, Waite 1980), polynomials with the coefficients of fdlibm's kernels (Sun Microsystems
+/// cos x and sin x in double, for position angles: |x| < 1e6, error under 1e-15. x = n pi/2 + r with |r| <= pi/4, pi/2
+/// in three parts (Cody, Waite 1980), and polynomials with the coefficients of fdlibm's kernels (Sun Microsystems
 /// 1993).
 struct CosSin {
   double cosine, sine;

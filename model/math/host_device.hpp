@@ -1,7 +1,7 @@
 #pragma once
-/// Mathematics that the processor and a GPU share.
+/// Mathematics shared by CPU and GPU.
 
-/// Attributes of a function that both run, and of a kernel's lambda; empty without a CUDA compiler.
+/// Attributes of functions that run on both, and of kernel lambdas; empty without a CUDA compiler.
 #ifdef __CUDACC__
 #define LLMCALC_HD __host__ __device__
 #define LLMCALC_DEVICE __device__
@@ -10,8 +10,8 @@
 #define LLMCALC_DEVICE
 #endif
 
-/// For arrays that must lie in a GPU's registers: functions that get them are inlined, and loops over them unrolled, or
-/// loops of which four rounds should be under way.
+/// For arrays that must stay in GPU registers: functions that take them are inlined, and loops over them unrolled.
+/// LLMCALC_UNROLL_4 keeps four iterations of a loop in flight.
 #ifdef __CUDACC__
 #define LLMCALC_FORCE_INLINE __host__ __device__ __forceinline__
 #else

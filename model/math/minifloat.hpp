@@ -1,5 +1,5 @@
 #pragma once
-/// Floating-point numbers of at most 8 bits, which have no infinities: what is larger than the largest becomes that.
+/// Floating-point formats of at most 8 bits without infinities: larger values saturate.
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 
 namespace llmcalc::model {
 
-/// A sign, `exponent` and `mantissa` bits. An exponent of e > 0 is 2^(e - bias); of 0 there are denormals.
+/// A sign bit, `exponent` and `mantissa` bits. Exponent field e > 0 means 2^(e - bias); field 0 holds denormals.
 struct Minifloat {
   int exponent, mantissa, bias;
   float largest;
@@ -23,12 +23,12 @@ struct Minifloat {
     const float size = std::ldexp(one + fraction, std::max(field, 1) - bias - mantissa);
     return (code >> static_cast<unsigned>(exponent + mantissa) & 1U) != 0 ? -size : size;
   }
-  /// The nearest, ties to even.
+  /// Code of the nearest value, ties to even.
   std::uint32_t code(float x) const {
     const float size = std::min(std::fabs(x), largest);
     const int power = std::max(size > 0 ? std::ilogb(size) : 1 - bias, 1 - bias);
     const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(size, mantissa - power)));
-    // Steps of the lowest power count from 0, of others from 2^mantissa; a carry goes into the exponent.
+    // Steps count from 0 for the lowest power, from 2^mantissa for others; a carry goes into the exponent.
     const auto below = static_cast<std::uint32_t>(power - 1 + bias) << static_cast<unsigned>(mantissa);
     return (below + steps) | static_cast<std::uint32_t>(std::signbit(x)) << static_cast<unsigned>(exponent + mantissa);
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// The kinds of number that the transformer runs in: float, double, bf16 and fp16 (stored in 16 bits, computed in
-/// float) and Counted (a double that counts what is done with it).
+/// Number types of the transformer: float, double, bf16 and fp16 (stored in 16 bits, computed in float), and Counted (a
+/// double that counts its operations).
 
 #include <bit>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace llmcalc::model {
 
-/// bfloat16 in memory: the upper half of a float, rounded to nearest, ties to even, as GPUs round.
+/// bfloat16 in memory: the upper half of a float, rounded to nearest, ties to even, as on GPUs.
 struct bf16 {
   std::uint16_t bits = 0;
   bf16() = default;
@@ -21,15 +21,15 @@ struct bf16 {
   LLMCALC_HD explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
 };
 
-/// IEEE 754 half precision in memory: 1 sign, 5 exponent and 10 mantissa bits, rounded to nearest, ties to even;
-/// numbers below 2^-14 have fewer bits, and 65520 and more are infinite. No branches, so that loops vectorise.
+/// IEEE 754 half precision in memory: 1 sign, 5 exponent and 10 mantissa bits, rounded to nearest, ties to even. Values
+/// below 2^-14 have fewer bits; 65520 and above are infinite. Branch-free, so that loops vectorise.
 struct fp16 {
   std::uint16_t bits = 0;
   fp16() = default;
   LLMCALC_HD explicit fp16(float f) {
     const std::uint32_t u = std::bit_cast<std::uint32_t>(f), size = u & 0x7fffffffU;
     const std::uint32_t rounded = (size + 0xc8000fffU + ((size >> 13U) & 1U)) >> 13U;  // exponent - 112
-    // The sum's last bits are worth 2^-24, a half's smallest step: the addition rounds.
+    // The sum's last bit is worth 2^-24, the smallest step of half precision: the addition rounds.
     const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - 0x3f000000U;
     const std::uint32_t large = size > 0x7f800000U ? 0x7e00U : 0x7c00U;
     const std::uint32_t finite = size < 0x38800000U ? tiny : rounded;
@@ -37,13 +37,13 @@ struct fp16 {
   }
   LLMCALC_HD explicit operator float() const {
     const std::uint32_t u = bits, size = (u & 0x7fffU) << 13U;
-    // An exponent of all ones, infinite or no number, stays one; others grow by 112.
+    // An exponent of all ones (infinity or NaN) stays one; others grow by 112.
     const std::uint32_t scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112F);
     return std::bit_cast<float>((size < 0x0f800000U ? scaled : size | 0x7f800000U) | (u & 0x8000U) << 16U);
   }
 };
 
-/// Two numbers as bf16 in one word, the first in its lower half: how tensor cores take them.
+/// Two values as bf16 in one word, the first in the lower half, as tensor cores take them.
 LLMCALC_HD inline unsigned packed(float low, float high) {
 #ifdef __CUDA_ARCH__
   unsigned both;
@@ -54,14 +54,14 @@ LLMCALC_HD inline unsigned packed(float low, float high) {
 #endif
 }
 
-/// Counts of executed multiplications and additions, those of matrix products and attention separately.
+/// Counts of executed operations: `multiplies` and `adds` in matrix products and attention, the rest elsewhere.
 struct Tally {
   std::int64_t multiplies = 0, adds = 0;
   std::int64_t other_multiplies = 0, other_adds = 0, divides = 0, functions = 0;
   std::int64_t beside() const { return other_multiplies + other_adds + divides + functions; }
 };
 
-/// A double that counts. Single-threaded use only.
+/// A double that counts its operations. Single-threaded use only.
 struct Counted {
   double value = 0;
   static inline Tally tally;
@@ -94,7 +94,7 @@ struct Counted {
   friend bool operator>(Counted a, Counted b) { return a.value > b.value; }
 };
 
-/// The compute type of T, in which gradients of weights, statistics and logits are also stored.
+/// The compute type of T, also the storage type of weight gradients, statistics and logits.
 template <typename T>
 struct WideOf {
   using type = T;
@@ -115,7 +115,7 @@ LLMCALC_HD Wide<T> wide(T v) {
   return static_cast<Wide<T>>(v);
 }
 
-/// A constant in W.
+/// A constant of type W.
 template <typename W>
 LLMCALC_HD W number(double v) {
   return static_cast<W>(v);

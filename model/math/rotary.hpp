@@ -1,5 +1,5 @@
 #pragma once
-/// Rotary positions (RoFormer, arXiv:2104.09864): how far each pair of numbers turns per position.
+/// Rotary positions (RoFormer, arXiv:2104.09864): rotation of each pair of values per position.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@ namespace llmcalc::model {
 
 struct Rotary {
   std::vector<double> frequency;  ///< radians per position of every pair
-  double scale = 1;               ///< of cosines and sines
+  double scale = 1;               ///< factor on cosines and sines
   bool operator==(const Rotary&) const = default;
 };
 
@@ -32,21 +32,21 @@ inline double stretched_base(const Rope& r, Count width, Count length) {
   return r.base * std::pow(r.factor * longer - (r.factor - 1), w / (w - 2));
 }
 
-/// _compute_llama3_parameters: pairs that turn less than `low` times within the trained length are slowed by the
-/// factor, those of more than `high` turns stay, and between them the slowing fades.
+/// _compute_llama3_parameters: pairs with fewer than `low` rotations within the trained length are slowed by the
+/// factor, pairs with more than `high` are unchanged, and the slowdown fades in between.
 inline double slowed_as_llama3(const Rope& r, double f) {
   const double turns = static_cast<double>(r.trained) * f / full_turn;
   const double kept = std::clamp((turns - r.low) / (r.high - r.low), 0.0, 1.0);
   return (1 - kept) * f / r.factor + kept * f;
 }
 
-/// The pair, as a real number, that turns `turns` times within the trained length (find_correction_dim).
+/// The (fractional) pair with `turns` rotations within the trained length (find_correction_dim).
 inline double pair_of_turns(const Rope& r, double width, double turns) {
   return width * std::log(static_cast<double>(r.trained) / (turns * full_turn)) / (2 * std::log(r.base));
 }
 
-/// _compute_yarn_parameters: pairs before `first` stay, those after `last` are slowed by the factor, and between them
-/// the slowing grows.
+/// _compute_yarn_parameters: pairs before `first` are unchanged, pairs after `last` are slowed by the factor, and the
+/// slowdown grows in between.
 inline void slow_by_yarn(const Rope& r, Count width, std::vector<double>& f) {
   const double w = static_cast<double>(width);
   double first = pair_of_turns(r, w, r.fast), last = pair_of_turns(r, w, r.slow);
@@ -59,9 +59,9 @@ inline void slow_by_yarn(const Rope& r, Count width, std::vector<double>& f) {
   }
 }
 
-/// The (width + 1) / 2 pairs of `width` numbers turn base^(-2i/width) radians per position, stretched as `rope` says;
-/// `length`: tokens of the text, which dynamic scaling asks for. The stretched forms are those of hf
-/// modeling_rope_utils.py, whose functions are named beside each.
+/// Rotations of the (width + 1) / 2 pairs of `width` values: base^(-2i/width) radians per position, scaled as r
+/// specifies. `length`: tokens of the text, for dynamic scaling. The scaled forms follow hf modeling_rope_utils.py,
+/// whose function names are given with each.
 inline Rotary rotary(const Rope& r, Count width, Count length) {
   const double base = r.scaling == RopeScaling::dynamic ? stretched_base(r, width, length) : r.base;
   Rotary turns{plain_frequencies(base, width), r.scaling == RopeScaling::yarn ? r.attention_factor : 1};

@@ -9,21 +9,21 @@
 
 namespace llmcalc::model {
 
-/// The gate of an expert that was not chosen; a learned factor leaves no other gate near it.
+/// Gate of an expert that was not chosen; learned factors keep all other gates far from it.
 inline constexpr double not_chosen = -1e30;
 template <typename W>
 bool is_chosen(W gate) {
   return !(gate < number<W>(not_chosen / 1e10));
 }
 
-/// Rows of expert e are first[e] to first[e + 1]; row r is token token[r]. Those of token t are row[t top_k] and on,
-/// experts in order.
+/// Expert e has rows first[e] to first[e + 1]; row r holds token token[r]. Token t's rows start at row[t top_k], by
+/// expert.
 struct TokenRouting {
   std::vector<Count> first, token, row;
   Count top_k = 0;
 };
 
-/// The routing from the gates: a token visits the top_k experts that were chosen.
+/// The routing defined by the gates: a token visits its top_k chosen experts.
 template <typename G>
 TokenRouting routing(Count tokens, Count experts, const G* gates) {
   TokenRouting r;

@@ -1,29 +1,29 @@
 #pragma once
-/// Weights of hyper-connections (mHC, arXiv:2512.24880; hf deepseek_v4/modeling_deepseek_v4.py): what the numbers that
-/// a matrix makes of n residual streams become for one token, and the gradient of that.
+/// Weights of hyper-connections (mHC, arXiv:2512.24880; hf deepseek_v4/modeling_deepseek_v4.py) for one token, from the
+/// values that a matrix computes of n residual streams, and their gradient.
 
 #include "calc/units.hpp"
 #include "model/math/activation.hpp"
 
 namespace llmcalc::model {
 
-/// Normalisations of a mixing matrix, columns and rows counted together, and what is added to weights and divisors:
-/// DeepSeek-V4's hc_sinkhorn_iters 20 (its first iteration has the softmax in place of the rows) and hc_eps.
+/// Normalisations of a mixing matrix, columns and rows combined, and the epsilon added to weights and divisors:
+/// DeepSeek-V4's hc_sinkhorn_iters 20 (its first iteration uses the softmax instead of the rows) and hc_eps.
 inline constexpr Count stream_normalisations = 39;
 inline constexpr double stream_epsilon = 1e-6;
 
-/// A mixing matrix of n x n numbers: the softmax of each row, then columns and rows in turn divided by their sums
-/// (Sinkhorn, Knopp 1967), a column first and last. `room`: stream_room(n) numbers; mix() fills them, gradient() reads
-/// them.
+/// An n x n mixing matrix: the softmax of each row, then columns and rows in turn divided by their sums (Sinkhorn,
+/// Knopp 1967), columns first and last. `room`: workspace of stream_room(n) values, filled by mix() and read by
+/// gradient().
 template <typename W>
 class Balanced {
  public:
   Balanced(Count n, W* room) : n_(n), mixed_(room), soft_(room + n * n), sums_(room + 2 * n * n) {}
 
-  /// The number that stream i gives to stream j.
+  /// Weight from stream i to stream j.
   W operator()(Count i, Count j) const { return mixed_[i * n_ + j]; }
 
-  /// logits(k): number k of the matrix before the softmax.
+  /// logits(k): element k of the matrix before the softmax.
   template <typename F>
   void mix(const F& logits) {
     for (Count i = 0; i < n_; ++i) {
@@ -35,7 +35,7 @@ class Balanced {
     for (Count k = 0; k < stream_normalisations; ++k) normalise(k);
   }
 
-  /// Replaces the gradient d (n x n) of the result by that of the logits; the result is lost.
+  /// Replaces the gradient d (n x n) of the result by the gradient of the logits. Destroys the result.
   void gradient(W* d) {
     for (Count k = stream_normalisations; k-- > 0;) undo(k, d);
     for (Count i = 0; i < n_; ++i) {
@@ -52,7 +52,7 @@ class Balanced {
     for (Count j = 0; j < n_; ++j) sum += row[j] = exp_of(row[j] - most);
     for (Count j = 0; j < n_; ++j) row[j] = row[j] / sum;
   }
-  /// Index of number `at` of line `line`: a column where k is even, else a row.
+  /// Index of element `at` of line `line`: a column if k is even, else a row.
   Count place(Count k, Count line, Count at) const { return k % 2 == 0 ? at * n_ + line : line * n_ + at; }
   void normalise(Count k) {
     for (Count line = 0; line < n_; ++line) {
@@ -65,7 +65,7 @@ class Balanced {
       }
     }
   }
-  /// y = x / S, S the line's sum: dx = (dy - the line's sum of dy y) / S, and x = y S.
+  /// y = x / S with S the line's sum: dx = (dy - sum of dy y over the line) / S, and x = y S.
   void undo(Count k, W* d) {
     for (Count line = 0; line < n_; ++line) {
       const W of = sums_[k * n_ + line];
@@ -83,7 +83,7 @@ class Balanced {
   W *mixed_, *soft_, *sums_;
 };
 
-/// Numbers that Balanced needs for n streams.
+/// Workspace of Balanced for n streams, in elements.
 constexpr Count stream_room(Count n) { return n * (2 * n + stream_normalisations); }
 
 }  // namespace llmcalc::model

@@ -1,7 +1,7 @@
-// The loss of logits that exist in chunks only (LogitStore::chunks): of some tokens the logits are made, their loss is
-// found, then their gradient in their place, and what it gives to the head's input and matrix, before those of the next
-// tokens are made. So nothing is computed twice, and the backward pass of the head runs within the forward pass
-// (FusedLinearCrossEntropy of Liger Kernel, arXiv:2410.10989).
+// The loss of logits that only exist in chunks (LogitStore::chunks). For each chunk of tokens, the logits are computed,
+// then their loss, their gradient in place, and the gradients of the head's input and matrix. No value is computed
+// twice: the head's backward pass runs within the forward pass (FusedLinearCrossEntropy of Liger Kernel,
+// arXiv:2410.10989).
 
 #include <algorithm>
 
@@ -9,16 +9,16 @@
 
 namespace llmcalc::model {
 
-/// The head's product on tokens of x, and the loss of the result, in the tensors that all chunks share.
+/// The head's product on tokens of x and the loss of the result, in tensors that all chunks share.
 struct Pass::ChunkedHead {
   std::string_view product, loss;
   Value x;
   std::span<const std::int64_t> targets;
   Parameter *w = nullptr, *b = nullptr;
   bool tied = false;
-  Tensor logits = nullptr;  ///< of a chunk, wide
-  Tensor dx = nullptr;      ///< of all tokens; null where nobody asks for it
-  double each = 0;          ///< the gradient of the loss of one token
+  Tensor logits = nullptr;  ///< of one chunk, wide
+  Tensor dx = nullptr;      ///< of all tokens; null if not required
+  double each = 0;          ///< loss gradient of one token
   Count known(Count first, Count n) const {
     const auto part = targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(n));
     return std::count_if(part.begin(), part.end(), [](std::int64_t t) { return t >= 0; });
@@ -32,7 +32,7 @@ struct Pass::ChunkedHead {
   }
 };
 
-/// The mean loss of tokens [first, first + n) goes to `mean`, and their logits stay.
+/// Writes the mean loss of tokens [first, first + n) to `mean` and leaves their logits in place.
 void Pass::chunk_forward(const ChunkedHead& h, Count first, Count n, double* mean) {
   const Linear s = h.shape(n);
   const Loss loss{n, s.out};
@@ -52,7 +52,7 @@ void Pass::chunk_forward(const ChunkedHead& h, Count first, Count n, double* mea
   });
 }
 
-/// What the logits of tokens [first, first + n) give to the head's input and matrix.
+/// Gradients of the head's input and matrix from the logits of tokens [first, first + n).
 void Pass::chunk_backward(const ChunkedHead& h, Count first, Count n) {
   const Linear s = h.shape(n);
   const Loss loss{n, s.out};
@@ -73,7 +73,7 @@ void Pass::chunk_backward(const ChunkedHead& h, Count first, Count n) {
   });
 }
 
-/// The gradient of x is there at the end of forward, in the place of x, and one chunk's buffers.
+/// After forward, the gradient of x is held in place of x, along with one chunk's buffers.
 void Pass::chunked_loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double* mean) {
   ChunkedHead h{.product = "head.logits", .loss = op, .x = std::move(given), .targets = targets};
   h.w = &matrix(h.product);

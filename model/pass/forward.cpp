@@ -1,5 +1,5 @@
-// A decoder or an encoder, top to bottom. Operators run in program order; a moved value is freed there unless the
-// gradient needs it.
+// A decoder or an encoder, top to bottom. Operators run in program order. An operator frees a value that is moved into
+// it, unless backward needs it.
 
 #include "model/pass/forward.hpp"
 
@@ -19,7 +19,7 @@ Value norm(Pass& p, std::string_view op, Value x) {
                 {.rows = rows, .width = p.arch().hidden, .centred = p.arch().norm != NormKind::rms_norm});
 }
 
-/// The same over the width of x.
+/// The same, over the width of x.
 Value own_norm(Pass& p, std::string_view op, Value x) {
   const Norm shape{.rows = x.rows, .width = x.width, .centred = p.arch().norm != NormKind::rms_norm};
   return p.norm(op, std::move(x), shape);
@@ -37,14 +37,14 @@ constexpr MlpOperators routed{"mlp.expert_gate", "mlp.expert_up", "mlp.expert_ac
 constexpr MlpOperators shared{"mlp.shared_gate", "mlp.shared_up", "mlp.shared_act", "mlp.shared_mul",
                               "mlp.shared_down"};
 
-/// An RMSNorm of what the dense MLP's last matrix reads (BitNet, arXiv:2504.12285).
+/// RMSNorm before the dense MLP's last matrix (BitNet, arXiv:2504.12285).
 Value sub_norm(Pass& p, Value h) {
   const Norm each{.rows = h.rows, .width = h.width};
   return p.norm("mlp.sub_norm", std::move(h), each);
 }
 
 /// W_down act(W_up x), or gated: W_down (act(W_gate x) * W_up x) (Shazeer 2020, arXiv:2002.05202). gates: the router's,
-/// where every expert has matrices of its own.
+/// if every expert has its own matrices.
 Value feed_forward(Pass& p, const MlpOperators& names, Value x, const Value* gates) {
   const auto project = [&](const char* op, Value in) {
     return gates != nullptr ? p.routed(op, std::move(in), *gates) : p.linear(op, std::move(in));
@@ -64,7 +64,7 @@ Value feed_forward(Pass& p, const MlpOperators& names, Value x, const Value* gat
   return down(p.multiply(names.mul, std::move(act), std::move(up)));
 }
 
-/// The MLP of RWKV-5 and -6, which reads the first of two mixes, under a gate of the second.
+/// MLP of RWKV-5 and -6: reads the first of two mixes and is gated by the second.
 Value under_receptance(Pass& p, Value x) {
   x = p.shift("mlp.shift", std::move(x), 2);
   Value y = feed_forward(p, dense, x, nullptr);
@@ -72,14 +72,14 @@ Value under_receptance(Pass& p, Value x) {
   return p.sigmoid_gate("mlp.receptance_mul", std::move(g), std::move(y));
 }
 
-/// The dense MLP; RWKV-7's reads a mix of each token and the one before it.
+/// The dense MLP. RWKV-7's reads a mix of each token and the previous one.
 Value dense_mlp(Pass& p, Value x) {
   if (p.arch().mlp_receptance) return under_receptance(p, std::move(x));
   if (p.arch().mlp_shift) x = p.shift("mlp.shift", std::move(x), 1);
   return feed_forward(p, dense, std::move(x), nullptr);
 }
 
-/// Experts that every token visits, behind a gate of their own where the model has one.
+/// Experts that every token visits, with a gate if the model has one.
 Value shared_experts(Pass& p, Value x) {
   if (!p.arch().moe.shared_gate) return feed_forward(p, shared, std::move(x), nullptr);
   Value y = feed_forward(p, shared, x, nullptr);
@@ -87,16 +87,16 @@ Value shared_experts(Pass& p, Value x) {
   return p.scale("mlp.shared_scale", std::move(y), std::move(g));
 }
 
-/// Logits of the router, which may have a norm of its own.
+/// Router logits; the router may have its own norm.
 Value router(Pass& p, Value x) {
   const Norm each{.rows = x.rows, .width = x.width};
   if (p.arch().moe.router_scales) x = p.norm("mlp.router_norm", std::move(x), each);
   return p.linear("mlp.router", std::move(x));
 }
 
-/// Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): sum over the chosen experts of gate x expert(x). Where
-/// they have a latent width (LatentMoE), they work between two projections. Experts that return their input add gate x
-/// input (LongCat-Flash). `routed_by`: what the router reads.
+/// Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): sum over the chosen experts of gate x expert(x). Experts
+/// with a latent width (LatentMoE) work between two projections. Experts that return their input add gate x input
+/// (LongCat-Flash). `routed_by`: the router's input.
 Value experts(Pass& p, Value x, Value routed_by) {
   const Moe& m = p.arch().moe;
   Value gates = p.route("mlp.route", router(p, std::move(routed_by)));
@@ -115,8 +115,8 @@ Value experts(Pass& p, Value x, Value routed_by) {
   return p.add("mlp.shared_add", std::move(y), std::move(z));
 }
 
-/// The sum of a dense MLP and of experts, each result under a norm; experts and their router read the residual stream
-/// under norms of their own, and come first (calc/block/block.cpp).
+/// Sum of a dense MLP and experts, each result under a norm. Experts and their router read the residual stream under
+/// their own norms, and run first (calc/block/block.cpp).
 Value dense_and_experts(Pass& p, Value x, Value residual) {
   Value own = norm(p, "mlp.expert_norm", residual);
   if (!p.arch().moe.router_scales) residual = own;
@@ -125,7 +125,7 @@ Value dense_and_experts(Pass& p, Value x, Value residual) {
   return p.add("mlp.sum", std::move(y), std::move(z));
 }
 
-/// `residual`: x without its norm, which experts beside a dense MLP read.
+/// `residual`: x before its norm, the input of experts parallel to a dense MLP.
 Value mlp(Pass& p, Value x, Value residual) {
   if (!p.kind().experts) return dense_mlp(p, std::move(x));
   if (p.arch().moe.beside_dense) return dense_and_experts(p, std::move(x), std::move(residual));
@@ -135,7 +135,7 @@ Value mlp(Pass& p, Value x, Value residual) {
 
 // ---- blocks
 
-/// Names of the operators of several residual streams.
+/// Names of the operators on multiple residual streams.
 struct StreamNames {
   const char *weights, *gather, *spread, *mix;
 };
@@ -143,7 +143,7 @@ constexpr StreamNames attention_streams{"attn.stream_weights", "attn.gather", "a
 constexpr StreamNames mlp_streams{"mlp.stream_weights", "mlp.gather", "mlp.spread", "mlp.mix"};
 
 /// One sub-layer of hyper-connections (mHC, arXiv:2512.24880): f reads the norm of a weighted sum of the residual
-/// streams x, and its result is spread over them while they are mixed.
+/// streams x, and its result is spread over the streams while they are mixed.
 template <typename F>
 Value streamed_layer(Pass& p, const StreamNames& names, const std::array<const char*, 4>& inner, Value x, F f) {
   Value weights = p.linear(names.weights, x);
@@ -152,8 +152,8 @@ Value streamed_layer(Pass& p, const StreamNames& names, const std::array<const c
   return p.spread(names.spread, names.gather, std::move(x), std::move(y), std::move(weights));
 }
 
-/// One sub-layer of a model that mixes its residual streams (Kimi K3, arXiv:2607.24653, 2.2): x + f(norm(mix)), and
-/// where a block begins f(norm(mix)).
+/// One sub-layer of a model that mixes its residual streams (Kimi K3, arXiv:2607.24653, 2.2): x + f(norm(mix)), or
+/// f(norm(mix)) at the start of a block.
 template <typename F>
 Value mixed_layer(Pass& p, const StreamNames& streams, const std::array<const char*, 4>& names, Value x, F f) {
   const bool is_first = &streams == &attention_streams || p.mixer().is_empty();
@@ -196,8 +196,8 @@ constexpr std::array attention_names{"attn.norm", "attn.post_norm", "attn.dropou
 constexpr std::array cross_names{"cross.norm", "cross.post_norm", "cross.dropout", "cross.add"};
 constexpr std::array mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
 
-/// Attention, MLP, attention, MLP; the experts read the first MLP's input, and their result is added at the end, so
-/// that ranks can exchange tokens meanwhile (LongCat-Flash, arXiv:2509.01322, 2.2).
+/// Attention, MLP, attention, MLP. The experts read the first MLP's input and their result is added at the end, so that
+/// their collectives can be overlapped with the block (LongCat-Flash, arXiv:2509.01322, 2.2).
 Value shortcut_block(Pass& p, Value x) {
   const Count first = p.layer() - p.layer() % 2;
   Value y;
@@ -221,14 +221,14 @@ Value own_input(Pass& p, Value x) {
   return norm(p, "per_layer.norm", p.linear("per_layer.project", std::move(y)));
 }
 
-/// The MLP's sub-layer; experts beside a dense MLP read x itself.
+/// The MLP's sub-layer. Experts parallel to a dense MLP read x directly.
 Value mlp_layer(Pass& p, Value x) {
   Value residual = p.arch().moe.beside_dense ? x : Value();
   return sub_layer(p, mlp_names, mlp_streams, std::move(x),
                    [&residual](Pass& pass, Value in) { return mlp(pass, std::move(in), std::exchange(residual, {})); });
 }
 
-/// The mixer on the first of the streams x, which it is added to, and the low rank.
+/// The mixer on the first of the streams x, to which it is added, and the low-rank path.
 Value mixer_of_first(Pass& p, const Value& x) {
   const Arch& a = p.arch();
   const Norm shape{.rows = x.rows, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
@@ -243,8 +243,8 @@ Value mixer_of_first(Pass& p, const Value& x) {
   return p.add("laurel.sum", std::move(y), std::move(beside));
 }
 
-/// A layer of alternating updates (calc/block/altup.hpp): all streams are predicted, the first of them goes through the
-/// layer, and its result corrects them; the layer's own input goes to the others.
+/// A layer of alternating updates (calc/block/altup.hpp): all streams are predicted, the first goes through the layer,
+/// and its result corrects them; the layer's own input is added to the others.
 Value alternating_block(Pass& p, Value x) {
   Value predicted = predicted_streams(p, std::move(x));
   Value y = mlp_layer(p, mixer_of_first(p, predicted));
@@ -268,7 +268,7 @@ Value block_of_kind(Pass& p, Value x) {
   return x;
 }
 
-/// A layer, and behind the last one of a run that others follow, or of an encoder, a norm.
+/// A layer, followed by a norm if it ends an encoder or any run but the last.
 Value block(Pass& p, Value x) {
   x = block_of_kind(p, std::move(x));
   if (p.kind().ends_run) return norm(p, "run.norm", std::move(x));
@@ -278,7 +278,7 @@ Value block(Pass& p, Value x) {
 
 // ---- ends
 
-/// Inputs of all layers: rows of a table of their own and norm(x W).
+/// Inputs of all layers: rows of a separate table, plus norm(x W).
 Value layer_inputs(Pass& p, std::span<const std::int64_t> ids, const Value& x) {
   const PerLayerInput& e = p.arch().per_layer;
   Value rows = p.lookup("embedding.per_layer", ids);
@@ -287,14 +287,14 @@ Value layer_inputs(Pass& p, std::span<const std::int64_t> ids, const Value& x) {
   return p.add("embedding.per_layer_add", std::move(rows), std::move(y));
 }
 
-/// What relative positions add to the scores of each stack.
+/// Makes the relative position biases of each stack.
 void make_distances(Pass& p) {
   if (p.arch().position != Position::relative || p.arch().layer_distances) return;
   if (p.arch().bidirectional) p.make_distances("embedding.encoder_distances", true);
   if (!p.arch().is_encoder()) p.make_distances("embedding.distances", false);
 }
 
-/// Rows of the token table, and positions where they are added: learned ones, or sines and cosines of position x
+/// Rows of the token table, plus positions if the model adds them: learned ones, or sines and cosines of position x
 /// 10000^(-2i/width) (Vaswani et al. 2017, arXiv:1706.03762), which the lookup adds to its rows.
 Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   const Arch& a = p.arch();
@@ -317,7 +317,7 @@ Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   return a.streams > 1 ? p.repeat("embedding.repeat", std::move(x)) : x;
 }
 
-/// The same of an encoder and of the decoder behind it, from one table.
+/// Embeddings of an encoder and its decoder, from one table.
 Stacks embeddings(Pass& p, std::span<const std::int64_t> ids) {
   if (!p.arch().is_encoder_decoder()) return {embedding(p, ids), {}};
   Stacks x = p.lookup_stacks("embedding.tokens", ids);
@@ -332,15 +332,15 @@ struct Named {
   Value value;
 };
 
-/// An encoder's result of the first token of each sequence: tanh(W x + b), and of a pair of sentences two logits of it,
-/// whether the second follows the first (BERT, arXiv:1810.04805).
+/// An encoder's result for the first token of each sequence: tanh(W x + b), and for sentence pairs two logits of it,
+/// whether the second sentence follows the first (BERT, arXiv:1810.04805).
 Named pooled(Pass& p, const Value& x) {
   Value y = p.tanh("head.pooler_act", p.first_tokens("head.pooler", x));
   if (!p.arch().head.sentence_pair) return {"head.pooler_act", std::move(y)};
   return {"head.sentence_pair", p.linear("head.sentence_pair", std::move(y))};
 }
 
-/// The final norm, of every token or of one of each sequence.
+/// The final norm, of every token or of one per sequence.
 Value final_norm(Pass& p, Value x, std::optional<Count> token) {
   const Arch& a = p.arch();
   const Step& s = p.step();
@@ -349,7 +349,7 @@ Value final_norm(Pass& p, Value x, std::optional<Count> token) {
   return p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
 }
 
-/// Norm and logits, of every token or of one of each sequence.
+/// Norm and logits, of every token or of one per sequence.
 Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
   const Arch& a = p.arch();
   p.look_at(token);
@@ -358,15 +358,15 @@ Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
   return p.logits("head.logits", std::move(x));
 }
 
-/// The same behind a logit of the final norm's result that no operator reads.
+/// The same, after a logit of the final norm's result that no operator reads.
 Value gated_logits(Pass& p, Value x, std::optional<Count> token) {
   x = final_norm(p, std::move(x), token);
   p.judge("head.exit_gate", p.linear("head.exit_gate", x));
   return logits(p, std::move(x), false, token);
 }
 
-/// Final norm and head; when generating, of the last token of each sequence. Of a model without logits what its pooler
-/// makes, or its final norm of all tokens, or x itself.
+/// Final norm and head; when generating, of the last token of each sequence. Models without logits return the pooler's
+/// result, the final norm of all tokens, or x.
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
@@ -389,7 +389,7 @@ Value head(Pass& p, Value x) {
   return logits(p, own_norm(p, "head.transform_norm", std::move(x)), false, token);
 }
 
-/// Layers in groups, of which only the first one's input is kept (Megatron-LM's uniform recomputation).
+/// Layers in groups, saving only each group's input (Megatron-LM's uniform recomputation).
 Value groups_of_layers(Pass& p, Value x) {
   const Count layers = p.arch().layers, size = p.plan().recompute_layers;
   for (Count first = 0; first < layers; first += size) {
@@ -406,9 +406,9 @@ Value groups_of_layers(Pass& p, Value x) {
   return x;
 }
 
-// ---- modules for further tokens
+// ---- MTP modules
 
-/// The result before, W_h norm(x), and of several residual streams each of them.
+/// W_h norm(x) of the preceding result x, for each of its residual streams.
 Value projected_result(Pass& p, Value x) {
   const Count n = p.arch().streams;
   x.rows *= n;
@@ -419,8 +419,8 @@ Value projected_result(Pass& p, Value x) {
   return h;
 }
 
-/// The result of a module's layer: layer(W_e norm(e) + W_h norm(x)), of the embeddings e of its tokens and the result x
-/// before it, the last layer's or the module's.
+/// Result of a module's layer: layer(W_e norm(e) + W_h norm(x)), with the embeddings e of its tokens and the preceding
+/// result x, of the last layer or the previous module.
 Value module_result(Pass& p, Value x, std::span<const std::int64_t> ids) {
   const Count layer = p.layer();
   Value e = p.linear("mtp.project_token", norm(p, "mtp.token_norm", p.lookup("mtp.tokens", ids)));
@@ -443,7 +443,7 @@ Value trunk(Pass& p, std::span<const std::int64_t> ids) {
   for (Count i = 0; i < p.arch().layers; ++i) {
     const bool again = runs_again(p.plan(), i);
     p.enter(i * halves(p.arch()));
-    if (p.kind().closes_encoder && !x.data) x = std::move(tokens.decoder);  // a decoding step's
+    if (p.kind().closes_encoder && !x.data) x = std::move(tokens.decoder);  // in a decoding step
     if (p.step().tokens() == 0) continue;
     const KeysAndValues read = p.handed();
     const auto layer = [&p, read, encoded](Value in) {

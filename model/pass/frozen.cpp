@@ -1,5 +1,5 @@
-// Parts of a model that are not trained (Plan::frozen): as in automatic differentiation a result asks for a gradient if
-// something before it is trained.
+// Parts of a model that are not trained (Plan::frozen). As in automatic differentiation, a result requires a gradient
+// if a parameter before it is trained.
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 namespace llmcalc::model {
 
-/// A gradient is written there, or added.
+/// A gradient is written to `to`, or added to it.
 struct GradientPlace {
   void* to = nullptr;
   bool add = false;

@@ -1,11 +1,11 @@
-// Keys and values, or RWKV-7's values alone, that a layer hands on to later ones (calc/arch/handed_on.hpp).
+// Keys and values, or only RWKV-7's values, that a layer shares with later layers (calc/arch/handed_on.hpp).
 
 #include "model/pass/forward.hpp"
 
 namespace llmcalc::model {
 
 void Pass::hand_on(const Value& k, const Value& v) {
-  if (direction_ == Direction::recompute) {  // what was handed on, and has its gradient now, was made by the first run
+  if (direction_ == Direction::recompute) {  // the first run shared its values, which have their gradients by now
     auto& [keys, values] = awaited_.at(layer_);
     if (k.slot) k.slot->gradient = std::exchange(keys->gradient, nullptr);
     v.slot->gradient = std::exchange(values->gradient, nullptr);

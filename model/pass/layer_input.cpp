@@ -1,5 +1,5 @@
-// Inputs of their own for every layer (calc/block/per_layer.hpp): e (tokens, layers x width), of which layer i reads
-// its part (tokens, width). Parts are views of e, and in backward the gradient of each takes its place.
+// Separate inputs for every layer (calc/block/per_layer.hpp): e (tokens, layers x width), of which layer i reads its
+// part (tokens, width). Parts are views of e; in backward, each part is overwritten by its gradient.
 
 #include "model/pass/pass.hpp"
 
@@ -23,7 +23,7 @@ void Pass::give_layers(Value e) {
   layer_inputs_ = std::move(e);
 }
 
-/// In backward it puts the gradient of the part in the part's place.
+/// In backward, overwrites the part with its gradient.
 Pass::LayerInput Pass::layer_input() {
   const Count width = arch_.per_layer.width;
   const LayerInput part{.all = layer_inputs_.data,
@@ -42,7 +42,7 @@ Pass::LayerInput Pass::layer_input() {
   return part;
 }
 
-/// x e of the current layer, or act(x) e in one kernel, row by row. remade: as Pass::gated.
+/// x e with the current layer's input e, or act(x) e in one kernel, row by row. remade: as in Pass::gated.
 Value Pass::with_layer_input(std::string_view op, PointwiseKind kind, bool remade, Value given) {
   const Value x = std::move(given);
   const LayerInput e = layer_input();

@@ -1,5 +1,5 @@
 #pragma once
-/// Operands of an operator that keeps the numbers of all, and the places of their gradients.
+/// Operands of an operator that saves all of them, and the destinations of their gradients.
 
 #include "model/pass/pass.hpp"
 

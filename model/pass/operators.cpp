@@ -1,5 +1,5 @@
-// Every operator but attention and experts: its forward, next to the rule for its gradient. In a rule dy is the
-// gradient of the loss by the result; it is freed when the rule ends, with the tensors that the rule kept.
+// Every operator except attention and experts: its forward run, next to the rule for its gradient. In a rule, dy is the
+// gradient of the loss with respect to the result; it is freed with the rule's saved tensors when the rule ends.
 
 #include <algorithm>
 
@@ -13,9 +13,9 @@ bool reads_tokens(std::string_view op) { return op == "embedding.tokens" || op =
 
 }  // namespace
 
-// ---- y = table[ids]; the table's rows gather what their tokens bring back
+// ---- y = table[ids]; token gradients are summed into the table's rows
 
-/// The ids of all tokens, which a step of training keeps for backward once, and those that a module reads.
+/// Device copy of token ids for backward: one for all lookups in training, and one for each module.
 Tensor Pass::kept_ids(std::string_view op, std::span<const std::int64_t> ids) {
   if (ids.empty() || !step_.training || (taping() && !matrix(op).gradient)) return nullptr;
   Tensor once;
@@ -26,7 +26,7 @@ Tensor Pass::kept_ids(std::string_view op, std::span<const std::int64_t> ids) {
   return kept;
 }
 
-/// The rows of a coded table that tokens, or their positions, choose.
+/// Decodes the rows of a quantized table that tokens, or their positions, select.
 void Pass::decode_chosen(const Lookup& s, const Ids& ids, const Positions& at, const Parameter& table, const Value& y) {
   for (Count t = 0; t < s.tokens; ++t)
     backend_.decode(table.coded(), ids.host != nullptr ? ids.host[t] : at.past + t % at.queries, 1, table.value->data(),
@@ -44,7 +44,7 @@ void Pass::look_up(std::string_view op, const Lookup& s, const Ids& ids, const P
 
 void Pass::look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                             const std::shared_ptr<TapeSlot>& y) {
-  const Tensor dy = taken(y);  // nobody else holds it by now
+  const Tensor dy = taken(y);  // no longer shared by now
   const double scale = reads_tokens(op) ? numerics().embedding_scale : 1;
   if (scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
   backend_.lookup_gradient(s, ids, at, dy->data(), sum(&table));
@@ -97,12 +97,12 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
     v.choice = gates->data->data();
   }
   const bool in_head = looked_at_ && op.starts_with("head.") && x.rows != step_.sequences;
-  const bool last = in_head && !first;  // generation looks at one token of each sequence only
+  const bool last = in_head && !first;  // generation reads only one token of each sequence
   if (first || last) {
     s.rows = step_.sequences;
     v.x_stride = step_.queries * s.in;
   }
-  const bool narrow = gates == nullptr && x.width != s.in;  // the first numbers of each row
+  const bool narrow = gates == nullptr && x.width != s.in;  // reads the first elements of each row
   if (narrow) v.x_stride = x.width;
   const Bytes each = wide ? backend_.wide() : backend_.number();
   Value y = make(for_loss ? Purpose::logits : Purpose::activations, op, s.rows, s.out, each);
@@ -173,7 +173,7 @@ Value Pass::normed(std::string_view op, Value given, Norm s, const NormNumbers& 
   return y;
 }
 
-// ---- rotations, in place, and back in place
+// ---- rotations, in place, also in backward
 
 void Pass::rotate(const RopePart& p, const Positions& at, void* x, bool inverse) {
   backend_.rope(p.x.rows, at, x, p.x.width, p.heads, p.head, p.width, p.offset, inverse);
@@ -197,8 +197,8 @@ void Pass::rope_at(std::string_view op, const Positions& at, const RopePart& a, 
   remember(op, s, [first = back(a), second = back(b)] { first(), second(); });
 }
 
-// ---- y = a + b: both have dy as it is. The first takes its buffer over, the second shares it, unless it must have one
-// of its own (Slot::apart).
+// ---- y = a + b: dy is the gradient of both. The first takes over its buffer; the second shares it, unless it needs
+// its own (TapeSlot::apart).
 
 void Pass::share(std::string_view op, const Tensor& dy, const std::shared_ptr<TapeSlot>& to, Count n, bool alone) {
   if (!to->asks) return;
@@ -251,7 +251,7 @@ Value Pass::sigmoid_gate(std::string_view op, Value g, Value y) {
   return scaled(op, {.kind = PointwiseKind::gate, .rows = y.rows, .width = y.width}, std::move(y), std::move(g));
 }
 
-/// y sigmoid(g): a row of the kernel is what one number of g gates.
+/// y sigmoid(g): each element of g gates one row of the kernel.
 Value Pass::scaled(std::string_view op, const Pointwise& s, Value a, Value g) {
   const Value left = std::move(a), gate = std::move(g);
   const Pointwise rows{.kind = s.kind, .rows = gate.elements(), .width = left.elements() / gate.elements()};
@@ -304,7 +304,7 @@ Value Pass::silu_gate(std::string_view op, Value g, Value y) {
   return gated(op, Activation::silu, false, std::move(g), std::move(y));
 }
 
-/// act(a) b; remade: the product is not kept but recomputed for the matrix that reads it.
+/// act(a) b. remade: the product is not saved but recomputed for the matrix that reads it.
 Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Value b) {
   const Value left = std::move(a), right = std::move(b);
   Parameter* const bends = weight(op, "bends");  // xIELU's
@@ -335,8 +335,8 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
   return y;
 }
 
-// ---- y = f x in place, with one learned f: dx = f dy, and df = the sum of dy x, where x = y / f. The next layer keeps
-// y as its input; only the hold on it is longer.
+// ---- y = f x in place, with one learned f: dx = f dy, and df = the sum of dy x, where x = y / f. The next layer saves
+// y as its input anyway; it is only held longer.
 
 void Pass::multiply_by(std::string_view op, Value& x) {
   Parameter* const f = weight(op, "factor");
@@ -364,8 +364,8 @@ void Pass::dropout(std::string_view op, Value& x) {
   });
 }
 
-// ---- cross-entropy: the logits become their own gradient. Wide ones may become log-probabilities on the way; others,
-// which rounding would make too coarse for that, have their rows' log-sum-exps kept beside them.
+// ---- cross-entropy: the logits are overwritten by their gradient. Wide logits may become log-probabilities in
+// between; rounding would make other formats too coarse, so their rows' log-sum-exps are saved separately.
 
 void Pass::entropy(std::string_view op, const Value& x, std::span<const std::int64_t> targets, double share,
                    double* mean) {

@@ -39,7 +39,7 @@ Value Pass::make(Purpose purpose, std::string_view op, Count rows, Count width, 
   return y;
 }
 
-/// A buffer that the operator keeps besides its result.
+/// An additional buffer of the operator, saved for backward.
 Tensor Pass::own(std::string_view op, Bytes bytes) {
   Tensor t = arena_.make(Purpose::activations, op, bytes);
   t->claim(op);
@@ -48,7 +48,7 @@ Tensor Pass::own(std::string_view op, Bytes bytes) {
 
 Pass::Kept Pass::keep(std::string_view op, const Value& x) {
   if (x.slot->again) return {nullptr, x.slot->again};
-  // The first layer keeps it, and is booked for it, unless that reads streams.
+  // The first layer also saves it and is charged for it, unless it reads streams.
   if (op == "embedding.per_layer_project" && !arch_.altup) return {x.data, {}};
   x.data->claim(op);
   return {x.data, {}};
@@ -78,7 +78,7 @@ void Pass::run(std::string_view op, const Shape& shape, Direction direction, con
   if (direction == Direction::backward) end_rule();
 }
 
-/// Runs f between two waits, so that the measured time is the operator's alone.
+/// Runs f between two waits, so that the measured time covers only the operator.
 void Pass::traced(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f) {
   backend_.wait();
   const Flops before = backend_.done();
@@ -93,7 +93,7 @@ void Pass::traced(std::string_view op, const Shape& shape, Direction direction, 
       {op, shape, direction, layer_, backend_.done() - before, Seconds(seconds), backend_.beside() - beside});
 }
 
-/// An operator that works in place is seen through what was made last, which it works on.
+/// In-place operators are checked through the last allocated result, which they modify.
 void Pass::refuse_not_a_number(std::string_view op) const {
   if (!made_.data) return;
   std::vector<double> numbers(static_cast<std::size_t>(made_.elements()));
@@ -117,7 +117,7 @@ void Pass::remember(std::string_view op, const Shape& shape, std::function<void(
   });
 }
 
-/// The dropout of this operator in this layer and step; none if it has none.
+/// Dropout of this operator in this layer and step; disabled if the step has no dropout.
 Dropout Pass::dice(std::string_view op) const {
   if (!step_.dropout) return {};
   std::uint64_t name = 1469598103934665603ULL;  // FNV-1a
@@ -134,7 +134,7 @@ Parameter* Pass::weight(std::string_view op, std::string_view what) const {
   const std::string name = std::string(op) + "." + std::string(what);
   Parameter* const own = weights_.find(layer_, name);
   if (own == nullptr && in_module()) return weights_.find(-1, name);
-  constexpr std::string_view again = "altup.result_";  // alternating updates: the norm and the router of the prediction
+  constexpr std::string_view again = "altup.result_";  // alternating updates: the norm and router of the prediction
   if (own == nullptr && name.starts_with(again)) return weights_.find(layer_, "altup." + name.substr(again.size()));
   return own;
 }
@@ -155,7 +155,7 @@ void Pass::enter(Count layer) {
 
 namespace {
 
-/// Whether something of `n` layers from one on is trained.
+/// Whether any parameter of `n` layers, starting at `first`, is trained.
 bool trains_some(const Weights& weights, Count first, Count n) {
   const std::vector<const Parameter*> all = weights.trained();
   return std::any_of(all.begin(), all.end(), [&](const Parameter* p) {

@@ -1,6 +1,6 @@
 #pragma once
 /// One pass over the model: runs operators on a backend, allocates their results, traces them, and in training records
-/// each operator's gradient rule on a tape. A value that is moved into its last reader is freed there.
+/// each operator's gradient rule on a tape. A value moved into its last reader is freed there.
 
 #include <array>
 #include <atomic>
@@ -24,7 +24,7 @@ namespace llmcalc::model {
 
 class Pass {
  public:
-  /// tape null: nothing is kept for backward. cache null: no cache is read or written.
+  /// tape null: no values are saved for backward. cache null: no cache is read or written.
   Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, const Settings& settings, const Step& step,
        Trace* trace, Tape* tape, Cache* cache);
 
@@ -35,131 +35,130 @@ class Pass {
   bool wide_logits() const { return plan().logits.format != LogitFormat::compute; }
   Positions positions() const { return positions(rotaries_.of(kind())); }
   const Numerics& numerics() const { return settings_.numerics; }
-  /// The kind of the current layer; outside of layers one without anything.
+  /// Kind of the current layer; an empty one outside the layers.
   const LayerKind& kind() const {
     if (in_module()) return module_layer_;
     return layer_ < 0 ? no_layer_ : kinds_[kind_index(kinds_, layer_ / halves(arch_))];
   }
-  /// Whether the current layer is a module's (Mtp): they are numbered behind the model's.
+  /// Whether the current layer is an MTP module's (Mtp); these are numbered after the model's.
   bool in_module() const { return layer_ >= mul(arch_.layers, halves(arch_)); }
   const Mixer& mixer() const { return arch_.mixer(kind().mixer); }
-  /// The tokens that the current layer's attention reaches.
+  /// Tokens within reach of the current layer's attention.
   const Reach& reach() const { return kind().reach; }
   void enter(Count layer);
   Count layer() const { return layer_; }
-  /// Watches a flag: once set, the pass ends before its next operator with Stopped.
+  /// Watches a flag. Once it is set, the pass throws Stopped before its next operator.
   void watch(const std::atomic<bool>* stop) { stop_ = stop; }
-  /// Checks every result (slow): the pass ends with NotANumber after the first operator whose result contains a NaN.
+  /// Checks every result (slow): the pass throws NotANumber after the first operator whose result is not finite.
   void check_numbers() { checking_ = true; }
 
-  /// The ids of all tokens that the pass looks up: the given ones, and of a decoder behind an encoder its own, which
-  /// begins with token 0 (T5's padding) and goes on with the targets. They live as long as the pass.
+  /// Ids of all tokens that the pass looks up: the given ones, and for an encoder-decoder also the decoder's, which are
+  /// token 0 (T5's padding) followed by the targets. Valid for the pass's lifetime.
   std::span<const std::int64_t> tokens(std::span<const std::int64_t> ids, std::span<const std::int64_t> targets);
-  /// Keeps ids or targets as long as the pass.
+  /// Stores ids or targets for the pass's lifetime.
   std::span<const std::int64_t> hold(std::vector<std::int64_t> tokens) {
     return further_.emplace_back(std::move(tokens));
   }
-  /// The token of each sequence that the head sees from here on; none: all of them.
+  /// Selects the token of each sequence that the head reads from here on; nullopt: all.
   void look_at(std::optional<Count> token) { looked_at_ = token; }
 
-  // ---- operators: the names are those of the engine's
+  // ---- operators, with the engine's names
   Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
-  /// The same for an encoder, whose ids come first, and the decoder behind it.
+  /// The same for an encoder, whose ids come first, and its decoder.
   Stacks lookup_stacks(std::string_view op, std::span<const std::int64_t> ids);
   Value linear(std::string_view op, Value x);
-  /// The same of an indexer, whose own loss trains it alone: x gets no gradient.
+  /// The same for an indexer, which only its own loss trains: x gets no gradient.
   Value detached(std::string_view op, Value x);
-  /// Where the plan has chunks of them they are made with the loss, and the result here is empty.
+  /// If the plan has chunked logits, they are computed with the loss, and the result here is empty.
   Value logits(std::string_view op, Value x);
   /// A linear layer on the first token of each sequence.
   Value first_tokens(std::string_view op, Value x);
-  /// Rows of a table of segments: a sequence is as many segments of equal length as the table has rows.
+  /// Rows of a segment table: a sequence is divided into equal segments, one per row of the table.
   Value segments(std::string_view op);
   Value routed(std::string_view op, Value x, const Value& gates);
   /// Latent attention: y = x W per head, with part of attn.kv_up.
   Value absorbed(std::string_view op, const Value& x, bool values);
-  /// `stride` > 0: the rows lie so far apart in x, the first at `first`; the result has them side by side.
+  /// `stride` > 0: rows of x are that far apart, the first at `first`; the result is contiguous.
   Value norm(std::string_view op, Value x, const Norm& shape, Count stride = 0, Count first = 0);
-  /// A norm whose weights are stored as they are in every family, that of a recurrence's output. `epsilons`: times the
-  /// model's epsilon.
+  /// A norm whose weights have no stored offset in any family: the norm of a recurrence's output. `epsilons`: multiples
+  /// of the model's epsilon.
   Value output_norm(std::string_view op, Value x, const Norm& shape, double epsilons = 1);
   void rope(std::string_view op, const RopePart& a, const RopePart& b);
-  /// Rotates one tensor, whose rows are `apart` positions from each other; `back`: by their negatives.
+  /// Rotates one tensor, with rows `apart` positions apart; `back`: by negative angles.
   void rope_one(std::string_view op, const RopePart& a, Count apart = 1, bool back = false);
-  /// Keys of `width` numbers for every `ratio` tokens.
+  /// One key of `width` elements per `ratio` tokens.
   Value pool(std::string_view op, Value keys, Value gates, Count width, Count ratio);
-  /// y = x W' for groups of neighbouring numbers of x, each with a matrix of its own.
+  /// y = x W', with a separate matrix for each group of adjacent elements of x.
   Value grouped(std::string_view op, Value x);
-  /// chosen: the indices of an indexer's choice; null where all keys in reach are read.
+  /// chosen: an indexer's choice of keys; null if all keys in reach are read.
   Value attention(std::string_view op, const Attention& shape, const CoreLayout& layout, std::vector<Value> in,
                   Tensor chosen = nullptr);
   /// Rotates an indexer's queries and key.
   void rope_index(std::string_view op, const RopePart& q, const RopePart& k);
-  /// The choice that an indexer makes of its queries, key and the weights of its heads, if it has such. Its own loss is
-  /// not the model's: backward runs with a gradient of the scores that is zero.
+  /// Keys chosen by an indexer from its queries, its key and the weights of its heads, if it has them. The indexer's
+  /// loss is not part of the model's: backward runs with a zero gradient of the scores.
   Tensor choose(std::string_view op, const IndexScores& shape, Value q, Value k, Value weights);
   /// The choice of the last layer that made one.
   Tensor last_choice() const { return choice_; }
   /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
-  /// Keeps a layer's keys and values, or values alone, for the later ones that read them.
+  /// Shares a layer's keys and values, or only values, with later layers.
   void hand_on(const Value& k, const Value& v);
-  /// Those that an earlier layer handed on to the current one.
+  /// Keys and values that an earlier layer shares with the current one.
   KeysAndValues handed() const;
-  /// Gives the current layer's attention what was handed on to it.
+  /// Passes shared keys and values to the current layer's attention.
   void give(KeysAndValues kv) { given_ = std::move(kv); }
   KeysAndValues given() { return std::exchange(given_, {}); }
-  /// Keeps the inputs of all layers for them; the gradient comes back to their slot.
+  /// Stores the inputs of all layers; their gradient is returned to their slot.
   void give_layers(Value inputs);
-  /// act(g) times the current layer's input, and x times it.
+  /// act(g) times the current layer's input, and x times that input.
   Value gate_layer_input(std::string_view op, Value g);
   Value multiply_layer_input(std::string_view op, Value x);
-  /// Ends the current layer, which read these: in backward they have a gradient from here on. What no later layer reads
-  /// is freed.
+  /// Ends the current layer, which read these: in backward, their gradients exist from here on. Frees shared values
+  /// that no later layer reads.
   void leave(const KeysAndValues& read);
-  /// Makes what relative positions add to the scores of the encoder, or of the other stack, and keeps it for all
-  /// layers.
+  /// Makes the relative position biases of the encoder, or of the other stack, and holds them for all layers.
   void make_distances(std::string_view op, bool encoder);
-  /// The same of the current layer's own table, which its core alone reads; none where its stack has one.
+  /// The same from the current layer's own table, which only its core reads; empty if its stack has a table.
   Value own_distances(std::string_view op);
-  /// An encoder's result, made by `norm`; it stays until backward has come back there.
+  /// Makes an encoder's result with `norm`. It is held until backward reaches this point.
   Value encoder_result(const std::function<Value()>& norm);
-  /// Gives the current layer's cross attention the encoder's result.
+  /// Passes the encoder's result to the current layer's cross attention.
   void give_encoded(Value encoded) { encoded_ = std::move(encoded); }
   Value encoded() { return std::exchange(encoded_, {}); }
-  /// Ends the current layer, whose stack shares distances and, behind an encoder, its result: as leave().
+  /// Ends the current layer of a stack that shares distances and, in a decoder, the encoder's result; as leave().
   void leave_stack(const Value& encoded);
   /// The convolution of x along the tokens with the weights of `op`.
   Value convolve(std::string_view op, Value x, Convolution shape);
-  /// The outputs of a state that every token updates.
+  /// Outputs of a state that every token updates.
   Value recur(std::string_view op, const LinearAttention& shape, const StateLayout& layout, std::vector<Value> in);
-  /// RWKV: mixes of every token and the one before it, side by side, and the matrix of one of them.
+  /// RWKV: mixes of every token and the previous one, side by side. linear_of_part applies a matrix to one of these.
   Value shift(std::string_view op, Value x, Count mixes);
-  /// RWKV-6: one mix, of which the operator `keeper` caches the last token.
+  /// RWKV-6: one mix, whose last token the operator `keeper` caches.
   Value peek(std::string_view op, std::string_view keeper, const Value& x);
-  /// RWKV-6: mixes whose shares are the learned ones and `moves`.
+  /// RWKV-6: mixes whose shares are the learned ones plus `moves`.
   Value moved_shift(std::string_view op, Value x, Value moves, Count mixes);
   Value linear_of_part(std::string_view op, Value x, Count part);
-  /// a + (b - a) sigmoid(share); k (1 + (sigmoid(rate) - 1) w); x w of length 1 in every head; (o + v <r, k>) gate.
+  /// a + (b - a) sigmoid(share); k (1 + (sigmoid(rate) - 1) w); x w of length 1 per head; (o + v <r, k>) gate.
   Value blend(std::string_view op, Value a, Value b, Value share);
   Value gate_key(std::string_view op, Value rate, Value k);
   Value unit(std::string_view op, Value x, Count heads);
   Value bonus(std::string_view op, Count heads, std::array<Value, 5> o_r_k_v_gate);
   Value sigmoid(std::string_view op, Value x);
-  /// Alternating updates: x, or every further stream of it (`is_own`), under a matrix for each; the last `rows` tokens.
+  /// Alternating updates: a projection for each further stream, of x or (`is_own`) of the stream; last `rows` tokens.
   Value project_streams(std::string_view op, const Value& x, Count rows, bool is_own);
-  /// x and its projections as streams, and the mean of the first stream and of projections.
+  /// x and its projections as streams; the mean of the first stream and of projections.
   Value stack(std::string_view op, Value x, Value projected);
   Value merge(std::string_view op, Value x, Value projected);
   Value predict(std::string_view op, Value x, Value weights);
   Value correct(std::string_view op, Value predicted, Value result, Value weights);
-  /// The first stream, and a added to it; own added to all others.
+  /// The first stream; x with a added to the first stream; x with `own` added to all others.
   Value first_stream(std::string_view op, const Value& x);
   Value add_first_stream(std::string_view op, const Value& x, Value a);
   Value share_with_streams(std::string_view op, Value x, Value own);
-  /// x times a learned number for each of its row.
+  /// x times a learned vector, element by element.
   Value scale_by_learned(std::string_view op, Value x) { return scale_heads(op, std::move(x), 1); }
-  /// The same of every head, with factors that the heads share.
+  /// The same per head, with factors that the heads share.
   Value scale_heads(std::string_view op, Value x, Count heads);
   Value add(std::string_view op, Value a, Value b);
   Value multiply(std::string_view op, Value a, Value b);
@@ -172,52 +171,52 @@ class Pass {
   Value gate_output(std::string_view op, Value g, Value y);
   /// silu(g) y.
   Value silu_gate(std::string_view op, Value g, Value y);
-  /// sigmoid(g) y, where each number of g gates as many neighbours of y as y has more of them.
+  /// sigmoid(g) y; each element of g gates an equal number of adjacent elements of y.
   Value sigmoid_gate(std::string_view op, Value g, Value y);
   void dropout(std::string_view op, Value& x);
   void dropout_stacks(std::string_view op, Stacks& x);
-  /// x times a learned number, in place.
+  /// Multiplies x by a learned factor in place.
   void multiply_by(std::string_view op, Value& x);
-  /// x as all residual streams.
+  /// Copies x to all residual streams.
   Value repeat(std::string_view op, Value x);
-  /// The sum of the streams x that a sub-layer reads; `weights`: what the matrix of the streams has made of them.
+  /// The sum of the streams x that a sub-layer reads. `weights`: the stream matrix applied to x.
   Value gather(std::string_view op, const Value& x, const Value& weights);
-  /// The streams x with a sub-layer's result. Scales and bias of the weights stand with `gather_op`.
+  /// The streams x updated with a sub-layer's result. The weights' scales and bias are stored under `gather_op`.
   Value spread(std::string_view op, std::string_view gather_op, Value x, Value result, Value weights);
-  /// A mix of x and of the streams that are saved (calc/block/mixed_residual.hpp). `is_first`: of its layer.
+  /// A mix of x and the saved streams (calc/block/mixed_residual.hpp). `is_first`: the first of its layer.
   Value mix(std::string_view op, Value x, bool is_first);
-  /// Whether the current layer begins a block of a model that mixes its streams; saves such a layer's input.
+  /// Whether the current layer begins a block of a model that mixes its streams; save_stream saves its input.
   bool begins_block() const;
   void save_stream(const Value& x);
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
-  /// y and, by the gates of the experts that return their input, x.
+  /// y plus x times the gates of the experts that return their input.
   Value add_own(std::string_view op, Value y, Value x, Value gates);
-  /// Cross-entropy, its mean, and that of every result that judge() took; the sum goes to the backend's memory.
+  /// Mean cross-entropy plus the mean of every result that judge() took, written to the backend's memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
-  /// The cross-entropy of the rows that have a target, which is not negative: its mean goes to `mean` and, times
-  /// `share`, is added to `sum`. All are the backend's memory.
+  /// Cross-entropy of the rows that have a target, which is not negative. Its mean goes to `mean` and, times `share`,
+  /// is added to `sum`, both in the backend's memory.
   void further_loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double share,
                     double* mean, double* sum);
-  /// The mean of a result, of a model without logits.
+  /// The mean of the result of a model without logits.
   void mean(const Value& result, double* to);
   /// Adds the mean of the result of `op`, which no operator reads, to the loss of the logits.
   void judge(std::string_view op, const Value& result);
 
-  /// block(x), of which only x is kept: backward recomputes the rest.
+  /// Runs block(x) and saves only x; backward recomputes the rest.
   Value checkpoint(Value x, const std::function<Value(Value)>& block);
-  /// Starts backward with this gradient of the loss.
+  /// Sets the gradient of the loss that backward starts with.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
 
  private:
-  /// A tensor that a rule keeps, or a function that recomputes it.
+  /// A tensor that a rule saves, or a function that recomputes it.
   struct Kept {
     Tensor data;
     std::function<Tensor()> again;
     Tensor get() const { return data || !again ? data : again(); }
   };
-  /// The destination of a gradient, which is written or accumulated.
+  /// Destination of a gradient, which is overwritten or accumulated.
   struct Into {
     void* data;
     bool add;
@@ -231,36 +230,35 @@ class Pass {
   Value make(std::string_view op, Count rows, Count width);
   Value make(Purpose purpose, std::string_view op, Count rows, Count width, Bytes each);
   Tensor own(std::string_view op, Bytes bytes);
-  /// Whether the operator trains learned numbers: the current layer's, or those that it borrows.
+  /// Whether the operator trains learned parameters: the current layer's, or borrowed ones.
   bool trains(std::string_view op) const;
-  /// Whether backward runs anything of an operator that reads these: where parts of a model are frozen, if a gradient
-  /// is asked of one of them, or of its own numbers.
+  /// Whether backward runs any part of an operator that reads these. With frozen parts, only if a gradient of an input
+  /// or of the operator's parameters is required.
   bool has_backward(std::string_view op, std::initializer_list<const Value*> in) const;
-  /// The same of one that makes y, which then asks for a gradient, too. Without a tape nothing runs backward.
+  /// The same for an operator that makes y, which then also requires a gradient. False without a tape.
   bool flows(std::string_view op, std::initializer_list<const Value*> in, const Value& y) const;
   bool flows(std::string_view op, const std::vector<Value>& in, const Value& y) const;
-  /// The same of rows of a table. Beside adapters rows of a frozen one ask for a gradient, too, as with
-  /// enable_input_require_grads of Hugging Face's transformers; it ends there.
+  /// The same for rows of a table. With adapters, rows of a frozen table also require a gradient, which ends there, as
+  /// with enable_input_require_grads of Hugging Face's transformers.
   bool flows_from(const Parameter& table, const Value& y);
-  /// Where a gradient goes that nobody asks for: zeros that no figure counts, for a device's kernel writes none. They
-  /// stay until the rule ends.
+  /// Destination of a gradient that is not required: zeros, not counted because a device kernel would not write them.
+  /// Valid until the rule ends.
   void* nowhere(Bytes bytes);
-  /// The sum that gradients of learned numbers are added to. Null where there are no such numbers.
+  /// Accumulator for gradients of learned parameters; null if p is.
   void* sum(Parameter* p);
-  /// The same of a bias of a product, and of its matrix, which may be written where nobody has yet; of frozen ones
-  /// null.
+  /// The same for a product's bias, and for its matrix, which may be overwritten if still empty; null if frozen.
   void* bias_sum(Parameter* p) { return p != nullptr && p->gradient ? sum(p) : nullptr; }
   Into matrix_sum(Parameter* p);
   /// Ends an operator's gradient rule.
   void end_rule();
   Kept keep(std::string_view op, const Value& x);
-  /// What the gradient of a product's matrix reads: of a frozen one nothing.
+  /// Input of the gradient of a product's matrix; empty if the matrix is frozen.
   Kept keep_for(const Parameter* w, std::string_view op, const Value& x) { return w->gradient ? keep(op, x) : Kept(); }
   Into into(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements);
-  /// The destination of a gradient of strided rows; the gradient between them is zero.
+  /// Destination of a gradient of strided rows. Elements between the rows have zero gradient.
   Into into_rows(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements, bool apart);
   struct LastRows {
-    Count first = 0, apart = 0;  ///< numbers before the first, and from one to the next
+    Count first = 0, apart = 0;  ///< offset of the first row and row stride, in elements
   };
   LastRows last_rows(const Value& x, Count rows) const;
   void add_to_first(std::string_view op, const Pointwise& s, const Tensor& dy, const std::shared_ptr<TapeSlot>& x);
@@ -273,26 +271,25 @@ class Pass {
   void forward(std::string_view op, const Shape& shape, const std::function<void()>& f);
   void traced(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f);
   void refuse_not_a_number(std::string_view op) const;
-  /// f runs in backward, in the layer that is current now.
+  /// Records a rule to run in backward, in the current layer.
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
   std::vector<double> mean_gradient(Count numbers) const;
   Dropout dice(std::string_view op) const;
-  /// The current layer's; of a module that has none of its own the model's.
+  /// The current layer's parameter; modules use the model's for those they lack.
   Parameter* weight(std::string_view op, std::string_view what) const;
   const void* value(const Parameter* p) const { return weights_.numbers(p); }
-  /// Whether the operator's weights are another's: the model's in a module, or the token table in a head.
+  /// Whether the operator's weights are stored elsewhere: the model's in a module, or the token table in a head.
   bool borrows(std::string_view op) const;
-  /// The operator's matrix, or the token table: the model's, of which a module's ids choose rows unless it has one, and
-  /// which a head has that has no other.
+  /// The operator's matrix or token table. Modules and heads without one use the model's token table.
   Parameter& matrix(std::string_view op) const;
-  /// The mean over the rows with a target; in backward its gradient, times `share`, takes the logits' place.
+  /// Mean loss over the rows with a target. In backward, the logits are replaced by their gradient times `share`.
   struct ChunkedHead;
   void chunked_loss(std::string_view op, Value x, std::span<const std::int64_t> targets, double* mean);
   void chunk_forward(const ChunkedHead& h, Count first, Count n, double* mean);
   void chunk_backward(const ChunkedHead& h, Count first, Count n);
   void entropy(std::string_view op, const Value& logits, std::span<const std::int64_t> targets, double share,
                double* mean);
-  /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
+  /// Passes dy on as the gradient of `to`. `alone`: dy has no other holder.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<TapeSlot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
   void rope_at(std::string_view op, const Positions& at, const RopePart& a, const RopePart& b);
@@ -302,8 +299,8 @@ class Pass {
   Value normed(std::string_view op, Value x, Norm shape, const NormNumbers& numbers, Count stride, Count first);
   struct Product {
     bool for_loss = false, detached = false;
-    bool first = false;  ///< of the first token of each sequence
-    Count from = 0;      ///< the first number of each row that it reads
+    bool first = false;  ///< reads the first token of each sequence
+    Count from = 0;      ///< first element of each row that it reads
     const Value* gates = nullptr;
   };
   Value product(std::string_view op, Value x, const Product& how);
@@ -313,7 +310,7 @@ class Pass {
   LayerInput layer_input();
   Value with_layer_input(std::string_view op, PointwiseKind kind, bool remade, Value x);
   Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
-  /// A shift whose last token lies in the state of `keeper`.
+  /// A shift whose last token is stored in the state of `keeper`.
   Value shifted(std::string_view op, std::string_view keeper, Value x, Shift s);
   HeadView view(const HeadPart& p, const std::vector<Tensor>& data) const;
   HeadView pooled_view(const HeadPart& p, const std::vector<Tensor>& data) const;
@@ -346,7 +343,7 @@ class Pass {
   HeadView cached_index_keys(const LayerCache& c) const;
   StateView state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const;
   void* cached_state(std::string_view op) const;
-  /// The value without its numbers, for a rule that keeps those apart.
+  /// The value without its data, for a rule that saves the data separately.
   static Value bare(const Value& x) { return {nullptr, x.rows, x.width, x.slot}; }
   StreamView streams_of(std::string_view gather_op, const Value& x, const Tensor& x_data, const Value& weights,
                         const Tensor& weight_data) const;
@@ -355,9 +352,9 @@ class Pass {
   void remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
                     const std::shared_ptr<TapeSlot>& y);
   struct CoreKept;
-  /// is_kept: backward reads it; passing: it is there while the core runs alone.
+  /// is_kept: saved for backward. passing: exists only while the core runs.
   CoreKept core_kept(std::string_view op, const Attention& s, bool is_kept, bool passing);
-  /// The core's inputs in these tensors.
+  /// The core's inputs, read from these tensors.
   using ReadInputs = std::function<AttentionInputs(const std::vector<Tensor>&)>;
   void remember_attention(std::string_view op, const Attention& s, const CoreLayout& l, const std::vector<Value>& in,
                           const Value& y, const ReadInputs& reading, const Dropout& d, CoreKept kept);
@@ -368,18 +365,18 @@ class Pass {
   Weights& weights_;
   const Settings& settings_;
   const Step whole_;  ///< of both stacks
-  Step step_;         ///< as the current layer sees it
+  Step step_;         ///< as seen by the current layer
   LayerKinds kinds_;
   LayerKind no_layer_, module_layer_;
   std::vector<HandedOn> handing_;
   std::map<Count, KeysAndValues> handed_;  ///< by the layer that made them
-  /// In training the places of their gradients, also of makers that run again and make new ones.
+  /// Slots of their gradients in training, also for layers that are recomputed.
   std::map<Count, std::array<std::shared_ptr<TapeSlot>, 2>> awaited_;
   KeysAndValues given_;
   std::vector<Value> saved_;  ///< residual streams
   Value layer_inputs_;
-  Tensor ids_;                            ///< of the tokens, which all tables that they choose rows of keep once
-  std::vector<DocumentRange> documents_;  ///< of every token of a packed sequence in training
+  Tensor ids_;                            ///< of the tokens, stored once for all tables indexed by them
+  std::vector<DocumentRange> documents_;  ///< of every token of a packed training sequence
   Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;
@@ -387,26 +384,26 @@ class Pass {
   Count layer_ = -1;
   Direction direction_ = Direction::forward;
   double loss_scale_ = 1;
-  Tensor choice_;                       ///< kept where later layers share it, until one makes its own
+  Tensor choice_;                       ///< kept for layers that share it, until one makes its own
   std::vector<std::int64_t> segments_;  ///< of every token
   std::vector<Value> judged_;
-  Value unprojected_;  ///< what chunked logits are made of, until their loss
+  Value unprojected_;  ///< input of chunked logits, until their loss
   const std::atomic<bool>* stop_ = nullptr;
   bool checking_ = false;
-  std::deque<Unpacked> unasked_;                             ///< what nowhere() gave
-  std::vector<std::pair<Parameter*, const void*>> rounded_;  ///< sums of a rule that are added to gradients of 2 bytes
-  std::vector<std::int64_t> both_;                           ///< ids of two stacks
+  std::deque<Unpacked> unasked_;                             ///< buffers of nowhere()
+  std::vector<std::pair<Parameter*, const void*>> rounded_;  ///< a rule's sums, to be added to 2-byte gradients
+  std::vector<std::int64_t> both_;                           ///< ids of both stacks
   std::deque<std::vector<std::int64_t>> further_;
   std::optional<Count> looked_at_;
   Value encoded_;
-  std::array<Value, 2> distances_;  ///< of a stack that sees both ways, and of one that looks back
-  Value made_;                      ///< checking: the last result that was made room for
+  std::array<Value, 2> distances_;  ///< of a bidirectional stack and of a causal one
+  Value made_;                      ///< when checking: the last allocated result
 };
 
-/// Thrown between operators after the user asked to stop.
+/// Thrown between operators after the user requests a stop.
 struct Stopped {};
 
-/// A loss, a gradient or a result that is not a number: where, in a sentence.
+/// A loss, a gradient or a result is not a number; the message names it.
 class NotANumber : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

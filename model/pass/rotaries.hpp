@@ -1,5 +1,5 @@
 #pragma once
-/// Rotations of a pass.
+/// RoPE frequencies of a pass.
 
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace llmcalc::model {
 
-/// How a pass turns the rotary pairs of each mixer: null where that is the usual way.
+/// RoPE frequencies of each mixer in a pass; null for the default.
 class Rotaries {
  public:
   Rotaries(const Arch& arch, const Numerics& numerics, Count length) {
@@ -28,7 +28,7 @@ class Rotaries {
   }
   /// The same for an indexer's queries and key.
   const Rotary* of_index(const LayerKind& kind) const { return in(index_, kind); }
-  /// Numbers of each of an indexer's heads, and of its key, that positions turn.
+  /// Rotated elements of each of an indexer's heads, and of its key.
   static Count index_rotated(const Mixer& m) {
     return m.indexer.kind == IndexerKind::lightning ? m.latent.rope_dim : m.indexer.width;
   }

@@ -1,11 +1,11 @@
-// Operators that keep a state of a sequence: convolutions along the tokens, and recurrences. Backward needs their
-// inputs alone: it finds the states again.
+// Operators with a state per sequence: convolutions along the tokens, and recurrences. Backward needs only their inputs
+// and recomputes the states.
 
 #include "calc/cost/cost.hpp"
 #include "model/pass/pass.hpp"
 
 namespace llmcalc::model {
-/// The state of this operator in the current layer's cache; null where none is kept.
+/// State of this operator in the current layer's cache; null without a cache.
 void* Pass::cached_state(std::string_view op) const {
   return cache_ != nullptr ? cache_->layer(layer_).states.at(op)->data() : nullptr;
 }
@@ -31,7 +31,7 @@ Value Pass::convolve(std::string_view op, Value given, Convolution s) {
 }
 
 StateView Pass::state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const {
-  // Lightning attention's slopes fall from layer to layer (hf minimax/modeling_minimax.py, get_slope_rate).
+  // Lightning attention's slopes decrease with depth (hf minimax/modeling_minimax.py, get_slope_rate).
   const double share = static_cast<double>(layer_) / (static_cast<double>(arch_.layers - 1) + 1e-5);
   return {.kind = l.kind,
           .q = view(l.q, data),

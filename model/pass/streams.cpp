@@ -1,5 +1,5 @@
-// Operators of several residual streams: the copies that they begin with, the sum of them that a sub-layer reads, and
-// its result spread over them.
+// Operators on multiple residual streams: the initial copies, the sum that a sub-layer reads, and the spreading of its
+// result over the streams.
 
 #include "model/pass/streams.hpp"
 
@@ -22,7 +22,7 @@ Value Pass::repeat(std::string_view op, Value given) {
   return y;
 }
 
-/// `rows`: the last tokens of a pass, at the ends of equal parts of x.
+/// If `weights` has fewer rows than x, they are for the last tokens of equal parts of x.
 StreamView Pass::streams_of(std::string_view gather_op, const Value& x, const Tensor& x_data, const Value& weights,
                             const Tensor& weight_data) const {
   const Count apart = x.rows / weights.rows;

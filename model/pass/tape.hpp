@@ -10,17 +10,17 @@
 
 namespace llmcalc::model {
 
-/// The state of a value that outlives its numbers.
+/// State of a value that outlives its data.
 struct TapeSlot {
-  Tensor gradient;                ///< of the loss, once backward has come here
-  bool asks = true;               ///< for a gradient: something before it is trained
-  bool apart = false;             ///< its gradient shares no buffer: dropout works on it in place, or it waits while
-                                  ///< others are added to the buffer that it would share
-  std::function<Tensor()> again;  ///< recomputes a value that is not kept
-  Tensor kept;                    ///< gates: the router's choice, for the gradients of all that follow it
+  Tensor gradient;     ///< of the loss, once backward has reached this point
+  bool asks = true;    ///< requires a gradient: a parameter before it is trained
+  bool apart = false;  ///< its gradient has a separate buffer: dropout modifies it in place, or others are added to the
+                       ///< shared buffer while it waits
+  std::function<Tensor()> again;  ///< recomputes a value that is not saved
+  Tensor kept;                    ///< gates: the router's choice, for the gradients of all later operators
 };
 
-/// A result: `rows` rows of `width` numbers.
+/// A result: `rows` rows of `width` elements.
 struct Value {
   Tensor data;
   Count rows = 0, width = 0;
@@ -28,13 +28,13 @@ struct Value {
   Count elements() const { return mul(rows, width); }
 };
 
-/// The gradient of a result, which is freed at the end of the rule that takes it.
+/// Takes the gradient of a result, which is freed at the end of the rule.
 inline Tensor taken(const std::shared_ptr<TapeSlot>& slot) { return std::exchange(slot->gradient, nullptr); }
 
 class Tape {
  public:
   void remember(std::function<void()> rule) { rules_.push_back(std::move(rule)); }
-  /// Runs the rules; each is destroyed, with the tensors that it kept, before the next.
+  /// Runs the rules. Each is destroyed, with the tensors it saved, before the next.
   void backward() {
     while (!rules_.empty()) {
       const std::function<void()> rule = std::move(rules_.back());

@@ -1,5 +1,5 @@
 #pragma once
-/// The arena of all tensors, which knows the bytes held for each purpose and operator at any moment, and their peak.
+/// The arena of all tensors. It tracks the bytes held for each purpose and operator, and their peak.
 
 #include <array>
 #include <map>
@@ -13,7 +13,7 @@ namespace llmcalc::model {
 enum class Purpose : std::uint8_t { weights, gradients, optimizer, activations, logits, kv_cache };
 inline constexpr std::size_t purpose_count = 6;
 
-/// The memory behind the arena: the machine's, or a device's.
+/// The memory that backs the arena: the host's, or a device's.
 class ArenaMemory {
  public:
   virtual ~ArenaMemory() = default;
@@ -21,9 +21,8 @@ class ArenaMemory {
   virtual void release(void* data, Bytes bytes) = 0;
 };
 
-/// Memory that the arena does not count, for numbers of codes: a device's kernels have those in registers, a block at a
-/// time, and the processor here, a tensor at a time, while an operator runs. It is as large as the most that was asked
-/// for.
+/// A buffer for dequantized values that the arena does not count: device kernels hold them in registers, block by
+/// block, while this CPU code holds a whole tensor per running operator. It grows to the largest request.
 class Unpacked {
  public:
   explicit Unpacked(ArenaMemory& memory) : memory_(memory) {}
@@ -59,7 +58,7 @@ class Buffer {
 
   void* data() const { return data_; }
   Bytes bytes() const { return bytes_; }
-  /// Books these bytes under `op`, the first operator whose gradient needs them. Only the first claim counts.
+  /// Attributes these bytes to `op`, the first operator whose gradient needs them. Later claims are ignored.
   void claim(std::string_view op);
 
  private:
@@ -71,17 +70,17 @@ class Buffer {
   void* data_;
 };
 
-/// A shared hold on a buffer, or nothing.
+/// A shared handle to a buffer; may be null.
 using Tensor = std::shared_ptr<Buffer>;
 
 inline void* data(const Tensor& t) { return t ? t->data() : nullptr; }
 
-/// Counts requested bytes exactly, without the cost of alignment and reuse below.
+/// Counts requested bytes exactly, excluding alignment and reuse in the memory below.
 class Arena {
  public:
   explicit Arena(ArenaMemory& memory) : memory_(memory) {}
 
-  /// `op` must be a name that lives as long as the arena.
+  /// The name `op` must outlive the arena.
   Tensor make(Purpose purpose, std::string_view op, Bytes bytes) {
     return std::make_shared<Buffer>(*this, purpose, op, bytes);
   }
@@ -91,9 +90,9 @@ class Arena {
   /// Peak bytes since the last reset.
   Bytes peak() const { return peak_; }
   void reset_peak() { peak_ = total_; }
-  /// Raises the peak to what a replayed recording would have allocated.
+  /// Raises the peak to the level that a replayed recording would have reached.
   void raise_peak(Bytes held) { peak_ = held > peak_ ? held : peak_; }
-  /// Bytes that each operator holds now for this purpose.
+  /// Bytes that each operator currently holds for this purpose.
   std::map<std::string_view, Bytes> by_operator(Purpose p) const;
 
  private:

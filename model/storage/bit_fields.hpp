@@ -1,5 +1,5 @@
 #pragma once
-/// Fields of up to 32 bits anywhere in memory, the lowest bit first.
+/// Bit fields of up to 32 bits at any position in memory, lowest bit first.
 
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// A number of up to 8 bits in two places: its low bits and the others.
+/// A value of up to 8 bits in two places: its low bits and the others.
 struct BitField {
   Count low = 0;
   int low_bits = 0;
@@ -31,7 +31,7 @@ struct BitField {
 };
 constexpr Count bit(Count byte, Count at = 0) { return 8 * byte + at; }
 
-// ---- where codes lie: number i of a block
+// ---- location of code i of a block
 
 BitField code_q2(Count i) { return {.low = bit(16 + i / 128 * 32 + i % 32, i % 128 / 32 * 2), .low_bits = 2}; }
 BitField code_q3(Count i) { return {bit(32 + i / 128 * 32 + i % 32, i % 128 / 32 * 2), 2, bit(i % 32, i / 32), 1}; }
@@ -44,7 +44,7 @@ BitField code_q6(Count i) {
 BitField code_iq4_nl(Count i) { return {.low = bit(2 + i % 16, i / 16 * 4), .low_bits = 4}; }
 BitField code_iq4_xs(Count i) { return {.low = bit(8 + i / 32 * 16 + i % 16, i % 32 / 16 * 4), .low_bits = 4}; }
 
-// ---- where scales and least numbers lie: part k of a block
+// ---- locations of the scale and minimum of part k of a block
 
 BitField scale_q2(Count k) { return {.low = bit(k), .low_bits = 4}; }
 BitField least_q2(Count k) { return {.low = bit(k, 4), .low_bits = 4}; }
@@ -64,17 +64,17 @@ using FieldPlace = BitField (*)(Count);
 
 struct BlockLayout {
   std::string_view name;
-  Count part;  ///< numbers of a part
-  int bits;    ///< of a code
+  Count part;  ///< values per part
+  int bits;    ///< per code
   FieldPlace code;
-  Count d;  ///< byte of the block's scale
+  Count d;  ///< byte offset of the block's scale
   FieldPlace scale = nullptr;
-  int scale_zero = 0;  ///< the code of scale 0
-  int scale_most = 1;  ///< the greatest code of a scale, less that
+  int scale_zero = 0;  ///< code of scale 0
+  int scale_most = 1;  ///< largest code of a scale, minus scale_zero
   FieldPlace least = nullptr;
   Count dmin = 0;
-  bool is_signed = false;  ///< scales are two's complement of 8 bits
-  bool is_uneven = false;  ///< codes choose one of 16 values
+  bool is_signed = false;  ///< scales are 8-bit two's complement
+  bool is_uneven = false;  ///< codes index 16 fixed values
 };
 
 constexpr std::array layouts{
@@ -146,7 +146,7 @@ float half_at(const std::byte* from, Count byte) {
   half.bits = static_cast<std::uint16_t>(read_bits(from, bit(byte), 16));
   return wide(half);
 }
-/// Writes the smallest half-precision number that is not below x >= 0.
+/// Writes the smallest half-precision number not below x >= 0.
 float write_half_above(std::byte* to, Count byte, float x) {
   fp16 half(x);
   if (wide(half) < x) ++half.bits;
@@ -154,7 +154,7 @@ float write_half_above(std::byte* to, Count byte, float x) {
   return wide(half);
 }
 
-/// One block: what its codes mean.
+/// Encoding and decoding of one block.
 class Block {
  public:
   explicit Block(DType format) : l_(*block_layout(format)), numbers_(format.format().group) {}
@@ -164,12 +164,12 @@ class Block {
   Count part_of(Count i) const { return i / l_.part; }
   int zero() const { return l_.least != nullptr ? 0 : 1 << (l_.bits - 1); }
   int most() const { return (1 << l_.bits) - 1; }
-  /// The greatest size that codes reach at scale 1, on both sides where they have a sign.
+  /// The largest magnitude that codes reach at scale 1, on both sides if signed.
   float reach() const {
     if (l_.is_uneven) return static_cast<float>(uneven.back());
     return static_cast<float>(l_.least != nullptr ? most() : zero() - 1);
   }
-  /// d scale of a part, as ggml multiplies.
+  /// d scale of a part, multiplied as in ggml.
   float step(const std::byte* from, Count part) const {
     const float d = half_at(from, l_.d);
     return l_.scale == nullptr ? d : d * static_cast<float>(scale_code(from, part));
@@ -177,14 +177,14 @@ class Block {
   float least(const std::byte* from, Count part) const {
     return l_.least == nullptr ? 0 : half_at(from, l_.dmin) * static_cast<float>(l_.least(part).read(from));
   }
-  /// `by`: the part's step; `less`: its least number.
+  /// `by`: the part's step. `less`: its minimum.
   float value(float by, float less, int number) const {
     if (l_.is_uneven) return by * static_cast<float>(uneven[static_cast<std::size_t>(number)]);
     return by * static_cast<float>(number - zero()) - less;
   }
   int code(const std::byte* from, Count i) const { return l_.code(i).read(from); }
 
-  /// Scales that reach all numbers of every part: first what is subtracted, then the steps.
+  /// Writes scales that cover all values of every part: first the minima to subtract, then the steps.
   void write_scales(std::span<const float> from, std::byte* to) const {
     std::vector<float> steps, lowest;
     for (Count k = 0; k < parts(); ++k) lowest.push_back(std::max(0.0F, -extreme(from, k, -1)));
@@ -205,7 +205,7 @@ class Block {
     const int code = l_.scale(part).read(from);
     return l_.is_signed ? static_cast<std::int8_t>(code) : code - l_.scale_zero;
   }
-  /// The greatest number of a part (sign 1) or the least (-1); missing numbers are zeros.
+  /// The maximum of a part (sign 1) or its minimum (-1); missing values are zeros.
   float extreme(std::span<const float> from, Count part, float sign) const {
     const auto size = static_cast<Count>(from.size());
     float most = size < (part + 1) * l_.part ? 0 : sign * from[static_cast<std::size_t>(part * l_.part)];
@@ -213,7 +213,7 @@ class Block {
       most = std::max(most, sign * from[static_cast<std::size_t>(i)]);
     return sign * most;
   }
-  /// The block's number in half precision, and a code for each part that is not below what the part needs.
+  /// Writes the block's half-precision factor, and for each part a code rounded up to the part's need.
   static void write_all(std::byte* to, Count byte, FieldPlace place, int most, int zero,
                         const std::vector<float>& needed) {
     const float all = *std::max_element(needed.begin(), needed.end());

@@ -13,9 +13,9 @@
 namespace llmcalc::model {
 namespace {
 
-/// How a number is encoded; value() and code() of Group do the arithmetic.
+/// How a value is encoded; CodedGroup does the arithmetic.
 enum class Code : std::uint8_t { f32, f16, b16, minifloat, integer, shifted, raised, nf4 };
-/// How the scale of a group is stored. `shared`: 8 bits, times what an outer group has.
+/// How a group's scale is stored. `shared`: 8 bits, times the outer group's scale.
 enum class Scale : std::uint8_t { none, f32, f16, e8m0, e4m3, shared };
 
 struct Coding {
@@ -85,7 +85,7 @@ float half_of(std::uint32_t bits) {
   return wide(half);
 }
 
-/// The places of a tensor's codes and scales, in bits from its beginning.
+/// Bit offsets of a tensor's quantized values and scales.
 struct Places {
   const Coding& coding;
   Format f;
@@ -101,7 +101,7 @@ struct Places {
     return f.group == 0 ? 0 : row / f.group_rows * across() + column / group_width();
   }
   Count scale(Count group) const { return group * f.group_bits + (in_blocks() ? 0 : rows * width * f.element_bits); }
-  /// Behind a group's scale: its least number, or the code of zero.
+  /// A group's minimum or zero point, stored after its scale.
   Count second(Count group) const { return scale(group) + 16; }
   Count code(Count row, Count column) const {
     if (!in_blocks()) return (row * width + column) * f.element_bits;
@@ -109,11 +109,11 @@ struct Places {
     return scale(g) + f.group_bits - f.group * coding.bits + column % f.group * coding.bits;
   }
   Count outer(Count group) const { return scale(groups()) + group / f.outer * f.outer_bits; }
-  /// The bytes of the tensor's own scale.
+  /// Bit offset of the tensor-wide scale.
   Count tensor_scale(Bytes all) const { return 8 * (all.value - f.tensor_bytes); }
 };
 
-/// The scale of a group, and what else its codes mean.
+/// A group's scale, minimum and zero point.
 struct CodedGroup {
   float scale = 1, least = 0;
   int zero = 0;
@@ -155,7 +155,7 @@ struct CodedGroup {
         return c.minifloat.code(x * inverse);
       case Code::nf4:
         return nearest(x * inverse);
-      case Code::integer:  // without the lowest code, so that both signs reach as far
+      case Code::integer:  // excludes the lowest code, so that both signs have the same range
         return whole(x * inverse + static_cast<float>(zero), 1);
       case Code::shifted:
         return whole(x * inverse + static_cast<float>(zero), 0);
@@ -172,14 +172,14 @@ struct CodedGroup {
   }
 };
 
-/// The greatest size that codes reach at scale 1.
+/// The largest magnitude that codes reach at scale 1.
 float reach(const Coding& c) {
   if (c.code == Code::minifloat) return c.minifloat.largest;
   if (c.code == Code::integer) return std::ldexp(1.0F, c.bits - 1) - 1;
   return c.code == Code::nf4 ? 1 : std::ldexp(1.0F, c.bits) - 1;
 }
 
-/// A scale of half precision or of 8 bits that is 0 leaves zeros, the nearest that there is.
+/// A half-precision or 8-bit scale that underflows to 0 leaves zeros, the nearest available values.
 float read_scale(const Places& p, const std::byte* from, Count group, float tensor) {
   const Count at = p.scale(group);
   switch (p.coding.scale) {
@@ -207,7 +207,7 @@ void write_scale(const Places& p, std::byte* to, Count group, float scale, float
       return write_bits(to, at, 32, bits_of(scale));
     case Scale::f16:
       return write_bits(to, at, 16, fp16(scale).bits);
-    case Scale::e8m0: {  // the greatest number's power of two, less that of the greatest code (OCP MX v1.0, 6.3)
+    case Scale::e8m0: {  // exponent of the largest value, minus the largest code's exponent (OCP MX v1.0, 6.3)
       const int power = scale > 0 ? std::ilogb(scale * reach(p.coding)) - std::ilogb(reach(p.coding)) : -127;
       return write_bits(to, at, 8, static_cast<std::uint32_t>(std::clamp(power, -127, 127) + 127));
     }
@@ -229,7 +229,7 @@ CodedGroup read_group(const Places& p, const std::byte* from, Count group, float
   return g;
 }
 
-/// The least and the greatest number of a group, and the greatest size.
+/// The minimum, maximum and largest magnitude of a group.
 struct Extent {
   float least = std::numeric_limits<float>::infinity(), most = -least, size = 0;
   void see(float x) {
@@ -247,7 +247,7 @@ std::vector<Extent> extents(const Places& p, std::span<const float> from) {
   return all;
 }
 
-/// The scale of the whole tensor: of nvfp4 so that every group's is one of e4m3.
+/// The tensor-wide scale; for nvfp4 chosen so that every group's scale fits e4m3.
 float tensor_scale(const Places& p, const std::vector<Extent>& all) {
   if (p.f.tensor_bytes == 0) return 1;
   float size = 0;
@@ -255,7 +255,7 @@ float tensor_scale(const Places& p, const std::vector<Extent>& all) {
   return size / reach(p.coding) / (p.coding.scale == Scale::e4m3 ? e4m3.largest : 1);
 }
 
-/// Zeros belong to what is rounded exactly, so that a group's range holds 0.
+/// Zeros must round exactly, so a range with a zero point includes 0.
 void write_group(const Places& p, std::byte* to, Count group, Extent e, float tensor) {
   const Coding& c = p.coding;
   if (c.code == Code::shifted) e.see(0);
@@ -285,7 +285,7 @@ float read_tensor_scale(const Places& p, const CodedShape& s, const std::byte* f
   return float_of(read_bits(from, p.tensor_scale(s.bytes()), 32));
 }
 
-/// Calls f(row, first column, numbers, byte) for every block of some rows.
+/// Calls f(row, first column, values, byte offset) for every block of the given rows.
 template <typename F>
 void for_each_block(const CodedShape& s, Count first, Count n, const F& f) {
   const Format& format = s.format.format();

@@ -1,7 +1,7 @@
 #pragma once
-/// Numbers in the formats of weights and caches: codes, scales and zeros in exactly the bytes that
-/// calc/formats/dtype.hpp counts. Codes come first and scales behind them, or both by blocks; files may order the same
-/// bytes in other ways. GGUF's K blocks have ggml's own order (model/storage/blocks.hpp).
+/// Values in the formats of weights and caches: quantized values, scales and zero points in exactly the bytes that
+/// calc/formats/dtype.hpp counts. Quantized values precede scales, or both are interleaved by block; files may order
+/// the same bytes differently. GGUF's K blocks keep ggml's order (model/storage/blocks.hpp).
 
 #include <cstddef>
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace llmcalc::model {
 
-/// Whether numbers can be coded so. Missing: GGUF's IQ1 to IQ3, TQ, q1_0 and q2_0 blocks; int4, which has no scale;
-/// gptq-act, whose order of columns comes from data.
+/// Whether the format can be encoded. Missing: GGUF's IQ1 to IQ3, TQ, q1_0 and q2_0 blocks; int4, which has no scale;
+/// gptq-act, whose column order comes from data.
 bool can_code(DType format);
 
-/// A (rows, width) tensor; `row_alone`: one row of a cache, which has no scale of the tensor.
+/// A (rows, width) tensor. `row_alone`: a single cache row, which has no tensor-wide scale.
 struct CodedShape {
   DType format;
   Count rows = 1, width = 0;
@@ -22,9 +22,9 @@ struct CodedShape {
   Bytes bytes() const { return row_alone ? row_bytes(format, width) : tensor_bytes(format, rows, width); }
 };
 
-/// Every number becomes the nearest that its group's scale has.
+/// Rounds every value to the nearest one that its group's scale permits.
 void encode(const CodedShape& shape, std::span<const float> from, std::byte* to);
-/// The numbers of some rows: [first, first + n).
+/// Decodes rows [first, first + n).
 void decode_rows(const CodedShape& shape, const std::byte* from, Count first, Count n, float* to);
 
 }  // namespace llmcalc::model

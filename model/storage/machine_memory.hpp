@@ -7,18 +7,18 @@
 
 namespace llmcalc::model {
 
-/// Bytes that can be allocated without swapping: Linux's figure, or a control group's if less. Absent if neither can be
-/// read.
+/// Bytes that can be allocated without swapping: Linux's figure, or a lower one of a control group. Absent if
+/// unreadable.
 std::optional<Bytes> available_memory();
 
-/// Room in a memory.
+/// Free capacity of a memory.
 struct MemoryRoom {
-  std::optional<Bytes> bytes;  ///< nothing: not known
+  std::optional<Bytes> bytes;  ///< absent: unknown
   const char* of = "this machine";
 };
 
-/// InputError if `needed` is more than the room: "WHAT needs 12.3 GiB (13207024435 bytes) and this machine has 4 GiB
-/// available; ADVICE".
+/// Throws InputError if `needed` exceeds the capacity:
+/// "WHAT needs 12.3 GiB (13207024435 bytes) and this machine has 4 GiB available; ADVICE".
 void refuse_beyond_memory(Bytes needed, const char* what, const char* advice,
                           const MemoryRoom& room = {.bytes = available_memory()});
 

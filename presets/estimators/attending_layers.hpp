@@ -1,5 +1,5 @@
 #pragma once
-/// The layers of a model that cache keys and values: all of them, or those of a window or chunk.
+/// Number of a model's layers that cache keys and values: with full reach, and with a window or chunk.
 
 #include "calc/arch/layer_kinds.hpp"
 
@@ -9,8 +9,8 @@ struct AttendingLayers {
   Count whole = 0, limited = 0;
 };
 
-/// Whether its layers cache keys: not with a recurrence alone, with linear attention, without a mixer or with another
-/// layer's keys.
+/// Whether layers of this kind cache keys. Excludes layers with only a recurrence, with linear attention, without a
+/// mixer or with another layer's keys.
 inline bool caches_keys(const Arch& arch, const LayerKind& kind) {
   const Mixer& m = arch.mixer(kind.mixer);
   return !kind.linear && m.attention != AttentionKind::none && !m.shared_kv;

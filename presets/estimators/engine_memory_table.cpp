@@ -27,7 +27,7 @@ std::optional<Count> count_if_said(const json::Object& o, std::string_view key) 
 
 Bytes from_gib(double gib) { return Bytes(std::llround(gib * 0x1p30)); }
 
-/// Reads a list of objects, each of which says its source; the last has no conditions, so that a line always holds.
+/// Reads a list of objects, each with a source. The last has no conditions, so one entry always applies.
 template <typename Line, typename Read>
 std::vector<Line> lines(const json::Object& table, std::string_view key, const Read& read) {
   std::vector<Line> all;
@@ -43,7 +43,7 @@ std::vector<Line> lines(const json::Object& table, std::string_view key, const R
   return all;
 }
 
-/// The first line that meets a condition. The shipped table ends each list with a line for all others.
+/// First line that meets the condition, else the last. The built-in table ends each list with an unconditional line.
 template <typename Line, typename Holds>
 const Line& first_line(const std::vector<Line>& all, const Holds& holds) {
   const auto found = std::find_if(all.begin(), all.end(), holds);
@@ -107,7 +107,7 @@ EngineTerms engine_terms(const EngineHost& host) {
 
 namespace {
 
-/// A size padded to a multiple, over the size.
+/// A padded size divided by the size.
 double padded_over(Count size, Count multiple) {
   return static_cast<double>(ceil_div(size, multiple) * multiple) / static_cast<double>(size);
 }

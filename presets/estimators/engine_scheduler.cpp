@@ -9,15 +9,15 @@ namespace llmcalc {
 
 namespace {
 
-/// Layers of a group of vLLM's hybrid cache (kv_cache_utils.py): as many as the rarer of the two kinds has, or, where
-/// the other has less than 1.5 times as many, as many as that one. Groups that layers do not fill are padded.
+/// Layers per group of vLLM's hybrid cache (kv_cache_utils.py): the count of the rarer kind, or the larger count if it
+/// is less than 1.5 times as high. Incomplete groups are padded.
 Count group_layers(Count whole, Count limited) {
   const Count fewer = std::min(whole, limited), more = std::max(whole, limited);
   return 2 * more < 3 * fewer ? more : fewer;
 }
 
-/// Whether all that a sequence holds is in windows of one length, beside states: no layer sees all tokens or keeps
-/// pooled keys of those behind its window.
+/// Whether all caches, apart from states, are windows of one length: no layer attends to all tokens or keeps pooled
+/// keys of tokens outside its window.
 bool has_windows_alone(const Arch& arch) {
   bool any = false;
   for (const LayerKind& kind : layer_kinds(arch)) {
@@ -29,13 +29,13 @@ bool has_windows_alone(const Arch& arch) {
   return any;
 }
 
-/// The blocks of the cache. Where layers of two kinds share it, a block holds tokens of one group of layers, so that
-/// as many bytes are more blocks: one of all layers is as many as there are groups, without padding. Layers that all
-/// have a limited reach are one group. A state takes blocks by its bytes.
+/// Sets the blocks of the cache. If layers of two kinds share it, a block holds tokens of one group of layers, so the
+/// same bytes make more blocks: a block of all layers becomes one per group, without padding. If all layers have a
+/// limited reach, they form one group. A state takes blocks according to its bytes.
 void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
   const auto [whole, limited] = attending_layers(arch);
   rules.blocks = memory.blocks;
-  Bytes block = rules.block_tokens * memory.token_cache;  // of all layers
+  Bytes block = rules.block_tokens * memory.token_cache;  // over all layers
   if (limited > 0 && whole > 0) {
     const Count size = group_layers(whole, limited), all = add(whole, limited);
     rules.whole_groups = ceil_div(whole, size);

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// The rest of a parameter is for people.
+/// Reads only the value. The other keys of a parameter are for people.
 double read_parameter(const json::Object& o, const ParameterCard& card) {
   const double x = o.number_or("value", card.low - 1);
   if (x < card.low || x > card.high)
@@ -25,10 +25,10 @@ EstimateInterval read_interval(const json::Object& o) {
   return i;
 }
 
-/// Rounded to the digits that a fit tells.
+/// Rounded to the significant digits of a fit.
 double rounded(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
-/// The value, and what a reader needs to judge it.
+/// The value with its default, bounds, meaning and source.
 json::Value parameter_json(const ParameterCard& card, double value) {
   return {{"value", rounded(value)},
           {"default", card.standard},
@@ -37,7 +37,7 @@ json::Value parameter_json(const ParameterCard& card, double value) {
           {"source", card.source}};
 }
 
-/// Intervals by the names of classes; those that are not there stay unknown.
+/// Reads intervals by class name. Missing intervals stay unknown.
 void read_intervals(const json::Object& o, std::span<const std::string_view> classes,
                     std::span<EstimateInterval> intervals) {
   for (std::size_t i = 0; i < classes.size(); ++i)

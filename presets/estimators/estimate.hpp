@@ -1,6 +1,6 @@
 #pragma once
-/// The parts that every estimator has: parameters with bounds, defaults and sources, and intervals. An estimator's file
-/// (presets/estimates/) is written by a fit to published measurements (`llmcalc accuracy KIND --fit FILE`).
+/// Common parts of estimators: parameters with bounds, defaults and sources, and prediction intervals. A fit to
+/// published measurements (`llmcalc accuracy KIND --fit FILE`) writes an estimator's file (presets/estimates/).
 
 #include <algorithm>
 #include <array>
@@ -25,11 +25,11 @@ struct ParameterCard {
   std::string_view meaning, source;
 };
 
-/// Values of parameters, in the order of the enum P and of their cards.
+/// Parameter values in the order of enum P and of their cards.
 template <typename P, std::size_t n>
 class ParameterValues {
  public:
-  /// The defaults.
+  /// Default values.
   explicit ParameterValues(const std::array<ParameterCard, n>& cards) {
     for (std::size_t i = 0; i < n; ++i) values_[i] = cards[i].standard;
   }
@@ -41,16 +41,16 @@ class ParameterValues {
   std::array<double, n> values_{};
 };
 
-/// A measurement lies between estimate / factor and estimate x factor in 90 of 100 cases, families of measurements
-/// weighted equally, each predicted by parameters that were fitted without it.
+/// A measurement lies between estimate / factor and estimate x factor in 90 of 100 cases. Families of measurements have
+/// equal weights, and each is predicted with parameters fitted without it.
 struct EstimateInterval {
   double factor = 1;
-  Count families = 0;  ///< of measurements behind it; below 3: there is no interval
-  double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound: nothing is faster than its bound
+  Count families = 0;  ///< number of measurement families in the fit; below 3: no interval
+  double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound, as no time is below its bound
   constexpr bool known() const { return families >= 3; }
-  /// How many times as fast as its estimate a measurement may be.
+  /// Largest ratio of a measurement's speed to its estimate.
   constexpr double faster() const { return std::min(factor, most_faster); }
-  /// The same interval of a time whose bound is known.
+  /// The interval of a time, clamped below at its roofline bound.
   EstimateInterval above(Seconds bound, Seconds estimate) const {
     EstimateInterval i = *this;
     if (bound > Seconds()) i.most_faster = std::max(1.0, estimate / bound);
@@ -58,20 +58,20 @@ struct EstimateInterval {
   }
 };
 
-/// Fitted parameters, and an interval for each class of predictions.
+/// Fitted parameters, and a prediction interval for each class.
 template <typename Parameters, typename Class>
 struct Estimator {
   Parameters parameters{};
   std::array<EstimateInterval, choices<Class>.size()> intervals{};
-  std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< of a machine that was measured
-  std::string fitted{};                                                           ///< when, and on what
-  std::vector<std::string> devices{};  ///< names of those on which the rows were measured
-  /// Whether a row was measured on such a device.
+  std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< on machines with measured rates
+  std::string fitted{};                                                           ///< date and data of the fit
+  std::vector<std::string> devices{};  ///< devices of the fitted measurements
+  /// Whether the fit has measurements on this device.
   bool measured(std::string_view device) const {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
   }
   const EstimateInterval& interval(Class c) const { return intervals[static_cast<std::size_t>(c)]; }
-  /// The interval once the machine was measured: never wider than before.
+  /// The interval on a machine with measured rates; never wider than interval().
   const EstimateInterval& interval_once_measured(Class c) const {
     const EstimateInterval& narrow = intervals_once_measured[static_cast<std::size_t>(c)];
     return narrow.known() && narrow.factor < interval(c).factor ? narrow : interval(c);
@@ -79,7 +79,7 @@ struct Estimator {
 };
 
 using IntervalsByClass = std::map<std::string, EstimateInterval>;
-/// Intervals in the order of the classes; of classes without a name in `by_name` there are none.
+/// Intervals in the order of the classes; a class missing from `by_name` has no interval.
 template <typename Class>
 std::array<EstimateInterval, choices<Class>.size()> in_order(const IntervalsByClass& by_name) {
   std::array<EstimateInterval, choices<Class>.size()> all{};
@@ -89,7 +89,7 @@ std::array<EstimateInterval, choices<Class>.size()> in_order(const IntervalsByCl
   return all;
 }
 
-/// An estimator's file, its parts seen as rows. Names of classes are in the order of their intervals.
+/// View of an estimator's file as rows. Class names are in the order of the intervals.
 template <typename Value, typename Interval, typename Text, typename Names>
 struct EstimateRows {
   std::span<const ParameterCard> cards;
@@ -98,17 +98,17 @@ struct EstimateRows {
   std::span<Interval> intervals;
   Text& fitted;
   Names& devices;
-  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator has none
+  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator does not have them
 };
 using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
 using EstimateWritten =
     EstimateRows<const double, const EstimateInterval, const std::string, const std::vector<std::string>>;
 
-/// Throws InputError where a parameter is missing or beyond its bounds.
+/// Throws InputError if a parameter is missing or out of bounds.
 void read_estimate(const json::Value& value, const std::string& where, const EstimateRead& to);
 json::Value estimate_json(std::string_view name, std::string_view title, const EstimateWritten& from);
 
-/// The built-in estimate of that name, with its place for errors.
+/// A built-in estimate, and its name for errors.
 struct EstimateFile {
   json::Value value;
   std::string where;

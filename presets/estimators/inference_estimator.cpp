@@ -111,8 +111,8 @@ I matmul_parameter(Chip c) {
   return by_chip[static_cast<std::size_t>(c)];
 }
 
-/// Whether a card is a GeForce from the 30 series on: "rtx-4090", "RTX 4080 Laptop". Their peaks count FP32 sums;
-/// those of RTX 4000 Ada and RTX 5000 Ada do not halve for them.
+/// Whether a card is a GeForce of the 30 series or later: "rtx-4090", "RTX 4080 Laptop". Their peaks count FP32
+/// accumulation. RTX 4000 Ada and RTX 5000 Ada are excluded, as FP32 accumulation does not halve their rate.
 bool is_geforce(const HardwareCard& card) {
   const std::string name = spelling(card.name);
   constexpr std::array<std::string_view, 3> series{"rtx30", "rtx40", "rtx50"};
@@ -122,7 +122,7 @@ bool is_geforce(const HardwareCard& card) {
   });
 }
 
-/// Whether the MLP's or the experts' weights are stored in fewer bits than they are multiplied in.
+/// Whether MLP or expert weights are stored in fewer bits than they are multiplied in.
 bool widens_weights(const Plan& plan) {
   const WeightFormats& w = plan.weight_precision;
   const double stored = std::min(bits_per_weight(w[Component::mlp]), bits_per_weight(w[Component::experts]));
@@ -131,7 +131,7 @@ bool widens_weights(const Plan& plan) {
 
 void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                                const Plan& plan, const MeasuredRates& measured, Achieved& a) {
-  double kept = 1;  // of the library's rate in 16 bits
+  double kept = 1;  // share of the library's 16-bit rate
   if (widens_weights(plan)) kept *= p[I::weight_only];
   if (stack.own_products) kept *= p[I::own_products];
   double share = kept * p[matmul_parameter(chip_of(card))];
@@ -154,7 +154,7 @@ void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a)
   const Achieved measured = a;
   a.launch = a.recorded = a.recorded_backward = {};
   if (launching == Launching::persistent) return;
-  // What a kernel takes from C++ is the device's, as it was measured; from other software its host decides.
+  // In C++, launch overhead is a property of the device, as measured; in other software, the host determines it.
   const bool by_device = launching == Launching::recorded || launching == Launching::compiled;
   a.launch = by_device && measured.launch.value > 0 ? measured.launch
                                                     : Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);

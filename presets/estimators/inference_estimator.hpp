@@ -1,10 +1,10 @@
 #pragma once
-/// The estimator of inference: what a device reaches in prefill and decode, from its architecture and the engine that
-/// runs on it. The rows of calc/price.hpp stay as they are, and are priced at other rates.
+/// Estimator of inference: rates that a device achieves in prefill and decode, from its architecture and the engine.
+/// The rows of calc/price.hpp do not change, only the rates at which they are priced.
 ///
-/// A pass depends on at most 40 parameters, none of which belongs to a single type of device. Each has physical bounds
-/// and a default with a public source; `llmcalc accuracy inference --fit` fits them to published measurements, with a
-/// pull towards the defaults, and writes presets/estimates/inference.json.
+/// A pass depends on at most 40 parameters; no parameter is specific to one type of device. Each has physical bounds
+/// and a default with a public source. `llmcalc accuracy inference --fit` fits them to published measurements,
+/// regularized towards the defaults, and writes presets/estimates/inference.json.
 
 #include <array>
 #include <cstdint>
@@ -67,47 +67,47 @@ struct InferenceParameters : ParameterValues<InferenceParameter, inference_param
   InferenceParameters() : ParameterValues(inference_parameter_cards) {}
 };
 
-/// Devices that reach a like share of their datasheet in inference.
+/// Devices that achieve similar shares of their datasheet in inference.
 enum class Chip : std::uint8_t { ampere, hopper, blackwell, consumer, unified, apple, neuron, gaudi, amd, other };
 Chip chip_of(const HardwareCard& card);
 
-/// How an engine puts the kernels of a decode step on the device.
+/// How an engine launches the kernels of a decode step.
 enum class Launching : std::uint8_t {
   recorded,   ///< replays a recording (CUDA graphs), or runs a compiled program
   compiled,   ///< fused kernels, one by one, from C++ or a compiler
   local,      ///< kernel by kernel from C++: llama.cpp, Metal
   eager,      ///< PyTorch, operator by operator
-  persistent  ///< one kernel for a step
+  persistent  ///< one kernel per step
 };
-/// The loop around the passes, which schedules requests, samples and returns text.
+/// The loop around the passes: schedules requests, samples, returns text.
 enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tensorrt_legacy, server, neuron };
 
-/// An engine, as far as time depends on it.
+/// An inference engine, as far as time depends on it.
 struct InferenceStack {
   Launching launching = Launching::recorded;
   ServingLoop loop = ServingLoop::vllm;
-  bool own_products = false;   ///< products of prompts by kernels of its own, not of the vendor's library
-  bool own_exchanges = false;  ///< exchanges by kernels of its own, not of a library for collectives
-  bool prompts_first = false;  ///< passes of prompts alone as long as one waits (Batching::prompts_first)
-  bool half_sums = false;      ///< sums products in fp16, which GeForce cards do at twice the rate of fp32 sums
+  bool own_products = false;   ///< prompt products by the engine's kernels, not the vendor's library
+  bool own_exchanges = false;  ///< collectives by the engine's kernels, not a library
+  bool prompts_first = false;  ///< passes contain only prompts while one waits (Batching::prompts_first)
+  bool half_sums = false;      ///< accumulates products in fp16, twice as fast as fp32 on GeForce cards
   bool operator==(const InferenceStack&) const = default;
 };
 
-/// What a device reaches in inference under an engine. What was measured on the device itself stays.
+/// Rates that a device achieves in inference under an engine. Keeps rates measured on the device.
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 
-/// Seconds of a request besides passes, under an engine that serves.
+/// Seconds of a request outside passes, for a serving engine.
 Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack);
 
-/// Figures that are predicted about as well.
+/// Predicted figures, grouped by accuracy.
 enum class InferenceClass : std::uint8_t {
-  decode,         ///< of a fixed batch
-  served_decode,  ///< beside other requests' prompts
+  decode,         ///< at a fixed batch
+  served_decode,  ///< concurrent with other requests' prompts
   whole_batch,
   prefill,
-  first_token,  ///< beside other requests
-  assumed       ///< of either: something that time depends on strongly is assumed, or no such device was measured
+  first_token,  ///< concurrent with other requests
+  assumed       ///< any figure with an assumed input that strongly affects it, or on an unmeasured device
 };
 template <>
 inline constexpr auto choices<InferenceClass> = std::array{
@@ -117,10 +117,10 @@ inline constexpr auto choices<InferenceClass> = std::array{
 
 /// The fitted estimator: presets/estimates/inference.json.
 using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;
-/// The class of a figure of that class on a device that no row of the fit was measured on: the wider of its own and
-/// that of assumed inputs.
+/// Class for a figure of class `kind` on a device without measurements in the fit: `kind` or `assumed`, depending on
+/// which interval is wider.
 InferenceClass class_on_unmeasured(const InferenceEstimator& e, InferenceClass kind);
-/// Read when it is first asked for.
+/// Read on first use.
 const InferenceEstimator& inference_estimator();
 InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where);
 json::Value inference_estimator_json(const InferenceEstimator& e);

@@ -1,5 +1,5 @@
 #pragma once
-/// What was fitted to measured memories of training: presets/estimates/memory.json.
+/// Parameters fitted to measured memory of training: presets/estimates/memory.json.
 
 #include <array>
 #include <string>
@@ -10,19 +10,20 @@
 namespace llmcalc {
 
 struct MemoryParameters {
-  double reserved = 0;    ///< of what is allocated, that PyTorch's allocator reserves besides
-  double fragmented = 0;  ///< the same where a process is looked at from outside: all that it ever reserved
-  double process = 0;     ///< bytes that no allocator counts: driver, kernels' code, communicators
+  double reserved = 0;    ///< share of allocated bytes that PyTorch's allocator reserves on top
+  double fragmented = 0;  ///< the same, seen from outside the process: all bytes that it ever reserved
+  double process = 0;     ///< bytes outside any allocator: driver, kernel code, communicators
   bool operator==(const MemoryParameters&) const = default;
 };
 inline constexpr std::size_t memory_parameter_count = 3;
-/// In the order of MemoryParameters' fields. The fit (evidence/memory_fit.hpp) looks at every value within the bounds.
+/// In the order of MemoryParameters' fields. The fit (evidence/fit/memory_fit.hpp) searches all values within the
+/// bounds.
 extern const std::array<ParameterCard, memory_parameter_count> memory_parameter_cards;
 
-/// What was measured, as far as predictions of it are alike.
+/// Measured quantities, grouped by prediction accuracy.
 enum class MemoryClass : std::uint8_t {
-  allocator,  ///< what tensors take or the allocator holds, and peaks of which it is not said what they count
-  process     ///< all of the process
+  allocator,  ///< bytes of tensors or of the allocator, and peaks of unspecified kind
+  process     ///< the whole process
 };
 template <>
 inline constexpr auto choices<MemoryClass> =
@@ -31,10 +32,10 @@ inline constexpr auto choices<MemoryClass> =
 struct MemoryEstimate {
   MemoryParameters parameters{};
   std::array<EstimateInterval, 2> intervals{};
-  std::string fitted{};  ///< when, and on what
+  std::string fitted{};  ///< date and data of the fit
   const EstimateInterval& interval(MemoryClass c) const { return intervals[static_cast<std::size_t>(c)]; }
 };
-/// Read when it is first asked for.
+/// Read on first use.
 const MemoryEstimate& memory_estimate();
 MemoryEstimate read_memory_estimate(const json::Value& value, const std::string& where);
 

@@ -24,10 +24,10 @@ struct MatrixOfLayer {
   auto operator<=>(const MatrixOfLayer&) const = default;
 };
 
-/// "mlp.shared_up" is "up", as every expert's is.
+/// "mlp.shared_up" has the role "up", like every expert's.
 std::string_view role_of(std::string_view name) { return name.substr(name.find_last_of("._") + 1); }
 
-/// Numbers of the head's matrix on a rank, and of a micro-batch's logits.
+/// Elements of the head's matrix on a rank, and of a micro-batch's logits.
 struct HeadNumbers {
   Count matrix = 0, logits = 0;
 };
@@ -74,23 +74,22 @@ class RankMemory {
     return n;
   }
 
-  /// What the peak grows by if `extra` is alive while the head's backward pass runs.
+  /// Increase of the peak if `extra` is live during the head's backward pass.
   Bytes beyond(const Memory& m, Bytes extra) const {
     const Liveness& head = prices_.head().alive;
     const Bytes at_head = m.activations + (head.backward - head.kept) + extra;
     return at_head - std::min(at_head, activations_alive(m));
   }
 
-  /// Activations at the worst moment.
+  /// Live activations at the peak.
   static Bytes activations_alive(const Memory& m) {
     return alive_beside_states(m) - (m.gathered + m.buckets + m.exchange + m.transit + m.process);
   }
 
-  // ---- TransformerEngine (pytorch/module/base.py, get_dummy_wgrad): where products add their weight gradients to
-  // main_grad themselves, autograd is handed a buffer in the weights' format, one for every shape, kept for good.
-  // Megatron-Core's head (core/tensor_parallel/layers.py) makes such a buffer when it runs. Its loss has a float32 copy
-  // of the logits, which softmax overwrites (core/fusions/fused_cross_entropy.py). Not known: the buffers where a part
-  // of the model is frozen.
+  // ---- TransformerEngine (pytorch/module/base.py, get_dummy_wgrad): if products accumulate weight gradients directly
+  // in main_grad, autograd receives a dummy buffer in the weights' format, one per shape, never freed. Megatron-Core's
+  // head (core/tensor_parallel/layers.py) allocates its buffer on each run. The loss has a float32 copy of the logits,
+  // which softmax overwrites (core/fusions/fused_cross_entropy.py). Unknown: the buffers of partially frozen models.
 
   void use_transformer_engine(const Memory& m, ProcessMemory& out) const {
     const DType format = working_format(plan_);
@@ -111,22 +110,22 @@ class RankMemory {
     return numbers;
   }
 
-  // ---- Copies of gradients while the optimizer steps, when no activations are left. Not known where the host steps.
+  // ---- Copies of gradients in the optimizer step, after activations are freed. Unknown if the host runs the step.
 
   void use_update(const Memory& m, Bytes copies, ProcessMemory& out) const {
     if (plan_.offload.optimizer.numerator > 0) return;
     const Bytes rest = alive_beside_states(m);
     if (copies > rest) out.update = copies - rest;
   }
-  /// Megatron-LM's optimizer makes float32 gradients of those in fewer bits (optimizer.py:
+  /// Megatron-LM's optimizer makes float32 copies of low-precision gradients (optimizer.py:
   /// _copy_model_grads_to_main_grads).
   Bytes copies_of_megatron(const Memory& m) const {
     return plan_.gradient_bytes == 2 ? Bytes(mul(4, m.trained)) : Bytes();
   }
 
-  /// InternEvo's optimizers make float32 gradients of the shard (internlm/solver/optimizer/fsdp_optimizer.py and
-  /// hybrid_zero_optim.py, step), and PyTorch's AdamW, unless fused (InternEvo: since March 2024), the roots of all
-  /// second moments (torch/optim/adamw.py, _multi_tensor_adamw).
+  /// InternEvo's optimizers make float32 copies of the shard's gradients (internlm/solver/optimizer/fsdp_optimizer.py
+  /// and hybrid_zero_optim.py, step). PyTorch's AdamW, unless fused (InternEvo: since March 2024), adds the roots of
+  /// all second moments (torch/optim/adamw.py, _multi_tensor_adamw).
   Bytes copies_of_internevo(const Memory& m) const {
     const Count shard = layout_.zero == Zero::none ? 1 : ranks(layout_, Group::shard);
     return plan_.gradient_bytes == 2 ? Bytes(ceil_div(mul(8, m.trained), shard)) : Bytes();
@@ -134,15 +133,15 @@ class RankMemory {
 
   // ---- DeepSpeed.
 
-  /// bf16 (runtime/bf16_optimizer.py): float32 gradients of all of the rank's weights, and autograd's own in bf16 until
-  /// the next backward pass; each is added as a float32 copy. fp16 under ZeRO (runtime/zero/stage_1_and_2.py, step):
-  /// the shard's gradients are flattened, then copied to float32. Without ZeRO (runtime/fp16/fused_optimizer.py, step):
-  /// a float32 copy of each gradient, and all of them flattened. A bucket of 5e8 gradients is reduced at a time. Not
-  /// known: what ZeRO 2 and 3 hold.
+  /// bf16 (runtime/bf16_optimizer.py): float32 gradients of all weights of the rank, and autograd's bf16 gradients
+  /// until the next backward pass; each is added through a float32 copy. fp16 with ZeRO (runtime/zero/stage_1_and_2.py,
+  /// step): the shard's gradients are flattened, then copied to float32. fp16 without ZeRO
+  /// (runtime/fp16/fused_optimizer.py, step): a float32 copy of each gradient, and a flattened copy of all. A bucket
+  /// has 5e8 gradients. Unknown: buffers of ZeRO 2 and 3.
   void use_deepspeed(const Memory& m, ProcessMemory& out) const {
     if (layout_.zero > Zero::optimizer) return;
     const Count shard = ranks(layout_, Group::data);
-    if (plan_.gradient_bytes >= 4)  // of 6, autograd's own are in the plan
+    if (plan_.gradient_bytes >= 4)  // 6 bytes in the plan include autograd's gradients
       out.weight_gradients = Bytes(mul(plan_.gradient_bytes == 4 ? 2 : 0, m.trained)) + Bytes(mul(4, largest_matrix()));
     else if (layout_.zero == Zero::none)
       use_update(m, Bytes(mul(8, m.trained)), out);
@@ -160,9 +159,9 @@ class RankMemory {
 
   // ---- torchtitan.
 
-  /// FSDP gathers in 16 bits. Where a step is one micro-batch there are no gradients yet when the head runs; a layer's
-  /// are on their way to the ranks that shard them later. In a pipeline they are reduced once per step, and until then
-  /// lie on every rank in float32, the format they are reduced in (torch/distributed/pipelining/stage.py:
+  /// FSDP gathers in 16 bits. With one micro-batch per step, gradients do not exist yet when the head runs; later, a
+  /// layer's are in transit to the ranks that shard them. In a pipeline, gradients are reduced once per step. Until
+  /// then every rank holds them in float32, the format of the reduction (torch/distributed/pipelining/stage.py:
   /// backward_maybe_with_nosync; fsdp/_fully_shard/_fsdp_param.py: to_accumulated_grad_if_needed).
   void use_titan(const Stage& s, ProcessMemory& out) const {
     const Memory& m = s.memory;
@@ -180,8 +179,8 @@ class RankMemory {
     else
       out.loss = loss;
   }
-  /// What per-operator recomputation keeps besides the layers' inputs, in all layers: the results of every second
-  /// product and of the core, and its log-sum-exps (torchtitan/distributed/activation_checkpoint.py).
+  /// Bytes that per-operator recomputation saves in all layers, in addition to layer inputs: the results of every
+  /// second product and of the attention core, and its log-sum-exps (torchtitan/distributed/activation_checkpoint.py).
   Bytes kept_products() const {
     const DType format = working_format(plan_);
     Bytes kept;
@@ -197,8 +196,9 @@ class RankMemory {
     });
     return kept;
   }
-  /// Beside the logits in 16 bits, nothing where the plan counts more of them. Operator by operator: a float32 copy's
-  /// log-softmax, its gradient and the copy's, less the logits, which are gone by then. Compiled: their gradient.
+  /// Bytes in addition to 16-bit logits; 0 if the plan already counts more. Eager: the log-softmax of a float32 copy,
+  /// its gradient and the copy's gradient, less the logits, which are freed by then. Compiled: the gradient of the
+  /// logits.
   Bytes loss_of_titan() const {
     if (plan_.logits.format != LogitFormat::compute) return {};
     return Bytes(mul(head_.logits, p_.compiles_loss ? 2 : 10));
@@ -209,11 +209,11 @@ class RankMemory {
     return most;
   }
 
-  // ---- The process.
+  // ---- The whole process.
 
-  /// Workspaces of cuBLAS: PyTorch's 32 MiB on Hopper and later, 8.125 MiB before (aten/src/ATen/cuda/
-  /// CublasHandlePool.cpp: 4096:8, 4096:2:16:8), and TransformerEngine's own 32 MiB and 4 MiB (pytorch/module/base.py,
-  /// get_cublas_workspace_size_bytes).
+  /// Workspaces of cuBLAS: PyTorch's 32 MiB on Hopper and later, 8.125 MiB before
+  /// (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:8, 4096:2:16:8), and TransformerEngine's 32 MiB and 4 MiB
+  /// (pytorch/module/base.py, get_cublas_workspace_size_bytes).
   void use_process(ProcessMemory& out) const {
     const Silicon silicon = silicon_of(p_.on);
     const bool recent = silicon == Silicon::hopper || silicon == Silicon::blackwell;

@@ -1,6 +1,6 @@
 #pragma once
-/// Memory of a training process as its software holds it: the tensors of calc/memory.hpp under what the software
-/// stores, and by name what it allocates beside them.
+/// Memory of a training process under its software: tensors (calc/memory.hpp) in the formats that the software stores,
+/// and its other allocations by name.
 
 #include <array>
 #include <optional>
@@ -15,33 +15,33 @@
 
 namespace llmcalc {
 
-/// What a figure of memory is about.
+/// Definition of a memory figure.
 enum class MemoryKind {
-  allocated,  ///< peak of what the framework's tensors take
-  reserved,   ///< peak of what the framework's allocator holds
-  process,    ///< all of the process, as nvidia-smi shows it
-  peak        ///< a peak, not said of what
+  allocated,  ///< peak of the framework's tensors
+  reserved,   ///< peak of the framework's allocator
+  process,    ///< the whole process, as nvidia-smi shows it
+  peak        ///< a peak of unspecified kind
 };
 template <>
 inline constexpr auto choices<MemoryKind> =
     std::array{Choice{MemoryKind::allocated, "allocated"}, Choice{MemoryKind::reserved, "reserved"},
                Choice{MemoryKind::process, "process"}, Choice{MemoryKind::peak, "peak"}};
 
-/// Bytes of one rank. What is absent is not known, or not held by that software; nothing is 0 for want of knowledge.
+/// Bytes of one rank. Absent: unknown, or not held by this software. An unknown value is never 0.
 struct ProcessMemory {
-  Bytes tensors{};                          ///< states and activations at the worst moment (calc/memory.hpp)
-  std::optional<Bytes> products{};          ///< results of products that per-operator recomputation keeps
-  std::optional<Bytes> loss{};              ///< of the loss and the head's weight gradient, beyond the logits
-  std::optional<Bytes> weight_gradients{};  ///< buffers of weight gradients beside those that are accumulated
-  std::optional<Bytes> update{};            ///< copies of gradients while the optimizer steps, where that is the peak
-  std::optional<Bytes> buckets{};           ///< of gradients that are reduced
+  Bytes tensors{};                          ///< states and activations at the peak (calc/memory.hpp)
+  std::optional<Bytes> products{};          ///< product results saved under per-operator recomputation
+  std::optional<Bytes> loss{};              ///< loss and the head's weight gradient, in excess of the logits
+  std::optional<Bytes> weight_gradients{};  ///< buffers of weight gradients, in addition to accumulated ones
+  std::optional<Bytes> update{};            ///< copies of gradients in the optimizer step, if that is the peak
+  std::optional<Bytes> buckets{};           ///< buckets of gradients under reduction
   std::optional<Bytes> workspaces{};        ///< of matrix products
-  std::optional<Bytes> process{};           ///< driver, kernels' code, communicators: what no allocator counts
-  std::optional<Bytes> slack{};             ///< reserved by the allocator and not in use
+  std::optional<Bytes> process{};           ///< outside any allocator: driver, kernel code, communicators
+  std::optional<Bytes> slack{};             ///< reserved by the allocator, but unused
   bool operator==(const ProcessMemory&) const = default;
 };
 
-/// A term beside the tensors: its name, what it is, and where that is read.
+/// A term in addition to the tensors: its name, meaning and source.
 struct ProcessTerm {
   std::string_view name, label, meaning, source;
   std::optional<Bytes> ProcessMemory::*bytes;
@@ -70,31 +70,31 @@ inline constexpr std::array memory_terms{
     ProcessTerm{"slack", "slack", "reserved by the allocator, not in use",
                 "fitted to readings of nvidia-smi: llmcalc accuracy memory", &ProcessMemory::slack}};
 Bytes total(const ProcessMemory& m);
-/// Without the slack, which PyTorch's allocator gives back before memory runs out (c10/cuda/CUDACachingAllocator.cpp:
+/// Total without the slack, which PyTorch's allocator frees before memory runs out (c10/cuda/CUDACachingAllocator.cpp:
 /// release_cached_blocks).
 Bytes needed(const ProcessMemory& m);
 
-/// Kinds of memory that are predicted about as well.
+/// Prediction class of a kind of memory.
 MemoryClass memory_class(MemoryKind kind);
 
-/// A plan, as its software runs and stores it, on a device.
+/// A plan on a device, as its software runs and stores it.
 struct TrainedProcess {
   const Arch& arch;
   const HardwareCard& on;
   MemorySoftware software = MemorySoftware::pytorch;
   Plan plan{};
   Layout layout{};
-  bool keeps_alternate = false;  ///< results of every second product, though layers run again: torchtitan's "op"
-  bool compiles_loss = true;     ///< with the model: torchtitan does so since 2025
+  bool keeps_alternate = false;  ///< saves every second product's result despite recomputation: torchtitan's "op"
+  bool compiles_loss = true;     ///< with the model, as torchtitan does since 2025
 };
 
-/// Whether it is known what such a process takes beside its tensors: the terms are of NVIDIA's libraries and tools.
+/// Whether the terms in addition to tensors are known. They describe NVIDIA's libraries and tools.
 bool has_known_process(const HardwareCard& card);
 
-/// Memory of the first `stages` ranks of its pipeline, as that kind counts it.
+/// Memory of the first `stages` ranks of the pipeline, as `kind` defines it.
 std::vector<ProcessMemory> process_memories(const TrainedProcess& p, Count stages, MemoryKind kind,
                                             const MemoryParameters& fitted);
-/// The one that holds most; the first of several.
+/// The largest; the first of several.
 const ProcessMemory& fullest(const std::vector<ProcessMemory>& all);
 
 }  // namespace llmcalc

@@ -80,8 +80,8 @@ double matmul_share(const TrainingParameters& p, Silicon s) {
   return p[by_silicon[static_cast<std::size_t>(s)]];
 }
 
-/// Share of the peak in flash attention. No kernel is slower than an older one on the same device: rows of
-/// FlashAttention 1 are of the A100, and on Hopper and Blackwell it is as much slower than the second as there.
+/// Share of the peak in flash attention. No kernel is slower than an older one on the same device. FlashAttention 1 was
+/// measured on the A100; on Hopper and Blackwell, it has the same ratio to FlashAttention 2.
 double flash_share_of(const TrainingParameters& p, Silicon s, CoreKernel k) {
   const bool young = s == Silicon::hopper || s == Silicon::blackwell;
   const double second = p[young ? P::flash_2_hopper : P::flash_2_ampere];
@@ -101,7 +101,7 @@ Seconds kernel(const TrainingParameters& p, Fusion f) {
   return Seconds(p[f == Fusion::tuned || f == Fusion::compiled ? P::kernel_tuned : P::kernel_torch]);
 }
 
-/// The curve of a format's products is measured as a whole, or not at all.
+/// A format's product curve is measured completely or not at all.
 void put_products(const TrainingParameters& p, const HardwareCard& card, const MeasuredRates& measured, Achieved& a) {
   const double share = matmul_share(p, silicon_of(card));
   for (std::size_t i = 0; i < peak_count; ++i) {
@@ -152,7 +152,7 @@ Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, c
   put_attention(p, card, stack.core, a);
   if (!measured.memory) a.memory = p[P::memory];
   if (a.launch.value == 0) a.launch = Seconds(p[P::launch]);
-  a.recorded = a.recorded_backward = {};  // these stacks launch kernel by kernel
+  a.recorded = a.recorded_backward = {};  // these stacks launch kernels one by one
   a.software = {.elementwise = elementwise(p, stack.fusion),
                 .norm = stack.writes_norms ? p[P::norm] : elementwise(p, stack.fusion),
                 .scores = p[P::scores],

@@ -1,10 +1,10 @@
 #pragma once
-/// The estimator of a training step: what a device reaches, from its architecture and the software that runs on it. The
-/// engine's rows stay as they are, and are priced at other rates (calc/roofline.hpp, calc/step/row_time.hpp).
+/// Estimator of a training step: rates that a device achieves, from its architecture and software. The engine's rows do
+/// not change, only the rates at which they are priced (calc/roofline.hpp, calc/step/row_time.hpp).
 ///
-/// A step's time depends on at most 40 parameters, none of which belongs to a single type of GPU. Each has physical
-/// bounds and a default with a public source; `llmcalc accuracy training --fit` fits them to published measurements,
-/// with a pull towards the defaults, and writes presets/estimates/training.json.
+/// A step's time depends on at most 40 parameters; no parameter is specific to one type of GPU. Each has physical
+/// bounds and a default with a public source. `llmcalc accuracy training --fit` fits them to published measurements,
+/// regularized towards the defaults, and writes presets/estimates/training.json.
 
 #include <array>
 #include <cstdint>
@@ -69,28 +69,28 @@ struct TrainingParameters : ParameterValues<TrainingParameter, training_paramete
   TrainingParameters() : ParameterValues(training_parameter_cards) {}
 };
 
-/// Architectures that reach a like fraction of their peaks.
+/// Architectures that achieve similar shares of their peaks.
 enum class Silicon : std::uint8_t { volta, ampere, hopper, blackwell, consumer, other };
-/// Of a device, by its hardware file. `known`: the parameters of its class rest on measurements of such devices.
+/// Architecture class of a device, from its hardware file.
 Silicon silicon_of(const HardwareCard& card);
 
-/// How much of its element-wise work a training stack fuses, and how it puts kernels on the device.
+/// How much element-wise work a training stack fuses, and how it launches kernels.
 enum class Fusion : std::uint8_t {
   megatron,  ///< Megatron-LM: fused bias, GELU, dropout, softmax and norms; PyTorch launches them
-  tuned,     ///< TransformerEngine's modules, or kernels of its own: few, and fast to launch
-  compiled,  ///< a compiler's: torch.compile, XLA
+  tuned,     ///< TransformerEngine's modules, or other custom kernels: few, and fast to launch
+  compiled,  ///< compiler output: torch.compile, XLA
   eager,     ///< PyTorch, operator by operator
-  unfused,   ///< the same with hooks around modules, and float32 between them (DeepSpeed)
-  native     ///< one program in C++ or a graph: no host in the way
+  unfused,   ///< eager with hooks around modules, and float32 between them (DeepSpeed)
+  native     ///< one C++ program or a graph, without host overhead
 };
-/// Kernels of attention's core in training.
+/// Attention kernels in training.
 enum class CoreKernel : std::uint8_t { unfused, fused_softmax, flash_1, flash_2, vendor };
 
-/// Exchanges of tensor parallelism in a layer.
+/// Collectives of tensor parallelism in a layer.
 enum class TensorExchanges : std::uint8_t {
   waited_for,
-  beside_weights,  ///< those of backward that gradients of weights do not wait for run beside these
-  overlapped       ///< all run in pieces beside the products that they belong to
+  beside_weights,  ///< backward collectives overlap with weight gradients that do not depend on them
+  overlapped       ///< all are split, and overlap with the adjacent products
 };
 
 /// A training stack, as far as time depends on it.
@@ -98,19 +98,19 @@ struct TrainingStack {
   Fusion fusion = Fusion::megatron;
   CoreKernel core = CoreKernel::flash_2;
   bool writes_norms = false;   ///< RMSNorm is a chain of PyTorch operators
-  bool loops_experts = false;  ///< a product for each expert
+  bool loops_experts = false;  ///< one product per expert
   TensorExchanges tensor_exchanges = TensorExchanges::waited_for;
-  bool hides_data = false;  ///< exchanges of data parallelism run beside layers
+  bool hides_data = false;  ///< collectives of data parallelism overlap with layers
   bool operator==(const TrainingStack&) const = default;
 };
 
-/// What a device reaches in training under a stack. What was measured on the device itself stays.
+/// Rates that a device achieves in training under a stack. Keeps rates measured on the device.
 Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, const TrainingStack& stack);
 
-/// Runs that are predicted about as well.
+/// Runs, grouped by prediction accuracy.
 enum class EstimateClass : std::uint8_t {
-  dense,    ///< fully stated
-  assumed,  ///< something that time depends on strongly is assumed, or the device is of no measured architecture
+  dense,    ///< fully specified
+  assumed,  ///< an assumed input strongly affects time, or the device's architecture was not measured
   experts   ///< mixtures of experts
 };
 template <>
@@ -118,18 +118,18 @@ inline constexpr auto choices<EstimateClass> =
     std::array{Choice{EstimateClass::dense, "dense"}, Choice{EstimateClass::assumed, "assumed input"},
                Choice{EstimateClass::experts, "experts"}};
 
-/// `assumed`: something that time depends on strongly was assumed.
+/// `assumed`: an input that strongly affects time was assumed.
 EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed);
 
-/// The factor for estimates of other plans on a machine, under the same software, where one plan's estimated
-/// throughput is `measured_scale` times the measured one: its square root. Half of what a run is off is the run's own:
-/// of the powers 0, 1/4, 1/2, 3/4 and 1 the half predicts left-out runs of one source from one another best (90 % of
-/// dense ones within 1.21 times, where 1 and 0 have 1.24 and 1.26).
+/// Factor for estimates of other plans on the same machine and software, once one plan's estimated throughput is
+/// `measured_scale` times the measured one: its square root. Half of the error is specific to the run: among the powers
+/// 0, 1/4, 1/2, 3/4 and 1, the power 1/2 best predicts left-out runs from others of the same source (90 % of dense runs
+/// within a factor of 1.21, against 1.24 and 1.26 for the powers 1 and 0).
 double rescale(double measured_scale);
 
 /// The fitted estimator: presets/estimates/training.json.
 using TrainingEstimator = Estimator<TrainingParameters, EstimateClass>;
-/// Read when it is first asked for.
+/// Read on first use.
 const TrainingEstimator& training_estimator();
 TrainingEstimator read_training_estimator(const json::Value& value, const std::string& where);
 json::Value training_estimator_json(const TrainingEstimator& e);

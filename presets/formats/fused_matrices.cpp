@@ -10,13 +10,13 @@ namespace llmcalc {
 namespace {
 
 struct FusedFamilies {
-  std::string_view families;  ///< with a space between them
+  std::string_view families;  ///< separated by spaces
   FusedMatrices matrices;
 };
 
-/// hf modeling_*.py of each; hub Qwen-7B, MPT-7B, DBRX, nomic-bert, Baichuan, InternLM2, ChatGLM3, Ling 2.0.
-/// llama.cpp's conversion takes apart what Baichuan, InternLM2 and Ling 1.5 (which Ling 2.0 shares its
-/// model_type with) fuse.
+/// Sources: hf modeling_*.py of each; hub Qwen-7B, MPT-7B, DBRX, nomic-bert, Baichuan, InternLM2, ChatGLM3, Ling 2.0.
+/// llama.cpp's conversion splits the fused matrices of Baichuan, InternLM2 and Ling 1.5 (which has the model_type of
+/// Ling 2.0).
 constexpr std::array fusing_families{
     FusedFamilies{
         "gpt2 gpt-sw3 gpt_bigcode openai-gpt gpt_neox codegen persimmon falcon RefinedWeb RefinedWebModel bloom mpt "

@@ -14,8 +14,8 @@ namespace llmcalc {
 
 namespace {
 
-/// llama.cpp's names and conversion/base.py, prepare_tensors, say what is a vector. An embedding's and a head's streams
-/// are AltUp's projections.
+/// Vectors follow llama.cpp's names and conversion/base.py, prepare_tensors. The streams of an embedding and a head are
+/// AltUp's projections.
 constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
     {{"embedding.tokens", TensorKind::table},
      {"embedding.per_layer", TensorKind::table},
@@ -61,18 +61,18 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
 
 bool is_mlp(TensorKind k) { return k == TensorKind::gate || k == TensorKind::up || k == TensorKind::down; }
 
-/// Families whose modules for further tokens every conversion has kept, as blocks behind the layers (conversion/glm.py,
-/// deepseek.py, bailingmoe.py). Of Qwen 3.5, Step and MiMo the conversions of 2026 keep them, earlier ones did not.
+/// Families whose MTP modules every conversion has kept, as blocks after the layers (conversion/glm.py, deepseek.py,
+/// bailingmoe.py). For Qwen 3.5, Step and MiMo, only the conversions since 2026 keep them.
 bool keeps_modules(std::string_view family) {
   static constexpr std::array<std::string_view, 6> families{"glm4_moe",     "glm4v_moe_text", "glm_moe_dsa",
                                                             "deepseek_v32", "bailing_moe_v2", "bailing_moe_v2_5"};
   return std::find(families.begin(), families.end(), family) != families.end();
 }
 
-/// Modules for further tokens that the family's files hold.
+/// MTP modules in the family's files.
 Count modules_in_file(const Arch& a, std::string_view family) { return keeps_modules(family) ? a.mtp.modules : 0; }
 
-/// How a model's files differ from its operators.
+/// Differences between a model's files and its operators.
 struct GgufFiles {
   GgufFiles(const Arch& a, std::string_view family)
       : fused(fused_matrices(family)),
@@ -80,20 +80,20 @@ struct GgufFiles {
         router_correction(a.moe.router_correction),
         modules(modules_in_file(a, family)) {
     fused.qkv = fused.qkv && !fused.split_in_gguf;
-    // Ling 1.5, which Ling 2.0 shares its model_type with, is taken apart where a file is made.
+    // The conversion splits the matrix of Ling 1.5, which has the model_type of Ling 2.0.
     if (family == "bailing_moe") fused.qkv = a.qk_norm != QkNorm::none;
   }
   FusedMatrices fused;
-  bool rwkv;               ///< MLPs have names of their own, which no rule is for
-  bool router_correction;  ///< "exp_probs_b.bias", a number per expert
-  Count modules;           ///< for further tokens, that the files hold
+  bool rwkv;               ///< MLPs have other names, which no rule matches
+  bool router_correction;  ///< "exp_probs_b.bias", one value per expert
+  Count modules;           ///< MTP modules in the files
 };
 
 TensorKind kind_of(const Op& op, const Mixer& m, const GgufFiles& files) {
   if (op.component == Component::router || op.component == Component::position) return TensorKind::vector;
   if (op.name == "attn.gate" && m.attention_gate == AttentionGate::per_channel && !files.fused.own_gate)
-    return TensorKind::query;  // in one matrix with the queries
-  // MiniMax-M3's indexer stays as it was; a lightning indexer's key is named as attention's.
+    return TensorKind::query;  // fused with the queries
+  // MiniMax-M3's indexer is not quantized. The key of a lightning indexer is named like attention's.
   if (op.name.starts_with("attn.index_") && m.indexer.kind == IndexerKind::blocks) return TensorKind::vector;
   if (op.name == "attn.index_k") return TensorKind::key;
   const auto at =
@@ -104,18 +104,18 @@ TensorKind kind_of(const Op& op, const Mixer& m, const GgufFiles& files) {
   return files.fused.qkv && of_qkv ? TensorKind::part : at->second;
 }
 
-/// A tensor and its kind, before it has a type.
+/// A tensor and its kind, before its type is chosen.
 struct Untyped {
   TensorKind kind;
   MixedTensor tensor;
 };
 
-/// No rule is for a module's own table and head ("nextn.embed_tokens", "nextn.shared_head_head").
+/// No rule matches an MTP module's own table and head ("nextn.embed_tokens", "nextn.shared_head_head").
 TensorKind kind_in_module(TensorKind kind) {
   return kind == TensorKind::table || kind == TensorKind::head ? TensorKind::other : kind;
 }
 
-/// The matrices and vectors of one operator in one layer, whose mixer is `m`.
+/// Adds the matrices and vectors of one operator in one layer with the mixer `m`.
 void add_tensors(std::vector<Untyped>& all, const GgufFiles& files, const Mixer& m, const Op& op, Count layer) {
   const Component in = stored_component(op.shape, op.component);
   const auto add = [&](TensorKind kind, Count groups, Count rows, Count columns) {
@@ -132,13 +132,12 @@ void add_tensors(std::vector<Untyped>& all, const GgufFiles& files, const Mixer&
   if (op.name == "mlp.router" && files.router_correction) add(TensorKind::vector, 1, 1, linear->out);
   if (linear->tied) return;
   if (op.name != "attn.kv_up") return add(kind, linear->groups, linear->out, linear->in);
-  // Split: a head's keys as they are absorbed into queries, (rank, width), and its values.
+  // Split: a head's keys as absorbed into the queries, (rank, width), and its values.
   add(TensorKind::other, m.heads, linear->in, m.latent.nope_dim);
   add(TensorKind::other, m.heads, m.latent.v_dim, linear->in);
 }
 
-/// Puts the parts of each layer's queries, keys and values into one matrix, whose kind is value. `all` is in order of
-/// layers.
+/// Merges each layer's parts of queries, keys and values into one matrix of kind value. `all` is in layer order.
 void fuse_parts(std::vector<Untyped>& all) {
   std::vector<Untyped> fused;
   for (const Untyped& u : all) {
@@ -156,7 +155,7 @@ void fuse_parts(std::vector<Untyped>& all) {
   all = std::move(fused);
 }
 
-/// In the order in which llama-quantize counts them: by layer, a dense MLP before experts.
+/// Tensors in the counting order of llama-quantize: by layer, with dense MLPs before experts.
 std::vector<Untyped> untyped_tensors(const Arch& a, std::string_view family) {
   const GgufFiles files(a, family);
   std::vector<Untyped> all;
@@ -176,7 +175,8 @@ std::vector<Untyped> untyped_tensors(const Arch& a, std::string_view family) {
   return all;
 }
 
-/// Counts the tensors of each kind as they come: of values there are so many, of other kinds as many as layers.
+/// Counts the tensors of each kind in order. The total is the number of values for values, and the number of layers for
+/// other kinds.
 class KindTurns {
  public:
   KindTurns(const std::vector<Untyped>& all, Count layers, bool mlps_by_layer)
@@ -225,7 +225,7 @@ WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view 
   return w;
 }
 
-/// src/llama-quant.cpp before it counted fused projections among values: attn_qkv.
+/// src/llama-quant.cpp, before fused projections (attn_qkv) counted as values.
 std::string_view older_fused_type(const Arch& arch, std::string_view mix, std::string_view family) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> types{
       {{"q3_k_m", "q4_k"}, {"q3_k_l", "q4_k"}, {"iq3_m", "q4_k"}, {"q4_k_m", "q5_k"}, {"q5_k_m", "q6_k"}}};

@@ -1,5 +1,5 @@
 #pragma once
-/// The rules of llama-quantize: the type of a tensor by its kind and its turn (github.com/ggml-org/llama.cpp,
+/// The rules of llama-quantize: a tensor's type from its kind and its turn (github.com/ggml-org/llama.cpp,
 /// src/llama-quant.cpp @007dbbf3, llama_tensor_get_type_impl), without an importance matrix.
 
 #include <cstdint>
@@ -10,37 +10,37 @@
 
 namespace llmcalc {
 
-/// What a rule knows of a tensor's name.
+/// Kind of a tensor, as rules derive it from its name.
 enum class TensorKind : std::uint8_t {
-  vector,  ///< or a small matrix that stays in float32
+  vector,  ///< also a small matrix that stays in float32
   stored,  ///< a small matrix that stays in 16 bits
   table,
   head,
   query,
   key,
-  value,  ///< or queries, keys and values as one matrix
+  value,  ///< also queries, keys and values in one matrix
   attention_out,
   gate,
   up,
   down,
-  part,  ///< of a recurrence's queries, keys and values, which are one matrix
+  part,  ///< queries, keys or values that are stored in one matrix
   other
 };
 
-/// The layer of a rule and the number of layers that it counts.
+/// Layer index of a rule, and the number of layers that it counts.
 struct TensorTurn {
   Count index = 0, of = 0;
   bool in_first(Count part) const { return index < of / part; }
-  /// src/llama-quant.cpp, use_more_bits: the first and the last eighth, and every third layer between.
+  /// src/llama-quant.cpp, use_more_bits: the first and the last eighth, and every third layer in between.
   bool more_bits() const { return in_first(8) || index >= 7 * of / 8 || (index - of / 8) % 3 == 2; }
 };
 
-/// The rules of one mix for one model; `family` as in mixed_tensors(). The mix is one of gguf_mixes().
+/// Rules of one mix for one model; `family` as in mixed_tensors(). The mix is one of gguf_mixes().
 class GgufRules {
  public:
   GgufRules(const Arch& arch, std::string_view mix, std::string_view family);
   DType type(TensorKind kind, const TensorTurn& turn, const MixedTensor& tensor) const;
-  /// Whether an MLP's turn is its layer's number; else matrices of its kind are counted.
+  /// Whether an MLP's turn is its layer index; otherwise its kind's matrices are counted.
   bool counts_layers() const { return experts_ > 1 && !is_tiny(); }
 
  private:
@@ -62,8 +62,8 @@ class GgufRules {
   DType base_;
   bool tied_, falcon_;
   Count experts_;
-  bool shared_keys_;  ///< four queries or more for each key of the first layer
-  bool seventy_;      ///< of 80 layers and grouped keys, as Llama 70B
+  bool shared_keys_;  ///< at least four queries per key in the first layer
+  bool seventy_;      ///< 80 layers and grouped keys, like Llama 70B
 };
 
 }  // namespace llmcalc

@@ -17,7 +17,7 @@ std::size_t row_of(DType t) {
   return row;
 }
 
-/// The format of most numbers; nothing where there are none.
+/// Format of most elements; empty without elements.
 std::optional<DType> most_of(const std::map<std::size_t, Count>& numbers) {
   std::optional<DType> best;
   Count most = 0;

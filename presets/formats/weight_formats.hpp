@@ -1,5 +1,5 @@
 #pragma once
-/// Weight formats as files and tables name them.
+/// Names of weight formats in files and tables.
 
 #include <optional>
 #include <string>
@@ -10,24 +10,24 @@
 
 namespace llmcalc {
 
-/// "attention", "mlp", ...: a component as files and tables name it.
+/// Name of a component in files and tables: "attention", "mlp", ...
 std::string_view component_name(Component c);
 
-/// The component of that name ("head" and "norms" are others for lm_head and norm), and all names as "a|b|c".
+/// Component with this name ("head" and "norms" also name lm_head and norm), and all names as "a|b|c".
 std::optional<Component> component_called(std::string_view name);
 std::string component_names();
 
-/// The number format called `name` in any case. Throws InputError; `where` begins the sentence.
+/// Number format called `name`, in any case. Throws InputError, with a message that starts with `where`.
 DType format_called(const std::string& name, const std::string& where);
 
-/// { "all": FORMAT, and any of "attention", "mlp", "router", "experts", "shared_experts", "norm", "embedding"
-/// (positions among it) and "lm_head" that differ: FORMAT }, by the names of `llmcalc list dtypes`.
+/// { "all": FORMAT, and for differing components any of "attention", "mlp", "router", "experts", "shared_experts",
+/// "norm", "embedding" (includes positions) and "lm_head": FORMAT }. Names as in `llmcalc list dtypes`.
 WeightFormats read_weight_formats(const json::Object& o);
 
-/// The object that says `weights`, "all" being the format of most components.
+/// The object for `weights`; "all" is the format of most components.
 json::Value weight_formats_json(const WeightFormats& weights);
 
-/// "bf16", or "mxfp4 (experts), bf16": every format, those of fewer components with their names.
+/// "bf16", or "mxfp4 (experts), bf16": every format, with component names for the rarer ones.
 std::string weight_formats_text(const WeightFormats& weights);
 
 }  // namespace llmcalc

@@ -23,9 +23,9 @@ namespace {
 struct Holding {
   Count tensors = 0, parameters = 0;
   Bytes bytes{};
-  bool counted = true;          ///< every parameter's number is known: no tensor packs several numbers
-  std::set<std::string> types;  ///< of its tensors, as the file calls them
-  std::string largest;          ///< the name of the largest tensor
+  bool counted = true;          ///< all parameters are counted: no tensor packs several values
+  std::set<std::string> types;  ///< of its tensors, as named in the file
+  std::string largest;          ///< name of the largest tensor
   Bytes largest_bytes{};
 };
 
@@ -42,7 +42,7 @@ void add_to(Holding& h, const CheckpointTensor& t, const TensorGroup& g) {
   h.parameters = add(h.parameters, t.numbers);
 }
 
-/// The tensors of a model, or of its modules, by component.
+/// The tensors of a model, or of its MTP modules, by component.
 struct ByComponent {
   std::array<Holding, component_count> by{};
   HeldComponents held{};
@@ -58,7 +58,7 @@ struct ByComponent {
   }
 };
 
-/// A checkpoint's tensors by component, and those beside the model.
+/// A checkpoint's tensors by component, and those outside the model.
 class Holdings {
  public:
   Holdings(const Checkpoint& c, const ModelGroups& groups) {
@@ -78,7 +78,7 @@ class Holdings {
   bool packed() const {
     return std::any_of(model_.by.begin(), model_.by.end(), [](const Holding& h) { return !h.counted; });
   }
-  /// What is beside the model, by the group's name.
+  /// Tensors outside the model, by group name.
   const std::map<std::string, Holding>& beside() const { return beside_; }
 
  private:
@@ -96,7 +96,7 @@ class Holdings {
       fmt::format("{} and the tensors of '{}' disagree: {}; they are of different models", card.source, c.where, what));
 }
 
-/// The number of layers in the tensors' names, those that predict further tokens left out.
+/// Checks the number of layers in tensor names, excluding MTP modules.
 void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
   Count found = 0;
   for (const CheckpointTensor& t : c.tensors) {
@@ -109,7 +109,7 @@ void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups&
   if (found != 0 && found != stored) refuse(card, c, fmt::format("{} layers against {}", stored, found));
 }
 
-/// Whether the tensor is the token table, and not another table or matrix beside it.
+/// Whether the tensor is the token table, not another table or matrix of the embedding.
 bool is_token_table(const CheckpointTensor& t, const TensorGroup& g) {
   static constexpr std::array<std::string_view, 4> others{"proj", "token_type", "per_layer", "altup"};
   return g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
@@ -128,20 +128,19 @@ void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& 
   }
 }
 
-/// Learned numbers that a GGUF file holds as keys: the two of xIELU in each layer (llama.cpp, conversion/apertus.py).
+/// Learned values that a GGUF file stores as keys: two of xIELU per layer (llama.cpp, conversion/apertus.py).
 Count learned_in_keys(const Checkpoint& c, const Arch& a) {
   return c.is_gguf() && a.activation == Activation::xielu ? mul(2, a.layers) : 0;
 }
 
-/// Numbers of tensors whose names are not recognised: parts that are missing may be among them. Packed ones may hold
-/// any number.
+/// Elements of unrecognized tensors, which may be missing parts. Packed tensors may contain any number.
 Count unrecognised_numbers(const Holdings& all) {
   const auto found = all.beside().find(std::string(unknown_group));
   if (found == all.beside().end()) return 0;
   return found->second.counted ? found->second.parameters : std::numeric_limits<Count>::max();
 }
 
-/// Parts that the model has and no tensor is of. Tensors whose names are not recognised may be the part.
+/// Reports parts of the model without tensors: an error, unless unrecognized tensors may be the part.
 void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
   const Count elsewhere = unrecognised_numbers(all);
@@ -155,7 +154,7 @@ void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Whether a component's tensors hold numbers, all in 16 bits or more.
+/// Whether a component has elements, all in 16 bits or more.
 bool is_wide(const HeldTensors& t) {
   return !t.numbers.empty() && std::all_of(t.numbers.begin(), t.numbers.end(), [](const auto& row) {
     const DType format(row.first);
@@ -163,11 +162,11 @@ bool is_wide(const HeldTensors& t) {
   });
 }
 
-/// What the type of packed numbers begins with in a safetensors file, by what a format's name begins with: GPTQ, AWQ
-/// and compressed-tensors pack int4 into int32, ModelOpt and bitsandbytes 4 bits into bytes.
+/// Prefixes of the type of packed values in safetensors files, by prefix of the format's name: GPTQ, AWQ and
+/// compressed-tensors pack int4 into int32, ModelOpt and bitsandbytes pack 4 bits into bytes.
 struct PackedType {
   std::string_view format;
-  std::array<std::string_view, 5> types;  ///< empty ones are none
+  std::array<std::string_view, 5> types;  ///< empty entries are unused
 };
 constexpr std::array packed_types{
     PackedType{"fp8", {"F8"}},
@@ -181,7 +180,7 @@ constexpr std::array packed_types{
     PackedType{"nf4", {"U8", "I8"}},
 };
 
-/// Whether some tensor may hold numbers in the format; of formats that are not known any.
+/// Whether some tensor may contain values of the format; true for unknown formats.
 bool may_hold(const std::set<std::string>& types, DType format) {
   const auto row = std::find_if(packed_types.begin(), packed_types.end(),
                                 [&](const PackedType& p) { return format.name().starts_with(p.format); });
@@ -192,7 +191,7 @@ bool may_hold(const std::set<std::string>& types, DType format) {
   });
 }
 
-/// Packed numbers of a format that is not the quantisation block's, or that no block names.
+/// Checks packed tensors against the format of the quantization block, if there is one.
 void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   if (c.is_gguf()) return;
   for (std::size_t i = 0; i < component_count; ++i) {
@@ -214,8 +213,8 @@ void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Where the quantisation block says a format that no tensor of a component has, the tensors' counts. Refuses a block
-/// over a checkpoint that is not quantised at all.
+/// Replaces formats of the quantization block that no tensor of the component has. Refuses the block if the checkpoint
+/// is not quantized at all.
 void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   if (!card.weights) return;
   std::vector<Component> wide;
@@ -237,7 +236,7 @@ void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Numbers of every component. Tensors whose names are not recognised may be what is missing.
+/// Checks the parameters of each component. Unrecognized tensors may be the missing ones.
 void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
   const Count elsewhere = unrecognised_numbers(all);
@@ -253,14 +252,14 @@ void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// The formats by component: the config's where tensors pack numbers or it is quantised, else those of most of the
-/// tensors' numbers.
+/// Formats by component: the config's if it is quantized or tensors pack values, else the most common format of the
+/// tensors' elements.
 WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
   if (card.weights && (all.packed() || !card.weights->plain())) return card.weights->formats_alone();
   return most_common_formats(all.held(), card.arch);
 }
 
-/// Where numbers of the modules' tensors are not the engine's, their bytes count all the same.
+/// Adds a caveat if the modules' tensors differ from the computed parameters. Their bytes count anyway.
 void check_modules(ModelCard& card, const ByComponent& modules) {
   const ComponentBytes engine = component_numbers(card.arch, Owner::modules);
   for (std::size_t i = 0; i < component_count; ++i) {
@@ -272,7 +271,7 @@ void check_modules(ModelCard& card, const ByComponent& modules) {
   }
 }
 
-/// What modules for further tokens hold: their tensors, or where there are none what the config says.
+/// Stores the bytes of MTP modules: of their tensors, or from the config if they have no tensors.
 void hold_modules(ModelCard& card, WeightFormats& w, const ByComponent& modules) {
   if (card.arch.mtp.modules == 0) return;
   if (!modules.empty()) {
@@ -286,10 +285,10 @@ void hold_modules(ModelCard& card, WeightFormats& w, const ByComponent& modules)
   hold_bytes(w, card.arch, all, Owner::modules);
 }
 
-/// Whether tensors are the towers that the config describes, number for number.
+/// Whether the tensors have exactly the parameters of the config's encoders.
 bool are_counted(const Towers& towers, const Holding& h) { return h.counted && h.parameters == towers.total(); }
 
-/// Names what is beside the model, with its size. Whatever the config says of towers, their bytes are known.
+/// Adds caveats on tensors outside the model. Encoders have known bytes, whether or not the config describes them.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside()) {
     const bool seen = name == towers_group;

@@ -1,14 +1,14 @@
 #pragma once
-/// The model that a checkpoint holds.
+/// The model in a checkpoint.
 
 #include "presets/header/checkpoint.hpp"
 #include "presets/model_card.hpp"
 
 namespace llmcalc {
 
-/// Adds to a model what its checkpoint holds: of every component the format of most numbers, and the bytes of all
-/// tensors. Caveats name what is beside the model or not recognised, with its bytes. Throws InputError where the
-/// tensors are those of another model: other layers, another token table, or other numbers of a component.
+/// Adds a checkpoint's contents to a model: the most common format of each component, and the bytes of all tensors.
+/// Caveats list tensors that are unrecognized or outside the model, with their bytes. Throws InputError if the tensors
+/// belong to another model: other layers, another token table, or another parameter count of a component.
 void add_checkpoint(ModelCard& card, const Checkpoint& c);
 
 }  // namespace llmcalc

@@ -21,13 +21,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view index_ending = ".safetensors.index.json";
-/// An index has some 110 bytes for each tensor. Kimi-K3's quarter of a million matrices, each stored as three tensors,
-/// make 80 MiB.
+/// An index has about 110 bytes per tensor. Kimi-K3's 250,000 matrices, each stored as three tensors, make 80 MiB.
 constexpr std::size_t longest_index = std::size_t{128} << 20;
 
 bool ends(const fs::path& path, std::string_view ending) { return lower(path.string()).ends_with(ending); }
 
-/// The number format of a dtype of safetensors; none for integers, which pack numbers or are no weights.
+/// Number format of a safetensors dtype; absent for integers, which pack values or are not weights.
 std::optional<DType> format_of_dtype(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> known{
       {{"F64", "fp64"}, {"F32", "fp32"}, {"F16", "fp16"}, {"BF16", "bf16"}, {"F8_E4M3", "fp8"}, {"F8_E5M2", "fp8"}}};
@@ -57,7 +56,7 @@ void add_safetensors(Checkpoint& c, const std::string& path) {
 
 using TensorNames = std::vector<std::string_view>;
 
-/// The names of the tensors from the `first` on, in order.
+/// Sorted names of the tensors from index `first` on.
 TensorNames names_from(const Checkpoint& c, std::size_t first) {
   TensorNames names;
   for (std::size_t i = first; i < c.tensors.size(); ++i) names.push_back(c.tensors[i].name);
@@ -65,7 +64,7 @@ TensorNames names_from(const Checkpoint& c, std::size_t first) {
   return names;
 }
 
-/// A tensor in two files has two sizes, or is counted twice.
+/// A tensor in two files would have two sizes, or count twice.
 void refuse_duplicates(const Checkpoint& c) {
   if (c.tensors.size() > max_tensors)
     throw InputError(fmt::format("'{}' holds {} tensors; at most {} are read", c.where, c.tensors.size(), max_tensors));
@@ -75,7 +74,7 @@ void refuse_duplicates(const Checkpoint& c) {
                                  in_quotes(*twice)));
 }
 
-/// "NAME-00002-of-00005.ENDING": part 2 of 5. Some write more digits: DeepSeek "model-00001-of-000163.safetensors".
+/// "NAME-00002-of-00005.ENDING": part 2 of 5. Some have more digits: DeepSeek's "model-00001-of-000163.safetensors".
 struct ShardNumber {
   std::string stem, ending, total;
   std::size_t number = 0, digits = 5, parts = 0;
@@ -96,7 +95,7 @@ std::optional<ShardNumber> part(const fs::path& file) {
                      .parts = number(3)};
 }
 
-/// All parts that the name of one announces; the file alone where it is none. Throws InputError for a missing one.
+/// All parts that the name of one implies; only the file if it is not a part. Throws InputError if a part is missing.
 std::vector<std::string> parts_of(const fs::path& file) {
   const auto p = part(file);
   if (!p) return {file.string()};
@@ -135,7 +134,7 @@ Checkpoint safetensors_checkpoint(const fs::path& file) {
   return c;
 }
 
-/// The shards that an index names, each with its tensors, whose names `map` holds. A shard lies beside the index.
+/// The shards that an index names, with their tensor names, which `map` owns. Shards are in the index's folder.
 std::map<std::string, TensorNames> shards(const json::Object& map) {
   std::map<std::string, TensorNames> out;
   for (const auto& [tensor, file] : map.value().get_ref<const json::Value::object_t&>()) {
@@ -152,7 +151,7 @@ std::map<std::string, TensorNames> shards(const json::Object& map) {
   return out;
 }
 
-/// The tensors of one shard that the index names; each must be there.
+/// Adds a shard, which must contain all tensors that the index assigns to it.
 void add_shard(Checkpoint& c, const fs::path& file, TensorNames named) {
   std::error_code failed;
   if (!fs::exists(file, failed))
@@ -193,7 +192,7 @@ Checkpoint indexed_checkpoint(const fs::path& index) {
 
 bool is_index(const fs::path& file) { return ends(file, index_ending); }
 
-/// Leaves the files out that the index among them names, whatever they are called.
+/// Removes the files that the index among them lists, under any name.
 void drop_shards(std::vector<fs::path>& all) {
   const auto index = std::find_if(all.begin(), all.end(), is_index);
   if (index == all.end() || all.size() == 1) return;
@@ -204,8 +203,8 @@ void drop_shards(std::vector<fs::path>& all) {
   std::erase_if(all, [&](const fs::path& f) { return named.contains(f.filename().string()); });
 }
 
-/// The files of a folder that hold weights: indexes, single safetensors and GGUF files, and the first parts of split
-/// ones. Files of shards belong to their index; Mistral's own format lies beside Hugging Face's in many folders.
+/// Weight files of a folder: indexes, single safetensors and GGUF files, and the first parts of split ones. Excludes
+/// shards of an index, and Mistral's own format, which many folders have in addition to Hugging Face's.
 std::vector<fs::path> weights_in(const fs::path& folder) {
   std::vector<fs::path> all;
   std::error_code failed;
@@ -218,7 +217,7 @@ std::vector<fs::path> weights_in(const fs::path& folder) {
       all.push_back(file);
   }
   std::sort(all.begin(), all.end());
-  // llama.cpp keeps a vision tower in a file of its own, beside the model's (tools/mtmd: "mmproj-F16.gguf").
+  // llama.cpp stores a vision encoder in a separate file in the same folder (tools/mtmd: "mmproj-F16.gguf").
   if (all.size() > 1)
     std::erase_if(all,
                   [](const fs::path& f) { return lower(f.filename().string()).find("mmproj") != std::string::npos; });
@@ -232,7 +231,7 @@ std::vector<fs::path> weights_in(const fs::path& folder) {
   return all;
 }
 
-/// The one file of a folder that leads to its weights; none where there are none.
+/// The single file that leads to a folder's weights; empty if there is no such file.
 std::optional<fs::path> weights_of(const fs::path& folder) {
   const std::vector<fs::path> all = weights_in(folder);
   if (all.size() > 1)
@@ -242,7 +241,7 @@ std::optional<fs::path> weights_of(const fs::path& folder) {
   return all.empty() ? std::nullopt : std::optional(all[0]);
 }
 
-/// The first bytes of a regular file; none of a pipe, which would lose them.
+/// First bytes of a regular file; empty for a pipe, which would lose them.
 std::string first_bytes(const std::string& path) {
   std::error_code failed;
   std::string start(9, '\0');
@@ -276,7 +275,7 @@ std::optional<AbsentShards> absent_shards(const std::string& path) {
     if (ends(entry.path(), ".safetensors")) return std::nullopt;
   const json::Value value = read_index(path);
   const json::Object o(value, path);
-  shards(o.object("weight_map"));  // refuses what is no index
+  shards(o.object("weight_map"));  // throws if this is not an index
   AbsentShards absent{.index = path};
   if (o.has("metadata") && o.object("metadata").has("total_size"))
     absent.stated = o.object("metadata").count("total_size");

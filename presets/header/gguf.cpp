@@ -58,7 +58,7 @@ constexpr std::array gguf_types{of_format(0, "F32", "fp32"),
                                 of_format(41, "Q1_0", "q1_0"),
                                 of_format(42, "Q2_0", "q2_0")};
 
-/// A tensor and where it lies from the begin of the data.
+/// A tensor and its offset in the data.
 struct PlacedTensor {
   CheckpointTensor tensor;
   std::uint64_t offset = 0;
@@ -103,7 +103,7 @@ PlacedTensor placed_tensor(GgufReader& in) {
   return {described(in, std::move(name), std::move(shape), *type), offset};
 }
 
-/// The tensors must lie in the data without overlap, each at a multiple of the alignment.
+/// Tensors must lie within the data without overlap, each at a multiple of the alignment.
 void check_places(const GgufReader& in, std::vector<PlacedTensor>& tensors, std::uint64_t alignment) {
   const std::uint64_t begin = (in.position() + alignment - 1) / alignment * alignment;
   const std::uint64_t data = in.size() > begin ? in.size() - begin : 0;
@@ -149,7 +149,7 @@ json::Value read_pairs(GgufReader& in, std::uint64_t pairs) {
   return keys;
 }
 
-/// The keys of one more file of a checkpoint: its number among the parts, and its architecture, where it states one.
+/// Checks the keys of a further file of a checkpoint: its part number, and its architecture if stated.
 void check_part(const GgufReader& in, const json::Value& keys, const Checkpoint& c) {
   const json::Object own(keys, in.where());
   const auto number = static_cast<Count>(c.files.size());

@@ -15,19 +15,19 @@
 
 namespace llmcalc {
 
-/// Types of tensors (ggml.h, enum ggml_type): the name, and the number format; integers and the types of activations
-/// have no such format, but `block` numbers in `bytes`.
+/// Tensor types (ggml.h, enum ggml_type): name and number format. Integers and activation types have no format, only
+/// `block` elements in `bytes`.
 struct GgufType {
   std::uint32_t id;
   std::string_view name;
   std::optional<DType> dtype;
   Count block, bytes;
 };
-/// The type with that number, if there is one.
+/// The type with this number, if it exists.
 std::optional<GgufType> gguf_type(std::uint32_t id);
 
-/// Adds what one file holds to `c`: tensors, bytes, and keys, which of a split file are the first part's. Vocabularies
-/// (lists of texts, and long lists) are passed over. Throws InputError for a damaged file; time and memory are bounded.
+/// Adds the contents of one file to `c`: tensors, bytes, and keys (of a split file, the first part's). Skips
+/// vocabularies (lists of strings, and long lists). Throws InputError for a damaged file. Time and memory are bounded.
 void add_gguf(Checkpoint& c, const BinaryFile& file);
 
 }  // namespace llmcalc

@@ -15,7 +15,7 @@ namespace {
 
 using json::Value;
 
-/// The keys that every architecture has under one name.
+/// Keys that have the same name in every architecture.
 Value common(const GgufModel& m, const GgufFamily& f) {
   const CheckpointTensor* table = m.tensor("token_embd.weight");
   if (table == nullptr || table->shape.size() != 2)
@@ -41,16 +41,16 @@ Value common(const GgufModel& m, const GgufFamily& f) {
   return c;
 }
 
-/// The window that the file states, or none.
+/// The window that the file states, or null.
 void window(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
 
-// ---- What an architecture says besides.
+// ---- Keys of single architectures.
 
 void plain(const GgufModel&, Value&) {}
 
-/// llama.cpp keeps Llama, Mistral and Mixtral under one name, and knows no window of theirs.
+/// llama.cpp has one name for Llama, Mistral and Mixtral, and does not support their windows.
 void llama(const GgufModel& m, Value& c) {
   c["attention_bias"] = m.in_a_layer("attn_q.bias");
   c["mlp_bias"] = m.in_a_layer("ffn_up.bias");
@@ -65,7 +65,7 @@ void qwen_moe(const GgufModel& m, Value& c) {
   experts(m, c);
   copy(m, c, "expert_shared_feed_forward_length", "shared_expert_intermediate_size");
 }
-/// llama.cpp computes SiLU under this name, as the first BitNets did (src/models/bitnet.cpp).
+/// llama.cpp computes SiLU under this name, like the first BitNets (src/models/bitnet.cpp).
 void bitnet(const GgufModel&, Value& c) { c["hidden_act"] = "silu"; }
 void fused_bias(const GgufModel& m, Value& c) { c["attention_bias"] = m.in_a_layer("attn_qkv.bias"); }
 void granite_moe(const GgufModel& m, Value& c) {
@@ -82,7 +82,7 @@ void starcoder(const GgufModel& m, Value& c) {
   c["multi_query"] = m.count_or("attention.head_count_kv", 1) == 1;
   c.erase("num_key_value_heads");
 }
-/// The text model of EmbeddingGemma, which has no head.
+/// The text model of EmbeddingGemma, without a head.
 void gemma_embedding(const GgufModel& m, Value& c) {
   window(m, c);
   c["architectures"] = {"Gemma3TextModel"};
@@ -121,7 +121,7 @@ void dots1(const GgufModel& m, Value& c) {
   biased_attention(m, c);
   deepseek_experts(m, c);
 }
-/// expert_shared_feed_forward_length is the width of one shared expert, or of all together.
+/// expert_shared_feed_forward_length is the width of one shared expert, or the total width.
 void bailing_moe2(const GgufModel& m, Value& c) {
   experts(m, c);
   const Count shared = m.count_or("expert_shared_count", 0), width = m.count("expert_feed_forward_length");
@@ -182,8 +182,8 @@ void minimax_m2(const GgufModel& m, Value& c) {
   c.erase("moe_intermediate_size");
 }
 
-/// github.com/ggml-org/llama.cpp, src/models/minimax-m3.cpp: experts and an indexer in every layer behind the dense
-/// ones. Files of converters that leave the indexer out have neither its keys nor its tensors.
+/// github.com/ggml-org/llama.cpp, src/models/minimax-m3.cpp: every layer after the dense ones has experts and an
+/// indexer. Files from converters that omit the indexer have neither its keys nor its tensors.
 void minimax_m3(const GgufModel& m, Value& c) {
   minimax_m2(m, c);
   c["dense_intermediate_size"] = m.count("feed_forward_length");
@@ -217,7 +217,7 @@ void deepseek32(const GgufModel& m, Value& c) {
   deepseek2(m, c);
   deepseek_indexer(m, c);
 }
-/// The width of value heads is no key.
+/// The width of value heads has no key.
 void minicpm3(const GgufModel& m, Value& c) {
   const Count heads = m.count("attention.head_count"), width = m.side("blk.0.attn_output.weight", 1);
   if (heads == 0 || width % heads != 0) m.refuse("the heads share no whole width; the file is damaged");

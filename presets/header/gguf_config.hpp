@@ -1,6 +1,6 @@
 #pragma once
-/// From a GGUF file's keys to the Hugging Face config.json that describes the same model, so that every family's unsaid
-/// rules stand once, in presets/import.
+/// Converts a GGUF file's keys to the Hugging Face config.json of the same model, so that a family's implicit rules
+/// exist only in presets/import.
 
 #include <string>
 #include <vector>
@@ -9,11 +9,10 @@
 
 namespace llmcalc {
 
-/// The config.json of the model in a GGUF file. Throws InputError for an architecture that is not known, or a key that
-/// is missing.
+/// The config.json of the model in a GGUF file. Throws InputError for an unknown architecture or a missing key.
 json::Value gguf_config(const Checkpoint& c);
 
-/// The values of "general.architecture" that gguf_config knows, sorted.
+/// Values of "general.architecture" that gguf_config supports, sorted.
 std::vector<std::string> gguf_architectures();
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
-// Architectures of GGUF without experts that few files have: keys by github.com/ggml-org/llama.cpp,
-// conversion/*.py and src/models/*.cpp.
+// Rare GGUF architectures without experts. Sources of the keys: github.com/ggml-org/llama.cpp, conversion/*.py and
+// src/models/*.cpp.
 
 #include <array>
 
@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-/// ChatGLM and the GLM of transformers; no key says the heads' width.
+/// ChatGLM, and GLM of transformers. No key states the head width.
 void chatglm(const GgufModel& m, Value& c) {
   const Count heads = m.count("attention.head_count"), hidden = m.count("embedding_length");
   if (!m.has("attention.key_length") && heads > 0 && hidden % heads == 0) c["head_dim"] = hidden / heads;
@@ -22,7 +22,7 @@ void chatglm(const GgufModel& m, Value& c) {
   c["add_qkv_bias"] = m.in_a_layer("attn_qkv.bias") || m.in_a_layer("attn_q.bias");
 }
 
-/// The MLP's width is four times the model's whatever the key says.
+/// The MLP's width is four times the model's, regardless of the key.
 void mpt(const GgufModel& m, Value& c) {
   c["no_bias"] = !m.in_a_layer("attn_qkv.bias");
   c["learned_pos_emb"] = m.tensor("position_embd.weight") != nullptr;
@@ -43,7 +43,7 @@ void jais2(const GgufModel& m, Value& c) {
 void own_names(const GgufModel&, Value&) {}
 void llada(const GgufModel& m, Value& c) { c["include_qkv_bias"] = m.in_a_layer("attn_q.bias"); }
 
-/// So many heads share keys and values.
+/// n_shared_head: number of heads that share keys and values.
 void plamo(const GgufModel& m, Value& c) {
   const Count heads = m.count("attention.head_count"), kv = m.count_or("attention.head_count_kv", 5);
   if (kv == 0 || heads % kv != 0) m.refuse("the heads share no whole number of keys and values; the file is damaged");
@@ -51,7 +51,8 @@ void plamo(const GgufModel& m, Value& c) {
   c.erase("num_key_value_heads");
 }
 
-/// A layer of a pruned Llama: no heads, no attention; no width, no MLP. Heads without keys stand for a matrix alone.
+/// A layer of a pruned Llama. Without heads, it has no attention; with zero width, no MLP. Heads without KV heads
+/// indicate a matrix in place of attention.
 Value deci_block(const GgufModel& m, Count heads, Count kv, Count width) {
   if (heads > 0 && kv == 0) m.refuse("a layer has a matrix in place of attention, which is not known");
   Value attention = {{"no_op", heads == 0}}, mlp = {{"no_op", width == 0}};
@@ -74,7 +75,7 @@ void hunyuan_vl(const GgufModel& m, Value& c) { c["attention_bias"] = m.in_a_lay
 
 void pangu(const GgufModel& m, Value& c) { c["bias"] = m.in_a_layer("attn_q.bias"); }
 
-/// A Llama whose tokens see all of their sequence, without a head: as EuroBERT is.
+/// A bidirectional Llama without a head, like EuroBERT.
 void llama_embed(const GgufModel& m, Value& c) {
   c["architectures"] = {"EuroBertModel"};
   c["attention_bias"] = m.in_a_layer("attn_q.bias");

@@ -1,4 +1,4 @@
-// Encoders of GGUF: keys and tensors by github.com/ggml-org/llama.cpp, conversion/{bert,t5}.py.
+// GGUF encoders. Sources of keys and tensors: github.com/ggml-org/llama.cpp, conversion/{bert,t5}.py.
 
 #include <array>
 
@@ -10,8 +10,8 @@ namespace {
 
 using json::Value;
 
-/// BERT and its kin become one architecture, without poolers and heads; the rows of positions in front, which RoBERTa
-/// never uses, are left out. DistilBERT is the one without token types.
+/// BERT and its relatives become one architecture, without poolers and heads. Files omit the leading position rows that
+/// RoBERTa never uses. Only DistilBERT has no token types.
 void bert(const GgufModel& m, Value& c) {
   c["max_position_embeddings"] = m.side("position_embd.weight", 0);
   c["add_pooling_layer"] = false;
@@ -23,7 +23,7 @@ void bert(const GgufModel& m, Value& c) {
   c["hidden_dim"] = c["intermediate_size"];
 }
 
-/// T5 v1.1 has gated MLPs of GELU, the first T5 plain ones of ReLU.
+/// T5 v1.1 has gated GELU MLPs, the first T5 plain ReLU MLPs.
 void t5(const GgufModel& m, Value& c) {
   c["num_decoder_layers"] = m.count_or("decoder_block_count", layers_of(c));
   c["relative_attention_num_buckets"] = m.count("attention.relative_buckets_count");
@@ -34,7 +34,7 @@ void t5_encoder(const GgufModel& m, Value& c) {
   c["architectures"] = {"T5EncoderModel"};
 }
 
-/// Without a head; its switches for biases show in the tensors.
+/// Without a head. Tensors show which biases exist.
 void nomic_bert(const GgufModel& m, Value& c) {
   c["activation_function"] = m.in_a_layer("ffn_gate.weight") ? "swiglu" : "gelu";
   c["qkv_proj_bias"] = m.in_a_layer("attn_qkv.bias");
@@ -42,7 +42,7 @@ void nomic_bert(const GgufModel& m, Value& c) {
   c["rotary_emb_fraction"] = 1.0;
   c["type_vocab_size"] = m.tensor("token_types.weight") != nullptr ? m.side("token_types.weight", 0) : 0;
 }
-/// The model without its head; a file may hold the dense layer and the norm of one, "cls".
+/// The model without its head. A file may contain a head's dense layer and norm, "cls".
 void modern_bert(const GgufModel& m, Value& c) {
   c["architectures"] = {"ModernBertModel"};
   copy(m, c, "attention.sliding_window", "local_attention");

@@ -1,4 +1,4 @@
-// Architectures of GGUF whose layers mix tokens by recurrences or convolutions: keys by github.com/ggml-org/llama.cpp,
+// GGUF architectures with recurrences or convolutions. Sources of the keys: github.com/ggml-org/llama.cpp,
 // conversion/{qwen,mamba,jamba,rwkv,plamo,granite,nemotron,falcon_h1,lfm2,kimi_linear}.py and
 // gguf-py/gguf/constants.py.
 
@@ -12,13 +12,13 @@ namespace {
 
 using json::Value;
 
-/// The converters of Mamba and its hybrids write this where they know no context.
+/// Converters of Mamba and its hybrids write this value for an unknown context.
 constexpr Count unknown_context = Count{1} << 20;
 void forget_unknown_context(Value& c) {
   if (c["max_position_embeddings"] == unknown_context) c.erase("max_position_embeddings");
 }
 
-/// ssm.inner_size, the width of all heads, in one of ssm.time_step_rank heads.
+/// Width of a head: ssm.inner_size, the total width, divided by ssm.time_step_rank, the number of heads.
 Count state_head_width(const GgufModel& m) {
   const Count inner = m.count("ssm.inner_size"), heads = m.count("ssm.time_step_rank");
   if (heads == 0 || inner % heads != 0)
@@ -27,7 +27,7 @@ Count state_head_width(const GgufModel& m) {
   return inner / heads;
 }
 
-/// ssm.inner_size over the model's width.
+/// ssm.inner_size divided by the model's width.
 Count expansion(const GgufModel& m, const Value& c) {
   const Count inner = m.count("ssm.inner_size"), hidden = c["hidden_size"].get<Count>();
   if (hidden == 0 || inner % hidden != 0)
@@ -36,8 +36,8 @@ Count expansion(const GgufModel& m, const Value& c) {
   return inner / hidden;
 }
 
-/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count counts the heads of keys. Modules for
-/// further tokens are those that the file holds.
+/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count the number of key heads. MTP modules are
+/// those in the file.
 void delta_net(const GgufModel& m, Value& c) {
   c.erase("num_nextn_predict_layers");
   c["mtp_num_hidden_layers"] = m.count_or("nextn_predict_layers", 0);
@@ -63,7 +63,7 @@ void mamba(const GgufModel& m, Value& c) {
   c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
 }
 
-/// "head_dim" is that of a state's heads here.
+/// Here, "head_dim" is the width of a state head.
 void mamba2(const GgufModel& m, Value& c) {
   c["num_heads"] = m.count("ssm.time_step_rank");
   c["head_dim"] = state_head_width(m);
@@ -74,7 +74,7 @@ void mamba2(const GgufModel& m, Value& c) {
   c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
 }
 
-/// One layer in `period` from `offset` on has a part: the layers that have it, as keys of the config say it.
+/// Sets the config's offset and period for the layers `with` a part: one in `period`, from `offset` on.
 void one_in(const GgufModel& m, Value& c, const std::string& name, const std::vector<Count>& with) {
   const Count layers = layers_of(c);
   const Count offset = with.empty() ? 0 : with[0], period = with.size() < 2 ? layers : with[1] - with[0];
@@ -111,7 +111,7 @@ void jamba(const GgufModel& m, Value& c) {
   copy(m, c, "expert_used_count", "num_experts_per_tok");
 }
 
-/// The norm behind the embedding is the first layer's "pre_norm".
+/// The norm after the embedding is the first layer's "pre_norm".
 void rwkv7(const GgufModel& m, Value& c) {
   c["head_dim"] = m.count("wkv.head_size");
   c["decay_low_rank_dim"] = m.count("attention.decay_lora_rank");
@@ -123,7 +123,7 @@ void rwkv7(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// The converter writes the width of feed_forward_length, and ranks that follow from the model's width.
+/// The converter writes feed_forward_length, and ranks that follow from the model's width.
 void rwkv6(const GgufModel& m, Value& c) {
   c["head_size"] = m.count("wkv.head_size");
   c.erase("num_attention_heads");
@@ -133,7 +133,7 @@ void rwkv6(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// The mamba_step whose layers with attention are those with KV heads; see import/plamo.cpp.
+/// The mamba_step whose attention layers are the layers with KV heads; see import/recurrent/plamo.cpp.
 Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count layers) {
   for (Count step = 2; step <= mul(2, layers); ++step) {
     bool same = true;
@@ -146,7 +146,7 @@ Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count laye
   m.refuse("its layers with attention repeat in no period that PLaMo 2 has; give the model's config.json");
 }
 
-/// Layers with KV heads have attention, the others scan ssm.time_step_rank heads. llama.cpp writes no window and keeps
+/// Layers with KV heads have attention; the others scan ssm.time_step_rank heads. llama.cpp writes no window and keeps
 /// the keys of all tokens.
 void plamo2(const GgufModel& m, Value& c) {
   const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
@@ -163,7 +163,7 @@ void plamo2(const GgufModel& m, Value& c) {
     m.refuse("its recurrence's heads are of another width than attention's; give the model's config.json");
 }
 
-/// Sizes of Mamba-2 under the names of granitemoehybrid and falcon_h1.
+/// Mamba-2 sizes under the names of granitemoehybrid and falcon_h1.
 void mamba2_sizes(const GgufModel& m, Value& c) {
   c["mamba_n_heads"] = m.count("ssm.time_step_rank");
   c["mamba_d_head"] = state_head_width(m);
@@ -174,7 +174,7 @@ void mamba2_sizes(const GgufModel& m, Value& c) {
   c["attention_bias"] = m.in_a_layer("attn_q.bias");
 }
 
-/// The words for layers with and without KV heads.
+/// Layer types of layers with and without KV heads.
 Value layer_types(const std::vector<Count>& kv_heads, Count layers, const char* with, const char* without) {
   Value types = Value::array();
   for (Count i = 0; i < layers; ++i) types.push_back(kv_heads[static_cast<std::size_t>(i)] > 0 ? with : without);
@@ -201,7 +201,7 @@ void falcon_h1(const GgufModel& m, Value& c) {
   c["mamba_rms_norm"] = m.in_a_layer("ssm_norm.weight");
 }
 
-/// A layer has KV heads, a feed-forward width, or neither: then it is Mamba-2.
+/// A layer has KV heads, or a feed-forward width, or is Mamba-2.
 std::string nemotron_pattern(const std::vector<Count>& kv, const std::vector<Count>& widths, Count layers, char mlp) {
   std::string pattern;
   for (std::size_t i = 0; i < static_cast<std::size_t>(layers); ++i)
@@ -251,7 +251,7 @@ void lfm2_moe(const GgufModel& m, Value& c) {
   c["use_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
 
-/// KDA where a layer has no KV heads, as many heads as attention has; linear_attn_config counts layers from 1.
+/// Layers without KV heads are KDA, with as many heads as attention. linear_attn_config counts layers from 1.
 void kimi_linear(const GgufModel& m, Value& c) {
   latent_attention(m, c);
   const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));

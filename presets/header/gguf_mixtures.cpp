@@ -1,5 +1,5 @@
-// Architectures of GGUF with experts whose keys differ from those of the other files: keys by
-// github.com/ggml-org/llama.cpp, conversion/*.py and src/models/*.cpp.
+// GGUF architectures with experts and unusual keys. Sources of the keys: github.com/ggml-org/llama.cpp, conversion/*.py
+// and src/models/*.cpp.
 
 #include <array>
 
@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-/// The words for layers that the list of windows marks, and the window; without a window all are full.
+/// Layer types according to `slides`, and the window. Without a window, all layers are full.
 void windows(const GgufModel& m, Value& c, const std::vector<bool>& slides) {
   if (m.count_or("attention.sliding_window", 0) == 0) return;
   c["sliding_window"] = m.count("attention.sliding_window");
@@ -22,15 +22,15 @@ void listed_windows(const GgufModel& m, Value& c) {
   if (m.has("attention.sliding_window")) windows(m, c, m.marks("attention.sliding_window_pattern", layers_of(c)));
 }
 
-/// Layers with experts are sparse, those without dense.
+/// Layers with experts are sparse, the others dense.
 void mlp_types(const GgufModel& m, Value& c) {
   c["mlp_layer_types"] = Value::array();
   for (Count i = 0; i < layers_of(c); ++i)
     c["mlp_layer_types"].push_back(m.in_layer(i, "ffn_gate_inp.weight") ? "sparse" : "dense");
 }
 
-/// A file that had its modules for further tokens taken out still counts them in nextn_predict_layers, and no longer in
-/// block_count. Ratios go on to the modules'.
+/// A file with its MTP modules removed still counts them in nextn_predict_layers, but not in block_count. The list of
+/// ratios continues with the modules'.
 void deepseek4(const GgufModel& m, Value& c) {
   const Count layers = m.count("block_count");
   if (!m.in_layer(layers_of(c), "nextn.eh_proj.weight")) {
@@ -51,7 +51,7 @@ void deepseek4(const GgufModel& m, Value& c) {
   copy(m, c, "expert_shared_count", "n_shared_experts");
 }
 
-/// Grok 2, which "git" names, has a dense MLP beside the experts.
+/// Grok 2, named "git", has a dense MLP parallel to the experts.
 void grok(const GgufModel& m, Value& c) {
   if (!m.in_a_layer("ffn_up.weight")) {
     experts(m, c);
@@ -84,7 +84,7 @@ void bailing_moe(const GgufModel& m, Value& c) {
   c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
 
-/// Every fourth layer, from the first on, is full where the file has a window.
+/// If the file has a window, every fourth layer is full, starting with the first.
 void smallthinker(const GgufModel& m, Value& c) {
   copy(m, c, "expert_count", "moe_num_primary_experts");
   copy(m, c, "expert_used_count", "moe_num_active_primary_experts");
@@ -107,8 +107,8 @@ void hy_v3(const GgufModel& m, Value& c) {
   c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
 
-/// The layers that slide: sliding_window_pattern is a list of them, or a number n, every n-th layer being full, the
-/// first among them; without it 4.
+/// Whether each layer has a window. sliding_window_pattern is a list, or a number n (default 4): every n-th layer is
+/// full, starting with the first.
 std::vector<bool> laguna_windows(const GgufModel& m, Count layers) {
   constexpr const char* key = "attention.sliding_window_pattern";
   if (m.is_list(key)) return m.marks(key, layers);
@@ -119,7 +119,7 @@ std::vector<bool> laguna_windows(const GgufModel& m, Count layers) {
   return slides;
 }
 
-/// A gate as wide as the heads' output has one number for each; heads may differ by layer.
+/// The gate has one value per head, or one per element of the heads' output. Head counts may differ by layer.
 void laguna(const GgufModel& m, Value& c) {
   const std::vector<Count> heads = m.counts("attention.head_count", layers_of(c));
   c["num_attention_heads"] = heads.front();
@@ -145,7 +145,7 @@ void mellum(const GgufModel& m, Value& c) {
   mlp_types(m, c);
 }
 
-/// Layers have a norm for all of them; the class of the norms is no key.
+/// A layer has one norm for all its sub-layers. The kind of norm has no key.
 void cohere2_moe(const GgufModel& m, Value& c) {
   listed_windows(m, c);
   c["prefix_dense_intermediate_size"] = m.count("feed_forward_length");

@@ -1,5 +1,5 @@
 #pragma once
-/// A GGUF file as the rows of the files gguf_*.cpp read it.
+/// A GGUF file as the tables of gguf_*.cpp read it.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 
 namespace llmcalc {
 
-/// A GGUF file's keys without the architecture's name before them, and its tensors by name.
+/// A GGUF file's keys without the architecture's prefix, and its tensors by name.
 class GgufModel {
  public:
   GgufModel(const Checkpoint& c, std::string prefix)
@@ -31,7 +31,7 @@ class GgufModel {
   Count count_or(std::string_view key, Count otherwise) const { return has(key) ? count(key) : otherwise; }
   double number_or(std::string_view key, double otherwise) const { return keys_.number_or(full(key), otherwise); }
   bool flag_or(std::string_view key, bool otherwise) const { return keys_.flag_or(full(key), otherwise); }
-  /// One number for each of `layers` layers; a single number stands for all.
+  /// One number for each of `layers` layers; a single number applies to all.
   std::vector<Count> counts(std::string_view key, Count layers) const {
     if (!is_list(key)) return std::vector<Count>(static_cast<std::size_t>(layers), count(key));
     const std::vector<Count> all = keys_.counts(full(key));
@@ -39,12 +39,12 @@ class GgufModel {
       refuse(fmt::format("\"{}\" has {} numbers for {} layers; the file is damaged", full(key), all.size(), layers));
     return all;
   }
-  /// Whether the key is there and holds a list.
+  /// Whether the key exists and has a list.
   bool is_list(std::string_view key) const {
     const json::Value* v = keys_.find(full(key));
     return v != nullptr && v->is_array();
   }
-  /// The layers that a list of flags marks: true, or not 0.
+  /// The layers that a list of flags marks with true or a nonzero number.
   std::vector<bool> marks(std::string_view key, Count layers) const {
     const json::Value* v = keys_.find(full(key));
     if (v == nullptr || !v->is_array() || static_cast<Count>(v->size()) < layers)
@@ -64,17 +64,17 @@ class GgufModel {
     const auto at = tensors_.find(name);
     return at == tensors_.end() ? nullptr : at->second;
   }
-  /// Whether some layer has a tensor of that name: "attn_q.bias".
+  /// Whether any layer has a tensor of this name: "attn_q.bias".
   bool in_a_layer(const std::string& name) const {
     return std::any_of(tensors_.begin(), tensors_.end(), [end = "." + name](const auto& t) {
       return t.first.starts_with("blk.") && t.first.ends_with(end);
     });
   }
-  /// Whether the layer has a tensor of that name.
+  /// Whether the layer has a tensor of this name.
   bool in_layer(Count layer, const std::string& name) const {
     return tensor(fmt::format("blk.{}.{}", layer, name)) != nullptr;
   }
-  /// The length of a tensor's rows, or their number; refused where the tensor is missing.
+  /// Size of a tensor along an axis. Throws InputError if the tensor is missing.
   Count side(const std::string& name, std::size_t axis) const {
     const CheckpointTensor* t = tensor(name);
     if (t == nullptr || t->shape.size() <= axis)
@@ -102,12 +102,12 @@ class GgufModel {
   std::unordered_map<std::string_view, const CheckpointTensor*> tensors_;
 };
 
-/// Sets `to` to the key `from`, where the file has it.
+/// Sets `to` to the value of the key `from`, if the file has it.
 inline void copy(const GgufModel& m, json::Value& config, const char* from, const char* to) {
   if (m.has(from)) config[to] = m.count(from);
 }
 
-/// The number of the model's layers, and the largest of the numbers by layer; those of layers that lack a part are 0.
+/// Number of the model's layers, and maximum of per-layer numbers, which are 0 for layers without the part.
 inline Count layers_of(const json::Value& config) { return config["num_hidden_layers"].get<Count>(); }
 inline Count largest_of(const std::vector<Count>& all) {
   return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
@@ -119,18 +119,18 @@ inline void experts(const GgufModel& m, json::Value& c, const char* number = "nu
   copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
 }
 
-/// Sets the widths of latent attention: newer files state those of a head as key_length_mla, and the cached row's as
-/// key_length. `value_width`: of a head's values, where no key says it.
+/// Sets the widths of latent attention. Newer files state a head's as key_length_mla and the cached row's as
+/// key_length. `value_width`: width of a head's values, if no key states it.
 void latent_attention(const GgufModel& m, json::Value& c, Count value_width = 0);
 
 /// github.com/ggml-org/llama.cpp, src/llama-arch.cpp: an architecture's name and keys.
 struct GgufFamily {
   std::string_view name, model_type;
   void (*more)(const GgufModel&, json::Value&);
-  bool by_layer = false;  ///< KV heads and widths of MLPs are lists by layer, which `more` reads
+  bool by_layer = false;  ///< KV heads and MLP widths are lists by layer, which `more` reads
 };
-/// Architectures with recurrences or convolutions; with lists of layers that slide; with experts; without; and with an
-/// encoder.
+/// Architectures with recurrences or convolutions; with window layers that are listed or follow a rule; with experts;
+/// without experts; and with an encoder.
 std::span<const GgufFamily> gguf_hybrids();
 std::span<const GgufFamily> gguf_windowed();
 std::span<const GgufFamily> gguf_mixtures();

@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers, texts and values of a GGUF file, one after another, read in blocks and within bounds.
+/// Sequential reader for the numbers, strings and values of a GGUF file, in blocks and within bounds.
 
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace llmcalc {
 
-/// The longest key or name, the most keys, the longest list that is kept, and the longest header: vocabularies of
-/// 262144 texts and their merges take 20 MB.
+/// Limits: longest key or name, number of keys and tensors, longest list that is kept, and longest header. Vocabularies
+/// of 262144 strings and their merges take 20 MB.
 inline constexpr std::uint64_t max_gguf_name = 65535, max_gguf_keys = std::uint64_t{1} << 16,
                                max_gguf_tensors = std::uint64_t{1} << 17, max_gguf_list = 4096,
                                max_gguf_header = std::uint64_t{512} << 20;
@@ -37,13 +37,13 @@ class GgufReader {
   }
   /// The next length: u64, or u32 in version 1.
   std::uint64_t length() { return version_ == 1 ? number<std::uint32_t>() : number<std::uint64_t>(); }
-  /// The next length as a count below 2^63; `what` says in an error what it is.
+  /// The next length as a count below 2^63. Errors call it `what`.
   Count count(const char* what);
-  /// The next length as the number of `what`; refused past `most` or where the file has no room for them.
+  /// The next length as the number of `what`. Throws InputError above `most`.
   std::uint64_t counted(const char* what, std::uint64_t most);
-  /// The next text of at most `most` bytes, printable().
+  /// The next string of at most `most` bytes, printable().
   std::string text(std::uint64_t most, const char* what);
-  /// The next value with its type: a number, a flag, a text or a list of numbers; nothing of what is passed over.
+  /// The next value with its type: a number, a flag, a string or a list of numbers; empty if it is skipped.
   std::optional<json::Value> value(const std::string& key);
 
   std::uint64_t position() const { return position_; }

@@ -9,7 +9,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Whether the name has `part` between its dots.
+/// Whether `part` is one of the name's dotted parts.
 bool has_part(std::string_view name, std::string_view part) {
   for (std::size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
     const std::size_t end = at + part.size();
@@ -23,13 +23,13 @@ bool has_any(std::string_view name, const std::array<std::string_view, N>& parts
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has_part(name, part); });
 }
 
-/// The decoder's tensors begin so in T5, and in its GGUF.
+/// Prefixes of the decoder's tensors in T5, and in its GGUF.
 bool is_of_decoder(std::string_view name) {
   const bool of_table = name == "decoder.bias" || name == "decoder.weight";  // ModernBERT's
   return !of_table && (name.starts_with("decoder.") || name.starts_with("dec."));
 }
 
-/// The layers of the encoder in front of a decoder, which alone reads another stack's result.
+/// Number of layers of an encoder before a decoder. Only the decoder has cross-attention.
 Count layers_of_encoder(const Arch& a) {
   if (!a.is_encoder_decoder()) return 0;
   Count first = a.layers;
@@ -42,20 +42,21 @@ bool is_bias_of_masked_head(std::string_view name) {
   return name.ends_with("predictions.bias") || name == "lm_head.bias";
 }
 
-/// Whether the tensor is of a head, norms among it.
+/// Whether the tensor belongs to a head, including its norms.
 bool is_of_head(std::string_view name, const TensorGroup& g) {
   static constexpr std::array<std::string_view, 4> heads{"cls", "predictions", "lm_head", "vocab_layer_norm"};
   return g.component == Component::lm_head || (g.component == Component::norm && has_any(name, heads));
 }
 
-/// Grok 2 calls the MLP beside its experts what a dense layer's is called; no layer of it is dense.
+/// Grok 2 names the MLP parallel to its experts like a dense layer's; it has no dense layers.
 bool is_shared_expert(const Arch& a, std::string_view name) {
   static constexpr std::array<std::string_view, 6> matrices{"gate_proj", "up_proj", "down_proj",
                                                             "ffn_gate",  "ffn_up",  "ffn_down"};
   return a.moe.shared_experts > 0 && a.moe.layers.size() == a.layers && a.mlp_width == 0 && has_any(name, matrices);
 }
 
-/// Parts of heads that the class of a model has or has not: a file holds those of the class that was trained.
+/// Whether the tensor belongs to a head that the model's class does not have. A file has the heads of the class that
+/// was trained.
 bool is_of_other_class(std::string_view name, const ModelHead& head) {
   if (has_part(name, "pooler")) return !head.pooler;
   if (has_part(name, "seq_relationship")) return !head.sentence_pair;
@@ -72,8 +73,8 @@ ModelGroups::ModelGroups(const Checkpoint& c, const Arch& a)
   }
 }
 
-/// The norm and the factors of Gemma 4's router by their names in GGUF (llama.cpp, conversion/gemma.py), which are
-/// those of a quantised matrix's scales in other models.
+/// Norm and factors of Gemma 4's router by their names in GGUF (llama.cpp, conversion/gemma.py), which in other models
+/// name the scales of a quantized matrix.
 std::optional<Component> ModelGroups::router_part(std::string_view name) const {
   if (!arch_.moe.router_scales) return std::nullopt;
   if (name.ends_with(".ffn_gate_inp.scale")) return Component::norm;
@@ -128,7 +129,7 @@ TensorGroup ModelGroups::of(const CheckpointTensor& t) const {
   if (g.of_modules) return of_modules(t, g);
   if (!g.component) return g;
   if (const auto part = router_part(t.name)) return {.component = *part, .name = component_name(*part)};
-  // Granite 4.0 calls a dense MLP "shared_mlp" (hf granitemoehybrid), whether or not there are experts beside it.
+  // Granite 4.0 names a dense MLP "shared_mlp" (hf granitemoehybrid), with or without experts in addition to it.
   if (g.component == Component::shared_experts && !arch_.has_experts()) {
     g.component = Component::mlp;
     g.name = component_name(Component::mlp);

@@ -1,5 +1,5 @@
 #pragma once
-/// The part of a certain model that a checkpoint's tensor belongs to: its name's group, or beside the model where the
+/// Part of a given model that a checkpoint's tensor belongs to: the group of its name, or outside the model if the
 /// model has no such part.
 
 #include <optional>
@@ -15,15 +15,15 @@ class ModelGroups {
   ModelGroups(const Checkpoint& c, const Arch& a);
 
   TensorGroup of(const CheckpointTensor& t) const;
-  /// The layer that the tensor's name states: of a decoder behind an encoder, counted from the encoder's first.
+  /// Layer index in the tensor's name. For a decoder after an encoder, counted from the encoder's first layer.
   std::optional<Count> layer(const CheckpointTensor& t) const;
 
  private:
-  /// Of a tensor that predicts further tokens: beside the model where that has no modules, or where it repeats a table.
+  /// For a tensor of an MTP module: outside the model if that has no modules, or if the tensor repeats a table.
   TensorGroup of_modules(const CheckpointTensor& t, TensorGroup g) const;
   std::optional<Component> router_part(std::string_view name) const;
   const Mixer* mixer(const CheckpointTensor& t) const;
-  /// Why the model does not read the tensor, or nothing.
+  /// Reason why the model does not read the tensor; empty if it does.
   std::optional<std::string_view> unread(const CheckpointTensor& t, const TensorGroup& g) const;
 
   const Arch& arch_;

@@ -15,7 +15,7 @@ namespace {
 
 using Segments = std::vector<std::string>;
 
-/// The dotted parts of a name, in lower case.
+/// Dotted parts of a name, in lower case.
 Segments segments_of(std::string_view name) {
   Segments out;
   for (std::size_t from = 0;;) {
@@ -33,23 +33,23 @@ std::optional<Count> whole_number(std::string_view text) {
   return whole ? std::optional(n) : std::nullopt;
 }
 
-/// What stands before the last part of a name; "" where there is nothing.
+/// The part before the last one of a name; "" if there is only one.
 std::string before_last(const Segments& all) { return all.size() < 2 ? "" : all[all.size() - 2]; }
 
-/// The causal mask that GPT-2 and GPT-NeoX store, "h.0.attn.bias", and what xIELU never learns (hf apertus,
-/// activations.py), "mlp.act_fn.beta".
+/// Causal masks that GPT-2 and GPT-NeoX store, "h.0.attn.bias", and constants of xIELU (hf apertus, activations.py),
+/// "mlp.act_fn.beta".
 bool is_buffer(const Segments& all) {
   const std::string before = before_last(all), &last = all.back();
   if (before == "act_fn") return last == "beta" || last == "eps";
   return last == "bias" && (before == "attn" || before == "attention");
 }
 
-/// The MLP's second matrix in BERT, "layer.0.output.dense.weight"; that of attention stands below "attention".
+/// The MLP's second matrix in BERT, "layer.0.output.dense.weight"; attention's is under "attention".
 bool is_dense_output(const Segments& all) {
   return all.size() > 3 && all[all.size() - 3] == "output" && before_last(all) == "dense";
 }
 
-/// Gemma 4's router has a norm, "router.scale", and a factor per expert, which the engine counts with the MLP.
+/// Gemma 4's router has a norm, "router.scale", and a factor per expert, which counts with the MLP.
 TensorPlace place_beside_router(const Segments& all) {
   if (before_last(all) != "router") return TensorPlace::unknown;
   return all.back() == "scale"              ? TensorPlace::norm
@@ -57,23 +57,23 @@ TensorPlace place_beside_router(const Segments& all) {
                                             : TensorPlace::unknown;
 }
 
-/// RWKV-6's gate of the heads, "attention.gate.weight", which is no router.
+/// RWKV-6's gate of the heads, "attention.gate.weight", which is not a router.
 bool is_gate_of_heads(const Segments& all) {
   return all.size() > 2 && before_last(all) == "gate" && all[all.size() - 3] == "attention";
 }
 
-/// A GGUF file's labels, "cls.output.weight", of a reranker.
+/// A reranker's labels in GGUF, "cls.output.weight".
 bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
 
-/// ModernBERT's bias behind the token table, "decoder.bias", which no stack of layers is before.
+/// ModernBERT's bias after the token table, "decoder.bias", outside any stack of layers.
 bool is_table_output(const Segments& all) { return all.size() == 2 && all[0] == "decoder"; }
 
-/// AFMoE calls the gate on attention's output "self_attn.gate_proj", as an MLP's gate is called.
+/// AFMoE names the gate on attention's output "self_attn.gate_proj", like an MLP's gate.
 bool is_gate_of_attention(const Segments& all) {
   return all.size() > 2 && all[all.size() - 3] == "self_attn" && before_last(all) == "gate_proj";
 }
 
-/// The place that a name's parts tell, those left out that say that a tensor predicts further tokens.
+/// Place that a name's parts indicate, apart from those that mark an MTP tensor.
 TensorPlace place_in_layer(const Segments& all) {
   TensorPlace first = place_of_first(all.front());
   for (const std::string& s : all)
@@ -97,7 +97,8 @@ TensorPlace place_in(const Segments& all, Count layers) {
   return first;
 }
 
-/// A router's correction bias, and what quantised matrices store besides their numbers: scales, zeros, indices, states.
+/// Whether the tensor is a router's correction bias, or data of a quantized matrix other than values: scales, zeros,
+/// indices, states.
 bool is_besides(const Segments& all) {
   static constexpr std::array<std::string_view, 25> last{"router_bias",
                                                          "expert_bias",
@@ -126,12 +127,12 @@ bool is_besides(const Segments& all) {
                                                          "nested_quant_map"};
   const auto is_last = [&](const std::string& s) { return std::find(last.begin(), last.end(), s) != last.end(); };
   const std::string& end = all.back();
-  if (end == "bias" && before_last(all) == "gate") return true;  // of DeepSeek's own files
+  if (end == "bias" && before_last(all) == "gate") return true;  // in DeepSeek's own files
   if (is_last(end) || end.ends_with("_scales") || end.starts_with("bitsandbytes")) return true;
   return all.size() > 1 && is_last(all[all.size() - 2]);
 }
 
-/// Matrices that hold several numbers in one.
+/// Whether the tensor packs several values per element.
 bool is_packed(const Segments& all) {
   const std::string& end = all.back();
   return end == "qweight" || end == "weight_packed" || end.ends_with("_blocks") || end == "w_q" || end == "trellis";
@@ -176,8 +177,8 @@ TensorGroup group_at(TensorPlace p) {
   return group(std::nullopt, unknown_group);
 }
 
-/// A module's head is named below "shared_head" (DeepSeek-V3, Step 3.5; in GGUF "shared_head_head"); what has no other
-/// place joins a result and a token's embedding.
+/// A module's head is under "shared_head" (DeepSeek-V3, Step 3.5; in GGUF "shared_head_head"). Tensors without another
+/// place join a result and a token's embedding.
 std::optional<Component> component_of_module(const Segments& all) {
   static constexpr std::array<std::string_view, 2> heads{"shared_head", "shared_head_head"};
   const TensorPlace p = place_in_layer(all);

@@ -1,5 +1,5 @@
 #pragma once
-/// The part of a model that a checkpoint's tensor belongs to, by its name.
+/// Part of a model that a checkpoint's tensor belongs to, by the tensor's name.
 
 #include <optional>
 #include <string>
@@ -12,26 +12,25 @@
 namespace llmcalc {
 
 struct TensorGroup {
-  std::optional<Component> component;     ///< none: the tensor is beside the text model, or its name is not known
-  std::optional<Component> of_modules{};  ///< of a tensor that predicts further tokens: its component in the modules
-  std::string_view name;  ///< the component's, "vision and audio", "MTP modules", "buffers" or "not recognised"
+  std::optional<Component> component;     ///< absent: the tensor is outside the text model, or its name is unknown
+  std::optional<Component> of_modules{};  ///< component of an MTP tensor in its module
+  std::string_view name;  ///< of the component, "vision and audio", "MTP modules", "buffers" or "not recognised"
   bool parameter =
-      true;  ///< false: rotary factors, a router's correction, what a quantised matrix stores besides its numbers
-  bool packed = false;  ///< its numbers are packed, so that its shape does not count them
+      true;  ///< false: rotary factors, a router's correction, data of a quantized matrix other than its values
+  bool packed = false;  ///< packs several values per element, so the shape does not count parameters
 };
 
 inline constexpr std::string_view unknown_group = "not recognised", towers_group = "vision and audio",
                                   prediction_group = "MTP modules";
 
-/// The group of a tensor under the names of Hugging Face's and other checkpoints, or of GGUF. Layers from `layers` on,
-/// if there are any, predict further tokens beside the model.
+/// Group of a tensor under the names of Hugging Face's and other checkpoints, or of GGUF. Layers from `layers` on are
+/// MTP modules, unless `layers` is 0.
 TensorGroup tensor_group(std::string_view tensor, Count layers);
 
-/// The first layer that predicts further tokens: it joins two hidden states (DeepSeek-V3, arXiv:2412.19437, 2.2). 0:
-/// there is none.
+/// The first MTP layer: it joins two hidden states (DeepSeek-V3, arXiv:2412.19437, 2.2). 0 if there is no such layer.
 Count first_predicting_layer(const Checkpoint& c);
 
-/// The index in a tensor's name: 3 of "model.layers.3.mlp.up_proj.weight" and of "blk.3.ffn_up.weight".
+/// Layer index in a tensor's name: 3 in "model.layers.3.mlp.up_proj.weight" and in "blk.3.ffn_up.weight".
 std::optional<Count> layer_index(std::string_view tensor);
 
 }  // namespace llmcalc

@@ -63,9 +63,9 @@ constexpr std::array<std::pair<std::string_view, TensorPlace>, 158> known_words{
     {"ln_x", TensorPlace::norm},
     {"ln_out", TensorPlace::norm},
     {"pre_ln", TensorPlace::norm},
-    {"q_weight", TensorPlace::norm},  // of PLaMo 2's queries and keys
+    {"q_weight", TensorPlace::norm},  // PLaMo 2's queries and keys
     {"k_weight", TensorPlace::norm},
-    {"k_k", TensorPlace::norm},  // of RWKV-7: a norm of the removed keys, as the engine has it
+    {"k_k", TensorPlace::norm},  // RWKV-7: a norm of the removed keys in this program
     {"time_mix_k_k", TensorPlace::norm},
     {"router", TensorPlace::router},
     {"gate", TensorPlace::router},
@@ -115,7 +115,7 @@ constexpr std::array<std::pair<std::string_view, TensorPlace>, 158> known_words{
     {"altup_unembed_projections", TensorPlace::lm_head},
     {"altup_unembd_proj", TensorPlace::lm_head},
     {"pooler", TensorPlace::lm_head},
-    {"predictions", TensorPlace::lm_head},  // ALBERT's, beside "cls.predictions" of BERT
+    {"predictions", TensorPlace::lm_head},  // ALBERT's; BERT has "cls.predictions"
     {"early_exit_gate", TensorPlace::lm_head},
     {"cls", TensorPlace::lm_head},
     {"vocab_transform", TensorPlace::lm_head},
@@ -171,7 +171,7 @@ constexpr std::array<std::pair<std::string_view, TensorPlace>, 158> known_words{
     {"v_head", TensorPlace::other_head},
 }};
 
-/// Begins and ends of words. DeepSeek-V4 weighs its residual streams around every half of a layer, and at the end.
+/// Prefixes and suffixes of words. DeepSeek-V4 weights its residual streams around every half-layer, and at the end.
 constexpr std::array<std::pair<std::string_view, TensorPlace>, 12> begins{{
     {"hc_head", TensorPlace::lm_head},
     {"output_hc", TensorPlace::lm_head},

@@ -1,12 +1,12 @@
 #pragma once
-/// What one part of a tensor's name tells.
+/// Meanings of single parts of a tensor's name.
 
 #include <cstdint>
 #include <string>
 
 namespace llmcalc {
 
-/// Groups in the order in which they are looked for: the experts' norm is a norm, and the experts' router a router.
+/// Groups in order of precedence: the experts' norm is a norm, and the experts' router a router.
 enum class TensorPlace : std::uint8_t {
   buffer,
   rotary,
@@ -26,10 +26,10 @@ enum class TensorPlace : std::uint8_t {
   unknown
 };
 
-/// The place that one part of a name tells, in lower case; unknown for a part that tells none.
+/// Place that one part of a name indicates, in lower case; unknown if it indicates no place.
 TensorPlace place_of(const std::string& segment);
 
-/// The place that the first part of a name tells, and no later one: "output" of "output.weight".
+/// Place that a part indicates only at the start of a name: "output" in "output.weight".
 TensorPlace place_of_first(const std::string& segment);
 
 }  // namespace llmcalc

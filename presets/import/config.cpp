@@ -55,7 +55,7 @@ Count Config::count(KeyNames keys, Count otherwise) const { return agreed(keys, 
 Count Config::first_size(KeyNames keys, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys)
-    if (has(key) && found.empty()) found = key;  // every key is asked for, so that all count as known
+    if (has(key) && found.empty()) found = key;  // reads every key, so that all count as known
   if (!found.empty()) forget(keys);
   return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
 }
@@ -88,7 +88,7 @@ bool says_nothing(const json::Value& v) {
 }
 
 std::vector<Config::Unread> Config::unread_values() const {
-  const std::vector<std::string> names = object_.unread();  // in the order of the object
+  const std::vector<std::string> names = object_.unread();  // in object order
   std::vector<Unread> out;
   auto next = names.begin();
   for (const auto& [key, v] : value().get_ref<const json::Value::object_t&>()) {
@@ -113,8 +113,7 @@ std::vector<Config::Unread> Config::unknown() const {
 
 namespace {
 
-/// The number that a key of `keys` says; without one, the length of the list of layers (Nemotron-H's class saves no
-/// number).
+/// Number of layers under one of `keys`, else the length of the list of layers (Nemotron-H's class saves no number).
 Count layers_of(const Config& c, const Defaults& d, KeyNames keys) {
   const bool said = std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return c.has(key); });
   for (const char* list : {"layers_block_type", "layer_types"})
@@ -138,7 +137,7 @@ Arch base_arch(const Config& c, const Defaults& d, KeyNames layer_keys) {
     c.refuse(fmt::format("hidden size {} is no multiple of {} heads, and no head_dim is given; give one", a.hidden,
                          a.heads));
   if (a.head_dim == 0) a.head_dim = a.hidden / a.heads;
-  const json::Value* widths = c.find("intermediate_size");  // a list where layers differ (Gemma 3n)
+  const json::Value* widths = c.find("intermediate_size");  // a list if layers differ (Gemma 3n)
   if (widths == nullptr || !widths->is_array())
     a.mlp_width = c.size({"intermediate_size", "ffn_hidden_size", "d_ff"}, d.mlp);
   if (!c.has("padded_vocab_size")) a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
@@ -179,9 +178,9 @@ Activation activation(const Config& c, KeyNames keys, std::string_view otherwise
 }
 
 Activation named_activation(const Config& c, const std::string& name) {
-  // transformers/activations.py, ACT2FN. Some cost what silu costs: quick_gelu, x sigmoid(1.702 x); swigluoai, the same
-  // of a clamped gate whose factor is the other half + 1 (gpt-oss, MiniMax-M3); situ (Kimi K3), whose two factors are
-  // kept within bounds by tanh.
+  // transformers/activations.py, ACT2FN. Some have the cost of silu: quick_gelu, x sigmoid(1.702 x); swigluoai, the
+  // same for a clamped gate, times the other half + 1 (gpt-oss, MiniMax-M3); situ (Kimi K3), with both factors bounded
+  // by tanh.
   static constexpr std::array<std::pair<std::string_view, Activation>, 18> known = {{
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},

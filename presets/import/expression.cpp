@@ -24,7 +24,7 @@ Expression::Bytes bytes_that(const Is& is) {
   return all;
 }
 
-/// The bytes of \d, \w, \s and, by a capital letter, of all others; nothing for another letter.
+/// Bytes of \d, \w, \s and, for capital letters, their complements; empty for other letters.
 std::optional<Expression::Bytes> named_class(char letter) {
   const char small = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   if (small != 'd' && small != 'w' && small != 's') return std::nullopt;
@@ -36,13 +36,13 @@ Expression::Bytes only(char c) {
   return bytes_that([&](char other) { return other == c; });
 }
 
-/// How often something may stand: `most` is absent where there is no end to it.
+/// Number of repetitions; `most` is absent if unlimited.
 struct Repeat {
   std::size_t least = 1;
   std::optional<std::size_t> most = 1;
 };
 
-/// Writes the steps of a pattern, part after part. What is repeated is written as often as it may stand.
+/// Writes the steps of a pattern, part by part. A repeated part is written once per repetition.
 class Writer {
  public:
   explicit Writer(std::string_view pattern) : pattern_(pattern) {
@@ -75,7 +75,7 @@ class Writer {
     return steps_.size() - 1;
   }
 
-  /// a|b|c: forks to the next alternative, and jumps from the end of each behind the last.
+  /// a|b|c: forks to the next alternative, and jumps from the end of each past the last.
   void alternatives() {
     std::vector<std::size_t> ends;
     while (true) {
@@ -89,7 +89,7 @@ class Writer {
     for (const std::size_t end : ends) steps_[end].to = steps_.size();
   }
 
-  /// Puts a fork before the steps from `begin` on, which then stand one further.
+  /// Inserts a fork before the steps from `begin` on, which move by one.
   void fork_before(std::size_t begin) {
     put({.does = Does::fork});
     std::rotate(steps_.begin() + static_cast<std::ptrdiff_t>(begin), steps_.end() - 1, steps_.end());
@@ -104,7 +104,7 @@ class Writer {
     while (more() && !sees("|") && !sees(")")) repeated();
   }
 
-  /// An atom and how often it stands. It is written once to find its end, and then as often as it may stand.
+  /// An atom and its repetition. It is written once to find its end, then once per repetition.
   void repeated() {
     const std::size_t begin = at_, first = steps_.size(), looks = lookaheads_;
     atom();
@@ -136,7 +136,7 @@ class Writer {
     at_ = behind;
   }
 
-  /// ?, *, +, {m}, {m,}, {,n} or {m,n}; a ? or + behind it says which match is taken, not whether there is one.
+  /// ?, *, +, {m}, {m,}, {,n} or {m,n}. A following ? or + affects which match is found, not whether there is one.
   Repeat repeat() {
     Repeat r;
     if (take("?"))
@@ -152,7 +152,7 @@ class Writer {
     return r;
   }
 
-  /// Whether braces say how often; others stand for themselves.
+  /// Whether braces are a repetition; otherwise they are literal.
   bool braces(Repeat& r) {
     const std::size_t begin = at_++;
     const std::optional<std::size_t> least = number();
@@ -176,7 +176,7 @@ class Writer {
     return n;
   }
 
-  /// One character, class, place or group. Those without steps count too, so that no repetition of nothing is endless.
+  /// One character, class, position or group. Atoms without steps count, too, which bounds repetitions of empty parts.
   void atom() {
     if (++atoms_ > 4 * Expression::most_steps) throw ExpressionError("it has too many parts");
     const char c = next();
@@ -216,7 +216,7 @@ class Writer {
       put({.does = Does::byte, .bytes = escaped(c)});
   }
 
-  /// The bytes of what stands behind a backslash.
+  /// Bytes that an escape denotes, from the letter after its backslash.
   static Expression::Bytes escaped(char c) {
     if (const std::optional<Expression::Bytes> named = named_class(c)) return *named;
     if (is_word(c) && c != '_') throw ExpressionError("a letter or number behind a backslash that means nothing here");
@@ -247,7 +247,7 @@ class Writer {
     steps_[step].to = steps_.size();
   }
 
-  /// [a-z_], [^.]: what stands between the brackets, the first of which has been read.
+  /// [a-z_], [^.]: the content of brackets, after the opening one.
   Expression::Bytes byte_class() {
     const bool others = take("^");
     Expression::Bytes all;
@@ -274,8 +274,8 @@ class Writer {
   std::vector<Step> steps_;
 };
 
-/// Whether the steps match. No step is tried twice at one place of the text, since it would end as before: time is that
-/// of steps x text, which lookaheads repeat at each place.
+/// Whether the steps match. No step is tried twice at one position of the text, since the result would be the same:
+/// time is proportional to steps x text, and lookaheads repeat this at each position.
 class Matcher {
  public:
   Matcher(const std::vector<Step>& steps, std::string_view text)
@@ -289,7 +289,7 @@ class Matcher {
 
   std::size_t cell(std::size_t step, std::size_t place) const { return step * (text_.size() + 1) + place; }
 
-  /// From `step` on, at any place from `first` to `last`.
+  /// Runs from `step` on, at any position from `first` to `last`.
   bool run(std::size_t step, std::size_t first, std::size_t last) {
     std::vector<bool> tried(looked_.size());
     std::vector<std::pair<std::size_t, std::size_t>> open;
@@ -343,7 +343,7 @@ class Matcher {
 
   const std::vector<Step>& steps_;
   std::string_view text_;
-  std::vector<char> looked_;  ///< what a lookahead found, by step and place
+  std::vector<char> looked_;  ///< results of lookaheads, by step and position
 };
 
 }  // namespace

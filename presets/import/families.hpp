@@ -1,7 +1,7 @@
 #pragma once
-/// Models as each family's modelling code builds them from a config. One function per config class; the files next to
-/// it group them by descent and state the rules with their source ("hf" is the repository huggingface/transformers,
-/// src/transformers/models; "hub" is the modelling code that a checkpoint carries).
+/// Models as each family's modeling code builds them from a config. One function per config class; the files in this
+/// folder group them by ancestry and cite the source of each rule ("hf": repository huggingface/transformers,
+/// src/transformers/models; "hub": modeling code in a checkpoint's repository).
 
 #include <string_view>
 #include <vector>
@@ -12,12 +12,12 @@
 namespace llmcalc::import {
 
 struct Family {
-  std::string_view model_types;  ///< with a space between them
+  std::string_view model_types;  ///< separated by spaces
   Arch (*arch)(const Config& config, const Defaults& defaults);
   Defaults defaults;  ///< layers, hidden, heads, kv_heads, head_dim, mlp, vocabulary, context, tied
 };
 
-/// Each file's families.
+/// Families of each file.
 std::vector<Family> llama_families();
 std::vector<Family> hunyuan_families();
 std::vector<Family> gpt_families();
@@ -48,31 +48,32 @@ std::vector<Family> lfm_families();
 std::vector<Family> deepseek_v4_families();
 std::vector<Family> encoder_families();
 std::vector<Family> diffusion_families();
-/// Whether "architectures" names a class that is T5's encoder without its decoder and head (T5EncoderModel).
+/// Whether "architectures" names T5's encoder without its decoder and head (T5EncoderModel).
 bool names_encoder_alone(const Config& c);
-/// Whether it names a class with logits of labels in place of tokens (LlamaForSequenceClassification,
+/// Whether it names a class with logits of labels instead of tokens (LlamaForSequenceClassification,
 /// Qwen2ForRewardModel).
 bool names_labels(const Config& c);
 
-/// Gives the model multi-head latent attention: q_lora_rank null or 0 means queries without a low rank.
-/// `attention_bias` is the bias of the two down projections and of o. `defaults`: widths where no key says them.
+/// Sets multi-head latent attention. q_lora_rank null or 0: queries without a low rank. `attention_bias`: bias of the
+/// two down projections and of o. `defaults`: widths that no key states.
 void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
 
-/// Modules for further tokens (MTP) that published checkpoints hold beside the model and that no count has.
+/// MTP modules in published checkpoints that are outside the model and excluded from all counts.
 struct UncountedModules {
   Count modules = 0;
-  Count parameters = 0;   ///< of each; 0: not known
-  bool if_named = false;  ///< they count where num_nextn_predict_layers names them
+  Count parameters = 0;   ///< of each module; 0: unknown
+  bool if_named = false;  ///< counted if num_nextn_predict_layers names them
 };
 UncountedModules uncounted_modules(const Config& config, const Arch& arch);
 
-/// Whether an ERNIE's text config speaks of experts for images, too.
+/// Whether an ERNIE text config mentions image experts, too.
 bool has_image_experts(const Config& text);
 
-/// Windows of the Granites with sinks: where layer_types says so, or in all but every fourth layer, from the first on.
+/// Windows of Granite models with sinks: according to layer_types, or in all layers except every fourth, starting with
+/// the first.
 void set_granite_windows(const Config& config, Arch& arch);
 
-/// Every decoder_sparse_step-th layer, less mlp_only_layers: where the Qwens have experts.
+/// Layers with experts in Qwen models: every decoder_sparse_step-th layer, except mlp_only_layers.
 LayerSet sparse_layers(const Config& config, const Arch& arch);
 
 }  // namespace llmcalc::import

@@ -13,12 +13,13 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Words in the names of drafts' classes, in lower case.
+/// Words in class names of draft models, in lower case.
 constexpr std::array draft_words = {
     std::string_view{"eagle"},  std::string_view{"draft"}, std::string_view{"dflash"},    std::string_view{"dspark"},
     std::string_view{"medusa"}, std::string_view{"mtp"},   std::string_view{"assistant"}, std::string_view{"nextn"}};
 
-/// Whether the class of a draft is called so; Eagle 2 and 2.5 are vision-language models (hub nvidia/Eagle2.5-8B).
+/// Whether this is the class name of a draft model. Eagle 2 and 2.5 are vision-language models (hub
+/// nvidia/Eagle2.5-8B).
 bool names_draft(const std::string& name) {
   const std::string word = lower(name);
   return !word.starts_with("eagle2") &&
@@ -26,9 +27,9 @@ bool names_draft(const std::string& name) {
                      [&](std::string_view draft) { return word.find(draft) != std::string::npos; });
 }
 
-/// Families whose classes have another name than their model_type: hub moonshotai/Kimi-K2-Instruct, xai-org/grok-2,
-/// nvidia/Llama-3_3-Nemotron-Super-49B-v1, Alibaba-NLP/gte-large-en-v1.5; Falcon's, Code Llama's, GPT-SW3's, Yi's and
-/// GLM-4's first configs.
+/// Families whose class names differ from their model_type: hub moonshotai/Kimi-K2-Instruct, xai-org/grok-2,
+/// nvidia/Llama-3_3-Nemotron-Super-49B-v1, Alibaba-NLP/gte-large-en-v1.5; first configs of Falcon, Code Llama, GPT-SW3,
+/// Yi and GLM-4.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_names = {{{"kimi_k2", "deepseekv3"},
                                                                                         {"git", "grok1"},
                                                                                         {"nemotron-nas", "decilm"},
@@ -42,14 +43,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_na
                                                                                         {"Yi", "llama"},
                                                                                         {"glm4", "chatglm"}}};
 
-/// Letters and digits alone, in lower case: "mimo_v2" and "MiMoV2" are one.
+/// Only letters and digits, in lower case: "mimo_v2" and "MiMoV2" are equal.
 std::string plain(std::string_view name) {
   std::string out = lower(name);
   std::erase_if(out, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
   return out;
 }
 
-/// Whether two names begin alike: by four letters, or all of the shorter.
+/// Whether two names have the same first four letters, or the shorter one is a prefix.
 bool kin(std::string_view a, std::string_view b) {
   const std::size_t compared = std::min({std::size_t{4}, a.size(), b.size()});
   return a.substr(0, compared) == b.substr(0, compared);

@@ -1,5 +1,5 @@
 #pragma once
-/// What the class that "architectures" names says against counting a config as its model_type does.
+/// Checks of the class in "architectures" against a config's model_type.
 
 #include <string>
 
@@ -7,11 +7,11 @@
 
 namespace llmcalc::import {
 
-/// Refuses drafts and modules for further tokens that are files of their own (EAGLE, DFlash, DSpark, Medusa, MTP): they
-/// have a target's model_type, and layers of other shapes without its table and head.
+/// Throws InputError for draft models and MTP modules in separate files (EAGLE, DFlash, DSpark, Medusa, MTP): they have
+/// a target's model_type, but other layer shapes, and no table and head.
 void refuse_draft(const Config& config);
 
-/// A sentence where the class is none of the family's; empty where it is one of them, or where none is named.
+/// A sentence if the class does not belong to the family; empty if it does, or if no class is named.
 std::string foreign_class(const Config& config);
 
 }  // namespace llmcalc::import

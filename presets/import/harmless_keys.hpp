@@ -1,5 +1,5 @@
 #pragma once
-/// Keys of a config.json that no family's sizes, counts or times depend on, so that an importer need not ask for them.
+/// Keys of a config.json that affect no size, count or time of any family, so importers need not read them.
 
 #include <string_view>
 
@@ -7,8 +7,8 @@
 
 namespace llmcalc::import {
 
-/// Why no size depends on a key with that value; empty where one may. Of objects only those whose content is known
-/// have a reason.
+/// Reason why no size depends on a key with this value; empty if one may. Objects have a reason only if their content
+/// is known.
 std::string_view harmless_reason(std::string_view key, const json::Value& value);
 
 }  // namespace llmcalc::import

@@ -52,7 +52,7 @@ bool contains(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// The model types of a family.
+/// Model types of a family.
 std::vector<std::string> types(const Family& f) { return words(f.model_types); }
 
 const Family* family_called(const std::string& model_type) {
@@ -61,7 +61,7 @@ const Family* family_called(const std::string& model_type) {
   return nullptr;
 }
 
-/// The three known types whose names take the fewest edits, whether or not they are near.
+/// The three known types with the smallest edit distance, however large.
 std::string three_nearest(const std::string& type) {
   const std::vector<std::string> near = closest(type, importable_types());
   return fmt::format("{}, {} and {}", in_quotes(near[0]), in_quotes(near[1]), in_quotes(near[2]));
@@ -74,7 +74,7 @@ std::string three_nearest(const std::string& type) {
                   in_quotes(type), three_nearest(type), importable_types().size()));
 }
 
-/// The text model's type inside a composite config that leaves it unsaid: "<outer>_text" unless listed here.
+/// Type of the text model in a composite config that omits it: "<outer>_text" unless listed here.
 std::string text_type(const std::string& outer) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> known = {
       {{"llava llava_next llava_next_video video_llava vipllava", "llama"},
@@ -93,8 +93,8 @@ std::string text_type(const std::string& outer) {
   return outer + "_text";
 }
 
-/// The keys that lead to the text part of a composite config: of hf; of hub OpenGVLab/InternVL3-8B and others; of hub
-/// deepseek-ai/deepseek-vl2; of hf qwen2_5_omni and qwen3_omni_moe, whose thinker is a composite itself.
+/// Keys that lead to the text part of a composite config: in hf; in hub OpenGVLab/InternVL3-8B and others; in hub
+/// deepseek-ai/deepseek-vl2; in hf qwen2_5_omni and qwen3_omni_moe, whose thinker is also a composite.
 std::vector<std::string> text_keys(const Config& c) {
   for (const char* key : {"text_config", "llm_config", "language_config"})
     if (c.has(key)) return {key};
@@ -102,8 +102,8 @@ std::vector<std::string> text_keys(const Config& c) {
   return {"thinker_config", "text_config"};
 }
 
-/// The text part of a composite config as a config of its own; it inherits the tying of the head where it is silent.
-/// `where` becomes its place.
+/// The text part of a composite config as a separate config. If it omits head tying, it inherits it. `where` becomes
+/// the part's place.
 json::Value text_part(const Config& outer, std::string& where) {
   const json::Value* part = &outer.value();
   for (const std::string& key : text_keys(outer)) {
@@ -119,17 +119,17 @@ json::Value text_part(const Config& outer, std::string& where) {
   return text;
 }
 
-/// The last folder or file name in a path, without ".json".
+/// Last folder or file name of a path, without ".json".
 std::string stem(std::string path) {
   while (!path.empty() && path.back() == '/') path.pop_back();
   if (const auto slash = path.rfind('/'); slash != std::string::npos) path = path.substr(slash + 1);
   return path.ends_with(".json") ? path.substr(0, path.size() - 5) : path;
 }
 
-/// Whether a config came from a file that somebody named, not through a pipe.
+/// Whether a config came from a named file, not through a pipe.
 bool is_named(const std::string& where) { return where != "standard input" && !where.starts_with("/dev/"); }
 
-/// The checkpoint's name where the config carries it; else that of the file, or of the folder around a config.json.
+/// The checkpoint's name if the config has it; else the name of the file, or of the folder of a config.json.
 std::string model_name(const Config& c, const std::string& where) {
   const std::string said = stem(c.text("_name_or_path", ""));
   if (!said.empty()) return said;
@@ -141,9 +141,9 @@ std::string model_name(const Config& c, const std::string& where) {
   return folder.empty() || folder == "." || folder == ".." ? c.text("model_type", "model") : folder;
 }
 
-/// Whether a default is a choice of the family that shows in the model: not one that follows from sizes that the config
-/// states (4 x hidden, as many as heads), nor one in whose place a list says which layers, nor one of a part that this
-/// model does not have.
+/// Whether a default is a choice of the family that affects the model. Excludes defaults that follow from stated sizes
+/// (4 x hidden, equal to heads), that a list of layers replaces, or that belong to a part that this model does not
+/// have.
 bool matters(const Config& c, const import::Assumption& assumed, const Arch& a) {
   static constexpr std::array<std::string_view, 11> following = {
       "n_inner",         "ffn_hidden_size",         "num_kv_heads",           "kv_n_heads",
@@ -167,7 +167,7 @@ std::string defaults_taken(const Config& c, const Arch& a) {
 
 bool reads_images_in_layers(const Config& c) { return c.text("model_type", "") == "mllama_text_model"; }
 
-/// Layers of the config that are none of the text model's (Llama 3.2, Nemotron-NAS).
+/// Layers of the config that are outside the text model (Llama 3.2, Nemotron-NAS).
 Count layers_left_out(const Config& c, const Arch& a) {
   if (reads_images_in_layers(c)) return static_cast<Count>(import::image_layers(c).size());
   return c.has("block_configs") ? c.count("num_hidden_layers", a.layers) - a.layers : 0;
@@ -196,10 +196,10 @@ void add_modules(const Config& c, const Arch& a, std::vector<std::string>& notes
                               u.if_named ? "; \"num_nextn_predict_layers\": 1 in the config counts it" : ""));
 }
 
-/// Models of block diffusion guess the tokens of a block in several passes and read the blocks before it from a cache.
+/// Block diffusion models generate the tokens of a block in several passes, and read earlier blocks from a cache.
 bool writes_blocks(const Config& c) { return contains({"llada2_moe", "sdar", "sdar_moe"}, c.text("model_type", "")); }
 
-/// Notes on parts that are not counted, and on defaults of the family that were used.
+/// Notes on excluded parts, and on family defaults in use.
 std::vector<std::string> caveats(const Config& c, const Arch& a) {
   std::vector<std::string> out;
   add_left_out(c, layers_left_out(c, a), out);
@@ -226,10 +226,10 @@ Arch arch_of(const Family& family, const Config& c) {
   }
 }
 
-/// What the class that "architectures" names puts in place of a head: the bare model (MistralModel), or logits of
-/// labels, which are beside the model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a head
-/// of the vocabulary (hub THUDM/chatglm3-6b), as those have whose names say so (GPT2LMHeadModel). BERT's kin read
-/// theirs themselves.
+/// Head of the class in "architectures": the bare model has no head (MistralModel), and logits of labels are outside
+/// the model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a vocabulary head (hub
+/// THUDM/chatglm3-6b), as do classes with Head in their names (GPT2LMHeadModel). BERT's relatives read their class
+/// themselves.
 enum class ClassHead : std::uint8_t { vocabulary, none, labels };
 ClassHead class_head(const Config& c, const Arch& a) {
   if (import::names_labels(c)) return ClassHead::labels;
@@ -239,7 +239,7 @@ ClassHead class_head(const Config& c, const Arch& a) {
   return bare ? ClassHead::none : ClassHead::vocabulary;
 }
 
-/// Takes the head away that the class does not have; says what it has instead.
+/// Removes a head that the class does not have, and notes its replacement.
 void take_class(ModelCard& card, const Config& c) {
   Arch& a = card.arch;
   const ClassHead head = class_head(c, a);
@@ -273,10 +273,10 @@ ModelCard import_text(const Config& c) {
   return card;
 }
 
-/// Whether a config that states its text model's sizes itself has towers beside it, in a way that is not counted.
+/// Whether a config with the text model's sizes at its top level has encoders that are not counted.
 bool has_processors(const Config& c) { return c.has("img_processor") || c.has("audio_processor"); }
 
-/// The towers beside the text model, before what is said of the text model itself.
+/// Adds the encoders. Their caveats precede the text model's.
 void take_towers(ModelCard& card, const Config& whole, const Config& text) {
   const bool composite = &whole != &text;
   import::CountedTowers counted = import::count_towers(whole, card.arch.hidden);
@@ -299,8 +299,8 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 
-/// Whether an object in the config says the same, the text model's or a tower's: older readers of composite configs
-/// look for sizes at their top.
+/// Whether an object in the config, of the text model or an encoder, repeats the value: older readers of composite
+/// configs expect sizes at the top level.
 bool repeats_part(const Config& whole, const Config::Unread& u) {
   const auto& parts = whole.value();
   return std::any_of(parts.begin(), parts.end(), [&](const json::Value& part) {
@@ -308,7 +308,7 @@ bool repeats_part(const Config& whole, const Config::Unread& u) {
   });
 }
 
-/// The keys of a composite config beside its text model and its towers that are not understood.
+/// Unknown keys of a composite config, outside its text model and its encoders.
 void add_unknown_around(const Config& whole, const std::string& path, std::vector<std::string>& out) {
   whole.ignore({"text_config", "vision_config", "audio_config"});
   for (const Config::Unread& u : whole.unknown())
@@ -316,7 +316,7 @@ void add_unknown_around(const Config& whole, const std::string& path, std::vecto
   if (whole.has("thinker_config")) add_unknown_around(whole.object("thinker_config"), "thinker_config.", out);
 }
 
-/// The keys of all parts that are not understood: `said` of the quantisation block and the towers, which come last.
+/// Unknown keys of all parts, with keys of the quantization block and the encoders last.
 void take_unknown(ModelCard& card, const Config& whole, const Config& text) {
   std::vector<std::string> all;
   for (const Config::Unread& u : text.unknown()) all.emplace_back(u.key);
@@ -324,7 +324,7 @@ void take_unknown(ModelCard& card, const Config& whole, const Config& text) {
   card.unknown_keys.insert(card.unknown_keys.begin(), all.begin(), all.end());
 }
 
-/// The keys of both that nothing asked for.
+/// Keys of both that were never read.
 void take_unread(ModelCard& card, const Config& whole, const Config& text) {
   card.unread_keys = whole.unread();
   if (&whole == &text) return;
@@ -333,7 +333,7 @@ void take_unread(ModelCard& card, const Config& whole, const Config& text) {
   for (const std::string& key : text.unread()) card.unread_keys.push_back(path + key);
 }
 
-/// `text`: the part of `whole` that describes the text model, or `whole` itself.
+/// `text`: the part of `whole` that describes the text model, or `whole`.
 void take_parts(ModelCard& card, const Config& whole, const Config& text) {
   card = import_text(text);
   take_weights(card, whole, text);

@@ -1,5 +1,5 @@
 #pragma once
-/// From a Hugging Face config.json to an explicit architecture.
+/// Converts a Hugging Face config.json to an explicit architecture.
 
 #include <string>
 #include <vector>
@@ -10,23 +10,22 @@
 
 namespace llmcalc {
 
-/// The model that a config.json describes; of a composite config (vision, audio), the text part, with the parameters of
-/// towers beside it. What the config leaves unsaid follows from its family's modelling code. Keys that change nothing
-/// are ignored; those that might are listed in unknown_keys. Throws InputError; also for a family that is not known,
-/// never a guess.
+/// The model that a config.json describes. For a composite config (vision, audio): the text part, with the parameters
+/// of its encoders. Omitted values follow the family's modeling code. Keys without effect are ignored; keys that may
+/// have one are listed in unknown_keys. Throws InputError, also for an unknown family, instead of a guess.
 ModelCard import_config(const json::Value& config, const std::string& where);
 
-/// A model that can be run: the model_type of its text part, and its arithmetic.
+/// A model that can be run: the model_type of its text part, architecture and arithmetic.
 struct Runnable {
   std::string model_type;
   Arch arch;
   Numerics numerics;
 };
 /// The text part of a config.json as the reference transformer runs it. Throws InputError for a family or a convention
-/// that it does not run, and for quantised weights.
+/// that it does not support, and for quantized weights.
 Runnable import_runnable(const json::Value& config, const std::string& where);
 
-/// The model types that import_config knows, sorted.
+/// Model types that import_config supports, sorted.
 std::vector<std::string> importable_types();
 
 }  // namespace llmcalc

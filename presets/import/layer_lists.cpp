@@ -15,8 +15,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf configuration_utils.py, _LEGACY_LAYER_TYPE_REMAP: what transformers calls kinds of layers since version 5.6, in
-/// the configs that it saves, too.
+/// hf configuration_utils.py, _LEGACY_LAYER_TYPE_REMAP: names of layer types in transformers since version 5.6, also in
+/// the configs that it saves.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> renamed = {
     {{"mamba", "linear_attention"},
      {"attention", "full_attention"},
@@ -33,14 +33,14 @@ bool is_known_word(KeyNames words, std::string_view word) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view one) { return todays(one) == todays(word); });
 }
 
-/// Whether a list of `given` entries has one per layer.
+/// Throws InputError unless a list of `given` entries has one per layer.
 void require_length(const Config& c, const Arch& a, std::string_view key, std::size_t given, bool longer) {
   const auto n = static_cast<Count>(given);
   if (n < a.layers || (n > a.layers && !longer))
     c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, a.layers, n));
 }
 
-/// The numbers in a text like "3,4,5".
+/// Numbers in a string like "3,4,5".
 std::vector<Count> numbers_in(const Config& c, std::string_view key, const std::string& text) {
   std::vector<Count> all;
   for (std::size_t from = 0; from < text.size();) {
@@ -161,15 +161,15 @@ LayerSet sparse_or(const Config& c, const Arch& a, const LayerSet& by_rule, KeyN
 
 namespace {
 
-/// Lists with an entry per layer on which no size depends, by a word in their names: bounds of activations, rotation,
-/// tokens, factors, rates of learning, what is read of some layers.
+/// Lists with an entry per layer that affect no size, by a word in their names: bounds of activations, rotation,
+/// tokens, factors, learning rates, outputs of some layers.
 constexpr std::array sizeless = {std::string_view{"rope"},    std::string_view{"rotary"},
                                  std::string_view{"limit"},   std::string_view{"token_id"},
                                  std::string_view{"scale"},   std::string_view{"multiplier"},
                                  std::string_view{"_lr"},     std::string_view{"_ids"},
                                  std::string_view{"output_"}, std::string_view{"architectures"}};
 
-/// Words in the names of lists that can tell layers apart.
+/// Words in the names of lists that can distinguish layers.
 constexpr std::array of_layers = {std::string_view{"layer"},   std::string_view{"type"},  std::string_view{"pattern"},
                                   std::string_view{"heads"},   std::string_view{"width"}, std::string_view{"size"},
                                   std::string_view{"experts"}, std::string_view{"attn"},  std::string_view{"attention"},

@@ -1,7 +1,6 @@
 #pragma once
-/// Which layers of a model differ from the others, as the lists of a config say it: one entry per layer, or the numbers
-/// of layers. Older configs and those that hf transformers saves since version 5.6 have other keys and other words for
-/// the same; families read both.
+/// Layers of a model that differ from others, as a config lists them: one entry per layer, or layer indices. hf
+/// transformers since version 5.6 saves other keys and words than older configs have; families read both.
 
 #include <initializer_list>
 #include <optional>
@@ -13,59 +12,59 @@
 
 namespace llmcalc::import {
 
-/// Words for kinds of layers as transformers calls them today.
+/// Layer types under their current names in transformers.
 std::vector<std::string> todays_words(std::vector<std::string> words);
 
-/// The entries of the list `key`, one per layer, as transformers calls them today; nothing if the list is absent.
-/// Refuses words that are none of `words`, and a list of another length; `longer`: it may go on to layers beside the
-/// model.
+/// Entries of the list `key`, one per layer, under their current names in transformers; empty if the list is absent.
+/// Throws InputError for words outside `words`, and for another length; `longer`: the list may continue with layers
+/// outside the model.
 std::optional<std::vector<std::string>> layer_words(const Config& config, const Arch& arch, std::string_view key,
                                                     KeyNames words, bool longer = false);
 
-/// The layers whose entry in the list `key` is `type`, and not `other`; nothing if the list is absent.
+/// Layers whose entry in the list `key` is `type`, not `other`; empty if the list is absent.
 std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, std::string_view type,
                                        std::string_view other = "full_attention", std::string_view key = "layer_types",
                                        bool longer = false);
 
-/// The layers that mlp_layer_types calls sparse, and not dense: those with experts; nothing if the list is absent. It
-/// may go on to layers beside the model.
+/// Layers that mlp_layer_types calls sparse, not dense: those with experts; empty if the list is absent. It may
+/// continue with layers outside the model.
 std::optional<LayerSet> sparse_typed(const Config& config, const Arch& arch);
 
-/// Refuses a word in the list `key` that is none of `words`.
+/// Throws InputError for a word in the list `key` that is not in `words`.
 void require_words(const Config& config, std::string_view key, KeyNames words);
 
-/// The numbers in the list `key`, one per layer. Refuses a list of another length; `longer`: it may go on to layers
-/// beside the model.
+/// Numbers in the list `key`, one per layer. Throws InputError for another length; `longer`: the list may continue with
+/// layers outside the model.
 std::vector<Count> counts_per_layer(const Config& config, const Arch& arch, std::string_view key, bool longer = false);
 
-/// The layers whose entry in the list of numbers `key` is not 0; nothing if the list is absent.
+/// Layers with a nonzero entry in the list of numbers `key`; empty if the list is absent.
 std::optional<LayerSet> marked_layers(const Config& config, const Arch& arch, std::string_view key);
 
-/// The layers in the list `key`, which may be a text like "3,4,5", the first being layer `first`; nothing if it is
-/// absent. Numbers beyond the model are those of layers beside it.
+/// Layers in the list `key`, which may be a string like "3,4,5", counted from `first`; empty if the list is absent.
+/// Larger numbers denote layers outside the model.
 std::optional<LayerSet> listed_layers(const Config& config, const Arch& arch, std::string_view key, Count first = 0);
 
-/// The heads that num_attention_heads_per_layer gives to `layers`; nothing if the list is absent. Refuses two numbers
-/// within these layers.
+/// Heads that num_attention_heads_per_layer gives to `layers`; empty if the list is absent. Throws InputError if the
+/// number differs between these layers.
 std::optional<Count> heads_per_layer(const Config& config, const Arch& arch, const LayerSet& layers);
 
-/// What one key says.
+/// Layers that one key states.
 struct SaidLayers {
   std::string_view key;
-  std::optional<LayerSet> layers;  ///< nothing where the config does not have the key
+  std::optional<LayerSet> layers;  ///< empty if the config does not have the key
 };
-/// The layers that the first key present says; nothing where none is. Refuses two keys that say other layers.
+/// Layers of the first key that is present; empty if all are absent. Throws InputError if two keys disagree.
 std::optional<LayerSet> said_layers(const Config& config, std::initializer_list<SaidLayers> said);
 
-/// The layers that a list says, where the config has it; else `by_rule`, which `keys` state. Refuses a list beside one
-/// of these keys that says other layers.
+/// Layers of the list, if the config has it; else `by_rule`, which `keys` state. Throws InputError if the list and a
+/// present key disagree.
 LayerSet listed_or(const Config& config, const SaidLayers& list, const LayerSet& by_rule, KeyNames keys);
 
-/// The same of mlp_layer_types: the layers with experts.
+/// The same for mlp_layer_types: the layers with experts.
 LayerSet sparse_or(const Config& config, const Arch& arch, const LayerSet& by_rule, KeyNames keys);
 
-/// Refuses a list that tells layers apart and that the family did not read: as long as the layers, or called
-/// layer_types or mlp_layer_types, with entries that differ. Ask when the family has read all its keys.
+/// Throws InputError for a list that distinguishes layers and that the family did not read: one entry per layer, or the
+/// name layer_types or mlp_layer_types, with entries that differ. Call it after the family has read all its keys.
 void refuse_unread_lists(const Config& config, const Arch& arch);
 
 }  // namespace llmcalc::import

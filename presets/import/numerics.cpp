@@ -20,7 +20,7 @@ double above_zero(const Config& c, std::string_view key, double otherwise) {
   return x;
 }
 
-/// As above_zero, but 0 where the key is absent or null.
+/// Like above_zero, but 0 if the key is absent or null.
 double above_zero_or_none(const Config& c, std::string_view key) { return c.has(key) ? above_zero(c, key, 1) : 0; }
 
 RopeScaling scaling_named(const Config& c) {
@@ -41,7 +41,7 @@ double yarn_attention_factor(const Config& c, double factor) {
   return m != 0 && all != 0 ? yarn_magnitude(factor, m) / yarn_magnitude(factor, all) : yarn_magnitude(factor, 1);
 }
 
-/// The scaling that `c`, a rope_scaling or rope_parameters object, adds to `base`.
+/// RoPE with the scaling of `c`, a rope_scaling or rope_parameters object, and the default base `base`.
 Rope stretched(const Config& c, const Arch& a, double base) {
   Rope r{.base = above_zero(c, "rope_theta", base), .scaling = scaling_named(c)};
   if (above_zero(c, "partial_rotary_factor", 1) != 1)
@@ -64,7 +64,7 @@ Rope stretched(const Config& c, const Arch& a, double base) {
   return r;
 }
 
-/// rope_theta and rope_scaling, or (transformers 5) rope_parameters.
+/// From rope_theta and rope_scaling, or (transformers 5) from rope_parameters.
 Rope rope_numerics(const Config& c, const Arch& a, double usual_base) {
   const double base = above_zero(c, "rope_theta", usual_base);
   if (c.has("rope_parameters")) return stretched(c.object("rope_parameters"), a, base);
@@ -72,7 +72,7 @@ Rope rope_numerics(const Config& c, const Arch& a, double usual_base) {
   return {.base = base};
 }
 
-/// hf gpt2/modeling_gpt2.py: scale_attn_weights false leaves scores as they are.
+/// hf gpt2/modeling_gpt2.py: with scale_attn_weights false, scores are not scaled.
 Numerics gpt2_numerics(const Config& c, const Arch&) {
   if (c.flag("scale_attn_by_inverse_layer_idx", false))
     c.refuse("\"scale_attn_by_inverse_layer_idx\" is true; the reference transformer scales every layer alike");
@@ -80,29 +80,29 @@ Numerics gpt2_numerics(const Config& c, const Arch&) {
           .score_scale = c.flag("scale_attn_weights", true) ? 0.0 : 1.0};
 }
 
-/// hf llama/modeling_llama.py, mistral/, qwen2/, qwen3/, and Ouro: RMSNorms and RoPE, nothing else.
+/// hf llama/modeling_llama.py, mistral/, qwen2/, qwen3/, and Ouro: only RMSNorms and RoPE.
 Numerics llama_numerics(const Config& c, const Arch& a) {
   Numerics n{.norm_epsilon = above_zero(c, "rms_norm_eps", 1e-6)};
   n.rope = n.local_rope = rope_numerics(c, a, 10000);
   return n;
 }
 
-/// hf qwen3_moe/modeling_qwen3_moe.py: as Qwen 3. The best experts' weights add up to 1 where norm_topk_prob says so,
-/// as the reference transformer has them.
+/// hf qwen3_moe/modeling_qwen3_moe.py: like Qwen 3. With norm_topk_prob, the weights of the chosen experts add up to 1,
+/// as in the reference transformer.
 Numerics qwen3_moe_numerics(const Config& c, const Arch& a) {
   if (!c.flag("norm_topk_prob", false))
     c.refuse("\"norm_topk_prob\" is false; the reference transformer's experts have weights that add up to 1");
   return llama_numerics(c, a);
 }
 
-/// hf mixtral/modeling_mixtral.py: as Llama, with other defaults; the best experts' weights add up to 1.
+/// hf mixtral/modeling_mixtral.py: like Llama, with other defaults; the weights of the chosen experts add up to 1.
 Numerics mixtral_numerics(const Config& c, const Arch& a) {
   Numerics n{.norm_epsilon = above_zero(c, "rms_norm_eps", 1e-5)};
   n.rope = n.local_rope = rope_numerics(c, a, 1000000);
   return n;
 }
 
-/// hf gemma/modeling_gemma.py: norms by 1 + w, the table's rows by the root of the hidden size.
+/// hf gemma/modeling_gemma.py: norms multiply by 1 + w, and embeddings by the root of the hidden size.
 Numerics gemma_numerics(const Config& c, const Arch& a) {
   Numerics n = llama_numerics(c, a);
   n.unit_offset = true;
@@ -110,8 +110,8 @@ Numerics gemma_numerics(const Config& c, const Arch& a) {
   return n;
 }
 
-/// hf gemma2/modeling_gemma2.py: scores scaled by query_pre_attn_scalar in place of the head width, scores and logits
-/// capped.
+/// hf gemma2/modeling_gemma2.py: scores are scaled by query_pre_attn_scalar instead of the head width; scores and
+/// logits are capped.
 Numerics gemma2_numerics(const Config& c, const Arch& a) {
   Numerics n = gemma_numerics(c, a);
   n.score_scale = 1 / std::sqrt(above_zero(c, "query_pre_attn_scalar", 256));
@@ -121,8 +121,8 @@ Numerics gemma2_numerics(const Config& c, const Arch& a) {
   return n;
 }
 
-/// hf gemma3/modeling_gemma3.py: as Gemma 2, without caps unless the config has them; layers with a window turn by a
-/// base of their own, which is never stretched.
+/// hf gemma3/modeling_gemma3.py: like Gemma 2, without caps unless the config has them; layers with a window have a
+/// separate RoPE base, which is never scaled.
 Numerics gemma3_numerics(const Config& c, const Arch& a) {
   if (c.flag("use_bidirectional_attention", false))
     c.refuse("\"use_bidirectional_attention\" is true; the reference transformer looks back only");

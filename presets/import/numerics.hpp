@@ -1,6 +1,6 @@
 #pragma once
-/// The arithmetic of the families whose checkpoints can be run: what their modelling code multiplies, caps and turns
-/// beside the products that an Arch describes.
+/// Arithmetic of the families whose checkpoints can be run: factors, caps and rotations of their modeling code, in
+/// addition to the products of an Arch.
 
 #include <string>
 #include <vector>
@@ -10,11 +10,11 @@
 
 namespace llmcalc::import {
 
-/// The numerics that the config of such a family states or leaves to its class. Throws InputError for another family,
-/// and for a convention that the reference transformer does not run.
+/// Numerics that the config states or leaves to its class. Throws InputError for another family, and for a convention
+/// that the reference transformer does not support.
 Numerics numerics(const Config& config, const Arch& arch);
 
-/// The model types whose numerics are known, sorted.
+/// Model types with known numerics, sorted.
 std::vector<std::string> runnable_types();
 
 }  // namespace llmcalc::import

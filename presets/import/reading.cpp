@@ -19,10 +19,10 @@ namespace {
 
 using json::Value;
 
-/// The parts of a model file by their path: "attention.heads". What the file is called is none of them.
+/// Parts of a model file by path: "attention.heads". Excludes the file's names.
 using PartsByPath = std::map<std::string, std::string>;
 
-/// What a caveat is called among the parts.
+/// Prefix of caveats among the parts.
 constexpr std::string_view note = "a note: ";
 
 void add_parts(const Value& v, const std::string& path, PartsByPath& parts) {
@@ -48,16 +48,16 @@ std::optional<PartsByPath> parts_of(const Value& config) {
   }
 }
 
-/// Numbers beyond this are none of sizes.
+/// Larger values cannot be dimensions.
 constexpr Count largest_size = Count{1} << 40;
 
-/// A list with an entry more or fewer, as one per layer has it when there are more or fewer layers.
+/// Resizes a list with one entry per layer, for a different number of layers.
 void resize_list(Value& list, std::size_t size) {
   while (list.size() > size) list.erase(list.size() - 1);
   while (list.size() < size) list.push_back(list.back());
 }
 
-/// Whether a text has one capital letter or sign for each of so many layers ("M-M*-").
+/// Whether a string has one capital letter or sign for each of `layers` layers ("M-M*-").
 bool is_pattern(const Value& v, Count layers) {
   if (!v.is_string() || layers <= 2) return false;
   const std::string& text = v.get_ref<const std::string&>();
@@ -69,8 +69,8 @@ std::string resized(std::string pattern, std::size_t size) {
   return pattern;
 }
 
-/// `object` with the number `key` set to `n`, and every list and text with as many entries or letters as it was made as
-/// long.
+/// `object` with the number `key` set to `n`. Lists and strings that had the old number of entries or letters are
+/// resized.
 Value with_count(const Value& object, const std::string& key, Count n) {
   Value changed = object;
   const Value& said = object.at(key);
@@ -84,12 +84,12 @@ Value with_count(const Value& object, const std::string& key, Count n) {
   return changed;
 }
 
-/// Whether something of the model is among what a key became, not notes alone.
+/// Whether a key became a part of the model, not only notes.
 bool names_a_part(const std::vector<std::string>& becomes) {
   return std::any_of(becomes.begin(), becomes.end(), [](const std::string& one) { return one != "a note"; });
 }
 
-/// Sets every number equal to `old` whose key ends in `key` to `other`, wherever it stands.
+/// Sets every number equal to `old` whose key ends in `key` to `other`, at any depth.
 void change_twins(Value& object, const std::string& key, const Value& old, Count other) {
   for (auto& [name, v] : object.items())
     if (v.is_object())
@@ -98,7 +98,7 @@ void change_twins(Value& object, const std::string& key, const Value& old, Count
       v = other;
 }
 
-/// The list with its first two different entries exchanged.
+/// The list with its first two different entries swapped.
 Value exchanged(Value list) {
   for (std::size_t i = 1; i < list.size(); ++i)
     if (list[i] != list[0]) {
@@ -108,26 +108,26 @@ Value exchanged(Value list) {
   return list;
 }
 
-/// Whether some count of the object is the text's length.
+/// Whether the text is a layer pattern whose length is a count of the object.
 bool is_pattern_of(const Value& object, const Value& text) {
   return std::any_of(object.begin(), object.end(),
                      [&](const Value& v) { return v.is_number_integer() && is_pattern(text, v.get<Count>()); });
 }
-/// The text with its first two different letters exchanged.
+/// The text with its first two different letters swapped.
 std::string exchanged_letters(std::string text) {
   const std::size_t other = text.find_first_not_of(text.front());
   if (other != std::string::npos) std::swap(text[0], text[other]);
   return text;
 }
 
-/// A list of whole numbers with each doubled, or halved.
+/// A list of whole numbers, each doubled or halved.
 Value scaled(Value list, bool up) {
   for (Value& v : list)
     if (v.is_number_integer() && v >= 0 && v < largest_size) v = up ? 2 * v.get<Count>() : v.get<Count>() / 2;
   return list;
 }
 
-/// Other objects in which only `key` is another, or is left out.
+/// Variants of the object in which only `key` differs or is missing.
 std::vector<Value> others_of(const Value& object, const std::string& key) {
   std::vector<Value> all;
   const Value& v = object[key];
@@ -140,7 +140,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
     for (const Count other : {2 * n, n + 1, n / 2, n - 1, Count{0}, Count{1}, Count{2}})
       if (other != n && other >= 0) {
         all.push_back(with_count(object, key, other));
-        set(other);  // a word may be as long by chance
+        set(other);  // a word may have this length by chance
       }
   } else if (v.is_number()) {
     set(v.get<double>() * 2);
@@ -160,10 +160,10 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
   return all;
 }
 
-/// Why no size depends on a key, by a word in its path.
+/// Reason why no size depends on a key, by a word in its path.
 struct Reason {
   std::string_view word, why;
-  bool of_all = false;  ///< true of every model; otherwise of those alone whose family asked for the key
+  bool of_all = false;  ///< applies to every model; otherwise only to families that read the key
 };
 constexpr std::array reasons{
     Reason{"architectures", "model_type says the family", true},
@@ -198,7 +198,7 @@ constexpr std::array reasons{
     Reason{"label2id", "the labels' names", true},
     Reason{"pretraining_tp", "how the software runs it", true},
 };
-/// `path`: of the key, with those of the objects around it; `read`: whether the importer asked for it.
+/// `path`: of the key, including enclosing objects; `read`: whether the importer read it.
 std::string why_nothing(const std::string& path, bool read, std::string_view harmless) {
   for (const Reason& r : reasons)
     if ((read || r.of_all) && path.find(r.word) != std::string::npos) return std::string(r.why);
@@ -208,7 +208,7 @@ std::string why_nothing(const std::string& path, bool read, std::string_view har
 
 bool names_module(const std::string& key) { return key.find('.') != std::string::npos; }
 
-/// The keys of an object that name modules, where there are many.
+/// Keys of an object that name modules, if there are many.
 std::vector<std::string> many_modules(const Value& object) {
   constexpr std::size_t many = 32;
   std::vector<std::string> all;
@@ -234,7 +234,7 @@ class Readings {
  private:
   using Pointer = Value::json_pointer;
 
-  /// Reads the keys of the object at `at`; says whether something depends on one of them.
+  /// Reads the keys of the object at `at`. Returns whether one of them has an effect.
   bool read_object(const Pointer& at, const std::string& prefix, std::vector<KeyReading>& out) {
     bool any = false;
     const std::vector<std::string> modules = many_modules(config_.at(at));
@@ -256,7 +256,7 @@ class Readings {
     return any;
   }
 
-  /// Keys of thousands of modules are read at once: a list of formats by module may be as long as a checkpoint's.
+  /// Reads the keys of thousands of modules together: formats by module may be as many as a checkpoint's modules.
   KeyReading modules_reading(const Pointer& at, const std::string& prefix, const std::vector<std::string>& modules) {
     KeyReading r{.key = fmt::format("{}{} and {} more", prefix, modules.front(), modules.size() - 1),
                  .value = config_.at(at)[modules.front()].dump(),
@@ -279,7 +279,7 @@ class Readings {
       return r;
     }
     bool refused = false, taken = false;
-    // A key that no reader asked for changes nothing. Trying other values would take long where many are unread.
+    // A key that was never read has no effect. Trying other values for many unread keys would take long.
     const bool tried = !is_unread(name);
     for (const Value& other : tried ? others_of(config_.at(at), key) : std::vector<Value>()) {
       const std::optional<PartsByPath> parts = parts_with(at, other);
@@ -305,15 +305,15 @@ class Readings {
     return std::find(all.begin(), all.end(), one) != all.end();
   }
 
-  /// Whether nothing asked for the key, or for the object that it is in.
+  /// Whether the key, or an object around it, was never read.
   bool is_unread(const std::string& path) const {
     return std::any_of(unread_.begin(), unread_.end(), [&](const std::string& key) {
       return path == key || (path.starts_with(key) && path[key.size()] == '.');
     });
   }
 
-  /// What depends on a number that a tower's config repeats ("out_hidden_size"): both are changed. `otherwise` where
-  /// there is no such number.
+  /// Parts that depend on a number that an encoder's config repeats ("out_hidden_size"): both are changed. `otherwise`
+  /// if no such number exists.
   std::vector<std::string> with_twins(const Pointer& at, const std::string& key,
                                       std::vector<std::string> otherwise) const {
     const Value& v = config_.at(at)[key];
@@ -334,7 +334,7 @@ class Readings {
     return parts_of(whole);
   }
 
-  /// The parts that are others, or are no more, as they are now.
+  /// Parts that change or disappear in `other`, with their current values.
   std::vector<std::string> differing(const PartsByPath& other) const {
     std::vector<std::string> out;
     for (const auto& [path, value] : now_) {
@@ -356,7 +356,7 @@ class Readings {
 }  // namespace
 
 std::vector<KeyReading> key_readings(const Value& config, const std::string& where) {
-  import_config(config, where);  // refuses what it does not take
+  import_config(config, where);  // throws if the config is not accepted
   return Readings(config, where).all();
 }
 

@@ -14,7 +14,7 @@
 namespace llmcalc {
 namespace {
 
-// ---- The question again
+// ---- The repeated question
 
 void check_command(const json::Object& report) {
   const std::string name = report.text("command");
@@ -33,7 +33,7 @@ std::string origin(const json::Object& part) {
   return source.starts_with("preset") ? part.text("name") : source;
 }
 
-/// Only what this version writes can be read back.
+/// Throws InputError unless this version can read the report.
 void check_schema(const json::Object& report) {
   if (!report.has("command") || !report.has("llmcalc"))
     throw InputError(fmt::format("{} is not a report of llmcalc; save one with --json", report.where()));
@@ -45,7 +45,7 @@ void check_schema(const json::Object& report) {
 
 // ---- The comparison
 
-/// Parts of a report that say how, not how much.
+/// Parts of a report in prose, without numbers to compare.
 bool is_prose(std::string_view key) {
   return key == "llmcalc" || key == "notes" || key == "verdict" || key == "conventions";
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// A report saved earlier, against the same question asked today.
+/// Compares a saved report with today's answer to the same question.
 
 #include <string>
 #include <vector>
@@ -19,11 +19,11 @@ struct Changes {
   std::size_t compared = 0;
 };
 
-/// Asks the question of a saved report again. Throws InputError if the file is no report that answers one.
+/// Repeats the question of a saved report. Throws InputError if the file is not a report that answers one.
 Report asked_again(const json::Value& saved, const std::string& where);
 
-/// Every number, verdict and name that is not the same in both, and those that only one of them has. Numbers that
-/// differ by at most `tolerance` of the saved one count as the same.
+/// Every number, verdict and name that differs, and those that only one report has. Numbers that differ by at most
+/// `tolerance` of the saved one count as equal.
 Changes changes_between(const json::Value& saved, const Report& today, double tolerance);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// The engine against the textbook: two roads to the same number, for every preset.
+/// Checks the engine against textbook formulas, two ways to the same number, for every preset.
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ struct Difference {
   std::string subject, quantity, engine, textbook;
 };
 
-/// Every quantity that both roads know, for one model; what differs is appended. The number of comparisons made.
+/// Compares every quantity that both ways compute for one model; appends the differences. Returns the number compared.
 Count check_model(const ModelCard& card, std::vector<Difference>& differences);
 
 }  // namespace llmcalc

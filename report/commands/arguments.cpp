@@ -29,7 +29,7 @@ const Option* option_of(const Command& command, std::string_view flag) {
   return nullptr;
 }
 
-/// Whether `choice` is one like "cuda:N" and the text is that with a number.
+/// Whether `choice` has the form "cuda:N" and the text is this choice with a number.
 bool is_numbered(std::string_view choice, std::string_view text) {
   if (!choice.ends_with(":N")) return false;
   choice.remove_suffix(1);
@@ -37,7 +37,7 @@ bool is_numbered(std::string_view choice, std::string_view text) {
          text.find_first_not_of("0123456789", choice.size()) == std::string_view::npos;
 }
 
-/// The choice among "cpu|cuda|cuda:N" that the text spells; any text for an option that takes any.
+/// The choice of "cpu|cuda|cuda:N" that matches the text; the unchanged text if the option takes any value.
 std::string chosen(const Option& o, const std::string& text) {
   const bool closed = o.value.find('|') != std::string_view::npos;
   if (!closed && !text.empty()) return text;
@@ -65,7 +65,7 @@ void declare(CLI::App& app, const Command& command) {
   }
 }
 
-/// The arguments as CLI11 reads them: last first, "--seq=" as two, since CLI11 takes the next one for an empty value.
+/// The arguments in CLI11's order, last first, with "--seq=" split in two; CLI11 would take the next one for its value.
 std::vector<std::string> from_the_end(Args args) {
   std::vector<std::string> all;
   for (const std::string& a : args) {
@@ -77,7 +77,7 @@ std::vector<std::string> from_the_end(Args args) {
   return all;
 }
 
-/// A sentence for an option that another command has.
+/// A sentence for an option of another command.
 std::string elsewhere(const Command& command, const Option& o, std::span<const Command> all) {
   const bool trains = (command.parts & part::training) != 0, infers = (command.parts & part::inference) != 0;
   if (trains != infers && option_of(command, o.instead) != nullptr)
@@ -98,12 +98,12 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
   declare(app, command);
   try {
     app.parse(from_the_end(args));
-  } catch (const CLI::ArgumentMismatch&) {  // any argument is taken as a value, so only the last option can lack one
+  } catch (const CLI::ArgumentMismatch&) {  // CLI11 takes any argument as a value, so only the last option can lack one
     throw InputError(
         fmt::format("{}: expected a value ({}), got nothing", args.back(), option_of(command, args.back())->value));
   }
   refuse_extras(app.remaining());
-  std::map<const CLI::Option*, std::size_t> seen;  // a word that repeats stands once for each of its results
+  std::map<const CLI::Option*, std::size_t> seen;  // a repeated word occurs once for each of its results
   for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results()[seen[given]++]);
   refuse_missing_words();
   refuse_two_styles();
@@ -214,8 +214,9 @@ void Arguments::read_options(Request& r, const std::vector<bool>& chosen) const 
     if (chosen[i] && given_[i].option->field.read != nullptr) read_option(r, given_[i]);
 }
 
-/// The inputs without those that the others have for a consequence: answers list every value in effect, and a request
-/// made of one chooses no more than the request that was answered. All of them where they contradict each other.
+/// Marks the inputs to set explicitly; the others follow from them as defaults. An answer lists every value in effect,
+/// and a request made from it should set only the options that the original one chose. Marks all inputs if they
+/// contradict each other.
 std::vector<bool> Arguments::chosen_inputs(const Request& start) const {
   std::vector<bool> chosen(given_.size());
   const auto settled = [&]() -> std::optional<Request> {
@@ -274,13 +275,13 @@ namespace {
 
 std::string key_of(const Word& w) { return w.key.empty() ? lower(w.name) : std::string(w.key); }
 
-/// "bandwidth", and with its unit "bandwidth_bytes_per_s".
+/// "bandwidth", or with its unit "bandwidth_bytes_per_s".
 bool names(std::string_view key, const Option& o) {
   const std::string own = o.key();
   return key == own || (o.field.read == nullptr && key.starts_with(own + "_"));
 }
 
-/// A preset's name, where no file may be read.
+/// Throws InputError unless the name is a preset; for requests that may not read files.
 void require_preset(std::span<const Builtin> presets, const std::string& name, const char* what) {
   if (find_meant(presets, name)) return;
   const std::vector<std::string> near = nearest(name, builtin_names(presets), 1);

@@ -1,5 +1,5 @@
 #pragma once
-/// The arguments of one command, as typed or as JSON, with every mistake answered in one sentence.
+/// Arguments of one command, as typed or as JSON. Every mistake is answered in one sentence.
 
 #include <optional>
 #include <span>
@@ -16,12 +16,12 @@ namespace llmcalc {
 
 using Args = std::span<const std::string>;
 
-/// Whether names in a request may be paths of files.
+/// Whether names in a request may be file paths.
 enum class Files : std::uint8_t { refused, read };
 
 class Arguments {
  public:
-  /// As typed. `all`: the commands that a sentence about an option of another command names.
+  /// As typed. `all`: commands searched when an option belongs to another command.
   Arguments(const Command& command, Args args, std::span<const Command> all = answered_commands());
   /// A request in JSON: "model", "hardware", and words and options by their keys under "inputs".
   Arguments(const Command& command, const json::Value& request, Files files);
@@ -29,16 +29,16 @@ class Arguments {
   const Command& command() const { return command_; }
   /// The arguments as typed, without the command.
   std::span<const std::string> typed() const { return typed_; }
-  /// The word of that name; empty: not given.
+  /// The word of this name; empty if not given.
   std::string word(std::string_view name) const;
-  /// The word of that name and all behind it.
+  /// The word of this name and all words after it.
   std::vector<std::string> words_from(std::string_view name) const;
   bool has(std::string_view flag) const;
-  /// Whether the answer is asked for in JSON.
+  /// Whether the answer is in JSON.
   bool in_json() const { return json_ || has("--json"); }
-  /// Whether a quantity may be a number without its unit: in JSON in base units.
+  /// Whether a quantity may be a number without its unit: in JSON, in base units.
   Bare bare() const { return json_ ? Bare::allowed : Bare::refused; }
-  /// Whether names may be paths of files.
+  /// Whether names may be file paths.
   bool reads_files() const { return files_ == Files::read; }
   /// The value of an option, or `otherwise`.
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
@@ -48,19 +48,19 @@ class Arguments {
   ModelCard config() const;
   /// The device of --hardware.
   HardwareCard hardware() const;
-  /// The text of the word LOG, and its name in sentences: the content of a file as typed, the text itself in JSON.
+  /// The text of the word LOG, and its name in sentences: the content of a file if typed, the text itself in JSON.
   std::pair<std::string, std::string> log() const;
-  /// The same arguments with another value of an option that was given.
+  /// The same arguments with another value for a given option.
   Arguments with(std::string_view flag, const std::string& text) const;
-  /// These arguments, and options of a plan that `others` have besides.
+  /// These arguments, and plan options that only `others` has.
   Arguments with_plan_of(const Arguments& others) const;
-  /// The first option on the command line that describes a plan, `besides` apart; null if there is none.
+  /// The first option on the command line that describes a plan, except `besides`; null without one.
   const Option* first_of_plan(std::string_view besides = "") const;
 
-  /// Reads the plan options given into a request whose model is known, settles the rest, and refuses options that
-  /// change nothing in the answer.
+  /// Reads the plan options given into a request whose model is set, settles the rest, and refuses options without
+  /// effect on the answer.
   void apply(Request& r) const;
-  /// apply() for an answer that consists of `parts`, some of the command's.
+  /// apply() for an answer that consists of `parts`, a subset of the command's.
   void apply(Request& r, Parts parts) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// A command as a row: its words and options, from which parsing, help, the manual and completions follow, and the
+/// A row per command: its words and options, which determine parsing, help, the manual and completions, and the
 /// function that answers it.
 
 #include <functional>
@@ -21,27 +21,27 @@ class Arguments;
 struct Word {
   std::string_view name, help;
   bool required = true;
-  bool repeats = false;    ///< the last word of a command can stand for several
-  std::string_view key{};  ///< in requests; empty: its name
+  bool repeats = false;    ///< the last word of a command may occur several times
+  std::string_view key{};  ///< key in requests; empty: its name
 };
 
 /// The help for MODEL, the same in every command.
 inline constexpr std::string_view model_meaning =
     "a preset, a model file, a config.json, a GGUF or safetensors file, or a folder of these";
 
-/// An answer that is no report.
+/// An answer other than a report.
 struct Page {
   json::Value json;
   std::function<std::string(const Screen&)> text;
-  bool verbatim = false;  ///< its text is JSON already
+  bool verbatim = false;  ///< the text is already JSON
 };
 
 struct Output {
-  std::variant<std::monostate, Report, Page> content;  ///< the first: stopped before there was anything to answer
-  bool fits = true;                                    ///< all that --require-fit asks about
+  std::variant<std::monostate, Report, Page> content;  ///< monostate: stopped before there was an answer
+  bool fits = true;                                    ///< result for --require-fit
   bool stopped = false;                                ///< before its end
-  std::string trace{};                                 ///< the file of --trace
-  std::vector<std::string> asides{};                   ///< "note: ...": printed besides it
+  std::string trace{};                                 ///< content of the --trace file
+  std::vector<std::string> asides{};                   ///< "note: ...": printed in addition to the content
 };
 
 /// The answer as JSON.
@@ -50,23 +50,23 @@ json::Value json_of(const Output& output);
 struct Command {
   std::string_view program = "llmcalc";
   std::string_view name, arguments, summary;  ///< a line of 'llmcalc --help'
-  std::string_view about, examples;           ///< first and last part of its own help
+  std::string_view about, examples;           ///< first and last part of the command's help
   std::span<const Word> words{};
-  std::span<const Option> own{};                                 ///< options of this command alone
-  Parts parts = 0;                                               ///< the options of the table that it takes
+  std::span<const Option> own{};                                 ///< options of only this command
+  Parts parts = 0;                                               ///< options of the table that it takes
   Output (*answer)(const Arguments&, Runner& runner) = nullptr;  ///< throws InputError
-  int (*run)(const Arguments&) = nullptr;  ///< in place of answer(): a command of files, kernels or the terminal
+  int (*run)(const Arguments&) = nullptr;  ///< replaces answer() for commands with files, kernels or a terminal
 };
 
-/// "llmcalc train": how a command is typed.
+/// "llmcalc train": the typed form of a command.
 std::string invocation(const Command& c);
 
-/// Every option that a command takes: its own, then those of the table.
+/// Every option of a command: its own, then those in the table.
 std::vector<const Option*> options_of(const Command& command);
 
-/// The commands that need neither files nor a terminal.
+/// Commands that need neither files nor a terminal.
 std::span<const Command> answered_commands();
-/// The one of that name; null: there is none.
+/// The command of this name; null if unknown.
 const Command* answered_command(std::string_view name);
 
 extern const Command explain_command, scaling_command, collective_command, list_command, show_command, diagnose_command,

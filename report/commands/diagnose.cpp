@@ -31,7 +31,7 @@ MemoryLog log_of(const Arguments& arguments) {
   return read_memory_log(text, where);
 }
 
-/// The half of a plan that the log is about: a server's is inference, any other training unless --infer is given.
+/// The half of a plan for the log: inference for a server's log; otherwise training unless --infer is given.
 Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   const bool server = log.vllm.says_memory();
   if (arguments.has("--train") && arguments.has("--infer"))
@@ -42,7 +42,7 @@ Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   return diagnose_parts & ~(inference ? part::of_training : part::of_inference);
 }
 
-/// Whether the model's own formats are those of the log: it says none, or one of as many bits.
+/// Whether the model's own formats agree with the log: it names no format, or one with the same number of bits.
 bool has_formats_of(const VllmConfig& config, const ModelCard& model) {
   if (!model.weights || model.weights->plain()) return false;
   const DType own = (*model.weights)[model.arch.has_experts() ? Component::experts : Component::mlp];
@@ -50,7 +50,7 @@ bool has_formats_of(const VllmConfig& config, const ModelCard& model) {
   return !said || whole_bits(said->format()) == whole_bits(own.format());
 }
 
-/// Options that are not given are those that the log itself says.
+/// Takes options that are not given from the log.
 void give_said(Request& r, const VllmConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
@@ -72,7 +72,7 @@ void give_said(Request& r, const VllmConfig& config, const Arguments& arguments,
     notes.push_back(fmt::format("the log says {}, which the prediction leaves out", fmt::join(unknown, ", ")));
 }
 
-/// Ranks of the log beside those of tensor parallelism, which may be given.
+/// Takes ranks from the log, except tensor-parallel ranks, which may be given.
 void give_ranks(Request& r, const VllmConfig& config, std::vector<std::string>& notes) {
   std::vector<std::string> unknown;
   const Layout of_log = served_layout(config, r.model.arch, r.layout, unknown);
@@ -88,7 +88,7 @@ void give_ranks(Request& r, const VllmConfig& config, std::vector<std::string>& 
   notes.push_back("from the log: " + text);
 }
 
-/// The model that is given, or that the log names and a preset is; absent: neither.
+/// The given model, or the preset that the log names; absent if there is neither.
 std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
   if (!arguments.word("MODEL").empty()) return arguments.model();
   const std::string& named = log.vllm.config.model;
@@ -114,7 +114,7 @@ void refuse_unanswered(const Arguments& arguments) {
     throw InputError("--require-fit is for a plan, and a log says what was; leave it out");
 }
 
-/// The plan beside the log.
+/// The plan to compare with the log.
 Request request_of(ModelCard model, const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
   Request r;
   r.model = std::move(model);

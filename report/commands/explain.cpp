@@ -46,7 +46,7 @@ constexpr const char* examples =
     "  llmcalc explain collective.all_reduce     also scaling, hardware\n"
     "  llmcalc explain ridge h100                a number of a device";
 
-/// The question whose name and parts head the answer.
+/// Provides the name and parts for the head of the answer.
 constexpr Question explain_question{.name = "explain",
                                     .summary = "Formulas: their symbols, the numbers put in, the source.",
                                     .examples = examples,
@@ -61,7 +61,7 @@ bool any(const Wanted& all, Subject s) {
   return false;
 }
 
-/// The parts of a request that these quantities follow from.
+/// The parts of a request on which these quantities depend.
 Parts parts_of(const Wanted& all) {
   Parts parts = explain_question.parts;
   if (!any(all, Subject::training)) parts &= ~part::of_training;
@@ -81,7 +81,7 @@ bool allowed(const Request& r, Parts parts, bool tolerant, std::vector<std::stri
   }
 }
 
-/// The sentence that says why the report lacks this quantity.
+/// A sentence with the reason why the report lacks this quantity.
 std::string lacks(const Definition& d, const Request& r) {
   if (d.hardware() && !r.hardware)
     return fmt::format("{} needs a device: add --hardware HW ('llmcalc list hardware' shows what there is)", d.path);
@@ -162,7 +162,7 @@ Output sheet() {
 using Explanations = std::vector<explain::Explanation>;
 using Notes = std::vector<std::string>;
 
-/// `heads`: definitions of this answer alone, which its explanations point to.
+/// `heads`: definitions specific to this answer, to which its explanations point.
 Output numbers(Explanations all, Notes notes, const Report& head, std::deque<Definition> heads = {}) {
   json::Value v = report_json(head);
   for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
@@ -180,7 +180,7 @@ Output numbers(Explanations all, Notes notes, const Report& head, std::deque<Def
   return {Page{.json = std::move(v), .text = text_of}};
 }
 
-// ---- Operators, and what no report of a model has
+// ---- Operators, and quantities that are not in a model's report
 
 /// Whether any model has an operator of this name; these models together have all operators.
 bool is_known_operator(const std::string& name) {

@@ -28,7 +28,7 @@ FitQuestion fit_question(const Arguments& arguments) {
   return q;
 }
 
-/// A model that cannot be run as asked is left out, with the reason.
+/// A model that cannot run under the options is left out, with the reason.
 ModelFit fit_of(const Arguments& arguments, const FitQuestion& q, const ModelCard& model) {
   try {
     Request r;

@@ -12,7 +12,7 @@
 namespace llmcalc {
 namespace {
 
-/// Options of this command alone that are about training.
+/// Options of this command that apply only to training.
 constexpr std::array of_training{"--objective", "--max-gpus", "--largest", "--deadline", "--measured-plan", "--pareto"};
 
 Output answer_plan(const Arguments& arguments, Runner& runner) {

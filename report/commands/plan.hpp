@@ -1,11 +1,11 @@
 #pragma once
-/// 'llmcalc plan' by what is planned.
+/// The subcommands of 'llmcalc plan'.
 
 #include "report/commands/arguments.hpp"
 
 namespace llmcalc {
 
-/// Options of the table that concern each.
+/// Table options of each subcommand.
 inline constexpr Parts plan_train_parts =
     part::training | part::step | part::model_flops | part::time | part::run | part::hardware | part::styles;
 inline constexpr Parts plan_serve_parts =

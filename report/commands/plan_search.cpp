@@ -18,7 +18,7 @@
 namespace llmcalc {
 namespace {
 
-/// The progress of all shares together.
+/// The combined progress of all shares.
 class SearchProgress {
  public:
   SearchProgress(Runner& runner, std::size_t shares, const SearchTask& task)
@@ -37,8 +37,8 @@ class SearchProgress {
   bool over() const { return task_.limit && elapsed_.seconds() > *task_.limit; }
 
  private:
-  /// The first keys are tried before they are ordered, and tell nothing of the time that all take; neither does one of
-  /// several searches.
+  /// Empty at the start, because the first keys are tried before they are sorted and do not predict the total time, and
+  /// for one of several searches.
   std::string left(double done) const {
     constexpr double least_share = 0.02;
     return task_.of_many || done < least_share ? "" : left_text(elapsed_.seconds(), done);
@@ -52,7 +52,7 @@ class SearchProgress {
   Elapsed elapsed_;
 };
 
-/// Plans by the bytes that they put on the host, the fewest first.
+/// Offloads in ascending order of bytes on the host.
 constexpr std::array offloads{"optimizer", "activations", "optimizer,activations", "optimizer,weights,activations"};
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Searches for training plans, spread by a Runner, until they end or are stopped.
+/// Searches for training plans, distributed by a Runner, that run to the end or are stopped.
 
 #include <functional>
 #include <optional>
@@ -14,25 +14,25 @@ namespace llmcalc {
 enum class Until : std::uint8_t { all, fit };
 
 struct SearchTask {
-  std::string what{};             ///< begins the line of progress: "8 GPUs, "
+  std::string what{};             ///< begins the progress line: "8 GPUs, "
   Until until = Until::all;       ///< when it may end
-  std::optional<double> limit{};  ///< seconds after which it ends
-  bool of_many = false;           ///< one of several searches: the time left is not known
+  std::optional<double> limit{};  ///< time limit in seconds
+  bool of_many = false;           ///< one of several searches: the time left is unknown
 };
 
 SearchResult spread_search(Runner& runner, const Space& space, const SearchTask& task = {});
 
-/// Asks a question of a space; where no plan is an answer, again with the least offload to the host with which one is.
-/// `ask` says whether it has its answer, `how` being "with --offload optimizer, " or empty. The request and the space
-/// become those that were asked last of all with an answer.
+/// Calls `ask` for a space. If it has no answer, tries offload to the host, the least first, until it has one. `ask`
+/// returns whether it has an answer; `how` is "with --offload optimizer, " or empty. Sets the request and the space to
+/// the last ones with an answer.
 void ask_with_offload(Request& r, Space& space,
                       const std::function<bool(const Space& space, const std::string& how)>& ask);
 
-/// The plans of a space, so.
+/// Searches a space in this way.
 SearchResult search_with_offload(Runner& runner, Request& r, Space& space, const SearchTask& task = {});
 
-/// The fewest GPUs above those of the space, of twice, four times ... as many, on which some plan fits, with offload
-/// where nothing else does; absent where a few seconds do not find them.
+/// The smallest power-of-two number of GPUs beyond the space's on which some plan fits, with offload if no other does.
+/// Absent if not found within a few seconds.
 std::optional<Count> gpus_that_fit(Runner& runner, const Request& r, const Space& space);
 
 }  // namespace llmcalc

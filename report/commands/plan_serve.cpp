@@ -24,7 +24,7 @@
 namespace llmcalc {
 namespace {
 
-/// A hardware's layouts; none where the question cannot be asked of it, and why.
+/// A hardware's layouts; empty if the request is impossible on it, with the reason.
 struct Hardware {
   std::string name;
   std::vector<Request> layouts{};
@@ -43,7 +43,7 @@ Request served_request(const Arguments& arguments) {
   return r;
 }
 
-/// Several names are compared, and those that the question cannot be asked of are left out.
+/// Several names are compared; hardware on which the request is impossible is left out.
 std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<std::string>& names) {
   if (names.empty()) {
     const Request r = served_request(arguments);
@@ -62,7 +62,7 @@ std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<
   return all;
 }
 
-/// The offers of all layouts, every core taking a share.
+/// The offers of all layouts, computed in parallel.
 std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts, Runner& runner) {
   runner.show("searching");
   std::atomic<std::size_t> done = 0;

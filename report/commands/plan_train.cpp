@@ -36,7 +36,7 @@ namespace {
 
 constexpr const char* gpus_twice = "--gpus says how many GPUs, and --max-gpus asks how many; give one of them";
 
-/// The GPUs of --gpus, or the most that --max-gpus allows.
+/// The GPUs of --gpus, or the limit of --max-gpus.
 void read_gpus(Request& r, const Arguments& arguments) {
   const std::string most = arguments.text("--max-gpus");
   if (most.empty()) return;
@@ -44,8 +44,8 @@ void read_gpus(Request& r, const Arguments& arguments) {
   r.gpus = parse_positive(most, "--max-gpus");
 }
 
-/// Sequences per step: a multiple of the GPUs, so that every layout divides it. Replicas take the GPUs that no degree
-/// given takes.
+/// Sequences per step: a multiple of the GPUs, so that every layout divides it. Replicas use the GPUs that the given
+/// degrees leave.
 void settle_batch(Request& r) {
   if (!r.gpus) return;
   if (!r.gave("--global-batch")) r.plan.global_batch = *r.gpus;
@@ -65,7 +65,7 @@ std::size_t top_of(const Arguments& arguments) {
   return static_cast<std::size_t>(top);
 }
 
-/// Says above the plans that they are with offload, where it was not asked for.
+/// Adds a first note that the plans use offload, if it was not requested.
 void note_offload(Report& report, const Request& r, const Arguments& arguments) {
   if (!r.plan.offload.any() || arguments.has("--offload")) return;
   report.notes.insert(report.notes.begin(), fmt::format("no plan fits without offload; these are with --offload {}",
@@ -83,7 +83,7 @@ bool holds_any(std::span<const OfNumber> numbers) {
   return std::any_of(numbers.begin(), numbers.end(), [](const OfNumber& n) { return !n.found.best.empty(); });
 }
 
-/// The best plans of one number of GPUs.
+/// The best plans on a given number of GPUs.
 Output plan_number(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments,
                    Runner& runner) {
   const SearchResult found = search_with_offload(runner, r, space);
@@ -92,7 +92,7 @@ Output plan_number(Request r, Space space, const std::optional<Request>& measure
   return finish(report, r, found, measured, arguments);
 }
 
-/// The best plans of all numbers of GPUs up to a most.
+/// The best plans over all numbers of GPUs up to a limit.
 Output plan_numbers(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments,
                     Runner& runner) {
   space.some_numbers = true;
@@ -113,8 +113,8 @@ Output plan_numbers(Request r, Space space, const std::optional<Request>& measur
   return finish(report, r, found, measured, arguments);
 }
 
-/// A number of GPUs above those of a space that keeps a deadline, of powers of two from half of what the speed of the
-/// fastest asks for; absent where a few seconds do not find it.
+/// A number of GPUs above the space's that meets a deadline: the first power of two that does, from half the number
+/// estimated from the fastest run. Absent if not found within a few seconds.
 std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRun& fastest, double limit,
                                   Runner& runner) {
   constexpr double enough_seconds = 5;
@@ -134,7 +134,7 @@ std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRu
   return std::nullopt;
 }
 
-/// The best plans of the fewest GPUs that keep a deadline.
+/// The best plans on the fewest GPUs that meet a deadline.
 Output plan_deadline(Request r, const std::optional<Request>& measured, const Arguments& arguments, Runner& runner) {
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   const Count most = space.gpus.back();
@@ -175,14 +175,14 @@ std::string trying(Largest of, Count value) {
   return fmt::format("for the largest {}: {}, ", name(of), grouped_digits(fmt::format("{}", value)));
 }
 
-/// The plan that was found to hold the largest value; none where nothing did.
+/// The plan found for the largest value; empty if no value fits.
 std::vector<Found> plan_of_largest(const LargestFound& most) {
   for (const TriedValue& t : most.tried)
     if (t.plan && t.value == most.value) return {*t.plan};
   return {};
 }
 
-/// The most of something that fits, and the best plans that hold it.
+/// The largest value that fits, and the best plans that hold it.
 Output plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments, Runner& runner) {
   for (const char* other : {"--max-gpus", "--deadline"})
     if (arguments.has(other))
@@ -216,7 +216,7 @@ Request request_of_plan(const Arguments& arguments) {
   return r;
 }
 
-/// The plan of --measured-tokens-per-s: the options of --measured-plan, and besides them those of the search, under the
+/// The plan of --measured-tokens-per-s: the options of --measured-plan, supplemented by the search's, under the
 /// software of its estimates.
 Request measured_plan(const Arguments& arguments, const Request& searched) {
   std::vector<std::string> words = words_of(arguments.text("--measured-plan"));
@@ -235,7 +235,7 @@ Request measured_plan(const Arguments& arguments, const Request& searched) {
   }
 }
 
-/// Takes the factor by which the measured plan's estimate is off.
+/// Sets the request's scale to the error factor of the measured plan's estimate.
 std::optional<Request> take_measured_scale(Request& r, const Arguments& arguments) {
   if (!r.run.measured_tokens_per_s) {
     if (arguments.has("--measured-plan"))
@@ -253,7 +253,7 @@ std::optional<Request> take_measured_scale(Request& r, const Arguments& argument
   return m;
 }
 
-/// Options that have no answer for several kinds of hardware.
+/// Refuses options that do not apply to several kinds of hardware.
 void refuse_for_rivals(const Arguments& arguments, Objective objective) {
   for (const char* other : {"--largest", "--pareto", "--price", "--measured-tokens-per-s"})
     if (arguments.has(other))
@@ -267,7 +267,7 @@ void refuse_for_rivals(const Arguments& arguments, Objective objective) {
     throw InputError("--hardware with several names compares runs; add --tokens D, the tokens to train on");
 }
 
-/// One hardware of several as it stands before it is searched.
+/// One hardware of several, before its search.
 Rival rival(const std::string& name, const Arguments& arguments, Objective objective) {
   const HardwareCard card = load_hardware(name);
   Rival v{.name = card.name, .left_out = why_left_out(card, objective)};
@@ -310,7 +310,7 @@ Output plan_hardware(const std::vector<std::string>& names, const Arguments& arg
   space.gpus = {*r.gpus};
   space.best = top_of(arguments);
   SearchResult found = search_with_offload(runner, r, space);
-  if (found.stopped) found.best = {*best->offer.best};  // of the search before
+  if (found.stopped) found.best = {*best->offer.best};  // of the previous search
   Report report = plan_report(r, space, found, false);
   note_offload(report, r, arguments);
   add_rivals(report, rivals, *best, limit);

@@ -1,5 +1,5 @@
 #pragma once
-/// The commands that ask a question about a model under a plan: params, memory, flops, train, infer, report.
+/// Commands for the questions about a model under a plan: params, memory, flops, train, infer, report.
 
 #include "report/commands/arguments.hpp"
 #include "report/question.hpp"
@@ -14,7 +14,7 @@ Request request(const Question& question, const Arguments& arguments);
 /// Whether all memory of a report fits.
 bool fits(const Report& report);
 
-/// The words of an option that holds options of its own.
+/// Splits the text of an option that contains options.
 std::vector<std::string> words_of(const std::string& text);
 
 }  // namespace llmcalc

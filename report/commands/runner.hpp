@@ -1,5 +1,5 @@
 #pragma once
-/// How a command spreads work, shows progress and is stopped. Results do not depend on it.
+/// Distributes a command's work, shows its progress and stops it. Results do not depend on the runner.
 
 #include <cstddef>
 #include <functional>
@@ -15,15 +15,15 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Shares that run at once.
+  /// Number of shares that run concurrently.
   virtual std::size_t width() const { return 1; }
-  /// Calls work(i) for every i below n, in any order, possibly at once. Rethrows the first exception.
+  /// Calls work(i) for every i below n, in any order, possibly concurrently. Rethrows the first exception.
   virtual void each(std::size_t n, const std::function<void(std::size_t)>& work) {
     for (std::size_t i = 0; i < n; ++i) work(i);
   }
   /// Whether to end early with the results so far.
   virtual bool stopped() const { return false; }
-  /// Replaces the line of progress; thread-safe.
+  /// Replaces the progress line; thread-safe.
   virtual void show(const std::string& line) { static_cast<void>(line); }
 };
 

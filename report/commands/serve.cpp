@@ -22,7 +22,7 @@
 namespace llmcalc {
 namespace {
 
-/// The question whose name and parts head the answer.
+/// Provides the name and parts for the head of the answer.
 constexpr Question serve_question{
     .name = "serve",
     .summary =
@@ -36,13 +36,13 @@ constexpr Question serve_question{
     .needs_hardware = true,
     .fill = nullptr};
 
-/// Drawing ends early when stopped, and the requests so far begin to be served.
+/// Draws requests. Ends early when stopped; serving then starts with the requests so far.
 ServingTraffic watched_traffic(const Request& r, const ServingEngine& e, Runner& runner) {
   runner.show("drawing requests");
   return serving_traffic(r, e, [&] { return !runner.stopped(); });
 }
 
-/// A run ends early when stopped; the answers so far count.
+/// Runs the simulation. Ends early when stopped; the answers so far count.
 ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        Runner& runner) {
   const Elapsed since;
@@ -65,7 +65,7 @@ Output served(const Arguments& arguments, const Request& r, const ServingEngine&
 }
 
 Output answer_serve(const Arguments& arguments, Runner& runner) {
-  runner.stopped();  // signals count from here
+  runner.stopped();  // handles signals from here on
   Request r = request(serve_question, arguments);
   settle_serving(r);
   check_serving(r);

@@ -1,5 +1,5 @@
 #pragma once
-/// Work on a list, spread by a Runner.
+/// Work on a list, distributed by a Runner.
 
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// f(element) of each, in order.
+/// f(element) for each element, in order.
 template <typename T, typename F>
 auto spread(Runner& runner, std::span<const T> all, const F& f) {
   using Made = decltype(f(all[0]));

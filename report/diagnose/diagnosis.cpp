@@ -101,7 +101,7 @@ class BookingGrid {
     if (predicted && t.term == MemoryTerm::allocated) divide(b, t.bytes - *predicted);
   }
 
-  /// Divides allocated memory into the parts of the prediction and the rest.
+  /// Splits allocated memory into the predicted parts and the rest.
   void divide(const MemoryBooking& b, Bytes left) {
     for (const PredictedShare& p : booked_.predicted) {
       if (p.of != MemoryTerm::allocated) continue;
@@ -119,7 +119,7 @@ class BookingGrid {
     g_.json.push_back(std::move(v));
   }
 
-  /// A term that the log leaves out.
+  /// Adds a term that the log lacks.
   void add_unsaid(const MemoryBooking& b, const PredictedShare& p) {
     line({std::string(label_of(p.of)), "not said", "", signed_bytes(p.bytes)});
     json::Value v = row_json(b, name(p.of));
@@ -201,7 +201,7 @@ Section said_section(const BookedLog& booked) {
   return s;
 }
 
-// ---- The rest
+// ---- Title, defaults and report
 
 std::string title_of(const DiagnosisQuestion& q) {
   constexpr std::array what{"the start of a vLLM server", "out of memory", "the allocator's table"};
@@ -214,12 +214,12 @@ BookingDefaults defaults_of(const DiagnosisQuestion& q) {
   BookingDefaults d{.pools_apart = !q.plan || q.log.kind == MemoryLogKind::vllm};
   if (q.hardware) d.capacity = q.hardware->cluster.device.memory;
   if (q.plan && q.plan->gave("--memory-utilization")) d.utilization = q.plan->plan.memory_utilization;
-  constexpr double of_vllm = 0.9;  // its own default until v0.19 (vllm/config/cache.py)
+  constexpr double of_vllm = 0.9;  // vLLM's default until v0.19 (vllm/config/cache.py)
   if (q.log.kind == MemoryLogKind::vllm && d.capacity && !d.utilization) d.utilization = of_vllm;
   return d;
 }
 
-/// Throws where the log says more than the hardware has that stands in for its device.
+/// Throws if the log reports more memory than the device of --hardware.
 void check_capacity(const DiagnosisQuestion& q, const std::vector<MemoryBooking>& bookings) {
   if (!q.hardware) return;
   for (const MemoryBooking& b : bookings) {

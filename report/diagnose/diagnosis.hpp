@@ -1,5 +1,5 @@
 #pragma once
-/// Where a device's memory went by a log, beside a prediction: what `llmcalc diagnose` answers.
+/// Breaks down a device's memory by a log and compares it with a prediction: the answer of `llmcalc diagnose`.
 
 #include <string>
 #include <vector>
@@ -12,15 +12,15 @@ namespace llmcalc {
 
 struct DiagnosisQuestion {
   MemoryLog log;
-  std::optional<Request> plan{};           ///< whose memory stands beside; absent: the log's own terms alone
-  std::optional<HardwareCard> hardware{};  ///< whose capacity stands in where the log is silent
-  std::vector<std::string> notes{};        ///< on how the question was understood
+  std::optional<Request> plan{};           ///< plan for the predicted memory; absent: only the log's terms
+  std::optional<HardwareCard> hardware{};  ///< supplies the capacity if the log does not
+  std::vector<std::string> notes{};        ///< on the interpretation of the question
 };
 
-/// Throws InputError where the log's numbers are more than the device has.
+/// Throws InputError if the log's numbers exceed the device's memory.
 Report diagnosis(const DiagnosisQuestion& question);
 
-/// A booked log, from which verdict and notes of diagnosis() are made.
+/// Memory terms of a log, from which diagnosis() derives verdict and notes.
 struct BookedLog {
   const DiagnosisQuestion& asked;
   BookingDefaults defaults{};
@@ -31,7 +31,7 @@ struct BookedLog {
 /// "2.00 GiB", "-12.0 MiB".
 std::string signed_bytes(Bytes bytes, bool plus = false);
 
-/// Requests of max_model_len tokens that a server's cache holds: as logged, else by tokens.
+/// Requests of max_model_len tokens that fit in a server's cache: as logged, else derived from its tokens.
 std::optional<double> concurrency_of(const VllmStart& s);
 /// Bytes of the cache per token, from its logged bytes and tokens.
 std::optional<double> logged_bytes_per_token(const VllmStart& s);

@@ -37,7 +37,7 @@ std::string asked_text(const OutOfMemory& o) {
 std::string lost_text(const OutOfMemory& o) {
   if (o.slack->bytes == Bytes()) return "nothing to fragmentation: all that is reserved is allocated";
   const std::string lost = signed_bytes(o.slack->bytes) + " to fragmentation: reserved but unallocated";
-  if (!o.reserved || o.reserved->bytes <= Bytes()) return lost;  // the log does not say it
+  if (!o.reserved || o.reserved->bytes <= Bytes()) return lost;  // not in the log
   const double share = 100 * static_cast<double>(o.slack->bytes.value) / static_cast<double>(o.reserved->bytes.value);
   return fmt::format("{}, {:.1f} % of what is reserved", lost, share);
 }
@@ -47,7 +47,7 @@ const char* fewer_tensors(bool server) {
                 : "a smaller batch, shorter sequences, recomputation, or states and layers over more GPUs";
 }
 
-/// Remedies, the surest first.
+/// Remedies, most reliable first.
 std::vector<std::string> remedies(const OutOfMemory& o, const MemoryBooking& b, bool server) {
   std::vector<std::string> all;
   const Bytes free = o.free ? o.free->bytes : Bytes(), slack = o.slack ? o.slack->bytes : Bytes();
@@ -97,7 +97,7 @@ void add_table_verdict(std::vector<Finding>& v, const BookedLog& booked) {
 
 std::string length_text(Count tokens) { return grouped_digits(fmt::format("{}", tokens)); }
 
-/// Whether the longest request fits; nothing where the log does not say.
+/// Whether the longest request fits; absent if the log has no such information.
 std::optional<Finding> fit_of(const VllmStart& s) {
   const auto tokens = s.cache_tokens();
   const auto& longest = s.config.max_model_len;
@@ -137,7 +137,7 @@ void add_server_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   if (v.empty() && s.memory.weights) v.push_back({"weights", signed_bytes(s.memory.weights->bytes)});
 }
 
-// ---- Beside a prediction
+// ---- Comparison with a prediction
 
 /// "-0.2 %", "0.0 %".
 std::string error_text(double percent) {
@@ -149,7 +149,7 @@ std::string errors_text(const BookedLog& booked) {
   std::string s;
   for (const PredictedShare& p : booked.predicted) {
     const auto said = booked.bookings[0].term(p.of);
-    if (p.key != name(p.of)) continue;  // it stands for more than is predicted
+    if (p.key != name(p.of)) continue;  // the term includes more than the prediction
     if (!said || p.bytes <= Bytes() || *said <= Bytes()) continue;
     const double error = 100 * (static_cast<double>(p.bytes.value) / static_cast<double>(said->value) - 1);
     s += fmt::format("{}{} {}", s.empty() ? "against the log: " : ", ", p.label, error_text(error));
@@ -176,7 +176,7 @@ void add_prediction_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   if (said && predicted) v.push_back({"predicted", allocated_text(*said, *predicted)});
 }
 
-/// Adds the unexplained rest of the fullest device, where it is more than rounding makes.
+/// Adds the unexplained rest of the fullest device, if it exceeds rounding.
 void add_unexplained(std::vector<Finding>& v, const BookedLog& booked) {
   const MemoryBooking& b = fullest_of(booked);
   const Bytes left = sum_of(b, MemoryTerm::unexplained);
@@ -215,7 +215,7 @@ bool is_bounded(const Request& r) {
   return cache_bytes(a, r.plan, a.context, r.layout) != a.context * cache_bytes_per_token(a, r.plan, r.layout);
 }
 
-/// Where the tokens of a pass are from.
+/// Source of the tokens per pass.
 std::string_view pass_said(const Request& r, const VllmStart& s) {
   if (s.config.batched_tokens) return ", the log's,";
   return r.gave("--prompt") ? " (--prompt)" : ", vLLM's default,";
@@ -245,7 +245,7 @@ void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) 
                               s.config.sequences ? ", the log's" : ", vLLM's default"));
 }
 
-/// A device that is not the log's.
+/// Notes a device that differs from the log's.
 void add_hardware_note(std::vector<std::string>& notes, const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
   if (!q.hardware || q.log.kind == MemoryLogKind::summary) return;

@@ -27,7 +27,7 @@ constexpr std::array tensor_parts{TensorPart{"weights", "weights", &Memory::weig
                                   TensorPart{"transit", "in transit", &Memory::transit},
                                   TensorPart{"workspace", "workspace", &Memory::workspace}};
 
-/// Everything that is allocated, at the worst moment.
+/// All allocated tensors at the peak.
 std::vector<PredictedShare> tensors_of(const Memory& m) {
   std::vector<PredictedShare> all;
   for (const TensorPart& part : tensor_parts)
@@ -43,7 +43,7 @@ EngineHost host_of(const Request& r, const VllmStart& s) {
   return {minor_version(s.config.version), ranks(r.layout, Group::tensor), r.hardware ? *r.hardware : unknown};
 }
 
-/// What was measured on this machine, else what the version's logs say.
+/// Bytes measured on this machine, else bytes from logs of this version.
 Bytes libraries_of(const Request& r, const VllmStart& s) {
   const Bytes measured = process_bytes(r);
   return measured != Bytes() ? measured : engine_terms(host_of(r, s)).libraries;
@@ -62,7 +62,7 @@ std::vector<PredictedShare> server_terms(const Request& r, const VllmStart& s) {
   return all;
 }
 
-/// The term that stands for another in a booking: of several joined, or of all tensors.
+/// The term of a booking that includes another: several joined terms, or all tensors.
 MemoryTerm standing_for(MemoryTerm t, const MemoryBooking& b) {
   if (b.term(t)) return t;
   const bool weights = t == MemoryTerm::weights, libraries = t == MemoryTerm::libraries;

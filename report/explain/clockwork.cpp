@@ -15,7 +15,7 @@
 namespace llmcalc::explain {
 namespace {
 
-/// One operator in one direction, `times` over.
+/// One operator in one direction, run `times` times.
 struct OperatorRun {
   Op op;
   Count times;
@@ -24,7 +24,7 @@ struct OperatorRun {
 
 bool is_exchange(const OperatorRun& r) { return std::holds_alternative<Collective>(r.op.shape); }
 
-/// Layers of a segment that run forward again in backward.
+/// Layers of a segment whose forward pass is recomputed.
 Count layers_again(const Setting& s, const OperatorRow& row) {
   if (!row.again) return 0;
   const Plan& p = s.plan();
@@ -54,7 +54,7 @@ const char* direction(const OperatorRun& r) {
   return names[static_cast<int>(r.direction)];
 }
 
-/// Under the step roofline activations never leave the chip.
+/// Under the step roofline, activations stay on chip.
 double moved(const Setting& s, const Cost& c) {
   return s.plan().roofline == Roofline::op ? c.moved.total() : c.moved.weights + c.moved.cache;
 }
@@ -70,12 +70,12 @@ bool is_limited(const Setting& s, const Op& op, const Cost& c, Limited which) {
 Rates rates_of(const Setting& s, bool bound) {
   return bound ? bound_rates(s.device(), s.plan()) : estimated_rates(s.device(), s.plan());
 }
-/// Whether the matrices of the blocks are multiplied in another format than everything else, at another peak.
+/// Whether the blocks' matrix products are in another format, with another peak, than all other products.
 bool is_mixed(const Setting& s) { return rates_of(s, true).mixed(); }
 
 bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
 
-/// A term per operator with what values(run, cost) says; nothing where that is empty.
+/// A term per operator with values(run, cost); no term if these are empty.
 template <typename Values>
 Terms operators(const Setting& s, const ClockPass& pass, std::vector<Symbol> symbols, const Values& values) {
   MergedTerms t(std::move(symbols));
@@ -105,7 +105,7 @@ bool has_own_rates(const Setting& s, bool bound) {
   return !rates_of(s, bound || !s.estimated()).uniform();
 }
 
-/// Every operator with the rates that it reaches, and how much of its times counts.
+/// Every operator with its achieved rates, and the share of its times that counts.
 Terms measured_operators(const Setting& s, const ClockPass& pass, Limited shown, bool bound) {
   std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
                               {"F_i", "FLOPs that it executes", ""},
@@ -129,7 +129,7 @@ Terms measured_operators(const Setting& s, const ClockPass& pass, Limited shown,
   });
 }
 
-/// The step's roofline where formats differ: every operator's FLOPs at the peak of its format.
+/// The step's roofline with several formats: every operator's FLOPs at the peak of its format.
 Terms operators_at_peaks(const Setting& s, const ClockPass& pass, bool bound) {
   return operators(s, pass,
                    {{"n_i", "times that an operator runs, alike ones together", ""},
@@ -149,7 +149,7 @@ Part work_part(const Op& op) {
   return product ? Part::matmul : Part::elementwise;
 }
 
-/// The operators of one kind of work, with FLOPs and bytes; with the rates that each reaches; with its format's peak.
+/// Operators of one kind of work: with FLOPs and bytes, with achieved rates, or with the peak of their format.
 Terms work_terms(const Setting& s, const ClockPass& pass, Part part) {
   return operators(s, pass,
                    {{"n_i", "times that an operator runs, alike ones together", ""},
@@ -189,13 +189,13 @@ Terms work_at_peaks(const Setting& s, const ClockPass& pass, Part part) {
                    });
 }
 
-/// A message of a collective: its group, operation and bytes.
+/// Message of a collective: its group, operation and bytes.
 Exchange message_of(const Collective& c, CollectiveOp op, const Pricing& p) {
   const Bytes bytes = c.number_bytes > 0 ? Bytes(mul(c.elements, c.number_bytes)) : bytes_of(p.activation, c.elements);
   return {.group = c.group, .op = op, .messages = 1, .bytes = bytes, .routing = c.routing};
 }
 
-/// Calls f(run, exchange, times) for every exchange of a part, and each direction in which it happens.
+/// Calls f(run, exchange, times) for every collective of a part, in each direction in which it runs.
 template <typename F>
 void for_each_exchange(const Setting& s, const ClockPass& pass, Part part, const F& f) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
@@ -213,7 +213,7 @@ std::string exchange_name(const OperatorRun& r, const Exchange& e) {
   return fmt::format("{}, {}", direction(r), name(e.op));
 }
 
-/// Exchanges of a ring: twice round (all-reduce) or once.
+/// Ring collectives: two rounds of the ring for all-reduce, one for others.
 Terms ring_exchanges(const Setting& s, const ClockPass& pass) {
   MergedTerms t({{"n_j", "times that an exchange happens", ""},
                  {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
@@ -226,7 +226,7 @@ Terms ring_exchanges(const Setting& s, const ClockPass& pass) {
   return t.terms();
 }
 
-/// Exchanges over any levels, with the seconds of one.
+/// Collectives over any levels, with the seconds of one.
 Terms timed_exchanges(const Setting& s, const ClockPass& pass, Part part, bool bound) {
   MergedTerms t({{"n_j", "times that an exchange happens", ""},
                  {"M_j", "bytes of its message", ""},
@@ -249,7 +249,7 @@ bool has_exchanges(const Setting& s, const ClockPass& pass, Part part) {
   return any;
 }
 
-/// Seconds of a micro-batch that exchanges of a part expose, all layers.
+/// Exposed seconds of a part's collectives per micro-batch, over all layers.
 double exposed_seconds(const Setting& s, Part part, bool bound) {
   const Prices prices = price(s.arch(), s.plan(), s.layout(), s.device());
   const RowTimes times = row_times(prices, s.plan(), s.layout(), s.cluster(),
@@ -257,7 +257,7 @@ double exposed_seconds(const Setting& s, Part part, bool bound) {
   return times.spent_in(prices.kinds, whole_model(prices.kinds))[part].value;
 }
 
-/// Adds what is exposed of exchanges that take longer than the work of their layer: there is nothing to hide it beside.
+/// Adds the exposed time of collectives that take longer than the work of their layer, which cannot hide all of it.
 void add_beyond_work(const Setting& s, const ClockPass& pass, Part part, bool bound, Formula& f) {
   const double hidden = hidden_inside(s.plan());
   if (pass.phase != Phase::training || hidden == 0 || !s.parts().terms) return;
@@ -290,7 +290,7 @@ Formula exchanges(const Setting& s, const ClockPass& pass, Part part, bool bound
 
 bool step_is_compute_bound(const Setting& s, const ClockPass& pass) { return step_slowdown(s, pass) == 1; }
 
-/// Seconds of all FLOPs of the step's roofline, and the terms of that.
+/// Seconds of all FLOPs in the step's roofline, and their terms.
 std::string step_flops_time(const Setting& s, bool bound) {
   return is_mixed(s) ? "sum(n_i*F_i/c_i)" : ratio("sum(n_i*F_i)", compute_rate(s, bound));
 }

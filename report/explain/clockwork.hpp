@@ -7,7 +7,7 @@
 
 namespace llmcalc::explain {
 
-/// Selects terms of a sum: those that the peak limits, those that the bandwidth limits, or both.
+/// Selects terms of a sum: those limited by the peak, by the bandwidth, or both.
 enum class Limited : std::uint8_t { either, compute, memory };
 
 /// One pass: a training micro-batch, a prefill, a decode step.
@@ -23,34 +23,34 @@ ClockPass drafting_pass(const Plan& p, Count context);
 /// Time of one pass on one rank: operators and collectives. bound: at full efficiency.
 Formula pass_time(const Setting& s, const ClockPass& pass, bool bound);
 
-/// The parts of it; n: how often the pass is run ("m" or empty).
+/// Parts of this time; n: number of passes ("m" or empty).
 Formula compute_time(const Setting& s, const ClockPass& pass, const std::string& n);
 Formula memory_time(const Setting& s, const ClockPass& pass, const std::string& n);
 Formula launch_time(const Setting& s, const ClockPass& pass, const std::string& n);
-/// Matrix products, attention's cores, or the other operators, without launches.
+/// Matrix products, attention cores, or the other operators, without launch overhead.
 Formula work_time(const Setting& s, const ClockPass& pass, Part part, const std::string& n);
-/// Exchanges of one kind of parallelism inside of layers; "0" where there are none.
+/// Collectives inside layers for one kind of parallelism; "0" if the pass has no collectives.
 Formula exchange_time(const Setting& s, const ClockPass& pass, Part part, const std::string& n);
 
-/// Under the roofline of a whole step: the pass's time over that of its FLOPs.
+/// Under the roofline of a whole step: time of the pass over the time of its FLOPs.
 double step_slowdown(const Setting& s, const ClockPass& pass);
 
-/// Whether all tensor-parallel ranks share one link, so that one formula says what they exchange.
+/// Whether all tensor-parallel ranks share one link, so that one formula covers their collectives.
 bool is_one_ring(const Setting& s);
 
-/// FLOPs executed over bytes moved, of one rank.
+/// FLOPs executed over bytes moved, per rank.
 Formula pass_intensity(const Setting& s, const ClockPass& pass);
 
-/// Time of one rank's FLOPs in a pass without backward, each at the peak of its format.
+/// Time of one rank's FLOPs in a forward-only pass, each at the peak of its format.
 Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const ClockPass& pass,
                         const Rates& rates);
 
-/// "pi" or "e*pi", "beta" or "e_m*beta": the rate that times are computed with.
+/// "pi" or "e*pi", "beta" or "e_m*beta": the rate used for times.
 std::string compute_rate(const Setting& s, bool bound);
 std::string memory_rate(const Setting& s, bool bound);
-/// "(1 - omega)" where communication is hidden in part.
+/// "(1 - omega)" if communication is partly overlapped.
 std::string exposed(const Setting& s);
-/// A ring collective of M bytes that is not hidden: (1 - omega)*a*(T - 1)*(alpha + M/(T*beta_l)).
+/// Exposed time of a ring collective of M bytes: (1 - omega)*a*(T - 1)*(alpha + M/(T*beta_l)).
 std::string ring_text(const Setting& s, bool bound, const std::string& passes, const std::string& bytes);
 
 }  // namespace llmcalc::explain

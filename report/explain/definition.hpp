@@ -1,5 +1,5 @@
 #pragma once
-/// The quantities that can be explained: one row each. A new one is a row in one of the tables of this folder.
+/// Quantities with an explanation, one row each. To add one, add a row to a table of this folder.
 
 #include <algorithm>
 #include <span>
@@ -13,17 +13,17 @@ namespace llmcalc::explain {
 
 struct Definition {
   std::string_view path;   ///< in JSON: "memory.activations_bytes"
-  std::string_view title;  ///< what it is
+  std::string_view title;  ///< a short name
   std::string_view unit;   ///< "bytes", "FLOP", "s"
   Formula (*formula)(const Setting&) = nullptr;
-  std::string_view convention = {};  ///< what is counted, what is left out
+  std::string_view convention = {};  ///< inclusions and exclusions
   std::string_view source = {};
-  std::string_view wants = {};    ///< where the report may lack it: the options or the kind of model that it needs
-  std::string_view verdict = {};  ///< the answer is a word; how it follows from the number
+  std::string_view wants = {};    ///< options or kind of model required for the quantity, if the report may lack it
+  std::string_view verdict = {};  ///< for answers in words: how they follow from the number
 
   std::string_view section() const { return path.substr(0, path.find('.')); }
   Subject about() const;
-  bool hardware() const;  ///< cannot be known without
+  bool hardware() const;  ///< requires hardware
 };
 
 /// A formula that is the same in every setting: fixed<"p_g*N_T">.
@@ -39,7 +39,7 @@ Formula fixed(const Setting&) {
 
 /// A row of the report as a symbol of a formula.
 Symbol as_symbol(const Setting& s, const char* name, const char* meaning, const std::string& path);
-/// A number that the engine finds by a recurrence over slots, layers or stages, which no short formula says.
+/// A number that the engine computes by a recurrence over slots, layers or stages, without a short formula.
 Formula from_engine(const Setting& s, const char* name, const char* meaning, const std::string& path);
 
 /// Conventions of several tables.

@@ -23,7 +23,7 @@ using S = const Setting&;
 
 constexpr std::string_view part_path = "step.breakdown_s.";
 
-/// The estimated time with other values of the parameters.
+/// The estimated time as a function of the parameters.
 template <typename Parameters>
 using TimeWith = std::function<double(const Parameters&)>;
 
@@ -56,7 +56,7 @@ TimeWith<InferenceParameters> pass_time_with(S s, bool prompt) {
   };
 }
 
-/// "the same: Hopper" with the words of the card that it refers to.
+/// Replaces "the same" in "the same: Hopper" by the meaning of the previous card.
 std::string whole_meaning(std::span<const ParameterCard> cards, std::size_t i) {
   constexpr std::string_view same = "the same";
   const std::string_view meaning = cards[i].meaning;
@@ -66,7 +66,7 @@ std::string whole_meaning(std::span<const ParameterCard> cards, std::size_t i) {
   return std::string(first.substr(0, first.find(':'))) + std::string(meaning.substr(same.size()));
 }
 
-/// A tenth more, or of what is 0 a tenth of its default or range.
+/// Raised by a tenth; if 0, by a tenth of its default or range.
 double raised(const ParameterCard& card, double value) {
   if (value != 0) return 1.1 * value;
   return 0.1 * (card.standard != 0 ? card.standard : card.high - card.low);
@@ -93,7 +93,7 @@ std::vector<EnteringParameter> entering(const Parameters& fitted, std::span<cons
 
 using SourcesByClass = std::map<std::string, std::set<std::string>>;
 
-/// Sources of the published rows that are predicted, by class. Empty where the measurements are not installed.
+/// Sources of the predicted published rows, by class. Empty if the measurements are not installed.
 SourcesByClass sources_of(AccuracyKind kind) {
   SourcesByClass all;
   if (!has_published()) return all;

@@ -1,6 +1,6 @@
 #pragma once
-/// The parameters behind an estimated time: those that change it, what they are worth, where their defaults are from,
-/// and which published measurements stand behind them.
+/// Parameters of an estimated time: those that affect it, their values, the sources of their defaults, and the
+/// published measurements of their fit.
 
 #include <string>
 #include <vector>
@@ -10,20 +10,19 @@
 namespace llmcalc::explain {
 
 struct EnteringParameter {
-  std::string name, meaning, source;  ///< the source of the default
-  double value = 0, standard = 0;     ///< fitted, and the default
-  double effect = 0;                  ///< change of the time with a tenth more of it
+  std::string name, meaning, source;  ///< source of the default
+  double value = 0, standard = 0;     ///< fitted value and default
+  double effect = 0;                  ///< change of the time if the parameter is raised by a tenth
 };
 
 struct EstimateTerms {
-  std::vector<EnteringParameter> parameters;  ///< the largest effect first
-  std::string fitted;                         ///< when, and to what
-  std::string interval;                       ///< the sources behind it, in a sentence; empty: there is none
+  std::vector<EnteringParameter> parameters;  ///< largest effect first
+  std::string fitted;                         ///< date and data of the fit
+  std::string interval;                       ///< a sentence with the interval's sources; empty without an interval
 };
 
-/// Of a time that is estimated under software or an engine: "step.time_s", a part of it, "prefill.time_s",
-/// "decode.time_per_token_s". Empty for other quantities. Each parameter is tried: the time is estimated once more with
-/// a tenth more of it.
+/// For a time estimated under software or an engine: "step.time_s", a part of it, "prefill.time_s",
+/// "decode.time_per_token_s". Empty for other quantities. Repeats the estimate with each parameter raised by a tenth.
 EstimateTerms estimate_terms(const Setting& s, std::string_view path);
 
 }  // namespace llmcalc::explain

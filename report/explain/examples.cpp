@@ -19,8 +19,8 @@ struct Chosen {
 struct Example {
   std::string_view when, model;
   std::vector<Chosen> options = {};
-  Count zero_experts = 0;  ///< that return their input, added to the model's own: no preset has them
-  Towers towers{};         ///< beside the model, likewise
+  Count zero_experts = 0;  ///< experts that return their input, added to the model's own; not in any preset
+  Towers towers{};         ///< encoders added to the model, likewise
 };
 
 constexpr std::string_view llama = "llama-3.1-8b";
@@ -135,13 +135,13 @@ const std::vector<Example>& examples() {
   return all;
 }
 
-/// A request with everything in it, so that every quantity has a formula.
+/// A request with all optional inputs, so that every quantity has a formula.
 Request request(const Example& e) {
   Request r;
   r.model = load_model(e.model);
   r.model.arch.moe.zero_experts = e.zero_experts;
   if (e.towers != Towers()) r.model.towers = e.towers;
-  r.model.weights.reset();  // formulas are of 16 bits but where an option says otherwise
+  r.model.weights.reset();  // formulas assume 16 bits unless an option changes that
   r.model.products.reset();
   static const HardwareCard hardware = load_hardware("h100-sxm-80gb");
   r.hardware = hardware;
@@ -159,7 +159,7 @@ Request request(const Example& e) {
   return r;
 }
 
-/// An example, worked out when it is first looked at.
+/// An example, computed on first use.
 class ExampleCase {
  public:
   explicit ExampleCase(const Example& e) : example_(e) {}
@@ -192,7 +192,7 @@ Variant variant(const Definition& d, const ExampleCase& c, Formula f) {
   return {std::string(c.example().when), std::move(f), std::move(names)};
 }
 
-/// Each formula once. `first`: stop at the first.
+/// Each distinct formula once. `first`: stop at the first.
 std::vector<Variant> collected(const Definition& d, bool plans, bool first) {
   std::vector<Variant> all;
   for (const ExampleCase& c : cases()) {

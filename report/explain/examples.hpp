@@ -1,5 +1,5 @@
 #pragma once
-/// A formula in general: what it is for typical models and plans, each way of writing it once.
+/// General formulas: each distinct form for typical models and plans, once.
 
 #include <optional>
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace llmcalc::explain {
 
-/// One way that a formula can look, and when.
+/// One form of a formula, and its condition.
 struct Variant {
-  std::string when;  ///< "experts (Mixtral-8x7B)", "--recompute full"; empty: usually
+  std::string when;  ///< "experts (Mixtral-8x7B)", "--recompute full"; empty: usual case
   Formula formula;
   std::vector<Symbol> symbols;  ///< without values
 };
 
-/// The first is that of a model with grouped queries, a gated MLP and RMSNorm. `plans`: other plans too, not only other
+/// The first is for a model with grouped queries, a gated MLP and RMSNorm. `plans`: whether to vary plans too, not only
 /// models.
 std::vector<Variant> variants(const Definition& d, bool plans);
 

@@ -12,7 +12,7 @@
 namespace llmcalc::explain {
 namespace {
 
-/// "--micro-batch" and "micro batch" are micro_batch.
+/// "--micro-batch" and "micro batch" become micro_batch.
 std::string plain(std::string_view name) {
   std::string s = lower(name);
   std::replace(s.begin(), s.end(), '-', '_');
@@ -32,7 +32,7 @@ std::vector<const Definition*> those(F wanted) {
   return found;
 }
 
-/// The definitions that a path, a section or the last part of a path names.
+/// The definitions named by a path, a section or the last part of a path.
 std::vector<const Definition*> matching(std::string_view quantity) {
   const std::string name = plain(quantity);
   if (name == "all") return those([](const Definition& d) { return d.formula != nullptr; });
@@ -73,12 +73,12 @@ std::optional<Explanation> explanation(const Setting& s, const Definition& d) {
 
 namespace {
 
-/// Whether a word stands in a text between others: "price" in "price of a token", "capacity" in "capacity_req_s".
+/// Whether a text contains a whole word: "price" in "price of a token", "capacity" in "capacity_req_s".
 bool has_word(std::string_view text, const std::string& word) {
   return ("_" + plain(text) + "_").find("_" + word + "_") != std::string::npos;
 }
 
-/// Those whose key has a word, or whose meaning begins with it.
+/// The definitions whose key has a word, or whose meaning begins with it.
 std::vector<const Definition*> with_word(const std::string& word) {
   auto found = those([&](const Definition& d) { return has_word(last_part(d.path), word); });
   if (found.empty()) found = those([&](const Definition& d) { return plain(d.title).starts_with(word + "_"); });

@@ -1,5 +1,5 @@
 #pragma once
-/// One quantity explained: the formula in symbols, what they mean and are worth, the numbers put in, the result.
+/// One quantity explained: the formula in symbols, their meanings and values, the formula with numbers, the result.
 
 #include <optional>
 #include <string>
@@ -15,17 +15,17 @@ struct Explanation {
   const Definition* definition = nullptr;
   Formula formula;
   std::vector<Symbol> symbols;  ///< in order of appearance
-  std::vector<Piece> numbers;   ///< the formula with the values put in
+  std::vector<Piece> numbers;   ///< the formula with values substituted
   Row answer;                   ///< the report's row
-  EstimateTerms estimate{};     ///< the parameters behind it, where it is an estimated time
+  EstimateTerms estimate{};     ///< parameters of an estimated time
 };
 
-/// Nothing if the report of this setting has no such row.
+/// Absent if the report of this setting has no such row.
 std::optional<Explanation> explanation(const Setting& s, const Definition& d);
 
-/// The definitions that a user means by "memory.peak_bytes", "peak_bytes", "memory" or "all". Throws InputError for
-/// others, with the nearest names.
+/// The definitions for "memory.peak_bytes", "peak_bytes", "memory" or "all". Throws InputError for other names, with
+/// the nearest ones.
 std::vector<const Definition*> named(std::string_view quantity);
-bool is_quantity(std::string_view quantity);  ///< named() knows it
+bool is_quantity(std::string_view quantity);  ///< whether a path, a section or the last part of a path has this name
 
 }  // namespace llmcalc::explain

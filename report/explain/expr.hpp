@@ -1,6 +1,6 @@
 #pragma once
-/// A number that knows how it came about: the textbook's formulas run on it as they run on fractions, and it prints
-/// them. Like terms are together, whole factors first, what is 0 or 1 is left out.
+/// A number that records its expression: textbook formulas compute with it as with fractions, and it prints the
+/// formula. Combines like terms, puts integer factors first, and omits neutral zeros and ones.
 
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ class Expr {
   Expr(Count n = 0);  // NOLINT: implicit, so that formulas read like formulas
   explicit Expr(const Fraction& n);
   Expr(std::string letter, const Fraction& value);
-  // Not inline: formulas copy and destroy expressions in every operation, and would contain the code each time.
+  // Not inline: formulas copy and destroy expressions in every operation, and inlining would repeat the code each time.
   Expr(const Expr&);
   Expr(Expr&&) noexcept;
   Expr& operator=(const Expr&);
@@ -25,7 +25,7 @@ class Expr {
 
   const Fraction& value() const { return value_; }
   std::string text() const;  ///< "L*(2*D*A*d_h + 2*D*G*d_h)"
-  /// Whether both print the same text, not merely have the same value.
+  /// Whether both print the same text; equal values do not suffice.
   bool operator==(const Expr& o) const { return terms_ == o.terms_; }
 
   friend Expr operator+(const Expr& a, const Expr& b);
@@ -36,7 +36,7 @@ class Expr {
   friend Expr ceil(const Expr& a);
   friend Expr min(const Expr& a, const Expr& b);
   friend Expr max(const Expr& a, const Expr& b);
-  /// a/b where that is whole, else ceil(a/b).
+  /// a/b if this is an integer, else ceil(a/b).
   friend Expr quotient_up(const Expr& a, const Expr& b);
 
  private:
@@ -52,7 +52,7 @@ class Expr {
   Term as_term() const;
   static std::string text(const Term& t);
 
-  std::vector<Term> terms_;  ///< no two of like factors, none 0 times
+  std::vector<Term> terms_;  ///< without like or zero terms
   Fraction value_;
 };
 

@@ -16,9 +16,9 @@ using S = const Setting&;
 
 const textbook::Sizes<Expr>& n(S s) { return s.sizes(); }
 Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
-/// The tokens of a sequence; of one token there is no chunk.
+/// The tokens of a sequence; 1 for a single token, which has no chunk.
 Expr tokens_in_chunks(S s) { return s.plan().seq == 1 ? Expr(1) : s.seq(); }
-/// The same as kernels do it: states a chunk at once, not in recurrent form.
+/// The same as executed by kernels, which process states by chunk, not in recurrent form.
 Expr executed_linear_flops(S s) {
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   const Expr done = textbook::states_done_forward(n(s), s.micro_batch(), tokens_in_chunks(s));
@@ -26,7 +26,7 @@ Expr executed_linear_flops(S s) {
 }
 bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
-/// The sum of of(tokens) over the documents of a sequence; `packed` false: as if it were one.
+/// The sum of of(tokens) over the documents of a sequence; `packed` false: as if it were a single document.
 template <typename Of>
 Expr over_documents(S s, bool packed, const Of& of) {
   if (s.plan().documents.empty() || !packed) return of(s.seq());
@@ -47,7 +47,7 @@ Expr over_pairs(S s, const Width& width, AttentionFlops convention, bool local =
            });
   });
 }
-/// FLOPs of the indexers' scores, of all keys or of the chosen ones.
+/// FLOPs of the indexers' scores, for all keys or for the chosen ones.
 Expr index_scores(S s, AttentionFlops convention, bool chosen, bool packed = true) {
   return over_documents(s, packed, [&](const Expr& tokens) {
     return textbook::over_parts(n(s), [&](const textbook::Sizes<Expr>& part) {
@@ -58,7 +58,7 @@ Expr index_scores(S s, AttentionFlops convention, bool chosen, bool packed = tru
 bool has_indexer(S s) {
   return !(textbook::over_parts(n(s), [](const textbook::Sizes<Expr>& part) { return part.i.L; }) == Expr(0));
 }
-/// FLOPs of the indexers' matrices in forward, and as many of the gradients that their inputs do not get.
+/// Forward FLOPs of the indexers' matrices. Backward saves the same amount, because their inputs get no gradient.
 Expr index_products(S s) {
   return Expr(2) * s.tokens() * textbook::over_parts(n(s), [](const textbook::Sizes<Expr>& part) {
            return part.i.L == Expr(0) ? Expr(0) : part.i.L * textbook::index_weights(part);
@@ -101,7 +101,7 @@ Formula head(S s) {
            Expr(2) * s.micro_batch() * textbook::pooled_weights(s.arch(), n(s)))
               .text()};
 }
-/// Documents and adapters aside, modules do what one layer and a head do.
+/// Without documents and adapters, MTP modules cost the same as one layer and a head.
 Formula forward_of_modules(S s) {
   if (!s.plan().documents.empty())
     return from_engine(s, "F_mod", "forward FLOPs of the modules, within documents", "flops.forward_modules");
@@ -109,7 +109,7 @@ Formula forward_of_modules(S s) {
   return module.formula(Expr("n_u", s.plan().mtp) * module.flops());
 }
 Formula forward_pass(S s) { return {s.plan().mtp > 0 ? "F_lin + F_core + F_head + F_mtp" : "F_lin + F_core + F_head"}; }
-/// Two products for the one of forward; frozen matrices have no gradient of their own.
+/// Two products per forward product. Frozen matrices have no weight gradient.
 Formula backward(S s) {
   if (trains_part(s.plan()))
     return from_engine(s, "F_back", "FLOPs of the gradients of inputs, and of what is trained", "flops.backward");
@@ -137,14 +137,14 @@ Formula recompute(S s) {
   return {"0"};
 }
 
-/// Forward, backward and what is recomputed of the kernels' own core.
+/// Forward, backward and recomputation, including the recomputation in attention kernels.
 Formula executed(S s) {
   const Plan& p = s.plan();
   if (trains_part(p) || recomputes_partly(p) || p.mtp > 0)
     return from_engine(s, "F_done", "FLOPs that the kernels of all passes do, those that run again among them",
                        "flops.executed");
   const bool flash = p.attention == AttentionImpl::flash;
-  const bool causal = flash || p.seq == 1;  // of one token there is one pair
+  const bool causal = flash || p.seq == 1;  // a single token has one pair
   const AttentionFlops pairs = causal ? AttentionFlops::causal_exact : AttentionFlops::full;
   Expr done = Expr(3) * (executed_linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
   done = done + textbook::recurrences_again(n(s), s.micro_batch(), tokens_in_chunks(s));
@@ -157,7 +157,7 @@ Formula executed(S s) {
       s, done - index_products(s) + forward + Expr(3) * index_scores(s, AttentionFlops::causal_exact, true));
 }
 
-/// Muon's iterations, of all matrices of the blocks.
+/// Muon's iterations over all matrices of the blocks.
 Formula optimizer_step(S s) {
   if (trains_part(s.plan()) || s.plan().mtp > 0)
     return from_engine(s, "F_ns", "FLOPs of Newton-Schulz iterations of the matrices that are trained",
@@ -166,7 +166,7 @@ Formula optimizer_step(S s) {
           {{"k_ns", "Newton-Schulz iterations", number_text(s.plan().newton_schulz_steps)}}};
 }
 
-/// The cores against the rest at the length in question.
+/// The attention cores over the rest at the sequence length in question.
 Formula attention_share(S s) {
   const Row* row = s.row("flops.attention_equals_rest_seq");
   const Work w = work_of_sequence(s.arch(), s.plan(), row ? std::get<Count>(row->value) : longest_searched);
@@ -216,7 +216,7 @@ constexpr Definition flops_table[] = {
      "Goon (3.4)", "--tokens D"},
 };
 
-// ---- Named formulas, of one micro-batch of B*S tokens.
+// ---- Named formulas, for one micro-batch of B*S tokens.
 
 Expr chosen_n(S s) {
   switch (s.plan().params_in_6n) {

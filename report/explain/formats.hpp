@@ -1,5 +1,5 @@
 #pragma once
-/// Number formats as letters: bytes of weights and of rows of the cache.
+/// Number formats as letters: bytes of weights and of cache rows.
 
 #include "calc/textbook/weight_bytes.hpp"
 #include "report/explain/formula.hpp"
@@ -10,8 +10,8 @@ namespace llmcalc::explain {
 /// p: bytes of a number in the compute format.
 Expr compute_bytes(const Setting& s);
 
-/// p_w*N_T where every weight takes as many bytes, else matrix by matrix; of one rank, whose parameters are at `path`.
-/// Formats that differ from component to component, or from the plan's, stand there as numbers.
+/// p_w*N_T if every weight takes the same number of bytes, else matrix by matrix. For one rank, whose parameters are at
+/// `path`. Formats that differ between components, or from the plan's, appear as numbers.
 Formula weight_bytes(const Setting& s, const WeightFormats& in, std::string_view path);
 
 /// p_kv, b_kv, ...: the cache's format.

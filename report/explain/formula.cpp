@@ -15,7 +15,7 @@ bool is_function(std::string_view word) {
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool in_number(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; }
 
-/// The word or number at `from`, or one character. A number takes its exponent with it.
+/// The word or number at `from`, or one character. A number includes its exponent.
 std::string_view token(std::string_view text, std::size_t from) {
   std::size_t to = from + 1;
   if (starts_word(text[from])) {
@@ -61,7 +61,7 @@ const Terms* terms_of(const Formula& formula, std::string_view body) {
   return nullptr;
 }
 
-/// One piece per row of a sum.
+/// Adds one piece per row of a sum.
 void write_out(std::string_view body, const Terms& terms, const std::vector<Symbol>& values, std::vector<Piece>& out) {
   if (terms.rows.empty()) out.push_back({"0", ""});
   for (std::size_t r = 0; r < terms.rows.size(); ++r) {

@@ -1,6 +1,6 @@
 #pragma once
-/// A formula as text: symbols joined by + - * / ^ ( ) and min, max, ceil, floor, and the same with numbers put in. The
-/// numbers are put in mechanically, so the two cannot differ, and whatever is printed can be evaluated.
+/// A formula as text: symbols joined by + - * / ^ ( ) and min, max, ceil, floor, and the same with numbers substituted.
+/// The substitution is mechanical, so the two always agree, and every printed formula can be evaluated.
 
 #include <string>
 #include <string_view>
@@ -11,14 +11,14 @@
 
 namespace llmcalc::explain {
 
-/// A letter of a formula. Its value is a number as printed: every digit of a whole one.
+/// A letter of a formula. Its value is a number as printed, with every digit of an integer.
 struct Symbol {
   std::string name, meaning, value;
 };
 
 /// The range of sum(): one term per row, one value for each of the symbols, whose names end in the same "_i".
 struct Terms {
-  std::vector<Symbol> symbols;  ///< their values are empty: every row has its own
+  std::vector<Symbol> symbols;  ///< their values are empty: every row has separate values
   struct Row {
     std::string name;
     std::vector<std::string> values;
@@ -29,22 +29,22 @@ struct Terms {
 /// "m*sum(n_i*max(F_i/pi, M_i/beta))". sum(body) adds the body over the rows of the terms whose symbols it uses.
 struct Formula {
   std::string expression;
-  std::vector<Symbol> own = {};   ///< symbols of this formula alone; the others are those of the vocabulary
-  std::vector<Terms> terms = {};  ///< of sum(), if there is one
+  std::vector<Symbol> own = {};   ///< symbols of only this formula; the others are in the vocabulary
+  std::vector<Terms> terms = {};  ///< of sum(), if present
 };
 
-/// May it stand in a symbol or a number?
+/// Whether the character may occur in a symbol or a number.
 bool in_word(char c);
 
-/// The symbols of an expression in order of appearance, each once; min, max, ceil, floor and sum are none.
+/// The symbols of an expression in order of appearance, each once, without functions (min, max, ceil, floor, sum).
 std::vector<std::string> identifiers(std::string_view expression);
 
-/// A part of an expression with the numbers put in; one term of a sum has its name.
+/// A part of an expression with numbers substituted; one term of a sum has its name.
 struct Piece {
   std::string text, name;
 };
 
-/// The expression with the values put in, sums written out. A symbol without a value stays.
+/// The expression with values substituted and sums written out. A symbol without a value is unchanged.
 std::vector<Piece> substituted(const Formula& formula, const std::vector<Symbol>& values);
 std::string joined(const std::vector<Piece>& pieces);
 

@@ -47,7 +47,7 @@ constexpr CollectiveFormula collective_formulas[] = {
     {CollectiveOp::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
     {CollectiveOp::p2p, By::direct, "alpha + M/beta_l"},
 };
-/// Over a torus (calc/links/torus.hpp); of an all-to-all where the longest axis has an even number of ranks.
+/// Over a torus (calc/links/torus.hpp); for an all-to-all, if the longest axis has an even number of ranks.
 struct TorusFormula {
   CollectiveOp op;
   const char* expression;
@@ -87,7 +87,7 @@ constexpr std::string_view thakur =
 
 std::string number(double v) { return number_text(v); }
 
-/// Parameters or tokens that C FLOPs are best spent on.
+/// The parameters or tokens that are optimal for C FLOPs.
 std::string optimum(const scaling::LossFit& f, bool params) {
   const std::string a = number(f.params_exponent), b = number(f.tokens_exponent);
   const std::string g =
@@ -128,7 +128,7 @@ struct DeviceFormula {
   double (*value)(const Cluster&);
 };
 double ridge(const Cluster& c) { return c.device.peak(dtypes::bf16).value / c.device.bandwidth.value; }
-/// Between two neighbours.
+/// Between two neighbors.
 double link_bandwidth(const Cluster& c) { return joining_link(c, 2).bandwidth.value; }
 constexpr DeviceFormula device_formulas[] = {
     {"hardware.ridge", "pi/beta", ridge},
@@ -175,7 +175,7 @@ constexpr Definition general_table[] = {
      "dense bf16 peak, link inside a node", "Goon App. D"},
 };
 
-/// The symbols that an expression uses.
+/// The symbols used in an expression.
 std::vector<Symbol> used(const std::string& expression, const std::vector<Symbol>& symbols) {
   std::vector<Symbol> some;
   for (const std::string& name : identifiers(expression))

@@ -1,6 +1,6 @@
 #pragma once
-/// Formulas that no report of a model has: collectives, scaling laws, numbers of a device. Each stands in the cheat
-/// sheet with its variants; a device's can be worked out.
+/// Formulas outside a model's report: collectives, scaling laws, numbers of a device. Each is in the cheat sheet with
+/// its variants; device formulas can be evaluated.
 
 #include <optional>
 #include <span>
@@ -12,13 +12,13 @@
 
 namespace llmcalc::explain {
 
-/// In the order of the cheat sheet; they have no Definition::formula.
+/// In the order of the cheat sheet; without Definition::formula.
 std::span<const Definition> general_definitions();
 
-/// The ways to write it: by algorithm, by fit.
+/// The variants of the formula: by algorithm, by fit.
 std::vector<Variant> general_variants(const Definition& d);
 
-/// With a device's numbers; nothing if it is not about a device, or the device's file does not say.
+/// With a device's numbers; absent if it is not about a device, or if the device's file lacks the numbers.
 std::optional<Explanation> device_explanation(const HardwareCard& card, const Definition& d);
 
 }  // namespace llmcalc::explain

@@ -1,5 +1,5 @@
 #pragma once
-/// The ends of intervals of estimates, as formulas.
+/// The ends of estimate intervals, as formulas.
 
 #include <optional>
 #include <string_view>
@@ -9,15 +9,14 @@
 
 namespace llmcalc::explain {
 
-/// An end of an interval, in which `w` is its factor.
+/// An end of an interval; `w` is its factor.
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression);
 
-/// The end towards shorter times, of a figure with the time `bound` at full efficiency, `t_0`: no measurement is
-/// faster.
+/// The lower end of a time's interval, clamped at `t_0`, the time `bound` at full efficiency.
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression, const Setting& s,
                const char* bound);
 
-/// The sources with figures of a class, behind its interval.
+/// The number of sources with figures of a class, which determine its interval.
 inline Formula families(const Setting& s, const char* path) {
   return from_engine(s, "n_f", "sources with figures of the class", path);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Terms of a sum, of which those that are alike are one line.
+/// Terms of a sum, with equal ones merged.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 
 namespace llmcalc::explain {
 
-/// Terms that are equal but for their count and operator are one: "attn.k, attn.v forward".
+/// Merges terms that differ only in count and operator: "attn.k, attn.v forward".
 class MergedTerms {
  public:
   explicit MergedTerms(std::vector<Symbol> symbols) : terms_{std::move(symbols), {}} {}

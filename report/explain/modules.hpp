@@ -1,20 +1,19 @@
 #pragma once
-/// Modules that predict further tokens (Mtp) in formulas: their sizes are the model's letters where they are the same,
-/// else letters that end in _p.
+/// MTP modules (Mtp) in formulas: their sizes are the model's letters if equal, else letters that end in _p.
 
 #include "report/explain/definition.hpp"
 
 namespace llmcalc::explain {
 
-/// One module on one of `ranks` tensor-parallel ranks.
+/// One MTP module on one of `ranks` tensor-parallel ranks.
 class ModuleFormulas {
  public:
   ModuleFormulas(const Setting& s, Count ranks);
-  /// Parameters of one; those that every rank has and works with for its tokens alone, or for its heads.
+  /// Parameters of one module; those replicated on every rank and used for only its tokens, or for only its heads.
   Expr parameters() const;
   Expr parameters_for_tokens() const;
   Expr parameters_for_heads() const;
-  /// Forward FLOPs of one, for a micro-batch.
+  /// Forward FLOPs of one module for a micro-batch.
   Expr flops() const;
   /// A formula with the letters that the model does not have.
   Formula formula(const Expr& e) const;

@@ -15,7 +15,7 @@ using Counts = OperatorFormula::Counts;
 using explain::Expr;
 using textbook::Fraction;
 
-/// Writes formulas over the dimensions of a shape and remembers what each letter means.
+/// Writes formulas over the dimensions of a shape and records the meaning of each letter.
 class Writer {
  public:
   explicit Writer(const Pricing& p) : p_(p) {}
@@ -27,7 +27,7 @@ class Writer {
     const textbook::ProductSizes<Expr> p = sizes(s);
     return Expr(2) * p.rows * p.in * p.out;
   }
-  /// Its operands in format f.
+  /// Bytes of its operands in format f.
   Expr operands(const Linear& s, const Format& f) {
     counts = Counts::operands;
     return textbook::forward_operands(f, scaled(f), sizes(s));
@@ -69,7 +69,7 @@ class Writer {
     return number_bytes() * (Expr(2) * rows(s.rows()) * letter("wide", "numbers of a token's key and gate", s.wide) +
                              letter("pooled", "pooled keys", s.pooled()) * width(s.width));
   }
-  /// 2 FLOPs for each number of the state and each pass over it.
+  /// 2 FLOPs per value of the state and pass over it.
   Expr operator()(const LinearAttention& s) {
     const Expr value = letter("d_h", "head width", s.head_dim);
     const Expr key = s.key_dim == s.head_dim ? value : letter("d_k", "width of queries and keys", s.key_dim);
@@ -140,7 +140,7 @@ class Writer {
   }
 
  private:
-  /// pairs(queries, context), of a packed sequence summed over its documents.
+  /// pairs(queries, context); for a packed sequence, the sum over its documents.
   template <typename Pairs>
   Expr over_documents(const Expr& queries, const Expr& context, const Pairs& pairs) {
     if (p_.documents.empty()) return pairs(queries, context);
@@ -161,7 +161,7 @@ class Writer {
     return {rows(s.rows), letter("in", "numbers per token", s.in),
             letter("out", "numbers that it makes of them", s.out)};
   }
-  /// A letter for what the format has, nothing for the rest.
+  /// Letters for the parts that the format has; 0 for the others.
   textbook::FormatSizes<Expr> scaled(const Format& f) {
     const auto some = [&](const char* name, const char* meaning, const Fraction& value) {
       return value == Fraction(0) ? Expr(0) : letter(name, meaning, value);
@@ -178,7 +178,7 @@ class Writer {
   Expr number_bytes() { return letter("p", "bytes per number", {p_.activation.format().element_bits, 8}); }
   Expr rows(Count n) { return letter("rows", "tokens that it works on", n); }
   Expr width(Count n) { return letter("width", "numbers per token", n); }
-  /// Every number of the result, with `touches` readings and writings.
+  /// Every element of the result, read or written `touches` times.
   Expr moved(const Expr& touches, Count n, Count wide) {
     counts = Counts::bytes;
     return touches * number_bytes() * rows(n) * width(wide);

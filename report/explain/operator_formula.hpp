@@ -15,18 +15,18 @@ namespace llmcalc {
 /// The formula of an operator and the quantity that it counts.
 struct OperatorFormula {
   enum class Counts : std::uint8_t {
-    flops,     ///< model FLOPs of its forward pass: "2*rows*in*out"; backward is twice that
-    bytes,     ///< moved by an operator without matmuls: what it reads and writes of activations
-    exchange,  ///< bytes of an exchange's message
+    flops,     ///< model FLOPs of the forward pass: "2*rows*in*out"; backward is twice that
+    bytes,     ///< activations read and written by an operator without matmuls
+    exchange,  ///< bytes of a collective's message
     operands   ///< bytes that a product reads: its input, and one matrix
   };
   Counts counts{};
   explain::Formula formula;
-  Quantity value;  ///< what the engine says
+  Quantity value;  ///< as computed by the engine
 };
 OperatorFormula operator_formula(const Op& op, const Pricing& p);
 
-/// The bytes of a product's operands, where both are in a format with scales.
+/// The bytes of a product's operands, if both are in a format with scales.
 std::optional<OperatorFormula> operand_formula(const Op& op, const Pricing& p);
 
 /// "2*rows*in*out", "bytes: 3*p*rows*width": for a table.

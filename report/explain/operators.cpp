@@ -19,7 +19,7 @@ struct Kind {
 };
 constexpr const char* operands = "each operand once, with its scales; of experts one matrix; casts left out";
 constexpr const char* formats_source = "OCP MX v1.0; DeepSeek-V3 (arXiv:2412.19437) 3.3.2; NVFP4 (arXiv:2509.25149)";
-/// By phase and by what is counted.
+/// By phase and by counted quantity.
 constexpr Kind kinds[3][4] = {
     {{"model FLOPs forward, one layer, training micro-batch", "FLOP", "backward is twice that",
       "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},

@@ -21,7 +21,7 @@ void replace_all(std::string& text, const std::string& part, const std::string& 
     text.replace(at, part.size(), by);
 }
 
-/// Every "(...)" that is no function's argument, with its parentheses.
+/// Every "(...)" except function arguments, with its parentheses.
 std::vector<std::string> groups(const std::string& text) {
   std::vector<std::string> all;
   std::vector<std::size_t> open;
@@ -35,7 +35,7 @@ std::vector<std::string> groups(const std::string& text) {
   return all;
 }
 
-/// The group whose name saves most; none that is short, and none that runs over the terms of a sum.
+/// The group whose name saves most characters; excludes short groups and those over the terms of a sum.
 std::string best_group(const std::string& text) {
   std::string best;
   std::size_t most = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// Long expressions made readable: what stands in parentheses gets a name, "L*P_1 + V*D where P_1 = ...".
+/// Makes long expressions readable: names the contents of parentheses, "L*P_1 + V*D where P_1 = ...".
 
 #include <string>
 #include <utility>
@@ -9,14 +9,14 @@ namespace llmcalc::explain {
 
 struct NamedParts {
   std::string expression;
-  std::vector<std::pair<std::string, std::string>> named;  ///< "P_1" and what it is
+  std::vector<std::pair<std::string, std::string>> named;  ///< "P_1" and its expression
 };
 
-/// The expression as it is where it has at most `longest` characters; else parts of it are named, those that come twice
-/// and the longest first, until it and they are that short or hold nothing more to name.
+/// The unchanged expression if it has at most `longest` characters. Otherwise names parts of it, repeated and long ones
+/// first, until the expression and the parts are that short or have no more parts to name.
 NamedParts with_parts(std::string expression, std::size_t longest);
 
-/// "4096*16384" -> "4,096*16,384": whole numbers of five digits and more.
+/// "4096*16384" -> "4,096*16,384": integers with at least five digits.
 std::string with_separators(const std::string& text);
 
 }  // namespace llmcalc::explain

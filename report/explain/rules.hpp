@@ -1,6 +1,6 @@
 #pragma once
-/// Rules of thumb: what the seeds and papers print, next to the exact formulas. They are told in the cheat sheet and
-/// used nowhere.
+/// Rules of thumb from papers, for comparison with the exact formulas. Only shown in the cheat sheet, not used
+/// elsewhere.
 
 #include <span>
 #include <string_view>

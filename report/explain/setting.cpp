@@ -33,7 +33,7 @@ textbook::Sizes<Expr> letters(const Arch& arch, Count ranks, const char* vocabul
     return Expr(letter, value);
   });
 }
-/// Those of a rank that trains, whose shard of the vocabulary may be padded.
+/// The sizes of a training rank, whose vocabulary shard may be padded.
 textbook::Sizes<Expr> trained_letters(const Request& r, LetterValues& values) {
   Arch arch = r.model.arch;
   arch.vocabulary = padded_vocabulary(arch, r.layout);
@@ -83,7 +83,7 @@ bool is_served(S s) { return inference_time(s) && has_traffic(s.request().servin
 
 bool has_one_pool(S s) { return is_served(s) && !s.request().serving.pools; }
 
-/// A section of the report, and what it needs.
+/// A section of the report, and its condition.
 struct SectionSource {
   std::string_view key;
   bool (*available)(S);
@@ -153,7 +153,7 @@ Expr Setting::quantity(const char* letter, std::string_view path) const {
 
 std::string number_text(Count n) { return fmt::format("{}", n); }
 
-/// Whole numbers with all digits up to 2^53, others with as many as tell them apart.
+/// Integers with all digits up to 2^53, other numbers with the digits that identify them.
 std::string number_text(double v) {
   if (v == std::floor(v) && std::fabs(v) < 1e10) return fmt::format("{:.0f}", v);
   std::string s = fmt::format("{}", v);

@@ -1,5 +1,5 @@
 #pragma once
-/// The setting of an explanation: a request, and the report's own answers to it.
+/// The setting of an explanation: a request and the report's answers to it.
 
 #include <map>
 #include <optional>
@@ -22,15 +22,15 @@
 
 namespace llmcalc::explain {
 
-/// Parts of a report. Each needs a request that check() accepts for it.
+/// Parts of a report. Each requires a request that check() accepts for it.
 struct SettingParts {
   bool training = false, inference = false;
-  bool terms = true;  ///< sums are written out; a formula in general does without
+  bool terms = true;  ///< whether sums are written out; general formulas do without
 };
 
 class Setting {
  public:
-  /// `request`: with its device at the rates that it reaches in what is explained.
+  /// `request`: with its device at the achieved rates of the explained half.
   Setting(const Request& request, const SettingParts& parts);
 
   const Request& request() const { return training_.request(); }
@@ -43,27 +43,27 @@ class Setting {
   bool tensor_parallel() const { return ranks(layout(), Group::tensor) > 1; }
   const Cluster& cluster() const { return request().hardware->cluster; }
   const Device& device() const { return request().hardware->cluster.device; }
-  /// The model's sizes as letters; of one tensor-parallel rank.
+  /// The model's sizes as letters; rank_sizes(): for one tensor-parallel rank.
   const textbook::Sizes<Expr>& sizes() const { return sizes_; }
   const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
-  /// Those of a rank that trains, with the rows of the vocabulary that its software pads.
+  /// The sizes of a training rank, with the vocabulary rows that its software pads.
   const textbook::Sizes<Expr>& trained_sizes() const { return trained_sizes_; }
-  /// What a letter of sizes() or rank_sizes() is; nothing if there is no such letter.
+  /// The value of a letter of sizes() or rank_sizes(); absent if there is no such letter.
   std::optional<Count> letter(std::string_view name) const;
   const SettingParts& parts() const { return parts_; }
 
-  /// A row of the report, or null. A section is worked out when one of its rows is first asked for.
+  /// A row of the report, or null. A section is computed when one of its rows is first requested.
   const Row* row(std::string_view path) const;
-  /// Its value as a formula has it: every digit.
+  /// Its value as in a formula, with every digit.
   std::string number(std::string_view path) const;
 
   const TrainEstimate& train() const { return training_.estimate(); }
   const InferEstimate& infer() const { return inference_.estimate(); }
-  /// The simulated run behind the rows of "serving" and "steady_state". Precondition: there is one.
+  /// The simulated run for the rows of "serving" and "steady_state". Precondition: it exists.
   const WholeRun& run() const { return *serving_.run(); }
   bool estimated() const { return has_estimate(device(), plan()); }
 
-  /// A quantity that is explained itself, as a letter.
+  /// A quantity with its own explanation, as a letter.
   Expr quantity(const char* letter, std::string_view path) const;
   /// S and B of training.
   Expr seq() const { return {"S", plan().seq}; }
@@ -83,7 +83,7 @@ class Setting {
   mutable std::map<std::string, Row, std::less<>> rows_;
 };
 
-/// Numbers as formulas have them: all digits, "3.35e12", "0.9".
+/// Numbers as in formulas: all digits, "3.35e12", "0.9".
 std::string number_text(Count n);
 std::string number_text(double v);
 std::string number_text(const Quantity& q);

@@ -5,7 +5,7 @@
 namespace llmcalc::explain {
 namespace {
 
-/// Is there a + or - outside all parentheses?
+/// Whether there is a + or - outside all parentheses.
 bool is_sum(const std::string& s) {
   int depth = 0;
   for (std::size_t i = 0; i < s.size(); ++i) {
@@ -17,7 +17,7 @@ bool is_sum(const std::string& s) {
 }
 bool is_compound(const std::string& s) { return s.find_first_of("*/ ") != std::string::npos; }
 
-/// Length of the whole number that a product begins with: 2 of "16*D", 0 of "2^3" and "D".
+/// Length of the integer at the start of a product: 2 for "16*D", 0 for "2^3" and "D".
 std::size_t leading_number(const std::string& s) {
   const std::size_t n = std::min(s.find_first_not_of("0123456789"), s.size());
   return n == s.size() || s[n] == '*' ? n : 0;

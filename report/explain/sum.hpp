@@ -1,16 +1,16 @@
 #pragma once
-/// Products and quotients of texts, with parentheses where they are needed.
+/// Products and quotients of texts, with parentheses if needed.
 
 #include <string>
 #include <vector>
 
 namespace llmcalc::explain {
 
-/// "2*a*b". Whole numbers come first; factors that are empty or "1" are left out; a sum that is not alone gets its
-/// parentheses. No factor: "1".
+/// "2*a*b". Integers come first; empty factors and "1" are omitted; a sum gets parentheses unless it is the only
+/// factor. No factor: "1".
 std::string product(const std::vector<std::string>& factors);
 
-/// n/d with parentheses where they are needed.
+/// n/d with parentheses if needed.
 std::string ratio(const std::string& n, const std::string& d);
 
 }  // namespace llmcalc::explain

@@ -112,7 +112,7 @@ constexpr Size sizes[] = {
     {"price", "price of a GPU-hour, USD", [](S s) { return number_text(price_of(s.request()).value_or(0)); }},
 };
 
-/// A size of the layers with one mixer; those of the second mixer have letters that end in 2, and so on.
+/// A size of the layers with one mixer. Letters for the second mixer end in 2, and so on.
 struct LayerSize {
   std::string_view name, meaning;
 };
@@ -174,7 +174,7 @@ std::string layer_meaning(std::string_view name) {
     if (l.name == name) return std::string(l.meaning);
   return mlp_meaning(name);
 }
-/// The meaning of a letter, and of one with the number of a mixer behind it.
+/// The symbol for a letter, optionally followed by the number of a mixer.
 std::optional<Symbol> layer_symbol(S s, std::string_view name) {
   const std::optional<Count> value = s.letter(name);
   if (!value) return std::nullopt;
@@ -186,7 +186,7 @@ std::optional<Symbol> layer_symbol(S s, std::string_view name) {
   return Symbol{std::string(name), meaning + of, number_text(*value)};
 }
 
-/// Another quantity that is explained itself.
+/// Another quantity with its own explanation.
 struct Other {
   std::string_view name, meaning, training, inference;  ///< paths; one may be empty
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// The vocabulary: what every letter of a formula means, and what it is worth in a setting. Sizes as in Goon App. A
-/// where it names them.
+/// The vocabulary: the meaning of every letter of a formula, and its value in a setting. Sizes as in Goon App. A if
+/// named there.
 
 #include <optional>
 #include <string_view>
@@ -11,14 +11,13 @@
 
 namespace llmcalc::explain {
 
-/// About what a quantity is; B is a micro-batch in training and the sequences served in inference.
+/// The subject of a quantity. B is a micro-batch in training, and the sequences served in inference.
 enum class Subject : std::uint8_t { model, training, inference };
 
-/// The symbol in this setting; nothing if no formula may use it.
+/// The symbol in this setting; absent if no formula may use it.
 std::optional<Symbol> symbol(const Setting& s, Subject about, std::string_view name);
 
-/// All symbols of a formula with their values in order of appearance. A symbol that the vocabulary lacks is a mistake
-/// of this program.
+/// All symbols of a formula with their values in order of appearance. A symbol missing from the vocabulary is a bug.
 std::vector<Symbol> symbols(const Setting& s, Subject about, const Formula& formula);
 
 }  // namespace llmcalc::explain

@@ -28,26 +28,26 @@ std::string joined(std::string note, const std::string& more) {
 
 double intensity(const Cost& c) { return static_cast<double>(c.executed.value) / c.moved.total(); }
 
-/// One request's prompt on a machine that runs nothing else.
+/// A single request's prompt without contention.
 Seconds prefill_alone(const Request& r) {
   return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, r.hardware->cluster, r.plan.prompt).estimate.total();
 }
 
 using Interval = std::optional<EstimateInterval>;
 
-/// Where a measurement lies: "4.9 to 7.6 ms in 9 of 10 cases"; empty where nothing says it.
+/// The 90 % interval: "4.9 to 7.6 ms in 9 of 10 cases"; empty without an interval.
 std::string range(const Interval& interval, double value, Unit unit) {
   return interval ? interval_text(*interval, value, unit) + " in 9 of 10 cases" : "";
 }
 
-/// How a time was found, and where a measurement lies: "under vllm, 4.9 to 7.6 ms in 9 of 10 cases".
+/// The source of a time and its interval: "under vllm, 4.9 to 7.6 ms in 9 of 10 cases".
 std::string how(const Request& r, const InferEstimate& e, const Interval& interval, Seconds time) {
   if (!e.estimated) return "a bound: full efficiency";
   if (!r.engine) return "at the efficiencies given";
   return joined(fmt::format("under {}", r.engine->name), range(interval, time.value, Unit::seconds));
 }
 
-/// Adds the ends of the rows that have an interval, where there is one.
+/// Adds the interval ends of the rows that have them, given an interval.
 void add_ends_of(Section& s, const Interval& interval, HasInterval has_interval) {
   if (interval) add_ends(s, *interval, has_interval);
 }
@@ -58,7 +58,7 @@ void add_spent(Section& s, const std::vector<SpentPart>& parts, Seconds all) {
           fmt::format("{:.1f} %", 100 * (p.time / all)));
 }
 
-/// Parts that take time; `products`, `cores`: labels of these.
+/// Parts with a time above 0; `products`, `cores`: their labels.
 std::vector<SpentPart> parts_of(const PassSpent& spent, std::string_view products, std::string_view cores) {
   std::vector<SpentPart> all;
   for (std::size_t i = 0; i < part_count; ++i) {

@@ -7,21 +7,21 @@
 
 namespace llmcalc {
 
-/// The engine that prefill and decode, or a server, are estimated for, and what stands behind the estimate.
+/// The engine of the estimate for prefill and decode or for a server, with the estimator's parameters and classes.
 Section inference_estimate_section(const Request& r);
 
-/// A term of the time of a pass that takes time.
+/// A part of a pass's time, above 0.
 struct SpentPart {
   std::string_view key, label;
   Seconds time;
 };
-/// They add up to the pass. Precondition: the request has an engine.
+/// Parts that sum to the pass. Precondition: the request has an engine.
 std::vector<SpentPart> prefill_parts(const InferenceAnswer& a);
 std::vector<SpentPart> decode_parts(const InferenceAnswer& a);
 
 Section prefill_section(const InferenceAnswer& a);
 Section decode_section(const InferenceAnswer& a);
-/// Of a plan without modules: nothing.
+/// Empty without MTP modules.
 Section drafts_section(const InferenceAnswer& a);
 Section end_to_end_section(const InferenceAnswer& a);
 Section limits_section(const InferenceAnswer& answer);

@@ -24,10 +24,10 @@ namespace llmcalc {
 namespace {
 
 constexpr Count most_served = Count{1} << 24;
-constexpr double megabyte = 1e6;  ///< the step in which bandwidths are searched
+constexpr double megabyte = 1e6;  ///< search step of bandwidths
 constexpr std::array<std::string_view, 3> narrower_formats{"fp8", "int8", "int4-g128"};
 
-/// The time that the target is about, as the estimate has it.
+/// Estimate of the time that the target limits.
 Seconds target_seconds(const Request& r) {
   const Request asked = for_inference(r);
   const Cluster& on = asked.hardware->cluster;
@@ -76,14 +76,14 @@ void add_batch(Section& s, const Request& r) {
   s.add("batch", "largest batch", most, Unit::sequences, fmt::format("{}{}", seconds_text(a.time), why));
 }
 
-/// Devices that the innermost links join; as many as there are heads where that is any number.
+/// Number of devices that the innermost links join; the number of heads if unlimited.
 Count joined_devices(const Request& r) {
   const auto& levels = r.hardware->cluster.levels;
   if (levels.size() == 0 || levels[0].bandwidth.value <= 0) return 1;
   return levels[0].ranks > 0 ? levels[0].ranks : r.model.arch.heads;
 }
 
-/// 1, 2, 4, ... devices that divide the model, up to the first that reach the target.
+/// 1, 2, 4, ... devices that divide the model, up to the first that meet the target.
 std::vector<std::pair<Count, Attempt>> device_attempts(const Request& r) {
   std::vector<std::pair<Count, Attempt>> all;
   for (Count n = 1; n <= joined_devices(r); n *= 2) {
@@ -149,7 +149,7 @@ Section target_section(const Request& r) {
 
 namespace {
 
-/// Whether a measurement may lie on the other side of the target than the estimate.
+/// Whether the target lies within the estimate's interval, so that a measurement may be on its other side.
 bool is_near(const Request& r) {
   const auto interval =
       interval_of(r, r.target->kind == TargetKind::first_token ? InferenceClass::prefill : InferenceClass::decode);

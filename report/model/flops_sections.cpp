@@ -27,14 +27,14 @@ std::pair<Count, std::string> chosen_n(const Request& r) {
   return {p.total, "total"};
 }
 
-/// FLOPs per token: a whole number where it is one.
+/// FLOPs per token; an integer if exact.
 Quantity per_token(Flops f, Count tokens) {
   const Int128 t = static_cast<Int128>(tokens);
   if (f.value % t == 0) return Flops(f.value / t);
   return static_cast<double>(f.value) / real(tokens);
 }
 
-/// MHA as wide as the model, a plain MLP of width 4D, serial: what Megatron's formula and the seeds' describe.
+/// Whether the model is a GPT as in Megatron's and the seeds' formulas: full-width MHA, plain MLP, serial blocks.
 bool is_gpt(const Arch& a) {
   return a.attention == AttentionKind::grouped && a.kv_heads == a.heads && a.heads * a.head_dim == a.hidden &&
          a.mlp == MlpKind::plain && !a.has_experts() && layer_kinds(a).size() == 1 && !layer_kinds(a).begin()->linear &&

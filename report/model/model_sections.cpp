@@ -64,7 +64,7 @@ json::Value hardware_json(const HardwareCard& card) {
 }
 
 namespace {
-/// The name of what mixes tokens.
+/// The label of the model's token mixers.
 const char* mixer_label(const Arch& a) {
   bool attends = false, recurs = false;
   for (const LayerKind& kind : layer_kinds(a)) {
@@ -134,7 +134,7 @@ Section kv_cache_section(const Request& r) {
         "whole model, all layers");
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout), cache_text(p.kv_precision));
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
-  // Behind an encoder the rows that do not grow are those of its result, and no states.
+  // For encoder-decoder models, the rows that do not grow are the encoder's result, not states.
   const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);
   if (states != Bytes()) s.add("state_bytes", "  of it states", states, "which do not grow");
   s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
@@ -167,7 +167,7 @@ json::Value conventions_json(const Request& r) {
 }
 
 namespace {
-/// Whether Muon's ranks exchange parts of matrices.
+/// Whether Muon's ranks gather matrices held in parts.
 bool gathers_matrices(const Request& r) {
   const Layout& l = r.layout;
   const bool sharded = l.zero != Zero::none && (shards(l, ParameterClass::dense) || shards(l, ParameterClass::experts));
@@ -176,13 +176,13 @@ bool gathers_matrices(const Request& r) {
 }  // namespace
 
 namespace {
-/// Parts into which context-parallel ranks divide each document; 1: they divide none.
+/// Number of parts into which context-parallel ranks split each document; 1 without a split.
 Count document_parts(const Layout& l) {
   const Count n = ranks(l, Group::context);
   return n == 1 || l.context_method == ContextMethod::ulysses ? 1 : mul(2, n);
 }
 
-/// Lengths that frameworks refuse or pad, and how they are counted here.
+/// Notes on lengths that frameworks refuse or pad, and how the engine counts them.
 void add_lengths(const Request& r, std::vector<std::string>& n) {
   const Layout& l = r.layout;
   const Count shared = mul(ranks(l, Group::tensor), ranks(l, Group::context));
@@ -202,7 +202,7 @@ void add_lengths(const Request& r, std::vector<std::string>& n) {
 }  // namespace
 
 namespace {
-/// Rules of a pipeline that change its memory or its time.
+/// Notes on pipeline rules that affect memory or time.
 void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
   const Layout& l = r.layout;
   if (accumulates_gradients(l) && shares_parameters(l))
@@ -218,7 +218,7 @@ void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
 }  // namespace
 
 namespace {
-/// What counts towers for images and sounds, and what does not.
+/// Note on whether the numbers include vision and audio encoders.
 std::string towers_note(const Request& r) {
   const bool loaded = r.has(part::inference) && r.plan.towers + r.plan.cut_towers > Bytes();
   return fmt::format("towers for images or sounds hold {} parameters beside the text model, {}; {}",
@@ -228,7 +228,7 @@ std::string towers_note(const Request& r) {
 }  // namespace
 
 namespace {
-/// Groups and runs that nodes do not hold evenly.
+/// Notes on groups and runs that do not fill nodes evenly.
 void add_nodes(const Request& r, std::vector<std::string>& n) {
   const Cluster& c = r.hardware->cluster;
   const Count node = c.levels.empty() ? 0 : c.levels[0].ranks;
@@ -264,7 +264,7 @@ std::string tower_place(const Plan& plan) {
 }
 
 namespace {
-/// The note on the rows that a training stack adds to the vocabulary, or an empty text.
+/// The note on vocabulary rows that a training stack adds; empty without padding.
 std::string vocabulary_note(const Request& r) {
   const Count rows = r.model.arch.vocabulary, padded = padded_vocabulary(r.model.arch, r.layout);
   if (!r.has(part::training) || padded == rows) return "";

@@ -13,11 +13,11 @@ json::Value conventions_json(const Request& r);
 Section parameters_section(const ModelCard& card);
 Section kv_cache_section(const Request& r);
 
-/// Things a reader must know, from the model, the hardware and the plan.
+/// Caveats from the model, the hardware and the plan.
 std::vector<std::string> notes(const Request& r);
-/// "mxfp4 (experts), bf16: the checkpoint's": the formats of weights, and whose they are unless they were asked for.
+/// "mxfp4 (experts), bf16: the checkpoint's": the formats of weights, and their origin unless the user gave them.
 std::string weights_text(const Request& r);
-/// On which ranks the bytes of towers lie.
+/// The ranks that hold vision and audio encoders.
 std::string tower_place(const Plan& plan);
 
 }  // namespace llmcalc

@@ -35,16 +35,16 @@ Step step_of(const Request& r, Phase phase) {
   return decode_step(r.plan, r.plan.prompt + r.plan.generate / 2);
 }
 
-/// One operator's numbers, of one layer on one GPU.
+/// Numbers of one operator, for one layer on one GPU.
 struct OperatorLine {
   const Op& op;
   Count parameters;
-  Cost forward, backward, again;  ///< again: the forward pass done once more in backward
+  Cost forward, backward, again;  ///< `again`: the forward pass recomputed in backward
   Bytes kept;
-  Time time;  ///< forward, and in training backward and again
+  Time time;  ///< forward; in training also backward and recomputation
 };
 
-/// The table, a line at a time.
+/// Builds the table line by line.
 class OperatorTable {
  public:
   OperatorTable(const Request& r, Phase phase) : r_(r), phase_(phase), price_(pricing(r.plan, phase, r.layout)) {
@@ -65,7 +65,7 @@ class OperatorTable {
     grid_.rows.push_back(text(l));
     grid_.json.push_back(numbers(l, row.segment));
   }
-  /// Adds what a pass takes besides operators.
+  /// Adds time of a pass outside its operators.
   void end() {
     if (training() || !r_.hardware) return;
     const Seconds loop = estimated_rates(r_.hardware->cluster.device, r_.plan).software.step;
@@ -95,14 +95,14 @@ class OperatorTable {
     kept_ = training() ? kept(s) : KeptByOperator{};
   }
 
-  /// The layers whose lines follow, where not all keep the same.
+  /// Which layers the following lines describe, if not all save the same tensors.
   std::string which_layers(const Segment& s) const {
     if (s.kind != SegmentKind::block || !training()) return "";
     if (recomputes_block(r_.plan)) return "; here those that run again";
     return recomputes_groups(r_.plan) ? fmt::format("; here the first of each {}", r_.plan.recompute_layers) : "";
   }
 
-  /// The bytes that each operator keeps; of a block that runs again as a whole, the block's input.
+  /// Bytes saved by each operator; for a block recomputed as a whole, the block's input.
   KeptByOperator kept(const Segment& s) const {
     if (r_.plan.recompute != Recompute::full || s.kind != SegmentKind::block)
       return kept_by_operator(s.ops, price_, s.input_elements);
@@ -119,7 +119,7 @@ class OperatorTable {
     return l;
   }
 
-  /// One operator, or one exchange, at the rates of the estimate.
+  /// Time of one operator or collective at the rates of the estimate.
   Time time(const Op& op, bool again) const {
     const Cluster& c = r_.hardware->cluster;
     const Rates rates = estimated_rates(c.device, r_.plan);
@@ -134,7 +134,7 @@ class OperatorTable {
     return t;
   }
 
-  /// Seconds of exchanges that nothing hides, if gradients of weights take as long as those that run beside them.
+  /// Exposed seconds of collectives, if weight gradients take as long as the collectives that overlap with them.
   Seconds exposed(const Exchanges& all, const Rates& rates, const Cluster& c) const {
     Seconds sum;
     for (const Exchange& e : all) {
@@ -190,7 +190,7 @@ class OperatorTable {
   Phase phase_;
   Pricing price_;
   Grid grid_;
-  KeptByOperator kept_{};  ///< of the segment at hand
+  KeptByOperator kept_{};  ///< of the current segment
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-/// "AR" of all-reduce, and so on.
+/// "AR" for all-reduce, and so on.
 std::string_view short_name(CollectiveOp op) {
   switch (op) {
     case CollectiveOp::all_reduce:

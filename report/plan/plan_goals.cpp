@@ -22,7 +22,7 @@
 namespace llmcalc {
 namespace {
 
-/// A plan's evaluation, its times and what follows from them multiplied by the measured scale.
+/// Evaluates a plan; multiplies its times and their consequences by the measured scale.
 Evaluated evaluated(const Request& r, const Space& space, const Candidate& c) {
   Evaluated e = evaluate(space, c);
   e.time = rescaled(r, e.time);
@@ -31,7 +31,7 @@ Evaluated evaluated(const Request& r, const Space& space, const Candidate& c) {
   return e;
 }
 
-/// What the objective is worth, in the words of its unit; a step's time is in every table anyway.
+/// The value of the objective with its unit. Tables have the step time in a separate column.
 std::string value_text(const Space& space, double value) {
   switch (space.objective) {
     case Objective::time:
@@ -46,7 +46,7 @@ std::string value_text(const Space& space, double value) {
   return "";
 }
 
-/// The part of the step on which plan b spends more device-seconds than a.
+/// The part of the step on which plan b spends the most additional device-seconds over a.
 std::string more_device_seconds(const Evaluated& a, const Evaluated& b) {
   Part most{};
   double by = 0;
@@ -62,7 +62,7 @@ std::string more_device_seconds(const Evaluated& a, const Evaluated& b) {
   return fmt::format("{} +{:.3g} GPU-s", part_label(most), by);
 }
 
-/// Why plan b is behind a, by the objective.
+/// Reason why plan b ranks after a, by the objective.
 std::string why_behind(const Space& space, const Evaluated& a, const Evaluated& b) {
   const double more = b.found.value / a.found.value - 1;
   if (more <= 0) return "as good, with more memory or GPUs";
@@ -92,7 +92,7 @@ std::string why_best(const Request& r, const Space& space) {
   return (r.run.tokens ? of_run : words)[static_cast<std::size_t>(space.objective)];
 }
 
-/// How many times the objective of a step the whole run's is: its steps, where --tokens says them.
+/// The whole run's objective over the objective of a step: its number of steps, given --tokens.
 double times_of_run(const Request& r, const Space& space) {
   if (!r.run.tokens || space.objective == Objective::memory) return 1;
   return real(*r.run.tokens) / real(mul(space.plan.global_batch, space.plan.seq));
@@ -115,7 +115,7 @@ json::Value goal_json(const Request& r, const Space& space, const Evaluated& e, 
   return v;
 }
 
-/// A row of a number of GPUs, its last columns being the step and what `more` says.
+/// Adds a row for a number of GPUs; its last columns are the step time and `more`.
 void add_row(Grid& g, const Request& r, const Space& space, const OfNumber& n, const std::string& why,
              const std::function<std::string(const Evaluated&)>& more) {
   std::vector<std::string> cells{fmt::format("{}", n.gpus), "-", why, "-"};
@@ -154,7 +154,7 @@ Grid numbers_grid(std::string last) {
   return g;
 }
 
-/// Days of the run of --tokens by a plan that was found.
+/// Days of the run of --tokens with a plan.
 double days_of(const Request& r, const Space& space, const Found& f) {
   return days(run_time(space, f, real(*r.run.tokens) * rescale(r.run.measured_scale)));
 }
@@ -223,7 +223,7 @@ void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& 
 
 namespace {
 
-/// The answer, the ten numbers below it and those above it.
+/// The answer, up to ten numbers below it, and the numbers above it.
 std::span<const OfNumber> nearest(const FewestGpus& few) {
   const std::span<const OfNumber> all = few.tried;
   std::size_t at = 0;

@@ -18,7 +18,7 @@
 namespace llmcalc {
 namespace {
 
-/// The option that states what is looked for; empty: there is none.
+/// The option that sets the searched value; empty if no option does.
 std::string_view looked_for(Largest of) {
   constexpr std::array options{"--global-batch", "--seq", "--micro-batch", ""};
   return options[static_cast<std::size_t>(of)];
@@ -40,7 +40,7 @@ std::string amount_text(Largest of, Count n) {
   return "";
 }
 
-/// The smallest value tried above the largest that fits; 0: none was.
+/// The smallest tried value above the largest that fits; 0 if there is no such value.
 Count next_tried(const LargestFound& found) {
   Count next = 0;
   for (const TriedValue& t : found.tried)
@@ -48,7 +48,7 @@ Count next_tried(const LargestFound& found) {
   return next;
 }
 
-/// The end of what is tried.
+/// The limit of the search.
 std::string_view bound_text(const Space& space, const LargestQuestion& q) {
   if (q.of == Largest::sequence && space.arch.learned_rows() > 0) return "where its learned positions end";
   if (q.of == Largest::micro_batch && !q.batch_follows) return "the whole batch";
@@ -64,7 +64,7 @@ std::string largest_text(const Space& space, const LargestQuestion& q, const Lar
   return fmt::format("{}, {}", amount, bound_text(space, q));
 }
 
-/// Why a value is not the answer: for one that no plan holds, what the answer's best plan would lack.
+/// Reason why a value is not the answer; if it does not fit, the memory that the answer's best plan would lack.
 std::string why_not_largest(const Space& space, const LargestQuestion& q, const TriedValue& t, Count largest,
                             const Candidate* best) {
   if (t.plan) return t.value == largest ? "fits: the largest that was tried" : "fits, and so does more";
@@ -84,7 +84,7 @@ std::string why_not_largest(const Space& space, const LargestQuestion& q, const 
   }
 }
 
-/// There is no option for a model's layers, so no line to type.
+/// Removes the commands, because no option sets a model's layers.
 void drop_commands(Report& report) {
   for (Grid& g : report.grids)
     if (g.json.is_array())

@@ -7,17 +7,17 @@
 
 namespace llmcalc {
 
-/// What --largest asks. Throws InputError where the option is given that it looks for, or one that it does not go with.
+/// The question of --largest. Throws InputError if the searched option, or an incompatible one, is given.
 LargestQuestion largest_question(const Request& r, std::string_view text);
 
-/// The request with what was found, as if it had been typed.
+/// The request with the value found, as if it had been typed.
 Request with_largest(Request r, const Space& space, const LargestQuestion& q, const LargestFound& found);
-/// Throws InputError: nothing fits, whatever its size; `gpus`: a number on which something does.
+/// Throws InputError because no plan fits at any size; `gpus`: a number on which one does.
 [[noreturn]] void refuse_largest(const Request& r, const Space& space, const LargestQuestion& q,
                                  std::optional<Count> gpus);
 
-/// Adds to a report of the plans that hold the largest value: that value, and all that were tried. `space` is the one
-/// that was asked about.
+/// Adds the largest value and all tried values to a report of the plans that hold it. `space`: the space of the
+/// question.
 void add_largest(Report& report, const Space& space, const LargestQuestion& q, const LargestFound& found,
                  const Candidate* best);
 

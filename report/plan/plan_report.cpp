@@ -33,14 +33,14 @@
 namespace llmcalc {
 namespace {
 
-/// What runs again, as --recompute says it.
+/// The recomputation, in the syntax of --recompute.
 std::string recompute_text(const Request& r, const Candidate& c) {
   Plan p = r.plan;
   recompute_as(p, c);
   return recomputation_text(p);
 }
 
-/// Why a plan stands where it does.
+/// Reason for a plan's rank.
 std::string reason(const TrainingAnswer& p, const TrainingAnswer& best, std::size_t place) {
   if (place == 0) return "the best of all plans that fit";
   const double time = p.estimate().estimate.total() / best.estimate().estimate.total() - 1;
@@ -95,7 +95,7 @@ std::string grown_text(const GrownTerm& t) {
   return fmt::format("{} +{}", memory_term_names[static_cast<std::size_t>(t.term)], bytes_text(t.by));
 }
 
-/// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB"; of a host "its host lacks 1.2 GiB".
+/// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB"; for host memory "its host lacks 1.2 GiB".
 std::string too_large_text(const Neighbour& n) {
   const std::string over = bytes_text(n.over);
   if (n.on_host) return fmt::format("its host lacks {}", over);
@@ -103,7 +103,7 @@ std::string too_large_text(const Neighbour& n) {
                                         : fmt::format("stage {} lacks {}", n.plan.fullest + 1, over);
 }
 
-/// Why a neighbour of the best plan lost.
+/// Reason why a neighbor of the best plan lost.
 std::string why_lost(const Neighbour& n) {
   switch (n.verdict) {
     case Verdict::impossible:
@@ -120,7 +120,7 @@ std::string why_lost(const Neighbour& n) {
   return "";
 }
 
-/// What a neighbour has instead: "tp 8", "recompute full".
+/// The changed setting of a neighbor: "tp 8", "recompute full".
 std::string change_text(const Request& r, const Neighbour& n) {
   const Candidate& c = n.plan.found.candidate;
   switch (n.change) {
@@ -182,7 +182,7 @@ Grid searched_grid(const Space& space, const SearchResult& found) {
   return g;
 }
 
-/// The share of the memory within which tensors leave room for what the best plan's process has beside them.
+/// Notes a memory utilization at which tensors leave room for the rest of the best plan's process.
 void note_room(Report& report, const TrainingAnswer& p) {
   if (p.process_fits()) return;
   const Bytes beside = needed(p.process()->fullest()) - p.estimate().memory.peak;
@@ -194,7 +194,7 @@ void note_room(Report& report, const TrainingAnswer& p) {
                   percent / 100));
 }
 
-/// " of 80.00 GiB: no", where the process needs more.
+/// " of 80.00 GiB: no", if the process needs more.
 std::string of_memory(const TrainingAnswer& p) {
   if (p.process_fits()) return "";
   const Count memory = p.request().hardware->cluster.device.memory.value;
@@ -240,14 +240,14 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
     if (!note.empty()) report.notes.push_back(note);
 }
 
-/// What stands behind the estimate of the best plan.
+/// Adds the estimate's parameters and interval for the best plan.
 void add_estimate(Report& report, const TrainingAnswer& p) {
   if (!p.request().software) return;
   report.sections.push_back(estimate_section(without_measured(p)));
   note_wider_training(p.request(), report);
 }
 
-/// The run of the best plan, which the verdict tells.
+/// The run of the best plan, for JSON; text has it in the verdict.
 Grid run_grid(const Request& r, const Space& space, const Found& best) {
   Report run;
   run.sections = {run_of(planned(r, space, best.candidate))};
@@ -304,7 +304,7 @@ std::string command_of(const Request& r, const Candidate& c) {
   s += fmt::format(" --global-batch {}", r.plan.global_batch);
   if (r.run.tokens) s += " --tokens " + count_text(*r.run.tokens);
   if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + shell_word(r.software->word);
-  // Without context ranks their method changes nothing.
+  // The context method has no effect without context-parallel ranks.
   return s + given_text(r, {"--tokens",
                             c.cp == 1 ? "--cp-method" : "--tokens",
                             "--tp",

@@ -43,7 +43,7 @@ bool has_price(const Rival& r) { return !r.request.hardware->prices.empty(); }
 
 bool is_compared(const Rival& r) { return r.left_out.empty(); }
 
-/// Shared out, a rival's excess is that of its GPU-hours times that of their price or power.
+/// Factors a rival's excess cost into the ratio of GPU-hours and the ratio of price or power.
 std::string why_dearer(const Rival& best, const Rival& r) {
   const RunOf a = run_of(best, *best.offer.best), b = run_of(r, *r.offer.best);
   const bool energy = r.space.objective == Objective::energy;
@@ -74,7 +74,7 @@ std::string why_rival(const Rival& best, const Rival& r, std::optional<double> l
   return r.space.objective == Objective::time ? why_slower(best, r) : why_dearer(best, r);
 }
 
-/// In the order of their value; then those that are too slow, the fastest first; then those that hold no plan.
+/// Sorted by value; then offers that are too slow, fastest first; then hardware without a plan.
 std::vector<const Rival*> in_order(std::span<const Rival> rivals, const Rival& best) {
   std::vector<const Rival*> all;
   for (const Rival& r : rivals)
@@ -127,7 +127,7 @@ void add_rival_row(Grid& g, const Rival& r, const std::string& why) {
 
 constexpr std::string_view no_price = "no price is known";
 
-/// The reason as hardware shares it: without its name, and without what to do.
+/// The reason in a form common to all hardware: without the name and the suggestion.
 std::string reason_text(const Rival& r) {
   const std::string reason = r.left_out.substr(0, r.left_out.find(';'));
   return reason.starts_with(r.name + " ") ? reason.substr(r.name.size() + 1) : reason;
@@ -154,7 +154,7 @@ void add_left_out(Report& report, std::span<const Rival> rivals) {
   report.grids.push_back(std::move(g));
 }
 
-/// What makes times of different hardware not quite alike.
+/// Notes on differences that make times of different hardware less comparable.
 void add_rival_notes(Report& report, std::span<const Rival> rivals) {
   report.notes.push_back("prices are the first that a preset has; 'llmcalc show HW' says where each is from");
   std::map<std::string, int> precisions, how;
@@ -175,7 +175,7 @@ void add_rival_notes(Report& report, std::span<const Rival> rivals) {
     if (first == nullptr && is_compared(r)) first = &r;
     if (r.offer.fastest && (fastest == nullptr || r.offer.fastest->step < fastest->offer.fastest->step)) fastest = &r;
   }
-  if (first == nullptr) {  // a mistake in the question says more than that a price is not known
+  if (first == nullptr) {  // a mistake in the question is more informative than an unknown price
     const auto said = std::find_if(rivals.begin(), rivals.end(), [](const Rival& r) { return r.left_out != no_price; });
     const Rival& r = said == rivals.end() ? rivals[0] : *said;
     throw InputError(fmt::format("--hardware: none can be compared; {}: {}", r.name, r.left_out));
@@ -201,7 +201,7 @@ std::vector<std::string> hardware_names(std::string_view text) {
     return all;
   }
   if (text.find(',') == std::string_view::npos) return all;
-  std::vector<std::pair<std::string, std::string>> cards;  // by any of its names once
+  std::vector<std::pair<std::string, std::string>> cards;  // each card once, under any of its names
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     const std::string one(rest.substr(0, comma));

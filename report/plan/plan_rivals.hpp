@@ -7,17 +7,17 @@
 
 namespace llmcalc {
 
-/// Hardware that --hardware names as "any", all presets, or as a list; empty: it names one. Throws InputError for names
-/// that are not known.
+/// The hardware of --hardware: all presets for "any", or a list; empty for a single name. Throws InputError for unknown
+/// names.
 std::vector<std::string> hardware_names(std::string_view text);
-/// Why hardware cannot be compared: it has no price; its power is not known, or no link joins them; empty: it can.
+/// Reason for leaving out hardware: no price, unknown power, or no link that joins the devices; empty if compared.
 std::string why_left_out(const HardwareCard& h, Objective objective);
 std::string why_left_out(const Request& r, const Space& space);
 
-/// The rival whose offer is best. Throws InputError where none has one, except where a search was stopped: then null.
+/// The rival with the best offer. If no rival has an offer: null if a search was stopped, else throws InputError.
 const Rival* best_rival(std::span<const Rival> rivals, std::optional<double> days);
 
-/// Adds to a report of the winner's plans how the others did.
+/// Adds the results of the other hardware to a report of the winner's plans.
 void add_rivals(Report& report, std::span<const Rival> rivals, const Rival& best, std::optional<double> days);
 
 }  // namespace llmcalc

@@ -20,7 +20,7 @@
 namespace llmcalc {
 namespace {
 
-/// Options of training that change nothing in a search.
+/// Refuses training options without effect on a search.
 void refuse_unsearched(const Request& r) {
   constexpr std::array ignored{"--dp",      "--stage-layers",         "--stages", "--mfu",         "--days", "--mtbf",
                                "--restart", "--checkpoint-bandwidth", "--pue",    "--require-fit", "--co2"};
@@ -32,7 +32,7 @@ void refuse_unsearched(const Request& r) {
                       option));
 }
 
-/// Schedules that a search does not try.
+/// Refuses schedules that a search does not try.
 void refuse_schedule(const Request& r) {
   const Schedule s = r.layout.schedule;
   if (!r.gave("--schedule") || std::ranges::find(searched_schedules, s) != searched_schedules.end()) return;
@@ -42,7 +42,7 @@ void refuse_schedule(const Request& r) {
                                name(s), one_of(fmt::format("{}", fmt::join(tried, "|")))));
 }
 
-/// Everything about the request that no layout changes: lengths, formats, weights, a batch of whole micro-batches.
+/// Checks the request independent of its layout: lengths, formats, weights, a batch of whole micro-batches.
 void check_besides_layout(const Request& r) {
   Request one = r;
   one.layout = Layout{.collectives = r.layout.collectives};
@@ -89,7 +89,7 @@ Space space_of(const Request& r, Objective objective, std::size_t best) {
 
 namespace {
 
-/// A degree that can be given, and where the space has it.
+/// An option for a degree, and its member in the space.
 struct Degree {
   std::string_view option;
   Count Fixed::*fixed;
@@ -98,7 +98,7 @@ constexpr std::array all_degrees{Degree{"--tp", &Fixed::tp},         Degree{"--c
                                  Degree{"--ep", &Fixed::ep},         Degree{"--pp", &Fixed::pp},
                                  Degree{"--chunks", &Fixed::chunks}, Degree{"--micro-batch", &Fixed::micro_batch}};
 
-/// What stands in the way of the degrees that are given, all others being 1.
+/// The obstacle with the given degrees, all others being 1.
 std::string obstacle_text(const Request& r, Count gpus) {
   Request one = r;
   const Count replica = replica_devices(r.layout);
@@ -114,7 +114,7 @@ std::string obstacle_text(const Request& r, Count gpus) {
   return "no layout goes with all that is given";
 }
 
-/// Values of a degree with which some plan can be, all else being as it is given: "--tp 1, 2 or 4".
+/// Values of a degree with which some plan is possible, with all other options as given: "--tp 1, 2 or 4".
 std::string possible_values(const Space& space, const Degree& d) {
   std::vector<Count> values;
   Space one = space;
@@ -129,7 +129,7 @@ std::string possible_values(const Space& space, const Degree& d) {
   return values.empty() ? "" : fmt::format("{} {}", d.option, one_of(fmt::format("{}", fmt::join(values, "|"))));
 }
 
-/// An option without which some plan can be.
+/// An option without which some plan is possible.
 std::string possible_without(const Request& r, const Space& space) {
   const auto without = [&](std::string_view option, const auto& release) {
     Space one = space;
@@ -144,7 +144,7 @@ std::string possible_without(const Request& r, const Space& space) {
   return "";
 }
 
-/// The most GPUs below those of a space on which some plan can be; 0: none of the next hundred.
+/// The largest number of GPUs below the space's on which some plan is possible; 0 if the next hundred have no plan.
 Count possible_number(const Space& space) {
   Space one = space;
   for (Count n = space.gpus.back() - 1; n > 0 && n + 100 > space.gpus.back(); --n) {
@@ -154,7 +154,7 @@ Count possible_number(const Space& space) {
   return 0;
 }
 
-/// Shards over a part of the ranks need ranks that they divide.
+/// A number of shard ranks (--hsdp) must divide the data-parallel ranks of some plan.
 void require_shards(const Request& r, const Space& space) {
   if (!r.gave("--hsdp") || any_possible(space)) return;
   std::vector<Count> values;

@@ -6,11 +6,11 @@
 
 namespace llmcalc {
 
-/// The space of a request: options that were given are fixed, all other degrees are searched. Throws InputError where
-/// --gpus is missing, where an option is given that a search ignores, and where the request is wrong in any layout.
+/// The search space of a request: given options are fixed, all other degrees are searched. Throws InputError if --gpus
+/// is missing, if an option is given that a search ignores, and if the request is invalid under any layout.
 Space space_of(const Request& r, Objective objective, std::size_t best);
 
-/// Throws InputError where no plan of a space can be, whether it fits or not: what stands in the way, and what can be.
+/// Throws InputError if no plan of a space is possible, whether it fits or not, with the obstacle and possible values.
 void require_possible(const Request& r, const Space& space);
 
 }  // namespace llmcalc

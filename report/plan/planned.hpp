@@ -1,5 +1,5 @@
 #pragma once
-/// A plan that a search found, in full.
+/// A plan found by a search, in full.
 
 #include <string>
 
@@ -9,13 +9,13 @@
 
 namespace llmcalc {
 
-/// Its estimated times are multiplied by the measured scale.
+/// Estimated times are multiplied by the measured scale.
 TrainingAnswer planned(const Request& r, const Space& space, const Candidate& c);
 
-/// The same without a measured throughput, which is of another plan and in the estimate already.
+/// The same without the measured throughput, which is from another plan and already in the estimate.
 TrainingAnswer without_measured(const TrainingAnswer& p);
 
-/// The run of --tokens by that plan; empty without.
+/// The run of --tokens with this plan; empty without --tokens.
 Section run_of(const TrainingAnswer& p);
 
 /// "12.1 days, 20,700 GPU-hours, 40k USD"; empty without --tokens.

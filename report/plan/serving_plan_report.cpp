@@ -40,7 +40,7 @@ constexpr std::array not_searched_of_serving{"pipelines over faster links than P
                                              "engines for prompts and answers apart",
                                              "other formats of weights and cache", "other limits of a pass"};
 
-/// "tp 4": what an engine is cut into.
+/// "tp 4": the parallel degrees of an engine.
 std::string engine_text(const Layout& l) {
   std::string cut;
   const auto add_ranks = [&](const char* kind, Count n) {
@@ -53,7 +53,7 @@ std::string engine_text(const Layout& l) {
   return cut.empty() ? "one GPU" : cut;
 }
 
-/// "2 x tp 4": engines and what each is cut into.
+/// "2 x tp 4": the number of engines and their parallel degrees.
 std::string engines_text(const ServingOffer& o) {
   return fmt::format("{} x {}", o.engines, engine_text(o.request.layout));
 }
@@ -74,7 +74,7 @@ std::string serve_command(const ServingOffer& o) {
   return s + given_text(r, {"--hardware", "--tp", "--pp", "--dp", "--ep"});
 }
 
-/// Why a plan stands behind the first.
+/// Reason for a plan's rank after the first.
 std::string reason_of(const ServingOffer& o, const ServingOffer& best) {
   if (&o == &best) return "the best of all that keep the limits";
   const auto mine = usd_per_hour(o), least = usd_per_hour(best);
@@ -86,12 +86,12 @@ std::string reason_of(const ServingOffer& o, const ServingOffer& best) {
   return fmt::format("{} instead of {}{}", counted(o.gpus(), "GPU"), best.gpus(), more);
 }
 
-/// A percentile of times per token; of answers of one token there is none.
+/// A percentile of times per token; a dash for single-token answers.
 std::string per_token_text(const Served& s, Seconds Spread::*value) {
   return s.continued > 0 ? seconds_text(s.per_token.*value) : "-";
 }
 
-/// Requests per second, or users, of each engine.
+/// Requests per second, or users, per engine.
 double engine_load(const ServingOffer& o) {
   return (o.request.serving.log.empty() ? load_of(o.request) : o.at.request_rate) / real(o.engines);
 }
@@ -111,13 +111,13 @@ json::Value offer_json(const ServingOffer& o, const std::string& why) {
   return v;
 }
 
-/// A percentile of the table of times.
+/// A percentile in the table of times.
 struct Tabulated {
   double percent;
   const char* name;
   Seconds Spread::*value;
 };
-/// The highest that is at most --percentile, which the limits hold for; the median below that.
+/// The highest percentile up to --percentile, for which the limits apply; at least the median.
 const Tabulated& shown_percentile(double percent) {
   static constexpr std::array all{Tabulated{50, "P50", &Spread::p50}, Tabulated{90, "P90", &Spread::p90},
                                   Tabulated{95, "P95", &Spread::p95}, Tabulated{99, "P99", &Spread::p99},
@@ -147,14 +147,14 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, const ServingPla
   return g;
 }
 
-/// Why an offer is not the best one.
+/// Reason why an offer is not the best.
 std::string why_not(const ServingOffer& o, const ServingOffer& best) {
   if (!o.why.empty()) return o.why;
   if (o.served()) return reason_of(o, best);
   return fmt::format("{}{}", counted(o.gpus(), "GPU"), o.settled ? "" : " or more");
 }
 
-/// The other layouts of the best one's hardware, and why each lost.
+/// The other layouts on the best plan's hardware, and why each lost.
 Grid neighbours_grid(const std::vector<ServingOffer>& offers, const ServingOffer& best) {
   Grid g{.key = "neighbours",
          .title = fmt::format("other layouts on {}", best.request.hardware->name),
@@ -170,7 +170,7 @@ Grid neighbours_grid(const std::vector<ServingOffer>& offers, const ServingOffer
   return g;
 }
 
-/// Precondition: there are points.
+/// Precondition: `front` is not empty.
 Grid front_grid(const std::vector<ServingPoint>& front) {
   Grid g{.key = "front",
          .title = fmt::format("faster for a user, or more from a GPU: one engine on {}",
@@ -192,7 +192,7 @@ Grid front_grid(const std::vector<ServingPoint>& front) {
   return g;
 }
 
-// ---- What is said first
+// ---- Verdict
 
 std::string load_text(const Request& r) {
   if (!r.serving.log.empty()) return "the requests of " + r.serving.log;
@@ -208,7 +208,7 @@ std::string offer_text(const ServingOffer& o) {
   return s;
 }
 
-/// How far a request alone is from the limits: the larger ratio.
+/// The larger ratio of an uncontended request's times to the limits.
 double distance(const ServingOffer& o) {
   const ServingInputs& v = o.request.serving;
   double most = 0;
@@ -217,7 +217,7 @@ double distance(const ServingOffer& o) {
   return most;
 }
 
-/// The bounds of prompt and decode of a request alone; where the engine takes longer for a request than its pass, that.
+/// Bounds of prefill and decode for an uncontended request; the engine's per-request time if it exceeds the prefill.
 std::string bound_text(const Request& r) {
   const Plan alone = with_batch(r.plan, 1);
   const Cluster& on = r.hardware->cluster;
@@ -231,7 +231,7 @@ std::string bound_text(const Request& r) {
                      name(decode(r.model.arch, alone, r.layout, on, alone.prompt + alone.generate)));
 }
 
-/// The offer of which `value` is least, of those that are asked for; null: there is none.
+/// The matching offer with the smallest `value`; null if no offer matches.
 template <class Asked, class Value>
 const ServingOffer* least_of(const std::vector<ServingOffer>& offers, const Asked& asked, const Value& value) {
   const ServingOffer* best = nullptr;
@@ -241,7 +241,7 @@ const ServingOffer* least_of(const std::vector<ServingOffer>& offers, const Aske
 }
 bool fits(const ServingOffer& o) { return o.fits; }
 
-/// Where nothing has room: what the engine that comes nearest to it lacks.
+/// If no engine can hold a request: the shortfall of the nearest one.
 void add_no_room(Report& report, const std::vector<ServingOffer>& offers) {
   const auto missing = [](const ServingOffer& o) { return Bytes() - o.engine.memory.kv_cache; };
   const ServingOffer* best = least_of(
@@ -253,7 +253,7 @@ void add_no_room(Report& report, const std::vector<ServingOffer>& offers) {
   for (Finding& f : no_room_findings(best->request, best->engine)) report.verdict.push_back(std::move(f));
 }
 
-/// For each limit, whose requests alone come nearest to it.
+/// For each limit, the offer whose uncontended requests come nearest to it.
 Grid nearest_grid(const std::vector<ServingOffer>& offers) {
   Grid g{.key = "nearest", .title = "", .columns = {}, .rows = {}};
   const auto add = [&](const char* slo, std::optional<Seconds> limit, Spread Served::*times) {
@@ -276,7 +276,7 @@ Grid nearest_grid(const std::vector<ServingOffer>& offers) {
   return g;
 }
 
-/// The best that can be had where nothing keeps the limits.
+/// The nearest offers if no offer meets the limits.
 void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
   Grid none{.key = "plans", .title = "", .columns = {}, .rows = {}};
   none.json = json::Value::array();
@@ -301,7 +301,7 @@ void add_best(Report& report, const std::vector<const ServingOffer*>& shown, con
   report.verdict.push_back({"type", serve_command(*shown.front())});
 }
 
-/// What stands behind the times of the offers.
+/// Adds the estimate's parameters and intervals for the times of the offers.
 void add_serving_estimate(Report& report, const std::vector<const ServingOffer*>& shown) {
   const Request& best = shown.front()->request;
   if (!best.engine) return;
@@ -318,9 +318,9 @@ void add_formats(Report& report, const Request& best) {
   if (std::string note = formats_note(best); !note.empty()) report.notes.push_back(std::move(note));
 }
 
-// ---- Which offers are shown
+// ---- Selection of offers
 
-/// Those of one hardware that have room.
+/// Offers on one hardware that can hold a request.
 std::vector<const ServingOffer*> offers_of(const std::vector<ServingOffer>& offers, const std::string& hardware) {
   std::vector<const ServingOffer*> all;
   for (const ServingOffer& o : offers)

@@ -1,5 +1,5 @@
 #pragma once
-/// Lines of text for a screen: how many columns they take, padding, and breaks between words.
+/// Lines of text for a screen: column counts, padding, and line breaks.
 
 #include <string>
 #include <string_view>
@@ -7,17 +7,17 @@
 
 namespace llmcalc {
 
-/// Columns on display: UTF-8 continuation bytes take none.
+/// Displayed columns; UTF-8 continuation bytes count as 0.
 std::size_t columns_of(std::string_view text);
 
 std::string flush_left(std::string_view text, std::size_t columns);
 std::string flush_right(std::string_view text, std::size_t columns);
 
-/// `text` in lines of at most `columns`, broken between words. A longer word is a line of its own,
-/// a longer formula is broken behind its operators.
+/// `text` in lines of at most `columns`, broken between words. A longer word gets a separate line; a longer formula is
+/// broken after its operators.
 std::vector<std::string> broken(std::string_view text, std::size_t columns);
 
-/// `first` and `text`, broken; further lines of `text` begin where its first line does.
+/// `first` and `text`, broken; continuation lines are aligned with the start of `text`.
 std::string wrapped(std::string_view first, std::string_view text, std::size_t columns);
 
 }  // namespace llmcalc

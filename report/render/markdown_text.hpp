@@ -1,12 +1,12 @@
 #pragma once
-/// Texts in Markdown.
+/// Markdown escaping.
 
 #include <string>
 #include <string_view>
 
 namespace llmcalc {
 
-/// A text in Markdown, where `<` would begin a tag.
+/// Escapes `<`, which would begin a tag.
 std::string markdown_text(std::string_view text);
 
 }  // namespace llmcalc

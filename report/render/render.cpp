@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// Puts value at a dotted key.
+/// Sets the value at a dotted key.
 void put(json::Value& object, std::string_view key, json::Value value) {
   const std::size_t dot = key.find('.');
   if (dot == std::string_view::npos) {
@@ -27,7 +27,7 @@ void put(json::Value& object, std::string_view key, json::Value value) {
   put(object[std::string(key.substr(0, dot))], key.substr(dot + 1), std::move(value));
 }
 
-/// A row's cells: label, the exact number where it is asked for, what people read, the note.
+/// Cells of a row: label, the exact number if requested, the readable number, the note.
 std::vector<std::string> cells(const Row& row, bool exact) {
   std::vector<std::string> all{row.label, human_text(row.value, row.unit), row.note};
   if (exact) all.insert(all.begin() + 1, exact_beside(row));
@@ -91,8 +91,8 @@ void make_printable(Grid& g) {
   for (std::vector<std::string>& row : g.rows) make_printable(row);
 }
 
-/// The part of a report that text and Markdown show. Files' texts are printable where they are read; names of files
-/// and arguments, which are compared with others byte by byte, become so here.
+/// The parts of a report shown in text and Markdown, made printable. Texts from files are made printable when read;
+/// names of files and arguments must stay unchanged for byte-wise comparison and are made printable here.
 Report as_printed(const Report& r) {
   Report p;
   p.title = printable(r.title);
@@ -106,8 +106,8 @@ Report as_printed(const Report& r) {
   return p;
 }
 
-/// A count past 2^64 in JSON: a binary value, the bytes of the number. No text of JSON has binary values, so that what
-/// a file says cannot be one.
+/// A count past 2^64 as a JSON value: a binary value with the bytes of the number. JSON texts have no binary values, so
+/// no file can contain one.
 json::Value wide_json(Int128 value) {
   const auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof(Int128)>>(value);
   return json::Value::binary({bytes.begin(), bytes.end()});
@@ -124,7 +124,7 @@ std::string scalar_json(const json::Value& v) {
   return v.is_binary() ? digits(wide_in(v)) : v.dump(-1, ' ', false, json::Value::error_handler_t::replace);
 }
 
-/// Appends the text of a value that stands at this indentation.
+/// Appends the text of a value at this indentation.
 void append_json(const json::Value& v, std::size_t indent, std::string& out) {
   if (!v.is_structured() || v.empty()) {
     out += scalar_json(v);

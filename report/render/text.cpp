@@ -44,7 +44,7 @@ struct TextLine {
 };
 
 TextLine line_of(const Row& row, bool exact) {
-  const bool plain = row.unit == Unit::parameters;  // its label says what they are
+  const bool plain = row.unit == Unit::parameters;  // the label implies the unit
   TextLine l{row.label, exact ? exact_beside(row) : "",
              plain ? short_text(row.value, row.unit) : human_text(row.value, row.unit), "", row.note};
   const std::size_t space = l.number.find(' ');
@@ -66,7 +66,7 @@ struct Widths {
   }
 };
 
-/// Where the columns do not fit, the longest exact numbers stick out of theirs.
+/// If the columns do not fit, the longest exact numbers exceed their column.
 Widths widths(const Report& r, bool exact, std::size_t columns) {
   Widths w;
   for (const Section& s : r.sections)
@@ -77,7 +77,7 @@ Widths widths(const Report& r, bool exact, std::size_t columns) {
   return w;
 }
 
-/// A note that has no room beside the number stands below it.
+/// A note without space next to the number goes below it.
 std::string line_text(const TextLine& l, const Widths& w, std::size_t columns) {
   constexpr std::size_t least_note = 20;
   std::string first = "  " + flush_left(l.label, w.label) + "  ";
@@ -126,7 +126,7 @@ ColumnWidths widest(const Grid& g, std::size_t (*of_heading)(std::string_view)) 
   return w;
 }
 
-/// Column widths: those of the cells if they fit; else headings take several lines; else texts do, too.
+/// Column widths: the cells' if they fit; otherwise headings wrap, and then texts, too.
 ColumnWidths sizes(const Grid& g, std::size_t columns) {
   constexpr std::size_t least_words = 16;
   ColumnWidths w = widest(g, columns_of);
@@ -139,7 +139,7 @@ ColumnWidths sizes(const Grid& g, std::size_t columns) {
   return w;
 }
 
-/// A name too long for its column stands on a line of its own.
+/// A name too long for its column gets a separate line.
 std::string row_text(Cells row, std::size_t left, const ColumnWidths& w) {
   if (!row.empty() && longest_word(row[0]) > w[0]) {
     const std::string name = "  " + std::exchange(row[0], "") + "\n";

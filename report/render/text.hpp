@@ -1,11 +1,11 @@
 #pragma once
-/// Rendering of a report as text for a terminal.
+/// Renders a report as text for a terminal.
 
 #include "report/report.hpp"
 
 namespace llmcalc {
 
-/// Parts of the style text: a whole report, one grid, and lines in bold where the screen has it.
+/// Parts of the text style: a whole report, one grid, and lines in bold if the screen supports it.
 std::string render_text(const Report& report, const Screen& screen);
 std::string grid_text(const Grid& grid, const Screen& screen);
 std::string in_bold(const std::string& lines, const Screen& screen);

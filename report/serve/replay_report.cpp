@@ -10,7 +10,7 @@
 namespace llmcalc {
 namespace {
 
-/// The mean over stretches, which may differ in length.
+/// The mean over intervals, weighted by length.
 RateOverTime mean_rate(std::span<const RateOverTime> all) {
   RateOverTime m{all.front().begin, all.back().end, 0, 0};
   for (const RateOverTime& r : all) {

@@ -1,13 +1,12 @@
 #pragma once
-/// Recorded runs of servers beside their replays, over time.
+/// Recorded runs of servers compared with their replays, over time.
 
 #include "evidence/accuracy.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {
 
-/// Generated tokens per second: in JSON over every stretch that the run tells, in text over some ten longer ones of
-/// each run.
+/// Generated tokens per second: in JSON for every interval of a run, in text for about ten longer ones.
 Grid throughput_grid(const Accuracy& a);
 
 }  // namespace llmcalc

@@ -23,7 +23,7 @@
 namespace llmcalc {
 namespace {
 
-/// One option that would make room; `family`: of models whose checkpoints come in that format.
+/// One option that could help; `family`: only for models whose checkpoints come in this format.
 struct EngineChange {
   std::string_view flag, value, family = {};
 };
@@ -42,7 +42,7 @@ constexpr std::array engine_changes{EngineChange{"--tp", "2"},
                                     EngineChange{"--max-seqs", "64"},
                                     EngineChange{"--memory-utilization", "0.95"}};
 
-/// Whether the engine has room with that option instead.
+/// Whether the engine can hold a request after the change.
 bool has_room_with(const Request& r, const EngineChange& change) {
   try {
     Request one = r;
@@ -55,7 +55,7 @@ bool has_room_with(const Request& r, const EngineChange& change) {
   }
 }
 
-/// The first value of each option that makes room by itself: "--tp 2".
+/// The first value of each option that suffices: "--tp 2".
 std::vector<std::string> what_helps(const Request& r) {
   std::vector<std::string> all;
   std::string_view last;

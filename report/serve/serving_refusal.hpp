@@ -1,5 +1,5 @@
 #pragma once
-/// Report of an engine without room for a request.
+/// Report of an engine that cannot hold a request.
 
 #include "ask/answer/serving/serving.hpp"
 #include "ask/request/request.hpp"
@@ -8,9 +8,9 @@
 
 namespace llmcalc {
 
-/// What an engine without room for a request lacks, and what would help.
+/// The shortfall of an engine that cannot hold a request, and remedies.
 std::vector<Finding> no_room_findings(const Request& r, const ServingEngine& e);
-/// The report of an engine that has no room for a request: which limit, and what would help.
+/// The report for this engine: the limit, and remedies.
 Report refused_serving_report(const Request& r, const ServingEngine& e);
 
 }  // namespace llmcalc

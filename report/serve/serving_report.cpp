@@ -34,7 +34,7 @@
 namespace llmcalc {
 namespace {
 
-/// Three digits, and all of a large number.
+/// Three digits, or all digits of a large number.
 std::string short_rate(double v) {
   return v < 100 ? fmt::format("{:.3g}", v) : grouped_digits(fmt::format("{:.0f}", v));
 }
@@ -61,7 +61,7 @@ Grid times_grid(const Served& s) {
   return g;
 }
 
-/// Neighbouring samples as one.
+/// Merges adjacent samples.
 Sample merged(std::span<const Sample> some) {
   Sample all{.start = some.front().start};
   for (const Sample& s : some) {
@@ -76,7 +76,7 @@ Sample merged(std::span<const Sample> some) {
   return all;
 }
 
-/// The run in a few stretches of time; JSON has all samples.
+/// The run in a few time intervals; JSON has all samples.
 Grid timeline_grid(const Request& r, const ServingEngine& e, const ServingRun& run) {
   constexpr std::size_t shown = 8;
   Grid g{.key = "timeline",
@@ -116,8 +116,8 @@ void add_slo_finding(Report& report, const Request& r, const Served& s) {
                             !kept});
 }
 
-/// What could be had instead: the most load of which enough requests keep the limits; or how fast a request alone is,
-/// where that does not.
+/// Adds the alternative if the limits are missed: the highest load that meets them, or the speed of an uncontended
+/// request if it is too slow.
 void add_possible(Report& report, const Request& r, const ServingEngine& e, const Served& s, double capacity) {
   const ServingInputs& v = r.serving;
   const bool tried = (v.rate || v.users) && (v.slo_first_token || v.slo_per_token);
@@ -131,12 +131,12 @@ void add_possible(Report& report, const Request& r, const ServingEngine& e, cons
     report.verdict.push_back({"because", slow.empty() ? "no load keeps it, down to 1/256 of this one" : slow});
 }
 
-/// What is answered with a queue, at least: less than the capacity where a queue costs something.
+/// Throughput with a queue; below the capacity if a queue has a cost.
 double beyond_capacity(const ServingCapacity& c) {
   return c.depends_on_queue() ? std::min(c.overloaded, c.rate()) : c.rate();
 }
 
-/// A rate beyond the capacity is an overload where the run shows it.
+/// Reports a rate beyond the capacity as overload if the run confirms it.
 void add_load_finding(Report& report, const Request& r, const ServingRun& run, const Served& s,
                       const ServingCapacity& measured) {
   const double capacity = measured.rate();
@@ -205,7 +205,7 @@ Count mean_tokens(const ServingTraffic& traffic) {
   return static_cast<Count>(mean.prompt + mean.generate + 0.5);
 }
 
-/// Options that nobody gave, as they are in effect.
+/// Adds values in effect of options that were not given.
 void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& traffic) {
   if (r.serving.log.empty()) inputs["num_requests"] = traffic.requests.requests.size();
   if (r.hardware->watts > 0 && !r.run.watts) inputs["watts"] = r.hardware->watts;

@@ -11,11 +11,11 @@ namespace llmcalc {
 
 /// "first token within 500.0 ms and 33.00 ms per token": the limits of a request.
 std::string slo_text(const Request& r);
-/// Adds to the verdict the mean times to the first token and per token, with their intervals.
+/// Adds the mean times to the first token and per token to the verdict, with their intervals.
 void add_time_findings(Report& report, const Request& r, const Served& s);
-/// What the times are, and how far off they may be. Precondition: the request has an engine.
+/// Describes the source of the times and their error. Precondition: the request has an engine.
 std::string estimate_note(const Request& r);
-/// The beginning of any report of a server.
+/// The common head of all server reports.
 Report serving_head(const Request& r);
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run);
 }  // namespace llmcalc

@@ -33,14 +33,14 @@ namespace {
 
 constexpr double million = 1e6;
 
-/// A time's mean and percentiles in JSON; the table of times shows them.
+/// A time's mean and percentiles for JSON; text has them in the table of times.
 void add_spread(Section& s, const std::string& key, const Spread& t) {
   const std::array values{std::pair{"mean", t.mean}, std::pair{"p50", t.p50}, std::pair{"p90", t.p90},
                           std::pair{"p95", t.p95},   std::pair{"p99", t.p99}, std::pair{"p999", t.p999}};
   for (const auto& [name, value] : values) s.add(fmt::format("{}.{}", key, name), "", value);
 }
 
-/// The ends of the mean's interval, where one is known.
+/// The interval ends of the mean, if the interval is known.
 void add_ends_of_mean(Section& s, const std::string& key, const Request& r, InferenceClass kind, Seconds mean) {
   const auto interval = interval_of(r, kind);
   if (!interval) return;
@@ -95,7 +95,7 @@ void add_costs(Section& s, const Request& r, const ServingRun& run, const Served
     s.add("break_even_req_s", "an API costs as much at", *p->break_even, Unit::none, "requests per second");
 }
 
-/// Of what sequences the engine's cache has room for; those of a rank or micro-batch, as many times as there are.
+/// Sequences that fit in the engine's cache, summed over its ranks or micro-batches.
 void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens) {
   const EngineMemory& m = e.memory;
   const SchedulerRules& rules = e.rules.scheduler;

@@ -10,18 +10,18 @@
 
 namespace llmcalc {
 
-/// The KV cache that an engine has, and what takes the rest of a GPU. `tokens`: of a sequence, for the most of them at
-/// once; 0: as --prompt and --generate say.
+/// An engine's KV cache and the other memory terms of a GPU. `tokens`: length of the sequences whose maximum number is
+/// shown; 0: from --prompt and --generate.
 Section engine_memory_section(const Request& r, const ServingEngine& e, Count tokens = 0);
-/// Times, rates and prices of a run on a server of that capacity.
+/// Times, rates and prices of a run on a server of this capacity.
 Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& s,
                         const ServingCapacity& capacity);
-/// The section of a whole run of the request's traffic; without rows where the engine has no room.
+/// The section of a whole run of the request's traffic; without rows if the engine cannot hold a request.
 Section served_section(const ServingAnswer& a);
-/// The section of that capacity, the same.
+/// The section of its steady-state capacity, likewise.
 Section long_run_section(const ServingAnswer& a);
 
-/// Its capacity by the limits of a pass.
+/// The steady-state capacity from the limits of a pass.
 Section steady_state_section(const Request& r, const SteadyState& s);
 
 }  // namespace llmcalc

@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count requests_process = 1'000'000;  ///< behind all engines
+constexpr Count requests_process = 1'000'000;  ///< after all engines
 constexpr Ticks ticks_per_nanosecond = 1'000'000'000;
 
 std::int64_t whole_nanoseconds(Ticks t) { return static_cast<std::int64_t>(t / ticks_per_nanosecond); }
@@ -41,7 +41,7 @@ void put_pass(TraceText& text, const PassRecord& p) {
                fmt::format(R"({{"used":{}}})", p.blocks_used));
 }
 
-/// Rows of which each holds one request at a time: the first that is free.
+/// Assigns each request the first free row; a row holds one request at a time.
 class RequestRows {
  public:
   Count of(std::int64_t start, std::int64_t end) {
@@ -62,7 +62,7 @@ class RequestRows {
   Count rows_ = 0;
 };
 
-/// Requests that were answered, by arrival.
+/// Answered requests, by arrival.
 std::vector<std::size_t> answered_by_arrival(const std::vector<AnswerTimes>& answers) {
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < answers.size(); ++i)

@@ -7,10 +7,10 @@
 
 namespace llmcalc {
 
-/// A process for each engine, a row for each of its ranks: passes, several alike in a row as one event, whose args say
-/// what the first held; below it curves of requests in progress and waiting, and of the blocks of the cache in use. The
-/// rows of process "requests" hold each request: "wait" until its first token, then "answer". Precondition: the run
-/// kept its passes.
+/// A process per engine with a row per rank. Events are passes; several equal consecutive passes form one event, whose
+/// args describe the first. Counters show the requests in progress and waiting, and the cache blocks in use. The rows
+/// of process "requests" hold each request: "wait" until its first token, then "answer". Precondition: the run recorded
+/// its passes.
 std::string serving_trace(const ServingRun& run);
 
 }  // namespace llmcalc

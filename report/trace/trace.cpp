@@ -15,10 +15,10 @@
 namespace llmcalc {
 namespace {
 
-/// Whole nanoseconds, so that events which follow each other do not overlap by rounding.
+/// Whole nanoseconds, so that rounding does not make consecutive events overlap.
 std::int64_t nanoseconds(Seconds s) { return std::llround(1e9 * s.value); }
 
-/// Chunk and micro-batch of a slot, counted from 1; of what runs backward beside a forward, too.
+/// Chunk and micro-batch of a slot, counted from 1; also of a backward overlapped with a forward.
 std::string arguments(const Task& t) {
   std::string s = fmt::format("{{\"chunk\":{},\"micro_batch\":{}", t.chunk + 1, t.micro_batch + 1);
   if (t.kind == TaskKind::forward_and_backward)
@@ -27,8 +27,8 @@ std::string arguments(const Task& t) {
   return s + "}";
 }
 
-/// The streams as they are shown. Gathers of weights and reductions of gradients take turns on one stream, and each is
-/// shown at the outermost level that it uses: with --hsdp the former stay inside what holds one copy.
+/// Streams as displayed. Weight gathers and gradient reductions share one stream, and each is displayed at the
+/// outermost level that it uses: with --hsdp, gathers stay inside the ranks that hold one replica.
 class ShownStreams {
  public:
   ShownStreams(std::span<const TaskStream> streams, Count gather_level) : all_(streams.begin(), streams.end()) {
@@ -48,12 +48,12 @@ class ShownStreams {
   std::vector<std::size_t> of_gathers_;  ///< by stream
 };
 
-/// The rows of a trace: one per stream, several for a stream whose tasks take no turns.
+/// Rows of a trace: one per stream, or several for a stream with overlapping tasks.
 class TraceRows {
  public:
   explicit TraceRows(std::span<const TaskStream> streams) : streams_(streams), rows_(streams.size()) {}
 
-  /// The row of a task on a stream, by number among those of the stream: the first that is free.
+  /// The number of a task's row within its stream: the first free row.
   std::size_t of(const Task& t, std::size_t stream) {
     std::vector<std::int64_t>& until = rows_[stream];
     const std::int64_t start = nanoseconds(t.start), end = nanoseconds(t.end);
@@ -67,7 +67,7 @@ class TraceRows {
   }
   std::size_t rows(std::size_t stream) const { return rows_[stream].size(); }
 
-  /// Threads in the order in which they are to be seen, slots before them.
+  /// Thread ids in display order, after the slots.
   Count thread(std::size_t stream, std::size_t row) const {
     constexpr Count most_rows = 1000, most_levels = 4;
     const TaskStream& s = streams_[stream];
@@ -80,7 +80,7 @@ class TraceRows {
   std::vector<std::vector<std::int64_t>> rows_;  ///< by stream and row: the end of its last event
 };
 
-/// The tasks of a step, on a timeline that has run.
+/// The tasks of a step, on a completed timeline.
 struct TracedStep {
   Timeline timeline{};
   PipelineTasks tasks{};
@@ -128,7 +128,7 @@ void put_thread(TraceText& text, const TracePlace& at, const std::string& name) 
   text.metadata("thread_sort_index", at, "sort_index", fmt::format("{}", at.thread));
 }
 
-/// Layers of all micro-batches that a trace shows at most: some ten events each, of a hundred bytes.
+/// Upper limit on layers times micro-batches in a trace, at about ten events each of a hundred bytes.
 constexpr Count most_layers_shown = 2'000'000;
 
 void check_size(const Request& r) {

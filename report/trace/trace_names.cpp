@@ -39,7 +39,7 @@ std::string_view group_name(Group g) {
   return names[static_cast<std::size_t>(g)];
 }
 
-/// What is done for a unit, with a place for its name.
+/// The action on a unit, with the unit's name.
 std::string done_for(const Task& t, const std::string& unit) {
   switch (t.kind) {
     case TaskKind::exchange:
@@ -58,7 +58,7 @@ std::string done_for(const Task& t, const std::string& unit) {
   }
 }
 
-/// Of tasks that belong to no unit.
+/// Names of tasks without a unit.
 std::string_view name_alone(TaskKind k) {
   switch (k) {
     case TaskKind::reduce_gradients:

@@ -1,5 +1,5 @@
 #pragma once
-/// The words of a step's trace: of its slots, of their tasks, and of the rows in which they stand.
+/// Names in a step's trace: of slots, of tasks, and of rows.
 
 #include <string>
 #include <string_view>
@@ -8,18 +8,18 @@
 
 namespace llmcalc {
 
-/// F3, B3, W3: a forward, gradients of inputs (of weights too where no W follows) and of weights of micro-batch 3,
-/// counted from 1; 'F3 B1' of a forward and a backward in one slot.
+/// F3, B3, W3: forward, input gradients (also weight gradients, unless a W follows) and weight gradients of micro-batch
+/// 3, counted from 1; 'F3 B1' for a forward and a backward in one slot.
 std::string slot_name(const Task& slot);
 
-/// 'F3 layer 5' and the like of work, R being forward work that runs again; 'F3 layer 5 tp' of an exchange, 'W3 reduce
-/// layer 5' of what a slot reduces, 'reduce layer 5' of what a step does. `layers`: of the model.
+/// 'F3 layer 5' for work; R is recomputed forward work. 'F3 layer 5 tp' for a collective, 'W3 reduce layer 5' for a
+/// reduction within a slot, 'reduce layer 5' for one per step. `layers`: of the model.
 std::string task_name(const Task& t, const TaskStream& s, Count layers);
 
-/// The kind of a slot or a task, or the group of an exchange.
+/// The kind of a slot or task, or the group of a collective.
 std::string_view task_category(const Task& t);
 
-/// What a row is called that a viewer shows.
+/// The displayed name of a row.
 std::string stream_name(const TaskStream& s);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Notes about memory of the host that a plan uses.
+/// Notes about a plan's use of host memory.
 
 #include <string>
 
@@ -7,14 +7,14 @@
 
 namespace llmcalc {
 
-/// Bytes that a GPU has on the host, that of the stage which has most there.
+/// Bytes per GPU in host memory, for the stage with the most.
 Bytes most_on_host(const Request& r);
 
-/// How much memory of the host a plan needs per GPU and per node, where the hardware does not state what there is, and
-/// nothing checks it; empty: it needs none, or it is checked.
+/// Host memory that a plan needs per GPU and per node, if the hardware lacks a host capacity to check it against; empty
+/// if it needs no host memory or has been checked.
 std::string host_memory_note(const Request& r, Bytes per_gpu);
 
-/// That the host's updates count as 0 s, where the bandwidth of its memory is not known; empty: they do not.
+/// Notes that the host's updates count as 0 s if its memory bandwidth is unknown; else empty.
 std::string host_updates_note(const Request& r);
 
 }  // namespace llmcalc

@@ -43,7 +43,7 @@ void note_beyond_device(const Request& r, double tokens_per_s, Report& report) {
 }
 
 namespace {
-/// What a measured step does to the interval of other plans.
+/// The effect of a measured step on the interval of other plans.
 std::string narrowed_text(const Request& r) {
   const auto now = interval_of(r);
   if (!now) return "no interval is known";

@@ -1,5 +1,5 @@
 #pragma once
-/// Notes about a measured throughput of training.
+/// Notes about a measured training throughput.
 
 #include "ask/answer/training.hpp"
 #include "ask/request/request.hpp"
@@ -7,13 +7,13 @@
 
 namespace llmcalc {
 
-/// Adds the note that says so, where there is one.
+/// Adds the note about the measured scale, if there is one.
 void note_measured_scale(const TrainingAnswer& a, Report& report);
 
-/// Says first in a report of plans that the re-scaled throughput of the best, the request's, cannot be, if so.
+/// Adds a first note to a report of plans if the best plan's re-scaled throughput exceeds the devices' peak.
 void note_beyond_device(const Request& r, double tokens_per_s, Report& report);
 
-/// Adds a note that says which plan was measured, and what its step does to the times of a report and their intervals.
+/// Adds a note that names the measured plan, and its effect on the report's times and intervals.
 void note_rescaled(const Request& r, const Request& measured, Report& report);
 
 }  // namespace llmcalc

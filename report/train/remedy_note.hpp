@@ -6,8 +6,8 @@
 
 namespace llmcalc {
 
-/// Adds the smallest changes that make a plan fit, the one that costs least first; where its tensors fit and a process
-/// does not, with as much room as this plan's process takes beside them. Adds no note where the plan fits.
+/// Adds the smallest changes that make a plan fit, the cheapest first. If its tensors fit and the process does not, the
+/// changes leave as much memory as this plan's process needs beyond its tensors. Adds no note if the plan fits.
 void note_remedies(const TrainingAnswer& a, Report& report);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Sections about the change of a time where a part of the machine is a tenth better.
+/// Sections about the change of a time if a part of the machine is 10 % better.
 
 #include "ask/answer/inference.hpp"
 #include "ask/answer/training.hpp"

@@ -31,7 +31,7 @@ bool has(const Request& r, const Memory& m, Bytes Memory::*part) {
   return !optional || m.*part != Bytes();
 }
 
-/// Whether micro-batches wait for their weight gradients alone.
+/// Whether the schedule separates weight gradients, so that micro-batches may wait for them.
 bool splits(const Request& r) {
   return ranks(r.layout, Group::pipeline) > 1 && splits_backward(pipeline_of(r.plan, r.layout).schedule);
 }
@@ -47,7 +47,7 @@ json::Value stage_json(const Request& r, const Stage& s) {
   return v;
 }
 
-/// The layers of every chunk, from the model's start, as --stage-layers takes them.
+/// The layers of every chunk, from the model's start, in the syntax of --stage-layers.
 std::string spread(const Partition& partition) {
   std::vector<Count> all;
   for (Count q = 0; q < partition.size(); ++q) all.push_back(partition[q].layers());

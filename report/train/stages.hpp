@@ -8,15 +8,15 @@
 
 namespace llmcalc {
 
-/// Adds one row per stage (layers, micro-batches in flight, memory; as text only with --stages), and how layers are
-/// spread over the chunks.
+/// Adds one row per stage (layers, micro-batches in flight, memory; in text only with --stages), and the split of
+/// layers over the chunks.
 void add_stages(const TrainingAnswer& a, Report& report);
 
-/// Numbers of the layout, and of the fullest stage of a pipeline, which explanations are of.
+/// Numbers of the layout, and of a pipeline's fullest stage, for explanations.
 Section layout_section(const Request& r);
 Section fullest_stage_section(const TrainingAnswer& a);
 
-/// The layout in full: gpus, every degree, schedule, micro-batches, layers of the chunks.
+/// The full layout: gpus, every degree, schedule, micro-batches, layers of the chunks.
 json::Value layout_json(const Request& r);
 
 }  // namespace llmcalc

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* section_key = "step_target";
 
-/// The longest step that reaches the target; `e` is of the same request.
+/// The longest step that meets the target; `e` is for the same request.
 Seconds allowed_seconds(const Request& r, const TrainEstimate& e) {
   const SpeedTarget& t = *r.target;
   switch (t.kind) {
@@ -56,7 +56,7 @@ void add_step_rate(Section& s, const Request& r, const HardwareRate& rate) {
   if (rate.now > 0) add_rate(s, r, rate, step_attempt);
 }
 
-/// Peaks of all formats grow alike. MFU is a share of the peak, and falls when it grows.
+/// Scales the peaks of all formats. Not for MFU targets, because MFU falls as the peak grows.
 void add_peak(Section& s, const Request& r) {
   if (r.target->kind == TargetKind::utilization) return;
   const DType format = r.plan.precision;
@@ -73,14 +73,14 @@ void add_peak(Section& s, const Request& r) {
                  }});
 }
 
-/// Sets the bandwidth of a node's links, or of the network and in proportion that of the spine above it.
+/// Sets the bandwidth of a node's links, or of the network, and scales the spine above it in proportion.
 void set_bandwidth(Cluster& c, std::size_t level, BytesPerSecond bandwidth) {
   const double factor = bandwidth.value / c.levels[level].bandwidth.value;
   for (std::size_t i = level; i < (level == 0 ? 1 : c.levels.size()); ++i)
     c.levels[i].bandwidth = factor * c.levels[i].bandwidth;
 }
 
-/// A level of links that the layout uses; of the network with all above it.
+/// Adds a level of links that the layout uses; the network includes all levels above it.
 void add_level(Section& s, const Request& r, std::size_t level, const char* key, const char* slow_else) {
   const auto& levels = r.hardware->cluster.levels;
   if (levels.size() <= level || (level > 0 && devices(r.layout) <= levels[level - 1].ranks)) return;
@@ -112,8 +112,8 @@ void add_rates(Section& s, const Request& r) {
   add_level(s, r, 1, "network", "however fast the network is");
 }
 
-/// Numbers of replicas among which whole micro-batches can be shared out, in rising order, up to the first that reaches
-/// the target.
+/// Replica counts that divide the batch into whole micro-batches, in rising order, up to the first that meets the
+/// target.
 std::vector<std::pair<Count, Attempt>> replica_attempts(const Request& r) {
   std::vector<std::pair<Count, Attempt>> all;
   const Count per_replica = replica_devices(r.layout);
@@ -142,10 +142,10 @@ void add_gpus(Section& s, const Request& r) {
            attempts.empty() ? "no other number of replicas divides the global batch" : why_none(attempts));
 }
 
-/// Whether the time is met and only the memory is missed: no faster hardware helps then.
+/// Whether the plan is fast enough but does not fit, so that faster hardware would not help.
 bool lacks_memory(const Attempt& a) { return a.in_time() && !a.fits; }
 
-/// The single changes that make a plan fit and keep it in time: "--recompute selective, --optimizer adam8bit".
+/// Single changes that make a plan fit within the time: "--recompute selective, --optimizer adam8bit".
 std::string fitting_in_time(const Request& r) {
   std::string all;
   for (const TypedRemedy& typed : typed_remedies(r))
@@ -153,7 +153,7 @@ std::string fitting_in_time(const Request& r) {
   return all;
 }
 
-/// The line of the verdict on a plan that is fast enough and does not fit.
+/// The verdict for a plan that is fast enough and does not fit.
 Finding memory_finding(const Request& r, const Row& reached) {
   const std::string changes = fitting_in_time(for_training(r));
   return {"target",
@@ -172,7 +172,7 @@ std::string step_as_it_is(const Request& r, const Attempt& now) {
                      lacks_memory(now) ? ", but does not fit" : "");
 }
 
-/// Whether a measured step may lie on the other side of the target than the estimate.
+/// Whether the target lies within the estimate's interval, so that a measured step may be on its other side.
 bool is_near_target(const Request& r) {
   const auto interval = interval_of(r);
   if (!interval) return false;

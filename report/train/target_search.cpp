@@ -12,9 +12,9 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count times_the_rate = Count{1} << 16;  ///< from here on what it bounds takes no time
+constexpr Count times_the_rate = Count{1} << 16;  ///< beyond this factor, the work limited by the rate takes no time
 
-/// A number as an option takes it, or rounded where it is not whole.
+/// A number in option syntax; rounded if it is not an integer.
 std::string option_text(const Quantity& q) {
   const Count* whole = std::get_if<Count>(&q);
   return whole != nullptr ? fmt::format("{}", *whole) : human_text(q, Unit::none);
@@ -32,7 +32,7 @@ constexpr std::array change_words{ChangeWords{"bandwidth_factor", "{} times the 
                                   ChangeWords{"gpus", "--gpus {}"},
                                   ChangeWords{"weight_precision", "--weight-precision {}"}};
 
-/// "1.62 times the memory bandwidth, --tp 2": the changes of which each reaches the target.
+/// "1.62 times the memory bandwidth, --tp 2": the single changes that each meet the target.
 std::string enough(const Report& report, const std::string& section) {
   std::string all;
   for (const auto& [key, words] : change_words)

@@ -1,5 +1,5 @@
 #pragma once
-/// What would reach a target: one thing changed at a time, and the estimate asked again. Both halves search this way.
+/// Searches for changes that reach a target, in training and inference: one change at a time, with a new estimate.
 
 #include <functional>
 #include <limits>
@@ -16,37 +16,37 @@ namespace llmcalc {
 /// A request with one thing changed.
 struct Attempt {
   std::string change;
-  bool fits = false;  ///< the device holds it
+  bool fits = false;  ///< whether the device holds it
   Bytes weights{};
-  Seconds time{}, allowed{};  ///< that it takes, and that the target leaves it
+  Seconds time{}, allowed{};  ///< its time, and the time that the target allows
   bool in_time() const { return time <= allowed; }
   bool reaches() const { return fits && in_time(); }
 };
-/// The time of what is beyond the engine's range.
+/// The time of requests beyond the engine's range.
 inline constexpr Seconds endless(std::numeric_limits<double>::infinity());
-/// Asks for a changed request. What is beyond the engine's range fits nowhere and ends never.
+/// Evaluates a changed request. A request beyond the engine's range never fits and takes `endless` time.
 using Trial = Attempt (*)(const Request& changed, std::string change);
 
-/// A rate of the hardware that is searched.
+/// A hardware rate to search.
 struct HardwareRate {
-  const char* key;           ///< "bandwidth": of "bandwidth_factor" and "no_bandwidth"
+  const char* key;           ///< "bandwidth": for "bandwidth_factor" and "no_bandwidth"
   const char* label;         ///< "memory bandwidth"
   const char* slow_else;     ///< "however fast the memory is"
-  double now = 0, step = 0;  ///< in base units; the step in which it is searched
-  const char* unit = "";     ///< that it is told in: "GB/s"
-  double in_unit = 1;        ///< base units of one of them
+  double now = 0, step = 0;  ///< in base units; `step`: search step
+  const char* unit = "";     ///< display unit: "GB/s"
+  double in_unit = 1;        ///< base units per display unit
   std::function<void(HardwareCard& card, double rate)> set{};
 };
-/// Adds the least such rate that reaches the target, as a factor, or why none does. Returns the rate.
+/// Adds the lowest rate that meets the target, as a factor, or the reason why no rate does. Returns the rate.
 std::optional<double> add_rate(Section& s, const Request& r, const HardwareRate& rate, Trial trial);
 
-/// A line that says why there is no answer, under a key of its own.
+/// Adds a line with the reason for a missing answer, under a separate key.
 void add_none(Section& s, const std::string& key, const std::string& label, const std::string& why);
-/// The reason why none of these attempts reaches the target.
+/// The reason why no attempt meets the target.
 std::string why_none(const std::vector<Attempt>& all);
 
-/// The line of the verdict: whether the target is reached, and each change that reaches it. `near`: a measurement may
-/// lie on the other side of it than the estimate. Precondition: the report has that section.
+/// The line of the verdict: whether the target is met, and each change that meets it. `near`: a measurement may be on
+/// the other side of the target. Precondition: the report has this section.
 Finding target_finding(const Report& report, const std::string& section, const SpeedTarget& target, bool near);
 
 }  // namespace llmcalc

@@ -26,7 +26,7 @@
 namespace llmcalc {
 namespace {
 
-/// `host`: bytes of the device that has most there.
+/// `host`: bytes in host memory of the device with the most there.
 template <typename Half>
 void add_capacity(Section& s, const Half& a, Bytes host) {
   const Request& r = a.request();
@@ -49,7 +49,7 @@ std::string held_formats(const Plan& p) {
   return fmt::format("{} frozen, adapters {}", weight_formats_text(p.base_precision), trained);
 }
 
-/// Bytes that the layers keep at this precision, or with recomputation, everything else as planned.
+/// Bytes that the layers save at this precision and recomputation, with the rest of the plan unchanged.
 Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
   Plan p = r.plan;
   p.weight_precision = p.precision = precision;
@@ -77,13 +77,13 @@ std::string in_flight_text(const Request& r, const Stage& s, bool one_stage) {
                      s.for_weights);
 }
 
-/// Limits of the step: the peak, the bandwidth, links or launches.
+/// Limits of the step: peak, bandwidth, links or launch overhead.
 void add_limits(Section& s, const StepFigures& f, Seconds step) {
   s.add("bound", "bound by", std::string(f.bound.name), Unit::none, share(f.bound.time, step));
   for (const LimitTime& l : f.limits) s.add(fmt::format("limited_s.{}", l.name), "", l.time);
 }
 
-/// Parts that take no time appear in JSON only.
+/// Parts with a time of 0 appear only in JSON.
 void add_breakdown(Section& s, const StepFigures& f, Seconds step) {
   for (const PartTime& p : f.parts)
     s.add(fmt::format("breakdown_s.{}", part_names[static_cast<std::size_t>(p.part)]),
@@ -187,7 +187,7 @@ Section activations_section(const Request& r) {
       replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
       !recomputes_partly(p) && !trains_part(p) && !p.offload.any() && p.mtp == 0) {
-    // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
+    // With a float32 master copy, 16 bits cost 2 more bytes per parameter in states, and save activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
     s.add("mixed_precision_break_even_batch", "16 bits save memory from",

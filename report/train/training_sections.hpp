@@ -10,15 +10,15 @@ namespace llmcalc {
 
 Section training_memory_section(const TrainingAnswer& a);
 Section inference_memory_section(const InferenceAnswer& a);
-/// The activations by operator group, and where recomputation and precision pay.
+/// Activations by operator group, and the break-even points of recomputation and precision.
 Section activations_section(const Request& r);
 
-/// "tensor parallel": a part of a step's breakdown as tables name it.
+/// "tensor parallel": the label of a part of a step's time.
 std::string_view part_label(Part p);
-/// The same of training. Precondition: the request has software.
+/// Class, software and parameters of the training estimate. Precondition: the request has software.
 Section estimate_section(const TrainingAnswer& a);
 Section step_section(const TrainingAnswer& a);
-/// The step's throughput as a share of the peak, by every convention.
+/// The step's throughput as a share of the peak, under each convention.
 Section utilization_section(const TrainingAnswer& a);
 
 }  // namespace llmcalc

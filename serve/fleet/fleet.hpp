@@ -1,5 +1,5 @@
 #pragma once
-/// Replicas behind a router, and the loop that runs them.
+/// Replicas with a router, and the loop that runs them.
 
 #include <functional>
 
@@ -10,9 +10,9 @@ namespace llmcalc {
 
 enum class Routing : std::uint8_t {
   round_robin,
-  least_loaded,  ///< to the replica with the fewest requests that wait or are in progress
-  prefix_aware   ///< to where the session was before, else to the least loaded replica that had the prefix, unless that
-                 ///< one is much busier than others
+  least_loaded,  ///< to the replica with the fewest waiting and running requests
+  prefix_aware  ///< to the last replica of the session, else to the least loaded replica that had the prefix, unless it
+                ///< is much busier than others
 };
 template <>
 inline constexpr auto choices<Routing> =
@@ -25,36 +25,34 @@ struct Fleet {
   Routing routing = Routing::round_robin;
 };
 
-/// Who looks on while a simulation runs.
+/// Callbacks of a running simulation.
 struct ServerWatch {
   std::function<void(const PassRecord&)> pass{};  ///< called at the end of each row of passes
-  /// Called now and then with the numbers of requests that are answered and of all; false: stop.
+  /// Called now and then with the number of answered requests and of all requests; false: stop.
   std::function<bool(Count, Count)> goes_on{};
   std::function<bool(RequestId, const AnswerTimes&)> answered{};  ///< called with each answer; false: stop
 };
 
-/// Serves the traffic until all is answered. Time and memory grow with requests, not with tokens (but for drafts, whose
-/// acceptance is drawn pass by pass).
-/// Preconditions: those of Scheduler; replicas above 0.
+/// Serves the traffic until all requests are answered. Time and memory grow with requests, not with tokens (except for
+/// drafts, whose acceptance is drawn pass by pass).
+/// Preconditions: as for Scheduler; replicas above 0.
 ServerRun serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic,
                 const ServerWatch& watch = {});
 
-/// The engine with its ranks cut into the micro-batches of a pipeline: as many as it has stages are in flight, each
-/// with an equal part of a rank's sequences and blocks, but no more than leave a part room for a sequence of `longest`
-/// tokens. vLLM gives each pass all sequences that are in no other (V1 core.py, step_with_batch_queue): evenly only
-/// where they come one after another, as is assumed. Precondition: stages above 0.
+/// The engine with its ranks divided into the micro-batches of a pipeline, one per stage, each with an equal part of a
+/// rank's sequences and blocks; fewer if a part could not hold a sequence of `longest` tokens. vLLM gives each pass all
+/// sequences that are in no other pass (V1 core.py, step_with_batch_queue); these are equal parts only if sequences
+/// come one after another, as is assumed. Precondition: stages above 0.
 EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Count stages, Count longest);
 
-/// The longest sequence that the rules have room for: the most tokens of prompt and answer together; any_length where
-/// a sequence's room does not grow.
+/// The longest sequence that fits, prompt and answer together; any_length if a sequence's memory does not grow.
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach);
 inline constexpr Count any_length = Count{1} << 40;
 
-/// Whole blocks of a prefix of so many tokens that all sequences have in common, which are held once: none without a
-/// prefix cache; of groups of a limited reach each sequence has its own.
+/// Whole blocks of a prefix of that many tokens, common to all sequences and held once; 0 without a prefix cache.
+/// Groups of limited reach hold them per sequence.
 Count shared_blocks(const SchedulerRules& rules, Count prefix);
-/// Sequences of `tokens` tokens that the rules have in progress at once, at most; `prefix`: of their tokens, those that
-/// all have in common.
+/// Maximum number of sequences of `tokens` tokens in progress at once; all of them share their first `prefix` tokens.
 Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens, Count prefix = 0);
 
 }  // namespace llmcalc

@@ -37,7 +37,7 @@ Ticks FleetLoop::next() {
   return std::min({arrivals_.next(), travelling_.empty() ? never : travelling_.top().time, passes});
 }
 
-/// In the order of replicas.
+/// Finishes passes in the order of replicas.
 void FleetLoop::finish_passes(Ticks now) {
   for (; !ends_.empty() && ends_.top().time == now; ends_.pop()) {
     const std::uint32_t replica = ends_.top().replica;
@@ -75,7 +75,7 @@ void FleetLoop::finish(std::uint32_t replica) {
   changed_.push_back(replica);
 }
 
-/// A request leaves a replica: it is answered, or goes on in the second fleet.
+/// A request leaves a replica: it is answered, or continues in the second fleet.
 void FleetLoop::leave(Pool& pool, RequestId id) {
   const AnswerTimes& a = run_.answers[id];
   pool.router.done(a.replica - pool.first);
@@ -86,7 +86,7 @@ void FleetLoop::leave(Pool& pool, RequestId id) {
   if (watch_.answered && !watch_.answered(id, a)) run_.stopped = true;
 }
 
-/// Keys and values leave with the end of the pass: what a request takes besides passes is on its way to the user.
+/// Keys and values leave with the end of the pass. A request's time outside passes is spent on its way to the user.
 void FleetLoop::send(Pool& from, RequestId id) {
   AnswerTimes& a = run_.answers[id];
   const Ticks computed = a.last - from.request;
@@ -104,7 +104,7 @@ void FleetLoop::land(Ticks now) {
   give(pools_.back(), id, now, {requests_[id].prompt, 1, token});
 }
 
-/// Asks whoever watches, once per 1024 times.
+/// Calls the watch once per 1024 events.
 bool FleetLoop::goes_on() {
   if (run_.stopped) return false;
   if (!watch_.goes_on || ++times_asked_ % 1024 != 0) return true;

@@ -1,5 +1,5 @@
 #pragma once
-/// The loop of replicas, one fleet of them or two: passes, arrivals and transfers in order of time.
+/// The event loop of one or two fleets of replicas: passes, arrivals and transfers in order of time.
 
 #include <deque>
 #include <queue>
@@ -14,7 +14,7 @@ namespace llmcalc {
 class FleetLoop {
  public:
   FleetLoop(const RequestTraffic& traffic, const ServerWatch& watch);
-  /// The first fleet takes arrivals; a second one, requests that leave the first.
+  /// The first fleet takes arrivals; a second one takes requests that leave the first.
   void add(const Fleet& fleet, const PassTimes& times, const CacheTransfer& from_here = {});
   ServerRun run();
 
@@ -24,7 +24,7 @@ class FleetLoop {
     std::deque<Server> servers;
     CacheTransfer transfer;
     Ticks request;               ///< PassTimes::request of its engines
-    std::vector<Ticks> sending;  ///< until when each replica sends
+    std::vector<Ticks> sending;  ///< end of each replica's transfers
     std::uint32_t first = 0;     ///< number of its first replica
   };
   struct Travelling {
@@ -33,7 +33,7 @@ class FleetLoop {
     bool operator>(const Travelling& o) const { return time != o.time ? time > o.time : id > o.id; }
   };
 
-  /// The end of a replica's passes, as it was when it was noted.
+  /// The end of a replica's passes, as known when the entry was made.
   struct PassesEnd {
     Ticks time;
     std::uint32_t replica;
@@ -58,8 +58,8 @@ class FleetLoop {
   Arrivals arrivals_;
   std::deque<Pool> pools_;
   std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling_;
-  std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< some no longer hold
-  std::vector<std::uint32_t> changed_;  ///< replicas that something happened to since passes were started
+  std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< may hold outdated entries
+  std::vector<std::uint32_t> changed_;  ///< replicas with events since passes were last started
   ServerRun run_;
   std::uint32_t replicas_ = 0;
   Count answered_ = 0, times_asked_ = 0;

@@ -8,7 +8,7 @@ std::size_t Router::least_loaded() const {
   return static_cast<std::size_t>(std::min_element(loads_.begin(), loads_.end()) - loads_.begin());
 }
 
-/// Where the session was last; else, of the replicas that had the prefix, the one with the fewest requests.
+/// The last replica of the session; otherwise the least loaded replica that had the prefix.
 std::optional<std::size_t> Router::home(const ServerRequest& r) const {
   if (r.session != no_chain && r.session < of_session_.size() && of_session_[r.session] > 0)
     return of_session_[r.session] - 1;
@@ -17,8 +17,7 @@ std::optional<std::size_t> Router::home(const ServerRequest& r) const {
   return *std::min_element(had.begin(), had.end(), [&](std::size_t a, std::size_t b) { return loads_[a] < loads_[b]; });
 }
 
-/// A replica that has more than twice the requests of the least loaded one, and 8, is left alone: what a hit saves does
-/// not make up for the queue.
+/// Avoids a replica with over twice the requests of the least loaded one plus 8: a hit does not make up for the queue.
 std::size_t Router::near_prefix(const ServerRequest& r) {
   const auto known = [](auto& all, ChainId n) -> auto& {
     if (n >= all.size()) all.resize(n + 1);

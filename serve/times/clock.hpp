@@ -1,5 +1,5 @@
 #pragma once
-/// The clock of a simulated server. It counts in integers, so that the sum of passes is the same in any grouping and on
+/// The clock of a simulated server. It counts in integers, so the sum of passes is the same in any grouping and on
 /// every machine.
 
 #include "calc/units.hpp"
@@ -9,10 +9,10 @@ namespace llmcalc {
 using Ticks = __int128;  ///< attoseconds: a point in time or a duration
 
 inline constexpr double ticks_per_second = 1e18;
-/// Later than everything: nothing is to happen.
+/// Later than all times: no event is due.
 inline constexpr Ticks never = static_cast<Ticks>(1) << 120;
 
-/// Seconds of at most 1e17 and at least -1e17, to the nearest attosecond.
+/// Seconds from -1e17 to 1e17, to the nearest attosecond.
 constexpr Ticks ticks(Seconds s) { return static_cast<Ticks>(s.value * ticks_per_second + (s.value < 0 ? -0.5 : 0.5)); }
 constexpr Seconds seconds(Ticks t) { return Seconds(static_cast<double>(t) / ticks_per_second); }
 

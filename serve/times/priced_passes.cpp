@@ -1,4 +1,4 @@
-// Times of passes from the prices of calc/.
+// Pass times from the prices of calc/.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// How the pace of a pipeline's slowest stage lengthens a pass (pass_times.hpp); one stage lengthens nothing.
+/// How the slowest stage of a pipeline lengthens a pass (pass_times.hpp); a single stage does not.
 struct StagePace {
   Count stages = 1;
   double layers = 1;  ///< p M / L
@@ -24,7 +24,7 @@ struct StagePace {
   }
 };
 
-/// Prices attention's cores of one phase as lines over their work.
+/// Prices the attention cores of one phase as lines over their work.
 class CoreLines {
  public:
   CoreLines(const Plan& plan, const Layout& layout, const Device& device, Phase phase)
@@ -33,9 +33,9 @@ class CoreLines {
         rates_(estimated_ ? estimated_rates(device, plan) : bound_rates(device, plan)),
         queries_(phase == Phase::decode ? 1 : 1024) {}
 
-  /// Adds the cores of `layers` layers, launched one after another: max(c, m) + exposed min(c, m) and the launch, where
-  /// c = seconds per pair, and m = seconds per query and key. Both come from two shapes, a chunk after many keys and
-  /// after twice as many, since cost is linear in them.
+  /// Adds the cores of `layers` layers, launched one after another: max(c, m) + exposed min(c, m) and the launch
+  /// overhead, with c = seconds per pair, and m = seconds per query and key. Both come from two shapes, a chunk after
+  /// many keys and after twice as many, since cost is linear in them.
   void add(CoreTimes& lines, const Op& op, double layers) const {
     constexpr Count past = 4096;
     const Parts near = parts(op, past + queries_), far = parts(op, 2 * past + queries_);
@@ -43,7 +43,7 @@ class CoreLines {
     const double pair = n * near.compute / static_cast<double>(chunk_work(past, queries_, {}).pairs);
     const double key = n * (far.memory - near.memory) / static_cast<double>(past);
     const double query = (n * near.memory - key * static_cast<double>(past + queries_)) / q;
-    const double host = n * (far.host - near.host) / static_cast<double>(past);  // a key's way from the host
+    const double host = n * (far.host - near.host) / static_cast<double>(past);  // transfer of a key from the host
     const auto line = [&](double compute, double memory) {
       return CoreRate{ticks(Seconds(n * near.launch)), ticks(Seconds(memory * query)),
                       ticks(Seconds(memory * key + host)), ticks(Seconds(compute * pair))};
@@ -71,7 +71,7 @@ class CoreLines {
     return {static_cast<double>(c.executed.value) / r.compute.value, c.moved.total() / r.memory.value,
             host_seconds(op, c, pricing_, rates_).value, r.launch.value, r.exposed};
   }
-  /// Layers of one reach differ in nothing else that a core depends on, so that lines of a kind add up one by one.
+  /// Layers of one reach agree in all else that a core depends on, so their lines add up one by one.
   static void push(CoreTimes& lines, CoreRate r, const CoreTimes& old) {
     if (!old.empty()) {
       const CoreRate& o = old[lines.size()];
@@ -86,9 +86,9 @@ class CoreLines {
   Count queries_;
 };
 
-/// The tokens that a core reads where that is not all: in a window or chunk, or as many as are chosen, priced like a
-/// window. Not limited: all. Blocks that are chosen count as if the query's own were full. Of pooled keys those count
-/// that are chosen; what every query sees of them, one per group of tokens, is left out.
+/// The number of tokens that a core reads, if not all: of a window or chunk, or selected ones, priced like a window.
+/// Not limited: all. Selected blocks count as if the query's own block were full. Pooled keys count if they are
+/// selected; pooled keys that every query sees, one per group of tokens, are excluded.
 Reach limited_reach(const Shape& s) {
   const Attention* core = std::get_if<Attention>(&s);
   if (core == nullptr) return {};
@@ -101,7 +101,7 @@ Step with_modules(Step step, Count modules) {
   return step;
 }
 
-/// `drafts`: of modules, in a decoding sequence.
+/// `drafts`: drafts of MTP modules per decoding sequence.
 std::array<CoreTimes, reach_kinds> core_times(const Arch& arch, const Plan& plan, const Layout& layout,
                                               const Device& device, Phase phase, Count drafts = 0) {
   std::array<CoreTimes, reach_kinds> all;
@@ -126,7 +126,7 @@ Reach first_limited_reach(const Arch& arch, const Plan& plan) {
   return found;
 }
 
-/// Cores of a prompt's pass.
+/// Number of cores in a prompt's pass.
 Count core_count(const Arch& arch, const Plan& plan) {
   Count n = 0;
   for_each_operator(arch, plan, {}, prefill_step(plan, 1), [&](const OperatorRow& row) {
@@ -135,7 +135,7 @@ Count core_count(const Arch& arch, const Plan& plan) {
   return n;
 }
 
-/// Seconds that the state of linear attention takes for each sequence of a pass: it is read and written.
+/// Seconds per sequence of a pass for reading and writing the state of linear attention.
 double state_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
   double all = 0;
   const Pricing p = pricing(plan, Phase::decode, layout);
@@ -149,7 +149,7 @@ double state_seconds(const Arch& arch, const Plan& plan, const Layout& layout, c
   return all;
 }
 
-/// Seconds of the experts of `rows` rows, where they are spread over ranks; else 0: they are counted with all else.
+/// Seconds of the experts in `step` if they are sharded across ranks; otherwise 0: they are counted with the rest.
 double expert_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                       Phase phase) {
   if (ranks(layout, Group::expert) == 1) return 0;
@@ -177,19 +177,19 @@ class RowPricer {
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
   double state() const { return pace_.layers * state_; }
-  /// All but cores, heads and experts, and the state of linear attention, which is counted by sequence.
+  /// All except cores, heads, experts, and the state of linear attention, which is counted per sequence.
   double rows(Count n) const {
     const Prices p = of_rows(n);
     return beside(p, n) + pace_.layers * (layers(p, n) - expert_part(n) + adapters(n)) + sends(p);
   }
   double experts(Count n) const { return pace_.layers * expert_part(n); }
-  /// The model's head, and no pass around it.
+  /// The model's head, without the rest of a pass.
   double head(Count n) const {
     const double alone = head_alone(n);
     if (pace_.stages == 1) return alone;
     return static_cast<double>(pace_.stages) * std::max(0.0, alone - pace_.slack * layers(of_rows(n), n));
   }
-  /// `each` drafts of n sequences by the modules, whose first runs are in the rows of the pass already.
+  /// `each` drafts of n sequences by the MTP modules, whose first runs are part of the pass's rows.
   double drafts(Count n, Count each) const {
     const Count again = each - plan_.mtp;
     return static_cast<double>(each) * module_head(n) + (again > 0 ? static_cast<double>(again) * module(n) : 0);
@@ -209,7 +209,7 @@ class RowPricer {
     if (is_recorded(n)) return decode_prices(n, plan_.mtp);
     return price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
   }
-  /// A module without its head, and its head.
+  /// An MTP module without its head, and its head.
   double module(Count n) const {
     const Prices p = decode_prices(n, 1);
     return time(p, is_body) - time(p, is_model_body);
@@ -224,8 +224,8 @@ class RowPricer {
     const Step step = with_modules(decode_step(plan, 1), modules);
     return price_without_cores(arch_, plan, layout_, cluster_.device, step, cores);
   }
-  /// What is no layer of the model: the embedding, modules, the loop around a pass. A prompt's pass has heads of one
-  /// row.
+  /// Everything outside the model's layers: the embedding, MTP modules, the loop around a pass. A prompt's pass has
+  /// heads of one row.
   double beside(const Prices& p, Count n) const {
     if (is_recorded(n)) return time(p, is_body_beside_layers);
     const double modules = plan_.mtp > 0 ? static_cast<double>(plan_.mtp) * module_head(1) : 0;
@@ -249,20 +249,20 @@ class RowPricer {
     const Prices p = decode_prices(n, 0);
     return time(p, any) - time(p, is_body);
   }
-  /// Hidden states and the residual stream, from stage to stage.
+  /// Hidden states and the residual stream, sent from stage to stage.
   double sends(const Prices& p) const {
     if (pace_.stages == 1) return 0;
     const Efficiency e = p.estimated ? Efficiency::estimated : Efficiency::full;
     return 2 * static_cast<double>(pace_.stages - 1) * send_seconds(p, layout_, cluster_, e).value;
   }
-  /// Of the rows that `counts` accepts, and the pass around them.
+  /// Time of a pass with only the rows that `counts` accepts.
   double time(const Prices& prices, bool (*counts)(const LayerPrice&)) const {
     PassSum sum;
     for (const LayerPrice& row : prices.rows)
       if (counts(row)) sum.add(row.forward, row.layers, true);
     return pass_time(sum, prices, plan_, layout_, cluster_).estimate.total().value;
   }
-  /// Of the cores, launches included.
+  /// Time of the cores, including launch overhead.
   double attention(const Prices& prices) const {
     double all = 0;
     for (const LayerPrice& row : prices.rows) {
@@ -286,8 +286,8 @@ class RowPricer {
   double state_;
 };
 
-/// Numbers of rows at which passes are priced: all up to 8, then steps of a half of the last power of two to an eighth
-/// of it, both ends of what is recorded, and the most.
+/// Row counts at which passes are priced: all up to 8, then steps of a quarter of the last power of two; also both
+/// sides of the recording limit, and the maximum.
 std::vector<Count> knot_rows(const PassSizes& sizes) {
   std::vector<Count> all;
   for (Count power = 1; power < sizes.most_rows; power *= 2)

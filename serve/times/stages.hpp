@@ -1,13 +1,13 @@
 #pragma once
-/// Stages of a pipeline that serves.
+/// Pipeline stages of a serving engine.
 
 #include "calc/pipeline/chunk.hpp"
 
 namespace llmcalc {
 
-/// The chunk of stage i of p. Each has L / p of L layers, rounded down; what is left goes to the last stages, one layer
-/// each, but not to the very last, which has the head (vLLM, distributed/utils.py, get_pp_indices). Preconditions:
-/// 0 <= i < p <= L.
+/// The chunk of stage i of p. Each has L / p of L layers, rounded down; the remaining layers go to the last stages, one
+/// each, except the very last, which has the head (vLLM, distributed/utils.py, get_pp_indices). Preconditions: 0 <= i <
+/// p <= L.
 ModelChunk served_stage(Count layers, Count stages, Count i);
 
 }  // namespace llmcalc

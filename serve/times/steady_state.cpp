@@ -13,7 +13,7 @@ Count nearest(double x) { return static_cast<Count>(std::floor(x + 0.5)); }
 /// Shares of passes by their number of chunks.
 using ChunkShares = std::vector<std::pair<Count, double>>;
 
-/// The two integers around a mean.
+/// The two integers around a mean, with their shares.
 ChunkShares around(double mean) {
   const double below = std::floor(mean), part = mean - below;
   const auto n = static_cast<Count>(below);
@@ -21,7 +21,7 @@ ChunkShares around(double mean) {
   return {{n, 1 - part}, {n + 1, part}};
 }
 
-/// The most of `ranks` Poisson numbers of a mean; what exceeds `most` counts as `most`.
+/// The maximum of `ranks` Poisson variates of a mean; values above `most` count as `most`.
 ChunkShares most_of_ranks(double mean, double ranks, Count most) {
   ChunkShares all;
   double one = std::exp(-mean), up_to = one, before = 0;
@@ -44,11 +44,11 @@ class SteadyRank {
     decodes_ = (load.generate - 1) / expected_tokens(rules_.speculation);
   }
 
-  /// Passes of a request's prompt beside so many decoding sequences, and of all of it.
+  /// Passes of a request's prompt, and of the whole request, with `decoding` concurrent sequences.
   double chunks(double decoding) const { return new_tokens() / chunk(decoding, new_tokens()); }
   double passes(double decoding) const { return chunks(decoding) + decodes_; }
   double decodes() const { return decodes_; }
-  /// Fills in the most requests that begin in a pass on average, and what limits them.
+  /// Sets the maximum mean number of requests that begin in a pass, and its limit.
   void put_most(SteadyState& s) const {
     const double rows = (apart() && decodes_ > 0 ? 0 : new_tokens()) + decodes_ * decode_rows();
     const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
@@ -61,14 +61,14 @@ class SteadyRank {
                                                                    : SteadyLimit::blocks;
     s.begun = std::min({s.by_tokens, s.by_sequences, s.by_blocks});
   }
-  /// Seconds of a pass in which k requests begin and as many end; one sequence at a time has passes of its prompt or of
-  /// its answer.
+  /// Seconds of a pass in which k requests begin and as many end; for one sequence at a time, the mean over passes of
+  /// prompt and answer.
   double pass(double k) const {
     if (rules_.sequences > 1) return time(k * decodes_, k * chunks(k * decodes_));
     return (decodes_ * time(1, 0) + chunks(0) * time(0, 1)) / passes(0);
   }
 
-  /// Blocks of what is in progress at a rate, without those of a shared prefix.
+  /// Blocks of requests in progress at a rate, without blocks of a shared prefix.
   double held(double rate, double capacity, double places) const {
     const double pass = pass_seen(rate, capacity, places), n = rate * pass * decodes_;
     const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
@@ -77,25 +77,25 @@ class SteadyRank {
 
  private:
   double new_tokens() const { return std::max(1.0, load_.prompt - load_.cached); }
-  /// Of a decoding sequence in a pass.
+  /// Rows of a decoding sequence in a pass.
   double decode_rows() const { return static_cast<double>(1 + rules_.speculation.length); }
-  /// Whether prompts have passes of their own.
+  /// Whether prompts have separate passes.
   bool apart() const { return rules_.batching == Batching::prompts_first; }
   /// Tokens of a pass that are left to prompts.
   double room(double decoding) const {
     const double taken = apart() ? 0 : decoding * decode_rows();
     return std::max(1.0, static_cast<double>(rules_.pass_tokens) - taken);
   }
-  /// Tokens of a chunk, of so many that are new.
+  /// Tokens of a chunk, given the number of new tokens.
   double chunk(double decoding, double tokens) const {
     const double most = rules_.chunk_tokens > 0 ? std::min(static_cast<double>(rules_.chunk_tokens), tokens) : tokens;
     return std::min(most, room(decoding));
   }
-  /// A prompt as its tokens see it: longer ones have more of them.
+  /// Prompt length averaged over tokens, of which longer prompts have more.
   double seen_tokens() const { return new_tokens() * (1 + load_.prompt_variation); }
-  /// The same of an answer, halfway.
+  /// The same for an answer, at its midpoint.
   double seen_answer() const { return load_.generate * (1 + load_.variation) / 2; }
-  /// The most requests that begin in a pass of which all passes' needs, times as many, are at most `all`.
+  /// The largest number of requests that begin in a pass, if the needs of all their passes are at most `all`.
   template <class Need>
   double most_begun(double all, const Need& need) const {
     double low = 0, high = std::max(0.0, all) / need(0);
@@ -105,7 +105,7 @@ class SteadyRank {
     }
     return low;
   }
-  /// Blocks of a request in all of its passes: of the prompt, then of half the answer too.
+  /// Blocks of a request, summed over its passes: of the prompt, then also of half the answer.
   double block_passes(double decoding) const {
     const auto held = [&](double tokens) {
       return static_cast<double>(blocks_of(rules_, times_.reach, nearest(tokens)));
@@ -113,7 +113,7 @@ class SteadyRank {
     return chunks(decoding) * held(load_.prompt) + decodes_ * held(load_.prompt + seen_answer());
   }
 
-  /// `prompt`: new tokens of the prompts that chunks are of.
+  /// `prompt`: new tokens of the prompts that chunks belong to.
   PassWork work(Count decoding, Count chunks, double mean_rows, double prompt) const {
     const auto most = nearest(room(static_cast<double>(decoding)));
     const Count tokens = nearest(chunk(static_cast<double>(decoding), prompt));
@@ -139,20 +139,20 @@ class SteadyRank {
     return w;
   }
 
-  /// The chunks of the slowest of ranks that step together, each with `chunks` of a mean prompt in the mean.
+  /// Chunks of the slowest of the ranks that step together, each with a mean of `chunks` for mean prompts.
   ChunkShares slowest(double decoding, double chunks) const {
     const double tokens = chunk(decoding, seen_tokens()), bursts = chunks * chunk(decoding, new_tokens()) / tokens;
     if (ranks_ == 1) return around(bursts);
     return most_of_ranks(bursts, ranks_, static_cast<Count>(std::ceil(room(decoding) / tokens)));
   }
-  /// Seconds of a pass in the mean; `chunks`: of a rank, in the mean.
+  /// Mean seconds of a pass; `chunks`: mean per rank.
   double time(double decoding, double chunks) const {
     const double rows = decoding * decode_rows() + chunks * chunk(decoding, new_tokens());
     const double prompt = seen_tokens();
     if (!apart()) return time(decoding, slowest(decoding, chunks), rows, prompt);
     return time(decoding, {{0, 1}}, rows, prompt) + time(0, slowest(0, chunks), rows, prompt);
   }
-  /// The same of passes with so many chunks; `rows`: of a rank, in the mean.
+  /// The same for a given distribution of chunks; `rows`: mean per rank.
   double time(double decoding, const ChunkShares& chunks, double rows, double prompt) const {
     double mean = 0;
     for (const auto& [n, of_n] : around(decoding))
@@ -163,7 +163,7 @@ class SteadyRank {
     return mean;
   }
 
-  /// The pass that a decoding sequence sees: bisected between a pass of itself alone and one of full capacity.
+  /// The pass time that a decoding sequence sees: bisected between a pass with one sequence and one at full capacity.
   double pass_seen(double rate, double capacity, double places) const {
     const double own = decodes_ > 0 ? 1 : 0;
     const auto others = [&](double n) { return std::min(n, places - 1); };
@@ -181,7 +181,7 @@ class SteadyRank {
   }
 
   const SchedulerRules& rules_;
-  double ranks_;  ///< that step together
+  double ranks_;  ///< ranks that step together
   const PassTimes& times_;
   const SteadyLoad& load_;
   double decodes_ = 0;
@@ -193,7 +193,7 @@ class SessionRank {
   SessionRank(const EngineRules& engine, const PassTimes& times, const SteadyLoad& load)
       : engine_(engine), times_(times), load_(load) {}
 
-  /// The load where so many turns find their history.
+  /// The load if the share `kept` of turns finds its history.
   SteadyLoad with(double kept) const {
     SteadyLoad l = load_;
     const SchedulerRules& rules = engine_.scheduler;
@@ -202,8 +202,8 @@ class SessionRank {
     l.cached = std::min(l.cached, load_.prompt - 1);
     return l;
   }
-  /// The share of turns that find their history at a rate, from all on down to where it stays; nothing: the cache is
-  /// lost, or the rate is beyond what passes hold.
+  /// The share of turns that find their history at a rate, iterated from 1 down to its fixed point. Absent if the cache
+  /// is lost or the rate exceeds the limits of passes.
   std::optional<double> kept(double rate) const {
     constexpr int steps = 200;
     constexpr double still = 1e-4;
@@ -217,7 +217,7 @@ class SessionRank {
     }
     return share;
   }
-  /// The most rate at which it is not lost.
+  /// The highest rate at which the cache is not lost.
   double most() const {
     double low = 0, high = capacity(1).first;
     for (int i = 0; i < 20; ++i) {
@@ -236,7 +236,7 @@ class SessionRank {
     rank.put_most(s);
     return {s.begun / rank.pass(s.begun), std::max(1.0, s.begun * rank.passes(s.begun * rank.decodes()))};
   }
-  /// Blocks that are left between turns; 0: none.
+  /// Blocks available between turns; at most 0 if the cache is full.
   double room_at(double rate, double kept) const {
     const auto [most, places] = capacity(kept);
     if (rate >= most) return 0;
@@ -250,7 +250,7 @@ class SessionRank {
   const SteadyLoad& load_;
 };
 
-/// The load at capacity, and of sessions the rate per rank and the share of turns that find their history.
+/// The load at capacity; for sessions also the rate per rank and the share of turns that find their history.
 struct AtCapacity {
   SteadyLoad load;
   std::optional<double> rate{}, kept{};
@@ -266,7 +266,7 @@ AtCapacity at_capacity_of(const Fleet& fleet, const PassTimes& times, const Stea
   return at;
 }
 
-/// Requests that begin in a pass at a rate, below the most.
+/// Requests that begin in a pass at a rate; at most `most`.
 double begun_at(const SteadyRank& rank, double rate, double most) {
   double low = 0, high = most;
   for (int i = 0; i < 60; ++i) {
@@ -286,7 +286,7 @@ SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const Stead
   full.put_most(s);
   s.kept = most.kept;
   if (most.rate) s.begun = begun_at(full, *most.rate, s.begun);
-  if (most.kept && *most.kept < 1 - 1e-3) {  // blocks, beside those that are kept between turns
+  if (most.kept && *most.kept < 1 - 1e-3) {  // limited by blocks, which sessions also hold between turns
     s.limit = SteadyLimit::blocks;
     s.by_blocks = s.begun;
   }

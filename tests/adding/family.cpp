@@ -1,4 +1,4 @@
-// A Hugging Face family, as docs/adding.md adds one.
+// A Hugging Face family, as described in docs/adding.md.
 
 #include "calc/parameters.hpp"
 #include "presets/import/families.hpp"
@@ -7,7 +7,7 @@
 namespace llmcalc::import {
 namespace {
 
-/// hf example/modeling_example.py: Llama with biases on q, k, v unless the config says no; tied by default.
+/// hf example/modeling_example.py: Llama with biases on q, k, v unless the config disables them; tied by default.
 Arch example(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("qkv_bias", true);
@@ -22,7 +22,7 @@ std::vector<Family> example_families() {
            {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 32000, .context = 4096, .tied = true}}};
 }
 
-TEST_CASE("the example family without biases is Llama-3.2-1B, and has them unless told otherwise", "[adding]") {
+TEST_CASE("the example family has Llama-3.2-1B's parameters, plus q, k, v biases unless disabled", "[adding]") {
   json::Value config{{"num_hidden_layers", 16},   {"hidden_size", 2048},
                      {"num_attention_heads", 32}, {"head_dim", 64},
                      {"num_key_value_heads", 8},  {"intermediate_size", 8192},

@@ -1,4 +1,4 @@
-// docs/adding.md shows code that is compiled: its examples stand beside this file, or in the program itself.
+// Every code example in docs/adding.md is compiled, either in this folder or in the program.
 
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@ std::string text_of(const std::filesystem::path& file) {
   return all.str();
 }
 
-/// The code of a page, without the lines of ``` around it.
+/// The code blocks of a page, without their ``` lines.
 std::vector<std::string> blocks(const std::string& page) {
   std::vector<std::string> all;
   std::istringstream lines(page);
@@ -33,7 +33,7 @@ std::vector<std::string> blocks(const std::string& page) {
   return all;
 }
 
-/// Everything that a compiler or a test reads in these folders.
+/// Text of all files in these folders.
 std::string code_in(const std::vector<std::string>& folders) {
   std::string all;
   for (const std::string& folder : folders)
@@ -44,7 +44,7 @@ std::string code_in(const std::vector<std::string>& folders) {
 
 }  // namespace
 
-TEST_CASE("every example of docs/adding.md is code that is compiled", "[adding]") {
+TEST_CASE("every example in docs/adding.md is compiled code", "[adding]") {
   const std::string code = code_in({"calc", "presets", "ask", "report", "tests/adding"});
   const std::vector<std::string> examples = blocks(text_of(source / "docs/adding.md"));
   CHECK(examples.size() >= 10);
@@ -54,7 +54,7 @@ TEST_CASE("every example of docs/adding.md is code that is compiled", "[adding]"
   }
 }
 
-TEST_CASE("the example of a hardware file is one", "[adding]") {
+TEST_CASE("the example hardware file loads", "[adding]") {
   const HardwareCard x100 = load_hardware((source / "tests/adding/x100-pcie-48gb.json").string());
   CHECK(x100.cluster.device.memory == Bytes(Count{48} << 30));
   CHECK(x100.cluster.device.peak(dtypes::bf16).value == 400e12);

@@ -15,7 +15,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Three layers of D 64 with 4 streams, a rank of 5 beside attention, and inputs of their own of width 7.
+/// Three layers of hidden size 64 with 4 residual streams, a LAuReL rank of 5, and per-layer inputs of width 7.
 Arch alternating() {
   Arch a = even();
   a.streams = 4;
@@ -32,7 +32,7 @@ constexpr Step training{.sequences = 1, .queries = tokens, .training = true};
 
 }  // namespace
 
-TEST_CASE("a layer of alternating updates predicts, runs on the first stream, corrects and shares its own input",
+TEST_CASE("a layer of alternating updates predicts, runs on the first stream, corrects and shares its per-layer input",
           "[engine][altup]") {
   CHECK(names(first_block(alternating(), training)) ==
         "altup.norm altup.router altup.act altup.predict_weights altup.predict attn.norm laurel.down laurel.up "
@@ -42,9 +42,9 @@ TEST_CASE("a layer of alternating updates predicts, runs on the first stream, co
         "per_layer.mul per_layer.project per_layer.norm altup.share");
 }
 
-// A router and its norm, which a layer uses twice; 16 + 4 weights of 4 numbers; a factor per channel; a low rank with
-// its norm; and projections of three streams at both ends.
-TEST_CASE("alternating updates have a router, weights and factors per layer, and projections at both ends",
+// Per layer: a router and its norm, used twice, 4 x (16 + 4) mixing weights, a scale per channel, and a low rank with
+// its norm. Per model: three streams' projections at both ends.
+TEST_CASE("alternating updates add a router, mixing weights and scales per layer, and projections at both ends",
           "[engine][altup]") {
   Arch without = alternating();
   without.streams = 1;
@@ -57,12 +57,12 @@ TEST_CASE("alternating updates have a router, weights and factors per layer, and
   CHECK(p.embedding == q.embedding + 3 * D * D);
 }
 
-TEST_CASE("what alternating updates keep is what the table of stored tensors says, recomputed or not",
+TEST_CASE("tensors saved under alternating updates match the stored-tensor table, with and without recompute",
           "[textbook][altup]") {
   test::check_stored(alternating(), tokens);
 }
 
-TEST_CASE("a layer of alternating updates passes on all streams, and its worst moments say what is alive",
+TEST_CASE("alternating updates pass all streams to the next layer, and peak breakdowns sum to the peaks",
           "[liveness][altup]") {
   const Arch a = alternating();
   const Pricing p = pricing({.seq = tokens, .micro_batch = 1, .global_batch = 1}, Phase::training);
@@ -74,9 +74,10 @@ TEST_CASE("a layer of alternating updates passes on all streams, and its worst m
   CHECK(l.output == Bytes(2 * tokens * n * D));
 }
 
-// a, b = a W (100 wide), y = b W', s = a + y, z = s a: when y's backward makes the gradient of b, those of a and y are
-// there, and of results the input, a and b.
-TEST_CASE("a sum whose first input has a gradient already gives its own to the second", "[liveness][altup]") {
+// x, wide = x W (100 columns), y = wide W', sum = x + y, product = sum x. While y's backward computes the gradient of
+// wide, the gradients of x and y, the input, x and wide are live.
+TEST_CASE("the gradient of a sum is reused for its second input if the first input already has a gradient",
+          "[liveness][altup]") {
   Arch a;
   a.hidden = 4;
   const Step one{.sequences = 1, .queries = 1, .training = true};

@@ -1,4 +1,4 @@
-// The operators of every kind of block, by name and order: the contract that the reference transformer keeps too.
+// The operators of every kind of block, by name and order: a contract that the reference transformer also follows.
 
 #include "calc/block/block.hpp"
 
@@ -20,18 +20,18 @@ std::string block(const Arch& a, const Step& s = training) { return names(first_
 
 }  // namespace
 
-TEST_CASE("a serial pre-norm block is norm, attention, sum, norm, MLP, sum", "[contract][block]") {
+TEST_CASE("a serial pre-norm block runs norm, attention, add, norm, MLP, add", "[contract][block]") {
   CHECK(block(prime_gated()) == "attn.norm " + attention + " attn.add mlp.norm " + gated + " mlp.add");
   CHECK(block(prime_gqa()) == "attn.norm " + attention + " attn.add mlp.norm mlp.up mlp.act mlp.down mlp.add");
 }
 
-TEST_CASE("a gate and its product are one operator where they are fused", "[contract][block]") {
+TEST_CASE("a fused gate and its product form one operator", "[contract][block]") {
   CHECK(block(prime_gated(), inference) ==
         "attn.norm " + attention + " attn.add mlp.norm mlp.gate mlp.up mlp.act mlp.down mlp.add");
   CHECK(shape_of<Pointwise>(first_block(prime_gated(), inference), "mlp.act").kind == PointwiseKind::gate);
 }
 
-TEST_CASE("norms stand where their placement puts them", "[contract][block]") {
+TEST_CASE("norms precede or follow branches as the norm placement requires", "[contract][block]") {
   Arch a = prime_gated();
   a.norm_placement = NormPlacement::post;
   CHECK(block(a) == attention + " attn.add attn.post_norm " + gated + " mlp.add mlp.post_norm");
@@ -41,7 +41,7 @@ TEST_CASE("norms stand where their placement puts them", "[contract][block]") {
   CHECK(block(a) == "attn.norm " + attention + " attn.post_norm attn.add mlp.norm " + gated + " mlp.post_norm mlp.add");
 }
 
-TEST_CASE("a parallel block adds both branches at once", "[contract][block]") {
+TEST_CASE("a parallel block sums both branches before a single residual add", "[contract][block]") {
   Arch a = prime_gated();
   a.block = BlockKind::parallel;
   a.norms_per_layer = 1;
@@ -57,7 +57,7 @@ TEST_CASE("a parallel block adds both branches at once", "[contract][block]") {
   CHECK(two[8].in[0] == two[1].out);
 }
 
-TEST_CASE("dropout follows both branches and the embedding in training alone", "[contract][block]") {
+TEST_CASE("only training applies dropout, after both branches and after the embedding", "[contract][block]") {
   Step dropping = training;
   dropping.dropout = true;
   CHECK(block(prime_gated(), dropping) ==
@@ -65,7 +65,7 @@ TEST_CASE("dropout follows both branches and the embedding in training alone", "
   CHECK(names(embedding_ops(prime_gated(), dropping)) == "embedding.tokens embedding.dropout");
 }
 
-TEST_CASE("qk-norms follow the projections and RoPE follows them", "[contract][block]") {
+TEST_CASE("qk-norms follow the projections and precede RoPE", "[contract][block]") {
   Arch a = prime_gated();
   a.qk_norm = QkNorm::full;
   CHECK(block(a).find("attn.v attn.q_norm attn.k_norm attn.rope attn.core") != std::string::npos);
@@ -73,7 +73,8 @@ TEST_CASE("qk-norms follow the projections and RoPE follows them", "[contract][b
   CHECK(block(a).find("attn.v attn.q_norm attn.k_norm attn.core") != std::string::npos);
 }
 
-TEST_CASE("a mixture is router, dispatch, experts and combination, then what is shared", "[contract][block]") {
+TEST_CASE("a mixture of experts runs router, dispatch, experts and combination, then the shared experts",
+          "[contract][block]") {
   const std::string experts =
       "mlp.router mlp.route mlp.dispatch mlp.expert_gate mlp.expert_up mlp.expert_act mlp.expert_mul mlp.expert_down "
       "mlp.combine";
@@ -87,7 +88,7 @@ TEST_CASE("a mixture is router, dispatch, experts and combination, then what is 
   CHECK(block(a) == "attn.norm " + attention + " attn.add mlp.norm " + experts + " mlp.add");
 }
 
-TEST_CASE("every token's row reaches top_k experts and shared experts are one wide MLP", "[contract][block]") {
+TEST_CASE("each token is routed to top_k experts, and the shared experts form one wide MLP", "[contract][block]") {
   const OpList ops = first_block(prime_moe(), training);  // 6 tokens, 2 of 7 experts
   CHECK(shape_of<Linear>(ops, "mlp.router") == Linear{.rows = 6, .in = 13, .out = 7});
   CHECK(shape_of<Linear>(ops, "mlp.expert_up") == Linear{.rows = 12, .in = 13, .out = 11, .groups = 7, .top_k = 2});
@@ -96,7 +97,7 @@ TEST_CASE("every token's row reaches top_k experts and shared experts are one wi
   CHECK(shape_of<Linear>(ops, "mlp.shared_weight") == Linear{.rows = 6, .in = 13, .out = 1});
 }
 
-TEST_CASE("biases of experts, router and linear layers are where the model has them", "[contract][block]") {
+TEST_CASE("experts, router and linear layers have biases only if the model defines them", "[contract][block]") {
   Arch a = prime_moe();
   a.moe.expert_bias = true;
   OpList ops = first_block(a, training);
@@ -112,7 +113,7 @@ TEST_CASE("biases of experts, router and linear layers are where the model has t
     CHECK_FALSE(shape_of<Linear>(ops, n).bias);
 }
 
-TEST_CASE("latent attention projects through its ranks, or absorbs the projection", "[contract][block]") {
+TEST_CASE("latent attention projects through its low ranks, or absorbs the up-projection", "[contract][block]") {
   const std::string mlp = " attn.out attn.add mlp.norm ";
   const std::string down = "attn.norm attn.q_down attn.q_norm attn.q_up attn.kv_down attn.kv_norm ";
   CHECK(block(prime_latent()) == down + "attn.kv_up attn.rope attn.core" + mlp + gated + " mlp.add");
@@ -138,7 +139,7 @@ TEST_CASE("linear attention has an output norm and a gate", "[contract][block]")
   CHECK(block(a).find("attn.norm attn.q attn.k attn.v attn.core attn.o_norm attn.gate attn.gate_mul attn.out") == 0);
 }
 
-TEST_CASE("the embedding is a lookup, and what the model adds to it", "[contract][block]") {
+TEST_CASE("the embedding is a lookup followed by the model's projection, positions and norm", "[contract][block]") {
   Arch a = prime_gqa();
   CHECK(names(embedding_ops(a, training)) == "embedding.tokens");
   a.position = Position::learned;
@@ -155,7 +156,8 @@ TEST_CASE("the embedding is a lookup, and what the model adds to it", "[contract
   CHECK(shape_of<Linear>(head, "head.logits") == Linear{.rows = 6, .in = 7, .out = 19});
 }
 
-TEST_CASE("the head sees every position in training and the last one of a sequence otherwise", "[contract][block]") {
+TEST_CASE("the head covers every position in training but only the last position of each sequence in inference",
+          "[contract][block]") {
   CHECK(shape_of<Linear>(head_ops(prime_gqa(), training), "head.logits").rows == 6);
   const OpList last = head_ops(prime_gqa(), inference);
   CHECK(names(last) == "head.norm head.logits");
@@ -163,7 +165,7 @@ TEST_CASE("the head sees every position in training and the last one of a sequen
   CHECK(shape_of<Norm>(last, "head.norm").rows == 2);
 }
 
-TEST_CASE("layers that are alike are one kind, in order of first appearance", "[contract][block]") {
+TEST_CASE("identical layers form one kind, in order of first appearance", "[contract][block]") {
   Arch a = prime_moe();
   a.layers = 7;
   a.local = {{4}, LayerSet::every(0, 2, 7)};  // 0 2 4 6
@@ -185,7 +187,7 @@ TEST_CASE("layers that are alike are one kind, in order of first appearance", "[
   is(3, true, true, 2, 4, 6);
 }
 
-TEST_CASE("a linear layer has no window whatever the sliding pattern says", "[contract][block]") {
+TEST_CASE("a linear layer has no window even if the sliding pattern includes it", "[contract][block]") {
   Arch a = prime_gated();
   a.layers = 4;
   a.linear_layers = LayerSet::every(0, 2, 4);
@@ -198,7 +200,7 @@ TEST_CASE("a linear layer has no window whatever the sliding pattern says", "[co
   CHECK(k[0].count + k[1].count == 4);
 }
 
-TEST_CASE("a set of layers knows its size and its ends", "[contract][block]") {
+TEST_CASE("a layer set reports its size and its first and last layer", "[contract][block]") {
   CHECK(LayerSet::all(64).size() == 64);
   CHECK(LayerSet::all(65).last() == 64);
   CHECK(LayerSet::all(1024).size() == 1024);
@@ -212,7 +214,7 @@ TEST_CASE("a set of layers knows its size and its ends", "[contract][block]") {
   CHECK(s.filtered(LayerSet::all(100), false).first() == 133);
 }
 
-TEST_CASE("every operator reads tensors that were made before it", "[contract][block]") {
+TEST_CASE("every operator reads only tensors produced before it", "[contract][block]") {
   for (const Arch& a : {prime_gqa(), prime_moe(), prime_latent()})
     for (const Layout& tp : {Layout{1, false}, Layout{2, false}, Layout{2, true}}) {
       const OpList ops = first_block(a, training, tp);
@@ -227,7 +229,7 @@ TEST_CASE("every operator reads tensors that were made before it", "[contract][b
     }
 }
 
-TEST_CASE("the largest block fits its list", "[contract][block]") {
+TEST_CASE("the largest block fits the capacity of the operator list", "[contract][block]") {
   Arch a = even_moe();
   a.attention = AttentionKind::latent;
   a.latent = even_latent().latent;

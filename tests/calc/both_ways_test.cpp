@@ -1,4 +1,4 @@
-// Encoders with windows, with tables of distances in every layer, and with a first layer that has no norm.
+// Bidirectional encoders with windows, with per-layer relative-position tables, and with a first layer without a norm.
 
 #include "calc/memory.hpp"
 #include "calc/operator/liveness.hpp"
@@ -16,7 +16,8 @@ namespace {
 
 constexpr Step training{.sequences = 2, .queries = 6, .training = true};
 
-/// Three layers, of which the last two see three tokens; a norm behind the embedding, none before the first mixer.
+/// Three layers, the last two with a window of three tokens; a norm follows the embedding, and no norm precedes the
+/// first mixer.
 Arch windowed() {
   Arch a = even();
   a.bidirectional = true;
@@ -28,7 +29,7 @@ Arch windowed() {
   return a;
 }
 
-/// Two layers of an encoder and one of a decoder, each with a table of 32 ranges of distances.
+/// Two encoder layers and one decoder layer, each with a table of 32 relative-position buckets.
 Arch with_tables() {
   Arch a = even();
   a.position = Position::relative;
@@ -52,7 +53,7 @@ Count pairs_one_by_one(Count tokens, Count window) {
 
 }  // namespace
 
-TEST_CASE("a token under a window that sees both ways meets half of it on each side", "[engine][encoder]") {
+TEST_CASE("a token under a bidirectional window attends to half of the window on each side", "[engine][encoder]") {
   using textbook::Fraction;
   for (const Count tokens : {1, 2, 3, 4, 5, 9, 40})
     for (const Count window : {1, 3, 5, 7, 9, 39, 79, 81, 129}) {
@@ -65,7 +66,7 @@ TEST_CASE("a token under a window that sees both ways meets half of it on each s
     }
 }
 
-TEST_CASE("windows that see both ways count in flash attention, and naive attention does all pairs",
+TEST_CASE("flash attention counts only the pairs of a bidirectional window; naive attention computes all pairs",
           "[engine][encoder]") {
   const Arch a = windowed();
   const LayerKinds kinds = layer_kinds(a);
@@ -82,7 +83,8 @@ TEST_CASE("windows that see both ways count in flash attention, and naive attent
         textbook::forward_flops(a, pass).core);
 }
 
-TEST_CASE("a first layer without a norm reads the embedding's result, and its kind is its own", "[engine][encoder]") {
+TEST_CASE("a first layer without a norm reads the embedding's output and forms a separate layer kind",
+          "[engine][encoder]") {
   Arch a = windowed();
   const LayerKinds kinds = layer_kinds(a);
   CHECK(kinds[0].bare);
@@ -90,7 +92,7 @@ TEST_CASE("a first layer without a norm reads the embedding's result, and its ki
   CHECK(names(block_ops(a, kinds[0], training)).starts_with("attn.q attn.k attn.v"));
   CHECK(names(block_ops(a, kinds[1], training)).starts_with("attn.norm attn.q"));
   CHECK(names(block_ops(a, kinds[0], training)).find("mlp.norm") != std::string::npos);
-  const Count norms = 64;                                        // RMSNorms of D 64
+  const Count norms = 64;                                        // RMSNorm of hidden size 64
   CHECK(parameters(a).norm == norms * (1 + 2 * 3 - 1 + 1 + 1));  // embedding, layers, final, head
   CHECK(textbook::parameters(a).total() == parameters(a).total);
   check_stored(a, 6);
@@ -99,13 +101,13 @@ TEST_CASE("a first layer without a norm reads the embedding's result, and its ki
   CHECK_FALSE(layer_kinds(a)[0].bare);
 }
 
-TEST_CASE("the final norm stands before the dense layer of a head of masked tokens", "[engine][encoder]") {
+TEST_CASE("the final norm precedes the dense layer of a masked-token head", "[engine][encoder]") {
   CHECK(names(head_ops(windowed(), training)) ==
         "head.norm head.transform head.transform_act head.transform_norm head.logits head.loss");
-  CHECK(parameters(windowed()).lm_head == 64 * 64 + 512);  // its dense layer has no bias; the head's
+  CHECK(parameters(windowed()).lm_head == 64 * 64 + 512);  // dense layer without a bias, and the head's bias
 }
 
-TEST_CASE("a layer's own distances are looked up for its core alone", "[engine][encoder]") {
+TEST_CASE("a layer's relative-position bias is looked up only for its attention core", "[engine][encoder]") {
   const Arch a = with_tables();
   const LayerKinds kinds = layer_kinds(a);
   CHECK(names(embedding_ops(a, training)).find("distances") == std::string::npos);
@@ -123,7 +125,7 @@ TEST_CASE("a layer's own distances are looked up for its core alone", "[engine][
   check_stored(a, 6);
 }
 
-TEST_CASE("a decoding step of layers with tables of their own looks nothing up", "[engine][encoder]") {
+TEST_CASE("a decode step of layers with their own position tables does no lookup", "[engine][encoder]") {
   const Arch a = with_tables();
   const LayerKinds kinds = layer_kinds(a);
   const Plan plan{.batch = 3, .prompt = 100, .generate = 20};
@@ -132,7 +134,8 @@ TEST_CASE("a decoding step of layers with tables of their own looks nothing up",
   CHECK(shape_of<Attention>(decoder, "attn.core").relative);
 }
 
-TEST_CASE("ranks share the heads of a layer's table, and stages need nothing of each other", "[engine][encoder]") {
+TEST_CASE("per-layer position tables are sharded by heads across tensor ranks and permit pipeline stages",
+          "[engine][encoder]") {
   Arch a = with_tables();
   CHECK(shape_of<Lookup>(cut(block_ops(a, layer_kinds(a)[0], training), {.tp = 2}), "attn.distances").width == 8);
   a.mixers = {};

@@ -9,7 +9,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// Every value has a name, and every spelling leads to its value.
+/// Whether every value has a name and every spelling parses to its value.
 template <typename E>
 constexpr bool is_complete(E last) {
   for (int i = 0; i <= static_cast<int>(last); ++i)
@@ -21,7 +21,7 @@ constexpr bool is_complete(E last) {
 
 }  // namespace
 
-TEST_CASE("every value of every enum that people spell is in its table", "[choice]") {
+TEST_CASE("every value of each user-facing enum is in its table", "[choice]") {
   CHECK(is_complete(Optimizer::muon));
   CHECK(is_complete(Recompute::full));
   CHECK(is_complete(AttentionImpl::flash));
@@ -43,7 +43,7 @@ TEST_CASE("every value of every enum that people spell is in its table", "[choic
   CHECK(is_complete(CollectiveAlgorithm::direct));
 }
 
-TEST_CASE("another spelling is understood and not listed", "[choice]") {
+TEST_CASE("an alternative spelling parses but is not listed", "[choice]") {
   CHECK(parse<Optimizer>("AdamW") == Optimizer::adam);
   CHECK(name(Optimizer::adam) == "adam");
   CHECK(choice_names<Optimizer>.starts_with("adam|"));

@@ -1,4 +1,4 @@
-// A chunk's layers and the exchanges beside them, one layer at a time.
+// A chunk's layers and their overlapped collectives, one layer at a time.
 
 #include "calc/pipeline/chunk_time.hpp"
 
@@ -12,9 +12,9 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A layer (or embedding, head or module) by itself: the long way.
+/// A layer, embedding, head or MTP module, timed one by one.
 struct Unit {
-  double forward = 0, backward = 0, weights = 0, gather = 0, reduce = 0;  ///< weights: their part of backward
+  double forward = 0, backward = 0, weights = 0, gather = 0, reduce = 0;  ///< weights: weight-gradient part of backward
   bool outside = false;                                                   ///< embedding or head
   void add(const RowTime& t) {
     forward += t.forward.total().value;
@@ -35,7 +35,7 @@ struct Sample {
   Prices prices;
   RowTimes times;
   ModelChunk chunk;
-  std::vector<Unit> units;  ///< in the order of the model
+  std::vector<Unit> units;  ///< in model order
 };
 
 Sample sample(Cases& cases) {
@@ -81,7 +81,7 @@ double sum(const Sample& s, double Unit::*part) {
 }
 double beside(double a, double b, double hidden) { return std::max(a, b) + (1 - hidden) * std::min(a, b); }
 
-/// Backward from the last unit on; each one's gradients go when it is done and those before are gone.
+/// From the last unit to the first; a unit's gradients are reduced after its backward and all earlier reductions.
 double summed_after_backward(const Sample& s, double Unit::*backward) {
   double now = 0, network = 0;
   for (std::size_t i = s.units.size(); i-- > 0;) {
@@ -93,7 +93,7 @@ double summed_after_backward(const Sample& s, double Unit::*backward) {
 
 }  // namespace
 
-TEST_CASE("Gradients are summed layer by layer as they are ready", "[cluster][chunk_time]") {
+TEST_CASE("gradients are reduced layer by layer as they become ready", "[cluster][chunk_time]") {
   Cases cases(11);
   for (int i = 0; i < 500; ++i) {
     const Sample s = sample(cases);
@@ -105,7 +105,7 @@ TEST_CASE("Gradients are summed layer by layer as they are ready", "[cluster][ch
   }
 }
 
-TEST_CASE("Where gradients of weights are computed apart, they are ready while these run", "[cluster][chunk_time]") {
+TEST_CASE("separately scheduled weight gradients are reduced while the weight backward runs", "[cluster][chunk_time]") {
   Cases cases(16);
   for (int i = 0; i < 500; ++i) {
     const Sample s = sample(cases);
@@ -118,7 +118,7 @@ TEST_CASE("Where gradients of weights are computed apart, they are ready while t
   }
 }
 
-TEST_CASE("Updated weights come one unit after another, and a unit's forward waits for its own",
+TEST_CASE("updated weights are gathered unit by unit, and each unit's forward waits for its own weights",
           "[cluster][chunk_time]") {
   Cases cases(12);
   for (int i = 0; i < 500; ++i) {
@@ -138,7 +138,7 @@ TEST_CASE("Updated weights come one unit after another, and a unit's forward wai
 
 namespace {
 
-/// ZeRO-3: embedding and head are gathered together before, layers one ahead.
+/// ZeRO-3 forward: embedding, head and the first unit are gathered before they run, layers one unit ahead.
 double forward_of_shards(const Sample& s) {
   double end = 0;
   for (std::size_t k = 0; k < s.units.size(); ++k) {
@@ -149,8 +149,8 @@ double forward_of_shards(const Sample& s) {
   }
   return end;
 }
-/// Backward: beside a unit's `work` the layer below is gathered and the layer above's gradients go. Embedding's and
-/// head's go by themselves.
+/// ZeRO-3 backward: a unit's `work` overlaps with the gather of the layer below and the reduction of the layer above.
+/// Reductions of embedding and head are exposed.
 double backward_of_shards(const Sample& s, double (*work)(const Unit&), bool gathers, bool reduces) {
   double end = s.units.back().outside || !gathers ? 0 : s.units.back().gather;
   for (std::size_t k = s.units.size(); k-- > 0;) {
@@ -169,7 +169,7 @@ double of_weights(const Unit& u) { return u.weights; }
 
 }  // namespace
 
-TEST_CASE("Sharded weights come and gradients go beside the neighbouring layer, in every micro-batch",
+TEST_CASE("ZeRO-3 gathers weights and reduces gradients during the neighbouring layer in every micro-batch",
           "[cluster][chunk_time]") {
   Cases cases(13);
   for (int i = 0; i < 500; ++i) {
@@ -185,9 +185,8 @@ TEST_CASE("Sharded weights come and gradients go beside the neighbouring layer, 
   }
 }
 
-TEST_CASE(
-    "Sharded weights come beside gradients of inputs and gradients go beside those of weights, where these run apart",
-    "[cluster][chunk_time]") {
+TEST_CASE("with split backward, ZeRO-3 gathers overlap with input gradients and reductions with weight gradients",
+          "[cluster][chunk_time]") {
   Cases cases(17);
   for (int i = 0; i < 500; ++i) {
     const Sample s = sample(cases);
@@ -212,7 +211,7 @@ TEST_CASE("ZeRO-2 with one micro-batch takes as long as ZeRO-1", "[cluster][chun
   }
 }
 
-TEST_CASE("In ZeRO-2 all but the last micro-batch's gradients go beside the next micro-batch",
+TEST_CASE("ZeRO-2 overlaps each micro-batch's gradient reduction, except the last, with the next micro-batch",
           "[cluster][chunk_time]") {
   Cases cases(15);
   for (int i = 0; i < 500; ++i) {
@@ -225,8 +224,8 @@ TEST_CASE("In ZeRO-2 all but the last micro-batch's gradients go beside the next
   }
 }
 
-TEST_CASE("In a pipeline ZeRO-2 reduces once per step, as ZeRO-1 does", "[cluster][chunk_time]") {
-  // PyTorch's stages synchronize no gradient before a chunk's last backward; Megatron-LM's distributed optimizer alike.
+TEST_CASE("in a pipeline ZeRO-2 reduces once per step, as ZeRO-1 does", "[cluster][chunk_time]") {
+  // PyTorch's stages and Megatron-LM's distributed optimizer synchronize gradients after a chunk's last backward.
   Cases cases(18);
   for (int i = 0; i < 500; ++i) {
     const Sample s = sample(cases);
@@ -246,7 +245,7 @@ TEST_CASE("In a pipeline ZeRO-2 reduces once per step, as ZeRO-1 does", "[cluste
   }
 }
 
-TEST_CASE("Experts whose widths are not cut are summed over tensor ranks without data-parallel replicas",
+TEST_CASE("experts with unsharded widths are reduced across tensor ranks without data-parallel replicas",
           "[cluster][chunk_time]") {
   const Layout l{.tp = 4, .sp = true, .etp = 1};  // 4 ranks hold the same experts
   Plan p;
@@ -255,7 +254,7 @@ TEST_CASE("Experts whose widths are not cut are summed over tensor ranks without
   p.overlap = 0;
   const Cluster c = device(1e12, 1e11, 1e9);
   const Prices prices = price(even_moe(), p, l, c.device);
-  // 3 layers of 8 experts of 3 matrices of 64 x 32, float32, all-reduced over 4: 2 (3/4) bytes / 1e9
+  // 3 layers of 8 experts with 3 matrices of 64 x 32, float32, all-reduced over 4 ranks: 2 (3/4) bytes / 1e9
   const double bytes = 2 * 0.75 * 4 * 3 * 8 * 3 * 64 * 32;
   CHECK(llmcalc::train(even_moe(), p, l, c).bound[Part::dp].value == Approx(bytes / 1e9).epsilon(1e-12));
   CHECK(prices.layer(0).experts.total == 8 * 3 * 64 * 32);

@@ -1,4 +1,4 @@
-// Where a pipeline's time goes: bubbles of equal stages are the papers', and no part of a step takes another's.
+// Pipeline time: bubbles of equal stages match the papers, and no time is counted in two parts of a step.
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ PassPrice pass(double seconds) {
   return p;
 }
 
-/// Layers of t_forward, t_input and t_weight seconds each, and nothing else: no embedding, no head, nothing learned.
+/// Layers of t_forward, t_input and t_weight seconds each, without embedding, head or parameters.
 Prices equal_layers(Count layers) {
   Arch a = even();
   a.layers = layers;
@@ -46,7 +46,7 @@ StepTime run(const Layout& l, Count m, const Prices& prices = equal_layers(layer
   return assemble(prices, p, l, c).bound;
 }
 
-/// Seconds of a stage of equal layers.
+/// Times of a stage of equal layers.
 textbook::StageTimes stage(const Layout& l) {
   const double n = static_cast<double>(layers / l.pp);
   return {.forward = n * t_forward,
@@ -57,7 +57,7 @@ textbook::StageTimes stage(const Layout& l) {
 
 }  // namespace
 
-TEST_CASE("Equal stages wait as long as the papers say, and for nothing else", "[cluster][bubble]") {
+TEST_CASE("equal stages stall exactly as long as the papers state and have no imbalance", "[cluster][bubble]") {
   const auto check = [](const Layout& l, textbook::Schedule s, Count m) {
     INFO(text_of(l) << " " << m);
     const StepTime t = run(l, m);
@@ -76,8 +76,8 @@ TEST_CASE("Equal stages wait as long as the papers say, and for nothing else", "
     }
 }
 
-TEST_CASE("DualPipe's equal stages wait (P/2 - 1) (F&B + B - 3 W) where F is the input part of B",
-          "[cluster][bubble]") {  // README of github.com/deepseek-ai/DualPipe, B the whole backward
+TEST_CASE("equal DualPipe stages stall for (P/2 - 1) (F&B + B - 3 W) if F equals the input part of B",
+          "[cluster][bubble]") {  // README of github.com/deepseek-ai/DualPipe; B: whole backward
   Prices prices = equal_layers(layers);
   for (LayerPrice& row : prices.rows)
     if (row.segment == SegmentKind::block) row.forward = pass(t_input);
@@ -94,7 +94,8 @@ TEST_CASE("DualPipe's equal stages wait (P/2 - 1) (F&B + B - 3 W) where F is the
     }
 }
 
-TEST_CASE("Narayanan's share of the bubble is (P - 1)/(v m)", "[cluster][bubble]") {  // arXiv:2104.04473, 2.2
+TEST_CASE("the bubble is Narayanan's fraction (P - 1)/(v m) of the work",
+          "[cluster][bubble]") {  // arXiv:2104.04473, 2.2
   for (const Count v : {1, 2, 3}) {
     const Layout l{.pp = 4, .chunks = v, .schedule = v > 1 ? Schedule::interleaved : Schedule::one_f_one_b};
     for (const Count m : {8, 16, 64}) {
@@ -105,8 +106,8 @@ TEST_CASE("Narayanan's share of the bubble is (P - 1)/(v m)", "[cluster][bubble]
   }
 }
 
-TEST_CASE("ZB-H2, ZB-2p and ZB-V leave no bubble where all parts take equal times", "[cluster][bubble]") {
-  // arXiv:2401.10241, table 1 and section 4: ranks that update by themselves need not end together.
+TEST_CASE("ZB-H2, ZB-2p and ZB-V have no bubble if F, B and W take equal times", "[cluster][bubble]") {
+  // arXiv:2401.10241, table 1 and section 4: ranks with independent updates need not finish together.
   Prices p = equal_layers(layers);
   for (LayerPrice& row : p.rows)
     if (row.segment == SegmentKind::block) row.forward = row.backward_input = row.backward_weight = pass(1);
@@ -117,9 +118,9 @@ TEST_CASE("ZB-H2, ZB-2p and ZB-V leave no bubble where all parts take equal time
   }
 }
 
-TEST_CASE("A rank that validates its update afterwards follows its own gradients alone", "[cluster][bubble]") {
+TEST_CASE("a rank that validates its update afterwards waits only for its own gradients", "[cluster][bubble]") {
   // Two stages of one layer, F = B = W = 1, four micro-batches, updates of 2 and 20 s. Rank 0 runs F F F B W F B W B W
-  // B W from 0 to 12, rank 1 F B F B F B W F B W W W from 1 to 13: 12 each, and 12 + 20 from step to step.
+  // B W from 0 to 12, rank 1 F B F B F B W F B W W W from 1 to 13: 12 s each, so a step takes 12 + 20 s.
   Prices p = equal_layers(2);
   for (LayerPrice& row : p.rows)
     if (row.segment == SegmentKind::block) row.forward = row.backward_input = row.backward_weight = pass(1);
@@ -132,13 +133,13 @@ TEST_CASE("A rank that validates its update afterwards follows its own gradients
     return with;
   };
   const Layout l{.pp = 2, .schedule = Schedule::zb_h2};
-  constexpr Count per_second = 100'000'000'000 / 30;  // numbers that Adam updates in a second, 30 bytes each
+  constexpr Count per_second = 100'000'000'000 / 30;  // parameters that Adam updates per second at 30 bytes each
   const auto step = [&](const Prices& prices) { return run(l, 4, prices).total().value; };
   CHECK(step(with_ends(2 * per_second, 20 * per_second)) == Approx(12 + 20).epsilon(1e-9));
   CHECK(step(with_ends(20 * per_second, 2 * per_second)) == Approx(12 + 20).epsilon(1e-9));
 }
 
-TEST_CASE("Equal stages that wait for their shards are not out of balance", "[cluster][bubble]") {
+TEST_CASE("equal stages that wait for their weight shards have no imbalance", "[cluster][bubble]") {
   Prices p = equal_layers(layers);
   for (LayerPrice& row : p.rows)
     if (row.segment == SegmentKind::block) row.learned.total = 1000;
@@ -152,18 +153,18 @@ TEST_CASE("Equal stages that wait for their shards are not out of balance", "[cl
   CHECK(t[Part::imbalance].value <= 1e-12 * t.total().value);
 }
 
-TEST_CASE("Unequal stages wait for the slowest: its work less the mean", "[cluster][bubble]") {
+TEST_CASE("unequal stages wait for the slowest: the imbalance is its work minus the mean", "[cluster][bubble]") {
   Layout l{.pp = 4, .schedule = Schedule::gpipe};
   for (const Count n : {17, 19, 18, 18}) l.stage_layers.push(n);
   constexpr Count m = 16;
   const StepTime t = run(l, m);
   const double layer = t_forward + t_input + t_weight;
   CHECK(t[Part::imbalance].value == Approx(m * (19 - 18) * layer).epsilon(1e-12));
-  // GPipe's forwards, and its backwards, take m - 1 times the slowest stage and once each.
+  // GPipe's forwards take m - 1 times the slowest stage plus each stage once, and so do its backwards.
   CHECK(t.total().value == Approx(((m - 1) * 19 + 72) * layer).epsilon(1e-12));
 }
 
-TEST_CASE("One stage is a step without a pipeline, whatever its schedule", "[cluster][bubble]") {
+TEST_CASE("a single stage equals a step without a pipeline under every schedule", "[cluster][bubble]") {
   Cases cases(21);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();

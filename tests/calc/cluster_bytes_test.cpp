@@ -1,4 +1,4 @@
-// Bytes that a rank sends in a step, read from the seconds over links without latency where nothing is hidden.
+// Bytes that a rank sends per step, derived from the seconds over links without latency and without overlap.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double speed = 1e9;
 
-/// One level that joins everything.
+/// One level that connects all ranks.
 Cluster one_level() {
   Cluster c = device(1e12, 1e11, speed);
   c.levels[0].ranks = 0;
@@ -41,7 +41,7 @@ Count outside(const Arch& a) {
 
 }  // namespace
 
-TEST_CASE("Data-parallel bytes of a step are the textbook's by ZeRO stage", "[cluster][bytes]") {
+TEST_CASE("data-parallel bytes per step match the textbook for each ZeRO stage", "[cluster][bytes]") {
   for (const Arch& a : {even(), even_latent(), even_moe(), prime_gated()})
     for (const Count d : {2, 3, 8})
       for (const Count m : {1, 2, 5})
@@ -52,7 +52,7 @@ TEST_CASE("Data-parallel bytes of a step are the textbook's by ZeRO stage", "[cl
             p.gradient_bytes = g;
             const Count n = parameters(a).total;
             const double all = textbook::data_parallel_step(n, d, static_cast<int>(z), 2, g, m).value();
-            // Embedding and head are gathered once per micro-batch, not once more for backward.
+            // Embedding and head are gathered once per micro-batch, for forward only.
             const Count once = z == Zero::weights ? mul(m, 2, outside(a)) : 0;
             INFO(d << " ranks, " << m << " micro-batches, stage " << static_cast<int>(z));
             CHECK(sent(a, p, l, Part::dp) ==
@@ -61,7 +61,7 @@ TEST_CASE("Data-parallel bytes of a step are the textbook's by ZeRO stage", "[cl
           }
 }
 
-TEST_CASE("Of a 16-bit gradient and its float32 sum ranks exchange the sum", "[cluster][bytes]") {
+TEST_CASE("with a 16-bit gradient and a float32 sum, ranks reduce only the sum", "[cluster][bytes]") {
   for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
     const Layout l{.dp = 4, .zero = z};
     Plan both = plan(1, 3, l);
@@ -70,13 +70,13 @@ TEST_CASE("Of a 16-bit gradient and its float32 sum ranks exchange the sum", "[c
   }
 }
 
-TEST_CASE("Weights that are kept after forward are gathered once per micro-batch", "[cluster][bytes]") {
+TEST_CASE("weights kept after forward are gathered once per micro-batch", "[cluster][bytes]") {
   const Layout l{.dp = 4, .zero = Zero::weights, .reshard = false};
   const Count n = parameters(even()).total, m = 3;
   CHECK(sent(even(), plan(1, m, l), l, Part::dp) == Approx(0.75 * static_cast<double>(n * m * (2 + 4))).epsilon(1e-12));
 }
 
-TEST_CASE("Context-parallel ranks sum gradients as replicas do", "[cluster][bytes]") {
+TEST_CASE("context-parallel ranks reduce gradients as replicas do", "[cluster][bytes]") {
   for (const Zero z : {Zero::none, Zero::optimizer, Zero::weights}) {
     const Layout eight{.dp = 8, .zero = z}, both{.cp = 2, .dp = 4, .zero = z};
     CHECK(sent(even(), plan(1, 2, both), both, Part::dp) ==
@@ -84,7 +84,7 @@ TEST_CASE("Context-parallel ranks sum gradients as replicas do", "[cluster][byte
   }
 }
 
-TEST_CASE("Hybrid sharding gathers inside a group and all-reduces shards over the groups", "[cluster][bytes]") {
+TEST_CASE("hybrid sharding gathers inside a group and all-reduces shards across groups", "[cluster][bytes]") {
   const Layout l{.dp = 8, .zero = Zero::optimizer, .hsdp = 4};
   const Count n = parameters(even()).total;
   REQUIRE(n % 4 == 0);
@@ -93,8 +93,10 @@ TEST_CASE("Hybrid sharding gathers inside a group and all-reduces shards over th
         Approx((reduced + gathered + over_groups) * static_cast<double>(n)).epsilon(1e-12));
 }
 
-TEST_CASE("Divided experts are summed over those that hold the same, all else over data ranks", "[cluster][bytes]") {
-  // 2 layers of 8 experts of 3 matrices of 64 x 32: over 4 ranks each holds 2 of them, as does one other rank
+TEST_CASE("expert gradients are reduced across ranks with the same experts, all others across data ranks",
+          "[cluster][bytes]") {
+  // 3 layers of 8 experts of 3 matrices of 64 x 32. With 4 expert ranks each holds 2 experts, and one other rank has
+  // the same.
   const Layout l{.ep = 4, .dp = 8};
   Arch a = even_moe();
   const Count all_experts = 3 * 8 * 3 * 64 * 32, rest = parameters(a).total - all_experts;
@@ -103,24 +105,24 @@ TEST_CASE("Divided experts are summed over those that hold the same, all else ov
         Approx(experts + 2 * 7.0 / 8 * 4 * static_cast<double>(rest)).epsilon(1e-12));
 }
 
-TEST_CASE("Both copies of a token table that first and last stage share are summed over data ranks",
+TEST_CASE("both copies of a token table shared by the first and last stage are reduced across data ranks",
           "[cluster][bytes]") {
   Arch a = even();
   a.layers = 4;
   a.tied_head = true;
-  for (const Zero z : {Zero::none, Zero::weights}) {  // in stage 1 the last rank gathers while it waits for its input
+  for (const Zero z :
+       {Zero::none, Zero::weights}) {  // in ZeRO-1 the last rank's gather overlaps with its wait for input
     const Layout two{.pp = 2, .dp = 4, .zero = z};
     const Count m = 3, n = parameters(a).total, table = 512 * 64;
     const double one = textbook::data_parallel_step(n + table, 4, static_cast<int>(z), 2, 4, m).value();
-    // the two stages' mean; ZeRO-3: embedding and head are gathered once
+    // mean of the two stages; in ZeRO-3 embedding and head are gathered once
     const Count norm = 64, once = z == Zero::weights ? mul(m, 2, 2 * table + norm) : 0;
     CHECK(sent(a, plan(1, m, two), two, Part::dp) ==
           Approx((one - 0.75 * static_cast<double>(once)) / 2).epsilon(1e-12));
   }
 }
 
-TEST_CASE("Where nothing is hidden every rank of a pipeline sums its gradients by itself, whatever its schedule",
-          "[cluster][bytes]") {
+TEST_CASE("without overlap every pipeline rank reduces its own gradients under every schedule", "[cluster][bytes]") {
   for (const Schedule schedule : pipeline_tests::all_schedules)
     for (const Zero z : {Zero::none, Zero::gradients}) {
       Arch a = even();
@@ -128,25 +130,26 @@ TEST_CASE("Where nothing is hidden every rank of a pipeline sums its gradients b
       Layout l{.pp = 4, .dp = 3, .zero = z, .schedule = schedule};
       l.chunks = fixed_chunks(schedule) > 0 ? fixed_chunks(schedule) : 3;
       const Plan p = plan(1, 8, l);
-      const bool twice = schedule == Schedule::dualpipe;  // copies, each of half the micro-batches; and their sums
+      const bool twice =
+          schedule == Schedule::dualpipe;  // two copies with half of the micro-batches each, and their reduction
       const Count n = (twice ? 2 : 1) * parameters(a).total;
       const double summed = (z == Zero::none ? 2 : 1) * 2.0 / 3 * 4 * static_cast<double>(n);  // once per step
       const double of_copies = twice ? 4 * static_cast<double>(n) / (z == Zero::none ? 1 : 3) : 0;
       INFO(name(schedule) << " stage " << static_cast<int>(z));
       const double all = 4 * sent(a, p, l, Part::dp);
       if (z == Zero::none) CHECK(all == Approx(summed + of_copies).epsilon(1e-12));
-      if (z == Zero::gradients) {  // and the gathers that ranks do not make while they wait for their input anyway
+      if (z == Zero::gradients) {  // also gathers, except during a wait for input
         CHECK(all >= (summed + of_copies) * (1 - 1e-6));
         CHECK(all <= (summed + of_copies + 2.0 / 3 * 2 * static_cast<double>(n)) * (1 + 1e-6));
       }
     }
 }
 
-TEST_CASE("Two copies of the model in DualPipe sum their gradients", "[cluster][bytes]") {
+TEST_CASE("the two copies of the model in DualPipe reduce their gradients", "[cluster][bytes]") {
   Arch a = even();
   a.layers = 4;
   const Layout l{.pp = 4, .chunks = 2, .schedule = Schedule::dualpipe};
-  // A rank's two chunks with the rank that holds the other copies of them; the ranks' mean.
+  // A rank reduces its two chunks with the rank that holds their other copies. Mean over ranks.
   const double held = 2 * static_cast<double>(parameters(a).total) / 4;
   CHECK(sent(a, plan(1, 8, l), l, Part::dp) == Approx(4 * held).epsilon(1e-12));
   const Layout sharded{.pp = 4, .chunks = 2, .dp = 2, .zero = Zero::optimizer, .schedule = Schedule::dualpipe};
@@ -154,7 +157,7 @@ TEST_CASE("Two copies of the model in DualPipe sum their gradients", "[cluster][
         sent(a, plan(1, 8, sharded), {.pp = 4, .chunks = 2, .dp = 2, .schedule = Schedule::dualpipe}, Part::dp));
 }
 
-TEST_CASE("Tensor-parallel bytes of a layer are the textbook's", "[cluster][bytes]") {
+TEST_CASE("tensor-parallel bytes per layer match the textbook", "[cluster][bytes]") {
   for (const bool sp : {false, true})
     for (const Count t : {2, 4, 8})
       for (const Recompute r : {Recompute::none, Recompute::full}) {
@@ -163,9 +166,9 @@ TEST_CASE("Tensor-parallel bytes of a layer are the textbook's", "[cluster][byte
         Plan p = plan(2, m, l);
         p.recompute = r;
         Arch more = even();
-        more.layers = 7;  // 4 layers more than even(); embedding, head and loss drop out
+        more.layers = 7;  // 4 layers more than even(); embedding, head and loss cancel
         double layers = sent(more, p, l, Part::tp) - sent(even(), p, l, Part::tp);
-        if (sp)  // the norms' gradients, all-reduced once: 4 layers x 2 norms x 64 float32
+        if (sp)  // gradients of norms, all-reduced once: 4 layers x 2 norms x 64 float32
           layers -= 2 * static_cast<double>(t - 1) / static_cast<double>(t) * 4 * 4 * 2 * 64;
         const textbook::TensorParallelLayer layer{
             .batch = 2, .seq = 64, .hidden = 64, .precision = 2, .ranks = t, .sequence_parallel = sp};
@@ -174,7 +177,7 @@ TEST_CASE("Tensor-parallel bytes of a layer are the textbook's", "[cluster][byte
       }
 }
 
-TEST_CASE("Context-parallel bytes of a step are the textbook's by method", "[cluster][bytes]") {
+TEST_CASE("context-parallel bytes per step match the textbook for each method", "[cluster][bytes]") {
   constexpr std::array methods{std::pair{ContextMethod::ring, textbook::ContextMethod::ring},
                                std::pair{ContextMethod::all_gather, textbook::ContextMethod::all_gather},
                                std::pair{ContextMethod::ulysses, textbook::ContextMethod::ulysses}};
@@ -191,7 +194,7 @@ TEST_CASE("Context-parallel bytes of a step are the textbook's by method", "[clu
       }
 }
 
-TEST_CASE("Expert-parallel bytes of a step are the textbook's", "[cluster][bytes]") {
+TEST_CASE("expert-parallel bytes per step match the textbook", "[cluster][bytes]") {
   for (const Count e : {2, 4, 8})
     for (const Count m : {1, 3})
       for (const Recompute r : {Recompute::none, Recompute::full}) {
@@ -199,24 +202,24 @@ TEST_CASE("Expert-parallel bytes of a step are the textbook's", "[cluster][bytes
         Plan p = plan(2, m, l);
         p.recompute = r;
         const double forward = textbook::expert_parallel_forward(2 * 64, 64, 2, e, 2, 2).value();
-        const double passes = r == Recompute::full ? 3 : 2;  // backward as forward, and forward again
+        const double passes = r == Recompute::full ? 3 : 2;  // backward equals forward, plus the recomputed forward
         CHECK(sent(even_moe(), p, l, Part::ep) == Approx(3 * static_cast<double>(m) * passes * forward).epsilon(1e-12));
       }
 }
 
-TEST_CASE("Narayanan's volumes: 8 b s h (t-1)/t numbers per layer of a stage, b s h from stage to stage",
+TEST_CASE("Narayanan's volumes are 8 b s h (t-1)/t elements per layer and b s h elements between stages",
           "[cluster][bytes]") {  // arXiv:2104.04473, section 3.2
   const Layout l{.tp = 4};
   Arch more = even();
   more.layers = 4;
   const Plan p = plan(2, 1, l);
   const double layer = sent(more, p, l, Part::tp) - sent(even(), p, l, Part::tp);
-  CHECK(layer == Approx(2 * 8 * 2 * 64 * 64 * 3.0 / 4).epsilon(1e-10));  // 2 bytes a number
+  CHECK(layer == Approx(2 * 8 * 2 * 64 * 64 * 3.0 / 4).epsilon(1e-10));  // 2 bytes per element
 }
 
 namespace {
 
-/// Seconds by which a pipeline of equal layers takes longer because its messages take `send` each.
+/// Step seconds that a pipeline of equal layers loses to the bandwidth of its messages.
 double slower_by_sends(const Layout& l, Count m) {
   Arch a = even();
   a.layers = 8;
@@ -228,9 +231,8 @@ double slower_by_sends(const Layout& l, Count m) {
 
 }  // namespace
 
-TEST_CASE("A message of a pipeline is b s h numbers, with sequence parallelism a rank's part of them",
-          "[cluster][bytes]") {
-  // One micro-batch goes through all stages and back: 2 (P - 1) messages.
+TEST_CASE("a pipeline message has b s h elements, divided among ranks under sequence parallelism", "[cluster][bytes]") {
+  // One micro-batch passes through all stages and back: 2 (P - 1) messages.
   const double message = textbook::pipeline_step(2, 64, 64, 2, 1, 1, true).value();
   CHECK(message == 2.0 * 2 * 64 * 64);
   CHECK(slower_by_sends({.pp = 4}, 1) == Approx(2 * 3 * message / speed).epsilon(1e-9));
@@ -238,7 +240,7 @@ TEST_CASE("A message of a pipeline is b s h numbers, with sequence parallelism a
         Approx(2 * 3 * textbook::pipeline_step(2, 64, 64, 2, 1, 1, true, 2).value() / speed).epsilon(1e-9));
 }
 
-TEST_CASE("Tensor-parallel ranks with the same activations send a part each over the network and gather the whole",
+TEST_CASE("tensor-parallel ranks with equal activations send one part each across the network and gather the whole",
           "[cluster][bytes]") {  // arXiv:2104.04473, section 4.1
   constexpr double slow = speed / 100, message = 2.0 * 2 * 64 * 64;
   Arch a = even();

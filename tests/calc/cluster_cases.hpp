@@ -1,5 +1,5 @@
 #pragma once
-/// Models, plans, layouts and clusters for the tests of a whole step: small, all sound, from fixed seeds.
+/// Small valid models, plans, layouts and clusters for tests of a whole step, drawn from fixed seeds.
 
 #include <random>
 #include <string>
@@ -18,7 +18,7 @@ struct ClusterCase {
   Cluster cluster;
 };
 
-/// What a failed check shows.
+/// A layout as text for failed checks.
 inline std::string text_of(const Layout& l) {
   std::string s = "tp " + std::to_string(l.tp) + (l.sp ? " sp" : "");
   for (const auto& [name, n] : {std::pair{"cp", l.cp},
@@ -41,7 +41,7 @@ class Cases {
   Count one_of(std::initializer_list<Count> all) { return all.begin()[below(static_cast<Count>(all.size()))]; }
   bool coin() { return below(2) == 0; }
 
-  /// Dense, of experts, of both in turn, latent, with a table that the head uses too.
+  /// A dense, all-expert, partly expert, latent, tied-head or biased model.
   Arch arch(Count layers) {
     const Count kind = below(6);
     Arch a = kind == 1 || kind == 2 ? even_moe() : kind == 3 ? even_latent() : even();
@@ -53,7 +53,7 @@ class Cases {
       if (kind == 1 || i % 3 != 0) a.moe.layers.insert(i);
     return a;
   }
-  /// A node of 2 to 16, and a network around it; all links as fast and as slow as `bytes` and `latency` say.
+  /// Nodes of 2 to 16 ranks and a network around them. `bytes` and `latency` set the speed of all links.
   Cluster clusters(double bytes = 2e9, double latency = 1e-6) {
     Cluster c = device(1e12, 1e11, bytes, latency);
     c.levels[0].ranks = one_of({2, 4, 8, 16});
@@ -62,7 +62,7 @@ class Cases {
     return c;
   }
 
-  /// Any sound layout of a model with many layers, and what it runs.
+  /// A random valid layout of a model with many layers, with a plan.
   ClusterCase any() {
     for (;;) {
       ClusterCase c{arch(18 + below(8)), {}, layout(), clusters()};
@@ -84,7 +84,7 @@ class Cases {
     l.zero = static_cast<Zero>(below(4));
     l.reshard = coin();
     if (l.dp % 2 == 0 && coin()) l.hsdp = mul(l.cp, 2);
-    if (mul(l.tp, l.hsdp) % mul(l.ep, l.etp > 0 ? l.etp : l.tp) != 0) l.hsdp = 0;  // a copy holds every expert
+    if (mul(l.tp, l.hsdp) % mul(l.ep, l.etp > 0 ? l.etp : l.tp) != 0) l.hsdp = 0;  // each copy holds every expert
     l.pp = one_of({1, 2, 3, 4, 6});
     l.schedule = pipeline_tests::all_schedules[static_cast<std::size_t>(below(10))];
     if (l.pp > 1) l.chunks = fixed_chunks(l.schedule) > 0 ? fixed_chunks(l.schedule) : 2 + below(2);
@@ -115,7 +115,7 @@ class Cases {
     if (dual) return 2 * l.pp + 2 * below(8);
     return l.schedule == Schedule::interleaved ? l.pp * (1 + below(4)) : m;
   }
-  /// Modules for further tokens in every third model, with tables of their own or the model's.
+  /// MTP modules in every third model, with their own or the model's tables.
   void add_modules(ClusterCase& c) {
     const auto any = [&](Count n) { return static_cast<Count>(of_modules_() % static_cast<unsigned>(n)); };
     if (any(3) != 0) return;
@@ -127,7 +127,7 @@ class Cases {
                   .own_head = any(2) == 0};
     c.plan.mtp = 1 + any(c.arch.mtp.modules);
   }
-  // How ranks exchange, and modules: apart, so that other choices are the same with any of them.
+  // Separate generators for collectives and MTP modules, so that other choices do not depend on these.
   std::mt19937 random_, of_links_, of_modules_;
 };
 

@@ -1,4 +1,4 @@
-// Algorithms of collectives over the levels of a cluster.
+// Collective algorithms over the levels of a cluster.
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ constexpr double near = 8e9, far = 1e9, wait_near = 1e-6, wait_far = 5e-6;
 constexpr std::array collectives{CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter};
 constexpr std::array all_ways{Collectives::ring, Collectives::tree, Collectives::in_network, Collectives::fastest};
 
-/// Nodes of 8, and a network; either may have switches that reduce.
+/// Nodes of 8 and a network; the switches of either may reduce.
 Cluster nodes(bool node_reduces = false, bool network_reduces = false) {
   Cluster c = device(1e12, 1e11, near, wait_near);
   c.levels[0].reduces = node_reduces;
@@ -30,17 +30,17 @@ double seconds(CollectiveOp op, const Layout& l, const Cluster& c, Count bytes, 
 Layout replicas_of(Count n, Collectives by) { return {.dp = n, .collectives = by}; }
 
 constexpr Count m = Count{1} << 20;
-constexpr double inside = 2 * (7.0 / 8 * m / near + 7 * wait_near);  // a node's reduce-scatter and all-gather
+constexpr double inside = 2 * (7.0 / 8 * m / near + 7 * wait_near);  // reduce-scatter and all-gather inside a node
 
 }  // namespace
 
-TEST_CASE("Trees between nodes move twice a rank's share in 2 log n latencies", "[cluster][collectives]") {
+TEST_CASE("trees between nodes move twice a rank's share in 2 log n latencies", "[cluster][collectives]") {
   for (const auto& [n, levels] : {std::pair<Count, double>{2, 1}, {3, 2}, {4, 2}, {16, 4}, {17, 5}})
     CHECK(seconds(CollectiveOp::all_reduce, replicas_of(8 * n, Collectives::tree), nodes(), m) ==
           Approx(inside + 2 * m / 8 / far + 2 * levels * wait_far).epsilon(1e-12));
 }
 
-TEST_CASE("Trees change neither what nodes do inside nor gathers and scatters", "[cluster][collectives]") {
+TEST_CASE("trees change neither collectives inside a node nor gathers and scatters", "[cluster][collectives]") {
   for (const CollectiveOp op : collectives)
     for (const Count n : {2, 8, 32})
       if (op != CollectiveOp::all_reduce || n <= 8)
@@ -48,9 +48,10 @@ TEST_CASE("Trees change neither what nodes do inside nor gathers and scatters", 
               seconds(op, replicas_of(n, Collectives::ring), nodes(), m));
 }
 
-TEST_CASE("A switch that reduces takes every byte of a rank once, and gives it once", "[cluster][collectives]") {
-  // 8 in a node whose switch reduces: M / B and 2 latencies; the 4 nodes' ring of M/8 stays: 2 x 3/4 M/8 and 6
-  // latencies.
+TEST_CASE("an in-network all-reduce sends every byte of a rank to the switch once and receives it once",
+          "[cluster][collectives]") {
+  // 8 ranks in a node whose switch reduces: M / B and 2 latencies. The ring of 4 nodes over M/8 remains: 2 x 3/4 M/8
+  // and 6 latencies.
   const double ring_between = 2 * 3.0 / 4 * m / 8 / far + 6 * wait_far, in_node = m / near + 2 * wait_near;
   CHECK(seconds(CollectiveOp::all_reduce, replicas_of(32, Collectives::in_network), nodes(true), m) ==
         Approx(in_node + ring_between).epsilon(1e-12));
@@ -61,13 +62,13 @@ TEST_CASE("A switch that reduces takes every byte of a rank once, and gives it o
         Approx(inside + switch_between).epsilon(1e-12));
 }
 
-TEST_CASE("Gathers and scatters in a switch move as much as a ring, in one message", "[cluster][collectives]") {
+TEST_CASE("in-network gathers and scatters move the bytes of a ring in one message", "[cluster][collectives]") {
   for (const CollectiveOp op : {CollectiveOp::all_gather, CollectiveOp::reduce_scatter})
     CHECK(seconds(op, replicas_of(8, Collectives::in_network), nodes(true), m) ==
           Approx(7.0 / 8 * m / near + wait_near).epsilon(1e-12));
 }
 
-TEST_CASE("Over one level each algorithm is that of a single collective", "[cluster][collectives]") {
+TEST_CASE("over one level each algorithm equals its single-link collective", "[cluster][collectives]") {
   const Cluster c = nodes(true, true);
   const auto one = [&](CollectiveOp op, CollectiveAlgorithm a, Count n, const Link& link) {
     return collective_time(op, a, Bytes(m), n, link).value;
@@ -78,14 +79,14 @@ TEST_CASE("Over one level each algorithm is that of a single collective", "[clus
             Approx(one(op, CollectiveAlgorithm::ring, n, c.levels[0])).epsilon(1e-12));
       CHECK(seconds(op, replicas_of(n, Collectives::in_network), c, m) ==
             Approx(one(op, CollectiveAlgorithm::in_network, n, c.levels[0])).epsilon(1e-12));
-      const Layout apart{.tp = 8, .dp = n, .collectives = Collectives::tree};  // one rank of the group in a node
+      const Layout apart{.tp = 8, .dp = n, .collectives = Collectives::tree};  // one rank of the group per node
       const bool tree = op == CollectiveOp::all_reduce;
       const auto between = tree ? CollectiveAlgorithm::tree_pipelined : CollectiveAlgorithm::ring;
       CHECK(seconds(op, apart, c, m) == Approx(one(op, between, n, c.levels[1])).epsilon(1e-12));
     }
 }
 
-TEST_CASE("The fastest is on every level the least, at the message's own size", "[cluster][collectives]") {
+TEST_CASE("the fastest algorithm is chosen per level for the size of the message", "[cluster][collectives]") {
   // Between 16 nodes a ring takes 30 latencies and 2 x 15/16 of a share, a tree 8 and 2: equal at 176 latencies x B.
   const auto share = static_cast<Count>(176 * wait_far * far);
   const Cluster c = nodes();
@@ -98,7 +99,7 @@ TEST_CASE("The fastest is on every level the least, at the message's own size", 
               (other == least || other == Collectives::fastest ||
                (other == Collectives::in_network && least == Collectives::ring)));
   }
-  // Two messages of half the length are short ones, and links at half their bandwidth make messages twice as long.
+  // Two messages of half the length favour a tree. Links at half bandwidth act as if messages were twice as long.
   const Count both = 8 * share * 3 / 2;
   const auto is_tree = [&](Count messages, double link) {
     return seconds(CollectiveOp::all_reduce, replicas_of(128, Collectives::fastest), c, both, link, messages) ==
@@ -109,7 +110,7 @@ TEST_CASE("The fastest is on every level the least, at the message's own size", 
   CHECK_FALSE(is_tree(2, 0.5));
 }
 
-TEST_CASE("The fastest is no slower than any other, and neither more ranks nor more bytes are faster",
+TEST_CASE("the fastest algorithm is never slower than another, and more ranks or bytes never take less time",
           "[cluster][collectives]") {
   Cases cases(61);
   for (int i = 0; i < 2000; ++i) {
@@ -128,8 +129,8 @@ TEST_CASE("The fastest is no slower than any other, and neither more ranks nor m
   }
 }
 
-// Left out: the order of an automatic schedule, which follows from times.
-TEST_CASE("No step is slower by the fastest collectives than by others", "[cluster][collectives]") {
+// Excludes automatic schedules, whose order depends on times.
+TEST_CASE("no step is slower with the fastest collectives than with another algorithm", "[cluster][collectives]") {
   Cases cases(62);
   for (int i = 0; i < 500; ++i) {
     ClusterCase c = cases.any();

@@ -1,4 +1,4 @@
-// A step as tasks in time takes as long as the arithmetic says.
+// A step as scheduled tasks takes as long as its closed form.
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A case's rows with any times.
+/// Random times for a case's rows.
 void scramble(Prices& prices, Cases& cases) {
   const auto some = [&] { return Seconds(1e-3 * static_cast<double>(1 + cases.below(99))); };
   for (LayerPrice& row : prices.rows)
@@ -20,7 +20,7 @@ void scramble(Prices& prices, Cases& cases) {
       pass->bound.compute = pass->bound_work.matmul = some();
 }
 
-/// Software that hides parts of everything.
+/// Software with random overlap fractions.
 Achieved any_software(Cases& cases) {
   const auto fraction = [&] { return static_cast<double>(cases.below(5)) / 4; };
   Achieved a;
@@ -37,7 +37,7 @@ Achieved any_software(Cases& cases) {
 
 ClusterCase any_kind(Cases& cases) {
   ClusterCase c = cases.any();
-  if (cases.coin()) c.cluster = cases.clusters(1e7);  // exchanges take longer than work
+  if (cases.coin()) c.cluster = cases.clusters(1e7);  // collectives take longer than work
   if (cases.coin()) c.cluster.device.achieved = any_software(cases);
   if (cases.below(3) != 0) return c;
   c.cluster.device.host.link = BytesPerSecond(static_cast<double>(cases.one_of({10'000'000, 1'000'000'000})));
@@ -47,7 +47,7 @@ ClusterCase any_kind(Cases& cases) {
   return c;
 }
 
-/// Any step, of a bound or of an estimate.
+/// A random step, either a bound or an estimate.
 struct StepRun {
   ClusterCase c;
   Prices prices;
@@ -74,10 +74,10 @@ struct StepRun {
   double closed() const { return (prices.estimated ? estimate.estimate : estimate.bound).total().value; }
 };
 
-/// A unit of a rank's chunk in a micro-batch.
+/// Rank, chunk, micro-batch and unit.
 using Place = std::array<Count, 4>;
 Place place(const StepRun& s, const Task& t) { return {s.stream(t).rank, t.chunk, t.micro_batch, t.unit}; }
-/// From the begin of the first task of some kinds until the end of the last, by place.
+/// Start of the first task of some kinds and end of the last, by place.
 using Spans = std::map<Place, std::pair<Seconds, Seconds>>;
 template <typename F>
 Spans spans(const StepRun& s, const F& wanted) {
@@ -118,7 +118,7 @@ void for_each_row_of(const StepRun& s, const RowTimes& rows, Count rank, const F
 
 }  // namespace
 
-TEST_CASE("A task may start a stated time before the end of another", "[cluster][events]") {
+TEST_CASE("a task may start a given time before another task ends", "[cluster][events]") {
   Timeline line;
   Task t{.stream = line.stream({0})};
   t.duration = Seconds(10);
@@ -129,10 +129,10 @@ TEST_CASE("A task may start a stated time before the end of another", "[cluster]
   line.wait_for(early, first, Seconds(9));
   CHECK(line.run() == Seconds(26));
   CHECK(line.tasks()[then].start == Seconds(6));
-  CHECK(line.tasks()[early].start == Seconds(16));  // its stream is not free before
+  CHECK(line.tasks()[early].start == Seconds(16));  // its stream is busy until then
 }
 
-TEST_CASE("A step as tasks ends when the sum of its parts says", "[cluster][events]") {
+TEST_CASE("a step as tasks ends at the sum of its parts", "[cluster][events]") {
   Cases cases(51);
   std::map<Schedule, int> seen;
   for (int i = 0; i < 2000; ++i) {
@@ -143,7 +143,7 @@ TEST_CASE("A step as tasks ends when the sum of its parts says", "[cluster][even
   CHECK(seen.size() == 10);
 }
 
-TEST_CASE("Every task lies in its stream without overlap, and optimizers begin together or by themselves",
+TEST_CASE("tasks of a stream do not overlap, and optimizers start together unless updates are validated afterwards",
           "[cluster][events]") {
   Cases cases(52);
   int alone = 0;
@@ -170,7 +170,7 @@ TEST_CASE("Every task lies in its stream without overlap, and optimizers begin t
   CHECK(alone > 10);
 }
 
-TEST_CASE("The exchanges of a group take as long as its messages in all layers, passes and micro-batches",
+TEST_CASE("the collective tasks of a group sum to its messages over all layers, passes and micro-batches",
           "[cluster][events]") {
   Cases cases(55);
   std::map<Group, int> seen;
@@ -198,7 +198,7 @@ TEST_CASE("The exchanges of a group take as long as its messages in all layers, 
   for (const Group g : {Group::tensor, Group::context, Group::expert, Group::expert_tensor}) CHECK(seen[g] > 20);
 }
 
-TEST_CASE("Weights are gathered and gradients reduced as often as the ZeRO stage says", "[cluster][events]") {
+TEST_CASE("weights are gathered and gradients reduced as often as the ZeRO stage requires", "[cluster][events]") {
   Cases cases(56);
   std::array<int, 4> seen{};
   for (int i = 0; i < 400; ++i) {
@@ -223,7 +223,7 @@ TEST_CASE("Weights are gathered and gradients reduced as often as the ZeRO stage
   for (const int n : seen) CHECK(n > 20);
 }
 
-TEST_CASE("An exchange inside a layer begins after the work that it belongs to, and the next layer waits for it",
+TEST_CASE("a collective inside a layer starts no earlier than its work, and the next layer waits for it",
           "[cluster][events]") {
   Cases cases(57);
   int hidden = 0, waited = 0;
@@ -241,7 +241,7 @@ TEST_CASE("An exchange inside a layer begins after the work that it belongs to, 
     for (const Task& t : s.timeline.tasks()) {
       if (t.kind != TaskKind::exchange || (t.group == Group::expert && pairs_experts(s.c.layout))) continue;
       const auto at = work(t.within).find(place(s, t));
-      if (at == work(t.within).end()) continue;  // no work, such as a table that is cut
+      if (at == work(t.within).end()) continue;  // no work, as for a sharded table
       REQUIRE(t.start.value >= at->second.first.value - s.tolerance());
       hidden += t.start < at->second.second ? 1 : 0;
       if (t.within != TaskKind::forward) continue;
@@ -255,7 +255,7 @@ TEST_CASE("An exchange inside a layer begins after the work that it belongs to, 
   CHECK(waited > 1000);
 }
 
-TEST_CASE("No gradient is summed before the work that computes it", "[cluster][events]") {
+TEST_CASE("no gradient is reduced before it is computed", "[cluster][events]") {
   Cases cases(53);
   int summed = 0;
   for (int i = 0; i < 400; ++i) {
@@ -278,7 +278,7 @@ TEST_CASE("No gradient is summed before the work that computes it", "[cluster][e
   CHECK(summed > 10000);
 }
 
-TEST_CASE("No unit runs forward before its weights are there", "[cluster][events]") {
+TEST_CASE("no unit runs forward before its weights are gathered", "[cluster][events]") {
   Cases cases(54);
   int gathers = 0, in_slots = 0;
   for (int i = 0; i < 400; ++i) {
@@ -300,7 +300,7 @@ TEST_CASE("No unit runs forward before its weights are there", "[cluster][events
   CHECK(in_slots > 1000);
 }
 
-TEST_CASE("Slots of a rank follow one another, and what belongs to a slot runs in it", "[cluster][events]") {
+TEST_CASE("slots of a rank run in sequence, and the tasks of a slot run inside it", "[cluster][events]") {
   Cases cases(58);
   int beside_pairs = 0;
   for (int i = 0; i < 300; ++i) {

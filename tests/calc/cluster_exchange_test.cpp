@@ -1,4 +1,4 @@
-// Exchanges over the levels of a cluster.
+// Collectives over the levels of a cluster.
 
 #include "calc/step/assemble.hpp"
 #include "tests/calc/cluster_cases.hpp"
@@ -29,14 +29,15 @@ double share(Count n) { return static_cast<double>(n - 1) / static_cast<double>(
 
 }  // namespace
 
-TEST_CASE("A ring over two levels is one inside and one between, of a rank's share", "[cluster][exchange]") {
+TEST_CASE("a ring over two levels is a ring inside a node plus a ring of a rank's share between nodes",
+          "[cluster][exchange]") {
   constexpr double m = 1 << 20;
   for (const Count g : {1, 2, 4, 8})
     for (const Count n : {1, 2, 5, 16})
       for (const auto& [op, passes] : {std::pair{CollectiveOp::all_reduce, 2.0},
                                        {CollectiveOp::all_gather, 1.0},
                                        {CollectiveOp::reduce_scatter, 1.0}}) {
-        // g neighbours in a node of 8: the others are tensor-parallel ranks
+        // g neighbours in a node of 8; the other ranks of the node are tensor-parallel
         const Layout l{.tp = 8 / g, .dp = mul(g, n)};
         const double transfer = share(g) * m / near + share(n) * m / static_cast<double>(g) / far;
         const double waits = static_cast<double>(g - 1) * wait_near + static_cast<double>(n - 1) * wait_far;
@@ -44,14 +45,14 @@ TEST_CASE("A ring over two levels is one inside and one between, of a rank's sha
       }
 }
 
-TEST_CASE("An all-reduce over nodes is the hierarchical one", "[cluster][exchange]") {
+TEST_CASE("an all-reduce over nodes equals the hierarchical all-reduce", "[cluster][exchange]") {
   const Cluster c = two_levels();
   for (const Count n : {2, 4, 32})
     CHECK(seconds(CollectiveOp::all_reduce, Group::data, {.dp = 8 * n}, c) ==
           Approx(hierarchical_all_reduce_time(Bytes(1 << 20), 8, n, c.levels[0], c.levels[1]).value).epsilon(1e-12));
 }
 
-TEST_CASE("Over one level exchanges are flat", "[cluster][exchange]") {
+TEST_CASE("collectives over one level are flat", "[cluster][exchange]") {
   const Cluster c = flat();
   for (const Count n : {1, 2, 7, 64})
     for (const CollectiveOp op :
@@ -60,14 +61,14 @@ TEST_CASE("Over one level exchanges are flat", "[cluster][exchange]") {
             Approx(collective_time(op, default_algorithm(op), Bytes(1 << 20), n, c.levels[0]).value).epsilon(1e-12));
 }
 
-TEST_CASE("A second level that no group needs changes nothing", "[cluster][exchange]") {
+TEST_CASE("a second level does not affect groups inside the first", "[cluster][exchange]") {
   for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_to_all, CollectiveOp::p2p})
     CHECK(seconds(op, Group::tensor, {.tp = 8, .dp = 4}, two_levels()) ==
           seconds(op, Group::tensor, {.tp = 8}, flat()));
 }
 
-TEST_CASE("An all-to-all sends each rank its part over the level that joins the two", "[cluster][exchange]") {
-  // 8 in a node, 4 nodes: 7 messages of M/32 near, 24 far, side by side.
+TEST_CASE("an all-to-all sends each part over the level that connects the two ranks", "[cluster][exchange]") {
+  // 8 ranks per node, 4 nodes: 7 messages of M/32 inside concurrently with 24 between.
   constexpr double m = 1 << 20;
   const Layout l{.ep = 32, .dp = 32};
   const double inside = 7 * m / 32 / near, between = 24 * m / 32 / far;
@@ -76,7 +77,7 @@ TEST_CASE("An all-to-all sends each rank its part over the level that joins the 
         Approx(std::max(inside, between) + waits).epsilon(1e-12));
 }
 
-TEST_CASE("Messages wait each, bytes pass once", "[cluster][exchange]") {
+TEST_CASE("latency grows with the number of messages", "[cluster][exchange]") {
   const Layout l{.dp = 32};
   for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_to_all}) {
     const double one = seconds(op, Group::data, l, two_levels(), 0),
@@ -86,7 +87,7 @@ TEST_CASE("Messages wait each, bytes pass once", "[cluster][exchange]") {
   }
 }
 
-TEST_CASE("Neighbouring stages talk over the level that joins the pipeline", "[cluster][exchange]") {
+TEST_CASE("pipeline messages use the level that connects neighbouring stages", "[cluster][exchange]") {
   const double m = 1 << 20;
   CHECK(seconds(CollectiveOp::p2p, Group::pipeline, {.tp = 2, .pp = 4}, two_levels()) ==
         Approx(m / near + wait_near).epsilon(1e-12));
@@ -94,7 +95,7 @@ TEST_CASE("Neighbouring stages talk over the level that joins the pipeline", "[c
         Approx(m / far + wait_far).epsilon(1e-12));
 }
 
-TEST_CASE("Of an exchange inside a layer no more is hidden than fits beside the layer's work", "[cluster][exchange]") {
+TEST_CASE("the hidden part of a collective inside a layer never exceeds the layer's work", "[cluster][exchange]") {
   Plan p;
   p.seq = 64;
   p.global_batch = 1;

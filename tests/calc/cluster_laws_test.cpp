@@ -1,4 +1,4 @@
-// A training step on a cluster: what holds for every model, layout and link.
+// Laws of a training step on a cluster, for every model, layout and link.
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ void check_same(const TrainEstimate& a, const TrainEstimate& b) {
 
 }  // namespace
 
-TEST_CASE("No part of a step is negative, and what limits it is no more than the step", "[cluster][train]") {
+TEST_CASE("no part of a step is negative, and its limits do not exceed the step", "[cluster][train]") {
   Cases cases(1);
   for (int i = 0; i < 2000; ++i) {
     const ClusterCase c = cases.any();
@@ -47,13 +47,14 @@ TEST_CASE("No part of a step is negative, and what limits it is no more than the
   }
 }
 
-TEST_CASE("Widths of experts that do not divide the ranks are a flaw, with experts or without", "[cluster][layout]") {
+TEST_CASE("expert tensor ranks that do not divide the available ranks are a flaw, with or without experts",
+          "[cluster][layout]") {
   CHECK(flaw(even(), {.etp = 2, .pp = 4}) == LayoutFlaw::expert_ranks);
   CHECK(flaw(even_moe(), {.etp = 2, .pp = 4}) == LayoutFlaw::expert_ranks);
   CHECK(flaw(even(), {.tp = 2, .etp = 2}) == LayoutFlaw::none);
 }
 
-TEST_CASE("ZeRO's stages are the same where no rank shares its weights with another", "[cluster][train]") {
+TEST_CASE("all ZeRO stages are equal if no two ranks share weights", "[cluster][train]") {
   Cases cases(2);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();
@@ -68,12 +69,13 @@ TEST_CASE("ZeRO's stages are the same where no rank shares its weights with anot
       INFO(i << ": " << text_of(c.layout));
       check_same(run(c), whole);
     }
-    const bool copies = c.layout.pp > 1 && c.layout.schedule == Schedule::dualpipe;  // whose gradients are summed
+    const bool copies =
+        c.layout.pp > 1 && c.layout.schedule == Schedule::dualpipe;  // the two copies reduce their gradients
     CHECK((whole.bound[Part::dp].value > 0) == copies);
   }
 }
 
-TEST_CASE("Choices about a kind of parallelism change nothing where it has one rank", "[cluster][train]") {
+TEST_CASE("options of a kind of parallelism have no effect with one rank", "[cluster][train]") {
   Cases cases(7);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();
@@ -88,7 +90,7 @@ TEST_CASE("Choices about a kind of parallelism change nothing where it has one r
   }
 }
 
-TEST_CASE("Over one level the order of the ranks changes nothing", "[cluster][train]") {
+TEST_CASE("over one level the order of ranks has no effect", "[cluster][train]") {
   Cases cases(8);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();
@@ -101,7 +103,7 @@ TEST_CASE("Over one level the order of the ranks changes nothing", "[cluster][tr
   }
 }
 
-TEST_CASE("Links without latency and of any speed take no time", "[cluster][train]") {
+TEST_CASE("links with unlimited bandwidth and no latency take no time", "[cluster][train]") {
   Cases cases(3);
   for (int i = 0; i < 1000; ++i) {
     ClusterCase c = cases.any();
@@ -115,7 +117,8 @@ TEST_CASE("Links without latency and of any speed take no time", "[cluster][trai
 
 namespace {
 
-/// Orders that do not follow from times, and layers as they are given: then a step is a sum and maximum of times.
+/// Fixes the layers of each stage, so that a step is a sum and maximum of times. False for schedules whose order
+/// depends on times.
 bool written_down(ClusterCase& c) {
   if (automatic(c.layout.schedule) && c.layout.pp > 1) return false;
   const Partition p = run(c).partition;
@@ -125,7 +128,7 @@ bool written_down(ClusterCase& c) {
 
 }  // namespace
 
-TEST_CASE("No step is faster over a slower link", "[cluster][train]") {
+TEST_CASE("no step is faster over a slower link", "[cluster][train]") {
   Cases cases(4);
   for (int i = 0; i < 1000; ++i) {
     ClusterCase c = cases.any();
@@ -141,7 +144,7 @@ TEST_CASE("No step is faster over a slower link", "[cluster][train]") {
   }
 }
 
-TEST_CASE("No step is slower where more of its exchanges is hidden", "[cluster][train]") {
+TEST_CASE("no step is slower if a larger part of its collectives is hidden", "[cluster][train]") {
   Cases cases(5);
   for (int i = 0; i < 1000; ++i) {
     ClusterCase c = cases.any();
@@ -158,8 +161,7 @@ TEST_CASE("No step is slower where more of its exchanges is hidden", "[cluster][
   }
 }
 
-TEST_CASE("A step takes as long as its gathers and sums of data-parallel ranks keep the network busy",
-          "[cluster][train]") {
+TEST_CASE("a step is at least as long as the network time of its data-parallel collectives", "[cluster][train]") {
   Cases cases(6);
   for (int i = 0; i < 1000; ++i) {
     const ClusterCase c = cases.any();

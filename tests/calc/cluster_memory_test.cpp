@@ -1,4 +1,4 @@
-// What the ranks of a cluster hold: shards and stages add up to the model, and papers' figures come out.
+// Memory of a cluster's ranks: shards and stages add up to the model, and published figures are reproduced.
 
 #include <algorithm>
 
@@ -39,8 +39,9 @@ Count learned(const Prices& p) {
 
 }  // namespace
 
-TEST_CASE("Stages together hold the model, a tied table twice where its ends lie on two ranks, DualPipe all twice",
-          "[cluster][memory]") {
+TEST_CASE(
+    "stages together hold the model once, a tied table twice if its ends are on two ranks, and all twice in DualPipe",
+    "[cluster][memory]") {
   Cases cases(31);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = cases.any();
@@ -58,7 +59,7 @@ TEST_CASE("Stages together hold the model, a tied table twice where its ends lie
   }
 }
 
-TEST_CASE("Shards together hold a rank's states, and at most one number more per shard", "[cluster][memory]") {
+TEST_CASE("shards together hold a rank's states plus at most one element per shard", "[cluster][memory]") {
   Cases cases(32);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = cases.any();
@@ -82,7 +83,7 @@ TEST_CASE("Shards together hold a rank's states, and at most one number more per
   }
 }
 
-TEST_CASE("ZeRO stages hold what Rajbhandari's formulas say", "[cluster][memory]") {  // arXiv:1910.02054
+TEST_CASE("ZeRO stages hold the bytes of Rajbhandari's formulas", "[cluster][memory]") {  // arXiv:1910.02054
   for (const Count d : {1, 2, 4, 8, 16})
     for (int stage = 0; stage <= 3; ++stage)
       for (const Count g : {2, 4, 6}) {
@@ -101,7 +102,7 @@ TEST_CASE("ZeRO stages hold what Rajbhandari's formulas say", "[cluster][memory]
 }
 
 TEST_CASE("7.5 B parameters over 64 ranks take 120, 31.4, 16.6 and 1.9 GB", "[cluster][memory]") {
-  // arXiv:1910.02054, figure 1: of one row of 7.5e9 numbers; 64 divides them.
+  // arXiv:1910.02054, figure 1. All 7.5e9 parameters are in one row; 64 divides them.
   Prices p = price(even(), {.seq = 8, .global_batch = 64}, {}, {});
   for (LayerPrice& row : p.rows) row.learned = {};
   p.rows[0].learned.total = 7'500'000'000;
@@ -115,7 +116,7 @@ TEST_CASE("7.5 B parameters over 64 ranks take 120, 31.4, 16.6 and 1.9 GB", "[cl
   }
 }
 
-TEST_CASE("ZeRO-3 gathers two layers beside embedding and head, and passes one layer's gradients",
+TEST_CASE("ZeRO-3 gathers two layers in addition to embedding and head, and buckets the gradients of one layer",
           "[cluster][memory]") {
   ClusterCase c{even(), {}, {.dp = 4, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
@@ -130,7 +131,7 @@ TEST_CASE("ZeRO-3 gathers two layers beside embedding and head, and passes one l
   CHECK(train(c.arch, c.plan, c.layout, c.cluster).memory.gathered == Bytes(2 * (3 * layer + outside)));
 }
 
-TEST_CASE("In a pipeline ZeRO-2 holds a stage's whole gradients until it reduces them", "[cluster][memory]") {
+TEST_CASE("in a pipeline ZeRO-2 holds a stage's full gradients until their reduction", "[cluster][memory]") {
   // A layer: q and out of 64 x 128, k and v of 64 x 64, three matrices of 64 x 128, two norms of 64. Three per stage.
   const Count layer = 2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128 + 2 * 64, table = 512 * 64, norm = 64;
   ClusterCase c{even(), {}, {.pp = 2, .dp = 4, .zero = Zero::gradients}, any_links};
@@ -142,11 +143,11 @@ TEST_CASE("In a pipeline ZeRO-2 holds a stage's whole gradients until it reduces
   CHECK(s.all[0].memory.buckets == Bytes(4 * (3 * layer + table)));
   CHECK(s.all[0].memory.gradients == Bytes(4 * (3 * layer + table) / 4));
   CHECK(s.all[1].memory.buckets == Bytes(4 * (3 * layer + table + norm)));
-  c.layout = {.dp = 4, .zero = Zero::gradients};  // one micro-batch's gradients at a time
+  c.layout = {.dp = 4, .zero = Zero::gradients};  // gradients of one micro-batch at a time
   CHECK(stages(c).all[0].memory.buckets == Bytes(4 * (2 * table + norm)));
 }
 
-TEST_CASE("Experts that no other rank holds are in no bucket of a pipeline", "[cluster][memory]") {
+TEST_CASE("experts without replicas are in no gradient bucket of a pipeline", "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.ep = 4, .pp = 2, .dp = 4, .zero = Zero::gradients}, any_links};
   c.arch.layers = 4;
   c.arch.moe.layers = LayerSet::all(4);
@@ -160,7 +161,7 @@ TEST_CASE("Experts that no other rank holds are in no bucket of a pipeline", "[c
   CHECK(s.all[0].memory.gradients == Bytes(4 * ((2 * own + table + 3) / 4 + 2 * layer.experts.total)));
 }
 
-TEST_CASE("Weights that no other rank holds are not gathered", "[cluster][memory]") {
+TEST_CASE("weights without replicas are not gathered", "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.ep = 4, .dp = 4, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
   c.plan.global_batch = 4;
@@ -174,29 +175,29 @@ TEST_CASE("Weights that no other rank holds are not gathered", "[cluster][memory
   CHECK(m.buckets == Bytes(4 * std::max(own, outside)));
 }
 
-TEST_CASE("Experts that tensor ranks share are gathered without replicas", "[cluster][memory]") {
+TEST_CASE("experts shared by tensor ranks are gathered without data-parallel replicas", "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.tp = 4, .sp = true, .etp = 1, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
   c.plan.global_batch = 1;
   const Memory m = train(c.arch, c.plan, c.layout, c.cluster).memory;
-  CHECK(m.gathered == Bytes(2 * 2 * 8 * 3 * 64 * 32));  // two layers' experts of 2 bytes
+  CHECK(m.gathered == Bytes(2 * 2 * 8 * 3 * 64 * 32));  // experts of two layers at 2 bytes
   CHECK(m.buckets == Bytes(4 * 8 * 3 * 64 * 32));
 }
 
-TEST_CASE("The last stage gathers its copy of a tied table", "[cluster][memory]") {
+TEST_CASE("the last stage gathers its copy of a tied table", "[cluster][memory]") {
   ClusterCase c{even(), {}, {.pp = 3, .dp = 4, .zero = Zero::weights}, any_links};
   c.arch.tied_head = true;
   c.plan.seq = 8;
   c.plan.global_batch = 16;
   const Stages s = stages(c);
   const Count table = 512 * 64, layer = s.prices.layer(0).learned.total;
-  CHECK(s.all[2].memory.gathered == Bytes(2 * (layer + table + 64)));  // and the last norm
+  CHECK(s.all[2].memory.gathered == Bytes(2 * (layer + table + 64)));  // and the final norm
   CHECK(s.all[2].memory.buckets == Bytes(4 * std::max(layer, table + 64)));
 }
 
 namespace {
 
-/// Micro-batches in flight of a stage of a pipeline, counted in whole stages.
+/// Micro-batches in flight on a pipeline stage, in units of whole stages.
 Fraction in_flight(const ClusterCase& c, Count rank) {
   const Stages s = stages(c);
   return {s.all[static_cast<std::size_t>(rank)].in_flight, c.layout.chunks};
@@ -211,7 +212,7 @@ ClusterCase pipeline_case(Schedule s, Count p, Count chunks, Count m) {
 
 }  // namespace
 
-TEST_CASE("Stages keep as many micro-batches as their schedules say", "[cluster][memory]") {
+TEST_CASE("stages keep as many micro-batches in flight as their schedules require", "[cluster][memory]") {
   for (const Count p : {2, 4, 8})
     for (const Count m : {1, 3, 8, 40})
       for (Count r = 0; r < p; ++r) {
@@ -225,7 +226,8 @@ TEST_CASE("Stages keep as many micro-batches as their schedules say", "[cluster]
       }
 }
 
-TEST_CASE("The worst rank of ZB-H1, ZB-H2 and DualPipe keeps P, 2P - 1 and P + 1 micro-batches", "[cluster][memory]") {
+TEST_CASE("the fullest rank of ZB-H1, ZB-H2 and DualPipe keeps P, 2P - 1 and P + 1 micro-batches",
+          "[cluster][memory]") {
   const auto most = [](Schedule s, Count p, Count chunks) {
     Fraction worst;
     for (Count r = 0; r < p; ++r) {
@@ -237,13 +239,13 @@ TEST_CASE("The worst rank of ZB-H1, ZB-H2 and DualPipe keeps P, 2P - 1 and P + 1
   for (const Count p : {2, 4, 8}) {
     CHECK(most(Schedule::zb_h1, p, 1) == textbook::in_flight(textbook::Schedule::zb_h1, p, 6 * p, 0));
     CHECK(most(Schedule::zb_h2, p, 1) == textbook::in_flight(textbook::Schedule::zb_h2, p, 6 * p, 0));
-    // DualPipe's README counts a micro-batch per chunk of a rank, each of as many layers as a stage: P + 1 in both.
+    // DualPipe's README counts a micro-batch per chunk of a rank, each with a stage's layers: P + 1 in both counts.
     CHECK(Fraction(2) * most(Schedule::dualpipe, p, 2) ==
           textbook::in_flight(textbook::Schedule::dualpipe, p, 6 * p, 0));
   }
 }
 
-TEST_CASE("Interleaving multiplies what the first stage keeps by 1 + (P - 1)/(P v)", "[cluster][memory]") {
+TEST_CASE("interleaving multiplies the activations of the first stage by 1 + (P - 1)/(P v)", "[cluster][memory]") {
   // arXiv:2205.05198, section 4.2.3
   for (const Count p : {2, 4})
     for (const Count v : {2, 3}) {
@@ -255,7 +257,7 @@ TEST_CASE("Interleaving multiplies what the first stage keeps by 1 + (P - 1)/(P 
 
 namespace {
 
-/// Korthikanti's block: MHA, an MLP of 4 h, dropout everywhere, unfused attention, 16 bits.
+/// Korthikanti's block: MHA, an MLP of width 4 h, dropout everywhere, unfused attention, 16 bits.
 ClusterCase korthikanti_case(Count tp, bool sp, Recompute r, Count v) {
   ClusterCase c{{}, {}, {.tp = tp, .sp = sp, .pp = 4, .chunks = v}, any_links};
   c.layout.schedule = v > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
@@ -279,8 +281,8 @@ ClusterCase korthikanti_case(Count tp, bool sp, Recompute r, Count v) {
 
 }  // namespace
 
-TEST_CASE("The first stage keeps Korthikanti's layers, times the micro-batches in flight", "[cluster][memory]") {
-  // arXiv:2205.05198, Table 2 and section 4.2.3; besides: token ids and masks of the embedding's dropout (4.3)
+TEST_CASE("the first stage saves Korthikanti's layers times the micro-batches in flight", "[cluster][memory]") {
+  // arXiv:2205.05198, Table 2 and section 4.2.3, plus token ids and the masks of the embedding's dropout (4.3)
   for (const auto& [tp, sp] : {std::pair{1, false}, {4, false}, {4, true}})
     for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
       for (const Count v : {1, 2, 3}) {
@@ -292,7 +294,8 @@ TEST_CASE("The first stage keeps Korthikanti's layers, times the micro-batches i
         INFO(text_of(c.layout) << " " << name(r));
         const Bytes embedding = s.prices.embedding().alive.kept;
         CHECK(embedding == Bytes(8 * tokens + tokens * 64 / (sp ? tp : 1)));
-        // Of the chunks in flight P are the first in 1F1B; interleaved at most 2 P, when P more have passed it.
+        // The embedding's chunk has P micro-batches in flight in 1F1B, and at most 2 P interleaved, after P more have
+        // passed it.
         CHECK(s.all[0].memory.activations ==
               textbook::korthikanti_first_stage(layer, 24, 4, v, r).bytes() + (v > 1 ? 8 : 4) * embedding);
       }

@@ -1,4 +1,4 @@
-// Tokens that go to experts on a limited number of nodes.
+// Tokens routed to experts on a limited number of nodes.
 
 #include <bit>
 
@@ -12,7 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// The mean number of nodes among `allowed` of `each` experts that a set of k of their experts touches: over all sets.
+/// Mean number of nodes that a set of k experts touches, over all sets of experts on `allowed` nodes of `each` experts.
 double counted(int allowed, int each, int k) {
   double sets = 0, nodes = 0;
   for (unsigned set = 0; set < 1u << (allowed * each); ++set) {
@@ -24,7 +24,7 @@ double counted(int allowed, int each, int k) {
 }
 
 constexpr double nvlink = 160e9, infiniband = 50e9;  // DeepSeek-V3 (arXiv:2412.19437), 3.2.2
-/// Nodes of 8 whose links wait for nothing.
+/// Nodes of 8 and links without latency.
 Cluster h800() {
   Cluster c = device(1e12, 1e11, nvlink, 0);
   c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(infiniband), .latency = {}});
@@ -44,7 +44,7 @@ Cluster only(Cluster c, std::size_t level) {
 
 }  // namespace
 
-TEST_CASE("The nodes that a token reaches are the mean over all choices of its experts", "[cluster][nodes]") {
+TEST_CASE("the expected nodes of a token are the mean over all choices of its experts", "[cluster][nodes]") {
   for (const int nodes : {1, 2, 4})
     for (const int each : {1, 2, 4})
       for (int k = 1; k <= nodes * each && k <= 6; ++k)
@@ -57,7 +57,7 @@ TEST_CASE("The nodes that a token reaches are the mean over all choices of its e
         }
 }
 
-TEST_CASE("A token reaches no more nodes than are allowed, nor than it has experts", "[cluster][nodes]") {
+TEST_CASE("a token reaches at most the allowed nodes and at most one node per expert", "[cluster][nodes]") {
   for (const Count most : {1, 2, 3, 4, 8, 99}) {
     const double x = expected_nodes(v3, 8, most);
     CHECK(x <= static_cast<double>(std::min<Count>(most, 8)));
@@ -68,11 +68,11 @@ TEST_CASE("A token reaches no more nodes than are allowed, nor than it has exper
   CHECK(expected_nodes({.top_k = 128, .experts = 256}, 8, 4) == 4);  // all experts of four nodes
 }
 
-TEST_CASE("DeepSeek-V3's tokens cross the network once for each node and pass on inside", "[cluster][nodes]") {
-  // 4,096 tokens of 7,168 bf16 numbers to 8 of 256 experts on 64 ranks in 8 nodes: 32 experts a node, 128 on 4 of them.
+TEST_CASE("DeepSeek-V3's tokens cross the network once per node and are forwarded inside it", "[cluster][nodes]") {
+  // 4,096 tokens of 7,168 bf16 values to 8 of 256 experts on 64 ranks in 8 nodes: 32 experts per node, 128 on 4 nodes.
   constexpr Count tokens = 4096, token = 7168 * 2;
   const Bytes m(tokens * 8 * token);
-  double missed = 1;  // a node, by all 8: C(96, 8) / C(128, 8)
+  double missed = 1;  // probability that all 8 experts miss a node: C(96, 8) / C(128, 8)
   for (int i = 0; i < 8; ++i) missed *= (96.0 - i) / (128.0 - i);
   const double reached = 4 * (1 - missed);
   CHECK(reached == Approx(3.63).margin(0.005));
@@ -88,9 +88,9 @@ TEST_CASE("DeepSeek-V3's tokens cross the network once for each node and pass on
   CHECK(bytes(limited, 0) == Approx(7.0 / 8 * all).epsilon(1e-12));
 }
 
-TEST_CASE("A token that a rank has once for all its experts moves once for each rank that is reached",
-          "[cluster][nodes]") {
-  // 100 tokens of 4,096 bytes to 8 of 128 experts on 2 ranks: all 8 are on one of them with 2 C(64, 8) / C(128, 8).
+TEST_CASE("a token sent once per rank moves once for each rank that it reaches", "[cluster][nodes]") {
+  // 100 tokens of 4,096 bytes to 8 of 128 experts on 2 ranks. All 8 are on one rank with probability
+  // 2 C(64, 8) / C(128, 8).
   const ExpertRouting r{.top_k = 8, .experts = 128};
   double on_one = 1;
   for (int i = 0; i < 8; ++i) on_one *= (64.0 - i) / (128.0 - i);
@@ -100,12 +100,11 @@ TEST_CASE("A token that a rank has once for all its experts moves once for each 
   CHECK(bytes({.ep = 2, .once_per_rank = true, .dp = 2}) == Approx(0.5 * reached * once).epsilon(1e-12));
 }
 
-TEST_CASE("Four nodes have time for 13 experts a token, 3.2 on each, before NVLink is what takes longer",
-          "[cluster][nodes]") {
-  // DeepSeek-V3 (arXiv:2412.19437), 3.2.2: NVLink has 3.2 times the bandwidth of InfiniBand, so that 4 nodes x 3.2
-  // experts cost no more. Experts as many as to miss no node: 4 copies far, K near; equal at K = 12.8.
+TEST_CASE("with four nodes NVLink becomes the bottleneck from 13 experts per token, 3.2 per node", "[cluster][nodes]") {
+  // DeepSeek-V3 (arXiv:2412.19437), 3.2.2: NVLink has 3.2 times the bandwidth of InfiniBand, so 4 nodes x 3.2 experts
+  // cost no more. A token uses every expert of its 4 nodes: 4 copies between nodes, K inside, equal at K = 12.8.
   const auto takes_longer = [&](Count top_k, std::size_t level) {
-    const ExpertRouting r{.top_k = top_k, .experts = top_k * 2};  // on 4 nodes of 8: all experts of each
+    const ExpertRouting r{.top_k = top_k, .experts = top_k * 2};  // all experts of 4 of the 8 nodes
     const Layout l{.ep = 64, .expert_nodes = 4, .dp = 64};
     const Bytes m(1000 * top_k);
     return seconds(h800(), l, r, m) == seconds(only(h800(), level), l, r, m);
@@ -116,7 +115,7 @@ TEST_CASE("Four nodes have time for 13 experts a token, 3.2 on each, before NVLi
   CHECK_FALSE(takes_longer(16, 1));
 }
 
-TEST_CASE("A rank sends a message to each node, and inside to each neighbour", "[cluster][nodes]") {
+TEST_CASE("a rank sends one message to each node, and inside a node one to each neighbour", "[cluster][nodes]") {
   Cluster c = h800();
   c.levels[0].latency = Seconds(1e-6);
   c.levels[1].latency = Seconds(5e-6);
@@ -125,7 +124,7 @@ TEST_CASE("A rank sends a message to each node, and inside to each neighbour", "
   CHECK(seconds(c, {.ep = 64, .dp = 64}, v3, {}) == Approx(56 * 5e-6).epsilon(1e-12));
 }
 
-TEST_CASE("A limit of nodes changes nothing inside a node, nor what is not sent to experts", "[cluster][nodes]") {
+TEST_CASE("a node limit affects neither traffic inside a node nor messages without routing", "[cluster][nodes]") {
   const Bytes m(1 << 20);
   for (const Count most : {1, 4})
     CHECK(seconds(h800(), {.ep = 8, .expert_nodes = most, .dp = 64}, v3, m) ==
@@ -134,7 +133,7 @@ TEST_CASE("A limit of nodes changes nothing inside a node, nor what is not sent 
         seconds(h800(), {.ep = 64, .dp = 64}, {}, m));
 }
 
-TEST_CASE("More nodes that a token may go to never send less over the network", "[cluster][nodes]") {
+TEST_CASE("a higher node limit sends more over the network", "[cluster][nodes]") {
   const Cluster network = only(h800(), 1);
   double last = 0;
   for (Count most = 1; most <= 8; ++most) {
@@ -142,10 +141,10 @@ TEST_CASE("More nodes that a token may go to never send less over the network", 
     CHECK(now > last);
     last = now;
   }
-  CHECK(last < seconds(network, {.ep = 64, .dp = 64}, v3, Bytes(1 << 20)));  // several experts on one node
+  CHECK(last < seconds(network, {.ep = 64, .dp = 64}, v3, Bytes(1 << 20)));  // unlimited: several copies to one node
 }
 
-TEST_CASE("Nodes that hold fewer experts than a token is sent to are too few", "[cluster][nodes]") {
+TEST_CASE("too few allowed nodes for a token's experts are rejected", "[cluster][nodes]") {
   Moe moe;
   moe.experts = 16;
   moe.top_k = 4;  // 2 nodes of 8: 8 experts each; 8 nodes of 8: 2 each
@@ -154,7 +153,7 @@ TEST_CASE("Nodes that hold fewer experts than a token is sent to are too few", "
   CHECK(holds_choices(h800(), {.tp = 4, .ep = 16, .etp = 4, .expert_nodes = 2, .dp = 64}, moe));
 }
 
-TEST_CASE("The exchanges of experts, and no others, say how tokens are routed", "[cluster][nodes]") {
+TEST_CASE("only expert collectives carry token routing", "[cluster][nodes]") {
   Arch a = even_moe();
   a.moe.layers = LayerSet::all(a.layers);
   Plan p;

@@ -1,4 +1,4 @@
-// Exchanges with experts beside the paired slots of DualPipe.
+// Expert collectives overlapped with the paired slots of DualPipe.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A chunk whose forward and backward do `work` and `2 work`, and wait for `experts` each.
+/// A chunk whose forward and backward take `work` and `2 work`, plus `experts` each.
 ChunkSeconds chunk(double work, double experts) {
   ChunkSeconds c;
   c.forward = Seconds(work + experts);
@@ -21,12 +21,12 @@ ChunkSeconds chunk(double work, double experts) {
   return c;
 }
 
-/// Any step of DualPipe or DualPipe-V with experts over ranks.
+/// A random step of DualPipe or DualPipe-V with expert ranks.
 ClusterCase any_paired(Cases& cases) {
   for (;;) {
     ClusterCase c = cases.any();
     if (!pairs_experts(c.layout)) continue;
-    if (cases.coin()) c.cluster = cases.clusters(1e7);  // exchanges take longer than work
+    if (cases.coin()) c.cluster = cases.clusters(1e7);  // collectives take longer than work
     return c;
   }
 }
@@ -39,7 +39,7 @@ std::vector<ChunkSeconds> all_chunks(const ClusterCase& c, const Prices& prices,
 }
 struct Slots {
   Seconds end;
-  double saved = 0;  ///< by paired slots, against their forwards and backwards by themselves; mean over the ranks
+  double saved = 0;  ///< by paired slots compared with separate forwards and backwards; mean over ranks
   int pairs = 0;
 };
 Slots slots(const ClusterCase& c, const Prices& prices, const Partition& partition) {
@@ -62,7 +62,7 @@ Slots slots(const ClusterCase& c, const Prices& prices, const Partition& partiti
   }
   return all;
 }
-/// What every slot by itself waits for experts.
+/// Expert time of all slots without pairs.
 double unpaired(const ClusterCase& c, const Prices& prices, const Partition& partition) {
   const RowTimes rows = row_times(prices, c.plan, c.layout, c.cluster, Efficiency::full);
   const Pipeline p = pipeline_of(c.plan, c.layout);
@@ -76,7 +76,7 @@ double unpaired(const ClusterCase& c, const Prices& prices, const Partition& par
   return static_cast<double>(micro_batches_per_direction(p)) * all / static_cast<double>(p.ranks);
 }
 
-/// Whether of all exchanges with experts the stated share is hidden beside their own layer.
+/// Whether every layer hides the given share of its expert collectives.
 bool fit_beside_work(const ClusterCase& c, const Prices& prices) {
   const RowTimes rows = row_times(prices, c.plan, c.layout, c.cluster, Efficiency::full);
   const double exposed = (1 - *c.plan.overlap) * (1 + 1e-9);
@@ -88,23 +88,23 @@ bool fit_beside_work(const ClusterCase& c, const Prices& prices) {
 
 }  // namespace
 
-TEST_CASE("A paired slot takes the longer of all work and all exchanges with experts", "[cluster][pairs]") {
-  // Forward 3 + 2, backward 4 + 4 + 1: work 3 + 8, exchanges 2 + 1.
+TEST_CASE("a paired slot takes the longer of its work and its expert collectives", "[cluster][pairs]") {
+  // Forward 3 + 2, backward 4 + 4 + 1: work 3 + 8, collectives 2 + 1.
   CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 1) == Seconds(11));
   CHECK(paired_seconds(chunk(3, 12), chunk(4, 1), 1) == Seconds(13));
   CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 0.5) == Seconds(11 + 0.5 * 3));
   CHECK(paired_seconds(chunk(3, 12), chunk(4, 1), 0.5) == Seconds(13 + 0.5 * 11));
   CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 0) == Seconds(14));
-  CHECK(paired_seconds(chunk(3, 0), chunk(4, 0), 1) == Seconds());  // nothing to hide: one after the other
+  CHECK(paired_seconds(chunk(3, 0), chunk(4, 0), 1) == Seconds());  // without collectives, one after the other
 }
 
-TEST_CASE("A paired slot takes no longer than a forward and a backward one after the other", "[cluster][pairs]") {
-  ChunkSeconds hidden = chunk(3, 0);  // all of 20 is hidden otherwise
+TEST_CASE("a paired slot takes no longer than a forward followed by a backward", "[cluster][pairs]") {
+  ChunkSeconds hidden = chunk(3, 0);  // collectives of 20, fully hidden without a pair
   hidden.paired.experts_forward = Seconds(20);
   CHECK(paired_seconds(hidden, chunk(4, 0), 1) == Seconds(11));
 }
 
-TEST_CASE("Chunk q is paired with the one as far from the other end, in these two schedules alone",
+TEST_CASE("only DualPipe and DualPipe-V pair chunk q with the chunk equally far from the other end",
           "[cluster][pairs]") {
   const std::vector<ChunkSeconds> chunks{chunk(1, 9), chunk(2, 0), chunk(4, 0), chunk(8, 1)};
   for (const Schedule s : pipeline_tests::all_schedules) {
@@ -115,7 +115,7 @@ TEST_CASE("Chunk q is paired with the one as far from the other end, in these tw
   }
 }
 
-TEST_CASE("A step with pairs ends when its tasks do, and what its pairs save is saved of experts", "[cluster][pairs]") {
+TEST_CASE("a step with pairs ends with its tasks, and its pairs save only expert time", "[cluster][pairs]") {
   Cases cases(81);
   int saving = 0;
   for (int i = 0; i < 300; ++i) {
@@ -130,13 +130,13 @@ TEST_CASE("A step with pairs ends when its tasks do, and what its pairs save is 
     const double step = e.bound.total().value, all = unpaired(c, prices, e.partition);
     REQUIRE(e.bound[Part::ep].value == Approx(all - s.saved).epsilon(1e-9).margin(1e-12 * step));
     if (s.saved > 1e-9 * step) ++saving;
-    // A stated share is hidden in every slot alike, but for exchanges that are longer than their layer's work.
+    // The given share is hidden in every slot, except for collectives longer than their layer's work.
     if (c.plan.overlap && fit_beside_work(c, prices)) REQUIRE(s.saved <= 1e-12 * step);
   }
   CHECK(saving > 50);
 }
 
-TEST_CASE("Where nothing is sent to experts pairs change nothing", "[cluster][pairs]") {
+TEST_CASE("without expert collectives pairs have no effect", "[cluster][pairs]") {
   Cases cases(82);
   for (int i = 0; i < 300; ++i) {
     const ClusterCase c = cases.any();

@@ -1,4 +1,4 @@
-// Ring attention: keys and values pass round while cores compute.
+// Ring attention: keys and values circulate while attention cores compute.
 
 #include <algorithm>
 
@@ -10,12 +10,12 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Microseconds of the messages of one step, at 1 us for each, and of a core.
+/// A ring whose messages take 1 us per step, and the microseconds of its core.
 struct Ring {
   Count ranks;
   double core;
 };
-/// Exposed, the long way: c steps of the core, a message beside each but the last (or the first).
+/// Exposed time step by step: c steps of the core, each but the last (or the first) overlapped with a message.
 double by_steps(const Ring& r, double messages_a_step, double home) {
   const double steps = static_cast<double>(r.ranks - 1), core = r.core / static_cast<double>(r.ranks);
   return steps * std::max(0.0, messages_a_step - core) + home;
@@ -40,7 +40,8 @@ Sample sample(Cases& cases, ContextMethod method, std::optional<double> overlap)
     s.c.layout.context_method = method;
     s.c.plan.overlap = overlap;
     s.c.plan.recompute = Recompute::none;
-    s.c.cluster = cases.coin() ? cases.clusters(1e7) : cases.clusters(1e13, 1e-11);  // longer than cores; shorter
+    s.c.cluster =
+        cases.coin() ? cases.clusters(1e7) : cases.clusters(1e13, 1e-11);  // messages longer or shorter than cores
     if (!Cases::sound(s.c)) continue;
     s.prices = price(s.c.arch, s.c.plan, s.c.layout, s.c.cluster.device);
     s.rows = row_times(s.prices, s.c.plan, s.c.layout, s.c.cluster, Efficiency::full);
@@ -56,20 +57,20 @@ double all_messages(const Sample& s, const PassPrice& pass) {
 
 }  // namespace
 
-TEST_CASE("A ring exposes what its steps are shorter than their messages, and the way home", "[cluster][ring]") {
+TEST_CASE("a ring exposes the excess of messages over core steps, plus the return message", "[cluster][ring]") {
   for (const Count c : {2, 4, 8})
     for (const double core : {0.0, 1.0, 4.0, 7.5, 16.0, 100.0}) {
       INFO(c << " ranks, core " << core);
       CHECK(exposed({c, core}, false, 1) == Approx(by_steps({c, core}, 1, 0)).epsilon(1e-12).margin(1e-15));
       CHECK(exposed({c, core}, true, 1) == Approx(by_steps({c, core}, 2, 1)).epsilon(1e-12).margin(1e-15));
       const auto messages = static_cast<double>(c - 1);
-      CHECK(exposed({c, core}, false, 0) == Approx(messages).epsilon(1e-12));  // nothing is hidden
+      CHECK(exposed({c, core}, false, 0) == Approx(messages).epsilon(1e-12));  // without overlap
       CHECK(exposed({c, core}, true, 0) == Approx(2 * messages + 1).epsilon(1e-12));
     }
 }
 
-TEST_CASE("Four ranks with a core of 8 and messages of 3 expose 3 forward, 15 backward", "[cluster][ring]") {
-  // Forward: 3 messages of 3 beside 3 steps of 2. Backward, as long a core: 3 x (3 + 3) beside 3 x 2, and 3 home.
+TEST_CASE("four ranks with a core of 8 and messages of 3 expose 3 forward and 15 backward", "[cluster][ring]") {
+  // Forward: 3 messages of 3 over 3 steps of 2. Backward, with an equal core: 3 x (3 + 3) over 3 x 2, plus 3 back.
   const Exchange forward{.group = Group::context, .op = CollectiveOp::p2p, .messages = 3, .bytes = {}},
       backward{.group = Group::context, .op = CollectiveOp::p2p, .messages = 7, .bytes = {}};
   const RingTime f = ring_time(forward, Seconds(9), Seconds(8), 4, false),
@@ -80,7 +81,7 @@ TEST_CASE("Four ranks with a core of 8 and messages of 3 expose 3 forward, 15 ba
   CHECK(b.exposed(0.5, 0.5).value == Approx(18 - 6 + 0.5 * 6 + 0.5 * 3).epsilon(1e-12));
 }
 
-TEST_CASE("A layer waits for as much of its ring as its core leaves exposed", "[cluster][ring]") {
+TEST_CASE("a layer waits for the part of its ring that its core leaves exposed", "[cluster][ring]") {
   Cases cases(71);
   int hidden = 0, left = 0;
   for (int i = 0; i < 300; ++i) {
@@ -106,8 +107,7 @@ TEST_CASE("A layer waits for as much of its ring as its core leaves exposed", "[
   CHECK(left > 50);
 }
 
-TEST_CASE("Nothing runs beside all-gather and Ulysses, nor beside a ring of which nothing is hidden",
-          "[cluster][ring]") {
+TEST_CASE("all-gather, Ulysses and a ring without overlap are fully exposed", "[cluster][ring]") {
   Cases cases(72);
   for (int i = 0; i < 300; ++i) {
     const ContextMethod method = choices<ContextMethod>[static_cast<std::size_t>(cases.below(3))].value;

@@ -17,7 +17,7 @@ double milliseconds(Op op, Algorithm a, Count m, Count n) {
   return 1e3 * collective_time(op, a, Bytes(m), n, slow).value;
 }
 
-/// Runs a ring all-reduce over n ranks with n elements each and counts what every rank sends.
+/// Ring all-reduce over n ranks with n elements each that counts the elements sent by each rank.
 struct Ring {
   std::vector<std::vector<long>> data;
   std::vector<Count> sent;
@@ -42,7 +42,7 @@ struct Ring {
 
 }  // namespace
 
-TEST_CASE("a ring all-reduce that is run moves what the formula says and sums what it should", "[collective]") {
+TEST_CASE("a simulated ring all-reduce moves the volume of the formula and computes the sums", "[collective]") {
   const std::size_t n = GENERATE(2u, 3u, 5u, 8u);
   Ring ring(n);
   ring.all_reduce();
@@ -52,7 +52,7 @@ TEST_CASE("a ring all-reduce that is run moves what the formula says and sums wh
     for (std::size_t i = 0; i < n; ++i) CHECK(row[i] == long(n * i + 100 * (n * (n - 1) / 2)));
 }
 
-TEST_CASE("every algorithm's time is rounds of latency and a load over the bandwidth", "[collective]") {
+TEST_CASE("the time of every algorithm is rounds of latency plus a load over bandwidth", "[collective]") {
   // 4 ranks, 8 MB over 1 GB/s: M/bandwidth = 8 ms, latency 1 ms, lg = 2
   const Count m = 8'000'000;
   CHECK(milliseconds(Op::all_reduce, Algorithm::ring, m, 4) == Approx(6 + 12));
@@ -72,13 +72,13 @@ TEST_CASE("every algorithm's time is rounds of latency and a load over the bandw
   CHECK(milliseconds(Op::p2p, Algorithm::direct, m, 4) == Approx(1 + 8));
 }
 
-TEST_CASE("ranks that are no power of two round the number of tree levels up", "[collective]") {
+TEST_CASE("tree levels are rounded up if the number of ranks is not a power of two", "[collective]") {
   CHECK(collective_schedule(Op::broadcast, Algorithm::tree, 5)->rounds == 3);
   CHECK(collective_schedule(Op::broadcast, Algorithm::tree, 8)->rounds == 3);
   CHECK(collective_schedule(Op::broadcast, Algorithm::tree, 9)->rounds == 4);
 }
 
-TEST_CASE("one rank communicates nothing", "[collective]") {
+TEST_CASE("one rank communicates no bytes", "[collective]") {
   for (const auto op : {Op::broadcast, Op::gather, Op::reduce, Op::all_gather, Op::all_reduce, Op::p2p}) {
     CHECK(collective_time(op, default_algorithm(op), Bytes(1000), 1, Link{}) == Seconds(0));
     CHECK(collective_volume(op, default_algorithm(op), Bytes(1000), 1).numerator == Bytes(0));
@@ -86,7 +86,7 @@ TEST_CASE("one rank communicates nothing", "[collective]") {
   }
 }
 
-TEST_CASE("an all-reduce is a reduce-scatter and an all-gather", "[collective]") {
+TEST_CASE("an all-reduce equals a reduce-scatter plus an all-gather", "[collective]") {
   const Count n = GENERATE(2, 3, 7, 64);
   const auto whole = *collective_schedule(Op::all_reduce, Algorithm::ring, n);
   const auto half = *collective_schedule(Op::reduce_scatter, Algorithm::ring, n);
@@ -95,7 +95,7 @@ TEST_CASE("an all-reduce is a reduce-scatter and an all-gather", "[collective]")
   CHECK(half.load == collective_schedule(Op::all_gather, Algorithm::ring, n)->load);
 }
 
-TEST_CASE("reducing through a chief grows with the ranks where a ring does not", "[collective]") {
+TEST_CASE("the load of a reduction through a chief grows with the ranks, unlike a ring's", "[collective]") {
   // Goon App. B, footnote 36
   CHECK(collective_schedule(Op::all_reduce, Algorithm::naive, 8)->load == Ratio{14, 1});
   CHECK(collective_schedule(Op::all_reduce, Algorithm::naive, 1024)->load == Ratio{2046, 1});
@@ -110,8 +110,7 @@ TEST_CASE("volumes are exact fractions", "[collective]") {
   CHECK_THROWS_AS(collective_volume(Op::all_reduce, Algorithm::ring, Bytes(Count{1} << 62), 64), Overflow);
 }
 
-TEST_CASE("a bus bandwidth equals the link's bandwidth for the bandwidth-optimal algorithm without latency",
-          "[collective]") {
+TEST_CASE("bus bandwidth equals link bandwidth for bandwidth-optimal algorithms without latency", "[collective]") {
   const Link fast{.ranks = 8, .bandwidth = BytesPerSecond(450e9), .latency = Seconds(0)};
   for (const auto op :
        {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::all_to_all, Op::broadcast, Op::gather}) {
@@ -120,7 +119,7 @@ TEST_CASE("a bus bandwidth equals the link's bandwidth for the bandwidth-optimal
   }
 }
 
-TEST_CASE("what cannot be done has a reason", "[collective]") {
+TEST_CASE("every invalid collective has a flaw", "[collective]") {
   const Bytes m(8);
   CHECK(collective_flaw(Op::all_reduce, Algorithm::bruck, m, 8, slow) == CollectiveFlaw::no_such_algorithm);
   CHECK(collective_flaw(Op::all_reduce, Algorithm::ring, m, 0, slow) == CollectiveFlaw::no_ranks);
@@ -133,20 +132,20 @@ TEST_CASE("what cannot be done has a reason", "[collective]") {
   CHECK_FALSE(collective_schedule(Op::p2p, Algorithm::ring, 2).has_value());
 }
 
-TEST_CASE("an operation is found under its name, however its words are joined", "[collective]") {
+TEST_CASE("operation names parse regardless of separators and case", "[collective]") {
   for (const char* spelling : {"all-reduce", "all_reduce", "allreduce", "All Reduce"})
     CHECK(parse<Op>(spelling) == Op::all_reduce);
   CHECK(parse<Algorithm>("scatter-allgather") == Algorithm::scatter_allgather);
   CHECK_FALSE(parse<Op>("all-reduc").has_value());
 }
 
-TEST_CASE("a hierarchical all-reduce over one node is a flat one", "[collective]") {
+TEST_CASE("a hierarchical all-reduce over one node equals a flat one", "[collective]") {
   CHECK(hierarchical_all_reduce_time(Bytes(8'000'000), 4, 1, slow, Link{}).value ==
         Approx(collective_time(Op::all_reduce, Algorithm::ring, Bytes(8'000'000), 4, slow).value));
 }
 
-TEST_CASE("a hierarchical all-reduce sends a node's share of the message between nodes", "[collective]") {
+TEST_CASE("a hierarchical all-reduce sends only a rank's share of the message between nodes", "[collective]") {
   const Link network{.ranks = 2, .bandwidth = BytesPerSecond(1e8), .latency = Seconds(2e-3)};
-  // inside 2 x (1 ms + 1/2 x 8 ms); between, ring over 2 nodes with 4 MB: 2 x 2 ms + 2 x 1/2 x 40 ms
+  // inside: 2 x (1 ms + 1/2 x 8 ms); between, ring over 2 nodes with 4 MB: 2 x 2 ms + 2 x 1/2 x 40 ms
   CHECK(hierarchical_all_reduce_time(Bytes(8'000'000), 2, 2, slow, network).value == Approx(0.010 + 0.044));
 }

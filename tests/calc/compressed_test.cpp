@@ -1,4 +1,4 @@
-// Compressed attention and residual streams: what they learn, score, cache and keep, and what their ranks exchange.
+// Compressed attention and residual streams: parameters, scores, caches, saved tensors, and sharding.
 
 #include "calc/block/compressed.hpp"
 
@@ -16,7 +16,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// The block of one layer; every layer has a kind of its own.
+/// The block of layer i; each layer is a separate kind.
 OpList layer(const Arch& a, std::size_t i, const Step& s, const Layout& l = {}) {
   return cut(block_ops(a, layer_kinds(a)[i], s), l);
 }
@@ -24,7 +24,7 @@ const Step training{.sequences = 2, .queries = 8, .training = true};
 
 }  // namespace
 
-TEST_CASE("pairs with pooled keys are those of a brute count", "[cost][textbook][compressed]") {
+TEST_CASE("pairs with pooled keys match a brute-force count", "[cost][textbook][compressed]") {
   using textbook::Fraction;
   for (Count queries = 1; queries <= 9; ++queries)
     for (Count past = 0; past <= 9; ++past)
@@ -34,7 +34,7 @@ TEST_CASE("pairs with pooled keys are those of a brute count", "[cost][textbook]
           const Attention core{.pooled = ratio};
           Count exact = 0;
           for (Count i = past; i < past + queries; ++i) {
-            Count seen = 0;  // groups that end before or with the token
+            Count seen = 0;  // groups that end before or at the token
             for (Count g = 0; g < past + queries; ++g) seen += (g + 1) * ratio <= i + 1 ? 1 : 0;
             CHECK(core.pooled_seen(i) == seen);
             exact += most == 0 ? seen : std::min(seen, most);
@@ -47,8 +47,9 @@ TEST_CASE("pairs with pooled keys are those of a brute count", "[cost][textbook]
         }
 }
 
-// D 64: low rank 24, 16 heads of 8, keys 8; outputs of 4 groups of 32 through 10; pools 2 x 64 x o + ratio x o + 8.
-TEST_CASE("compressed attention has one head of keys, pools, and an output through a low rank", "[parameters]") {
+// D 64: low rank 24, 16 heads of 8, keys of 8; outputs of 4 groups of 32 through rank 10;
+// pools of 2 x 64 x o + ratio x o + 8.
+TEST_CASE("compressed attention has one key head, pools, and a low-rank output", "[parameters]") {
   const Arch a = even_compressed();
   const Count each = 64 * 24 + 24 + 24 * 128 + 64 * 8 + 8 + 4 * 32 * 10 + 4 * 10 * 64;
   const Count chosen = 2 * 64 * 16 + 2 * 16 + 8, pooled = 2 * 64 * 8 + 4 * 8 + 8;
@@ -58,7 +59,7 @@ TEST_CASE("compressed attention has one head of keys, pools, and an output throu
   CHECK(parameters_of(a, "attn.index") == index);
 }
 
-// 2 streams of 64: a matrix 128 x 8, a bias of 8, 3 scales for each half; 128 x 2 + 2 + 1 before the head.
+// 2 streams of 64. Each half has a 128 x 8 matrix, a bias of 8 and 3 scales; 128 x 2 + 2 + 1 precede the head.
 TEST_CASE("residual streams are mixed before and after each half and summed before the head", "[parameters][block]") {
   const Arch a = even_compressed();
   const Parameters p = parameters(a);
@@ -71,8 +72,8 @@ TEST_CASE("residual streams are mixed before and after each half and summed befo
   CHECK(out_elements(shape_of<Pointwise>(embedding_ops(a, training), "embedding.repeat")) == 16 * 128);
 }
 
-// A window of 5 rows of 8 in each layer; pooled rows of 8 and index keys of 4 every 2 tokens, rows of 8 every 4.
-TEST_CASE("pooled keys are cached by the group, windows while they are full", "[memory][compressed]") {
+// A window of 5 rows of 8 in each layer; pooled rows of 8 and index keys of 4 every 2 tokens, pooled rows of 8 every 4.
+TEST_CASE("pooled keys are cached per group, and windows up to their length", "[memory][compressed]") {
   const Arch a = even_compressed();
   for (const Count context : {5, 8, 103})
     CHECK(cache_bytes(a, {}, context) == Bytes(2 * (3 * 5 * 8 + context / 2 * (8 + 4) + context / 4 * 8)));
@@ -81,8 +82,8 @@ TEST_CASE("pooled keys are cached by the group, windows while they are full", "[
   CHECK(cache_elements_per_token(a) == 3 * 8 + (8 + 4) / 2 + 8 / 4);
 }
 
-// Keys and gates, 16 numbers each, of the 4 tokens of two overlapping groups; 8 each of the 4 of one.
-TEST_CASE("what the next pooled key is made of is kept beside the cache", "[memory][compressed]") {
+// Keys and gates of 16 values each for 4 tokens of two overlapping groups, or of 8 each for 4 tokens of one.
+TEST_CASE("inputs of the next pooled key are held in addition to the cache", "[memory][compressed]") {
   const Pricing p{.phase = Phase::decode, .cached = true};
   const CacheRow overlapping = cache_row(Pool{1, 1, 8, 16, 2}, p), alone = cache_row(Pool{1, 1, 8, 8, 4}, p);
   CHECK(overlapping.open == Bytes(2 * 2 * 16 * 4));
@@ -91,7 +92,7 @@ TEST_CASE("what the next pooled key is made of is kept beside the cache", "[memo
   CHECK(alone.of(7) == Bytes(2 * 8));
 }
 
-TEST_CASE("a token reads its window, and of pooled keys the chosen ones or all", "[cost][compressed]") {
+TEST_CASE("a token reads its window and either the selected or all pooled keys", "[cost][compressed]") {
   const Arch a = even_compressed();
   const Step token{.sequences = 1, .queries = 1, .past = 99};
   const Pricing p{.phase = Phase::decode, .convention = AttentionFlops::causal_exact};
@@ -106,7 +107,7 @@ TEST_CASE("a token reads its window, and of pooled keys the chosen ones or all",
   CHECK(scores.moved.cache == 2 * 4 * 50);
 }
 
-TEST_CASE("ranks cut the heads and the groups of outputs, and hold keys whole", "[contract][tensor][compressed]") {
+TEST_CASE("tensor ranks shard heads and output groups, and replicate keys", "[contract][tensor][compressed]") {
   const Arch a = even_compressed();
   const OpList ops = layer(a, 1, training, {2, false});
   CHECK(shape_of<Attention>(ops, "attn.core").heads == 8);
@@ -118,7 +119,7 @@ TEST_CASE("ranks cut the heads and the groups of outputs, and hold keys whole", 
   CHECK(flaw(a, {.cp = 2}) == LayoutFlaw::context_state);
 }
 
-TEST_CASE("a decode step's time follows pooled keys at every context", "[infer][compressed]") {
+TEST_CASE("decode time accounts for pooled keys at every context length", "[infer][compressed]") {
   const Arch a = even_compressed();
   const Plan p{.batch = 2, .prompt = 100, .generate = 100};
   const Cluster c = device(1e12, 1e9);

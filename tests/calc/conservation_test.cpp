@@ -1,4 +1,4 @@
-// What is sent is received: messages of pipelines one by one, and exchanges inside layers by the tensors before and
+// Every message sent is received: pipeline messages one by one, and collectives inside layers by the tensors before and
 // after them.
 
 #include <map>
@@ -14,10 +14,10 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A message: from a rank to a rank, gradients or activations, of a micro-batch, about a chunk of a copy of the model.
+/// Sender, receiver, whether a gradient, micro-batch, and chunk within a copy of the model.
 using Message = std::tuple<Count, Count, bool, Count, Count>;
 
-/// What the ranks' slots need from other ranks.
+/// Messages that the ranks' slots need from other ranks.
 std::map<Message, int> awaited(const Pipeline& p) {
   std::map<Message, int> all;
   for (Count d = 0; d < directions(p); ++d)
@@ -32,7 +32,7 @@ std::map<Message, int> awaited(const Pipeline& p) {
   return all;
 }
 
-/// What the tasks of a pipeline send, each before a slot that runs where it arrives and after one where it left.
+/// Messages that the tasks of a pipeline send, each from the rank of its stream to the rank of the next chunk.
 std::map<Message, int> sent(const Pipeline& p, const pipeline_tests::Times& t) {
   Timeline line;
   PipelineTasks tasks;
@@ -56,12 +56,12 @@ Count elements_of(const Segment& s, TensorId t) {
   return 0;
 }
 
-/// Numbers that a rank puts into an exchange, and gets from it.
+/// Elements that a rank contributes to a collective and receives from it.
 struct Ends {
   Count in = 0, out = 0;
 };
 
-/// Of a latent row the heads' ranks gather a part.
+/// Checks the sizes around a collective; tensor ranks gather only a part of a latent row.
 void check_ends(const Collective& c, CollectiveOp op, const Ends& e, bool latent) {
   if (latent && c.group == Group::tensor) return;
   if (op == CollectiveOp::all_gather) CHECK(c.ranks * e.in == e.out);
@@ -77,7 +77,7 @@ bool is_opposite(CollectiveOp a, CollectiveOp b) {
 
 }  // namespace
 
-TEST_CASE("Every message of a pipeline arrives once where a slot waits for it, under every schedule", "[cluster]") {
+TEST_CASE("every pipeline message arrives once at a slot that waits for it, under every schedule", "[cluster]") {
   std::mt19937 random(71);
   for (int i = 0; i < 200; ++i) {
     const Schedule s = pipeline_tests::all_schedules[static_cast<std::size_t>(i) % 10];
@@ -87,7 +87,8 @@ TEST_CASE("Every message of a pipeline arrives once where a slot waits for it, u
   }
 }
 
-TEST_CASE("Ranks get from an exchange what they put in together, forward and backward, in every layout", "[cluster]") {
+TEST_CASE("ranks receive from a collective the elements that they contribute, forward and backward, in every layout",
+          "[cluster]") {
   Cases cases(72);
   int seen = 0;
   for (int i = 0; i < 300; ++i) {
@@ -97,7 +98,7 @@ TEST_CASE("Ranks get from an exchange what they put in together, forward and bac
       const Collective* x = std::get_if<Collective>(&row.op.shape);
       if (x == nullptr) return;
       if (x->forward_on && x->backward_on) CHECK(is_opposite(x->forward, x->backward));
-      if (x->out_elements == 0 || x->group == Group::context) return;  // in place; of keys and values together
+      if (x->out_elements == 0 || x->group == Group::context) return;  // in place, or of keys and values together
       const Ends e{elements_of(row.segment, row.op.in[0]), x->out_elements};
       INFO(row.op.name);
       const bool latent = c.arch.attention == AttentionKind::latent;

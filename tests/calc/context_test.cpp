@@ -1,5 +1,4 @@
-// Context parallelism: the ranks' work adds up, attention's pairs are shared exactly, and what is exchanged is the
-// textbook's.
+// Context parallelism: work adds up, attention pairs are divided exactly, and collectives match the textbook.
 
 #include "calc/parallel/context.hpp"
 
@@ -52,7 +51,7 @@ Arch normed_heads() {
 }
 std::vector<Arch> archs() { return {even(), even_moe(), even_latent(), gated_experts(), parallel(), normed_heads()}; }
 
-/// The operators that compute: exchanges left out.
+/// The compute operators, without collectives.
 std::vector<Op> working(const OpList& ops) {
   std::vector<Op> r;
   for (const Op& op : ops)
@@ -78,7 +77,7 @@ std::vector<Pricing> conventions() {
   return r;
 }
 
-/// Bytes that a rank of `group` sends forward and backward, by the volumes of the operations.
+/// Bytes that a rank of `group` sends forward and backward, from the volumes of the operations.
 struct Sent {
   Fraction forward, backward;
   Fraction all() const { return forward + backward; }
@@ -110,8 +109,8 @@ textbook::ContextParallelLayer layer(const Arch& a, Count ranks, Count tp = 1) {
 
 }  // namespace
 
-TEST_CASE("every causal pair belongs to one context rank, and all have as many", "[contract][context]") {
-  // Brute force over the zigzag: pieces i and 2c - 1 - i of 2c; token t sees t + 1 keys.
+TEST_CASE("every causal pair belongs to one context rank, and all ranks have equally many", "[contract][context]") {
+  // Brute force over the zigzag: a rank has pieces i and 2c - 1 - i of 2c; token t sees t + 1 keys.
   for (const Count c : {2, 4, 8}) {
     CAPTURE(c);
     const Count piece = seq / (2 * c);
@@ -131,7 +130,7 @@ TEST_CASE("every causal pair belongs to one context rank, and all have as many",
   }
 }
 
-TEST_CASE("the context ranks' FLOPs add up to the whole in every convention", "[contract][context]") {
+TEST_CASE("the FLOPs of context ranks add up to the whole in every convention", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const Count c : {2, 4, 8}) {
@@ -149,7 +148,7 @@ TEST_CASE("the context ranks' FLOPs add up to the whole in every convention", "[
       }
 }
 
-TEST_CASE("a rank of a windowed core does the mean of all, rounded up", "[contract][context]") {
+TEST_CASE("the windowed core of a rank does the mean of all ranks' work, rounded up", "[contract][context]") {
   for (const bool chunked : {false, true})
     for (const ContextMethod method : {ContextMethod::ring, ContextMethod::all_gather})
       for (const Pricing& p : conventions()) {
@@ -162,7 +161,7 @@ TEST_CASE("a rank of a windowed core does the mean of all, rounded up", "[contra
       }
 }
 
-TEST_CASE("head, loss and embedding see a rank's tokens", "[contract][context]") {
+TEST_CASE("head, loss and embedding process only a rank's tokens", "[contract][context]") {
   for (const ContextMethod method : methods) {
     const Layout four = over(4, method);
     const OpList head = cut(head_ops(even(), training), four), table = cut(embedding_ops(even(), training), four);
@@ -174,7 +173,7 @@ TEST_CASE("head, loss and embedding see a rank's tokens", "[contract][context]")
   }
 }
 
-TEST_CASE("every context rank has the weights of the whole", "[contract][context]") {
+TEST_CASE("every context rank has the full weights", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const Count tp : {1, 2}) {
@@ -191,7 +190,7 @@ TEST_CASE("every context rank has the weights of the whole", "[contract][context
       }
 }
 
-TEST_CASE("context ranks send what the textbook says", "[textbook][context]") {
+TEST_CASE("context ranks send the textbook's bytes", "[textbook][context]") {
   for (const ContextMethod method : methods)
     for (const Count c : {2, 4, 8})
       for (const Count tp : {1, 2}) {
@@ -207,7 +206,7 @@ TEST_CASE("context ranks send what the textbook says", "[textbook][context]") {
 }
 
 TEST_CASE("a ring sends c - 1 messages forward and 2 c - 1 backward", "[contract][context]") {
-  // Keys and values of a rank's 2 x 8 tokens: 8 KV heads of 8 + 8 numbers, 2 bytes each.
+  // Keys and values of a rank's 2 x 8 tokens: 8 KV heads of 8 + 8 values, 2 bytes each.
   Exchanges forward, backward;
   for (const Op& op : first_block(even(), training, over(4, ContextMethod::ring)))
     if (const Collective* c = std::get_if<Collective>(&op.shape)) {
@@ -221,14 +220,14 @@ TEST_CASE("a ring sends c - 1 messages forward and 2 c - 1 backward", "[contract
   REQUIRE(backward.end() - backward.begin() == 1);
   CHECK(backward.begin()->messages == 3 + 4);
   CHECK(backward.begin()->bytes == Bytes(7 * block));
-  // Half a second for each message and 1000 bytes a second, one after another.
+  // Latency of 0.5 s per message and 1000 bytes/s, one message after another.
   const ExchangeTime t =
       exchange_time(*backward.begin(), 4, {.ranks = 8, .bandwidth = BytesPerSecond(1000), .latency = Seconds(0.5)});
   CHECK(t.waits.value == Approx(7 * 0.5));
   CHECK(t.transfer.value == Approx(7 * block / 1000.0));
 }
 
-TEST_CASE("Ulysses replicates KV heads that are fewer than its ranks", "[contract][context]") {
+TEST_CASE("Ulysses replicates KV heads if there are fewer than ranks", "[contract][context]") {
   Arch a = even();
   a.kv_heads = 2;
   const OpList ops = first_block(a, training, over(8, ContextMethod::ulysses));
@@ -236,14 +235,14 @@ TEST_CASE("Ulysses replicates KV heads that are fewer than its ranks", "[contrac
   CHECK(core.heads == 2);
   CHECK(core.kv_heads == 1);
   CHECK(core.queries == seq);
-  // As if there were 8 of them: each rank is sent the one that its heads read.
+  // Equals 8 KV heads: each rank receives the one that its heads read.
   a.kv_heads = 8;
   CHECK(sent(ops, Group::context, 8).all() ==
         textbook::context_parallel_train(layer(a, 8), book(ContextMethod::ulysses)));
 }
 
-TEST_CASE("latent attention sends expanded keys and values, absorbed its latent rows", "[contract][context]") {
-  // 16 heads of 16 + 8 and 16 numbers a token; a latent row is 32 + 8.
+TEST_CASE("latent attention sends expanded keys and values, or latent rows if absorbed", "[contract][context]") {
+  // Per token: 16 heads with keys of 16 + 8 and values of 16; a latent row has 32 + 8.
   const Count tokens = sequences * seq;
   const auto gathered = [](const Step& s) {
     return sent(first_block(even_latent(), s, over(4, ContextMethod::all_gather)), Group::context, 4).forward;
@@ -254,7 +253,7 @@ TEST_CASE("latent attention sends expanded keys and values, absorbed its latent 
   CHECK(gathered(absorbed) == Fraction(2 * tokens * (32 + 8) * 3 / 4));
 }
 
-TEST_CASE("a core reads its own queries and all keys and values, and keeps statistics of its queries",
+TEST_CASE("a core reads its own queries and all keys and values, and saves statistics of its queries",
           "[contract][context]") {
   for (const ContextMethod method : {ContextMethod::ring, ContextMethod::all_gather}) {
     const Attention core = shape_of<Attention>(first_block(even(), training, over(4, method)), "attn.core");
@@ -262,13 +261,13 @@ TEST_CASE("a core reads its own queries and all keys and values, and keeps stati
     p.cached = false;
     const double q_and_o = 2 * 16 * 16 * (8 + 8), keys = 2 * sequences * seq * 8 * (8 + 8);
     CHECK(forward(core, p).moved.activations == q_and_o + keys);
-    CHECK(held(core, p).kept == Bytes(4 * 16 * 16));  // a log-sum-exp for each of 16 tokens and heads
+    CHECK(held(core, p).kept == Bytes(4 * 16 * 16));  // log-sum-exps of 16 tokens and 16 heads
     p.attention = AttentionImpl::naive;
-    CHECK(held(core, p).kept == Bytes(2 * 16 * 16 * seq));  // their scores against all keys
+    CHECK(held(core, p).kept == Bytes(2 * 16 * 16 * seq));  // scores of its queries against all keys
   }
 }
 
-TEST_CASE("a rank of a ring or a gathering one keeps a part of what the whole keeps", "[contract][context]") {
+TEST_CASE("a context rank saves its share of the tensors, and more under Ulysses", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const Count c : {2, 8}) {
@@ -279,8 +278,8 @@ TEST_CASE("a rank of a ring or a gathering one keeps a part of what the whole ke
         p.cached = false;
         const Liveness all = liveness(whole, p, input), one = liveness(part, p, input / c);
         CHECK(c * one.output == all.output);
-        // Under Ulysses what attention reads is kept in heads, its output in tokens for the projection as well; latent
-        // heads are kept with the shared key.
+        // Under Ulysses attention's inputs are saved by heads, and its output also by tokens for the projection. Latent
+        // heads are saved with the shared key.
         if (method == ContextMethod::ulysses)
           CHECK(c * one.kept > all.kept);
         else
@@ -288,7 +287,8 @@ TEST_CASE("a rank of a ring or a gathering one keeps a part of what the whole ke
       }
 }
 
-TEST_CASE("Ulysses keeps queries, keys and values in heads and the output both ways", "[contract][context]") {
+TEST_CASE("Ulysses saves queries, keys and values by heads, and the output by heads and by tokens",
+          "[contract][context]") {
   const Count input = sequences * seq * 64;
   Pricing p;
   p.cached = false;
@@ -297,8 +297,8 @@ TEST_CASE("Ulysses keeps queries, keys and values in heads and the output both w
   CHECK(4 * one.kept - all.kept == Bytes(2 * sequences * seq * 16 * 8));
 }
 
-TEST_CASE("a ring's incoming block and gathered keys and values are alive with the core", "[contract][context]") {
-  // Heads so wide that attention's core is the worst moment of both passes.
+TEST_CASE("a ring's incoming block, and gathered keys and values, are live during the core", "[contract][context]") {
+  // Heads so wide that the attention core is the peak of both passes.
   Arch a = even();
   a.hidden = a.embedding_width = 8;
   a.mlp_width = 8;
@@ -306,7 +306,7 @@ TEST_CASE("a ring's incoming block and gathered keys and values are alive with t
   Pricing p;
   p.cached = false;
   const auto high = [&](ContextMethod m) { return liveness(first_block(a, training, over(4, m)), p, input); };
-  OpList local = first_block(a, training, over(4, ContextMethod::ring));  // a ring whose blocks take no room
+  OpList local = first_block(a, training, over(4, ContextMethod::ring));  // a ring whose blocks take no memory
   for (Op& op : local)
     if (Attention* core = std::get_if<Attention>(&op.shape)) core->ring = false;
   const Liveness none = liveness(local, p, input), ring = high(ContextMethod::ring),
@@ -314,7 +314,7 @@ TEST_CASE("a ring's incoming block and gathered keys and values are alive with t
   CHECK(ring.kept == none.kept);
   CHECK(gather.kept == none.kept);
   CHECK(ring.backward == none.backward + Bytes(2 * block));  // an incoming block and its gradient
-  // All four blocks again; their gradients, of which the core writes all four before they are scattered.
+  // All four blocks are re-gathered; the core writes the gradients of all four before their reduce-scatter.
   CHECK(gather.backward == none.backward + Bytes(4 * block + 3 * block));
   const auto core_held = [&](const OpList& ops) { return held(shape_of<Attention>(ops, "attn.core"), p); };
   const Held with = core_held(first_block(a, training, over(4, ContextMethod::ring)));
@@ -323,7 +323,7 @@ TEST_CASE("a ring's incoming block and gathered keys and values are alive with t
   CHECK(core_held(local).scratch == Bytes());
 }
 
-TEST_CASE("high-water marks under context parallelism add up from what is alive", "[contract][context]") {
+TEST_CASE("peaks under context parallelism equal the sum of live tensors", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const auto& [tp, sp] : {std::pair<Count, bool>{1, false}, {2, false}, {2, true}})
@@ -337,7 +337,7 @@ TEST_CASE("high-water marks under context parallelism add up from what is alive"
         }
 }
 
-TEST_CASE("one context rank changes nothing", "[contract][context]") {
+TEST_CASE("one context rank leaves a block unchanged", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const auto& [tp, sp] : {std::pair<Count, bool>{1, false}, {4, false}, {4, true}}) {
@@ -348,7 +348,7 @@ TEST_CASE("one context rank changes nothing", "[contract][context]") {
       }
 }
 
-TEST_CASE("context ranks cut what tensor ranks left, and exchange their part of it", "[contract][context]") {
+TEST_CASE("context ranks further shard the tensor ranks' work and collectives", "[contract][context]") {
   for (const ContextMethod method : methods) {
     const OpList tensor = first_block(even(), training, {.tp = 2, .sp = true}),
                  both = first_block(even(), training, over(4, method, 2, true));
@@ -362,7 +362,7 @@ TEST_CASE("context ranks cut what tensor ranks left, and exchange their part of 
   }
 }
 
-TEST_CASE("recomputing attention's core repeats its exchanges", "[contract][context]") {
+TEST_CASE("recomputing the attention core repeats its collectives", "[contract][context]") {
   Plan plan;
   plan.seq = seq;
   plan.micro_batch = plan.global_batch = sequences;
@@ -375,9 +375,10 @@ TEST_CASE("recomputing attention's core repeats its exchanges", "[contract][cont
   }
 }
 
-TEST_CASE("a sequence, its heads and its attention must suit the context ranks", "[contract][context]") {
+TEST_CASE("sequence length, heads and attention kind must suit the context ranks", "[contract][context]") {
   CHECK(flaw(even(), over(4, ContextMethod::ring), 32) == LayoutFlaw::none);
-  CHECK(flaw(even(), over(4, ContextMethod::ring), 36) == LayoutFlaw::context_tokens);  // 9 pieces of 4 for 8
+  CHECK(flaw(even(), over(4, ContextMethod::ring), 36) ==
+        LayoutFlaw::context_tokens);  // 36 tokens do not divide into 8 pieces
   CHECK(flaw(even(), over(4, ContextMethod::all_gather), 36) == LayoutFlaw::context_tokens);
   CHECK(flaw(even(), over(4, ContextMethod::ulysses), 36) == LayoutFlaw::none);
   CHECK(flaw(even(), over(4, ContextMethod::ulysses), 34) == LayoutFlaw::context_tokens);

@@ -1,4 +1,4 @@
-// The price of every shape, counted by hand. Rows 2, widths small primes, so that no two terms look alike.
+// Costs of every shape, counted by hand on small numbers, so that no two terms coincide.
 
 #include "calc/cost/cost.hpp"
 #include "calc/cost/held.hpp"
@@ -23,7 +23,7 @@ Pricing of(Phase phase, AttentionImpl attention = AttentionImpl::flash) {
 }
 const Pricing train = of(Phase::training), decode = of(Phase::decode);
 
-/// A row of y = softmax(q k') v for 1 sequence, 6 query heads over 2 KV heads of 5.
+/// A core softmax(q k') v of one sequence with 6 query heads and 2 KV heads of width 5.
 Attention core(Count queries, Count past, Reach reach = {}) {
   return {.sequences = 1,
           .heads = 6,
@@ -37,7 +37,7 @@ Attention core(Count queries, Count past, Reach reach = {}) {
 
 }  // namespace
 
-TEST_CASE("a matmul is two FLOPs a weight and row and twice that backward", "[cost]") {
+TEST_CASE("a matmul takes two FLOPs per weight and row, and twice as many backward", "[cost]") {
   const Shape s = Linear{.rows = 3, .in = 5, .out = 7, .bias = true};
   const Cost f = forward(s, train), b = backward(s, train);
   CHECK(f.model == Flops(2 * 3 * 5 * 7));
@@ -46,17 +46,17 @@ TEST_CASE("a matmul is two FLOPs a weight and row and twice that backward", "[co
   CHECK(b.executed == b.model);
   CHECK(f.moved.weights == 2 * (5 * 7 + 7));
   CHECK(f.moved.activations == 2 * 3 * (5 + 7));
-  CHECK(b.moved.weights == 2 * 5 * 7 + 4 * (5 * 7 + 7));  // W read, its gradient and the bias's written in float32
-  CHECK(b.moved.activations == 2 * 2 * 3 * (5 + 7));      // x and dy read for both products' sake, dx written, dy again
+  CHECK(b.moved.weights == 2 * 5 * 7 + 4 * (5 * 7 + 7));  // reads W; writes its gradient and the bias's in float32
+  CHECK(b.moved.activations == 2 * 2 * 3 * (5 + 7));      // reads x once and dy twice, once per product; writes dx
 }
 
-TEST_CASE("gradients that are added to are read first", "[cost]") {
+TEST_CASE("accumulated gradients are read before they are written", "[cost]") {
   Pricing p = train;
   p.accumulate = true;
   CHECK(backward(Linear{.rows = 3, .in = 5, .out = 7}, p).moved.weights == 2 * 5 * 7 + 2 * 4 * 5 * 7);
 }
 
-TEST_CASE("a matmul's parameters are its matrix and bias, and a tied one's are the table's", "[cost]") {
+TEST_CASE("a matmul's parameters are its matrix and bias; a tied matmul's belong to the table", "[cost]") {
   Learned l = learned(Linear{.rows = 3, .in = 5, .out = 7, .bias = true});
   CHECK(l.total == 5 * 7 + 7);
   CHECK(l.matmul == 5 * 7);
@@ -68,7 +68,7 @@ TEST_CASE("a matmul's parameters are its matrix and bias, and a tied one's are t
   CHECK(l.factored == 0);
 }
 
-TEST_CASE("experts are idle but for top_k, and each is factored alone", "[cost]") {
+TEST_CASE("all but top_k experts are idle, and each expert is factored separately", "[cost]") {
   const Learned l = learned(Linear{.rows = 6, .in = 5, .out = 7, .groups = 11, .top_k = 2, .bias = true});
   CHECK(l.total == 11 * (35 + 7));
   CHECK(l.idle == 9 * (35 + 7));
@@ -77,19 +77,19 @@ TEST_CASE("experts are idle but for top_k, and each is factored alone", "[cost]"
   CHECK(l.factored == 11 * (5 + 7 + 7));
 }
 
-TEST_CASE("tokens touch the experts that they are expected to", "[cost]") {
+TEST_CASE("tokens touch the expected number of experts", "[cost]") {
   CHECK(groups_touched(8, 2, 1) == Approx(2));
   CHECK(groups_touched(8, 2, 2) == Approx(2 + 2 * 6.0 / 8));
   CHECK(groups_touched(8, 8, 1) == Approx(8));
   CHECK(groups_touched(8, 2, 1000000) == Approx(8));
   CHECK(groups_touched(256, 8, 1) == Approx(8).epsilon(1e-13));
-  // 3 tokens x 2 of 8: the experts' FLOPs are the tokens', their bytes those of 8 (1 - (3/4)^3) = 37/8 experts.
+  // 3 tokens x 2 of 8 experts: FLOPs follow the tokens, bytes the 8 (1 - (3/4)^3) = 37/8 experts touched.
   const Cost c = forward(Linear{.rows = 6, .in = 5, .out = 7, .groups = 8, .top_k = 2}, decode);
   CHECK(c.model == Flops(2 * 6 * 35));
   CHECK(c.moved.weights == Approx(37.0 / 8 * 2 * 35));
 }
 
-TEST_CASE("a lookup reads its tokens' rows and learns the table", "[cost]") {
+TEST_CASE("a lookup reads its tokens' rows and has the table as parameters", "[cost]") {
   const Shape s = Lookup{3, 19, 13};
   CHECK(forward(s, train).model == Flops());
   CHECK(forward(s, train).moved.weights == 2 * 3 * 13);
@@ -110,7 +110,7 @@ TEST_CASE("a norm moves its rows and has no matmul", "[cost]") {
   CHECK(held(Norm{3, 13, 13, false}, train).kept == Bytes(3 * 4));
 }
 
-TEST_CASE("scored pairs are those of a brute count for every window and past", "[cost]") {
+TEST_CASE("attention pairs match a brute-force count for every window and past", "[cost]") {
   for (Count queries = 1; queries <= 7; ++queries)
     for (Count past = 0; past <= 9; ++past)
       for (Count window = 0; window <= 18; ++window) {
@@ -128,7 +128,7 @@ TEST_CASE("scored pairs are those of a brute count for every window and past", "
       }
 }
 
-TEST_CASE("scored pairs within chunks are those of a brute count, and each chunk counts as a sequence", "[cost]") {
+TEST_CASE("attention pairs within chunks match a brute-force count, and each chunk counts as a sequence", "[cost]") {
   for (Count queries = 1; queries <= 9; ++queries)
     for (Count past = 0; past <= 9; ++past)
       for (Count chunk = 1; chunk <= 19; ++chunk) {
@@ -149,13 +149,14 @@ TEST_CASE("scored pairs within chunks are those of a brute count, and each chunk
       }
 }
 
-TEST_CASE("chunks of 8192 score half of what a window of as many scores at 131,072 tokens", "[cost]") {
-  // 16 chunks, 8192 x 8193 / 2 pairs each; the window's first 8192 tokens as many, and 8192 each of the other 122,880.
+TEST_CASE("chunks of 8192 score half as many pairs as a window of 8192 at 131,072 tokens", "[cost]") {
+  // 16 chunks of 8192 x 8193 / 2 pairs. The window has as many for its first 8192 tokens, and 8192 for each of the
+  // other 122,880.
   CHECK(twice_pairs(131072, 0, {8192, true}, AttentionFlops::causal_exact) == 16 * (8192 * 8193));
   CHECK(twice_pairs(131072, 0, {8192}, AttentionFlops::causal_exact) == 8192 * 8193 + 2 * 122880 * 8192);
 }
 
-TEST_CASE("an attention core does four FLOPs a pair, head and width", "[cost]") {
+TEST_CASE("an attention core takes four FLOPs per pair, head and width", "[cost]") {
   Pricing p = train;
   const Shape s = core(4, 0);
   CHECK(forward(s, p).model == Flops(4 * 6 * 5 * 16));
@@ -166,18 +167,19 @@ TEST_CASE("an attention core does four FLOPs a pair, head and width", "[cost]") 
   CHECK(backward(s, p).model == Flops(2 * 4 * 6 * 5 * 8));
 }
 
-TEST_CASE("naive kernels do every pair and flash the causal ones, the scores again in backward", "[cost]") {
+TEST_CASE("naive kernels compute all pairs; flash kernels compute causal pairs and recompute the scores in backward",
+          "[cost]") {
   const Shape s = core(4, 0);
   CHECK(forward(s, train).executed == Flops(4 * 6 * 5 * 10));
   CHECK(backward(s, train).executed == Flops(4 * 6 * 5 * 10 * 5 / 2));
   Attention latent = std::get<Attention>(s);
-  latent.qk_dim = 7;  // dv and dp are 3 wide; dq, dk and the scores 7
+  latent.qk_dim = 7;  // dv and dp have width 3; dq, dk and the scores 7
   latent.v_dim = 3;
   CHECK(backward(Shape(latent), train).executed == Flops(2 * latent.sequences * latent.heads * 10 * (3 * 7 + 2 * 3)));
   const Pricing naive = of(Phase::training, AttentionImpl::naive);
   CHECK(forward(s, naive).executed == Flops(4 * 6 * 5 * 16));
   CHECK(backward(s, naive).executed == Flops(2 * 4 * 6 * 5 * 16));
-  // 7/12 of naive in the limit: causal half, 3.5 of 3 cores.
+  // 7/12 of naive in the limit: half the pairs, 3.5 cores instead of 3.
   const Shape wide = core(1 << 20, 0);
   const auto all = [&](const Pricing& p) {
     return static_cast<double>((forward(wide, p).executed + backward(wide, p).executed).value);
@@ -185,7 +187,7 @@ TEST_CASE("naive kernels do every pair and flash the causal ones, the scores aga
   CHECK(all(train) / all(naive) == Approx(7.0 / 12).epsilon(1e-5));
 }
 
-TEST_CASE("a decode core reads keys and values of the KV heads once, whatever the kernel", "[cost]") {
+TEST_CASE("a decode core reads keys and values once per KV head with either kernel", "[cost]") {
   for (const AttentionImpl a : {AttentionImpl::naive, AttentionImpl::flash}) {
     const Cost c = forward(core(1, 10), of(Phase::decode, a));
     CHECK(c.model == Flops(4 * 6 * 5 * 11));
@@ -196,7 +198,7 @@ TEST_CASE("a decode core reads keys and values of the KV heads once, whatever th
   }
 }
 
-TEST_CASE("a decode core behind a window reads no more than the window", "[cost]") {
+TEST_CASE("a decode core with a window reads only the window", "[cost]") {
   const Cost c = forward(core(1, 10, {7}), decode);
   CHECK(c.model == Flops(4 * 6 * 5 * 7));
   CHECK(c.moved.cache == 2 * 7 * 2 * 10);
@@ -204,7 +206,7 @@ TEST_CASE("a decode core behind a window reads no more than the window", "[cost]
   CHECK(forward(core(1, 6, {7}), decode).moved.cache == 2 * 7 * 2 * 10);
 }
 
-TEST_CASE("an absorbed core reads one latent row a token", "[cost]") {
+TEST_CASE("an absorbed core reads one latent row per token", "[cost]") {
   const Shape s = Attention{.sequences = 1,
                             .heads = 6,
                             .kv_heads = 1,
@@ -219,7 +221,7 @@ TEST_CASE("an absorbed core reads one latent row a token", "[cost]") {
   CHECK(c.moved.cache == 2 * 11 * 9);
 }
 
-TEST_CASE("kernels keep log-sum-exps, scores or scores and masks", "[cost]") {
+TEST_CASE("kernels save log-sum-exps, scores, or scores and masks", "[cost]") {
   const Shape s = core(4, 0);
   const Count scores = 4 * 6 * 4;
   CHECK(held(s, train).kept == Bytes(4 * 4 * 6));
@@ -233,13 +235,13 @@ TEST_CASE("kernels keep log-sum-exps, scores or scores and masks", "[cost]") {
   CHECK(held(s, p).kept == Bytes(2 * 2 * scores));
 }
 
-TEST_CASE("element-wise operators move bytes and do no FLOPs", "[cost]") {
+TEST_CASE("element-wise operators move bytes without FLOPs", "[cost]") {
   const auto moved = [](PointwiseKind k, bool back, Count top_k = 0) {
     const Shape s = Pointwise{.kind = k, .rows = 3, .width = 5, .top_k = top_k};
     const Cost c = back ? backward(s, train) : forward(s, train);
     CHECK(c.model == Flops());
     CHECK(c.executed == Flops());
-    return c.moved.activations / 15;  // bytes a number of the output
+    return c.moved.activations / 15;  // bytes per output element
   };
   CHECK(moved(PointwiseKind::add, false) == 2 * 3);
   CHECK(moved(PointwiseKind::activate, false) == 2 * 2);
@@ -251,7 +253,7 @@ TEST_CASE("element-wise operators move bytes and do no FLOPs", "[cost]") {
   CHECK(moved(PointwiseKind::combine, false, 2) == 2 * (1 + 2));
 }
 
-TEST_CASE("a loss reads logits and writes their gradient, in the numbers that they are stored in", "[cost]") {
+TEST_CASE("a loss reads logits and writes their gradient in their storage format", "[cost]") {
   const Loss loss{3, 19};
   CHECK(forward(loss, train).moved.activations == 4 * 3 * 19);
   CHECK(backward(loss, train).moved.activations == 8 * 3 * 19);
@@ -261,12 +263,12 @@ TEST_CASE("a loss reads logits and writes their gradient, in the numbers that th
   CHECK(forward(loss, p).moved.activations == 2 * 3 * 19);
   CHECK(backward(loss, p).moved.activations == 4 * 3 * 19);
   CHECK(held(loss, p).kept == Bytes(4 * 3));  // a log-sum-exp per row
-  p.logits = LogitFormat::with_gradient;      // made of the float32 copy
+  p.logits = LogitFormat::with_gradient;      // computed from the float32 copy
   CHECK(forward(loss, p).moved.activations == 4 * 3 * 19);
   CHECK(backward(loss, p).moved.activations == 8 * 3 * 19);
 }
 
-TEST_CASE("a head writes logits as they are stored; generating, in the compute format", "[cost]") {
+TEST_CASE("a head writes logits in their storage format, and in generation in the compute format", "[cost]") {
   const Shape head = Linear{.rows = 3, .in = 5, .out = 19};
   const auto written = [&](const Pricing& p) {
     return forward(head, p, Component::lm_head).moved.activations - 2 * 3 * 5;
@@ -281,10 +283,10 @@ TEST_CASE("a head writes logits as they are stored; generating, in the compute f
   CHECK(backward(head, train, Component::lm_head).moved.activations == 2 * 2 * 3 * (5 + 19));
 }
 
-// ---- Weights as they are stored and as they are read
+// ---- Weights as stored and as read
 
-TEST_CASE("a pass reads a matrix in the bytes that it is stored in", "[contract][cost]") {
-  // 300 x 100: no format's groups fill both sides, so the side along which they lie shows.
+TEST_CASE("a pass reads as many bytes of a matrix as it stores", "[contract][cost]") {
+  // 300 x 100: no format's groups fill both sides, so the test detects their axis.
   Arch a = prime_gqa();
   a.hidden = a.embedding_width = 300;
   a.mlp_width = 100;
@@ -300,7 +302,7 @@ TEST_CASE("a pass reads a matrix in the bytes that it is stored in", "[contract]
   }
 }
 
-TEST_CASE("a tied head stores nothing and is read as a matrix", "[contract][cost]") {
+TEST_CASE("a tied head stores no weights but reads a matrix", "[contract][cost]") {
   Arch a = prime_gqa();
   a.tied_head = true;
   const OpList head = head_ops(a, {.sequences = 1});
@@ -310,10 +312,10 @@ TEST_CASE("a tied head stores nothing and is read as a matrix", "[contract][cost
   CHECK(forward(op.shape, decode).moved.weights == 2 * 13 * 19);
 }
 
-// ---- Numbers that do not fit
+// ---- Overflow
 
-TEST_CASE("FLOPs near 2^128 are exact and beyond it an error", "[contract][cost]") {
-  // Twice the pairs S (S + 1), S 2^30; sequences 2^32, heads 2^22, widths 2^11 + 2^11: a little over 2^126 forward.
+TEST_CASE("FLOPs near 2^128 are exact, and larger ones throw Overflow", "[contract][cost]") {
+  // Twice the pairs is S (S + 1), S 2^30; sequences 2^32, heads 2^22, widths 2^11 + 2^11: slightly over 2^126 forward.
   Attention a{.sequences = Count{1} << 32,
               .heads = Count{1} << 22,
               .kv_heads = 1,

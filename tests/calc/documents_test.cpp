@@ -1,4 +1,4 @@
-// Packed sequences: a token attends within its own document.
+// Packed sequences: a token attends only within its document.
 
 #include "calc/textbook/flops.hpp"
 #include "calc/train.hpp"
@@ -26,7 +26,7 @@ Plan plan(Count seq, const Documents& documents = {}) {
   return p;
 }
 
-/// Pairs of a token and one before it (or itself) in its document and within reach, counted one by one.
+/// Pairs of a token with itself or an earlier token, in its document and within reach, counted one by one.
 Count pairs_counted(const std::vector<Count>& document_of, const Reach& reach) {
   Count pairs = 0;
   for (std::size_t query = 0, begin = 0; query < document_of.size(); ++query) {
@@ -41,7 +41,7 @@ Flops core(const Attention& s, const Plan& p) { return forward(Shape(s), pricing
 
 }  // namespace
 
-TEST_CASE("the pairs of a packed sequence are those inside its documents, within a window or chunk too",
+TEST_CASE("the pairs of a packed sequence lie inside its documents, also with a window or chunks",
           "[cost][documents]") {
   const std::vector<Count> document_of{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3};
   const Documents documents = packed({{1, 7}, {2, 3}, {1, 1}});
@@ -53,7 +53,7 @@ TEST_CASE("the pairs of a packed sequence are those inside its documents, within
   }
 }
 
-TEST_CASE("one document is a whole sequence, and documents of one token see themselves", "[documents]") {
+TEST_CASE("one document equals a whole sequence, and one-token documents attend only to themselves", "[documents]") {
   const Arch a = even();
   const auto whole = training_flops(a, plan(64)), one = training_flops(a, plan(64, packed({{1, 64}})));
   CHECK(one.forward == whole.forward);
@@ -64,8 +64,7 @@ TEST_CASE("one document is a whole sequence, and documents of one token see them
   CHECK(least.executed == 64 * by_token.executed);
 }
 
-TEST_CASE("packed documents cost what they cost as sequences of their own, and take the memory of one sequence",
-          "[documents]") {
+TEST_CASE("packed documents take the FLOPs of separate sequences and the memory of one sequence", "[documents]") {
   for (const Arch& a : {even(), even_latent(), even_moe()}) {
     Plan each = plan(16);
     each.micro_batch = each.global_batch = 8;
@@ -80,7 +79,7 @@ TEST_CASE("packed documents cost what they cost as sequences of their own, and t
   }
 }
 
-TEST_CASE("kernels that store scores compute those of all documents, and mask them afterwards", "[documents]") {
+TEST_CASE("kernels that store scores compute them across documents and mask them afterwards", "[documents]") {
   Plan naive = plan(64), packed_too = plan(64, packed({{4, 16}}));
   naive.attention = packed_too.attention = AttentionImpl::naive;
   CHECK(training_flops(even(), packed_too).executed == training_flops(even(), naive).executed);
@@ -95,7 +94,7 @@ TEST_CASE("context-parallel ranks share the pairs of all documents evenly", "[do
   CHECK(4 * four.layer(0).forward.cost.executed == one.layer(0).forward.cost.executed);
 }
 
-TEST_CASE("the textbook's pairs of each document add up to the engine's", "[documents]") {
+TEST_CASE("the textbook's pairs per document add up to the engine's", "[documents]") {
   const Plan p = plan(1024, packed({{1, 512}, {3, 128}, {2, 64}}));
   textbook::Fraction pairs = 0;
   for (const DocumentRun& d : p.documents)

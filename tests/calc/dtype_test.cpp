@@ -1,4 +1,4 @@
-// Number formats in bytes: sizes from ggml-common.h, OCP MX v1.0 and the papers that calc/formats/dtype.hpp names.
+// Bytes of number formats. Sizes are from ggml-common.h, OCP MX v1.0 and the papers cited in calc/formats/dtype.hpp.
 
 #include "calc/formats/dtype.hpp"
 
@@ -25,7 +25,7 @@ constexpr Block blocks[] = {{"q4_0", 32, 18},   {"q4_1", 32, 20},    {"q5_0", 32
 
 }  // namespace
 
-TEST_CASE("a block of a format takes its bytes, and one begun counts whole", "[cost][dtype]") {
+TEST_CASE("a block of a format takes its stated bytes, and a partial block counts in full", "[cost][dtype]") {
   for (const Block& b : blocks) {
     CAPTURE(std::string(b.format));
     CHECK(bytes(b.format, 1, b.weights) == b.bytes);
@@ -36,7 +36,7 @@ TEST_CASE("a block of a format takes its bytes, and one begun counts whole", "[c
   CHECK(bytes("q4_k", 3, 1) == 3 * 144);
 }
 
-TEST_CASE("plain formats take their width", "[cost][dtype]") {
+TEST_CASE("plain formats take their bit width", "[cost][dtype]") {
   for (const auto& [name, bits] :
        {std::pair{"fp64", 64}, {"fp32", 32}, {"tf32", 32}, {"fp16", 16}, {"bf16", 16}, {"fp8", 8}, {"int4", 4}}) {
     CHECK(bytes(name, 7, 16) == 7 * 16 * bits / 8);
@@ -47,11 +47,11 @@ TEST_CASE("plain formats take their width", "[cost][dtype]") {
 
 TEST_CASE("scales per row, per group and per tensor are added", "[cost][dtype]") {
   CHECK(bytes("int8", 7, 100) == 7 * (100 + 4));
-  CHECK(bytes("awq", 7, 256) == 7 * 2 * (64 + 2) + 7);  // and half a byte of zero point a group: 14 of them
+  CHECK(bytes("awq", 7, 256) == 7 * 2 * (64 + 2) + 7);  // plus half a byte of zero point for each of 14 groups
   CHECK(bits_per_weight(*dtype("gptq")) == 4.15625);
   CHECK(bytes("nvfp4", 4, 16) == 4 * 9 + 4);
   CHECK(bytes("nf4-dq", 1, 256 * 64) == 256 * 33 + 4);
-  CHECK(bytes("fp8-block", 129, 300) == 129 * 300 + 4 * 2 * 3);  // 2 x 3 blocks of 128 x 128 begun
+  CHECK(bytes("fp8-block", 129, 300) == 129 * 300 + 4 * 2 * 3);  // 2 x 3 blocks of 128 x 128, partial ones included
   CHECK(bits_per_weight(*dtype("fp8-block")) == 8 + 32.0 / (128 * 128));
   CHECK(bytes("fp8-row", 7, 100) == 7 * (100 + 2));
   CHECK(bytes("fp8-tensor", 7, 100) == 700 + 2 * 4);
@@ -60,7 +60,7 @@ TEST_CASE("scales per row, per group and per tensor are added", "[cost][dtype]")
   CHECK_FALSE(dtype("fp8-tensor")->plain());
 }
 
-TEST_CASE("format names are unique and each is found", "[contract][dtype]") {
+TEST_CASE("format names are unique and resolve to their formats", "[contract][dtype]") {
   std::set<std::string_view> seen;
   for (const Format& f : formats) {
     CHECK(seen.insert(f.name).second);
@@ -71,6 +71,6 @@ TEST_CASE("format names are unique and each is found", "[contract][dtype]") {
   CHECK_FALSE(dtype("").has_value());
 }
 
-TEST_CASE("a tensor past 2^63 bits is an error", "[contract][dtype]") {
+TEST_CASE("a tensor beyond 2^63 bits throws Overflow", "[contract][dtype]") {
   CHECK_THROWS_AS(tensor_bytes(dtypes::bf16, Count{1} << 40, Count{1} << 40), Overflow);
 }

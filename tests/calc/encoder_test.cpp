@@ -1,4 +1,4 @@
-// Encoders, and an encoder before a decoder: who sees whom, what is cached, what a decoding step does.
+// Encoders and encoder-decoders: attention pairs, caches and decode steps.
 
 #include "calc/arch/handed_on.hpp"
 #include "calc/infer.hpp"
@@ -23,7 +23,7 @@ Arch encoder() {
   return a;
 }
 
-/// One layer of an encoder and two of a decoder: D 64, 16 heads of 8 over 8 KV heads, MLP 128, 32 ranges of distances.
+/// One encoder and two decoder layers: D 64, 16 heads of 8 over 8 KV heads, MLP 128, 32 relative-position buckets.
 Arch encoder_decoder() {
   Arch a = even();
   a.position = Position::relative;
@@ -42,14 +42,14 @@ constexpr Step training{.sequences = 2, .queries = 6, .training = true};
 
 }  // namespace
 
-TEST_CASE("every token of an encoder meets every token, under any convention", "[engine][encoder]") {
+TEST_CASE("every token of an encoder attends to every token under all conventions", "[engine][encoder]") {
   const Attention core = shape_of<Attention>(first_block(encoder(), training), "attn.core");
   for (const AttentionFlops c : {AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact})
     CHECK(forward(core, {.convention = c}).model == flops(2, 2, 16, 6 * 6, 8 + 8));
   CHECK(forward(core, {.convention = AttentionFlops::full}).executed == flops(2, 2, 16, 6 * 6, 8 + 8));
 }
 
-TEST_CASE("an encoder caches nothing, and its head reads the first token of a sequence", "[engine][encoder]") {
+TEST_CASE("an encoder has no cache, and its head reads the first token of each sequence", "[engine][encoder]") {
   CHECK(encoder().is_encoder());
   CHECK_FALSE(encoder_decoder().is_encoder());
   CHECK(cache_bytes(encoder(), {}, 1000) == Bytes());
@@ -59,7 +59,7 @@ TEST_CASE("an encoder caches nothing, and its head reads the first token of a se
   CHECK(parameters(encoder()).lm_head == 64 * 64 + 64);
 }
 
-TEST_CASE("a decoder without a head ends in a norm of all its tokens", "[engine][encoder]") {
+TEST_CASE("a decoder without a head ends with a norm of all its tokens", "[engine][encoder]") {
   Arch a = even();
   const Parameters with = parameters(a);
   a.head = {.kind = HeadKind::none};
@@ -73,7 +73,7 @@ TEST_CASE("a decoder without a head ends in a norm of all its tokens", "[engine]
   check_stored(a, 6);
 }
 
-TEST_CASE("an encoder of masked tokens has a dense layer and a norm before its logits", "[engine][encoder]") {
+TEST_CASE("a masked-token encoder has a dense layer and a norm before its logits", "[engine][encoder]") {
   Arch a = encoder();
   a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
   a.tied_head = a.head_bias = true;
@@ -83,7 +83,7 @@ TEST_CASE("an encoder of masked tokens has a dense layer and a norm before its l
         "head.logits head.loss");
 }
 
-TEST_CASE("a decoder reads the encoder's result by a second attention, and the encoder ends with a norm",
+TEST_CASE("a decoder reads the encoder output by cross attention, and the encoder ends with a norm",
           "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const LayerKinds kinds = layer_kinds(a);
@@ -101,7 +101,7 @@ TEST_CASE("a decoder reads the encoder's result by a second attention, and the e
   CHECK(encoder[encoder.size() - 1].name == "encoder.norm");
 }
 
-TEST_CASE("the encoder's result is kept once for all layers of the decoder", "[engine][encoder]") {
+TEST_CASE("the encoder output is saved once for all decoder layers", "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const LayerKinds kinds = layer_kinds(a);
   const Pricing p = pricing({.seq = 6, .micro_batch = 2, .global_batch = 2}, Phase::training);
@@ -110,39 +110,39 @@ TEST_CASE("the encoder's result is kept once for all layers of the decoder", "[e
   Arch without = a;
   without.final_norm = false;
   const Liveness bare = liveness(block_ops(without, kind_of(kinds, 0), training), p, 12 * 64);
-  CHECK(l.kept - bare.kept == Bytes(2 * 12 * 64 + 4 * 12));  // the norm's input and statistic
+  CHECK(l.kept - bare.kept == Bytes(2 * 12 * 64 + 4 * 12));  // input and statistic of the norm
 }
 
-TEST_CASE("gradients that all layers of a stack add to are there before backward comes to what they are of",
+TEST_CASE("gradients accumulated by all layers of a stack are live until backward reaches their source",
           "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const Pricing p = pricing({.seq = 6, .micro_batch = 2, .global_batch = 2}, Phase::training);
   const Liveness l = liveness(embedding_ops(a, training), p, 0);
-  const Bytes table(2 * 6 * 6 * 16);  // of one stack: a number for every pair and head
+  const Bytes table(2 * 6 * 6 * 16);  // of one stack: an element per pair and head
   CHECK(l.carried == 2 * table);
   CHECK(l.awaited == 2 * table);
   CHECK(l.awaited_by_encoder == table);
   const std::vector<HandedOn> all = handed_on(layer_kinds(a));
-  REQUIRE(all.size() == 1);  // the encoder's result
+  REQUIRE(all.size() == 1);  // the encoder output
   CHECK(all[0].source == 0);
   CHECK(all[0].first_reader == 1);
   CHECK(all[0].last_reader == 2);
 }
 
-TEST_CASE("a decoding step runs the decoder alone, on the encoder's cached keys and values", "[engine][encoder]") {
+TEST_CASE("a decode step runs only the decoder, on cached keys and values of the encoder", "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const LayerKinds kinds = layer_kinds(a);
   const Plan plan{.batch = 3, .prompt = 100, .generate = 20};
   const Step step = decode_step(plan, 111);
   CHECK(block_ops(a, kind_of(kinds, 0), step).empty());
   const OpList decoder = block_ops(a, kind_of(kinds, 1), step);
-  CHECK(shape_of<Attention>(decoder, "attn.core").keys == 1 + 11);  // the token that begins the decoder, and 11
+  CHECK(shape_of<Attention>(decoder, "attn.core").keys == 1 + 11);  // the decoder's start token, and 11 more
   CHECK(shape_of<Attention>(decoder, "cross.core").keys == 100);
   CHECK(names(decoder).find("cross.k") == std::string::npos);
   CHECK(cache_bytes(a, plan, 111) == Bytes(2 * (100 + 1 + 11) * 2 * 8 * 8 * 2));
 }
 
-TEST_CASE("the prefill encodes the prompt and begins the decoder with one token", "[engine][encoder]") {
+TEST_CASE("the prefill encodes the prompt and starts the decoder with one token", "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const LayerKinds kinds = layer_kinds(a);
   const Plan plan{.batch = 3, .prompt = 100, .generate = 20};
@@ -154,14 +154,14 @@ TEST_CASE("the prefill encodes the prompt and begins the decoder with one token"
   CHECK(shape_of<Lookup>(embedding_ops(a, step), "embedding.tokens").tokens == 303);
 }
 
-TEST_CASE("decode steps of a decoder behind an encoder are priced at any context alike", "[engine][encoder]") {
+TEST_CASE("decode steps of an encoder-decoder match direct pricing at every context", "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const Plan plan{.batch = 3, .prompt = 100, .generate = 20};
   const DecodeSteps steps(a, plan, {}, {});
   for (const Count context : {101, 110, 120}) CHECK(steps.at(context).flops == decode(a, plan, {}, {}, context).flops);
 }
 
-TEST_CASE("ranks share the heads of both attentions and of the tables of distances", "[engine][encoder]") {
+TEST_CASE("tensor ranks shard the heads of both attentions and of the relative-position tables", "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const LayerKinds kinds = layer_kinds(a);
   const OpList decoder = cut(block_ops(a, kind_of(kinds, 1), training), {.tp = 2});

@@ -1,6 +1,6 @@
 #pragma once
-/// Architectures for the engine's tests and benchmarks: widths are distinct primes where a count is made by hand, and
-/// powers of two where ranks must divide them. And how to read a list of operators.
+/// Architectures for the engine's tests and benchmarks, and helpers for operator lists. Widths are distinct primes for
+/// counts by hand, and powers of two for division across ranks.
 
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ inline Arch prime_gated() {
   a.norm = NormKind::rms_norm;
   return a;
 }
-/// 7 experts of width 11, 2 per token, and 3 shared ones of width 2 (together 6) with a gate.
+/// 7 experts of width 11, 2 per token, and 3 shared experts of width 2 (6 in total) with a gate.
 inline Arch prime_moe() {
   Arch a = prime_gated();
   a.moe = {.experts = 7,
@@ -42,7 +42,7 @@ inline Arch prime_moe() {
            .layers = LayerSet::all(1)};
   return a;
 }
-/// Ranks 11 (queries) and 7, heads of 5 + 2 and 3.
+/// Low ranks 11 (queries) and 7 (keys and values); heads of 5 + 2 and 3.
 inline Arch prime_latent() {
   Arch a = prime_gated();
   a.attention = AttentionKind::latent;
@@ -51,7 +51,7 @@ inline Arch prime_latent() {
   return a;
 }
 
-/// Everything divides by 8: D 64, 16 heads of 8 over 8 KV heads, MLP 128, vocabulary 512, 3 layers, gated, RMSNorm.
+/// Widths divisible by 8: D 64, 16 heads of 8 over 8 KV heads, MLP 128, vocabulary 512, 3 layers, gated, RMSNorm.
 inline Arch even() {
   Arch a;
   a.layers = 3;
@@ -78,7 +78,7 @@ inline Arch even_latent() {
   a.latent = {.q_rank = 24, .kv_rank = 32, .nope_dim = 16, .rope_dim = 8, .v_dim = 16};
   return a;
 }
-/// Latent attention to 3 tokens that 2 index heads of 4 choose; the last layer takes the choice of the one before it.
+/// Latent attention to 3 tokens chosen by 2 index heads of 4; the last layer shares the choice of the layer before it.
 inline Arch even_sparse() {
   Arch a = even_latent();
   a.indexer = {.kind = IndexerKind::lightning, .heads = 2, .width = 4, .top_k = 3};
@@ -89,8 +89,8 @@ inline Arch even_sparse() {
   a.mixers.push(shared);
   return a;
 }
-/// Compressed attention of windows of 5 in three layers: no pooled keys; of 2 tokens overlapping, 3 of them chosen by 2
-/// index heads of 4; of 4 tokens. 2 residual streams.
+/// Compressed attention with windows of 5 in three layers: without pooled keys; with overlapping keys of 2 tokens, 3
+/// chosen by 2 index heads of 4; with keys of 4 tokens. 2 residual streams.
 inline Arch even_compressed() {
   Arch a = even();
   a.attention = AttentionKind::compressed;
@@ -113,7 +113,7 @@ inline Arch even_compressed() {
   a.local.layers.insert(0);
   return a;
 }
-/// Grouped attention to 2 blocks of 3 tokens and the query's own block; 2 index heads of 4 choose them.
+/// Grouped attention to the query's own block and to 2 blocks of 3 tokens chosen by 2 index heads of 4.
 inline Arch even_blocks() {
   Arch a = even();
   a.indexer = {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 2, .block = 3};
@@ -183,7 +183,7 @@ inline OpList first_block(const Arch& a, const Step& s, const Layout& layout = {
   return cut(block_ops(a, first_kind(a), s), layout);
 }
 
-/// Learned numbers of the operators whose names begin so, in all layers.
+/// Parameters of the operators with a name prefix, in all layers.
 inline Count parameters_of(const Arch& a, std::string_view prefix) {
   Count n = 0;
   for (const LayerKind& kind : layer_kinds(a))
@@ -191,7 +191,7 @@ inline Count parameters_of(const Arch& a, std::string_view prefix) {
       if (op.name.starts_with(prefix)) n += kind.count * learned(op.shape).total;
   return n;
 }
-/// The names in order; a collective is "+" before the operator that needs it, or after the one that made a sum.
+/// Operator names in order. A collective is "+" and the name of the operator that needs its result or made its input.
 inline std::string names(const OpList& ops) {
   std::string s;
   for (const Op& op : ops) {
@@ -201,7 +201,7 @@ inline std::string names(const OpList& ops) {
   return s;
 }
 
-/// The operator of that name; throws if there is none.
+/// Shape of the operator of that name. Throws if it is missing.
 template <typename S>
 S shape_of(const OpList& ops, std::string_view name) {
   for (const Op& op : ops)
@@ -219,7 +219,7 @@ inline Cluster device(double flops, double bandwidth, double link = 0, double la
   return cluster(d, {.ranks = 8, .bandwidth = BytesPerSecond(link), .latency = Seconds(latency)});
 }
 
-/// None, each by itself, and all together.
+/// No module, each module separately, and all together.
 inline std::vector<RecomputeModules> recomputed_modules() {
   std::vector<RecomputeModules> all{RecomputeModules()};
   RecomputeModules together;

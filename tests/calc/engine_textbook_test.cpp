@@ -1,4 +1,4 @@
-// What a block keeps by data flow, against the closed forms of activation memory and the terms that they leave out.
+// Saved bytes of a block by data flow, compared with closed forms of activation memory and the terms that these omit.
 
 #include "calc/cost/cost.hpp"
 #include "calc/operator/liveness.hpp"
@@ -52,14 +52,14 @@ Bytes kept_by(const Arch& a, const Pricing& p) {
   return liveness(first_block(a, s), p, tokens * a.hidden).kept;
 }
 
-/// The closed form and `extra` bytes per token, which the caller accounts for.
+/// Checks the closed form plus `extra` bytes per token, which the caller accounts for.
 void keeps(const Arch& a, const Pricing& p, Count extra) {
   const Fraction want = textbook::layer_activations(closed(a, training, p)) + Fraction(tokens * extra);
   REQUIRE(want.whole());
   CHECK(kept_by(a, p) == want.numerator.bytes());
 }
 
-/// Every storage option.
+/// Calls act for every combination of storage options.
 template <typename Act>
 void for_each_pricing(const Act& act) {
   for (const DType t : {dtypes::bf16, dtypes::fp32})
@@ -77,7 +77,7 @@ void for_each_pricing(const Act& act) {
 
 }  // namespace
 
-TEST_CASE("the bytes kept by data flow are those of the closed form in every storage option", "[textbook][liveness]") {
+TEST_CASE("bytes saved by data flow match the closed form in every storage option", "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count, bool) {
     keeps(prime_gqa(), p, 0);
     keeps(prime_gated(), p, 0);
@@ -88,10 +88,10 @@ TEST_CASE("the bytes kept by data flow are those of the closed form in every sto
   });
 }
 
-TEST_CASE("norms beyond the two of a block keep their input and statistic", "[textbook][liveness]") {
+TEST_CASE("norms beyond a block's two save their input and statistic", "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count bytes, bool statistics) {
     Arch a = prime_gated();
-    a.norm_placement = NormPlacement::post;  // reads x itself, but keeps the sums: as many tensors as pre-norm
+    a.norm_placement = NormPlacement::post;  // reads x directly, but the sums are saved: as many tensors as pre-norm
     keeps(a, p, 0);
     a.norm_placement = NormPlacement::output;
     keeps(a, p, 0);
@@ -101,20 +101,20 @@ TEST_CASE("norms beyond the two of a block keep their input and statistic", "[te
     a = prime_gated();
     a.block = BlockKind::parallel;
     a.norms_per_layer = 2;
-    keeps(a, p, bytes * 13 + (statistics ? 4 : 0));  // the same input, one more output
+    keeps(a, p, bytes * 13 + (statistics ? 4 : 0));  // same input, one more output
     a = prime_gated();
     a.qk_norm = QkNorm::per_head;
-    keeps(a, p, bytes * (15 + 5) + (statistics ? 4 * (3 + 1) : 0));  // q and k before, one statistic a head
+    keeps(a, p, bytes * (15 + 5) + (statistics ? 4 * (3 + 1) : 0));  // q and k before the norm, one statistic per head
   });
 }
 
-TEST_CASE("a mixture keeps its closed form in place of the dense MLP", "[textbook][liveness]") {
+TEST_CASE("a mixture of experts saves its closed form in place of the dense MLP", "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count bytes, bool) {
     Arch a = prime_moe();
     const auto glu = closed(a, training, p).glu;
     const Count tensors = p.glu_store == GluStore::all ? 4 : p.glu_store == GluStore::fused ? 3 : 2;
     const Fraction moe = textbook::moe_activations({2, 3, 13, 7, 2, 11, 3, 2, bytes, true, glu});
-    // The shared experts' gate keeps what it scales, 13 numbers, and itself, 1.
+    // The shared experts' gate saves the 13 values that it scales, and its own value.
     const Count dense = tensors * bytes * 17, gate = bytes * (13 + 1);
     const Fraction want = textbook::layer_activations(closed(a, training, p)) + moe + Fraction(tokens * (gate - dense));
     REQUIRE(want.whole());
@@ -122,7 +122,7 @@ TEST_CASE("a mixture keeps its closed form in place of the dense MLP", "[textboo
   });
 }
 
-TEST_CASE("latent attention keeps ranks and expanded heads", "[cost][liveness]") {
+TEST_CASE("latent attention saves low-rank rows and expanded heads", "[cost][liveness]") {
   // x 13, n 13; q: 11 before and after its norm, 3 heads of 7; kv: 7 + 2 before its norm, 7 after, 3 heads of 5 + 3;
   // o 9; y 13, m 13; 4 tensors of 17.
   const Count numbers = 13 + 13 + 11 + 11 + 21 + 9 + 7 + 24 + 9 + 13 + 13 + 4 * 17;

@@ -1,5 +1,5 @@
 #pragma once
-/// The engine's entries with the layout last, which few tests vary.
+/// The engine's entry points with the layout last, since few tests vary it.
 
 #include "calc/infer.hpp"
 #include "calc/train.hpp"
@@ -19,7 +19,7 @@ inline PassEstimate decode(const Arch& a, const Plan& p, const Cluster& c, Count
   return llmcalc::decode(a, p, l, c, context);
 }
 
-/// Forward FLOPs by what does them, under any pricing.
+/// Forward FLOPs of cores, head and other matrices, under any pricing.
 inline Work forward_work(const Arch& a, const Step& step, const Pricing& p, const Layout& l = {}) {
   Work w;
   for_each_operator(a, {}, l, step, [&](const OperatorRow& row) {

@@ -1,4 +1,4 @@
-// What a group sends, and over which link.
+// Messages of a group, and the link that carries them.
 
 #include "calc/links/exchange.hpp"
 
@@ -32,7 +32,7 @@ double backward_seconds(const Collective& c) {
 
 }  // namespace
 
-TEST_CASE("exchanges take ring time on one-way bandwidth", "[cost][exchange]") {
+TEST_CASE("collectives take ring time on one-way bandwidth", "[cost][exchange]") {
   const Collective c{.forward_on = true,
                      .backward_on = true,
                      .regather = true,
@@ -42,7 +42,7 @@ TEST_CASE("exchanges take ring time on one-way bandwidth", "[cost][exchange]") {
                      .ranks = 4};
   // 800 bytes: 3 x 0.5 + 3/4 x 0.8
   CHECK(forward_seconds(c) == Approx(2.1));
-  CHECK(backward_seconds(c) == Approx(4.2));  // and gathered again
+  CHECK(backward_seconds(c) == Approx(4.2));  // plus the re-gather
   Collective sum{.forward_on = true, .elements = 400, .ranks = 4};
   CHECK(forward_seconds(sum) == Approx(6 * 0.5 + 2 * 0.75 * 0.8));
   CHECK(backward_seconds(sum) == 0);
@@ -51,7 +51,7 @@ TEST_CASE("exchanges take ring time on one-way bandwidth", "[cost][exchange]") {
   CHECK(forward_seconds(sum) == Approx(3 * (3 + 2 * 0.75 * 1.6)));
 }
 
-TEST_CASE("exchanges of one operation, group and size are added up", "[cost][exchange]") {
+TEST_CASE("collectives of equal operation, group and size are merged", "[cost][exchange]") {
   Exchanges all;
   for (const Count elements : {100, 300, 100})
     add_forward(all, {.forward_on = true, .elements = elements, .ranks = 4}, bf16);
@@ -63,7 +63,7 @@ TEST_CASE("exchanges of one operation, group and size are added up", "[cost][exc
 }
 
 namespace {
-/// Nodes of 8, racks of 64, and a network that joins any number.
+/// Nodes of 8, racks of 64, and a network of any size.
 Cluster three_levels() {
   Cluster c = cluster({}, {.ranks = 8, .bandwidth = BytesPerSecond(1000), .latency = {}});
   c.levels.push({.ranks = 64, .bandwidth = BytesPerSecond(100), .latency = {}});
@@ -72,25 +72,25 @@ Cluster three_levels() {
 }
 }  // namespace
 
-TEST_CASE("a group talks over the innermost level that joins all of it", "[contract][cluster]") {
+TEST_CASE("a group communicates over the innermost level that connects all its ranks", "[contract][cluster]") {
   const Cluster c = three_levels();
   const auto bandwidth = [&](const Layout& l, Group g) { return group_link(c, l, g).bandwidth.value; };
   CHECK(bandwidth({.tp = 8}, Group::tensor) == 1000);
   CHECK(bandwidth({.tp = 16}, Group::tensor) == 100);
   CHECK(bandwidth({.tp = 128}, Group::tensor) == 10);
-  // Data-parallel neighbours lie tp devices apart: 8 of them with 8 in between span 57 devices, 9 span 65.
+  // Data-parallel neighbours are tp devices apart: 8 ranks at a stride of 8 span 57 devices, 9 span 65.
   CHECK(bandwidth({.tp = 8, .dp = 8}, Group::data) == 100);
   CHECK(bandwidth({.tp = 8, .dp = 9}, Group::data) == 10);
   CHECK(bandwidth({.tp = 2, .dp = 4}, Group::data) == 1000);
 }
 
-TEST_CASE("a group that no level joins has no link", "[contract][cluster]") {
+TEST_CASE("a group that no level connects has no link", "[contract][cluster]") {
   const Cluster c = cluster({}, one_link);
   CHECK(group_link(c, {.tp = 8}, Group::tensor).bandwidth.value == 1000);
   CHECK(group_link(c, {.tp = 16}, Group::tensor).bandwidth.value == 0);
 }
 
-TEST_CASE("a route says how many ranks meet on each level", "[contract][cluster]") {
+TEST_CASE("a route gives the number of ranks that meet on each level", "[contract][cluster]") {
   const Cluster c = three_levels();
   const auto spread = [&](const Layout& l, Group g) {
     const Route r = route(c, l, g);

@@ -1,5 +1,5 @@
-// Expert parallelism, alone and with all other kinds: what is divided adds up, what is not is named, and what is
-// exchanged is the textbook's.
+// Expert parallelism, separate and with all other kinds: sharded work adds up, replicated work is listed, and
+// collectives match the textbook.
 
 #include "calc/parallel/expert.hpp"
 
@@ -94,7 +94,7 @@ Fraction bytes_sent(const OpList& ops, const Layout& l, Group group, bool is_bac
 
 bool same_inputs(const Op& a, const Op& b) { return std::equal(a.in.begin(), a.in.end(), b.in.begin(), b.in.end()); }
 
-/// Layouts of 1, 2 or 4 ranks of each kind that suit the architecture, drawn at random.
+/// Random layouts of 1 to 8 ranks of each kind that are valid for the architecture.
 std::vector<Layout> random_layouts(const Arch& a, std::size_t n) {
   std::mt19937 random(7);
   const auto draw = [&](std::initializer_list<Count> of) { return of.begin()[random() % of.size()]; };
@@ -112,17 +112,17 @@ std::vector<Layout> random_layouts(const Arch& a, std::size_t n) {
   return r;
 }
 
-/// Whether tensor-parallel ranks all do the operator on all of their tokens.
+/// Whether each tensor-parallel rank runs the operator on all of its tokens.
 bool is_on_every_tensor_rank(const Op& op, const Layout& l) {
-  if (op.name == "mlp.shared_weight") return true;  // scales what is still to be summed
+  if (op.name == "mlp.shared_weight") return true;  // scales values that are not yet summed
   if (op.name == "mlp.router") return !folds_experts(l) && !l.sp;
   return !l.sp && (op.name == "attn.q_down" || op.name == "attn.kv_down");
 }
 
 }  // namespace
 
-TEST_CASE("experts on ranks of their own are reached by exchanges and left by them", "[contract][expert]") {
-  const Layout l{.tp = 2, .sp = true, .ep = 4, .dp = 4};  // expert-tensor ranks: 2, as tensor ranks
+TEST_CASE("collectives precede and follow sharded experts", "[contract][expert]") {
+  const Layout l{.tp = 2, .sp = true, .ep = 4, .dp = 4};  // expert tensor ranks: 2, as many as tensor ranks
   REQUIRE(flaw(even_moe(), l, seq) == LayoutFlaw::none);
   const OpList ops = first_block(even_moe(), training, l);
   const std::string n = names(ops);
@@ -131,7 +131,7 @@ TEST_CASE("experts on ranks of their own are reached by exchanges and left by th
         "mlp.expert_act mlp.expert_mul mlp.expert_down +mlp.expert_down +mlp.expert_down mlp.combine +mlp.shared_gate "
         "mlp.shared_gate mlp.shared_up mlp.shared_act mlp.shared_mul mlp.shared_down +mlp.shared_down mlp.shared_add "
         "mlp.add");
-  // 64 tokens, 32 of them this rank's; each goes to 2 experts, and both ranks of a pair do all of their pair's.
+  // 64 tokens, 32 on this rank. Each goes to 2 experts, and both ranks of a pair process all tokens of the pair.
   const Count own = tokens / 2, sent = own * top_k, rows = sent * 2;
   CHECK(shape_of<Linear>(ops, "mlp.router") == Linear{.rows = own, .in = hidden, .out = 8});
   CHECK(shape_of<Pointwise>(ops, "mlp.dispatch").rows == sent);
@@ -145,10 +145,10 @@ TEST_CASE("experts on ranks of their own are reached by exchanges and left by th
   CHECK(shape_of<Pointwise>(ops, "mlp.expert_mul").width == 16);
 }
 
-TEST_CASE("exchanges of experts bring as many numbers as are read, and backward is the mirror image",
+TEST_CASE("expert collectives deliver as many elements as are read, and backward mirrors forward",
           "[contract][expert]") {
-  // Copies that a rank sends: 64 tokens over 2 tensor and 2 context ranks, each to 2 experts; with 2 widths twice as
-  // many.
+  // Copies that a rank sends: 64 tokens over 2 tensor and 2 context ranks, each to 2 experts. With 2 expert tensor
+  // ranks twice as many.
   const Count sent = tokens / 4 * top_k * hidden;
   using C = CollectiveOp;
   struct Expected {
@@ -173,12 +173,12 @@ TEST_CASE("exchanges of experts bring as many numbers as are read, and backward 
     CHECK(c->out_elements == e.out_elements);
     CHECK(c->forward_on);
     CHECK(c->backward_on);
-    CHECK_FALSE(c->regather);  // what was received is kept
+    CHECK_FALSE(c->regather);  // received tensors are saved
   }
   CHECK(i == all.size());
 }
 
-TEST_CASE("the price list of a rank is its share of the model's work and weights", "[contract][expert]") {
+TEST_CASE("a rank's price list is its share of the model's work and weights", "[contract][expert]") {
   Plan plan;
   plan.seq = seq;
   plan.micro_batch = sequences;
@@ -193,14 +193,14 @@ TEST_CASE("the price list of a rank is its share of the model's work and weights
     }
     CHECK(n * forward == prices.whole.forward.total());
     CHECK(n * backward == prices.whole.backward);
-    // Of 8 experts of three 64 x 32 matrices; attention, shared experts (width 16), router and norms besides.
+    // 8 experts of three 64 x 32 matrices, plus attention, shared experts (width 16), router and norms.
     const Count tp = l.tp, u = ranks(l, Group::expert_tensor);
     const Count dense = (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 16) / tp + 64 * 8 + 2 * 64;
     CHECK(prices.layer(0).learned.total == 8 * 3 * 64 * 32 / (l.ep * u) + dense);
   }
 }
 
-TEST_CASE("expert ranks send what the textbook says", "[textbook][expert]") {
+TEST_CASE("expert ranks send the textbook's bytes", "[textbook][expert]") {
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 40)) {
       CAPTURE(l.tp, l.cp, l.ep, l.etp, l.dp);
@@ -209,7 +209,7 @@ TEST_CASE("expert ranks send what the textbook says", "[textbook][expert]") {
       const Fraction want = folds_experts(l) ? textbook::expert_parallel_forward(own, hidden, top_k, l.ep, 2, 2) : 0;
       CHECK(bytes_sent(ops, l, Group::expert, false) == want);
       CHECK(bytes_sent(ops, l, Group::expert, true) == want);
-      // (u-1)/u of what u ranks gather, and the same back.
+      // (u-1)/u of the gathered tensor, and as much for the reduce-scatter.
       const Count u = ranks(l, Group::expert_tensor);
       const Fraction widths = folds_experts(l) ? Fraction(2 * 2 * (u - 1) * own * top_k * hidden) : 0;
       CHECK(bytes_sent(ops, l, Group::expert_tensor, false) == widths);
@@ -217,7 +217,7 @@ TEST_CASE("expert ranks send what the textbook says", "[textbook][expert]") {
     }
 }
 
-TEST_CASE("all kinds of ranks together do the whole work, and what is done twice is named", "[contract][expert]") {
+TEST_CASE("all ranks together do the model's work, plus the listed replicated operators", "[contract][expert]") {
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 60)) {
       CAPTURE(l.tp, l.sp, l.cp, l.ep, l.etp, l.dp);
@@ -233,11 +233,12 @@ TEST_CASE("all kinds of ranks together do the whole work, and what is done twice
     }
 }
 
-TEST_CASE("the weights of all ranks are the model's and their named replicas", "[contract][expert]") {
+TEST_CASE("the weights of all ranks are the model's plus the listed replicas", "[contract][expert]") {
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 60)) {
       CAPTURE(l.tp, l.sp, l.cp, l.ep, l.etp, l.dp);
-      const OpList dense = first_block(a, training, {.tp = l.tp, .sp = l.sp});  // what tensor ranks hold is theirs
+      const OpList dense =
+          first_block(a, training, {.tp = l.tp, .sp = l.sp});  // reference for weights outside the experts
       const auto whole = computing(first_block(a, training)), tensor = computing(dense),
                  part = computing(first_block(a, training, l));
       for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -247,18 +248,18 @@ TEST_CASE("the weights of all ranks are the model's and their named replicas", "
           CHECK(mine == learned(tensor[i].shape).total);
           continue;
         }
-        // A bias added to the products of cut rows is on every expert-tensor rank.
+        // A bias added to the product of row shards is on every expert tensor rank.
         const Linear* down = std::get_if<Linear>(&whole[i].shape);
         const bool biased = down && down->bias && whole[i].split == Split::row;
         const Count u = ranks(l, Group::expert_tensor), again = biased ? (u - 1) * down->groups * down->out : 0;
         CHECK(mine * l.ep * u == all + again);
-        // They are summed over the ranks that hold the same.
+        // Gradients are reduced across the ranks with the same experts.
         CHECK(ranks(l, Group::expert_data) * l.ep * u == l.tp * l.cp * l.dp);
       }
     }
 }
 
-TEST_CASE("lists of all kinds of ranks are alive from beginning to end", "[contract][expert]") {
+TEST_CASE("peaks with all kinds of ranks equal the sum of live tensors", "[contract][expert]") {
   std::size_t longest = 0;
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 60)) {
@@ -279,13 +280,12 @@ TEST_CASE("lists of all kinds of ranks are alive from beginning to end", "[contr
           CHECK(w.backward.total() == live.backward);
         }
     }
-  // A sandwich of latent attention and gated shared experts with dropout: 34 operators, and exchanges of tensor ranks
-  // (4 in attention, 2 around shared experts), of context ranks (2 of Ulysses) and of experts (4).
+  // Sandwich norms, latent attention and gated shared experts with dropout: 34 operators, plus collectives of tensor
+  // ranks (4 in attention, 2 around shared experts), of context ranks (2 of Ulysses) and of experts (4).
   CHECK(longest == 34 + 6 + 2 + 4);
 }
 
-TEST_CASE("a layout without experts' and context ranks has the list of tensor parallelism alone",
-          "[contract][expert]") {
+TEST_CASE("without expert and context ranks a layout has the operators of tensor parallelism", "[contract][expert]") {
   for (Arch a : mixtures())
     for (const bool dense : {false, true})
       for (const Layout& l :
@@ -303,7 +303,7 @@ TEST_CASE("a layout without experts' and context ranks has the list of tensor pa
       }
 }
 
-TEST_CASE("the most loaded rank has more rows, received and computed, and no more of its own", "[contract][expert]") {
+TEST_CASE("the most loaded rank receives and computes more rows, but dispatches no more", "[contract][expert]") {
   const Layout balanced{.ep = 4, .dp = 4};
   Layout loaded = balanced;
   loaded.expert_load = {5, 4};
@@ -316,7 +316,7 @@ TEST_CASE("the most loaded rank has more rows, received and computed, and no mor
   CHECK(shape_of<Pointwise>(ops, "mlp.combine").rows == tokens);
   CHECK(Fraction(4) * bytes_sent(ops, loaded, Group::expert, false) ==
         Fraction(5) * bytes_sent(even_ops, balanced, Group::expert, false));
-  // It keeps a quarter more inputs of its experts, 64 numbers a row, and of their four tensors, 32 each.
+  // It saves a quarter more inputs of its experts, 64 values per row, and of their four tensors, 32 each.
   const auto kept = [](const OpList& list) { return liveness(list, {}, tokens * hidden).kept; };
   CHECK(kept(ops) - kept(even_ops) == Bytes(2 * rows / 4 * (hidden + 4 * 32)));
   loaded.expert_load = {129, 128};  // 128 rows: one more
@@ -325,7 +325,8 @@ TEST_CASE("the most loaded rank has more rows, received and computed, and no mor
   CHECK(shape_of<Linear>(first_block(even_moe(), training, loaded), "mlp.expert_up").rows == rows + 1);
 }
 
-TEST_CASE("experts' ranks keep what was sent to them; ranks that share a width each all rows", "[contract][expert]") {
+TEST_CASE("expert ranks save the rows sent to them, and ranks that share a width each save all rows",
+          "[contract][expert]") {
   const auto kept = [](const Layout& l) {
     return liveness(first_block(even_moe(), training, l), {}, tokens * hidden).kept;
   };
@@ -335,41 +336,41 @@ TEST_CASE("experts' ranks keep what was sent to them; ranks that share a width e
   CHECK(kept({.ep = 2, .etp = 4, .dp = 8}) == alone + Bytes(2 * tokens * top_k * hidden * 3));
 }
 
-TEST_CASE("a rank reads those of its experts that the tokens of all ranks visit", "[cost][expert]") {
-  // 8 experts over 4 ranks, 1 token on each, 2 experts a token: each expert is missed by 4 tokens with (3/4)^4.
+TEST_CASE("a rank reads only those of its experts that tokens of any rank visit", "[cost][expert]") {
+  // 8 experts over 4 ranks, 1 token on each, 2 experts per token: 4 tokens miss an expert with probability (3/4)^4.
   const Step one{.sequences = 1, .queries = 1, .training = true};
   const Linear up = shape_of<Linear>(first_block(even_moe(), one, {.ep = 4, .dp = 4}), "mlp.expert_up");
   CHECK(up.rows == 2);
   CHECK(forward(up, {}).moved.weights == Approx(2 * (1 - 81.0 / 256) * hidden * 32 * 2));
 }
 
-TEST_CASE("of a rank's experts a token leaves all but its share idle", "[cost][expert]") {
+TEST_CASE("a token leaves all but its share of a rank's experts idle", "[cost][expert]") {
   const auto up = [](Count ep) {
     return learned(shape_of<Linear>(first_block(even_moe(), training, {.ep = ep, .dp = ep}), "mlp.expert_up"));
   };
   CHECK(up(1).idle == 6 * hidden * 32);
   CHECK(up(2).idle == 3 * hidden * 32);
-  CHECK(up(8).idle == 0);  // one expert, which 2 of 8 tokens visit
+  CHECK(up(8).idle == 0);  // one expert, visited by 2 of 8 tokens
 }
 
-TEST_CASE("tensor ranks sum the gradients of a router that sees a shard and of no experts", "[contract][expert]") {
+TEST_CASE("tensor ranks reduce gradients of a router on token shards, but not of sharded experts",
+          "[contract][expert]") {
   const Layout apart{.tp = 2, .sp = true, .ep = 4, .dp = 4}, together{.tp = 2, .sp = true};
   const auto summed = [&](const Layout& l) {
     return summed_gradients(first_block(unshared(), training, l), l, Group::tensor);
   };
-  // Two norms and the router. Together: the experts' biases, added after the sum.
+  // Two norms and the router. Together: also the experts' biases, added after the sum.
   CHECK(summed(apart) == 2 * hidden + hidden * 8);
   CHECK(summed(together) == 2 * hidden + hidden * 8 + 8 * hidden);
   CHECK(is_divided_over_experts(first_block(unshared(), training, apart)[0]) == false);
   Count divided = 0;
   for (const Op& op : first_block(unshared(), training, apart))
     if (is_divided_over_experts(op)) divided += learned(op.shape).total;
-  // 2 of 8 experts, widths of 16: three matrices, the biases of two products of 16 columns, and the whole one of 64.
+  // 2 of 8 experts, widths of 16: three matrices, the biases of two products of 16 columns, and the full bias of 64.
   CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
 }
 
-TEST_CASE("ranks of experts come from those of the others, divide the experts and route their own tokens",
-          "[contract][layout]") {
+TEST_CASE("expert ranks reuse other ranks, divide the experts and route separate tokens", "[contract][layout]") {
   const auto of = [](const Layout& l) { return flaw(even_moe(), l); };
   CHECK(of({.ep = 8, .dp = 8}) == LayoutFlaw::none);
   CHECK(of({.ep = 16, .dp = 16}) == LayoutFlaw::experts);
@@ -383,11 +384,11 @@ TEST_CASE("ranks of experts come from those of the others, divide the experts an
   CHECK(of({.tp = 2, .sp = true, .ep = 4, .etp = 2, .dp = 2}) == LayoutFlaw::expert_ranks);
   CHECK(of({.tp = 2, .etp = 1}) == LayoutFlaw::expert_tokens);
   CHECK(of({.tp = 2, .sp = true, .etp = 1}) == LayoutFlaw::none);
-  CHECK(flaw(even(), {.tp = 2, .etp = 1}) == LayoutFlaw::none);  // no experts to cut
+  CHECK(flaw(even(), {.tp = 2, .etp = 1}) == LayoutFlaw::none);  // no experts to shard
   CHECK(of({.ep = 2, .expert_load = {3, 4}, .dp = 2}) == LayoutFlaw::expert_load);
 }
 
-TEST_CASE("experts' ranks are as many as tensor ranks unless it is said", "[contract][layout]") {
+TEST_CASE("the number of expert tensor ranks defaults to the tensor ranks", "[contract][layout]") {
   CHECK(ranks({.tp = 4}, Group::expert_tensor) == 4);
   CHECK(ranks({.tp = 4, .etp = 1}, Group::expert_tensor) == 1);
   CHECK(ranks({.tp = 4, .ep = 2, .dp = 6}, Group::expert_data) == 3);

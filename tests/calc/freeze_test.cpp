@@ -1,4 +1,4 @@
-// Parts of a model that are frozen without adapters: what they keep, do and exchange, counted a second way.
+// Partly frozen models without adapters: saved tensors, FLOPs and collectives, counted by a second method.
 
 #include "calc/cost/held.hpp"
 #include "calc/parameters.hpp"
@@ -44,7 +44,7 @@ const Cluster cards = device(300e12, 2e12, 300e9);
 TrainEstimate trained(const Arch& a, const Plan& p, const Layout& l = {}) { return train(a, p, l, cards); }
 Frozen lower(Count n) { return {.parts = FreezePart::embedding, .layers = LayerSet::all(n)}; }
 
-/// Matmul FLOPs of one product with every matrix, by its component, of one micro-batch.
+/// Matmul FLOPs of one product with every matrix of a part, for one micro-batch.
 Flops product_of(const Arch& a, const Plan& p, FreezePart part) {
   Flops all;
   for_each_operator(a, p, {}, training_step(p), [&](const OperatorRow& row) {
@@ -55,7 +55,7 @@ Flops product_of(const Arch& a, const Plan& p, FreezePart part) {
   return all;
 }
 
-/// An operator of the first layer, and what it keeps of its own and of its inputs.
+/// An operator of the first layer, and the bytes saved for it and its inputs.
 struct FirstLayerOp {
   Op op;
   Bytes kept;
@@ -73,12 +73,12 @@ FirstLayerOp first_layer_op(const Arch& a, const Plan& p, std::string_view name)
 
 }  // namespace
 
-TEST_CASE("every part that can be frozen has a name, and every component a part", "[freeze]") {
+TEST_CASE("every freezable part has a name, and every component a part", "[freeze]") {
   for (std::size_t i = 0; i < component_count; ++i)
     CHECK(parse<FreezePart>(name(freeze_part(static_cast<Component>(i)))) == freeze_part(static_cast<Component>(i)));
 }
 
-TEST_CASE("what is frozen has weights and neither gradients nor optimizer states", "[freeze]") {
+TEST_CASE("frozen parts have weights but neither gradients nor optimizer states", "[freeze]") {
   for (const Arch& a : {even(), even_moe(), even_latent()}) {
     const Parameters n = parameters(a);
     const std::pair<FreezePart, Count> counts[] = {{FreezePart::embedding, n.embedding},
@@ -100,18 +100,18 @@ TEST_CASE("what is frozen has weights and neither gradients nor optimizer states
   }
 }
 
-TEST_CASE("a head that is the token table is frozen with it", "[freeze]") {
+TEST_CASE("a head tied to the token table is frozen with it", "[freeze]") {
   Arch a = even();
   a.tied_head = true;
   const Count table = a.vocabulary * a.hidden;
   CHECK(trained(a, frozen({.parts = FreezePart::embedding})).memory.trained == parameters(a).total - table);
   const Plan p = frozen({.parts = FreezePart::embedding});
-  // The head's product with the gradient of its weights is left out.
+  // The head's weight-gradient product drops out.
   CHECK(training_flops(a, whole()).backward - training_flops(a, p).backward >= product_of(a, p, FreezePart::head));
 }
 
-TEST_CASE("frozen matrices above trained ones have a gradient of their inputs alone", "[freeze]") {
-  // The token table is trained, so that every gradient passes through all layers.
+TEST_CASE("frozen matrices above trained ones have only an input gradient", "[freeze]") {
+  // The token table is trained, so gradients pass through all layers.
   for (const Arch& a : {even(), even_moe(), even_latent()}) {
     const Flops full = training_flops(a, whole()).backward;
     for (const FreezePart part : {FreezePart::attention, FreezePart::mlp, FreezePart::experts, FreezePart::head}) {
@@ -125,18 +125,18 @@ TEST_CASE("frozen matrices above trained ones have a gradient of their inputs al
   }
 }
 
-TEST_CASE("below the lowest trained layer there is no backward", "[freeze]") {
+TEST_CASE("there is no backward below the lowest trained layer", "[freeze]") {
   for (const Arch& a : {deep(even()), deep(even_moe()), deep(even_latent())}) {
     const Work w = whole_flops(a, whole(), training_step(whole()), Phase::training).forward;
     const Flops layer((w.linear + w.core).value / 8);
     const auto backward = [&](const Frozen& f) { return training_flops(a, frozen(f)).backward; };
-    // Of the lowest trained layer the products that read its normed input (queries, keys, values, or the latent rows)
-    // give a gradient to the norm; so nothing of a trained layer is left out.
+    // In the lowest trained layer the products that read its normed input (queries, keys, values, or the latent rows)
+    // pass a gradient to the norm, so no product of a trained layer drops out.
     for (const Count n : {1, 3, 7}) CHECK(backward({}) - backward(lower(n)) == 2 * n * layer);
     CHECK(backward({.layers = LayerSet::all(3)}) ==
-          backward({}) - Flops(w.linear.value / 8 * 3));  // the table's passes
+          backward({}) - Flops(w.linear.value / 8 * 3));  // the token table needs input gradients
     const Prices prices = price(a, frozen(lower(3)), {}, cards.device);
-    CHECK(prices.kinds.size() == 3);  // frozen, the lowest that is trained, the others
+    CHECK(prices.kinds.size() == 3);  // frozen, the lowest trained, the others
     CHECK(prices.layer(0).layers == 3);
     CHECK(prices.layer(0).alive.kept == Bytes());
     CHECK(prices.layer(0).alive.backward == Bytes());
@@ -147,23 +147,23 @@ TEST_CASE("below the lowest trained layer there is no backward", "[freeze]") {
   }
 }
 
-TEST_CASE("a head alone is trained by its own gradient", "[freeze]") {
+TEST_CASE("training only the head takes only the head's weight gradient", "[freeze]") {
   for (const Arch& a : {even(), even_moe(), even_latent()}) {
     const Plan p = frozen({.parts = with(blocks, FreezePart::embedding)});
     const TrainingFlops f = training_flops(a, p);
     const Work w = whole_flops(a, p, training_step(p), Phase::training).forward;
-    CHECK(f.backward == w.head);  // dW = x' dy; nobody asks for dx
+    CHECK(f.backward == w.head);  // dW = x' dy; dx is not needed
     const Memory m = trained(a, p).memory;
     CHECK(m.trained == a.vocabulary * a.hidden);
-    // The head's input, of 512 tokens in 16 bits; norms, cores and products keep nothing.
+    // The head's input of 512 tokens in 16 bits; norms, cores and products save no tensors.
     CHECK(m.activations == Bytes(2 * 512 * a.hidden));
     const Prices prices = price(a, p, {}, cards.device);
     for (std::size_t k = 0; k < prices.kinds.size(); ++k) CHECK_FALSE(prices.layer(k).backward);
   }
 }
 
-TEST_CASE("gradients flow as automatic differentiation has them", "[freeze]") {
-  // prime_gqa, of which attention is frozen and nothing before it is trained: the MLP's own norm is the first to ask.
+TEST_CASE("gradients flow as in automatic differentiation", "[freeze]") {
+  // prime_gqa with attention, norms and embedding frozen: mlp.up is the first trained operator.
   Step s{.sequences = 2, .queries = 3, .training = true};
   s.frozen.parts = parts({FreezePart::attention, FreezePart::norm, FreezePart::embedding});
   OpList ops = first_block(prime_gqa(), s);
@@ -171,14 +171,14 @@ TEST_CASE("gradients flow as automatic differentiation has them", "[freeze]") {
   for (const Op& op : ops) {
     INFO(op.name);
     const bool later = op.name == "mlp.act" || op.name == "mlp.down" || op.name == "mlp.add";
-    CHECK(op.asks == later);  // mlp.up reads what nobody asks for
+    CHECK(op.asks == later);  // the input of mlp.up needs no gradient
     CHECK(has_backward(op) == (later || op.name == "mlp.up"));
     CHECK(has_input_gradient(op) == later);
   }
-  // Kept: the inputs of up (13 numbers a token) and of down (17), and the activation's (17).
+  // Saved: the inputs of up (13 values per token), of down (17) and of the activation (17).
   const Count tokens = 6;
   CHECK(liveness(ops, {}, tokens * 13).kept == Bytes(tokens * 2 * (13 + 17 + 17)));
-  // At the worst moment, in down's backward, the gradients of its result (handed down by the sum) and of its input too.
+  // At the peak, in down's backward, also the gradients of its result (passed on by the sum) and of its input.
   CHECK(liveness(ops, {}, tokens * 13).backward == Bytes(tokens * 2 * (13 + 17 + 17 + 13 + 17)));
 
   s.frozen.parts.add(FreezePart::mlp);
@@ -189,7 +189,7 @@ TEST_CASE("gradients flow as automatic differentiation has them", "[freeze]") {
   for (const Op& op : none) CHECK(op.asks);
 }
 
-TEST_CASE("freezing nothing is training all, and freezing more costs no more", "[freeze]") {
+TEST_CASE("freezing no layers equals full training, and freezing more never costs more", "[freeze]") {
   Cases cases(57);
   for (int i = 0; i < 150; ++i) {
     ClusterCase c = cases.any();
@@ -226,7 +226,7 @@ TEST_CASE("freezing nothing is training all, and freezing more costs no more", "
   }
 }
 
-TEST_CASE("ranks exchange gradients of what is trained, and inside layers where backward passes", "[freeze]") {
+TEST_CASE("ranks reduce only trained gradients, and layers without backward have no backward collectives", "[freeze]") {
   const Arch a = deep(even());
   const Plan p = frozen(lower(4));
   for (const Zero z : {Zero::none, Zero::optimizer, Zero::weights}) {
@@ -251,7 +251,7 @@ TEST_CASE("ranks exchange gradients of what is trained, and inside layers where 
   }
 }
 
-TEST_CASE("layers through which backward does not pass do not run again", "[freeze]") {
+TEST_CASE("layers without backward are not recomputed", "[freeze]") {
   const Arch a = deep(even());
   for (const Recompute r : {Recompute::selective, Recompute::full}) {
     Plan p = frozen(lower(4)), all = whole();
@@ -259,7 +259,8 @@ TEST_CASE("layers through which backward does not pass do not run again", "[free
     const Flops half = training_flops(a, p).recompute;
     CHECK(2 * half == training_flops(a, all).recompute);
   }
-  // Of the others the inputs: in groups of 3 of 8 layers that begin at 0, 3 and 6 those at 3 and 6 hold trained layers.
+  // The other layers save their inputs. Of the groups of 3 of 8 layers that begin at 0, 3 and 6, the last two hold
+  // trained layers.
   Plan p = frozen(lower(4));
   p.recompute = Recompute::full;
   const ModelChunk model{0, 8};
@@ -273,7 +274,7 @@ TEST_CASE("layers through which backward does not pass do not run again", "[free
   CHECK(kept() == 2 * input);
 }
 
-TEST_CASE("layers that lie apart are frozen, and every layer is of one kind", "[freeze]") {
+TEST_CASE("layers that are not adjacent can be frozen, and every layer belongs to one kind", "[freeze]") {
   Arch a = deep(even_moe(), 9);
   a.moe.layers = LayerSet::every(1, 2, 9);
   for (const Frozen& f : {Frozen{}, lower(3), Frozen{.layers = LayerSet::every(0, 2, 9)},
@@ -295,17 +296,17 @@ TEST_CASE("layers that lie apart are frozen, and every layer is of one kind", "[
   }
 }
 
-TEST_CASE("a router without a backward pass keeps the choice that trained experts read, and else nothing", "[freeze]") {
+TEST_CASE("a router without backward saves only the choice that trained experts read", "[freeze]") {
   const Arch a = even_moe();
   const SetOf<FreezePart> before =
       parts({FreezePart::embedding, FreezePart::norm, FreezePart::attention, FreezePart::router});
   const FirstLayerOp route = first_layer_op(a, frozen({.parts = before}), "mlp.route");
   CHECK_FALSE(has_backward(route.op));
-  CHECK(route.kept == Bytes(8 * 512 * a.moe.experts));  // a probability and a gate of 4 bytes for each expert
+  CHECK(route.kept == Bytes(8 * 512 * a.moe.experts));  // a probability and a gate of 4 bytes each per expert
   CHECK(first_layer_op(a, frozen({.parts = with(before, FreezePart::experts)}), "mlp.route").kept == Bytes());
 }
 
-TEST_CASE("a naive core without a backward pass holds its scores while it runs", "[freeze]") {
+TEST_CASE("a naive core without backward holds its scores only while it runs", "[freeze]") {
   const Arch a = even();
   Plan p = frozen({.parts = with(blocks, FreezePart::embedding)});
   p.attention = AttentionImpl::naive;
@@ -315,12 +316,12 @@ TEST_CASE("a naive core without a backward pass holds its scores while it runs",
   CHECK(core.scratch == Bytes(2 * 512 * 512 * a.heads));
 }
 
-TEST_CASE("chunks of logits are of whole tokens, and the gradient of a frozen head's input waits for backward",
+TEST_CASE("chunks of logits have whole tokens, and the input gradient of a frozen head is held until backward",
           "[freeze]") {
   Arch a = even();
   a.tied_head = false;
   Plan p = whole();
-  p.logits.chunks = 100;  // 6 of 512 tokens, and 2 at the end
+  p.logits.chunks = 100;  // 6 of 512 tokens, and 2 in the last
   CHECK(trained(a, p).memory.logits == Bytes(4 * 6 * a.vocabulary));
   const auto kept = [&](Count chunks, const Frozen& f) {
     p.logits.chunks = chunks;

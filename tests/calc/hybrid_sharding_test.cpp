@@ -1,4 +1,4 @@
-// Hybrid sharding: every copy of the states holds all experts, and is a run of its own but for sums between copies.
+// Hybrid sharding: each copy of the states holds all experts and runs separately, except for sums between copies.
 
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
@@ -8,7 +8,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A run on one copy, and the same on several copies.
+/// A run on one copy, and the same run on several copies.
 struct Copied {
   ClusterCase one, all;
 };
@@ -29,7 +29,7 @@ Bytes gradients(const Plan& p, const Learned& l, Count ranks) {
   return Bytes(mul(p.gradient_bytes, ceil_div(l.trained(), ranks)));
 }
 
-/// Seconds of the sums of a row's gradients between copies.
+/// Seconds to sum a row's gradients between copies.
 double between_copies(const ClusterCase& c, const LayerPrice& row) {
   const auto sum = [&](Group shard, Group replica, const Learned& l) {
     const Exchange e{.group = replica,
@@ -45,7 +45,7 @@ double between_copies(const ClusterCase& c, const LayerPrice& row) {
 
 }  // namespace
 
-TEST_CASE("Copies of sharded states hold what a run on one copy holds, byte by byte", "[cluster][memory][hsdp]") {
+TEST_CASE("copies of sharded states hold the same bytes as a run on one copy", "[cluster][memory][hsdp]") {
   Cases cases(41);
   int compared = 0;
   while (compared < 300) {
@@ -73,7 +73,7 @@ TEST_CASE("Copies of sharded states hold what a run on one copy holds, byte by b
   }
 }
 
-TEST_CASE("Of a step on copies of sharded states only sums of shards leave a copy", "[cluster][bytes][hsdp]") {
+TEST_CASE("with copies of sharded states only sums of shards leave a copy", "[cluster][bytes][hsdp]") {
   Cases cases(42);
   int compared = 0;
   while (compared < 300) {
@@ -99,7 +99,7 @@ TEST_CASE("Of a step on copies of sharded states only sums of shards leave a cop
   }
 }
 
-TEST_CASE("Experts divide over the ranks of a copy, as over those of a run on one copy", "[cluster][layout][hsdp]") {
+TEST_CASE("experts divide over the ranks of a copy as over the ranks of a run on one copy", "[cluster][layout][hsdp]") {
   Cases cases(43);
   for (int i = 0; i < 2000; ++i) {
     Layout one = cases.layout();
@@ -118,5 +118,5 @@ TEST_CASE("Experts divide over the ranks of a copy, as over those of a run on on
   CHECK(ranks(l, Group::expert_shard) == 4);
   CHECK(ranks(l, Group::expert_replica) == 4);
   CHECK(lines(l, Group::expert_shard).inner.stride == 4);
-  CHECK(lines(l, Group::expert_replica).inner.stride == 16);  // a copy's devices
+  CHECK(lines(l, Group::expert_replica).inner.stride == 16);  // devices of a copy
 }

@@ -1,4 +1,4 @@
-// Attention to keys that an indexer chooses: what it learns, scores, caches and keeps, and what its ranks exchange.
+// Attention to keys chosen by an indexer: parameters, scores, caches, saved tensors and collectives.
 
 #include "calc/block/indexer.hpp"
 
@@ -26,7 +26,7 @@ const Op& op_called(const OpList& ops, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("chosen pairs are those of a brute count, for tokens and for blocks", "[cost][textbook][indexer]") {
+TEST_CASE("chosen pairs match a brute-force count, for tokens and for blocks", "[cost][textbook][indexer]") {
   for (Count queries = 1; queries <= 9; ++queries)
     for (Count past = 0; past <= 9; ++past)
       for (Count keys = 1; keys <= 4; ++keys)
@@ -35,7 +35,7 @@ TEST_CASE("chosen pairs are those of a brute count, for tokens and for blocks", 
           const Selection s{block == 0 ? keys : keys * block, block};
           Count exact = 0;
           for (Count i = past; i < past + queries; ++i) {
-            Count seen = 0;  // the first `keys` tokens or blocks stand for the best
+            Count seen = 0;  // the first `keys` tokens or blocks represent the best
             for (Count j = 0; j <= i; ++j)
               seen += block == 0 ? j < keys : j / block < keys && j / block < i / block ? 1 : j / block == i / block;
             exact += block == 0 ? std::min(i + 1, keys) : seen;
@@ -49,18 +49,18 @@ TEST_CASE("chosen pairs are those of a brute count, for tokens and for blocks", 
         }
 }
 
-// Of D 64 and a low rank of 24: queries 24 x 2 x 4, key 64 x 4, LayerNorm 2 x 4, weights of the heads 64 x 2.
-TEST_CASE("a lightning indexer stands between the queries and the rotation", "[contract][block][indexer]") {
+// D 64, low rank 24: queries 24 x 2 x 4, key 64 x 4, LayerNorm 2 x 4, weights of the heads 64 x 2.
+TEST_CASE("a lightning indexer runs between the query projection and RoPE", "[contract][block][indexer]") {
   const Arch a = even_sparse();
   const OpList ops = first_block(a, training);
   CHECK(names(ops).find("attn.q_up attn.kv_down attn.kv_norm attn.index_q attn.index_k attn.index_k_norm "
                         "attn.index_weights attn.index_rope attn.index_scores attn.kv_up") != std::string::npos);
-  CHECK(parameters_of(a, "attn.index") == 2 * (24 * 8 + 64 * 4 + 8 + 64 * 2));  // the third layer has none
+  CHECK(parameters_of(a, "attn.index") == 2 * (24 * 8 + 64 * 4 + 8 + 64 * 2));  // the third layer has no indexer
   CHECK(shape_of<Attention>(ops, "attn.core").selection == Selection{3, 0});
   CHECK(shape_of<Pointwise>(ops, "attn.index_rope").width == (2 + 1) * 8);
 }
 
-TEST_CASE("an indexer of blocks reads the layer's input and norms queries and key", "[contract][block][indexer]") {
+TEST_CASE("a block indexer reads the layer's input and normalizes queries and key", "[contract][block][indexer]") {
   const Arch a = even_blocks();
   CHECK(parameters_of(a, "attn.index") == 3 * (64 * 2 * 4 + 64 * 4 + 4 + 4));
   const OpList ops = first_block(a, training);
@@ -68,7 +68,7 @@ TEST_CASE("an indexer of blocks reads the layer's input and norms queries and ke
   CHECK(shape_of<IndexScores>(ops, "attn.index_scores").heads == 2);
 }
 
-TEST_CASE("a token scores all keys and attends to the chosen ones", "[cost][indexer]") {
+TEST_CASE("a token scores all keys and attends only to the chosen ones", "[cost][indexer]") {
   const OpList ops = first_block(even_sparse(), {.sequences = 2, .queries = 1, .past = 99, .absorbed = true});
   const Pricing p{.phase = Phase::decode, .convention = AttentionFlops::causal_exact};
   const Cost scores = forward(op_called(ops, "attn.index_scores"), p), core = forward(op_called(ops, "attn.core"), p);
@@ -79,16 +79,15 @@ TEST_CASE("a token scores all keys and attends to the chosen ones", "[cost][inde
   CHECK(result_bytes(op_called(ops, "attn.index_scores").shape, p.activation) == Bytes(4 * 2 * 3));  // indices
 }
 
-// 3 layers cache 40 numbers of a latent row; 2 of them a key of 4.
-TEST_CASE("an indexer caches its key, and a layer that shares a choice does not", "[memory][indexer]") {
+// 3 layers cache latent rows of 40 elements; 2 of the layers also cache a key of 4.
+TEST_CASE("an indexer caches its key, except in a layer that shares a choice", "[memory][indexer]") {
   const Arch a = even_sparse();
   CHECK(cache_elements_per_token(a) == 3 * 40 + 2 * 4);
   for (const Count ranks : {1, 2, 4}) CHECK(cache_bytes_per_token(a, {}, {.tp = ranks}) == Bytes(2 * (3 * 40 + 2 * 4)));
   CHECK(cache_bytes(a, {}, 1000) == Bytes(1000 * 2 * (3 * 40 + 2 * 4)));
 }
 
-TEST_CASE("backward passes an indexer's weights and chosen scores, and no gradient of its input",
-          "[cost][freeze][indexer]") {
+TEST_CASE("backward covers an indexer's weights and chosen scores, but not its input", "[cost][freeze][indexer]") {
   const OpList ops = first_block(even_sparse(), training);
   const Pricing p{.convention = AttentionFlops::causal_exact};
   for (const char* name : {"attn.index_q", "attn.index_k", "attn.index_weights"}) {
@@ -99,13 +98,12 @@ TEST_CASE("backward passes an indexer's weights and chosen scores, and no gradie
   const Costs scores = costs(op_called(ops, "attn.index_scores"), p);
   CHECK(scores.forward.model == Flops(2 * 2 * 2 * 4 * 36));                // 8 x 9 / 2 pairs
   CHECK(scores.backward_input.model == Flops(2 * 2 * 2 * 2 * 4 * 21));     // 1 + 2 + 6 x 3
-  CHECK(scores.backward_input.executed == Flops(3 * 2 * 2 * 2 * 4 * 21));  // the scores once more
+  CHECK(scores.backward_input.executed == Flops(3 * 2 * 2 * 2 * 4 * 21));  // including recomputed scores
   CHECK(result_bytes(op_called(ops, "attn.index_scores").shape, p.activation) == Bytes(4 * 16 * 3));
   CHECK(held(op_called(ops, "attn.index_scores"), p).needs.out);
 }
 
-TEST_CASE("every tensor-parallel rank runs the whole indexer, and exchanges no gradient for it",
-          "[contract][tensor][indexer]") {
+TEST_CASE("every tensor rank runs the whole indexer and reduces no gradient for it", "[contract][tensor][indexer]") {
   const Arch sparse = even_sparse(), dense = even_latent();
   const auto exchanges = [](const Arch& a, const Layout& l) {
     Count forward = 0, backward = 0;
@@ -127,13 +125,13 @@ TEST_CASE("every tensor-parallel rank runs the whole indexer, and exchanges no g
   }
 }
 
-TEST_CASE("context ranks do not divide the keys that an indexer chooses among", "[contract][indexer]") {
+TEST_CASE("context ranks cannot divide the keys from which an indexer chooses", "[contract][indexer]") {
   CHECK(flaw(even_sparse(), {.cp = 2}) == LayoutFlaw::context_state);
   CHECK(flaw(even_blocks(), {.cp = 2}) == LayoutFlaw::context_state);
   CHECK(flaw(even_latent(), {.cp = 2}) == LayoutFlaw::none);
 }
 
-TEST_CASE("a decode step's time follows chosen keys and index keys at every context", "[infer][indexer]") {
+TEST_CASE("decode time accounts for chosen keys and index keys at every context length", "[infer][indexer]") {
   const Arch a = even_sparse();
   const Plan p{.batch = 2, .prompt = 100, .generate = 100};
   const Cluster c = device(1e12, 1e9);

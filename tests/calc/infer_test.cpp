@@ -1,4 +1,4 @@
-// Inference: traffic, times, a whole generation, and what fits.
+// Inference: traffic, times, whole generations, and memory limits.
 
 #include "calc/infer.hpp"
 
@@ -32,8 +32,8 @@ Arch chunked() {
   return a;
 }
 
-/// What a decode step must read of a dense model: everything held but the token table, of which a row a token, and the
-/// table as a matrix where it is the head.
+/// Bytes that a decode step must read of a dense model: all weights except the token table, a table row per token, and
+/// the table as a matrix if it is the head.
 double must_read(const Arch& a, const Plan& p) {
   const DType weights = p.weight_precision[Component::mlp];
   const DType table = weights.format().covers_embedding ? weights : p.precision;
@@ -44,7 +44,7 @@ double must_read(const Arch& a, const Plan& p) {
 
 }  // namespace
 
-TEST_CASE("a decode step reads what is stored, in the bytes that it is stored in", "[contract][infer]") {
+TEST_CASE("a decode step reads weights in their storage bytes", "[contract][infer]") {
   Arch a = even();
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.head_bias = true;
   for (const bool tied : {false, true})
@@ -67,7 +67,7 @@ TEST_CASE("sinks and learned activations are read with the weights", "[contract]
   CHECK(decode(a, p, h100, 100).rank.moved.weights == must_read(a, p));
 }
 
-TEST_CASE("a decode step reads each cached number once", "[contract][infer]") {
+TEST_CASE("a decode step reads each cached element once", "[contract][infer]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed()})
     for (const std::string_view t : {"bf16", "fp8", "fp32", "int4", "int8", "q8_0", "nvfp4", "nf4-dq", "q4_k"})
       for (const Count context : {1, 36, 37, 38, 1000}) {
@@ -78,20 +78,20 @@ TEST_CASE("a decode step reads each cached number once", "[contract][infer]") {
       }
 }
 
-TEST_CASE("an expanded latent step reads what its cache holds", "[contract][infer]") {
+TEST_CASE("an expanded latent step reads its whole cache", "[contract][infer]") {
   Plan p;
   p.mla = Mla::expanded;
   CHECK(decode(even_latent(), p, h100, 100).rank.moved.cache == d(cache_bytes(even_latent(), p, 100).value));
 }
 
-TEST_CASE("a prefill reads no more of the cache than the cache holds", "[contract][infer]") {
+TEST_CASE("a prefill reads at most the bytes of the cache", "[contract][infer]") {
   Plan p;
   p.batch = 2;
-  for (const Arch& a : {even(), even_moe(), even_latent()})  // keys and values expanded on the way are no cache
+  for (const Arch& a : {even(), even_moe(), even_latent()})  // expanded keys and values are not cached
     CHECK(prefill(a, p, h100, 100).rank.moved.cache <= 2 * d(cache_bytes(a, p, 100).value));
 }
 
-TEST_CASE("a recurrent state is read and written in the bytes that it is held in", "[contract][infer]") {
+TEST_CASE("a recurrent state is read and written in its storage bytes", "[contract][infer]") {
   Arch a = even();
   a.linear_layers = LayerSet::all(3);
   Plan p;
@@ -99,7 +99,7 @@ TEST_CASE("a recurrent state is read and written in the bytes that it is held in
   CHECK(decode(a, p, h100, 100).rank.moved.cache == 2 * 5 * d(cache_bytes(a, p, 100).value));
 }
 
-TEST_CASE("without a cache a step runs the whole sequence again", "[contract][infer]") {
+TEST_CASE("without a cache a step recomputes the whole sequence", "[contract][infer]") {
   for (const AttentionImpl impl : {AttentionImpl::naive, AttentionImpl::flash}) {
     Plan p;
     p.kv_cache = false;
@@ -118,18 +118,18 @@ TEST_CASE("without a cache a step runs the whole sequence again", "[contract][in
   }
 }
 
-TEST_CASE("a window is full after as many tokens as it has", "[contract][infer]") {
+TEST_CASE("a window is full after as many tokens as its length", "[contract][infer]") {
   Plan p;
   const Count layer = 2 * 8 * 8 * 2;  // K and V, 8 heads of 8, 16 bits; 2 full and 3 windowed layers
   for (const Count context : {1, 36, 37}) CHECK(cache_bytes(windowed(), p, context) == Bytes(5 * layer * context));
   CHECK(cache_bytes(windowed(), p, 38) == Bytes(layer * (2 * 38 + 3 * 37)));
   CHECK(cache_bytes(windowed(), p, 4000) == Bytes(layer * (2 * 4000 + 3 * 37)));
   CHECK(cache_bytes_per_token(windowed(), p) == Bytes(5 * layer));
-  for (const Count context : {36, 37, 38, 4000})  // a chunk is held until the next one has as many
+  for (const Count context : {36, 37, 38, 4000})  // a chunk stays cached until the next one is as long
     CHECK(cache_bytes(chunked(), p, context) == cache_bytes(windowed(), p, context));
 }
 
-TEST_CASE("a step is quickest where a chunk begins", "[contract][infer]") {
+TEST_CASE("a step is fastest at the start of a chunk", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   const auto bytes = [&](Count context) { return decode(chunked(), p, h100, context).rank.moved.cache; };
@@ -142,14 +142,14 @@ TEST_CASE("a step is quickest where a chunk begins", "[contract][infer]") {
 
 // ---- A whole generation
 
-TEST_CASE("the sum over steps is the sum of the steps", "[contract][infer]") {
+TEST_CASE("the closed sum of a generation equals the sum of its steps", "[contract][infer]") {
   for (const Roofline r : {Roofline::op, Roofline::step})
     for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), chunked()})
       for (const auto& [prompt, generate] :
            {std::pair<Count, Count>{5, 100}, {30, 20}, {1, 1}, {1, 2}, {1, 3}, {500, 333}, {36, 39}, {37, 37}}) {
         CAPTURE(prompt, generate);
         Plan p;
-        // A ridge that some steps pass and others do not.
+        // A ridge between the intensities of the steps.
         const Cluster slow = device(2e9, 1e9);
         p.roofline = r;
         p.prompt = prompt;
@@ -161,7 +161,7 @@ TEST_CASE("the sum over steps is the sum of the steps", "[contract][infer]") {
       }
 }
 
-TEST_CASE("piecewise linear functions are summed exactly, kinks and all", "[contract][infer]") {
+TEST_CASE("piecewise linear functions are summed exactly, including kinks", "[contract][infer]") {
   const auto brute = [](Count from, Count to, const auto& f) {
     double s = 0;
     for (Count i = from; i <= to; ++i) s += f(i);
@@ -191,7 +191,7 @@ TEST_CASE("piecewise linear functions are summed exactly, kinks and all", "[cont
     }
 }
 
-TEST_CASE("the first token comes with the prefill and the others with a step each", "[contract][infer]") {
+TEST_CASE("the first token comes with the prefill, and each later token with a step", "[contract][infer]") {
   Plan p;
   p.prompt = 40;
   p.generate = 1;
@@ -218,7 +218,7 @@ TEST_CASE("the op roofline is never below the step roofline", "[contract][infer]
     }
 }
 
-TEST_CASE("efficiencies divide the rates and a bound knows none", "[contract][infer]") {
+TEST_CASE("efficiencies divide the rates of the estimate but not of the bound", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   const double bound = decode(even(), p, h100, 100).bound.total().value;
@@ -229,7 +229,7 @@ TEST_CASE("efficiencies divide the rates and a bound knows none", "[contract][in
   CHECK(e.estimate.total().value == Approx(2 * bound));
 }
 
-TEST_CASE("ranks divide a dense step's weights, cache and work and pay for the exchanges", "[contract][infer]") {
+TEST_CASE("ranks divide a dense step's weights, cache and work, and pay for collectives", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   p.batch = 4;
@@ -238,15 +238,15 @@ TEST_CASE("ranks divide a dense step's weights, cache and work and pay for the e
   CHECK(eight.flops == one.flops);
   CHECK(8 * eight.rank.model.value == one.rank.model.value);
   CHECK(8 * eight.rank.moved.cache == one.rank.moved.cache);
-  const double replicas = 2 * (65.0 * 4096 + 4 * 4096);  // norms, and the 4 tokens' table rows, on every rank
+  const double replicas = 2 * (65.0 * 4096 + 4 * 4096);  // norms and the table rows of 4 tokens, on every rank
   CHECK(8 * eight.rank.moved.weights - 7 * replicas == one.rank.moved.weights);
-  // 2 all-reduces a layer and 1 after the embedding: 2 x 7/8 x (4 x 4096 x 2) bytes each, at 450 GB/s.
+  // 2 all-reduces per layer and 1 after the embedding: 2 x 7/8 x (4 x 4096 x 2) bytes each, at 450 GB/s.
   CHECK(eight.bound.communication.value == Approx(65 * 2 * 7.0 / 8 * 4 * 4096 * 2 / 450e9));
 }
 
-// ---- What fits
+// ---- Memory limits
 
-/// Does a generation of `batch` sequences of `context` tokens fit, of which the plan's `generate` are generated?
+/// Whether `batch` sequences of `context` tokens fit, of which the plan's `generate` are generated.
 bool fits(const Arch& a, Plan p, const Layout& l, const Device& device, Count batch, Count context) {
   p.batch = batch;
   p.generate = std::clamp<Count>(context - 1, 0, p.generate);
@@ -255,7 +255,7 @@ bool fits(const Arch& a, Plan p, const Layout& l, const Device& device, Count ba
          p.memory_utilization * d(device.memory.value);
 }
 
-TEST_CASE("a limit fits and one more does not", "[contract][infer]") {
+TEST_CASE("the largest batch and context fit, and one more does not", "[contract][infer]") {
   Arch windowed = even();
   windowed.local = {{37}, LayerSet::all(3)};
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed, llama31_8b(), gpt3_175b()})
@@ -278,7 +278,7 @@ TEST_CASE("a limit fits and one more does not", "[contract][infer]") {
       }
 }
 
-TEST_CASE("a context is never longer than the learned positions", "[contract][infer]") {
+TEST_CASE("a context never exceeds the learned positions", "[contract][infer]") {
   Arch a = even();
   a.position = Position::learned;
   a.position_rows = 1024;
@@ -297,26 +297,26 @@ TEST_CASE("the context at which the cache equals the weights is found for every 
   }
 }
 
-TEST_CASE("what fits without a cache is not bounded by one", "[contract][infer]") {
+TEST_CASE("the context is unlimited without a cache", "[contract][infer]") {
   Plan p;
   p.kv_cache = false;
   CHECK_FALSE(limits(llama31_8b(), p, {}, h100.device).max_context.has_value());
 }
 
-TEST_CASE("a cache whose layers all have windows never equals the weights", "[contract][infer]") {
+TEST_CASE("a cache with windows in all layers never equals the weights", "[contract][infer]") {
   Arch a = even();
   a.local = {{37}, LayerSet::all(3)};
   CHECK_FALSE(cache_equals_weights_context(a, {}).has_value());
 }
 
-TEST_CASE("weights that do not fit leave room for nothing", "[contract][infer]") {
+TEST_CASE("if the weights do not fit, neither does a batch or a context", "[contract][infer]") {
   Plan p;
   const Limits l = limits(llama31_70b(), p, {}, h100.device);
   CHECK(l.max_batch == 0);
   CHECK(l.max_context == 0);
 }
 
-TEST_CASE("from the compute-bound batch on a step does more FLOPs than its bytes allow", "[contract][infer]") {
+TEST_CASE("a step is compute-bound from the compute-bound batch on, and memory-bound below it", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   const auto b = compute_bound_batch(even(), p, {}, h100.device, 1);
@@ -325,11 +325,11 @@ TEST_CASE("from the compute-bound batch on a step does more FLOPs than its bytes
   CHECK(bound(decode(even(), p, h100, 1).bound) == Bound::compute);
   p.batch = *b - 1;
   CHECK(bound(decode(even(), p, h100, 1).bound) == Bound::memory);
-  // At long contexts the cache grows with the batch and wins: 2A/G FLOP a byte, 4 here, never reach the ridge.
+  // At long contexts the cache grows with the batch: its 2A/G FLOP per byte, 4 here, never reach the ridge.
   CHECK_FALSE(compute_bound_batch(llama31_8b(), p, {}, h100.device, 100000).has_value());
 }
 
-TEST_CASE("inference memory is weights, the full cache and the worst pass", "[contract][infer]") {
+TEST_CASE("inference memory is weights, the full cache and the peak of a pass", "[contract][infer]") {
   Plan p;
   p.batch = 3;
   p.prompt = 100;
@@ -341,6 +341,6 @@ TEST_CASE("inference memory is weights, the full cache and the worst pass", "[co
   CHECK(m.gradients == Bytes());
   CHECK(m.optimizer == Bytes());
   CHECK(m.activations == Bytes());
-  // The gated product: x 64 and three of 128, 300 tokens of 2 bytes; the head's 512 logits of 3 rows are less.
+  // The gated product: x 64 and three of 128, 300 tokens of 2 bytes. The head's 512 logits of 3 rows are smaller.
   CHECK(m.workspace == Bytes(2 * 300 * (64 + 3 * 128)));
 }

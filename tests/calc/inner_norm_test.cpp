@@ -1,6 +1,6 @@
-// What single families add to attention and the MLP: norms before the last matrices (BitNet), queries from a low rank
-// (Step 3), factors of queries that read another layer's keys (Hunyuan-Large), a bias of the last matrix alone (GTE),
-// learned positions beside relative ones (MPNet).
+// Attention and MLP variants of single families: norms before the last matrices (BitNet), low-rank queries (Step 3),
+// factors of queries that read another layer's keys (Hunyuan-Large), a bias of only the last matrix (GTE), learned
+// positions in addition to relative ones (MPNet).
 
 #include "calc/parallel/tensor.hpp"
 #include "calc/parameters.hpp"
@@ -49,7 +49,7 @@ OpList second_layer(const Arch& a) { return block_ops(a, layer_kinds(a)[1], trai
 
 }  // namespace
 
-TEST_CASE("norms before the last matrices have a number per input of those", "[engine][inner_norm]") {
+TEST_CASE("norms before the last matrices have a weight per input of the matrix", "[engine][inner_norm]") {
   const Parameters with = parameters(with_sub_norms()), without = parameters(prime_gated());
   CHECK(with.attention == without.attention + 3 * 5);
   CHECK(with.mlp == without.mlp + 17);
@@ -66,7 +66,7 @@ TEST_CASE("experts have no norm before their last matrix", "[engine][inner_norm]
   CHECK(parameters(a).total == without + 3 * 5);
 }
 
-TEST_CASE("queries from a low rank are two matrices with a norm between them", "[engine][inner_norm]") {
+TEST_CASE("low-rank queries are two matrices with a norm between them", "[engine][inner_norm]") {
   CHECK(parameters(with_low_rank()).attention ==
         parameters(prime_gated()).attention - 13 * 15 + 13 * 11 + 11 + 11 * 15);
   CHECK(cache_elements_per_token(with_low_rank()) == cache_elements_per_token(prime_gated()));
@@ -75,7 +75,7 @@ TEST_CASE("queries from a low rank are two matrices with a norm between them", "
   CHECK(parameters(biased).attention == parameters(with_low_rank()).attention + 11 + 2 * 5);
 }
 
-TEST_CASE("every rank has the low rank of queries whole, and its own heads", "[engine][inner_norm]") {
+TEST_CASE("every rank has the full low rank of queries and its own heads", "[engine][inner_norm]") {
   Arch a = even();
   a.latent.q_rank = 24;
   const Layout four{.tp = 4};
@@ -84,8 +84,7 @@ TEST_CASE("every rank has the low rank of queries whole, and its own heads", "[e
   CHECK(op_of(ops, "attn.q_up").shape == Shape(Linear{.rows = 3, .in = 24, .out = 4 * 8}));
 }
 
-TEST_CASE("factors of queries are shared by the heads, and their gradient is summed over ranks",
-          "[engine][inner_norm]") {
+TEST_CASE("query factors are shared by the heads, and their gradient is summed across ranks", "[engine][inner_norm]") {
   const Arch a = with_query_scale();
   Arch without = a;
   without.mixers[0].query_scale = false;
@@ -99,16 +98,16 @@ TEST_CASE("factors of queries are shared by the heads, and their gradient is sum
   CHECK(summed_over_tensor_ranks(ops, four) == summed_over_tensor_ranks(others, four) + 8);
 }
 
-TEST_CASE("the last matrix of a dense MLP alone may have a bias", "[engine][inner_norm]") {
+TEST_CASE("mlp_out_bias adds a bias only to the last matrix of a dense MLP", "[engine][inner_norm]") {
   Arch a = prime_gated();
   a.mlp_out_bias = true;
   CHECK(parameters(a).mlp == parameters(prime_gated()).mlp + 13);
   a = prime_moe();
   a.mlp_out_bias = true;
-  CHECK(parameters(a).total == parameters(prime_moe()).total);  // it has experts alone
+  CHECK(parameters(a).total == parameters(prime_moe()).total);  // it has only experts
 }
 
-TEST_CASE("learned positions stand beside relative ones", "[engine][inner_norm]") {
+TEST_CASE("learned positions can be added to relative ones", "[engine][inner_norm]") {
   Arch a = prime_gqa();
   a.bidirectional = true;
   a.position = Position::relative;

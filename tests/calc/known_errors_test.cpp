@@ -1,4 +1,4 @@
-// Errors that other calculators make, each with the value that is right.
+// Errors of other calculators, each with the correct value.
 
 #include <cmath>
 
@@ -17,7 +17,7 @@ namespace {
 
 const Cluster h100 = device(989.4e12, 3.35e12, 450e9), a100 = device(312e12, 2.039e12, 300e9);
 
-/// A value rounded as it is printed: digits behind the point.
+/// A value rounded to the printed number of decimal places.
 double rounded(double v, int places) {
   const double scale = std::pow(10, places);
   return std::round(v * scale) / scale;
@@ -32,7 +32,7 @@ Plan step_roofline(Count batch, Count prompt) {
   return p;
 }
 
-/// Seconds of a decode step as it is usually worked out by hand: matmul weights and cache, no norms, no table rows.
+/// Seconds of a decode step in the usual estimate by hand: matmul weights and cache, without norms and table rows.
 double by_hand(const Arch& a, const Plan& p, const Cluster& dev, Count context) {
   const PassEstimate e = decode(a, p, dev, context);
   const Parameters n = parameters(a);
@@ -69,8 +69,8 @@ TEST_CASE("Llama-3.1-8B on an H100 takes the reference's times", "[golden][known
   CHECK(rounded(1e3 * by_hand(a, p, h100, 2048), 4) == 5.1214);
   CHECK(rounded(8e-9 * static_cast<double>(cache_bytes(a, p, 2048).value), 4) == 2.1475);
   CHECK(rounded(8e-9 * static_cast<double>(cache_bytes(a, p, 2304).value), 4) == 2.4159);
-  // The same work with every pair, 16384 x 2 x 6979321856 + 2 x 8 x 525336576 + 4 x 32 x 4096 x 2048^2 x 8 = 246.299,
-  // and with the head on every token, which is what llm-analysis prints: 263.505.
+  // With all pairs: 16384 x 2 x 6979321856 + 2 x 8 x 525336576 + 4 x 32 x 4096 x 2048^2 x 8 = 246.299. With the head on
+  // every token, as in llm-analysis: 263.505.
   p.attention_flops = AttentionFlops::full;
   const Flops full = prefill(a, p, h100, 2048).flops;
   CHECK(rounded(static_cast<double>(full.value) / 1e12, 3) == 246.299);
@@ -80,10 +80,10 @@ TEST_CASE("Llama-3.1-8B on an H100 takes the reference's times", "[golden][known
   CHECK(rounded(static_cast<double>(head.value) / 1e12, 3) == 263.505);
 }
 
-TEST_CASE("Llama-3.1-70B on four H100 takes the reference's times and communication", "[golden][known-errors]") {
+TEST_CASE("Llama-3.1-70B on four H100 takes the reference's times plus communication", "[golden][known-errors]") {
   const Arch a = llama31_70b();
   Plan p = step_roofline(16, 2048);
-  const double norms = 2.0 * 161 * 8192;  // on every rank, where the reference counts a quarter
+  const double norms = 2.0 * 161 * 8192;  // on every rank; the reference counts a quarter
   CHECK(rounded(1e-9 * (static_cast<double>(weights_bytes(a, p, {.tp = 4}).value) - norms * 3 / 4), 3) == 35.277);
   const PassEstimate e = decode(a, p, h100, 2048, {.tp = 4});
   const double rows = 2.0 * 16 * 8192;
@@ -96,14 +96,14 @@ TEST_CASE("Llama-3.1-70B on four H100 takes the reference's times and communicat
 
 // ---- Inference and memory
 
-TEST_CASE("a cache counts KV heads and not query heads or the hidden size", "[known-errors]") {
+TEST_CASE("a cache counts KV heads rather than query heads or the hidden size", "[known-errors]") {
   const Plan p;
-  CHECK(cache_bytes_per_token(llama31_8b(), p) == Bytes(131072));   // MHA would be 4 times that
+  CHECK(cache_bytes_per_token(llama31_8b(), p) == Bytes(131072));   // MHA would take 4 times as much
   CHECK(cache_bytes_per_token(llama31_70b(), p) == Bytes(327680));  // and 8 times
   CHECK(cache_bytes_per_token(llama2_7b(), p) == Bytes(524288));
 }
 
-TEST_CASE("a cache knows a head width that is not hidden / heads", "[known-errors]") {
+TEST_CASE("a cache supports a head width other than hidden / heads", "[known-errors]") {
   Arch a = even();  // Gemma-3-27B: 62 layers, 16 KV heads of 128, hidden 5376, 32 heads (5376 / 32 = 168)
   a.layers = 62;
   a.hidden = a.embedding_width = 5376;
@@ -114,7 +114,7 @@ TEST_CASE("a cache knows a head width that is not hidden / heads", "[known-error
   CHECK(shape_of<Linear>(first_block(a, {}), "attn.q").out == 4096);
 }
 
-TEST_CASE("a latent cache is its rank and shared key and not its heads", "[known-errors]") {
+TEST_CASE("a latent cache counts its rank and shared key rather than its heads", "[known-errors]") {
   Arch a = even_latent();  // DeepSeek-V3
   a.layers = 61;
   a.heads = a.kv_heads = 128;
@@ -128,9 +128,9 @@ TEST_CASE("a latent cache is its rank and shared key and not its heads", "[known
   CHECK(core.cached() == 576);
 }
 
-TEST_CASE("windowed layers stop growing and linear ones never start", "[known-errors]") {
+TEST_CASE("the cache stops growing in windowed layers and is constant in linear layers", "[known-errors]") {
   Arch a = even();
-  a.layers = 6;  // five of six
+  a.layers = 6;  // the last layer stays full
   a.local = {{100}, LayerSet::all(5)};
   const Count layer = 2 * 64 * 2;
   CHECK(cache_bytes(a, {}, 10000) == Bytes(layer * (10000 + 5 * 100)));
@@ -141,7 +141,7 @@ TEST_CASE("windowed layers stop growing and linear ones never start", "[known-er
   CHECK(cache_elements_per_token(a) == 2 * 64);
 }
 
-TEST_CASE("a FlashAttention decode step is no slower than a naive one", "[known-errors]") {
+TEST_CASE("a FlashAttention decode step is never slower than a naive one", "[known-errors]") {
   for (const Arch& a : {llama2_7b(), llama31_8b(), llama31_70b()})
     for (const Count context : {128, 2048, 32768}) {
       Plan p;
@@ -152,7 +152,7 @@ TEST_CASE("a FlashAttention decode step is no slower than a naive one", "[known-
     }
 }
 
-TEST_CASE("a batch of a mixture reads the experts that it touches and not top_k", "[known-errors]") {
+TEST_CASE("a batch of a mixture of experts reads the experts that it touches, more than top_k", "[known-errors]") {
   const Arch a = mixtral_8x7b();
   const double expert = 2.0 * 32 * 3 * 4096 * 14336;  // one of 8, all layers
   const auto read = [&](Count batch) {
@@ -164,12 +164,12 @@ TEST_CASE("a batch of a mixture reads the experts that it touches and not top_k"
   CHECK(read(1) == Approx(fixed + 2 * expert + 2.0 * 4096));
   CHECK(read(4) == Approx(fixed + 8 * (1 - std::pow(0.75, 4)) * expert + 2.0 * 4 * 4096));
   CHECK(read(256) == Approx(fixed + 8 * expert + 2.0 * 256 * 4096));
-  // Batch 32, context 2048 on an H100 that held it: about 27.8 ms of weights; top_k experts would give 7.6.
+  // Batch 32, context 2048 on an H100 with enough memory: about 27.8 ms of weights; top_k experts would give 7.6.
   Plan p = step_roofline(32, 2048);
   CHECK(decode(a, p, h100, 2048).bound.total().value > (fixed + 7.9 * expert) / 3.35e12);
 }
 
-TEST_CASE("four-bit weights do not multiply four times as fast", "[known-errors]") {
+TEST_CASE("four-bit weights speed up decoding but not matmuls", "[known-errors]") {
   Plan p = step_roofline(1, 8192);
   const double bf16 = prefill(llama31_8b(), p, h100, 8192).bound.total().value;
   p.weight_precision = *dtype("int4-g128");
@@ -177,14 +177,14 @@ TEST_CASE("four-bit weights do not multiply four times as fast", "[known-errors]
   CHECK(decode(llama31_8b(), p, h100, 100).bound.total().value < 4.8e-3 / 2);
 }
 
-TEST_CASE("more ranks than KV heads leave one on each and not none", "[known-errors]") {
+TEST_CASE("with more ranks than KV heads each rank holds one", "[known-errors]") {
   Plan p;
   for (const auto& [ranks, bytes] : {std::pair<Count, Count>{1, 131072}, {8, 16384}, {16, 16384}, {32, 16384}}) {
     CHECK(cache_bytes_per_token(llama31_8b(), p, {.tp = ranks}) == Bytes(bytes));
   }
 }
 
-TEST_CASE("the head is counted, on the last position in a prefill", "[known-errors]") {
+TEST_CASE("a prefill computes the head at the last position only", "[known-errors]") {
   const Arch a = llama31_8b();
   const Plan p = step_roofline(3, 100);
   const Work w = forward_work(a, prefill_step(p, 100), pricing(p, Phase::prefill), {});
@@ -192,7 +192,7 @@ TEST_CASE("the head is counted, on the last position in a prefill", "[known-erro
   CHECK(decode(a, p, h100, 100).flops == flops(2, 3, parameters(a).matmul) + flops(4, 3, 32, 32, 128, 100));
 }
 
-TEST_CASE("a decode step is never below its floor of weights and cache", "[known-errors]") {
+TEST_CASE("a decode step never takes less than its floor of weights and cache", "[known-errors]") {
   for (const Arch& a : {llama2_7b(), llama31_8b(), llama31_70b()})
     for (const Count batch : {1, 8, 64}) {
       Plan p;
@@ -220,12 +220,12 @@ TEST_CASE("tied embeddings are held once and untied ones twice", "[known-errors]
   CHECK(weights_bytes(a, {}) == Bytes(2 * parameters(a).total));
 }
 
-TEST_CASE("active parameters price a token and all of them the memory", "[known-errors]") {
+TEST_CASE("FLOPs of a token follow the active parameters, and memory all parameters", "[known-errors]") {
   const Parameters p = parameters(mixtral_8x7b());
   CHECK(p.total == 46702792704);
   CHECK(p.active == 12879925248);
   const PassEstimate e = decode(mixtral_8x7b(), step_roofline(1, 100), h100, 1);
-  // 2 x active, less the table and the norms, and one pair of the core
+  // 2 x active, minus the table and the norms, plus one pair of the core
   CHECK(e.flops == flops(2, p.active - p.embedding - p.norm) + flops(4, 32, 32, 128));
   CHECK(weights_bytes(mixtral_8x7b(), {}) == Bytes(2 * p.total));
 }
@@ -241,7 +241,7 @@ Plan micro_batch_of(Count seq) {
 }
 }  // namespace
 
-TEST_CASE("a gated MLP keeps four tensors and a plain one two", "[known-errors]") {
+TEST_CASE("a gated MLP saves four tensors and a plain one two", "[known-errors]") {
   Arch a = even();
   const Plan p = micro_batch_of(16);
   const Count gated = kept_of(a, p);
@@ -249,7 +249,7 @@ TEST_CASE("a gated MLP keeps four tensors and a plain one two", "[known-errors]"
   CHECK(gated - kept_of(a, p) == 2 * 16 * 128 * (4 - 2));
 }
 
-TEST_CASE("full recomputation keeps one input a layer and less than selective", "[known-errors]") {
+TEST_CASE("full recomputation saves one input per layer, less than selective recomputation", "[known-errors]") {
   const Arch a = gpt3_175b();
   Plan p = micro_batch_of(2048);
   p.attention = AttentionImpl::naive;
@@ -266,7 +266,7 @@ TEST_CASE("full recomputation keeps one input a layer and less than selective", 
   CHECK(none.activations - selective.activations == Bytes(Count{96} * 96 * 2048 * 2048 * 2));
 }
 
-TEST_CASE("selective recomputation repeats each core once", "[known-errors]") {
+TEST_CASE("selective recomputation recomputes each core once", "[known-errors]") {
   Plan p = micro_batch_of(2048);
   p.attention = AttentionImpl::naive;
   const auto compute = [&](Recompute r) {
@@ -279,7 +279,7 @@ TEST_CASE("selective recomputation repeats each core once", "[known-errors]") {
   CHECK(compute(Recompute::selective) - compute(Recompute::none) == Approx(core).epsilon(1e-6));
 }
 
-TEST_CASE("a mixture's training FLOPs are those of top_k experts", "[known-errors]") {
+TEST_CASE("training FLOPs of a mixture of experts count only top_k experts", "[known-errors]") {
   const Plan p = micro_batch_of(1);
   const Parameters n = parameters(mixtral_8x7b());
   CHECK(training_flops(mixtral_8x7b(), p).forward == flops(2, n.matmul_active) + flops(4, 32, 32, 128));
@@ -293,25 +293,25 @@ TEST_CASE("tokens per second count every micro-batch", "[known-errors]") {
   const TrainEstimate many = train(llama31_8b(), p, h100);
   CHECK(one.tokens == 2048);
   CHECK(many.tokens == 16 * 2048);
-  // The optimizer runs once: sixteen micro-batches cost less than sixteen steps, and their tokens all count.
+  // The optimizer runs once, so sixteen micro-batches cost less than sixteen steps, and all their tokens count.
   CHECK(tokens_per_second(many, many.bound) > tokens_per_second(one, one.bound));
   CHECK(tokens_per_second(many, many.bound) == 16 * 2048 / many.bound.total().value);
 }
 
-TEST_CASE("gradients and activations are there at the same time", "[known-errors]") {
+TEST_CASE("gradients and activations are held at the same time", "[known-errors]") {
   const Plan p = micro_batch_of(2048);
   const Memory m = training_memory(llama31_8b(), p);
   CHECK(m.peak >= m.weights + m.gradients + m.optimizer + m.activations);
   CHECK(m.peak <= m.total);
 }
 
-TEST_CASE("the optimizer reads and writes its states and not once", "[known-errors]") {
+TEST_CASE("the optimizer both reads and writes its states", "[known-errors]") {
   const Plan p = micro_batch_of(1);
   const States s = training_states(llama31_8b(), p);
   CHECK(optimizer_traffic(s, p) == Bytes(30 * 8030261248));  // reads 16, writes 14
 }
 
-TEST_CASE("long contexts tell the attention conventions apart", "[known-errors]") {
+TEST_CASE("attention conventions differ at long contexts", "[known-errors]") {
   Plan p = micro_batch_of(131072);
   const auto model = [&](AttentionFlops c) {
     p.attention_flops = c;
@@ -324,7 +324,7 @@ TEST_CASE("long contexts tell the attention conventions apart", "[known-errors]"
   CHECK(core > 4 * linear);
 }
 
-TEST_CASE("embedding and head are in time and memory", "[known-errors]") {
+TEST_CASE("time and memory include embedding and head", "[known-errors]") {
   const Plan p = micro_batch_of(2048);
   const Memory m = training_memory(llama31_8b(), p);
   CHECK(m.weights == Bytes(2 * 8030261248));
@@ -334,7 +334,7 @@ TEST_CASE("embedding and head are in time and memory", "[known-errors]") {
   CHECK(train(headless, p, h100).bound.total().value < train(llama31_8b(), p, h100).bound.total().value);
 }
 
-TEST_CASE("norms count their own width and no more", "[known-errors]") {
+TEST_CASE("norms count only their own width", "[known-errors]") {
   CHECK(parameters(gpt3_175b()).norm == 96 * 4 * 12288 + 2 * 12288);
   CHECK(parameters(llama31_8b()).norm == 65 * 4096);
 }

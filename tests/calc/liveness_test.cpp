@@ -1,5 +1,5 @@
-// What is kept for backward, and the most that is alive at once, against a simulation that knows only when a tensor is
-// made, read and last read.
+// Tensors saved for backward and peaks of live tensors, against a simulation that uses only when a tensor is made, read
+// and last read.
 
 #include "calc/operator/liveness.hpp"
 
@@ -18,14 +18,14 @@ using namespace llmcalc::test;
 
 namespace {
 
-// ---- A second road: storages with a birth and a death.
+// ---- Independent simulation: storages with a birth and a death.
 
 struct Options {
   Pricing price;
 };
 
-/// Which inputs (bits 0, 1, 2) and whether the output (bit 3) the backward pass of an operator reads: formulas of
-/// Korthikanti et al. 2022, section 4.
+/// Inputs (bits 0 to 3) and output (bit 4) that the backward pass of an operator reads: formulas of Korthikanti et al.
+/// 2022, section 4.
 unsigned backward_reads(const Op& op, const Options& o) {
   if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<Norm>(op.shape)) return 1;
   if (std::holds_alternative<Attention>(op.shape)) return o.price.attention == AttentionImpl::flash ? 31 : 15;
@@ -37,7 +37,7 @@ unsigned backward_reads(const Op& op, const Options& o) {
   return p->kind == PointwiseKind::activate || p->kind == PointwiseKind::combine ? 1 : 0;
 }
 
-/// Tensors of one list, exchanges in place sharing a storage with their input.
+/// Tensors of one operator list; in-place collectives share their input's storage.
 class Simulation {
  public:
   Simulation(const OpList& ops, const Options& o, Count input) : ops_(ops), o_(o) {
@@ -83,7 +83,7 @@ class Simulation {
   Count backward() {
     Count live = kept(), most = 0;
     int next = 0;
-    std::map<int, int> gradient;  // of a storage: a buffer
+    std::map<int, int> gradient;  // storage to buffer
     std::map<int, Count> buffer;
     std::map<int, int> owners;
     const auto give = [&](int t, int b) { gradient[t] = b, ++owners[b]; };
@@ -99,13 +99,13 @@ class Simulation {
       const Op& op = ops_[i];
       const int out = op.in_place() ? -1 : root_.at(op.out);
       Count passing = scratch(op);
-      if (dropped_core(op)) {  // it runs once more, before any gradient of its inputs
+      if (dropped_core(op)) {  // recomputed before any gradient of its inputs
         const bool there = kept_.count(out) != 0 && first_need_.at(out) <= static_cast<int>(i);
         most = std::max(most, live + held(op.shape, o_.price).kept.value + (there ? 0 : size_.at(out)));
       }
       for (const int t : made_again(i)) passing += size_.at(t);
       if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::dropout) {
-        const int t = root_.at(op.in[0]);  // a masked gradient is not the residual's
+        const int t = root_.at(op.in[0]);  // a masked gradient differs from the residual's
         if (gradient.count(t) != 0 && owners[gradient[t]] > 1) {
           drop(t);
           fresh(t);
@@ -142,12 +142,12 @@ class Simulation {
     return p && p->kind == kind;
   }
   static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
-  /// Whether its gradient is used after others were added to what it would share: of a sum's second number, made first.
+  /// Whether its gradient is used after others accumulate into the shared buffer: a sum's second input, if made first.
   bool waits(const Op& op, TensorId t) const {
     return t == op.in[1] && root_.at(op.in[0]) != block_input && made_.at(root_.at(t)) < made_.at(root_.at(op.in[0]));
   }
   static const Collective* exchange(const Op& op) { return std::get_if<Collective>(&op.shape); }
-  /// A gather or scatter makes a tensor of another size; an all-reduce works where its input lies.
+  /// A gather or scatter makes a tensor of another size; an all-reduce works in place.
   static bool resizes(const Collective& c) { return c.forward_on && c.forward != CollectiveOp::all_reduce; }
 
   void make(const Op& op, int i) {
@@ -164,7 +164,7 @@ class Simulation {
     if (p && p->kind == PointwiseKind::gate && o_.price.glu_store == GluStore::recompute) product_.insert(op.out);
   }
   void find_kept() {
-    for (const Op& op : ops_)  // the logits are priced by a convention of their own
+    for (const Op& op : ops_)  // the logits are priced by a separate convention
       if (std::holds_alternative<Loss>(op.shape)) size_[root_[op.in[0]]] = 0;
     for (std::size_t i = 0; i < ops_.size(); ++i)
       for (const int t : backward_needs(i)) {
@@ -181,7 +181,7 @@ class Simulation {
     if ((bits & 16U) != 0) r.insert(root_.at(ops_[i].out));
     return r;
   }
-  /// Tensors that backward reads and nobody kept: gathered or multiplied again for this operator.
+  /// Unsaved tensors that backward reads: re-gathered or recomputed for this operator.
   std::set<int> made_again(std::size_t i) const {
     std::set<int> r;
     for (const int t : backward_needs(i))
@@ -198,14 +198,14 @@ class Simulation {
   Count one_scores(const Attention& a) const {
     return bytes_of(o_.price.activation, a.sequences * a.heads * a.queries * a.keys).value;
   }
-  /// Naive scores that forward makes and does not keep.
+  /// Naive scores that forward computes but does not save.
   Count scores_in_passing(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr || o_.price.attention == AttentionImpl::flash) return 0;
     if (!o_.price.training()) return one_scores(*a);
     return dropped_core(op) ? held(op.shape, o_.price).kept.value : 0;
   }
-  /// In backward: the gradient of the scores, and the core's own tensors where they are made again.
+  /// Backward: the gradient of the scores, and the core's own tensors if recomputed.
   Count scratch(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr) return 0;
@@ -273,9 +273,9 @@ Pricing priced(AttentionImpl attention, Phase phase = Phase::training) {
 
 }  // namespace
 
-TEST_CASE("a plain block keeps and holds what a pencil says", "[cost][liveness]") {
-  // Per token, 16 bits; D 13, 3 heads of 5 over 1, F 17. Kept: x 13, n 13, q 15, k 5, v 5, o 15, y 13, m 13, u 17,
-  // a 17 numbers = 126, and in float32 3 log-sum-exps and 2 x 2 statistics = 7.
+TEST_CASE("saved bytes and peaks of a plain block match a count by hand", "[cost][liveness]") {
+  // Per token, 16 bits; D 13, 3 heads of 5 over 1, F 17. Saved: x 13, n 13, q 15, k 5, v 5, o 15, y 13, m 13, u 17,
+  // a 17 values = 126, and in float32 3 log-sum-exps and 2 x 2 statistics = 7.
   const OpList ops = first_block(prime_gqa(), training);
   const Liveness l = liveness(ops, priced(AttentionImpl::flash), tokens * 13);
   CHECK(l.kept == Bytes(tokens * (2 * 126 + 4 * 7)));
@@ -283,14 +283,14 @@ TEST_CASE("a plain block keeps and holds what a pencil says", "[cost][liveness]"
   CHECK(l.input == Bytes(tokens * 2 * 13));
   CHECK(l.output == Bytes(tokens * 2 * 13));
   CHECK(l.keeps_input);
-  // Forward: at the last sum all that is kept, mlp.down's result and the block's: 13 each.
+  // Forward: at the last sum all saved tensors, mlp.down's result and the block's: 13 each.
   CHECK(l.forward == l.kept + Bytes(tokens * 2 * 26));
-  // Backward: mlp.down has the output's gradient and makes that of a, 17; all is still kept. Then a goes, u's gradient
-  // comes: no more. Later less is kept than the gradients of q, k, v and o add.
+  // Backward: mlp.down has the output's gradient and computes a's, 17, with all tensors still saved. Then u's gradient
+  // replaces a: no more. Later the gradients of q, k, v and o add less than was freed.
   CHECK(l.backward == l.kept + Bytes(tokens * 2 * (13 + 17)));
 }
 
-TEST_CASE("the first number of a sum is made first: backward needs its gradient, which both have, longest",
+TEST_CASE("the first input of a sum is made first, since backward needs its shared gradient longest",
           "[cost][liveness]") {
   std::vector<std::pair<std::string, Arch>> all = variants();
   Arch both = prime_gated();
@@ -305,7 +305,7 @@ TEST_CASE("the first number of a sum is made first: backward needs its gradient,
   }
 }
 
-TEST_CASE("what joins at the end of a shortcut block has a gradient of its own, as the simulation has it",
+TEST_CASE("the branch that joins at the end of a shortcut block has a separate gradient, as in the simulation",
           "[contract][liveness]") {
   Arch a = prime_moe();
   a.block = BlockKind::shortcut;
@@ -318,7 +318,7 @@ TEST_CASE("what joins at the end of a shortcut block has a gradient of its own, 
   }
 }
 
-TEST_CASE("kept tensors and both high-water marks of training are those of the simulation", "[contract][liveness]") {
+TEST_CASE("saved tensors and both training peaks match the simulation", "[contract][liveness]") {
   for (const auto& [name, arch] : variants()) {
     CAPTURE(name);
     for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash}) {
@@ -332,7 +332,7 @@ TEST_CASE("kept tensors and both high-water marks of training are those of the s
   }
 }
 
-TEST_CASE("the high-water mark of inference is that of the simulation", "[contract][liveness]") {
+TEST_CASE("the inference peak matches the simulation", "[contract][liveness]") {
   for (const auto& [name, arch] : variants()) {
     CAPTURE(name);
     for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash}) {
@@ -343,7 +343,7 @@ TEST_CASE("the high-water mark of inference is that of the simulation", "[contra
   }
 }
 
-TEST_CASE("selective recomputation holds the scores while they are used and no longer", "[contract][liveness]") {
+TEST_CASE("selective recomputation holds the scores only while they are used", "[contract][liveness]") {
   for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash})
     for (const Count queries : {3, 96}) {  // 96: the scores outweigh the block
       Options o{priced(attention)};
@@ -356,18 +356,18 @@ TEST_CASE("selective recomputation holds the scores while they are used and no l
     }
 }
 
-TEST_CASE("a product that is made again in backward is alive there", "[contract][liveness]") {
+TEST_CASE("a product recomputed in backward is live there", "[contract][liveness]") {
   Step fused = training;
   fused.fused_glu = true;
   Options o{priced(AttentionImpl::flash)};
   o.price.glu_store = GluStore::recompute;
   same(first_block(prime_gated(), fused), o, tokens * 13);
   Arch narrow = prime_gated();
-  narrow.mlp_width = 5;  // so that nothing later outweighs it
+  narrow.mlp_width = 5;  // so that no later moment outweighs it
   same(first_block(narrow, fused), o, tokens * 13);
 }
 
-TEST_CASE("dropout gives its branch a gradient of its own", "[contract][liveness]") {
+TEST_CASE("dropout gives its branch a separate gradient", "[contract][liveness]") {
   Step dropping = training;
   dropping.dropout = true;
   Options o{priced(AttentionImpl::flash)};
@@ -375,8 +375,8 @@ TEST_CASE("dropout gives its branch a gradient of its own", "[contract][liveness
   same(first_block(prime_gqa(), dropping), o, tokens * 13);
 }
 
-TEST_CASE("what an all-reduce summed is alive until it is read", "[contract][liveness]") {
-  // 8 ranks, D 64: at attn.add the block's input, the sum and the result lie side by side, 3 x 64 numbers a token.
+TEST_CASE("the result of an all-reduce is live until it is read", "[contract][liveness]") {
+  // 8 ranks, D 64: at attn.add the block's input, the sum and the result are live together, 3 x 64 values per token.
   const Options prefill{priced(AttentionImpl::flash, Phase::prefill)};
   const OpList ops = first_block(even(), {.sequences = 2, .queries = 3, .fused_glu = true}, {8, false});
   const Liveness l = liveness(ops, prefill.price, tokens * 64);
@@ -384,7 +384,7 @@ TEST_CASE("what an all-reduce summed is alive until it is read", "[contract][liv
   same(ops, prefill, tokens * 64);
 }
 
-TEST_CASE("high-water marks under tensor parallelism are those of the simulation", "[contract][liveness]") {
+TEST_CASE("peaks under tensor parallelism match the simulation", "[contract][liveness]") {
   for (const Arch& arch : {even(), even_moe(), even_latent()})
     for (const Count ranks : {2, 8}) {
       CAPTURE(ranks, arch.has_experts(), arch.attention == AttentionKind::latent);
@@ -392,7 +392,7 @@ TEST_CASE("high-water marks under tensor parallelism are those of the simulation
     }
 }
 
-TEST_CASE("sequence parallelism keeps shards and gathers them again in backward", "[contract][liveness]") {
+TEST_CASE("sequence parallelism saves shards and re-gathers them in backward", "[contract][liveness]") {
   const Step eight{.sequences = 2, .queries = 8, .training = true};
   for (const Count ranks : {2, 8}) {
     CAPTURE(ranks);
@@ -400,12 +400,12 @@ TEST_CASE("sequence parallelism keeps shards and gathers them again in backward"
   }
 }
 
-TEST_CASE("embedding and head keep what the simulation keeps", "[contract][liveness]") {
+TEST_CASE("saved tensors of embedding and head match the simulation", "[contract][liveness]") {
   Arch a = prime_gqa();
   a.position = Position::learned;
   a.position_rows = 23;
   same(embedding_ops(a, training), {priced(AttentionImpl::flash)}, 0);
   same(head_ops(a, training), {priced(AttentionImpl::flash)}, tokens * 13);
-  // 64-bit ids once, whatever reads them
+  // 64-bit ids once for all readers
   CHECK(liveness(embedding_ops(a, training), priced(AttentionImpl::flash), 0).kept == Bytes(8 * tokens));
 }

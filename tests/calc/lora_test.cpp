@@ -1,4 +1,4 @@
-// Adapters that alone are trained: their numbers, what their training holds and does, and how ranks cut them.
+// Training of adapters only: parameters, memory, FLOPs, and sharding across ranks.
 
 #include "calc/train.hpp"
 #include "calc/training/adapter.hpp"
@@ -33,7 +33,7 @@ Count trained_numbers(const Arch& a, const Plan& p) { return trained(a, p).memor
 
 }  // namespace
 
-TEST_CASE("adapters of Llama-2-7B have the numbers that are known for them", "[lora]") {
+TEST_CASE("adapters of Llama-2-7B have the published parameter counts", "[lora]") {
   // Per layer rank x (in + out) of every target: q, k, v, out 4096 + 4096; gate, up 4096 + 11008; down the reverse.
   const Count attention = 4096 + 4096, mlp = 4096 + 11008;
   CHECK(trained_numbers(llama2_7b(), adapted(8, targets({LoraTarget::q, LoraTarget::v}))) == 32 * 8 * 2 * attention);
@@ -42,7 +42,7 @@ TEST_CASE("adapters of Llama-2-7B have the numbers that are known for them", "[l
   CHECK(32 * 16 * (4 * attention + 3 * mlp) == 39'976'960);
 }
 
-TEST_CASE("what is trained has gradients and optimizer states, the rest weights alone", "[lora]") {
+TEST_CASE("adapters have gradients and optimizer states, and frozen weights have neither", "[lora]") {
   for (const Arch& a : {even(), even_moe(), even_latent()}) {
     const Memory full = trained(a, whole()).memory, lora = trained(a, adapted(4)).memory;
     const Count n = lora.trained;
@@ -55,7 +55,7 @@ TEST_CASE("what is trained has gradients and optimizer states, the rest weights 
   }
 }
 
-TEST_CASE("frozen weights are held in the format of inference, adapters in that of training", "[lora]") {
+TEST_CASE("frozen weights are held in the inference format, adapters in the training format", "[lora]") {
   Plan p = adapted(4);
   p.base_precision = *dtype("nf4");
   Plan inference;
@@ -66,7 +66,7 @@ TEST_CASE("frozen weights are held in the format of inference, adapters in that 
   }
 }
 
-TEST_CASE("frozen matrices have no gradient of their own, adapters have both", "[lora]") {
+TEST_CASE("frozen matrices have no weight gradient, adapters have both gradients", "[lora]") {
   const Arch a = even();
   const Plan p = adapted(4);
   const TrainingFlops full = training_flops(a, whole()), lora = training_flops(a, p);
@@ -74,26 +74,25 @@ TEST_CASE("frozen matrices have no gradient of their own, adapters have both", "
   const Flops adapters(2 * static_cast<Int128>(tokens) * static_cast<Int128>(n));
   CHECK(lora.forward == full.forward + adapters);
   const Work w = whole_flops(a, whole(), training_step(whole()), Phase::training).forward;
-  // Full: twice the forward pass. LoRA: gradients of inputs once for every matrix; the cores' four products; twice
-  // the adapters.
+  // Full: twice the forward pass. LoRA: input gradients once per matrix, the cores' four products, twice the adapters.
   CHECK(full.backward == 2 * full.forward);
   CHECK(lora.backward == w.linear + w.head + 2 * w.core + 2 * adapters);
 }
 
-TEST_CASE("of what a matrix reads only adapters keep something", "[lora]") {
-  // prime_gqa above: of x 13, n 13, q 15, k 5, v 5, o 15, y 13, m 13, u 17, a 17 numbers a token the frozen matrices
-  // need none. Norms need x and y, the core q, k, v and o, the activation u; the adapter of q needs n, and its rank 3.
+TEST_CASE("inputs of frozen matrices are saved only for adapters", "[lora]") {
+  // prime_gqa has x 13, n 13, q 15, k 5, v 5, o 15, y 13, m 13, u 17, a 17 values per token. Frozen matrices need no
+  // inputs. Norms need x and y, the core q, k, v and o, the activation u; q's adapter needs n and its rank of 3.
   const Step frozen{.sequences = 2, .queries = 3, .training = true, .lora_rank = 3};
   Step q = frozen;
   q.lora_targets = LoraTarget::q;
   const Count tokens = 6;
   const auto kept = [&](const Step& s) { return liveness(first_block(prime_gqa(), s), {}, tokens * 13).kept; };
-  const Count statistics = 4 * (3 + 2 * 2);  // log-sum-exps and two norms' means and deviations, in float32
+  const Count statistics = 4 * (3 + 2 * 2);  // log-sum-exps and the means and deviations of two norms, in float32
   CHECK(kept(frozen) == Bytes(tokens * (2 * (13 + 15 + 5 + 5 + 15 + 13 + 17) + statistics)));
   CHECK(kept(q) - kept(frozen) == Bytes(tokens * 2 * (13 + 3)));
 }
 
-TEST_CASE("tensor-parallel ranks cut adapters as they cut their matrices", "[lora]") {
+TEST_CASE("tensor-parallel ranks shard adapters as they shard their matrices", "[lora]") {
   for (const Arch& a : {even(), even_moe(), even_latent()})
     for (const bool sp : {false, true}) {
       Plan p = adapted(4);
@@ -101,8 +100,8 @@ TEST_CASE("tensor-parallel ranks cut adapters as they cut their matrices", "[lor
       const Layout l{.tp = 2, .sp = sp};
       const Memory two = trained(a, p, l).memory;
       CHECK(two.trained < one.trained);
-      CHECK(2 * two.trained > one.trained);  // what is not cut is on both
-      // Forward exchanges are those of the whole model: a row's adapter joins the sum of its matrix.
+      CHECK(2 * two.trained > one.trained);  // replicated parts are on both
+      // Forward collectives equal the whole model's: the adapter of a row shard joins the sum of its matrix.
       const auto messages = [&](const Plan& plan) {
         Count n = 0;
         const Prices prices = price(a, plan, l, {});
@@ -113,7 +112,7 @@ TEST_CASE("tensor-parallel ranks cut adapters as they cut their matrices", "[lor
     }
 }
 
-TEST_CASE("lists with adapters are alive from beginning to end", "[lora]") {
+TEST_CASE("peaks with adapters equal the sum of live tensors", "[lora]") {
   for (const Arch& a : {even(), even_moe(), even_latent()})
     for (const Layout& l : {Layout{}, Layout{.tp = 2}, Layout{.tp = 2, .sp = true}})
       for (const RecomputeModules& again : recomputed_modules()) {
@@ -127,7 +126,7 @@ TEST_CASE("lists with adapters are alive from beginning to end", "[lora]") {
       }
 }
 
-TEST_CASE("ranks that hold the same adapters exchange gradients of adapters alone", "[lora]") {
+TEST_CASE("replicas of adapters reduce only adapter gradients", "[lora]") {
   const Arch a = even();
   for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients}) {
     const Layout l{.dp = 4, .zero = z};
@@ -141,7 +140,7 @@ TEST_CASE("ranks that hold the same adapters exchange gradients of adapters alon
   CHECK(m.optimizer == Bytes(12 * ceil_div(one.trained, 4)));
 }
 
-TEST_CASE("stages of a pipeline hold all adapters once", "[lora]") {
+TEST_CASE("pipeline stages together hold all adapters once", "[lora]") {
   const Arch a = [] {
     Arch some = even();
     some.layers = 4;
@@ -154,22 +153,22 @@ TEST_CASE("stages of a pipeline hold all adapters once", "[lora]") {
   CHECK(n == trained_numbers(a, adapted(4)));
 }
 
-TEST_CASE("a module that runs again saves under adapters what it saves without", "[lora]") {
+TEST_CASE("recomputing a module frees the same memory with and without adapters", "[lora]") {
   const auto saved = [](const Arch& a, const Plan& p, RecomputeModule m) {
     Plan again = p;
     again.recompute = Recompute::selective;
     again.recompute_modules = m;
     return price(a, p, {}, {}).layer(0).alive.kept - price(a, again, {}, {}).layer(0).alive.kept;
   };
-  // The activation's results are the inputs of the product and of the adapter of mlp.down.
+  // The activation's results are the inputs of the product and of mlp.down's adapter.
   CHECK(saved(even(), adapted(4), RecomputeModule::act) == saved(even(), whole(), RecomputeModule::act));
-  // Queries, keys and values, and the normed rows that the adapters read, besides the adapters' own low-rank rows.
+  // Queries, keys and values, and the normed rows that the adapters read, plus the adapters' low-rank rows.
   const Bytes low(2 * 2 * 4 * 512);
   CHECK(saved(even_latent(), adapted(4), RecomputeModule::up) ==
         saved(even_latent(), whole(), RecomputeModule::up) + low);
 }
 
-TEST_CASE("nobody reduces gradients of frozen weights", "[lora]") {
+TEST_CASE("gradients of frozen weights are not reduced", "[lora]") {
   const Layout l{.dp = 4, .zero = Zero::weights};
   const Plan p = adapted(4);
   const RowTimes t = row_times(price(even(), p, l, cards.device), p, l, cards, Efficiency::full);
@@ -179,7 +178,7 @@ TEST_CASE("nobody reduces gradients of frozen weights", "[lora]") {
   CHECK(t.layer(0).reduce > Seconds());
 }
 
-TEST_CASE("an adapter is read in its own format, and a frozen matrix has one gradient", "[lora]") {
+TEST_CASE("an adapter is read in its own format, and a frozen matrix has only one gradient", "[lora]") {
   Plan p = adapted(4, targets({LoraTarget::q}));
   p.base_precision = *dtype("fp8");
   const Pricing priced = pricing(p, Phase::training);
@@ -187,7 +186,7 @@ TEST_CASE("an adapter is read in its own format, and a frozen matrix has one gra
     const Costs all = costs(op, priced);
     CHECK(forward(op, priced).moved.total() == all.forward.moved.total());
     CHECK(backward(op, priced).executed == all.backward_input.executed + all.backward_weight.executed);
-    // 64 x 4 numbers of two bytes, 64 x 128 of one; of the latter the gradient of the inputs alone.
+    // 64 x 4 elements of two bytes, 64 x 128 of one; the latter have only an input gradient.
     if (op.name == "attn.q_lora_down") CHECK(forward(op, priced).moved.weights == 2 * 64 * 4);
     if (op.name != "attn.q") continue;
     CHECK(forward(op, priced).moved.weights == 64 * 128);
@@ -195,7 +194,7 @@ TEST_CASE("an adapter is read in its own format, and a frozen matrix has one gra
   }
 }
 
-TEST_CASE("an indexer, which returns no gradient, has no backward pass beside adapters", "[lora]") {
+TEST_CASE("an indexer has no backward pass when only adapters are trained", "[lora]") {
   const Plan p = adapted(2);
   std::size_t of_indexer = 0, others = 0;
   for_each_operator(even_sparse(), p, {}, training_step(p), [&](const OperatorRow& row) {

@@ -1,4 +1,4 @@
-// Korthikanti et al. 2022 (arXiv:2205.05198): memory by technique, of the models of its Table 3.
+// Korthikanti et al. 2022 (arXiv:2205.05198): memory by technique for the models of Table 3.
 
 #include "calc/textbook/activations.hpp"
 #include "calc/train.hpp"
@@ -29,7 +29,7 @@ textbook::KorthikantiLayer layer_of(const Published& m, bool sp) {
           .sequence_parallel = sp};
 }
 
-/// Bytes that one layer keeps on a rank, by the engine.
+/// Bytes that the engine saves for one layer on a rank.
 Bytes kept(const Published& m, bool sp, Recompute r) {
   Arch a = test::gpt3();
   a.layers = m.layers;
@@ -55,7 +55,7 @@ double share(const Published& m, bool sp, Recompute r) {
   return static_cast<double>(kept(m, sp, r).value) / static_cast<double>(kept(m, false, Recompute::none).value);
 }
 
-/// 18 bytes of weights, gradients and optimizer for each of the rank's parameters, and the first stage's activations.
+/// 18 bytes of weights, gradients and optimizer states per parameter of the rank, plus the first stage's activations.
 double gigabytes(const Published& m, bool sp, Recompute r) {
   const Count parameters = 12 * m.layers * m.hidden * m.hidden + vocabulary * m.hidden;
   const double states = 18.0 * static_cast<double>(parameters / (m.tp * m.pp));
@@ -65,8 +65,8 @@ double gigabytes(const Published& m, bool sp, Recompute r) {
 
 }  // namespace
 
-// Figure 7: bytes of activations against tensor parallelism alone.
-TEST_CASE("A layer of the published models keeps Korthikanti's share by technique", "[memory]") {
+// Figure 7: bytes of activations relative to tensor parallelism only.
+TEST_CASE("a layer of the published models saves Korthikanti's share for each technique", "[memory]") {
   for (const Published& m : models) {
     INFO(m.name);
     for (const bool sp : {false, true})
@@ -74,14 +74,14 @@ TEST_CASE("A layer of the published models keeps Korthikanti's share by techniqu
         CHECK(kept(m, sp, r) == textbook::korthikanti_layer(layer_of(m, sp), r).bytes());
     CHECK(share(m, true, Recompute::none) < 0.7);
     CHECK(share(m, false, Recompute::selective) < 0.65);
-    CHECK(share(m, true, Recompute::selective) < 0.205);  // five times less
+    CHECK(share(m, true, Recompute::selective) < 0.205);  // a fifth
     CHECK(share(m, true, Recompute::selective) > 0.15);
     CHECK(share(m, false, Recompute::full) < 0.1);
   }
 }
 
-// Figure 1: states and activations of a rank against the 80 GB of an A100.
-TEST_CASE("Only with both techniques do the published models fit an A100 without full recomputation", "[memory]") {
+// Figure 1: states and activations of a rank compared with the 80 GB of an A100.
+TEST_CASE("without full recomputation the published models fit an A100 only with both techniques", "[memory]") {
   for (const Published& m : models) {
     INFO(m.name);
     CHECK(gigabytes(m, false, Recompute::none) > 80);

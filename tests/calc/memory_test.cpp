@@ -1,4 +1,4 @@
-// Memory of a device: parts, ranks and the worst moment of a step.
+// Memory of a device: parts, ranks and the peak of a step.
 
 #include "calc/memory.hpp"
 
@@ -22,7 +22,7 @@ Plan step(Recompute r) {
   return p;
 }
 
-/// One layer after another, forward and then backward: the most that lives besides weights and optimizer.
+/// Peak in addition to weights, gradients and optimizer, from a walk over the layers forward and then backward.
 Bytes walked(const Arch& a, const Plan& p) {
   const Pricing price = pricing(p, Phase::training);
   const bool full = p.recompute == Recompute::full;
@@ -47,7 +47,8 @@ Bytes walked(const Arch& a, const Plan& p) {
   for (Count i = a.layers; i-- > 0;) {
     kept -= full ? layer(i).input : layer(i).kept;
     if (full)
-      most = std::max(most, kept + layer(i).forward + layer(i).output);  // run again, its output's gradient waiting
+      most =
+          std::max(most, kept + layer(i).forward + layer(i).output);  // recomputed while its output's gradient is live
     most = std::max(most, kept + layer(i).backward);
   }
   return most;
@@ -55,7 +56,7 @@ Bytes walked(const Arch& a, const Plan& p) {
 
 }  // namespace
 
-TEST_CASE("the peak of a step is that of walking its layers forward and back", "[contract][memory]") {
+TEST_CASE("the peak of a step matches a walk over its layers forward and back", "[contract][memory]") {
   Arch mixed = even_moe();
   mixed.layers = 5;
   mixed.moe.layers = LayerSet::every(1, 2, 5);
@@ -63,9 +64,9 @@ TEST_CASE("the peak of a step is that of walking its layers forward and back", "
   Arch windowed = even();
   windowed.local = {{16}, LayerSet::every(0, 2, 3)};
   Arch wide = even();
-  wide.vocabulary = 50000;  // the logits win
+  wide.vocabulary = 50000;  // the logits dominate
   Arch narrow = even();
-  narrow.vocabulary = 8;  // a layer wins
+  narrow.vocabulary = 8;  // a layer dominates
   for (const Arch& a : {even(), mixed, windowed, wide, narrow, even_latent()})
     for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
       const Plan p = step(r);
@@ -74,25 +75,25 @@ TEST_CASE("the peak of a step is that of walking its layers forward and back", "
     }
 }
 
-TEST_CASE("ranks share weights and replicate what they must", "[cost][memory]") {
+TEST_CASE("tensor-parallel ranks shard matrices and replicate norms", "[cost][memory]") {
   const Plan p;
-  // Per layer: q, out 2 x 64 x 128 and k, v 2 x 64 x 64, three of 64 x 128 over 8; two norms of 64 on each.
+  // Per layer: q, out 2 x 64 x 128 and k, v 2 x 64 x 64, three of 64 x 128, all over 8; two whole norms of 64.
   const Count layer = (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128) / 8 + 2 * 64;
   CHECK(weights_bytes(even(), p, {.tp = 8}) == Bytes(2 * (3 * layer + 64 + 2 * 512 * 64 / 8)));
 }
 
-TEST_CASE("formats that spare tables and vectors leave them at the compute format", "[cost][memory]") {
+TEST_CASE("formats that exclude tables and vectors leave them in the compute format", "[cost][memory]") {
   Arch a = even();
   a.qkv_bias = true;
   Plan p;
   p.weight_precision = *dtype("int8");
-  // Matrices: a byte a weight and a 4-byte scale an output row (out 128 + 64 + 64 + 64 and 128 + 128 + 64 of them).
+  // Matrices: a byte per weight and a 4-byte scale per output row (out 128 + 64 + 64 + 64 and 128 + 128 + 64 rows).
   const Count weights = 2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128, scales = 4 * (128 + 64 + 64 + 64 + 128 + 128 + 64);
   const Count biases = 128 + 64 + 64, norms = 2 * 64;
   CHECK(weights_bytes(a, p) == Bytes(3 * (weights + scales + 2 * (biases + norms)) + 2 * (64 + 2 * 512 * 64)));
 }
 
-TEST_CASE("a mixture's format groups lie within each expert", "[cost][memory]") {
+TEST_CASE("format groups of a mixture of experts lie within each expert", "[cost][memory]") {
   Arch a = even_moe();
   a.layers = 1;
   a.moe.layers = LayerSet::all(1);
@@ -106,7 +107,7 @@ TEST_CASE("a mixture's format groups lie within each expert", "[cost][memory]") 
   CHECK(weights_bytes(a, p) == Bytes(experts + shared + attention + tables + router + norms));
 }
 
-TEST_CASE("a cache in blocks keeps a row per head and token, its groups with it", "[cost][memory]") {
+TEST_CASE("a cache in a block format stores a row per head and token, with separate groups", "[cost][memory]") {
   Arch a = even();
   a.layers = 3;
   a.kv_heads = 2;
@@ -118,15 +119,15 @@ TEST_CASE("a cache in blocks keeps a row per head and token, its groups with it"
   };
   CHECK(bytes("fp8") == 40);
   CHECK(bytes("int8") == 40 + 4);        // a float32 scale per head and token
-  CHECK(bytes("q8_0") == 2 * 34);        // 32 numbers, and 8 in a block begun
-  CHECK(bytes("q4_k") == 144);           // one block of 256, most of it empty
+  CHECK(bytes("q8_0") == 2 * 34);        // 32 elements, and 8 in a partial block
+  CHECK(bytes("q4_k") == 144);           // one block of 256, mostly empty
   CHECK(bytes("nvfp4") == 3 * 9);        // the scale of a whole tensor is not counted
   CHECK(bytes("nf4-dq") == 20 + 1 + 4);  // 4 bits each, an 8-bit scale, and the scale of the scales
   a.head_dim = 5;
-  CHECK(bytes("int4") == 3);  // a row begins on a byte
+  CHECK(bytes("int4") == 3);  // rows are byte-aligned
 }
 
-TEST_CASE("keys and values are cached in formats of their own", "[cost][memory]") {
+TEST_CASE("keys and values can be cached in different formats", "[cost][memory]") {
   Arch a = even();
   a.layers = 3;
   a.kv_heads = 2;
@@ -138,7 +139,7 @@ TEST_CASE("keys and values are cached in formats of their own", "[cost][memory]"
   CHECK(cache_bytes_per_token(a, p).value == 3 * 2 * (2 * 34 + 144));
 }
 
-TEST_CASE("a cached latent row is in the keys' format", "[cost][memory]") {
+TEST_CASE("a cached latent row has the keys' format", "[cost][memory]") {
   Arch a = even_latent();
   a.layers = 1;
   Plan p;
@@ -146,11 +147,11 @@ TEST_CASE("a cached latent row is in the keys' format", "[cost][memory]") {
   CHECK(cache_bytes_per_token(a, p).value == a.latent.kv_rank + a.latent.rope_dim);
 }
 
-TEST_CASE("a cached latent row is one row", "[cost][memory]") {
+TEST_CASE("a cached latent row is a single row", "[cost][memory]") {
   Plan p;
   p.kv_precision = *dtype("q8_0");
   Arch a = even_latent();
-  a.layers = 1;  // 68 numbers: 3 blocks
+  a.layers = 1;  // 68 elements: 3 blocks
   a.latent.kv_rank = 60;
   a.latent.rope_dim = 8;
   CHECK(cache_bytes_per_token(a, p).value == 3 * 34);
@@ -161,11 +162,11 @@ TEST_CASE("naive inference holds scores while a core runs", "[cost][memory]") {
   p.attention = AttentionImpl::naive;
   p.prompt = 512;
   p.generate = 1;
-  // x 64, q 128, k 64, v 64, o 128 numbers a token, and 16 x 512 scores
+  // x 64, q 128, k 64, v 64, o 128 values per token, and 16 x 512 scores
   CHECK(inference_memory(even(), p).workspace == Bytes(2 * 512 * (64 + 128 + 64 + 64 + 128 + 16 * 512)));
 }
 
-TEST_CASE("towers lie whole on every rank, and layers beside the model are cut", "[cost][memory]") {
+TEST_CASE("encoders are replicated on every rank, and layers outside the model are sharded", "[cost][memory]") {
   Plan p;
   const Bytes alone = inference_memory(even(), p, {.tp = 2}).peak;
   p.towers = Bytes(100);
@@ -175,7 +176,7 @@ TEST_CASE("towers lie whole on every rank, and layers beside the model are cut",
   CHECK(inference_memory(even(), p).towers == Bytes(201));
 }
 
-TEST_CASE("memory past 2^63 bytes is an error", "[contract][memory]") {
+TEST_CASE("memory beyond 2^63 bytes throws Overflow", "[contract][memory]") {
   Plan p = step(Recompute::none);
   p.micro_batch = p.global_batch = Count{1} << 30;
   p.seq = Count{1} << 30;

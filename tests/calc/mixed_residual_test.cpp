@@ -1,4 +1,4 @@
-// Mixed residual streams (Kimi K3): operators, weights, what is kept, and which streams and gradients are alive.
+// Mixed residual streams (Kimi K3): operators, weights, saved tensors, and live streams and gradients.
 
 #include "calc/block/mixed_residual.hpp"
 
@@ -36,7 +36,7 @@ OpList block_of(bool begins) {
 
 }  // namespace
 
-TEST_CASE("a layer that begins a block adds its mixer's result to nothing", "[engine][mixed]") {
+TEST_CASE("a layer that begins a block has no add after its mixer", "[engine][mixed]") {
   const std::string mixer = "attn.mix attn.norm attn.q attn.k attn.v attn.rope attn.core attn.out ";
   const std::string mlp = "mlp.mix mlp.norm mlp.gate mlp.up mlp.act mlp.mul mlp.down mlp.add";
   CHECK(names(block_of(true)) == mixer + mlp);
@@ -44,15 +44,15 @@ TEST_CASE("a layer that begins a block adds its mixer's result to nothing", "[en
 }
 
 // 2 D for each of 2 mixes in every layer, and for the head's.
-TEST_CASE("every mix has a vector that scores and one of its norm", "[engine][mixed]") {
+TEST_CASE("every mix has a score vector and a norm vector", "[engine][mixed]") {
   Arch without = mixed();
   without.residual_block = 0;
   CHECK(parameters(mixed()).total == parameters(without).total + (2 * layers + 1) * 2 * D);
 }
 
-// Before mixers 1, 2, 2, 3, 3 streams, before MLPs 2, 2, 3, 3, 4. Layers 0, 2, 4: 2 in the mean of 6, and 3 of 9;
-// layers 1 and 3: 2.5 and 2.5, rounded up.
-TEST_CASE("layers of one kind count the mean number of streams in a mix, rounded up", "[engine][mixed]") {
+// Streams before mixers: 1, 2, 2, 3, 3; before MLPs: 2, 2, 3, 3, 4. Means: layers 0, 2, 4 have 2 (sum 6) and 3 (sum 9),
+// layers 1 and 3 have 2.5 and 2.5, rounded up.
+TEST_CASE("layers of one kind use the mean number of streams in a mix, rounded up", "[engine][mixed]") {
   const auto tensors = [](const OpList& ops, std::size_t mix) {
     for (const Op& op : ops)
       if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::mix && mix-- == 0)
@@ -68,11 +68,12 @@ TEST_CASE("layers of one kind count the mean number of streams in a mix, rounded
   CHECK(std::get<Pointwise>(mix.shape).top_k == 2);
 }
 
-TEST_CASE("what mixed streams keep is what the table of stored tensors says, recomputed or not", "[textbook][mixed]") {
+TEST_CASE("tensors saved by mixed streams match the stored-tensor table, with and without recompute",
+          "[textbook][mixed]") {
   test::check_stored(mixed(), tokens);
 }
 
-TEST_CASE("the input of a layer that begins a block is handed on to all behind it", "[liveness][mixed]") {
+TEST_CASE("the input of a layer that begins a block is shared with all later layers", "[liveness][mixed]") {
   const std::vector<HandedOn> all = handed_on(layer_kinds(mixed()));
   REQUIRE(all.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -84,27 +85,27 @@ TEST_CASE("the input of a layer that begins a block is handed on to all behind i
   const Pricing p = pricing(plan, Phase::training);
   const Liveness begins = liveness(block_of(true), p, tokens * D), others = liveness(block_of(false), p, tokens * D);
   CHECK(begins.carried == stream);
-  CHECK(begins.awaited == stream);  // its gradient waits for all mixes behind
+  CHECK(begins.awaited == stream);  // its gradient is live until all later mixes have run
   CHECK(others.carried == Bytes());
   CHECK(others.awaited == Bytes());
   CHECK(begins.kept == others.kept);
 }
 
-// A mix and its norm are alive beside what the layer reads: the last layer's moment, two saved streams before it and
-// its own input. The head mixes four streams of all tokens into one row, and frees them.
-TEST_CASE("a pass holds the streams that are saved before a layer, and the head all of them", "[memory][mixed]") {
+// A mix and its norm are live in addition to the layer's inputs. The peak is in the last layer: two earlier saved
+// streams and its own input. The head mixes four streams of all tokens into one row, and frees them.
+TEST_CASE("a pass holds the streams saved before a layer, and the head holds all", "[memory][mixed]") {
   const Bytes stream(2 * tokens * D), row(2 * D);
   const Prices prompt = price_prefill(mixed(), plan, {}, {}, tokens);
   const Liveness &begins = prompt.layer(0).alive, &others = prompt.layer(1).alive;
   CHECK(prompt.head().alive.input == 4 * stream);
   CHECK(prompt.head().alive.forward >= 4 * stream + row);
-  // Layer 4 begins a block behind two saved streams; layer 3 is behind two as well.
+  // Layer 4 begins a block after two saved streams; layer 3 also follows two.
   const Bytes most = std::max(begins.forward, others.forward) + 2 * stream;
   CHECK(pass_workspace(prompt) == std::max(most, prompt.head().alive.forward));
 }
 
-// The head's mix makes gradients of three saved streams and of the present one, beside its result's.
-TEST_CASE("gradients of saved streams are alive from the head's mix on", "[liveness][mixed]") {
+// The head's mix makes gradients of three saved streams and of the current one, in addition to its result's.
+TEST_CASE("gradients of saved streams are live from the head's mix on", "[liveness][mixed]") {
   const Pricing p = pricing(plan, Phase::training);
   const OpList ops = head_ops(mixed(), training);
   const WorstMoments w = worst_moments(ops, p, tokens * D);
@@ -117,10 +118,10 @@ TEST_CASE("gradients of saved streams are alive from the head's mix on", "[liven
   CHECK(again.peak < kept.peak);
 }
 
-// a = x W under dropout, b = a W' (1 wide), y = b W", s = a + y: the gradient of s is nobody else's, so that a takes it
-// over. Kept: x, a, b and a mask of a byte per number; the worst moment is the backward of y, with the gradients of a
-// and b.
-TEST_CASE("a first input that dropout masks takes over a gradient that the sum has alone", "[liveness][mixed]") {
+// x = input W with dropout, narrow = x W' (width 1), y = narrow W", sum = x + y. Only the sum owns its gradient, so x
+// takes it over. Saved: input, x, narrow and a mask of one byte per value. Peak: y's backward, with the gradients of x
+// and narrow.
+TEST_CASE("a first input masked by dropout takes over the sum's unshared gradient", "[liveness][mixed]") {
   Arch a;
   a.hidden = 4;
   const Step one{.sequences = 1, .queries = 1, .training = true, .dropout = true};

@@ -1,4 +1,4 @@
-// Modules that predict further tokens: what they are made of, and what they add to a model.
+// MTP modules: their parts, and their additions to a model.
 
 #include "calc/textbook/mtp.hpp"
 #include "calc/textbook/textbook.hpp"
@@ -24,7 +24,7 @@ Arch shortcut() {
   return a;
 }
 
-/// Dense, of experts, latent; of windows and of experts in some layers; of several residual streams; of two halves.
+/// Dense, expert and latent models; windows and experts in some layers; several residual streams; shortcut blocks.
 std::vector<Arch> models() {
   Arch mixed = even_moe();
   mixed.local = {.reach = {16}, .layers = LayerSet::every(1, 2, 3)};
@@ -57,7 +57,7 @@ Plan trained(Count modules) {
 
 }  // namespace
 
-TEST_CASE("A module has a layer, two norms and a projection of both, and shares table and head", "[mtp]") {
+TEST_CASE("an MTP module has a layer, two norms and a projection of both inputs, and shares table and head", "[mtp]") {
   const Arch a = with_modules(prime_gated(), 1);  // D 13: q and o 2 x 13 x 15, k and v 2 x 13 x 5, MLP 3 x 13 x 17
   const Count layer = 2 * 13 * 15 + 2 * 13 * 5 + 3 * 13 * 17 + 2 * 13;
   CHECK(mtp_parameters(a).total == layer + 2 * 13 * 13 + 3 * 13);
@@ -68,25 +68,24 @@ TEST_CASE("A module has a layer, two norms and a projection of both, and shares 
 }
 
 // D 64, MLP 128, q and o 2 x 64 x 128, k and v 2 x 64 x 64.
-TEST_CASE("A module beside shortcut blocks has half of one, without experts", "[mtp]") {
+TEST_CASE("the MTP module of a model with shortcut blocks has half a block, without experts", "[mtp]") {
   const Count layer = 2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128 + 2 * 64;
   CHECK(mtp_parameters(with_modules(shortcut(), 1)).total == layer + 2 * 64 * 64 + 3 * 64);
 }
 
-TEST_CASE("A module reads every residual stream, and has weights of its own for their sum", "[mtp]") {
+TEST_CASE("an MTP module reads every residual stream and has separate weights for their sum", "[mtp]") {
   Arch a = with_modules(even(), 1);
   a.streams = 3;
   const Step s{.queries = 5, .training = true};
   CHECK(names(mtp_input_ops(a, s)) ==
         "mtp.tokens mtp.token_norm mtp.project_token mtp.result_norm mtp.project_result mtp.repeat mtp.add");
   CHECK(std::get<Linear>(mtp_input_ops(a, s)[4].shape).rows == 3 * 5);
-  // Around each half 3 x 5 weights of 3 x 64 numbers, biases and 3 scales; 3 weights, their biases and a scale at the
-  // end.
+  // Around each half: 3 x 5 rows of 3 x 64 weights, biases and 3 scales. At the end: 3 rows, their biases and a scale.
   const Count streams = 2 * (15 * 3 * 64 + 15 + 3) + 3 * 3 * 64 + 3 + 1;
   CHECK(mtp_parameters(a).total == mtp_parameters(with_modules(even(), 1)).total + streams);
 }
 
-TEST_CASE("Parameters and FLOPs of modules are those of the closed forms", "[mtp][textbook]") {
+TEST_CASE("parameters and FLOPs of MTP modules match the closed forms", "[mtp][textbook]") {
   for (const Arch& a : models()) {
     CHECK(mtp_parameters(a).total == a.mtp.modules * textbook::module_parameters(a));
     const Plan p = trained(a.mtp.modules);
@@ -97,7 +96,7 @@ TEST_CASE("Parameters and FLOPs of modules are those of the closed forms", "[mtp
   }
 }
 
-TEST_CASE("A model whose modules are left out has the numbers of one without", "[mtp]") {
+TEST_CASE("a model with unused MTP modules equals the model without modules", "[mtp]") {
   const Cluster c = device(1e12, 1e11);
   for (const Arch& a : models()) {
     Arch without = a;
@@ -109,7 +108,7 @@ TEST_CASE("A model whose modules are left out has the numbers of one without", "
   }
 }
 
-TEST_CASE("A module's layer holds, keeps and does what a layer of its kind does", "[mtp]") {
+TEST_CASE("an MTP module's layer has the memory and time of a layer of its kind", "[mtp]") {
   const Cluster c = device(1e12, 1e11);
   for (const Layout& l : {Layout{}, Layout{.tp = 2, .sp = true}, Layout{.ep = 2}}) {
     const Prices p = price(with_modules(even_moe(), 2), trained(2), l, c.device);
@@ -122,9 +121,10 @@ TEST_CASE("A module's layer holds, keeps and does what a layer of its kind does"
   }
 }
 
-// D 64, 32 tokens of 2 bytes. Per module: the ids, 8 bytes; the table's row, both norms' results; of the norms' inputs
-// the result before is what the head before keeps; 4 bytes of each norm's statistics.
-TEST_CASE("A module keeps its ids, its norms' inputs and results, its layer's and its head's tensors", "[mtp]") {
+// D 64, 32 tokens of 2 bytes. Per module: ids of 8 bytes, the table's row, both norms' results, and 4 bytes of
+// statistics per norm. The preceding head saves the input of the second norm.
+TEST_CASE("an MTP module saves its ids, the inputs and results of its norms, and the tensors of its layer and head",
+          "[mtp]") {
   const Arch a = with_modules(even(), 2);
   const Plan none = trained(0), both = trained(2);
   const auto kept = [&](const Plan& p) {
@@ -136,7 +136,7 @@ TEST_CASE("A module keeps its ids, its norms' inputs and results, its layer's an
   CHECK(kept(both) - kept(none) == 2 * (Bytes(input) + p.layer(0).alive.kept + p.head().alive.kept));
 }
 
-TEST_CASE("Logits of every module live until backward, unless the loss takes them in chunks", "[mtp]") {
+TEST_CASE("logits of every MTP module are live until backward, unless the loss processes them in chunks", "[mtp]") {
   const Arch a = with_modules(even(), 2);
   Plan p = trained(2);
   const Count one = 32 * 512 * 4;
@@ -145,7 +145,7 @@ TEST_CASE("Logits of every module live until backward, unless the loss takes the
   CHECK(training_memory(a, p).logits == Bytes(one / 4));
 }
 
-TEST_CASE("Modules lie on the last stage, which therefore gets fewer layers", "[mtp][cluster]") {
+TEST_CASE("MTP modules are on the last stage, which gets fewer layers", "[mtp][cluster]") {
   Arch a = even();
   a.layers = 16;
   a = with_modules(a, 1);
@@ -159,13 +159,13 @@ TEST_CASE("Modules lie on the last stage, which therefore gets fewer layers", "[
     return stage(prices, p, four, partition(prices, p, four, c), rank);
   };
   CHECK(of(1, 3).layers < of(0, 3).layers);
-  // A module, and the table of which the last stage has a copy.
+  // A module, and the last stage's copy of the table.
   const Count added = of(1, 3).memory.parameters - of(0, 3).memory.parameters;
   const Count layer = parameters(a).attention / 16 + parameters(a).mlp / 16 + 2 * 64;
   CHECK(added == mtp_parameters(a).total + 512 * 64 - layer * (of(0, 3).layers - of(1, 3).layers));
 }
 
-TEST_CASE("Recomputation of all layers runs a module's layer again, that of a block does not", "[mtp]") {
+TEST_CASE("recomputation of all layers includes a module's layer, and recomputation of a block does not", "[mtp]") {
   const Arch a = with_modules(even(), 1);
   Plan p = trained(1), none = trained(0);
   p.recompute = none.recompute = Recompute::full;
@@ -175,7 +175,7 @@ TEST_CASE("Recomputation of all layers runs a module's layer again, that of a bl
   CHECK(training_flops(a, p).recompute == training_flops(a, none).recompute);
 }
 
-TEST_CASE("The cache of a model with modules is that of as many layers more", "[mtp]") {
+TEST_CASE("the cache of a model with MTP modules equals the cache of a model with as many more layers", "[mtp]") {
   Arch longer = even();
   longer.layers += 2;
   Plan p;
@@ -185,9 +185,9 @@ TEST_CASE("The cache of a model with modules is that of as many layers more", "[
         weights_bytes(even(), {}) + Bytes(2 * mtp_parameters(with_modules(even(), 2)).total));
 }
 
-// A head whose vocabulary is its worst moment holds the logits of one token, 2 bytes each, and the norm's result; where
-// a module reads the tokens' last results after it, these too: 32 of 64 numbers of 2 bytes.
-TEST_CASE("In a prompt's pass results wait for the module behind a head", "[mtp]") {
+// A head whose logits are the peak holds the logits of one token, 2 bytes each, and the norm's result. A module after
+// it also needs the tokens' final states: 32 x 64 values of 2 bytes.
+TEST_CASE("in a prefill final states are held for the MTP module after the head", "[mtp]") {
   Arch a = even();
   a.vocabulary = Count{1} << 20;
   const auto workspace = [&](Count modules) {
@@ -201,7 +201,7 @@ TEST_CASE("In a prompt's pass results wait for the module behind a head", "[mtp]
   CHECK(workspace(2) == head + Bytes(32 * 64 * 2));
 }
 
-TEST_CASE("The last step of a generation with modules verifies as many drafts as it has tokens for", "[mtp]") {
+TEST_CASE("the last step of a generation with MTP modules verifies only as many drafts as tokens remain", "[mtp]") {
   Plan p;
   p.prompt = 10;
   for (const Count modules : {1, 3})
@@ -216,8 +216,8 @@ TEST_CASE("The last step of a generation with modules verifies as many drafts as
     }
 }
 
-// Naive attention of one short prompt: scores of 2 queries, 16 heads and 1000 keys are the worst moment.
-TEST_CASE("Memory of inference with modules has the pass that verifies their drafts", "[mtp]") {
+// Naive attention of one short prompt: the scores of 2 queries, 16 heads and 1000 keys are the peak.
+TEST_CASE("inference memory with MTP modules includes the pass that verifies their drafts", "[mtp]") {
   Plan p;
   p.prompt = 1;
   p.generate = 999;
@@ -231,7 +231,7 @@ TEST_CASE("Memory of inference with modules has the pass that verifies their dra
   CHECK(verifying <= 2 * plain);
 }
 
-TEST_CASE("Bytes that a checkpoint holds of modules are theirs alone, in memory and in what a pass reads", "[mtp]") {
+TEST_CASE("checkpoint bytes of MTP modules count only for modules, in memory and in reads of a pass", "[mtp]") {
   const Arch a = with_modules(even_moe(), 2);
   const auto holding = [](Count times) {
     Plan p = trained(2);
@@ -254,11 +254,11 @@ TEST_CASE("Bytes that a checkpoint holds of modules are theirs alone, in memory 
   CHECK(read(thrice.layer(0)) == read(once.layer(0)));
 }
 
-TEST_CASE("A table that modules share with the model is read as the model holds it", "[mtp]") {
+TEST_CASE("a table that MTP modules share with the model is read in the model's bytes", "[mtp]") {
   const Arch a = with_modules(prime_gated(), 1);
   Plan plain = trained(1), held = plain;
   for (const Component c : {Component::lm_head, Component::embedding})
     held.weight_precision.hold(c, {Bytes(2), Bytes(1)}, Owner::model);
   const auto head_reads = [&](const Plan& p) { return price_holdings(a, p, {}).mtp()[2].forward.cost.moved.weights; };
-  CHECK(head_reads(held) > 1.9 * head_reads(plain));  // the norm is as it was
+  CHECK(head_reads(held) > 1.9 * head_reads(plain));  // the norm is unchanged
 }

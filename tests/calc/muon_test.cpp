@@ -1,5 +1,5 @@
-// Muon: one state for the blocks' matrices and two for all else, iterations whose FLOPs are counted from every matrix's
-// sides, and how ranks share them out.
+// Muon: one state for the matrices of blocks and two for all other parameters, iteration FLOPs from the sides of every
+// matrix, and their division across ranks.
 
 #include "calc/training/muon.hpp"
 
@@ -28,7 +28,7 @@ Plan adam() {
   return p;
 }
 
-/// `count` matrices of m x n, m <= n, in every one of `layers` layers.
+/// `count` matrices of m x n, m <= n, in each of `layers` layers.
 struct Sides {
   Count layers, count, m, n;
 };
@@ -52,7 +52,7 @@ const Model gpt3_matrices{{96, 4, 12288, 12288}, {96, 2, 12288, 49152}};
 const Model llama8_matrices{{32, 2, 4096, 4096}, {32, 2, 1024, 4096}, {32, 3, 4096, 14336}};
 const Model llama405_matrices{{126, 2, 16384, 16384}, {126, 2, 1024, 16384}, {126, 3, 16384, 53248}};
 const Model mixtral_matrices{{32, 2, 4096, 4096}, {32, 2, 1024, 4096}, {32, 1, 8, 4096}, {32, 8 * 3, 4096, 14336}};
-/// 61 layers, of which 58 have experts: 256 and one that all tokens see, of width 2048 (arXiv:2412.19437, 4.2).
+/// 61 layers, 58 with 256 experts and one shared expert, of width 2048 (arXiv:2412.19437, 4.2).
 const Model deepseek_matrices{{61, 1, 1536, 7168},     {61, 1, 1536, 128 * 192},  {61, 1, 512 + 64, 7168},
                               {61, 1, 512, 128 * 256}, {61, 1, 7168, 128 * 128},  {3, 3, 7168, 18432},
                               {58, 1, 256, 7168},      {58, 256 * 3, 2048, 7168}, {58, 3, 2048, 7168}};
@@ -83,7 +83,7 @@ std::vector<Known> known() {
           {"DeepSeek-V3", deepseek_v3(), deepseek_matrices}};
 }
 
-/// Where products take all of the time.
+/// A cluster on which products take all of the time.
 const Cluster computing = device(1e12, 1e30, 1e30);
 double compute_of(const Arch& a, const Plan& p, const Layout& l = {}) {
   return train(a, p, l, computing).bound[Part::optimizer].value;
@@ -92,12 +92,12 @@ double seconds(Flops f) { return static_cast<double>(f.value) / 1e12; }
 
 }  // namespace
 
-TEST_CASE("Muon keeps one state of the blocks' matrices and two of all else", "[muon]") {
+TEST_CASE("Muon keeps one state for the matrices of blocks and two for all other parameters", "[muon]") {
   for (const auto& [name, arch, matrices] : known()) {
     INFO(name);
     const Count all = parameters(arch).total, held = numbers(matrices), rest = all - held;
     const States s = training_states(arch, muon());
-    CHECK(s.optimizer == Bytes(4 * all + 4 * held + 8 * rest));  // the master copy, momentum, two moments
+    CHECK(s.optimizer == Bytes(4 * all + 4 * held + 8 * rest));  // master copy, momentum, two moments
     Plan bare = muon();
     bare.master = false;
     bare.state_precision = dtypes::bf16;
@@ -105,13 +105,13 @@ TEST_CASE("Muon keeps one state of the blocks' matrices and two of all else", "[
     CHECK(training_states(arch, adam()).optimizer - s.optimizer == Bytes(4 * held));
     CHECK(textbook::adamw_parameters(arch) == rest);
   }
-  // Llama-3.1-8B: 8,030,261,248 parameters, of which the blocks' matrices are 32 layers of 13 x 4096^2.
+  // Llama-3.1-8B: 8,030,261,248 parameters; the blocks' matrices are 32 layers of 13 x 4096^2.
   CHECK(numbers(llama8_matrices) == Count{32} * 13 * 4096 * 4096);
   CHECK(training_states(llama31_8b(), muon()).optimizer ==
         Bytes(4 * 8'030'261'248 + 4 * 6'979'321'856 + 8 * Count{1'050'939'392}));
 }
 
-TEST_CASE("Newton-Schulz iterations do three products of every matrix", "[muon]") {
+TEST_CASE("Newton-Schulz iterations compute three products of every matrix", "[muon]") {
   for (const auto& [name, arch, matrices] : known()) {
     INFO(name);
     CHECK(update_flops(arch, muon()) == iterated(matrices));
@@ -134,7 +134,7 @@ TEST_CASE("engine and textbook agree on Muon for every kind of block", "[muon][t
   }
 }
 
-TEST_CASE("an optimizer's products are no model FLOPs", "[muon]") {
+TEST_CASE("products of an optimizer are not model FLOPs", "[muon]") {
   for (const Arch& a : {even(), even_moe(), even_latent()}) {
     const TrainingFlops with = training_flops(a, muon()), without = training_flops(a, adam());
     CHECK(with.model_total == without.model_total);
@@ -147,7 +147,7 @@ TEST_CASE("iterations take the longer of their FLOPs and their bytes", "[muon]")
   const Cost c = newton_schulz(one, 5);
   CHECK(c.executed == iterated({{1, 3, 64, 128}}));
   CHECK(c.model == Flops());
-  // Of each iteration X is read twice and written once, A written once and read once, B the same, in two bytes.
+  // Per iteration X is read twice and written once, A and B are each written once and read once, in two bytes.
   CHECK(c.moved.total() == 2 * 5 * 3 * (3 * 64 * 128 + 4 * 64 * 64));
   CHECK(newton_schulz({3, 128, 64}, 5).executed == c.executed);
 
@@ -155,13 +155,13 @@ TEST_CASE("iterations take the longer of their FLOPs and their bytes", "[muon]")
   CHECK(compute_of(even(), muon(7)) == compute_of(even(), muon()));  // once per step
   const Cluster moving = device(1e30, 1e12, 1e30);
   const auto moved = [&](const Plan& p) { return train(even(), p, {}, moving).bound[Part::optimizer].value; };
-  // Per layer q and out 64 x 128, k and v 64 x 64, three of 64 x 128; and the optimizer's pass over its states.
+  // Per layer: q and out 64 x 128, k and v 64 x 64, three of 64 x 128; and the optimizer's pass over its states.
   const double bytes = 3 * (newton_schulz({5, 64, 128}, 5).moved.total() + newton_schulz({2, 64, 64}, 5).moved.total());
   const double pass = static_cast<double>(optimizer_traffic(training_states(even(), muon()), muon()).value);
   CHECK(moved(muon()) == Approx((bytes + pass) / 1e12));
 }
 
-TEST_CASE("Muon multiplies in bf16 whatever the blocks multiply in", "[muon]") {
+TEST_CASE("Muon multiplies in bf16 even if blocks multiply in fp8", "[muon]") {
   Cluster c = computing;
   c.device.peaks[static_cast<std::size_t>(Peak::fp8)] = FlopsPerSecond(2e12);
   Plan narrow = muon();
@@ -169,7 +169,7 @@ TEST_CASE("Muon multiplies in bf16 whatever the blocks multiply in", "[muon]") {
   CHECK(train(even(), narrow, {}, c).bound[Part::optimizer] == train(even(), muon(), {}, c).bound[Part::optimizer]);
 }
 
-TEST_CASE("ranks that share out states share out whole matrices", "[muon]") {
+TEST_CASE("ranks with sharded states divide whole matrices", "[muon]") {
   const double all = compute_of(even(), muon());
   const double largest = seconds(iterated({{1, 1, 64, 128}}));
   for (const Count d : {1, 2, 4, 8}) {
@@ -178,7 +178,7 @@ TEST_CASE("ranks that share out states share out whole matrices", "[muon]") {
     CHECK(compute_of(even(), muon(d), {.dp = d}) == Approx(all));  // every rank has all states
   }
   CHECK(compute_of(even(), muon(1024), {.dp = 1024, .zero = Zero::weights}) == Approx(largest));
-  // Experts: of 8 on 4 ranks each has 2; on 2 x 4 ranks two hold the same ones and share them out.
+  // 8 experts on 4 ranks: each rank has 2. On 2 x 4 ranks two ranks hold the same experts and divide them.
   const Count layers = 3;
   const Flops own = iterated({{layers, 2, 64, 128}, {layers, 2, 64, 64}, {layers, 1, 8, 64}, {layers, 3, 16, 64}});
   const Flops experts = iterated({{layers, 8 * 3, 32, 64}});
@@ -188,8 +188,8 @@ TEST_CASE("ranks that share out states share out whole matrices", "[muon]") {
         Approx(seconds(own) / 8 + seconds(experts) / 8));
 }
 
-TEST_CASE("tensor-parallel ranks gather the matrices that are cut, and all do the same", "[muon]") {
-  // Bytes that pass a link of one byte a second while nothing else takes time, less those of the same step with Adam.
+TEST_CASE("tensor-parallel ranks gather sharded matrices and all compute the same update", "[muon]") {
+  // Bytes over a link of one byte per second with no other times, minus the bytes of the same step with Adam.
   const auto gathered = [](const Arch& a, const Layout& l, Part part) {
     const Cluster slow = device(1e30, 1e30, 1);
     Plan m = muon(l.dp), without = adam();
@@ -201,22 +201,22 @@ TEST_CASE("tensor-parallel ranks gather the matrices that are cut, and all do th
     CHECK(compute_of(even(), muon(), two) == Approx(compute_of(even(), muon())));
     const double cut = 3 * (5 * 64 * 128 + 2 * 64 * 64);
     CHECK(gathered(even(), two, Part::tp) == Approx(0.5 * 2 * cut));
-    // With states shared out by 4 a rank has a quarter of the matrices to gather.
+    // With states sharded by 4 a rank gathers a quarter of the matrices.
     CHECK(gathered(even(), {.tp = 2, .sp = sp, .dp = 4, .zero = Zero::optimizer}, Part::tp) ==
           Approx(0.5 * 2 * cut / 4));
   }
-  // What is not cut is not gathered: the projections to the latent ranks.
+  // Replicated matrices are not gathered: the projections to the latent ranks.
   const double whole = 64 * 24 + 64 * (32 + 8);
   const double of_latent = 3 * (24 * 16 * 24 + 32 * 16 * 32 + 16 * 16 * 64 + 3 * 64 * 128);
   CHECK(static_cast<double>(training_states(even_latent(), muon()).parameters) > of_latent + 3 * whole);
   CHECK(gathered(even_latent(), {.tp = 2}, Part::tp) == Approx(0.5 * 2 * of_latent));
-  // Ranks that share out states gather the momentum of all matrices that they hold.
+  // Ranks with sharded states gather the momentum of all matrices that they hold.
   const double matrices = 3 * (5 * 64 * 128 + 2 * 64 * 64);
   CHECK(gathered(even(), {.dp = 4, .zero = Zero::optimizer}, Part::dp) == Approx(0.75 * 2 * matrices));
   CHECK(gathered(even(), {.dp = 4}, Part::dp) == 0);
 }
 
-TEST_CASE("shards of Muon's states are those of its two kinds of numbers", "[muon]") {
+TEST_CASE("shards of Muon's states follow its two kinds of parameters", "[muon]") {
   Cases cases(41);
   for (int i = 0; i < 200; ++i) {
     const ClusterCase c = cases.any();
@@ -247,7 +247,7 @@ TEST_CASE("shards of Muon's states are those of its two kinds of numbers", "[muo
     }
 }
 
-TEST_CASE("adapters are matrices that Muon updates", "[muon][lora]") {
+TEST_CASE("Muon updates adapters as matrices", "[muon][lora]") {
   Plan p = muon();
   p.lora_rank = 4;
   p.lora_targets = LoraTarget::q;

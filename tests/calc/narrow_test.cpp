@@ -1,5 +1,4 @@
-// Products of the blocks in fewer than 16 bits: what they read, number by number and group by group, and which they
-// are.
+// Low-precision products of blocks: bytes read, by element and by group, and which products are low-precision.
 
 #include <random>
 
@@ -14,7 +13,7 @@ using textbook::Fraction;
 
 namespace {
 
-/// Formats with scales that a product's operands can be in.
+/// Formats with scales that the operands of a product can have.
 std::vector<DType> scaled_formats() {
   std::vector<DType> all;
   for (const Format& f : formats)
@@ -24,12 +23,12 @@ std::vector<DType> scaled_formats() {
 
 Pricing training_in(DType product) { return {.phase = Phase::training, .product = product}; }
 
-/// Bits of a (rows, depth) operand: every number is visited, and a scale wherever a block of numbers begins.
+/// Bytes of a (rows, depth) operand: visits every element, and adds a scale at the start of each block.
 Bytes visited(DType t, Count rows, Count depth, Count block_rows) {
   const Format& f = t.format();
   const Count element = whole_bits(f);
   const Count length = f.group > 0 ? f.group : depth;
-  const bool padded = f.element_bits == 0;  // groups of bits are whole, whatever lies in them
+  const bool padded = f.element_bits == 0;  // groups are stored whole, even if partly filled
   Count bits = 0;
   for (Count r = 0; r < rows; ++r)
     for (Count c = 0; c < depth; ++c) {
@@ -45,7 +44,7 @@ textbook::FormatSizes<Fraction> sizes_of(const Format& f) {
   return {{f.element_bits, 8}, {f.group_bits, 8}, f.group, {f.outer_bits, 8}, f.outer, f.tensor_bytes};
 }
 
-/// Bytes that the three products read of operands, without results and gradients written.
+/// Operand bytes read by the three products, excluding results and gradients written.
 struct OperandsRead {
   double forward, input, weight;
 };
@@ -65,7 +64,7 @@ Plan plan_in(const char* format, const Narrowed& narrowed = {}) {
   return p;
 }
 
-/// 1,000 times as fast in fewer bits; memory takes no time.
+/// Peaks 1,000 times higher in fewer bits; memory takes no time.
 Cluster cards() {
   Cluster c = device(1e12, 1e30, 1e30);
   c.device.peaks[static_cast<std::size_t>(Peak::fp8)] = FlopsPerSecond(1e15);
@@ -82,7 +81,7 @@ void each_product(const Arch& a, const Plan& p, const Visit& visit) {
 
 }  // namespace
 
-TEST_CASE("a product's operands are as many bytes as their groups, visited one by one", "[narrow]") {
+TEST_CASE("operand bytes match groups visited one by one", "[narrow]") {
   for (const DType t : scaled_formats())
     for (const Count rows : {1, 5, 129})
       for (const Count depth : {1, 16, 33, 130}) {
@@ -93,13 +92,13 @@ TEST_CASE("a product's operands are as many bytes as their groups, visited one b
   CHECK(operand_bytes(dtypes::bf16, 3, 5) == Bytes(30));
 }
 
-TEST_CASE("every product's operands have groups along the dimension that it sums over", "[narrow]") {
-  // Groups of 32 along 65 numbers are 3, along 31 one, along 33 two; mxfp8 stores 33 bytes for each.
+TEST_CASE("operand groups lie along the dimension that a product sums over", "[narrow]") {
+  // 65 elements have 3 groups of 32, 31 have one, 33 have two; mxfp8 stores 33 bytes per group.
   const OperandsRead mx = read_by_products({.rows = 33, .in = 65, .out = 31}, *dtype("mxfp8"));
   CHECK(mx.forward == 33 * (33 * 3 + 31 * 3));
   CHECK(mx.input == 33 * (33 * 1 + 65 * 1));
   CHECK(mx.weight == 33 * (65 * 2 + 31 * 2));
-  // DeepSeek-V3: a scale of 4 bytes for 1 x 128 numbers of x and dy, and for 128 x 128 of W, which serves both ways.
+  // DeepSeek-V3: a 4-byte scale per 1 x 128 elements of x and dy, and per 128 x 128 of W, which serves both directions.
   const Count rows = 4096, in = 7168, out = 2048;
   const OperandsRead tiles = read_by_products({.rows = rows, .in = in, .out = out}, *dtype("fp8-block"));
   const Count weights = in * out + 4 * (in / 128) * (out / 128);
@@ -108,7 +107,7 @@ TEST_CASE("every product's operands have groups along the dimension that it sums
   CHECK(tiles.weight == static_cast<double>((in + out) * rows + 4 * (in + out) * rows / 128));
 }
 
-TEST_CASE("what products read is the textbook's closed form, for random shapes in every format", "[narrow][textbook]") {
+TEST_CASE("operand bytes match the textbook's closed form for random shapes in every format", "[narrow][textbook]") {
   std::mt19937 random(7);
   const auto below = [&](unsigned n) { return static_cast<Count>(1 + random() % n); };
   for (const DType t : scaled_formats())
@@ -124,7 +123,7 @@ TEST_CASE("what products read is the textbook's closed form, for random shapes i
     }
 }
 
-TEST_CASE("Llama-3.1 8B in nvfp4 does bf16's FLOPs and holds its bytes; products read 4.5 of 16 bits and a scale",
+TEST_CASE("Llama-3.1 8B in nvfp4 has bf16's FLOPs and memory, and its products read 4.5 of 16 bits plus tensor scales",
           "[narrow]") {
   const Arch a = llama31_8b();
   const Plan wide = plan_in("bf16"), narrow = plan_in("nvfp4");
@@ -144,13 +143,13 @@ TEST_CASE("Llama-3.1 8B in nvfp4 does bf16's FLOPs and holds its bytes; products
     const OperandsRead sixteen = read_by_products(l, dtypes::bf16), four = read_by_products(l, *dtype("nvfp4"));
     for (const auto& [of4, of16] :
          {std::pair{four.forward, sixteen.forward}, {four.input, sixteen.input}, {four.weight, sixteen.weight}})
-      CHECK(of4 == of16 * 4.5 / 16 + 2 * 4);  // both operands' scales per tensor
+      CHECK(of4 == of16 * 4.5 / 16 + 2 * 4);  // per-tensor scales of both operands
     ++products;
   });
   CHECK(products == 7);  // q, k, v, out, gate, up, down
 }
 
-TEST_CASE("training reads weights in the narrower of their own format and the products'", "[narrow]") {
+TEST_CASE("training reads weights in the narrower of the storage and product formats", "[narrow]") {
   const Linear s{.rows = 3, .in = 64, .out = 96};
   const auto read = [&](const char* held, const char* product) {
     Pricing p = training_in(*dtype(product));
@@ -161,16 +160,17 @@ TEST_CASE("training reads weights in the narrower of their own format and the pr
   CHECK(read("fp32", "bf16") == 2 * 64 * 96);
   CHECK(read("bf16", "mxfp4") == 64 * (96 / 32) * 17);
   CHECK(read("fp8", "nvfp4") == 64 * (96 / 16) * 9 + 4);
-  // Frozen weights that are stored in fewer bits are read as they lie: groups along the input.
+  // Frozen weights stored in fewer bits are read as stored: groups along the input.
   CHECK(read("nf4", "fp8") == 96 * (64 / 2 + 4));
   CHECK(read("mxfp4", "nvfp4") == 96 * (64 / 32) * 17);
   Pricing serving = training_in(*dtype("fp8"));
   serving.phase = Phase::decode;
-  CHECK(forward(Shape(s), serving, Component::mlp).moved.weights == 2 * 64 * 96);  // nothing is quantised for one pass
+  CHECK(forward(Shape(s), serving, Component::mlp).moved.weights ==
+        2 * 64 * 96);  // weights are not quantized for a single pass
   CHECK(forward(Shape(s), training_in(*dtype("fp8")), Component::router).moved.weights == 2 * 64 * 96);
 }
 
-TEST_CASE("every part of a block can be narrow by itself", "[narrow]") {
+TEST_CASE("each part of a block can be low-precision separately", "[narrow]") {
   Arch a = even_moe();
   a.layers = 2;
   a.moe.layers = {};
@@ -207,7 +207,7 @@ TEST_CASE("blocks at the start and the end stay wide, and each takes its format'
   }
 }
 
-TEST_CASE("wide blocks slow the stages of a pipeline that have them, and no others", "[narrow]") {
+TEST_CASE("wide blocks slow only the pipeline stages that have them", "[narrow]") {
   Arch a = even();
   a.layers = 8;
   Layout l{.pp = 4, .schedule = Schedule::gpipe};
@@ -230,7 +230,7 @@ TEST_CASE("wide blocks slow the stages of a pipeline that have them, and no othe
   CHECK(train(a, p, l, cards()).bound.total() > train(a, narrow, l, cards()).bound.total());
 }
 
-TEST_CASE("layers are of one kind each, however they differ in formats, experts and what is trained", "[narrow]") {
+TEST_CASE("layer kinds are disjoint and separate formats, experts and trained parts", "[narrow]") {
   Arch a = even_moe();
   a.layers = 12;
   a.moe.layers = LayerSet::every(1, 2, 12);
@@ -253,7 +253,7 @@ TEST_CASE("layers are of one kind each, however they differ in formats, experts 
   CHECK(seen == LayerSet::all(12));
 }
 
-TEST_CASE("adapters of narrow matrices are narrow, and wide blocks' frozen matrices are read as they are stored",
+TEST_CASE("adapters of low-precision matrices are low-precision, and frozen matrices of wide blocks are read as stored",
           "[narrow]") {
   Plan p = plan_in("fp8", {.first_wide = 1});
   p.lora_rank = 8;

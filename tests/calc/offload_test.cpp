@@ -1,4 +1,4 @@
-// What lies on the host: bytes by a second road, transfers one at a time, and what holds for every plan.
+// Offload to the host: bytes by a second method, transfers one at a time, and laws for every plan.
 
 #include "calc/training/offload.hpp"
 
@@ -19,10 +19,10 @@ Ratio some_fraction(Cases& cases) {
   return all[static_cast<std::size_t>(cases.below(all.size()))];
 }
 Offload some_offload(Cases& cases) { return {some_fraction(cases), some_fraction(cases), some_fraction(cases)}; }
-/// A case with a host, whose link may be slow, and whose memory may be unknown.
+/// A case with a host whose link may be slow and whose memory bandwidth may be unknown.
 ClusterCase any_offloaded(Cases& cases) {
   ClusterCase c = cases.any();
-  if (cases.coin()) c.cluster = cases.clusters(1e7);  // exchanges take longer than work
+  if (cases.coin()) c.cluster = cases.clusters(1e7);  // collectives take longer than work
   c.cluster.device.host.link = BytesPerSecond(static_cast<double>(cases.one_of({10'000'000, 1'000'000'000})));
   c.cluster.device.host.memory = BytesPerSecond(static_cast<double>(cases.one_of({0, 20'000'000, 2'000'000'000})));
   c.plan.offload = some_offload(cases);
@@ -35,18 +35,19 @@ ClusterCase without(ClusterCase c) {
 }
 TrainEstimate run(const ClusterCase& c) { return train(c.arch, c.plan, c.layout, c.cluster); }
 
-/// Rounded down, without 128-bit numbers: bytes are small here.
+/// Rounded down, without 128-bit arithmetic, as bytes are small here.
 Bytes part(Bytes all, Ratio f) { return Bytes(all.value * f.numerator / f.denominator); }
 
 Memory memory_of(const ClusterCase& c, const Prices& prices, const Partition& cut, Count rank) {
   return stage(prices, c.plan, c.layout, cut, rank).memory;
 }
 
-/// A layer's work and transfers in any units.
+/// Work and transfers of a layer in arbitrary units.
 struct Passing {
   double compute, reduce, down;
 };
-/// When all of them are on the host after the last one's work; units run from the last to the first.
+/// Times until all gradients are on the host, from the end of backward and from the start of reductions; units run from
+/// the last to the first.
 struct Landed {
   double after_backward, after_reduction_begins;
 };
@@ -65,7 +66,7 @@ Landed landed(const std::vector<Passing>& units) {
 
 }  // namespace
 
-TEST_CASE("what the host holds a device does not, but for copies of gradients and buffers", "[offload][memory]") {
+TEST_CASE("the device does not hold offloaded bytes, except for copies of gradients and buffers", "[offload][memory]") {
   Cases cases(91);
   int stages = 0;
   for (int i = 0; i < 1500; ++i) {
@@ -80,7 +81,7 @@ TEST_CASE("what the host holds a device does not, but for copies of gradients an
       REQUIRE(a.optimizer == b.optimizer - part(b.optimizer, o.optimizer));
       const bool there = c.layout.zero >= Zero::gradients;
       REQUIRE(a.gradients == (there ? b.gradients - part(b.gradients, o.optimizer) : b.gradients));
-      // The rank's own numbers: of those, gradients of the fraction lie on the host, and weights without a master copy.
+      // The rank's parameters: the host holds gradients of the offloaded fraction, and weights without a master copy.
       const Count own = b.optimizer.value / (c.plan.master ? 12 : 8);
       const Bytes gradients = part(Bytes(own * c.plan.gradient_bytes), o.optimizer);
       const Bytes updated = part(Bytes(2 * own), o.optimizer), at_host = part(Bytes(2 * own), o.weights);
@@ -88,7 +89,7 @@ TEST_CASE("what the host holds a device does not, but for copies of gradients an
       const Bytes states = a.weights + a.optimizer + (there ? a.gradients : Bytes());
       const Bytes all = b.weights + b.optimizer + (there ? b.gradients : Bytes());
       const Bytes activations = a.host - (all - states) - weights - (there ? Bytes() : gradients);
-      // Of several chunks, or where gradients of weights run apart, the worst moment without a host may be another.
+      // With several chunks or separate weight gradients the peak without a host may be at another time.
       if (c.layout.pp == 1 || (c.layout.chunks == 1 && !splits_backward(c.layout.schedule)))
         REQUIRE(a.activations + activations == b.activations);
       REQUIRE((o.activations.numerator > 0 || activations == Bytes()));
@@ -101,7 +102,7 @@ TEST_CASE("what the host holds a device does not, but for copies of gradients an
   CHECK(stages > 3000);
 }
 
-TEST_CASE("a device keeps the rest of every layer, the running layer whole, and one layer's on its way",
+TEST_CASE("a device keeps the rest of every layer, the whole running layer, and one layer in transit",
           "[offload][memory]") {
   Cases cases(92);
   for (int i = 0; i < 500; ++i) {
@@ -127,7 +128,7 @@ TEST_CASE("a device keeps the rest of every layer, the running layer whole, and 
       host += part(kept, f);
       on_way = std::max(on_way, part(kept, f));
     }
-    const auto ends = [&](const LayerPrice& head, bool last) {  // with the gradient of what the next module read
+    const auto ends = [&](const LayerPrice& head, bool last) {  // with the gradient of the next module's input
       const Bytes gradient = last ? Bytes() : prices.mtp()[0].alive.input;
       most = std::max(most, here + head.alive.backward + gradient);
       here += head.alive.kept + head.logits;
@@ -136,7 +137,7 @@ TEST_CASE("a device keeps the rest of every layer, the running layer whole, and 
     Bytes logits = prices.head().logits;
     for (Count module = 0; module < c.plan.mtp; ++module) {
       const Liveness &input = prices.mtp()[0].alive, &l = prices.mtp()[1].alive;
-      here -= input.input;  // which the head before it has kept
+      here -= input.input;  // saved by the preceding head
       most = std::max({most, here + input.forward, here + input.backward});
       here += input.kept;
       most = std::max({most, here + (all_again ? l.forward + l.output : l.forward), here + l.backward});
@@ -153,12 +154,12 @@ TEST_CASE("a device keeps the rest of every layer, the running layer whole, and 
   }
 }
 
-TEST_CASE("of weights on the host the largest two neighbours are on the device", "[offload][memory]") {
+TEST_CASE("with weights on the host the device holds the two largest neighbours", "[offload][memory]") {
   Plan p;
   p.seq = 64;
   p.global_batch = 1;
   p.offload.weights = {1, 1};
-  const Arch a = even();  // heads and table apart
+  const Arch a = even();  // separate head and table
   const Prices prices = price(a, p, {}, {});
   const Bytes layer = prices.layer(0).weights, outside = std::max(prices.embedding().weights, prices.head().weights);
   const Memory m = training_memory(prices, p, {});
@@ -169,14 +170,14 @@ TEST_CASE("of weights on the host the largest two neighbours are on the device",
   groups.recompute = Recompute::full;
   groups.recompute_layers = 2;
   CHECK(training_memory(a, groups).transit == std::min(m.host, std::max(2 * layer, outside) + layer));
-  // Shards come into their places among the gathered weights.
+  // Shards are copied into their places in the gathered weights.
   const Memory sharded = training_memory(a, p, {.dp = 2, .zero = Zero::weights});
   CHECK(sharded.transit == Bytes());
   CHECK(sharded.gathered > Bytes());
   CHECK(sharded.host == Bytes(2 * ceil_div(m.parameters, 2)));
 }
 
-TEST_CASE("transfers of a layer are exposed by what they take longer than its work", "[offload][train]") {
+TEST_CASE("transfers of a layer are exposed by the excess over its work", "[offload][train]") {
   Plan p;
   p.seq = 64;
   p.micro_batch = 2;
@@ -209,8 +210,8 @@ TEST_CASE("transfers of a layer are exposed by what they take longer than its wo
                    exposed(std::max((block ? weights : 0) + kept, gradients),
                            row.backward_input.bound.total() + row.backward_weight.bound.total()));
         }
-        // Three micro-batches; then weights go to where they lie: up what the host updated, down what the device did,
-        // beside the device's update.
+        // Three micro-batches. Then weights move to their place, up if the host updated them and down if the device
+        // did, overlapped with the device's update.
         const TrainEstimate e = assemble(prices, p, sharded, c);
         const double n = static_cast<double>(e.memory.parameters);
         const double way = 2 * n * std::abs(o.optimizer.value() - o.weights.value()) / rate;
@@ -221,7 +222,7 @@ TEST_CASE("transfers of a layer are exposed by what they take longer than its wo
       }
 }
 
-TEST_CASE("once per step a rank's gradients go to the host, those of its shard under ZeRO", "[offload][train]") {
+TEST_CASE("a rank's gradients go to the host once per step, and under ZeRO only its shard", "[offload][train]") {
   Plan p;
   p.seq = 64;
   p.global_batch = 4;
@@ -243,7 +244,7 @@ TEST_CASE("once per step a rank's gradients go to the host, those of its shard u
     }
 }
 
-TEST_CASE("device and host update their parts side by side", "[offload][train]") {
+TEST_CASE("device and host update their parts concurrently", "[offload][train]") {
   Plan p;
   p.seq = 64;
   p.global_batch = 1;
@@ -262,12 +263,12 @@ TEST_CASE("device and host update their parts side by side", "[offload][train]")
   CHECK(u.total({}, 1).value == Approx(std::max(u.host, u.weights).value));
   CHECK(u.total({}, 0).value == Approx((u.host + u.weights).value));
   CHECK(u.total(Seconds(1), 1) == Seconds(1) + std::max(u.host, u.weights));
-  // Weights that the device updates and the host holds go down, and come up before where the device has no copy.
+  // Weights updated by the device and held by the host go down, and first come up if the device has no copy.
   p.offload = {.activations = {}, .optimizer = {1, 4}, .weights = {3, 4}};
   CHECK(update_seconds(s, p, bound_rates(c.device, p)).weights.value == Approx(0.5 * 2 * n / 1e9));
 }
 
-TEST_CASE("gradients follow their layer's reduction to the host, one layer after another", "[offload][chunk_time]") {
+TEST_CASE("gradients go to the host after their layer's reduction, one layer after another", "[offload][chunk_time]") {
   Cases cases(93);
   const auto spent = [](double s) {
     Spent all;
@@ -309,7 +310,7 @@ TEST_CASE("gradients follow their layer's reduction to the host, one layer after
   }
 }
 
-TEST_CASE("a step with a host ends when its tasks do, and its parts add up to it", "[offload][events]") {
+TEST_CASE("a step with a host ends with its tasks, and its parts add up to it", "[offload][events]") {
   Cases cases(94);
   int offloaded = 0, updated = 0;
   for (int i = 0; i < 1500; ++i) {
@@ -335,12 +336,12 @@ TEST_CASE("a step with a host ends when its tasks do, and its parts add up to it
   CHECK(updated > 1000);
 }
 
-TEST_CASE("no host makes a step faster than it would be with a faster one", "[offload][train]") {
+TEST_CASE("a faster host never slows a step", "[offload][train]") {
   Cases cases(95);
   for (int i = 0; i < 700; ++i) {
     ClusterCase c = any_offloaded(cases);
     c.layout.schedule =
-        automatic(c.layout.schedule) ? Schedule::one_f_one_b : c.layout.schedule;  // whose order is fixed
+        automatic(c.layout.schedule) ? Schedule::one_f_one_b : c.layout.schedule;  // an order independent of times
     if (c.layout.schedule == Schedule::one_f_one_b) c.layout.chunks = 1;
     if (!Cases::sound(c)) continue;
     INFO(i << ": " << text_of(c.layout));

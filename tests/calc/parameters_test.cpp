@@ -1,4 +1,4 @@
-// Parameters of every variant, by hand on small primes.
+// Parameters of every variant, counted by hand on small primes.
 
 #include "calc/parameters.hpp"
 
@@ -32,7 +32,7 @@ TEST_CASE("a block's parameters are its matrices, biases and norms", "[cost][par
   CHECK(p.matmul == parameters(prime_gqa()).matmul);
 }
 
-TEST_CASE("norms count by kind and placement", "[cost][parameters]") {
+TEST_CASE("norm parameters depend on kind and placement", "[cost][parameters]") {
   Arch a = prime_gated();
   const auto norms = [&](NormKind k) {
     a.norm = k;
@@ -56,7 +56,7 @@ TEST_CASE("norms count by kind and placement", "[cost][parameters]") {
   CHECK(parameters(a).norm == 3 * 13);
 }
 
-TEST_CASE("qk-norms and sinks count with attention", "[cost][parameters]") {
+TEST_CASE("qk-norms and sinks count as attention parameters", "[cost][parameters]") {
   const Count bare = parameters(prime_gated()).attention;
   const auto more = [&](QkNorm q) {
     Arch a = prime_gated();
@@ -82,7 +82,8 @@ TEST_CASE("latent attention counts its projections and their norms", "[cost][par
   CHECK(parameters(a).attention == 13 * 3 * 7 + kv + out);
 }
 
-TEST_CASE("a mixture counts router, experts and what is shared, and its correction bias never", "[cost][parameters]") {
+TEST_CASE("a mixture of experts counts router, experts and shared experts, but no correction bias",
+          "[cost][parameters]") {
   Arch a = prime_moe();
   const Count expert = 3 * 13 * 11, shared = 3 * 13 * 6 + 13, router = 13 * 7;
   CHECK(parameters(a).mlp == router + 7 * expert + shared);
@@ -102,7 +103,7 @@ TEST_CASE("linear attention counts five matrices and a norm", "[cost][parameters
   CHECK(cache_elements_per_token(a) == 0);
 }
 
-TEST_CASE("a narrow table is joined by two projections and a tied one is also the head", "[cost][parameters]") {
+TEST_CASE("a narrow table adds two projections, and a tied table is also the head", "[cost][parameters]") {
   Arch a = prime_gqa();
   a.embedding_width = 7;
   a.position = Position::learned;
@@ -117,20 +118,20 @@ TEST_CASE("a narrow table is joined by two projections and a tied one is also th
   CHECK(parameters(a).matmul == p.matmul);
 }
 
-TEST_CASE("learned activations count with the MLP", "[cost][parameters]") {
+TEST_CASE("learned activations count as MLP parameters", "[cost][parameters]") {
   Arch a = prime_gqa();
   a.activation = Activation::xielu;
   CHECK(parameters(a).mlp == 2 * 13 * 17 + 2);
 }
 
-TEST_CASE("published closed forms are those of the operators", "[textbook][parameters]") {
+TEST_CASE("published closed forms match the operators", "[textbook][parameters]") {
   CHECK(parameters(gpt3_175b()).total == textbook::gpt2_parameters(96, 12288, 49152, 50257, 2048));
   CHECK(parameters(gpt3_175b()).total == 174604259328);
   CHECK(parameters(llama2_7b()).total == textbook::llama_parameters(32, 4096, 32, 32, 128, 11008, 32000, false));
   CHECK(parameters(llama31_70b()).total == 70553706496);
 }
 
-TEST_CASE("Adafactor factors every matrix alone", "[cost][parameters]") {
+TEST_CASE("Adafactor factors each matrix separately", "[cost][parameters]") {
   // q 13+15, k and v 13+5, out 15+13, up 13+17, down 17+13, table and head 19+13, three norms of 26
   CHECK(parameters(prime_gqa()).factored == 28 + 2 * 18 + 28 + 30 + 30 + 2 * 32 + 3 * 26);
 }

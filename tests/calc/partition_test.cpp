@@ -1,4 +1,4 @@
-// Layers over the chunks of a pipeline: no cut is better, every chunk has a layer.
+// Layers over the chunks of a pipeline: no cut is better, and every chunk has a layer.
 
 #include "calc/pipeline/partition.hpp"
 
@@ -17,7 +17,7 @@ double cost(const LayerKinds& kinds, const RowCosts& costs, const ModelChunk& c)
   for (Count i = c.first; i < c.end; ++i) all += costs.layer[kind_index(kinds, i)];
   return all;
 }
-/// What a rank has to do: its chunks, in DualPipe those of both directions.
+/// Work of the slowest rank: its chunks, in DualPipe of both directions.
 double slowest(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline, const Partition& p) {
   double most = 0;
   for (Count r = 0; r < pipeline.ranks; ++r) {
@@ -72,7 +72,7 @@ RowCosts random_costs(Cases& cases) {
 
 }  // namespace
 
-TEST_CASE("No way to cut the layers has a faster slowest rank, under any schedule", "[cluster][partition]") {
+TEST_CASE("no cut of the layers has a faster slowest rank under any schedule", "[cluster][partition]") {
   Cases cases(41);
   for (int i = 0; i < 600; ++i) {
     const auto schedule = pipeline_tests::all_schedules[static_cast<std::size_t>(i % 10)];
@@ -90,7 +90,7 @@ TEST_CASE("No way to cut the layers has a faster slowest rank, under any schedul
   }
 }
 
-TEST_CASE("Layers of two kinds over several chunks per rank come within a layer of the fastest slowest rank",
+TEST_CASE("with two kinds of layers and several chunks per rank the slowest rank is within a layer of the optimum",
           "[cluster][partition]") {
   Cases cases(43);
   for (int i = 0; i < 300; ++i) {
@@ -111,9 +111,9 @@ TEST_CASE("Layers of two kinds over several chunks per rank come within a layer 
   }
 }
 
-TEST_CASE("Layers of several kinds are not spread so that ranks wait after each chunk", "[cluster][partition]") {
-  // Three dense layers and 58 with experts on 16 ranks of two chunks: the cheap layers let rank 0 have one more than
-  // the others at the same load, but its second chunk would be the longest, and all would wait for it.
+TEST_CASE("layers of several kinds are not spread so that ranks wait after each chunk", "[cluster][partition]") {
+  // Three dense layers and 58 with experts on 16 ranks of two chunks. The cheap layers let rank 0 have one more than
+  // the others at the same load, but its second chunk would be the longest, and all ranks would wait for it.
   Arch a = even_moe();
   a.layers = 61;
   a.moe.layers = {};
@@ -132,7 +132,7 @@ TEST_CASE("Layers of several kinds are not spread so that ranks wait after each 
   }
 }
 
-TEST_CASE("Every chunk has a layer, whatever layers, embedding and head cost", "[cluster][partition]") {
+TEST_CASE("every chunk has a layer for any costs of layers, embedding and head", "[cluster][partition]") {
   Cases cases(42);
   for (int i = 0; i < 2000; ++i) {
     const Pipeline p = pipeline_tests::sound(pipeline_tests::all_schedules[static_cast<std::size_t>(cases.below(10))],
@@ -143,8 +143,7 @@ TEST_CASE("Every chunk has a layer, whatever layers, embedding and head cost", "
   }
 }
 
-TEST_CASE("Layers that run again are all shared out, where keeping them takes longer than running them again",
-          "[cluster][partition]") {
+TEST_CASE("all recomputed layers are assigned, even if recomputation saves time", "[cluster][partition]") {
   Cases cases(44);
   for (int i = 0; i < 300; ++i) {
     const Pipeline p = pipeline_tests::sound(Schedule::interleaved, 2 + cases.below(3), 2 + cases.below(3), 8);
@@ -153,13 +152,12 @@ TEST_CASE("Layers that run again are all shared out, where keeping them takes lo
     a.layers = layers;
     RowCosts costs = random_costs(cases);
     costs.first_again = 1 + cases.below(4);
-    costs.again[0] = -0.8 * costs.layer[0];  // transfers to the host take longer than the second forward
+    costs.again[0] = -0.8 * costs.layer[0];  // transfers to the host take longer than the recomputed forward
     check_sound(balanced(layer_kinds(a), costs, p), model_chunks(p), layers);
   }
 }
 
-TEST_CASE("Layers that are alike are shared out evenly over the ranks of an interleaved pipeline",
-          "[cluster][partition]") {
+TEST_CASE("equal layers are divided evenly over the ranks of an interleaved pipeline", "[cluster][partition]") {
   for (const Count v : {2, 3})
     for (const Count layers : {24, 25, 30, 47}) {
       const Pipeline p{Schedule::interleaved, 4, v, 8};
@@ -183,9 +181,9 @@ TEST_CASE("Layers that are alike are shared out evenly over the ranks of an inte
     }
 }
 
-TEST_CASE("An estimated step is near the fastest that any spread of the layers gives", "[cluster][partition]") {
-  // The slowest rank's work decides; what the others have to do moves the beginning and the end of the step a little,
-  // by up to 2 % with one chunk per rank and 6 % with several.
+TEST_CASE("an estimated step is close to the fastest over all partitions", "[cluster][partition]") {
+  // The slowest rank's work dominates. The work of the others shifts the start and the end of the step, by up to 2 %
+  // with one chunk per rank and 6 % with several.
   Cases cases(7);
   for (int i = 0; i < 80; ++i) {
     const auto schedule = pipeline_tests::all_schedules[static_cast<std::size_t>(i % 10)];
@@ -218,7 +216,7 @@ TEST_CASE("An estimated step is near the fastest that any spread of the layers g
   }
 }
 
-TEST_CASE("Stated layers are taken as they are", "[cluster][partition]") {
+TEST_CASE("stated layers per chunk are used unchanged", "[cluster][partition]") {
   const std::array<Count, 4> layers{1, 9, 2, 6};
   const Partition p = stated(layers);
   check_sound(p, 4, 18);
@@ -232,8 +230,8 @@ TEST_CASE("Stated layers are taken as they are", "[cluster][partition]") {
   for (Count i = 0; i < 4; ++i) CHECK(e.partition[i].layers() == layers[static_cast<std::size_t>(i)]);
 }
 
-TEST_CASE("Llama-3.1-405B's 126 layers on 16 stages are one less at both ends", "[cluster][partition]") {
-  // arXiv:2407.21783, section 3.3.2: one layer less for the first and for the last stage
+TEST_CASE("Llama-3.1-405B's 126 layers on 16 stages have one less at both ends", "[cluster][partition]") {
+  // arXiv:2407.21783, section 3.3.2: one layer less on the first and on the last stage
   Plan p;
   p.seq = 8192;
   p.global_batch = 16;
@@ -247,7 +245,7 @@ TEST_CASE("Llama-3.1-405B's 126 layers on 16 stages are one less at both ends", 
   CHECK(cut[0].layers() == 7);
   CHECK(cut[15].layers() == 7);
   for (Count i = 1; i < 15; ++i) CHECK(cut[i].layers() == 8);
-  // By FLOPs, of which an embedding has none, any but the last may have one less.
+  // By FLOPs, zero for an embedding, the last stage and any other one have one less.
   const Partition by_flops = partition(price(a, p, l, {}), p, l, Cluster{});
   CHECK(by_flops[15].layers() == 7);
   for (Count i = 0; i < 15; ++i) CHECK(by_flops[i].layers() <= 8);

@@ -1,4 +1,4 @@
-// Layers that read more than their input: keys and values of another layer, an input of their own (Gemma 3n, Gemma 4).
+// Layers with further inputs: keys and values of another layer, or a per-layer input (Gemma 3n, Gemma 4).
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// One layer of D 13 with an input of width 7 from a table of 23 rows, and a factor.
+/// One layer of D 13 with a per-layer input of width 7 from a table of 23 rows, and an output scale.
 Arch with_input() {
   Arch a = prime_gated();
   a.per_layer = {.rows = 23, .width = 7};
@@ -42,13 +42,13 @@ const LayerKind& second_kind(const LayerKinds& kinds) { return kinds[1]; }
 
 }  // namespace
 
-TEST_CASE("an input per layer adds a table, a projection and a norm once, two matrices and a norm per layer",
+TEST_CASE("per-layer inputs add a table, a projection and a norm once, and two matrices and a norm per layer",
           "[engine][per_layer]") {
   const Count once = 23 * 7 + 13 * 7 + 7, layer = 2 * 13 * 7 + 13, factor = 1;
   CHECK(parameters(with_input()).total == parameters(prime_gated()).total + once + layer + factor);
 }
 
-TEST_CASE("inputs of layers are kept once, by the embedding, and are alive beside every block", "[engine][per_layer]") {
+TEST_CASE("per-layer inputs are saved once by the embedding and are live during every block", "[engine][per_layer]") {
   const Liveness l = liveness(embedding_ops(with_input(), training), training_price(), 0);
   CHECK(l.carried == Bytes(2 * 3 * 7));
   CHECK(l.output == Bytes(2 * 3 * 13));
@@ -57,7 +57,7 @@ TEST_CASE("inputs of layers are kept once, by the embedding, and are alive besid
   CHECK(pass_workspace(p) == p.layer(0).alive.forward + Bytes(2 * 64 * 7));
 }
 
-TEST_CASE("layers that share keys and values project, cache and keep none", "[engine][per_layer]") {
+TEST_CASE("layers with shared keys and values neither project, cache nor save them", "[engine][per_layer]") {
   const Arch a = sharing();
   const LayerKinds kinds = layer_kinds(a);
   REQUIRE(kinds.size() == 2);
@@ -69,12 +69,10 @@ TEST_CASE("layers that share keys and values project, cache and keep none", "[en
   CHECK(liveness(own, p, 3 * 64).kept - liveness(shared, p, 3 * 64).kept == Bytes(2 * 3 * 8 * 8 * 2));
 }
 
-TEST_CASE(
-    "gradients of keys and values that a layer hands on are there before its backward begins, and its worst "
-    "moments say so",
-    "[engine][per_layer]") {
+TEST_CASE("gradients of shared keys and values are live before their source's backward, also in its peak breakdown",
+          "[engine][per_layer]") {
   Arch a = sharing();
-  a.mlp_width = 1;  // so that the worst moment is the core's
+  a.mlp_width = 1;  // so that the core is the peak
   const LayerKinds kinds = layer_kinds(a);
   const OpList ops = block_ops(a, kinds[0], training);
   const Liveness l = liveness(ops, training_price(), 3 * 64);
@@ -87,9 +85,9 @@ TEST_CASE(
   CHECK(liveness(block_ops(a, alone, training), training_price(), 3 * 64).awaited == Bytes());
 }
 
-TEST_CASE("what a layer hands on is alive until its last reader has run", "[engine][per_layer]") {
+TEST_CASE("tensors shared across layers are live until their last reader has run", "[engine][per_layer]") {
   Arch a = sharing();
-  a.layers = 4;  // layers 2 and 3 have keys and values of their own, which nothing reads
+  a.layers = 4;  // layers 2 and 3 have unshared keys and values
   const std::vector<HandedOn> all = handed_on(layer_kinds(a));
   REQUIRE(all.size() == 1);
   CHECK(all[0].source == 0);
@@ -99,7 +97,7 @@ TEST_CASE("what a layer hands on is alive until its last reader has run", "[engi
   CHECK(kv_source(layer_kinds(a), 2) == -1);
 }
 
-TEST_CASE("a prompt holds what layers hand on, and a decoding step reads the cache", "[engine][per_layer]") {
+TEST_CASE("a prefill holds tensors shared across layers, and a decode step reads the cache", "[engine][per_layer]") {
   const Arch a = sharing();
   const Prices prompt = price_prefill(a, {.batch = 1}, {}, {}, 64);
   const Prices step = price_decode(a, {.batch = 1}, {}, {}, 64);
@@ -107,7 +105,7 @@ TEST_CASE("a prompt holds what layers hand on, and a decoding step reads the cac
   CHECK(step.layer(0).alive.carried == Bytes());
 }
 
-TEST_CASE("ranks share the heads of keys and values of another layer without an exchange", "[engine][per_layer]") {
+TEST_CASE("tensor ranks shard shared keys and values by heads without a collective", "[engine][per_layer]") {
   const Arch a = sharing();
   const LayerKinds kinds = layer_kinds(a);
   CHECK(names(cut(block_ops(a, second_kind(kinds), training), {.tp = 2})) ==
@@ -115,7 +113,7 @@ TEST_CASE("ranks share the heads of keys and values of another layer without an 
         "mlp.act mlp.mul mlp.down +mlp.down mlp.add");
 }
 
-TEST_CASE("a pipeline does not pass on what later layers read, and is refused", "[engine][per_layer]") {
+TEST_CASE("pipeline stages are refused for tensors shared across layers", "[engine][per_layer]") {
   CHECK(flaw(sharing(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(with_input(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(even(), {.pp = 2}) == LayoutFlaw::none);

@@ -19,7 +19,7 @@ Task task_of(std::size_t stream, double seconds) {
 
 }  // namespace
 
-TEST_CASE("A task starts when its stream is free, what it waits for is over, and it is ready") {
+TEST_CASE("a task starts when its stream is free, its dependencies are done, and it is ready") {
   Timeline line;
   const std::size_t a = line.stream({0}), b = line.stream({1});
   CHECK(line.stream({0}) == a);
@@ -35,7 +35,7 @@ TEST_CASE("A task starts when its stream is free, what it waits for is over, and
   CHECK(line.tasks()[last].start == Seconds(20));
 }
 
-TEST_CASE("Messages between stages do not wait for each other") {
+TEST_CASE("messages between stages do not wait for each other") {
   Timeline line;
   const std::size_t s = line.stream({0, Lane::messages, 1});
   line.add(task_of(s, 3));
@@ -44,7 +44,7 @@ TEST_CASE("Messages between stages do not wait for each other") {
   CHECK(line.tasks()[second].start == Seconds(0));
 }
 
-TEST_CASE("Streams whose tasks wait for each other crosswise have no end") {
+TEST_CASE("streams with circular dependencies never end") {
   Timeline line;
   const std::size_t a = line.stream({0}), b = line.stream({1});
   const std::size_t a1 = line.add(task_of(a, 1)), a2 = line.add(task_of(a, 1));
@@ -56,7 +56,7 @@ TEST_CASE("Streams whose tasks wait for each other crosswise have no end") {
   CHECK(line.run() == Seconds(0));
 }
 
-TEST_CASE("In every schedule tasks wait for what they take, one at a time per rank") {
+TEST_CASE("under every schedule tasks wait for their inputs and run one at a time per rank") {
   std::mt19937 random(21);
   Timeline line;
   PipelineTasks at;
@@ -91,7 +91,7 @@ TEST_CASE("In every schedule tasks wait for what they take, one at a time per ra
   }
 }
 
-TEST_CASE("Every rank works m times forward and backward of its chunks, whatever the schedule") {
+TEST_CASE("under every schedule each rank runs forward and backward of its chunks m times") {
   std::mt19937 random(22);
   Timeline line;
   PipelineTasks at;
@@ -116,7 +116,7 @@ TEST_CASE("Every rank works m times forward and backward of its chunks, whatever
   }
 }
 
-TEST_CASE("Sends go by rank, level and direction, and take the seconds of their boundary") {
+TEST_CASE("sends are separated by rank, level and direction, and take the time of their boundary") {
   const Pipeline p{Schedule::one_f_one_b, 3, 1, 2};
   Times t = equal_times(p, 1, 1, 1);
   t.sends = {Seconds(0.5), Seconds(0.25)};

@@ -23,7 +23,7 @@ Count most(const Pipeline& p, Count rank, Count activations, Count for_weights) 
 
 }  // namespace
 
-TEST_CASE("GPipe, 1F1B and interleaved keep as many micro-batches as the textbook says, on every rank") {
+TEST_CASE("GPipe, 1F1B and interleaved keep the textbook's micro-batches in flight on every rank") {
   for (const Count ranks : {1, 2, 5, 8})
     for (const Count m : {1, 3, 8, 200})
       for (Count r = 0; r < ranks; ++r) {
@@ -40,7 +40,8 @@ TEST_CASE("GPipe, 1F1B and interleaved keep as many micro-batches as the textboo
 }
 
 // arXiv:2401.10241 counts a micro-batch until its weight gradients are done; DualPipe's README counts P + 1 stages.
-TEST_CASE("ZB-H1 keeps P micro-batches, ZB-H2 2P - 1, DualPipe and DualPipe-V their stages and one, on every rank") {
+TEST_CASE(
+    "every rank keeps P micro-batches in ZB-H1, 2P - 1 in ZB-H2, and its stages plus one in DualPipe and DualPipe-V") {
   for (const Count ranks : {2, 4, 8})
     for (const Count m : {4 * ranks, 50 * ranks})
       for (Count r = 0; r < ranks; ++r) {
@@ -52,20 +53,20 @@ TEST_CASE("ZB-H1 keeps P micro-batches, ZB-H2 2P - 1, DualPipe and DualPipe-V th
       }
 }
 
-TEST_CASE("What is kept for weight gradients alone is counted until they are done") {
+TEST_CASE("tensors saved only for weight gradients count until these are done") {
   const Pipeline p{Schedule::zb_h1, 4, 1, 20};
-  // The last rank runs its weight gradients three rounds late: in a forward it keeps one micro-batch and three rests.
+  // The last rank runs weight gradients three rounds late: in a forward it keeps one micro-batch and three remainders.
   std::vector<KeptCount> counts(2);
   CHECK(most_kept(p, 3, equal_kept(p, 100, 7), counts) == Bytes(100 + 3 * 7));
   CHECK(counts[0] == KeptCount{1, 3});
 }
 
-TEST_CASE("The worst moment depends on what each chunk keeps") {
+TEST_CASE("the peak depends on the bytes of each chunk") {
   const Pipeline p{Schedule::interleaved, 2, 2, 4};  // rank 0: F1 F2 F1' F2' F3 B1' F4 B2' F3' B1 ...
   std::vector<KeptCount> counts(4);
   std::vector<ChunkKept> kept = equal_kept(p, 1, 0);
   kept[0] = {Bytes(10), Bytes()};
-  CHECK(most_kept(p, 0, kept, counts) == Bytes(4 * 10 + 1));  // after F4: B1' is over, F2' is not
+  CHECK(most_kept(p, 0, kept, counts) == Bytes(4 * 10 + 1));  // after F4: B1' is done, F2' is not
   CHECK(counts[0].activations == 4);
   CHECK(counts[1].activations == 1);
   kept = equal_kept(p, 1, 0);
@@ -74,7 +75,7 @@ TEST_CASE("The worst moment depends on what each chunk keeps") {
   CHECK(counts[1].activations == 2);
 }
 
-TEST_CASE("A chunk that needs much while it runs makes its own moment the worst") {
+TEST_CASE("a chunk with a large workspace sets the peak while it runs") {
   const Pipeline p{Schedule::interleaved, 2, 2, 4};  // rank 1 ends with the model's last chunk
   std::vector<KeptCount> counts(4);
   std::vector<ChunkKept> kept = equal_kept(p, 10, 0);
@@ -85,7 +86,7 @@ TEST_CASE("A chunk that needs much while it runs makes its own moment the worst"
   CHECK(counts[1].activations > 0);
 }
 
-TEST_CASE("Runs that repeat are counted as if every slot were walked") {
+TEST_CASE("counts of repeated runs match a walk over every slot") {
   std::mt19937 random(41);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random, 8, 100);
@@ -110,10 +111,8 @@ TEST_CASE("Runs that repeat are counted as if every slot were walked") {
   }
 }
 
-// arXiv:2401.10241 and 2405.15362: P micro-batches, 2P, and 2P halves of a stage, until their weight gradients are
-// done.
-TEST_CASE(
-    "Automatic schedules keep no more than their limit, whatever parts take, and all of it where they are equal") {
+// arXiv:2401.10241, 2405.15362: P micro-batches, 2P, and 2P halves of a stage, until their weight gradients are done.
+TEST_CASE("automatic schedules stay within their limit for any times, and reach it for equal times") {
   std::mt19937 random(42);
   MakespanRoom room;
   std::vector<KeptCount> counts(4);
@@ -132,7 +131,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Rounds that are left out of an automatic schedule keep no more than the others") {
+TEST_CASE("skipping rounds of an automatic schedule does not change the bytes in flight") {
   std::mt19937 random(43);
   MakespanRoom some, all;
   std::vector<KeptCount> counts(4), expected(4);

@@ -60,7 +60,7 @@ double step(const Pipeline& p, const Times& t) {
   return step_of(p, makespan(p, t.view(), room)).value;
 }
 
-/// The longest of a rank's times from its first forward, less what a chunk gets ready after it, to its last gradients.
+/// Longest time of a rank to its last gradients, from the earliest start of its chunks minus their ready times.
 double longest(const Pipeline& p, const Times& t, const ByEvents& events) {
   double most = 0;
   for (Count r = 0; r < p.ranks; ++r) {
@@ -76,7 +76,7 @@ double longest(const Pipeline& p, const Times& t, const ByEvents& events) {
   return most;
 }
 
-/// The most that a rank waits between its first slot and its last.
+/// Longest total wait of a rank between its first and its last slot.
 double worst_wait(const Pipeline& p, const Times& t) {
   MakespanRoom room;
   const Makespan m = makespan(p, t.view(), room);
@@ -95,7 +95,7 @@ double worst_wait(const Pipeline& p, const Times& t) {
 
 }  // namespace
 
-TEST_CASE("The makespan, every chunk's span and every rank's work are those of the tasks") {
+TEST_CASE("makespan, chunk spans and rank work match the tasks") {
   std::mt19937 random(31);
   MakespanRoom room;
   ByEvents events;
@@ -108,8 +108,8 @@ TEST_CASE("The makespan, every chunk's span and every rank's work are those of t
   }
 }
 
-// Sends that take long make times repeat only after several rounds; chunks that differ little, only after many.
-TEST_CASE("Rounds that are left out change nothing, however late and at whatever distance times repeat") {
+// With long sends times repeat only after several rounds, with small differences of chunks only after many.
+TEST_CASE("skipping rounds does not change the makespan, however late and at any distance times repeat") {
   std::mt19937 random(32);
   MakespanRoom room;
   ByEvents events;
@@ -127,7 +127,7 @@ TEST_CASE("Rounds that are left out change nothing, however late and at whatever
   }
 }
 
-TEST_CASE("One rank takes m (F + B + W)") {
+TEST_CASE("one rank takes m (F + B + W)") {
   for (const Schedule s :
        {Schedule::gpipe, Schedule::one_f_one_b, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_1p, Schedule::zb_2p}) {
     const Pipeline p{s, 1, 1, 37};
@@ -139,7 +139,7 @@ TEST_CASE("One rank takes m (F + B + W)") {
   }
 }
 
-TEST_CASE("GPipe, 1F1B and interleaved wait for the bubble of the textbook, to the bit in whole seconds") {
+TEST_CASE("GPipe, 1F1B and interleaved have exactly the textbook's bubble in whole seconds") {
   const textbook::StageTimes stage{3, 9, 5, 0};
   for (const Count ranks : {1, 2, 4, 7, 16})
     for (const Count m : {1, 3, 16, 100}) {
@@ -159,8 +159,8 @@ TEST_CASE("GPipe, 1F1B and interleaved wait for the bubble of the textbook, to t
 }
 
 // arXiv:2401.10241, table 1: (P-1)(T_F + T_B - T_W) and (P-1)(T_F + T_B - 2 T_W), T_W <= T_B. In ZB-H2 every rank ends
-// as much later as it began, which an optimizer step that does not wait for all ranks makes up for.
-TEST_CASE("ZB-H1 and ZB-H2 wait for the bubbles of their paper") {
+// as much later as it began; an optimizer step that does not wait for all ranks makes up for this.
+TEST_CASE("ZB-H1 and ZB-H2 have the bubbles of their paper") {
   for (const Count ranks : {2, 4, 8, 13})
     for (const auto& [f, b, w] : {std::array{1, 1, 1}, {10, 11, 9}, {10, 10, 6}, {11, 10, 9}, {10, 12, 8}}) {
       const textbook::StageTimes stage{1.0 * f, 1.0 * (b + w), 1.0 * w, 0};
@@ -175,8 +175,8 @@ TEST_CASE("ZB-H1 and ZB-H2 wait for the bubbles of their paper") {
     }
 }
 
-// arXiv:2401.10241, section 3.2: with the memory of ZB-H1 and ZB-H2 a search over orders finds their bubbles again.
-TEST_CASE("ZB-1p waits as ZB-H1 and ZB-2p as ZB-H2 where all ranks are the same") {
+// arXiv:2401.10241, section 3.2: with the memory of ZB-H1 and ZB-H2 a search over orders also finds their bubbles.
+TEST_CASE("with equal ranks ZB-1p waits as long as ZB-H1, and ZB-2p as long as ZB-H2") {
   for (const Count ranks : {2, 4, 8, 13})
     for (const auto& [f, b, w] : {std::array{1, 1, 1}, {10, 11, 9}, {11, 10, 9}, {10, 12, 8}, {10, 10, 6}}) {
       const textbook::StageTimes stage{1.0 * f, 1.0 * (b + w), 1.0 * w, 0};
@@ -190,7 +190,7 @@ TEST_CASE("ZB-1p waits as ZB-H1 and ZB-2p as ZB-H2 where all ranks are the same"
     }
 }
 
-// The orders of ZB-H1 and ZB-H2 stay within the memory of ZB-1p and ZB-2p, so that these may run them.
+// The orders of ZB-H1 and ZB-H2 stay within the memory of ZB-1p and ZB-2p, which may therefore run them.
 TEST_CASE("ZB-1p never takes longer than ZB-H1, nor ZB-2p than ZB-H2") {
   std::mt19937 random(34);
   int sooner = 0, as_written = 0;
@@ -209,7 +209,7 @@ TEST_CASE("ZB-1p never takes longer than ZB-H1, nor ZB-2p than ZB-H2") {
   CHECK(as_written > 100);
 }
 
-TEST_CASE("Of any number of micro-batches all but the first and the last take the same time") {
+TEST_CASE("all micro-batches between the first and the last take the same time, for any number") {
   for (const Schedule s : all_schedules) {
     const Count v = fixed_chunks(s) == 0 ? 3 : fixed_chunks(s);
     const Pipeline some{s, 4, v, 1 << 12}, many{s, 4, v, Count{1} << 40};
@@ -221,8 +221,8 @@ TEST_CASE("Of any number of micro-batches all but the first and the last take th
   }
 }
 
-// arXiv:2405.15362, section 3.3: no bubble where T_F = T_B = T_W.
-TEST_CASE("In ZB-V no rank waits between its first and its last slot where all parts take the same time") {
+// arXiv:2405.15362, section 3.3: no bubble if T_F = T_B = T_W.
+TEST_CASE("with equal F, B and W no rank of ZB-V waits between its first and its last slot") {
   for (const Count ranks : {1, 2, 3, 4, 8, 13})
     for (const Count m : {2 * ranks, 2 * ranks + 1, 6 * ranks}) {
       const Pipeline p{Schedule::zb_v, ranks, 2, m};
@@ -232,8 +232,8 @@ TEST_CASE("In ZB-V no rank waits between its first and its last slot where all p
     }
 }
 
-// The same paper's evaluation has bubbles of a few percent where the parts differ by as much as they do in practice.
-TEST_CASE("ZB-V stays near its bound where parts take different times, and below 1F1B") {
+// The same paper's evaluation has bubbles of a few percent for parts that differ as they do in practice.
+TEST_CASE("with unequal F, B and W ZB-V stays near its bound and below 1F1B") {
   for (const auto& [f, b, w] : {std::array{10, 11, 9}, {10, 9, 11}, {10, 12, 8}, {11, 10, 9}, {10, 10, 6}}) {
     const Pipeline p{Schedule::zb_v, 8, 2, 48}, plain{Schedule::one_f_one_b, 8, 1, 48};
     const double work = 48 * 2 * (f + b + w);
@@ -243,7 +243,7 @@ TEST_CASE("ZB-V stays near its bound where parts take different times, and below
 }
 
 // The README of github.com/deepseek-ai/DualPipe: (PP/2 - 1)(F&B + B - 3W), PP stages; DualPipe-V has PP/2 ranks.
-TEST_CASE("DualPipe and DualPipe-V wait for the bubble of their authors where F is the input part of B") {
+TEST_CASE("DualPipe and DualPipe-V have their authors' bubble if F equals the input part of B") {
   for (const Count stages : {2, 4, 8, 12})
     for (const auto& [f, w] : {std::array{1, 1}, {10, 9}, {10, 6}, {3, 1}}) {
       const textbook::StageTimes stage{1.0 * f, 1.0 * (f + w), 1.0 * w, 1.0 * (2 * f + w)};
@@ -254,7 +254,7 @@ TEST_CASE("DualPipe and DualPipe-V wait for the bubble of their authors where F 
     }
 }
 
-TEST_CASE("A paired slot takes the time that is given for it") {
+TEST_CASE("a paired slot takes its stated time") {
   const Pipeline p{Schedule::dualpipe, 4, 2, 40};
   MakespanRoom room;
   const Times apart = equal_times(p, 2, 2, 2), together = equal_times(p, 2, 2, 2, 5);
@@ -266,7 +266,7 @@ TEST_CASE("A paired slot takes the time that is given for it") {
   CHECK(total(p, together) < total(p, apart));
 }
 
-TEST_CASE("The lower bound is never above the makespan, and is it where one rank is the slowest by far") {
+TEST_CASE("the lower bound never exceeds the makespan, and equals it if one rank is by far the slowest") {
   std::mt19937 random(33);
   MakespanRoom room;
   for (int i = 0; i < 3000; ++i) {
@@ -287,9 +287,9 @@ TEST_CASE("The lower bound is never above the makespan, and is it where one rank
 }
 
 // F = B = 2, 2 ranks, 2 micro-batches. Rank 0 runs F1 until 2, F2 until 4, and has I1's input at 6, I2's at 10 (rank 1:
-// F1 2 to 4, I1 to 6, F2 to 8, I2 to 10). From 8 to 10 it could run W1. Rank 1's own W take until 50, so that no other
-// order ends sooner.
-TEST_CASE("A gap is filled with weight gradients that are at most twice as long") {
+// F1 2 to 4, I1 to 6, F2 to 8, I2 to 10). From 8 to 10 it could run W1. Rank 1's W take until 50, so no other order
+// ends sooner.
+TEST_CASE("a gap is filled with weight gradients of at most twice its length") {
   const Pipeline p{Schedule::zb_1p, 2, 1, 2};
   MakespanRoom room;
   const auto kinds = [&](double weight) {

@@ -34,7 +34,7 @@ TEST_CASE("GPipe runs all forwards, then all backwards") {
   CHECK(letters({Schedule::gpipe, 2, 1, 3}, 1) == "F1 F2 F3 B1 B2 B3");
 }
 
-TEST_CASE("1F1B runs P - r - 1 forwards ahead, then one forward and one backward in turn, then the rest") {
+TEST_CASE("1F1B runs P - r - 1 forwards ahead, then alternates forward and backward, then drains") {
   const Pipeline p{Schedule::one_f_one_b, 4, 1, 6};
   CHECK(letters(p, 0) == "F1 F2 F3 F4 B1 F5 B2 F6 B3 B4 B5 B6");
   CHECK(letters(p, 1) == "F1 F2 F3 B1 F4 B2 F5 B3 F6 B4 B5 B6");
@@ -44,7 +44,7 @@ TEST_CASE("1F1B runs P - r - 1 forwards ahead, then one forward and one backward
 }
 
 // Megatron-LM, 2 ranks of 2 chunks, 4 micro-batches: 2 (P - r - 1) + (v - 1) P slots ahead, groups of P micro-batches.
-TEST_CASE("An interleaved pipeline runs every chunk for P micro-batches, and those backward in the reverse order") {
+TEST_CASE("an interleaved pipeline runs each chunk for P micro-batches, and backward in the reverse order of chunks") {
   const Pipeline p{Schedule::interleaved, 2, 2, 4};
   CHECK(letters(p, 0) == "F1 F2 F1' F2' F3 B1' F4 B2' F3' B1 F4' B2 B3' B4' B3 B4");
   CHECK(letters(p, 1) == "F1 F2 F1' B1' F2' B2' F3 B1 F4 B2 F3' B3' F4' B4' B3 B4");
@@ -52,7 +52,7 @@ TEST_CASE("An interleaved pipeline runs every chunk for P micro-batches, and tho
 }
 
 // arXiv:2401.10241, figures 2 and 3: 4 ranks; the last rank's weight gradients begin P - 1, or 2 (P - 1), rounds late.
-TEST_CASE("ZB-H1 and ZB-H2 put weight gradients off by more, the further behind a rank is") {
+TEST_CASE("ZB-H1 and ZB-H2 delay weight gradients more on later ranks") {
   const Pipeline h1{Schedule::zb_h1, 3, 1, 4}, h2{Schedule::zb_h2, 2, 1, 4};
   CHECK(letters(h1, 0) == "F1 F2 F3 I1 W1 F4 I2 W2 I3 W3 I4 W4");
   CHECK(letters(h1, 1) == "F1 F2 I1 F3 I2 W1 F4 I3 W2 I4 W3 W4");
@@ -75,7 +75,7 @@ TEST_CASE("DualPipe-V runs DualPipe's steps on a V of chunks") {
   CHECK(letters(p, 1) == "F1 F1' F2 F2' F3 B1' F3'+B1 F4+B2' F4'+B2 B3' B3 I4' I4 W4' W4");
 }
 
-TEST_CASE("Every rank runs every micro-batch of each of its chunks forward once and backward once, weights among it") {
+TEST_CASE("every rank runs each micro-batch of each chunk once forward and once backward, including weights") {
   std::mt19937 random(11);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random);
@@ -95,7 +95,7 @@ TEST_CASE("Every rank runs every micro-batch of each of its chunks forward once 
   }
 }
 
-TEST_CASE("Steady runs are as many and as long on every rank") {
+TEST_CASE("steady runs have equal number and length on every rank") {
   std::mt19937 random(12);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random);

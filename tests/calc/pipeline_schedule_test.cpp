@@ -6,13 +6,13 @@
 using namespace llmcalc;
 using namespace llmcalc::pipeline_tests;
 
-TEST_CASE("Schedules are named as on the command line") {
+TEST_CASE("schedules have their command-line names") {
   CHECK(choice_names<Schedule> == "gpipe|1f1b|interleaved|zb-h1|zb-h2|zb-1p|zb-2p|zb-v|dualpipe|dualpipe-v");
   for (const Schedule s : all_schedules) CHECK(parse<Schedule>(name(s)) == s);
 }
 
 TEST_CASE(
-    "Interleaved ranks hold every P-th chunk; a V goes to the last rank and back; DualPipe holds the model twice") {
+    "interleaved ranks hold every P-th chunk, a V runs to the last rank and back, and DualPipe holds the model twice") {
   CHECK(model_chunk({Schedule::interleaved, 4, 3, 4}, 1, 2) == 9);
   CHECK(model_chunk({Schedule::zb_v, 4, 2, 4}, 1, 0) == 1);
   CHECK(model_chunk({Schedule::zb_v, 4, 2, 4}, 1, 1) == 6);
@@ -22,7 +22,7 @@ TEST_CASE(
   CHECK(rank_of({Schedule::dualpipe, 4, 2, 8}, 0, 1) == 3);
 }
 
-TEST_CASE("The place of a model chunk holds that chunk") {
+TEST_CASE("the place of a model chunk holds that chunk") {
   for (const Schedule s : all_schedules) {
     const Pipeline p = sound(s, 6, 3, 24);
     for (Count d = 0; d < directions(p); ++d)
@@ -34,7 +34,7 @@ TEST_CASE("The place of a model chunk holds that chunk") {
   }
 }
 
-TEST_CASE("A pipeline that cannot run says why, and how many would be enough") {
+TEST_CASE("an invalid pipeline reports its flaw and a number that would be enough") {
   const auto why = [](Schedule s, Count ranks, Count chunks, Count micro_batches, PipelineFlaw expected, Count mends) {
     const Pipeline p{s, ranks, chunks, micro_batches};
     CHECK(flaw(p) == expected);

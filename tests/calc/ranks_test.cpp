@@ -1,4 +1,4 @@
-// How many ranks a group has.
+// Number of ranks of a group.
 
 #include "calc/layout.hpp"
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// What the modules of a block that run again keep, and what is alive while they do.
+// Recomputed modules of a block: saved tensors, and live tensors during recomputation.
 
 #include "calc/operator/liveness.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -14,9 +14,9 @@ const Step training{.sequences = 2, .queries = 3, .training = true};
 
 }  // namespace
 
-TEST_CASE("modules that run again keep nothing, and are alive again in backward", "[cost][liveness]") {
-  // prime_gqa: of the kept 126 numbers and 7 in float32 a token the modules save
-  //   norm  n 13, m 13 and 2 x 2 statistics; act  a 17; mlp  u 17 and a 17: m is kept, as the MLP's input.
+TEST_CASE("recomputed modules save no tensors and are live in backward", "[cost][liveness]") {
+  // prime_gqa saves 126 values and 7 in float32 per token. norm frees n 13, m 13 and 2 x 2 statistics; act frees a 17;
+  // mlp frees u 17 and a 17, since m is saved as the MLP's input.
   const OpList ops = first_block(prime_gqa(), training);
   const auto under = [&](RecomputeModules again) {
     Pricing p;
@@ -28,25 +28,25 @@ TEST_CASE("modules that run again keep nothing, and are alive again in backward"
   CHECK(norm.kept == Bytes(tokens * (2 * 100 + 4 * 3)));
   CHECK(act.kept == Bytes(tokens * (2 * 109 + 4 * 7)));
   CHECK(mlp.kept == Bytes(tokens * (2 * 92 + 4 * 7)));
-  // Backward. act: mlp.down needs a again, with its gradient and the output's. mlp: u as well.
-  // norm: the same moment as without recomputation, u and a being kept.
+  // Backward. act: mlp.down needs the recomputed a, with its gradient and the output's. mlp: also u. norm: the same
+  // peak as without recomputation, since u and a are saved.
   CHECK(act.backward == act.kept + Bytes(tokens * 2 * (13 + 17 + 17)));
   CHECK(mlp.backward == mlp.kept + Bytes(tokens * 2 * (13 + 17 + 17 + 17)));
   CHECK(norm.backward == norm.kept + Bytes(tokens * 2 * (13 + 17)));
   RecomputeModules both = RecomputeModule::norm;
-  both.add(RecomputeModule::mlp);  // the norm runs again for the MLP: m and 2 statistics are alive, too
+  both.add(RecomputeModule::mlp);  // the norm is recomputed for the MLP: m and 2 statistics are also live
   CHECK(under(both).kept == Bytes(tokens * (2 * 66 + 4 * 3)));
   CHECK(under(both).backward == under(both).kept + Bytes(tokens * (2 * (13 + 13 + 17 + 17 + 17) + 4 * 2)));
 }
 
-TEST_CASE("latent attention's up-projections run again from the latent rows", "[cost][liveness]") {
+TEST_CASE("latent attention's up-projections are recomputed from the latent rows", "[cost][liveness]") {
   const Arch a = prime_latent();
   const OpList ops = first_block(a, training);
   Pricing p;
   const Bytes all = liveness(ops, p, tokens * a.hidden).kept;
   p.again = RecomputeModule::up;
   const Latent& l = a.latent;
-  // Not kept: the normed latent rows with their norms' statistics, queries, keys and values.
+  // Not saved: the normed latent rows with their norms' statistics, queries, keys and values.
   const Count head = l.nope_dim + l.rope_dim, norms = l.q_rank > 0 ? 2 : 1;
   const Count remade = l.q_rank + l.kv_rank + a.heads * ((l.q_rank > 0 ? head : 0) + l.nope_dim + l.v_dim);
   CHECK(all - liveness(ops, p, tokens * a.hidden).kept == Bytes(tokens * (2 * remade + 4 * norms)));

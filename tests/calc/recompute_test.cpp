@@ -48,7 +48,7 @@ std::vector<Layout> layouts() {
 
 }  // namespace
 
-TEST_CASE("a block of no layers recomputes nothing, of all layers everything", "[train]") {
+TEST_CASE("a block of no layers equals no recomputation, and a block of all layers full recomputation", "[train]") {
   for (const bool experts : {false, true})
     for (const Layout& l : layouts()) {
       const Arch a = layers(8, experts);
@@ -64,7 +64,7 @@ TEST_CASE("a block of no layers recomputes nothing, of all layers everything", "
     }
 }
 
-TEST_CASE("every layer of a block costs its forward pass, and saves what it keeps but its input", "[train]") {
+TEST_CASE("each layer of a block costs its forward pass, and frees its saved tensors except its input", "[train]") {
   const Arch a = layers(8);
   const Prices prices = price(a, block(1), {}, cards.device);
   const LayerPrice& row = prices.layer(0);
@@ -88,10 +88,10 @@ TEST_CASE("each chunk of a pipeline recomputes its own first layers", "[train]")
   CHECK(trained(a, block(2), uneven).flops.recompute == 7 * layer);
 }
 
-TEST_CASE("a group of layers keeps one input, and all that its backward needs while it runs", "[train]") {
+TEST_CASE("a group of layers saves one input, and holds the tensors of its backward while it runs", "[train]") {
   const Arch a = layers(8);
   const Liveness l = price(a, none(), {}, cards.device).layer(0).alive;
-  const Bytes outside = trained(a, uniform(1)).memory.activations - 8 * l.input;  // embedding's and head's
+  const Bytes outside = trained(a, uniform(1)).memory.activations - 8 * l.input;  // of embedding and head
   const Bytes worst = std::max(l.forward + l.output, l.backward);
   for (const auto& [n, groups] : {std::pair{1, 8}, {2, 4}, {3, 3}, {4, 2}, {5, 2}, {8, 1}, {9, 1}}) {
     const TrainEstimate e = trained(a, uniform(n));
@@ -99,7 +99,7 @@ TEST_CASE("a group of layers keeps one input, and all that its backward needs wh
     CHECK(e.bound.total() == trained(a, uniform(1)).bound.total());
     CHECK(e.flops.recompute == trained(a, uniform(1)).flops.recompute);
   }
-  // The worst moment of groups of n: the last layer of the last whole group, above the groups' inputs before it.
+  // Peak of groups of n: the last layer of the last whole group, plus the inputs of the groups before it.
   const auto live = [&](Count n) {
     const Memory m = trained(a, uniform(n)).memory;
     return m.peak - m.weights - m.gradients - m.optimizer;
@@ -109,7 +109,7 @@ TEST_CASE("a group of layers keeps one input, and all that its backward needs wh
   CHECK(live(8) == embedding + 7 * l.kept + worst);
 }
 
-TEST_CASE("a module that runs again costs the forward pass of its operators", "[train]") {
+TEST_CASE("a recomputed module costs the forward pass of its operators", "[train]") {
   const Arch a = layers(4, true);
   Plan p = none();
   p.recompute = Recompute::selective;
@@ -118,8 +118,8 @@ TEST_CASE("a module that runs again costs the forward pass of its operators", "[
     return price(a, p, {.tp = 2, .sp = true}, cards.device).layer(0).again;
   };
   const LayerPrice row = price(a, none(), {.tp = 2, .sp = true}, cards.device).layer(0);
-  // A dense layer: norms and activations do no FLOPs, and the three matrices of a gated MLP 6 D F a token, on two
-  // ranks.
+  // A dense layer: norms and activations have no FLOPs; the three matrices of a gated MLP have 6 D F per token, over
+  // two ranks.
   CHECK(again(RecomputeModule::norm).cost.executed == Flops());
   CHECK(again(RecomputeModule::act).cost.executed == Flops());
   CHECK(again(RecomputeModule::norm).cost.moved.activations > 0);
@@ -130,7 +130,7 @@ TEST_CASE("a module that runs again costs the forward pass of its operators", "[
   Count messages = 0;  // the MLP gathers its input and scatters its result
   for (const Exchange& e : again(RecomputeModule::mlp).exchanges) messages += e.messages;
   CHECK(messages == 2);
-  // All modules together cost what they cost one by one where none holds another.
+  // Modules that do not contain each other together cost the sum of their costs.
   RecomputeModules both = RecomputeModule::norm;
   both.add(RecomputeModule::mlp);
   CHECK(again(both).cost.moved.total() ==

@@ -1,4 +1,4 @@
-// Layers that repeat the weights of others: what counts once, and what counts in each of them (ALBERT, Ouro).
+// Layers that repeat the weights of others (ALBERT, Ouro): counts per weight, and counts per layer.
 
 #include "calc/arch/layer_kinds.hpp"
 #include "calc/layout.hpp"
@@ -16,14 +16,14 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Three layers, twice: layers 3 to 5 have the weights of layers 0 to 2, and the final norm stands behind layer 2, too.
+/// Three layers, twice: layers 3 to 5 have the weights of layers 0 to 2, and the final norm also follows layer 2.
 Arch twice() {
   Arch a = even();
   a.layers = 6;
   a.repeats = {3, LayerSet::every(3, 1, 6), true};
   return a;
 }
-/// The same six layers with weights of their own, and without the norm between.
+/// The same six layers with separate weights, and without the norm in between.
 Arch six() {
   Arch a = even();
   a.layers = 6;
@@ -34,7 +34,7 @@ const Plan plan{.seq = 16, .micro_batch = 1, .global_batch = 8};
 
 }  // namespace
 
-TEST_CASE("a layer has the weights of the one a period before it, back to one with its own", "[engine][repeats]") {
+TEST_CASE("a layer has the weights of the layer one period before it, back to the first period", "[engine][repeats]") {
   Arch a = twice();
   a.layers = 9;
   a.repeats.layers = LayerSet::every(3, 1, 9);
@@ -44,8 +44,7 @@ TEST_CASE("a layer has the weights of the one a period before it, back to one wi
   CHECK(a.weights_of(-1) == -1);
 }
 
-TEST_CASE("layers that repeat others are kinds of their own, and so is one with the final norm behind it",
-          "[engine][repeats]") {
+TEST_CASE("repeated layers form separate kinds, and so does a layer followed by the final norm", "[engine][repeats]") {
   const LayerKinds kinds = layer_kinds(twice());
   REQUIRE(kinds.size() == 3);
   CHECK((!kinds[0].repeats && !kinds[0].ends_run && kinds[0].count == 2));
@@ -53,14 +52,14 @@ TEST_CASE("layers that repeat others are kinds of their own, and so is one with 
   CHECK((kinds[2].repeats && !kinds[2].ends_run && kinds[2].count == 3));
 }
 
-TEST_CASE("weights count once, and enter products once for every layer", "[engine][repeats]") {
+TEST_CASE("weights count once, and enter products once per layer", "[engine][repeats]") {
   const Parameters p = parameters(twice());
   CHECK(p.total == parameters(even()).total);  // of three layers
   CHECK(p.matmul == parameters(six()).matmul);
   CHECK(cache_elements_per_token(twice()) == cache_elements_per_token(six()));
 }
 
-TEST_CASE("states follow the weights, FLOPs and kept tensors the layers", "[engine][repeats]") {
+TEST_CASE("states follow the weights; FLOPs and saved tensors follow the layers", "[engine][repeats]") {
   const Prices own = price(six(), plan, {}, {}), shared = price(twice(), plan, {}, {});
   CHECK(shared.whole.forward.total() == own.whole.forward.total());
   CHECK(shared.whole.backward == own.whole.backward);
@@ -76,8 +75,7 @@ TEST_CASE("states follow the weights, FLOPs and kept tensors the layers", "[engi
         6 * own.layer(0).alive.kept + norm);
 }
 
-TEST_CASE("ZeRO-3 gathers repeated weights again, ZeRO-2 does not, and nobody reduces their gradients twice",
-          "[engine][repeats]") {
+TEST_CASE("only ZeRO-3 re-gathers repeated weights, and their gradients are reduced once", "[engine][repeats]") {
   const Layout sharded{.dp = 8, .zero = Zero::weights};
   const Prices p = price(twice(), plan, sharded, {});
   CHECK(p.layer(2).learned.total == 0);
@@ -96,8 +94,7 @@ TEST_CASE("ZeRO-3 gathers repeated weights again, ZeRO-2 does not, and nobody re
   }
 }
 
-TEST_CASE("repeated weights travel from the host for every layer that has them, their gradients once",
-          "[engine][repeats]") {
+TEST_CASE("repeated weights move from the host for each layer, and their gradients only once", "[engine][repeats]") {
   Plan p = plan;
   p.offload.weights = p.offload.optimizer = {1, 1};
   const Prices prices = price(twice(), p, {}, {});
@@ -113,11 +110,11 @@ TEST_CASE("tensor-parallel ranks sum the gradients of repeated norms once", "[en
   const Layout l{.tp = 2, .sp = true};
   const Prices p = price(twice(), plan, l, {});
   CHECK(p.layer(0).summed > 0);
-  CHECK(p.layer(1).summed == p.layer(0).summed);  // the final norm's gradient is summed by the head
+  CHECK(p.layer(1).summed == p.layer(0).summed);  // the head sums the final norm's gradient
   CHECK(p.layer(2).summed == 0);
 }
 
-TEST_CASE("a pipeline does not divide layers with one another's weights", "[engine][repeats]") {
+TEST_CASE("pipeline stages are refused for layers that repeat weights", "[engine][repeats]") {
   CHECK(flaw(twice(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(six(), {.pp = 2}) == LayoutFlaw::none);
 }

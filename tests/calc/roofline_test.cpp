@@ -1,4 +1,4 @@
-// Cost against a device: what takes the time, and how much of it.
+// Cost on a device: bottleneck and time.
 
 #include "calc/roofline.hpp"
 
@@ -18,7 +18,7 @@ Cost cost_of(Count flop, double weights, double cache, double activations) {
 }
 const Rates rates{.compute = FlopsPerSecond(100), .memory = BytesPerSecond(10)};
 
-/// An operator of that shape in an MLP, with tensors that do not matter here.
+/// An operator of that shape in an MLP; its tensors do not matter here.
 Op op_of(const Shape& shape) { return {"mlp.up", shape, Component::mlp, Split::column, 1, block_input, 1}; }
 
 }  // namespace
@@ -34,7 +34,7 @@ TEST_CASE("an operator takes the longer of its compute and its memory time", "[c
   CHECK(bound(t) == Bound::memory);
 }
 
-TEST_CASE("a launch costs an operator its latency", "[cost][roofline]") {
+TEST_CASE("a launch adds its overhead to an operator", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(3);
   const Time t = op_time(cost_of(100, 0, 0, 1), op_rates(r));
@@ -43,13 +43,13 @@ TEST_CASE("a launch costs an operator its latency", "[cost][roofline]") {
   CHECK(bound(t) == Bound::latency);
 }
 
-TEST_CASE("executed FLOPs take the time and not those of the convention", "[cost][roofline]") {
+TEST_CASE("executed FLOPs determine the time, rather than FLOPs by convention", "[cost][roofline]") {
   Cost c = cost_of(1000, 0, 0, 0);
   c.executed = Flops(200);
   CHECK(op_time(c, op_rates(rates)).total().value == 2);
 }
 
-TEST_CASE("the step roofline takes the whole pass as one operator, and neither launches nor activations",
+TEST_CASE("the step roofline treats the whole pass as one operator, without launches and activations",
           "[cost][roofline]") {
   // y = x W, 3 x 5 by 5 x 7: 210 FLOPs, 2 x 35 bytes of W, 2 x 3 x 12 of x and y: 2.1 s against 14.2 s.
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
@@ -62,7 +62,7 @@ TEST_CASE("the step roofline takes the whole pass as one operator, and neither l
   CHECK(step_time(Seconds(15), 2 * once, r).compute.value == 15);
 }
 
-TEST_CASE("an estimate uses what was measured and a bound does not", "[contract][roofline]") {
+TEST_CASE("an estimate uses measured efficiencies and a bound does not", "[contract][roofline]") {
   Device d = device(100, 10, 1000).device;
   d.achieved.present = true;
   d.achieved.matmul.fill(0.5);
@@ -82,7 +82,7 @@ TEST_CASE("an estimate uses what was measured and a bound does not", "[contract]
   CHECK_FALSE(has_estimate(device(100, 10).device, Plan{}));
 }
 
-TEST_CASE("of the shorter of compute and memory time the exposed share is added", "[cost][roofline]") {
+TEST_CASE("the exposed share of the shorter of compute and memory time is added", "[cost][roofline]") {
   Rates r = rates;
   r.exposed = 0.75;
   Time t = op_time(cost_of(1000, 20, 20, 20), op_rates(r));  // 10 s against 6 s
@@ -94,7 +94,7 @@ TEST_CASE("of the shorter of compute and memory time the exposed share is added"
   CHECK(bound(t) == Bound::memory);
 }
 
-TEST_CASE("a small product reaches less of the rate, once for each product of a pass", "[cost][roofline]") {
+TEST_CASE("a small product reaches a lower rate, separately in each product of a pass", "[cost][roofline]") {
   Rates r = rates;
   r.half_matmul = 210;
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});  // 210 FLOPs: half of the rate
@@ -112,7 +112,7 @@ TEST_CASE("a small product reaches less of the rate, once for each product of a 
   CHECK(reached(op_of(Norm{3, 5, 5}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
-TEST_CASE("a product whose rows do not begin on 16 bytes keeps a share of its rate", "[cost][roofline]") {
+TEST_CASE("a product with rows not aligned to 16 bytes keeps a share of its rate", "[cost][roofline]") {
   Rates r = rates;
   r.unaligned = 0.25;
   r.numbers_in_16_bytes = 8;  // of two bytes each
@@ -128,7 +128,7 @@ TEST_CASE("a product whose rows do not begin on 16 bytes keeps a share of its ra
   CHECK(rate(4, 8) == 100);
 }
 
-TEST_CASE("a device's share for unaligned products is that of the plan's format", "[cost][roofline]") {
+TEST_CASE("a device's share for unaligned products depends on the plan's format", "[cost][roofline]") {
   Device d = device(100, 10).device;
   d.achieved.present = true;
   d.achieved.unaligned = for_each_format(0.5);
@@ -140,7 +140,7 @@ TEST_CASE("a device's share for unaligned products is that of the plan's format"
   CHECK(bound_rates(d, p).unaligned == 1);
 }
 
-TEST_CASE("an operator's gradient may have a launch of its own", "[cost][roofline]") {
+TEST_CASE("an operator's gradient can have a separate launch overhead", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(3);
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
@@ -150,7 +150,7 @@ TEST_CASE("an operator's gradient may have a launch of its own", "[cost][rooflin
   CHECK(reached(s, forward(s, train), train, Direction::forward, r).launch.value == 3);
 }
 
-TEST_CASE("what runs from a recording is launched faster, but for a prompt", "[cost][roofline]") {
+TEST_CASE("recorded operators have a lower launch overhead, except in prefill", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(30);
   r.launch_backward = Seconds(50);
@@ -169,7 +169,7 @@ TEST_CASE("what runs from a recording is launched faster, but for a prompt", "[c
   CHECK(launch(Phase::training, true) == 5);
 }
 
-TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
+TEST_CASE("the attention core has a separate rate", "[cost][roofline]") {
   Rates r = rates;
   r.attention = {.forward = FlopsPerSecond(7), .backward = {}};
   r.exposed = 0.5;
@@ -185,7 +185,7 @@ TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
   CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
-TEST_CASE("16 bytes hold a fixed number of numbers of each format, those of micro-scaled groups without their scales",
+TEST_CASE("16 bytes hold a fixed number of elements per format, without the scales of micro-scaled groups",
           "[cost][roofline]") {
   Device d;
   d.achieved.present = true;
@@ -200,7 +200,7 @@ TEST_CASE("16 bytes hold a fixed number of numbers of each format, those of micr
   CHECK(in_16_bytes("mxfp8") == 16);
 }
 
-TEST_CASE("activations that fit move at the cache's pace in inference; weights and what training makes do not",
+TEST_CASE("in inference activations that fit the cache move at its bandwidth, unlike weights and training tensors",
           "[cost][roofline]") {
   Rates r = rates;
   r.cache_bandwidth = BytesPerSecond(40);
@@ -214,7 +214,7 @@ TEST_CASE("activations that fit move at the cache's pace in inference; weights a
   CHECK(reached(s, cost_of(1, 20, 10, 40), train, Direction::backward_input, r).memory.value == Approx(10));
 }
 
-TEST_CASE("no byte is faster than the functions evaluated on it", "[cost][roofline]") {
+TEST_CASE("bytes move no faster than their functions are evaluated", "[cost][roofline]") {
   Rates r = rates;
   r.functions = 2;
   const Op act = op_of(Pointwise{.kind = PointwiseKind::activate, .rows = 3, .width = 4});  // 12 or 24 evaluations

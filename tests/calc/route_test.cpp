@@ -16,7 +16,7 @@ namespace {
 constexpr double near = 400, far = 50;
 constexpr Count message = 1 << 20;
 
-/// Nodes, and a network around them; no link waits.
+/// Nodes and a network around them, without latency.
 Cluster in_nodes(Count node) {
   Cluster c = device(1e12, 1e11, near, 0);
   c.levels[0].ranks = node;
@@ -27,14 +27,14 @@ Cluster in_nodes(Count node) {
 double seconds(CollectiveOp op, Group g, const Layout& l, const Cluster& c) {
   return exchange_time({.group = g, .op = op, .messages = 1, .bytes = Bytes(message)}, l, c).total().value;
 }
-/// Seconds that the network takes, in those of a whole message.
+/// Seconds on the network, relative to a whole message.
 double on_network(CollectiveOp op, Group g, const Layout& l, Cluster c) {
   c.levels[0].bandwidth = BytesPerSecond(1e300);
   return seconds(op, g, l, c) * far / static_cast<double>(message);
 }
 
 using Devices = std::vector<Count>;
-/// The devices of all groups of a kind, placed one device after another along the axes of the order.
+/// The devices of all groups of a kind, placed in sequence along the axes of the order.
 std::vector<Devices> placed(const Layout& l, Group g) {
   const Lines all = lines(l, g);
   std::vector<bool> taken(static_cast<std::size_t>(devices(l)));
@@ -63,7 +63,7 @@ Count fewest_in_a_node(const Devices& group, Count node) {
   return fewest;
 }
 
-/// Layouts whose groups lie in every way: any ranks, any order of the axes.
+/// Layouts with groups in every position: any ranks, any order of the axes.
 class Layouts {
  public:
   explicit Layouts(unsigned seed) : random_(seed) {}
@@ -86,7 +86,7 @@ constexpr std::array kinds{Group::tensor,      Group::context,      Group::exper
 
 }  // namespace
 
-TEST_CASE("The groups of a kind share out all devices", "[cluster][route]") {
+TEST_CASE("the groups of a kind partition all devices", "[cluster][route]") {
   Layouts layouts(1);
   for (int i = 0; i < 200; ++i) {
     const Layout l = layouts.any();
@@ -98,7 +98,7 @@ TEST_CASE("The groups of a kind share out all devices", "[cluster][route]") {
   }
 }
 
-TEST_CASE("A route is that of the group of which a node has the fewest ranks", "[cluster][route]") {
+TEST_CASE("a route describes the group with the fewest ranks in a node", "[cluster][route]") {
   Layouts layouts(2);
   int uneven = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -129,27 +129,29 @@ TEST_CASE("A route is that of the group of which a node has the fewest ranks", "
   CHECK(uneven > 10000);
 }
 
-TEST_CASE("A long line lies as a shorter one that begins and ends at the same places of a node", "[cluster][route]") {
+TEST_CASE("a long line has the route of a shorter one that begins and ends at the same places of a node",
+          "[cluster][route]") {
   const Cluster c = in_nodes(8);
-  // 1,000 x 3 devices apart: 0, 3, 6 | 9, 12, 15 | 18, 21 and again, 3 nodes with 8 of them: 375 nodes, the last full.
+  // 1,000 ranks at a stride of 3: 0, 3, 6 | 9, 12, 15 | 18, 21, then repeating. 8 ranks per 3 nodes: 375 nodes, the
+  // last full.
   CHECK(route(c, {.tp = 3, .dp = 1000}, Group::data)[1] == Meeting{375, 2, 1000});
   // 8,001 neighbours: 1,000 nodes and one rank
   CHECK(route(c, {.dp = 8001}, Group::data)[1] == Meeting{1001, 1, 8001});
 }
 
-TEST_CASE("Three levels count what each of them joins", "[cluster][route]") {
+TEST_CASE("each of three levels counts the parts that it joins", "[cluster][route]") {
   Cluster c = in_nodes(8);
   c.levels[1].ranks = 32;
   c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(1), .latency = {}});
   // 70 = 32 + 32 + 6: two racks of four nodes, and part of a node.
   CHECK(route(c, {.dp = 70}, Group::data) == Route{{{8, 1, 8}, {4, 8, 32}, {3, 6, 70}}});
-  // 2 pipelines of 35: 32 + 3, and 29 + 6, where a rack begins within a node: 5 + 8 + 8 + 8, then 6.
+  // 2 groups of 35: 32 + 3, and 29 + 6. The second begins within a node: 5 + 8 + 8 + 8, then 6.
   CHECK(route(c, {.pp = 2, .dp = 35}, Group::data) == Route{{{8, 1, 8}, {4, 8, 32}, {2, 3, 35}}});
 }
 
-TEST_CASE("A gather and a scatter take what the rank that is alone in its node must send", "[cluster][route]") {
-  // 9 = 8 + 1: alone, a rank gives 8/9 of its sum away and keeps a ninth. 12 = 8 + 4: each of 4 sends a quarter of
-  // 8/12.
+TEST_CASE("a gather or scatter takes the send time of the ranks with the fewest neighbours in their node",
+          "[cluster][route]") {
+  // 9 = 8 + 1: the single rank sends 8/9 of its sum and keeps a ninth. 12 = 8 + 4: each of 4 sends a quarter of 8/12.
   const std::array<std::pair<Count, double>, 4> cases{
       {{9, 8.0 / 9}, {10, 8.0 / 10 / 2}, {12, 8.0 / 12 / 4}, {16, 1.0 / 16}}};
   for (const auto& [n, share] : cases)
@@ -159,20 +161,20 @@ TEST_CASE("A gather and a scatter take what the rank that is alone in its node m
     }
 }
 
-TEST_CASE("An all-reduce of two nodes is as slow as the node with the fewest ranks", "[cluster][route]") {
+TEST_CASE("an all-reduce over two nodes is as slow as the node with the fewest ranks", "[cluster][route]") {
   // Two nodes: 2 (1/2) M over the links of the smaller.
   for (const auto& [n, fewest] : std::array<std::pair<Count, double>, 4>{{{9, 1}, {12, 4}, {15, 7}, {16, 8}}}) {
     INFO(n);
     CHECK(on_network(CollectiveOp::all_reduce, Group::data, {.dp = n}, in_nodes(8)) ==
           Approx(1 / fewest).epsilon(1e-12));
   }
-  // 8 devices apart each rank is in a node of its own; 4 apart, three ranks are 2 + 1.
+  // At a stride of 8 each rank is in a separate node; at a stride of 4 three ranks are 2 + 1.
   CHECK(on_network(CollectiveOp::all_reduce, Group::data, {.tp = 8, .dp = 3}, in_nodes(8)) == Approx(4.0 / 3));
   CHECK(on_network(CollectiveOp::all_reduce, Group::data, {.tp = 4, .pp = 2, .dp = 3}, in_nodes(8)) == Approx(1));
   CHECK(on_network(CollectiveOp::all_reduce, Group::data, {.dp = 73}, in_nodes(72)) == Approx(1));
 }
 
-TEST_CASE("In an all-to-all a rank sends each other its own part, over its own link", "[cluster][route]") {
+TEST_CASE("in an all-to-all a rank sends a separate part to every other rank over its own link", "[cluster][route]") {
   // 10 = 8 + 2, 12 = 8 + 4, 20 = 8 + 8 + 4, 16 = 8 + 8: a rank of the smallest part sends to all others.
   for (const auto& [n, far_off] :
        std::array<std::pair<Count, double>, 5>{{{9, 8}, {10, 8}, {12, 8}, {20, 16}, {16, 8}}}) {
@@ -182,7 +184,7 @@ TEST_CASE("In an all-to-all a rank sends each other its own part, over its own l
   }
 }
 
-TEST_CASE("A group that crosses from node to node is not inside one", "[cluster][route]") {
+TEST_CASE("a group that crosses nodes is not inside one", "[cluster][route]") {
   const Cluster c = in_nodes(8);
   const auto bandwidth = [&](const Layout& l, Group g) { return group_link(c, l, g).bandwidth.value; };
   CHECK(bandwidth({.tp = 3, .dp = 2}, Group::tensor) == near);  // 6 devices, one node
@@ -197,7 +199,7 @@ TEST_CASE("A group that crosses from node to node is not inside one", "[cluster]
   CHECK(outermost_level(c, {.tp = 3, .dp = 2}, Group::tensor) == 0);
 }
 
-TEST_CASE("The link of a group joins every group of its kind", "[cluster][route]") {
+TEST_CASE("the link of a group connects every group of its kind", "[cluster][route]") {
   Layouts layouts(3);
   for (int i = 0; i < 1000; ++i) {
     const Layout l = layouts.any();
@@ -213,9 +215,9 @@ TEST_CASE("The link of a group joins every group of its kind", "[cluster][route]
   }
 }
 
-TEST_CASE("No exchange is faster than what its most loaded rank must send over its own link", "[cluster][route]") {
-  // A part of k of n ranks: it must hand out (n - k)/n of a gathered or scattered message, a whole sum of which nobody
-  // outside has its share, and of an all-to-all k (n - k)/n; k links carry it.
+TEST_CASE("no collective is faster than its most loaded rank can send over its own link", "[cluster][route]") {
+  // A part of k of n ranks must send (n - k)/n of a gathered or scattered message, all of a sum that the others lack,
+  // and k (n - k)/n of an all-to-all; k links carry it.
   Layouts layouts(4);
   for (int i = 0; i < 1000; ++i) {
     Layout l = layouts.any();

@@ -1,4 +1,4 @@
-// RWKV-7: what its layers learn, keep, hand on and hold of a sequence, and how ranks share them.
+// RWKV-7: parameters, saved and shared tensors, state of a sequence, and sharding across ranks.
 
 #include "calc/arch/handed_on.hpp"
 #include "calc/cost/cost.hpp"
@@ -18,7 +18,7 @@ using namespace llmcalc::test;
 namespace {
 
 /// Three layers of D 64: 6 heads of 10, ranks 5 (decay), 3 (learning rate), 7 (gate) and 2 (values), an MLP of 96. The
-/// first hands its values on.
+/// other layers share the first layer's values.
 Arch rwkv() {
   Arch a = even();
   a.attention = AttentionKind::none;
@@ -55,8 +55,8 @@ OpList layer(const Arch& a, Count i, const Step& step = training) {
 
 }  // namespace
 
-// Mixes; r, k, v and out; ranks; biases; k_k, k_a, r_k; norms of the heads. The share of the values in two layers.
-TEST_CASE("RWKV-7 has the parameters of its modules, and its first layer no share of values", "[engine][rwkv]") {
+// Mixes; r, k, v and out; low ranks; biases; k_k, k_a, r_k; norms of the heads. The share of the values in two layers.
+TEST_CASE("RWKV-7 has the parameters of its modules, without a share of values in its first layer", "[engine][rwkv]") {
   const Parameters p = parameters(rwkv());
   const Count each = 6 * D + 4 * D * W + (5 + 3 + 7) * (D + W) + 2 * W + 3 * W + 2 * W;
   CHECK(p.attention == 3 * each + 2 * (2 * (D + W) + W));
@@ -78,7 +78,7 @@ TEST_CASE("a token shift reads a token once for all its mixes and holds the last
   CHECK(forward(s, cached).moved.cache == 2.0 * 2 * 2 * 5);  // read and written, for two sequences
 }
 
-TEST_CASE("a sequence has a state per head and the last token of both shifts, on every rank", "[engine][rwkv]") {
+TEST_CASE("a sequence has a state per head, and on every rank the last token of both shifts", "[engine][rwkv]") {
   const Arch a = rwkv();
   const auto bytes = [](Count heads) { return Bytes(3 * (4 * heads * 10 * 10 + 2 * 2 * D)); };
   CHECK(cache_bytes(a, {}, 100) == bytes(6));
@@ -87,7 +87,7 @@ TEST_CASE("a sequence has a state per head and the last token of both shifts, on
   CHECK(textbook::state_bytes_per_sequence(a, 2) == bytes(6));
 }
 
-TEST_CASE("the first layer's values are kept once, with it, and their gradient awaits its backward", "[engine][rwkv]") {
+TEST_CASE("the first layer's values are saved once, and their gradient is live until its backward", "[engine][rwkv]") {
   const Arch a = rwkv();
   const Pricing p = training_price();
   const Bytes values(2 * tokens * W);
@@ -96,19 +96,18 @@ TEST_CASE("the first layer's values are kept once, with it, and their gradient a
   CHECK(first.awaited == values);
   CHECK(second.carried == Bytes());
   CHECK(second.awaited == Bytes());
-  // The share, its rank and the mix; the first layer's values are not the second's.
+  // The share, its rank and the mix; the second layer does not save the first's values.
   CHECK(second.kept - first.kept == 2 * values + Bytes(2 * tokens * 2));
   const WorstMoments w = worst_moments(layer(a, 0), p, tokens * D);
   CHECK(w.forward.total() == first.forward);
   CHECK(w.backward.total() == first.backward);
 }
 
-TEST_CASE("what layers of RWKV-7 keep is what the table of stored tensors says, recomputed or not",
-          "[textbook][rwkv]") {
+TEST_CASE("tensors saved by RWKV-7 match the stored-tensor table, with and without recompute", "[textbook][rwkv]") {
   test::check_stored(rwkv(), tokens);
 }
 
-TEST_CASE("the values are alive from the first layer to the last, in a decoding step, too", "[engine][rwkv]") {
+TEST_CASE("shared values are live from the first layer to the last, also in a decode step", "[engine][rwkv]") {
   const Arch a = rwkv();
   const std::vector<HandedOn> all = handed_on(layer_kinds(a));
   REQUIRE(all.size() == 1);
@@ -118,7 +117,8 @@ TEST_CASE("the values are alive from the first layer to the last, in a decoding 
   CHECK(pass_workspace(step) >= step.layer(1).alive.forward + Bytes(2 * 4 * W));
 }
 
-TEST_CASE("ranks mix all tokens, share the heads, and sum the gradients of mixes and low ranks", "[tensor][rwkv]") {
+TEST_CASE("tensor ranks mix all tokens, shard the heads, and sum the gradients of mixes and low ranks",
+          "[tensor][rwkv]") {
   const Arch a = rwkv();
   CHECK(names(cut(layer(a, 1), {.tp = 2})) ==
         "attn.norm +rwkv.shift rwkv.shift rwkv.r rwkv.k rwkv.v rwkv.value_down rwkv.value_up rwkv.value_mix "
@@ -135,7 +135,8 @@ TEST_CASE("ranks mix all tokens, share the heads, and sum the gradients of mixes
   CHECK(summed_over_tensor_ranks(layer(a, 1), {.tp = 2, .sp = true}) == whole);
 }
 
-TEST_CASE("stages would have to pass on values, and context ranks states: both are refused", "[layout][rwkv]") {
+TEST_CASE("pipeline stages and context ranks are refused, since values or states would have to pass between them",
+          "[layout][rwkv]") {
   CHECK(flaw(rwkv(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(rwkv(), {.cp = 2}) == LayoutFlaw::context_state);
   CHECK(flaw(rwkv(), {.tp = 4}) == LayoutFlaw::heads);

@@ -8,9 +8,9 @@ using namespace llmcalc::scaling;
 
 namespace {
 
-constexpr double chinchilla_budget = 5.76e23;  // Gopher's and Chinchilla's, Hoffmann et al. 2022
+constexpr double chinchilla_budget = 5.76e23;  // of Gopher and Chinchilla, Hoffmann et al. 2022
 
-/// The parameters that minimise the loss under 6 N D = C, by golden-section search over ln N.
+/// Parameters that minimize the loss under 6 N D = C, by golden-section search over ln N.
 double searched_params(const LossFit& f, double compute) {
   const double golden = (std::sqrt(5.0) - 1) / 2;
   const auto at = [&](double x) { return loss(f, std::exp(x), compute / 6 / std::exp(x)); };
@@ -24,7 +24,7 @@ double searched_params(const LossFit& f, double compute) {
 
 }  // namespace
 
-TEST_CASE("the closed form finds the minimum that a search finds", "[scaling]") {
+TEST_CASE("the closed form matches the minimum of a search", "[scaling]") {
   const LossFit f = GENERATE(chinchilla3, chinchilla3_tex, besiroglu);
   const double compute = GENERATE(1e19, chinchilla_budget, 1e26);
   CHECK(optimum_for_compute(f, compute).params == Approx(searched_params(f, compute)).epsilon(1e-5));
@@ -42,17 +42,17 @@ TEST_CASE("the fits disagree at Chinchilla's budget as their papers' constants d
   CHECK(at(rule_of_thumb()).tokens == Approx(1.386e12).epsilon(1e-3));
 }
 
-TEST_CASE("the printed exponents 0.46 and 0.54 follow from the unrounded constants alone", "[scaling]") {
+TEST_CASE("the printed exponents 0.46 and 0.54 follow only from the unrounded constants", "[scaling]") {
   const auto share = [](const LossFit& f) { return f.tokens_exponent / (f.params_exponent + f.tokens_exponent); };
   CHECK(share(chinchilla3_tex) == Approx(0.4565).epsilon(1e-3));
   CHECK(share(chinchilla3) == Approx(0.452).epsilon(1e-3));
 }
 
-TEST_CASE("the first two approaches give the tokens that the paper's tables give for each size", "[scaling]") {
+TEST_CASE("the first two approaches give the tokens of the paper's tables for each size", "[scaling]") {
   struct Row {
     double params, first, second;  ///< tokens: Table 3 and Table A3 of arXiv:2203.15556
   };
-  // Sizes have two digits at most there, and the budget of 67 billion is Gopher's: that row is off by up to 7 %.
+  // Table sizes have at most two digits, and the budget of 67 billion is Gopher's: that row is off by up to 7 %.
   const Row row = GENERATE(Row{400e6, 8.0e9, 7.7e9}, Row{1e9, 20.2e9, 20.0e9}, Row{10e9, 205.1e9, 219.5e9},
                            Row{67e9, 1.5e12, 1.7e12}, Row{175e9, 3.7e12, 4.3e12}, Row{280e9, 5.9e12, 7.1e12},
                            Row{520e9, 11.0e12, 13.4e12}, Row{1e12, 21.2e12, 26.5e12}, Row{10e12, 216.2e12, 292.0e12});
@@ -61,7 +61,7 @@ TEST_CASE("the first two approaches give the tokens that the paper's tables give
   CHECK(optimum_for_params(chinchilla2, row.params).tokens == Approx(row.second).epsilon(within));
 }
 
-TEST_CASE("the exponents of the first two approaches are the printed ones, rounded", "[scaling]") {
+TEST_CASE("the exponents of the first two approaches round to the printed ones", "[scaling]") {
   CHECK(chinchilla1.params_exponent == Approx(0.50).margin(0.005));
   CHECK(chinchilla1.params_exponent == Approx(4 / (4 + std::log10(216.2e12 / 20.2e9))).margin(5e-6));
   CHECK(chinchilla2.params_exponent == Approx(0.49).margin(0.005));
@@ -77,19 +77,19 @@ TEST_CASE("a budget, its parameters and its tokens lead to the same optimum", "[
   }
 }
 
-TEST_CASE("every optimum satisfies 6 N D = C, whatever was given", "[scaling]") {
+TEST_CASE("every optimum satisfies 6 N D = C for any given quantity", "[scaling]") {
   for (const Fit& f : fits())
     for (const Optimum& o : {optimum_for_compute(f, 1e24), optimum_for_params(f, 1e12), optimum_for_tokens(f, 3e11)})
       CHECK(training_flops(o.params, o.tokens) == Approx(o.compute).epsilon(1e-14));
 }
 
-TEST_CASE("the rule of twenty is N = sqrt(C / 120) and other ratios move both ways", "[scaling]") {
+TEST_CASE("the rule of twenty gives N = sqrt(C / 120), and other ratios scale the tokens", "[scaling]") {
   CHECK(optimum_for_compute(rule_of_thumb(), 1.2e22).params == Approx(1e10));
   CHECK(optimum_for_compute(rule_of_thumb(), 1.2e22).tokens == Approx(2e11));
   CHECK(optimum_for_params(rule_of_thumb(200), 1e9).tokens == Approx(2e11));
 }
 
-TEST_CASE("a fit is found under its name and says where it comes from", "[scaling]") {
+TEST_CASE("a fit is found by its name and cites its source", "[scaling]") {
   for (const Fit& f : fits()) {
     REQUIRE(fit(name(f)).has_value());
     CHECK(source(*fit(name(f))) == source(f));
@@ -98,13 +98,13 @@ TEST_CASE("a fit is found under its name and says where it comes from", "[scalin
   CHECK_FALSE(fit("chinchilla").has_value());
 }
 
-TEST_CASE("Kaplan's laws give the loss of each resource alone", "[scaling]") {
+TEST_CASE("Kaplan's laws give the loss of each single resource", "[scaling]") {
   CHECK(kaplan_loss_of_params(8.8e13) == 1);
   CHECK(kaplan_loss_of_tokens(5.4e13) == 1);
   CHECK(kaplan_loss_of_compute(3.1e8) == 1);
   // ten times the parameters cut the loss by 10^0.076
   CHECK(kaplan_loss_of_params(1e9) / kaplan_loss_of_params(1e10) == Approx(std::pow(10, 0.076)));
-  // with data in plenty the joint fit depends on N alone: (6.4e13/N)^0.076
+  // with abundant data the joint fit depends only on N: (6.4e13/N)^0.076
   CHECK(kaplan_loss(1e9, 1e30) == Approx(std::pow(6.4e4, 0.076)));
   CHECK(kaplan_critical_batch(1) == 2e8);
 }

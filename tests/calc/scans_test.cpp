@@ -1,5 +1,5 @@
-// Scans of heads of Mamba-1 (PLaMo 2), RG-LRU, mLSTM, RWKV-5 and RWKV-6: what they learn, keep, do and hold of a
-// sequence, and how ranks share them.
+// Scans of heads of Mamba-1 (PLaMo 2), RG-LRU, mLSTM, RWKV-5 and RWKV-6: parameters, saved tensors, FLOPs, state of a
+// sequence, and sharding across ranks.
 
 #include "calc/cost/cost.hpp"
 #include "calc/cost/held.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr Count D = 64, H = 6, P = 10, N = 7, tokens = 6;
 
-/// Three layers of D 64 with the recurrence alone, and MLPs of 96.
+/// Three layers of D 64 with only the recurrence, and MLPs of 96.
 Arch of(const Recurrent& r) {
   Arch a = even();
   a.attention = AttentionKind::none;
@@ -65,9 +65,9 @@ OpList layer(const Arch& a) {
 
 }  // namespace
 
-// Inputs of the mixes' low rank, of five products of a mix each, of the decay's second and of the output; of the MLP's
-// two products of a mix each and of the third; gradients of the results of all.
-TEST_CASE("every product waits for its weight gradient with its own mix of a token shift", "[engine][scan]") {
+// Inputs: of the mixes' low rank, five products with a mix each, the decay's second product and the output; of the
+// MLP's two products with a mix each and its third. Also the gradients of all results.
+TEST_CASE("every product waits for its weight gradient with a separate mix of a token shift", "[engine][scan]") {
   constexpr Count W = H * P, F = 96, R = 5, M = 5 * 3;
   Plan p;
   p.seq = tokens;
@@ -92,25 +92,25 @@ TEST_CASE("scans have the parameters of their modules", "[engine][scan]") {
   for (const Arch& a : all()) CHECK(textbook::parameters(a).total() == parameters(a).total);
 }
 
-TEST_CASE("a sequence's states of scans are those of all heads, on every rank its own", "[engine][scan]") {
+TEST_CASE("a sequence holds the scan states of all heads, divided across ranks", "[engine][scan]") {
   const auto bytes = [](const Arch& a, Count tp) { return cache_bytes(a, {}, 100, {.tp = tp}).value; };
   for (const Count tp : {1, 2}) {
     const Count h = H / tp, w = h * P;
     CHECK(bytes(mamba_heads(), tp) == 3 * (4 * h * N * P + 2 * 3 * w));
     CHECK(bytes(rg_lru(), tp) == 3 * (4 * w + 2 * 3 * w));
-    CHECK(bytes(mlstm(), tp) == 3 * 4 * h * (N * P + N + 1));          // the normaliser, and its scale
+    CHECK(bytes(mlstm(), tp) == 3 * 4 * h * (N * P + N + 1));          // the normalizer, and its scale
     CHECK(bytes(rwkv6(true), tp) == 3 * (4 * h * P * P + 2 * 2 * D));  // one token for both shifts of the mixer
     CHECK(bytes(rwkv6(false), tp) == bytes(rwkv6(true), tp));
   }
   for (const Arch& a : all()) CHECK(textbook::state_bytes_per_sequence(a, 2) == cache_bytes(a, {}, 100));
 }
 
-TEST_CASE("what layers with scans keep is what the table of stored tensors says, recomputed or not",
+TEST_CASE("tensors saved by layers with scans match the stored-tensor table, with and without recompute",
           "[textbook][scan]") {
   for (const Arch& a : all()) test::check_stored(a, tokens);
 }
 
-TEST_CASE("two ranks keep of layers with scans what the table says, with their tokens divided or not",
+TEST_CASE("tensors saved by layers with scans on two ranks match the table, with and without sequence parallelism",
           "[textbook][scan]") {
   for (const Arch& a : all())
     for (const bool sp : {false, true}) {
@@ -124,8 +124,9 @@ TEST_CASE("two ranks keep of layers with scans what the table says, with their t
     }
 }
 
-// Two FLOPs for a multiply-add: RG-LRU's is a h + x, which backward finds again, and one for each gradient.
-TEST_CASE("RG-LRU has a multiply-add per channel and token, and mLSTM one value more than its heads", "[cost][scan]") {
+// Two FLOPs per multiply-add. RG-LRU has one for a h + x, which backward recomputes, and one for each gradient.
+TEST_CASE("RG-LRU has a multiply-add per channel and token, and mLSTM one value more than the width of a head",
+          "[cost][scan]") {
   const LinearAttention lru{.sequences = 2,
                             .heads = H,
                             .queries = 5,
@@ -150,11 +151,11 @@ TEST_CASE("RG-LRU has a multiply-add per channel and token, and mLSTM one value 
                        .normalised = true};
   CHECK(forward(lstm, p).model == Flops(6 * 10 * H * N * (P + 1)));
   CHECK(forward(lstm, p).executed == Flops(4 * 10 * H * N * (P + 1)));
-  lstm.chunk = 5;  // one chunk of each sequence
+  lstm.chunk = 5;  // one chunk per sequence
   CHECK(forward(lstm, p).executed == Flops(4 * 10 * H * N * (P + 1) + 2 * 2 * 25 * H * (N + P + 1)));
 }
 
-TEST_CASE("a shift whose shares are moved reads the moves, and one that peeks caches nothing", "[cost][scan]") {
+TEST_CASE("a shift with moved shares reads the moves, and a shift that peeks caches no token", "[cost][scan]") {
   const Shift moved{.sequences = 2, .queries = 3, .width = 5, .mixes = 4, .moved = true};
   const Shift peeks{.sequences = 2, .queries = 3, .width = 5, .peeks = true};
   Pricing p{};
@@ -166,7 +167,7 @@ TEST_CASE("a shift whose shares are moved reads the moves, and one that peeks ca
   CHECK(forward(peeks, p).moved.cache == 2.0 * 2 * 5);  // read, and not written
 }
 
-TEST_CASE("ranks share the heads of scans, their gates and learned numbers", "[tensor][scan]") {
+TEST_CASE("tensor ranks shard the heads of scans, their gates and parameters", "[tensor][scan]") {
   for (const Arch& a : all()) {
     Count whole = 0, mine = 0, same = 0;
     for (const Op& op : layer(a)) {

@@ -1,4 +1,4 @@
-/// The numbers of Goon's first and second stage, of Wolfe and of Jia, recomputed. See docs/seeds.md.
+/// Figures of Goon's first and second stage, of Wolfe and of Jia, recomputed. See docs/seeds.md.
 
 #include <array>
 #include <cmath>
@@ -17,7 +17,7 @@ using Four = std::array<double, 4>;
 double mean(const Four& x) { return (x[0] + x[1] + x[2] + x[3]) / 4; }
 double rms(const Four& x) { return std::sqrt(mean({x[0] * x[0], x[1] * x[1], x[2] * x[2], x[3] * x[3]})); }
 
-/// Llama-3-405B with the round vocabulary that Jia §2.7 takes.
+/// Llama-3-405B with the round vocabulary of Jia §2.7.
 Arch llama405(Count vocabulary) {
   Arch a = test::llama3_8b();
   a.layers = 126;
@@ -30,7 +30,7 @@ Arch llama405(Count vocabulary) {
   return a;
 }
 
-/// GPT-2's small shape as Wolfe's listing builds it: untied head.
+/// GPT-2's small shape as in Wolfe's listing: untied head.
 Arch wolfe(bool bias) {
   Arch a = test::tiny_gpt();
   a.layers = 12;
@@ -49,7 +49,7 @@ Arch wolfe(bool bias) {
 
 // ---- Goon, first stage (F is the expansion there)
 
-TEST_CASE("Goon, first stage (2.2): leading terms, and what the listing adds to them", "[seed]") {
+TEST_CASE("Goon, first stage (2.2): leading terms, and the further terms of the listing", "[seed]") {
   const Fraction leading = seed_parameters(96, 12288, 4, 50257);
   CHECK(leading == Fraction(174'563'733'504));
   const Count rest = Count{2048} * 12288 + Count{13} * 96 * 12288 + 2 * 12288;
@@ -57,24 +57,26 @@ TEST_CASE("Goon, first stage (2.2): leading terms, and what the listing adds to 
   CHECK(gpt2_parameters(96, 12288, 49152, 50257, 2048) == 174'604'259'328);
 }
 
-TEST_CASE("Goon, first stage §1.1.4: an MLP is 2FD^2 and (F + 1) D biases", "[seed]") {
+TEST_CASE("Goon, first stage §1.1.4: an MLP has 2FD^2 weights and (F + 1) D biases", "[seed]") {
   CHECK(dense_mlp_parameters(test::gpt3()) == Count{2} * 4 * 12288 * 12288 + Count{5} * 12288);
 }
 
-TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD numbers; the D is lost in print", "[seed]") {
+TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD values; the D is missing in print",
+          "[seed]") {
   SeedActivations s{3, 16, 1, 24, 4, 4, 1};
   CHECK(seed_mlp_activations(s) == Fraction((2 * 4 + 1) * 3 * 16 * 24 + 3 * 16 * 24));  // and a mask
 }
 
-TEST_CASE("Goon, first stage §2.1: single precision is 16 bytes a parameter, a GiB 2^30", "[seed]") {
+TEST_CASE("Goon, first stage §2.1: single precision takes 16 bytes per parameter, and a GiB is 2^30 bytes", "[seed]") {
   CHECK(state_preset("adam_fp32")->total() == 4 + 4 + 8);
   CHECK(state_bytes(*state_preset("adam_fp32"), Count{1} << 26) == Bytes(Count{1} << 30));
 }
 
 // ---- Goon, second stage
 
-TEST_CASE("Goon, second stage: mixed states cost a sixth more, with gradients an eighth, not more than double",
-          "[seed]") {
+TEST_CASE(
+    "Goon, second stage: mixed states cost a sixth more, or an eighth with gradients, rather than more than double",
+    "[seed]") {
   const StatePreset fp32 = *state_preset("adam_fp32"), mixed = *state_preset("adam_mixed_fp32_grads");
   CHECK(Fraction(Exact(mixed.weights + mixed.optimizer), fp32.weights + fp32.optimizer) == Fraction(Exact(7), 6));
   CHECK(Fraction(Exact(mixed.total()), fp32.total()) == Fraction(Exact(9), 8));
@@ -82,7 +84,7 @@ TEST_CASE("Goon, second stage: mixed states cost a sixth more, with gradients an
 
 // ---- Wolfe
 
-TEST_CASE("Wolfe: the listings are 4d^2 + 4d, 8d^2 + 5d and norms of 4d a block, biased or not", "[seed]") {
+TEST_CASE("Wolfe: the listings have 4d^2 + 4d, 8d^2 + 5d and norms of 4d per block, with or without biases", "[seed]") {
   const Count d = 768;
   CHECK(attention_parameters(wolfe(true)) == 4 * d * d + 4 * d);
   CHECK(attention_parameters(wolfe(false)) == 4 * d * d);
@@ -91,7 +93,7 @@ TEST_CASE("Wolfe: the listings are 4d^2 + 4d, 8d^2 + 5d and norms of 4d a block,
   CHECK(parameters(wolfe(false)).norm == 12 * 4 * d + 2 * d);
 }
 
-TEST_CASE("Wolfe: with its untied head the listing is 163 M, where GPT-2 is 124 M", "[seed]") {
+TEST_CASE("Wolfe: the listing with its untied head has 163 M parameters, and GPT-2 has 124 M", "[seed]") {
   CHECK(parameters(wolfe(true)).total() == 163'087'441);
   CHECK(parameters(wolfe(false)).total() == 162'954'240);
   CHECK(wolfe_parameters(12, 768, 50257, 1024, true) == 163'087'441);
@@ -99,13 +101,13 @@ TEST_CASE("Wolfe: with its untied head the listing is 163 M, where GPT-2 is 124 
   CHECK(gpt2_parameters(12, 768, 3072, 50257, 1024) == 124'439'808);
 }
 
-TEST_CASE("Wolfe: scores of T tokens are T^2 pairs and 4T^2 d FLOPs a layer", "[seed]") {
+TEST_CASE("Wolfe: scores of T tokens are T^2 pairs and 4T^2 d FLOPs per layer", "[seed]") {
   Arch a = wolfe(false);
   a.layers = 1;
   CHECK(forward_flops(a, {.batch = 1, .seq = 100}).core == Flops(4 * 100 * 100 * 768));
 }
 
-TEST_CASE("Wolfe: more heads of d/H change no parameter with MHA, and do with GQA", "[seed]") {
+TEST_CASE("Wolfe: more heads of d/H leave the parameters of MHA unchanged, but not of GQA", "[seed]") {
   Arch a = wolfe(true);
   const Count before = attention_parameters(a);
   a.heads = a.kv_heads = 24;
@@ -121,7 +123,7 @@ TEST_CASE("Wolfe: a SwiGLU MLP has three matrices, and LLaMA-7B's is 8/3 wide, L
   CHECK(14336.0 / 4096 == 3.5);
 }
 
-TEST_CASE("Wolfe: Gemma-7B has a gated MLP and two norms a layer, or its count is not the published one", "[seed]") {
+TEST_CASE("Wolfe: Gemma-7B needs a gated MLP and two norms per layer for its published count", "[seed]") {
   Arch a = test::llama3_8b();
   a.layers = 28;
   a.hidden = a.embedding_width = 3072;
@@ -138,7 +140,7 @@ TEST_CASE("Wolfe: Gemma-7B has a gated MLP and two norms a layer, or its count i
   CHECK(parameters(a).total() == 8'537'680'896 - Count{28} * 3072 * 24576);
 }
 
-TEST_CASE("Wolfe: the head sees the last position alone when generating", "[seed]") {
+TEST_CASE("Wolfe: the head processes only the last position in generation", "[seed]") {
   const Arch a = wolfe(false);
   CHECK(forward_flops(a, {.batch = 2, .seq = 100, .head = Head::last}).head == Flops(2 * 2 * 768 * 50257));
   CHECK(forward_flops(a, {.batch = 2, .seq = 100}).head == Flops(Int128{2} * 2 * 100 * 768 * 50257));
@@ -152,8 +154,7 @@ TEST_CASE("Wolfe: a parallel block halves the all-reduces", "[seed]") {
   CHECK(tensor_parallel_train(l) == Fraction(2) * one);
 }
 
-TEST_CASE("Wolfe: MQA cuts the cache by the heads, and training a little: K and V are 2D d_h instead of 2D^2",
-          "[seed]") {
+TEST_CASE("Wolfe: MQA divides the cache by the heads, and K and V take 2D d_h parameters instead of 2D^2", "[seed]") {
   Arch a = wolfe(false);
   const Bytes all = kv_bytes_per_token(a, 2);
   const Count weights = attention_parameters(a);
@@ -162,7 +163,7 @@ TEST_CASE("Wolfe: MQA cuts the cache by the heads, and training a little: K and 
   CHECK(weights - attention_parameters(a) == 2 * 768 * 768 - 2 * 768 * 64);
 }
 
-TEST_CASE("Wolfe: learned positions are T d parameters, RoPE and ALiBi none", "[seed]") {
+TEST_CASE("Wolfe: learned positions take T d parameters, unlike RoPE and ALiBi", "[seed]") {
   Arch a = wolfe(false);
   CHECK(parameters(a).position == 1024 * 768);
   a.position = GENERATE(Position::rope, Position::alibi, Position::sinusoidal);
@@ -171,7 +172,7 @@ TEST_CASE("Wolfe: learned positions are T d parameters, RoPE and ALiBi none", "[
 
 // ---- Jia
 
-TEST_CASE("Jia §1.3: the loss to be minimised is minus the log-likelihood", "[seed]") {
+TEST_CASE("Jia §1.3: the loss to minimize is the negative log-likelihood", "[seed]") {
   CHECK(-std::log(0.9) < -std::log(0.1));  // without the minus the worse model has the smaller loss
 }
 
@@ -186,14 +187,15 @@ TEST_CASE("Jia §2.2: LayerNorm and RMSNorm of 100, 200, 100, 0", "[seed]") {
   CHECK(x[1] / rms(x) == Approx(1.632993).epsilon(1e-6));
 }
 
-TEST_CASE("Jia §2.4, §2.5: heads of d/n make 4d^2; Llama-3-8B has groups of 4 and an MLP 3.5 wide", "[seed]") {
+TEST_CASE("Jia §2.4, §2.5: heads of d/n give 4d^2; Llama-3-8B has groups of 4 and an MLP 3.5 wide", "[seed]") {
   CHECK(attention_parameters(wolfe(false)) == 4 * 768 * 768);
   const Arch a = test::llama3_8b();
   CHECK(a.heads / a.kv_heads == 4);
   CHECK(dense_mlp_parameters(a) == 3 * a.hidden * a.mlp_width);
 }
 
-TEST_CASE("Jia §2.6.1: a step is td + d^2 a layer, and the head, left out, is 7% of Llama-3-8B's", "[seed]") {
+TEST_CASE("Jia §2.6.1: a step is td + d^2 per layer, and the omitted head is 7% of Llama-3-8B's matmul weights",
+          "[seed]") {
   const Arch a = test::llama3_8b();
   CHECK(static_cast<double>(head_matmul_parameters(a)) / static_cast<double>(matmul_parameters(a)) ==
         Approx(0.07).epsilon(1e-3));
@@ -222,12 +224,11 @@ TEST_CASE("Jia §2.7: Llama-3-405B, component by component", "[seed]") {
   CHECK(s.norm == 253 * 16384);
   CHECK(s.norm == 4'145'152);
   CHECK(s.total() == 405'845'000'192);
-  CHECK(33'822'867'456 == Count{16} * 2'113'929'216);  // what grouping saves
+  CHECK(33'822'867'456 == Count{16} * 2'113'929'216);  // factor saved by grouping
   CHECK(static_cast<double>(s.mlp) / static_cast<double>(s.total()) == Approx(0.81256).epsilon(1e-5));
 }
 
-TEST_CASE("Jia §2.7: a fourth MLP matrix would make it 516 B; the tokenizer's 128256 rows make the checkpoint",
-          "[seed]") {
+TEST_CASE("Jia §2.7: a fourth MLP matrix would give 516 B; the tokenizer's 128256 rows give the checkpoint", "[seed]") {
   const Count total = parameters(llama405(128000)).total();
   CHECK(static_cast<double>(total + 109'924'319'232) == Approx(515.8e9).epsilon(1e-4));
   CHECK(parameters(llama405(128256)).total() == 405'853'388'800);

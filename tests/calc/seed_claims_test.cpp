@@ -1,5 +1,5 @@
-/// The numbers of Goon's third stage, recomputed: what is right, and what a misprint should read. docs/seeds.md is the
-/// same list in words. Places are the equations' and sections' numbers there.
+/// Figures of Goon's third stage, recomputed, with the correct value for each misprint. docs/seeds.md has the same list
+/// in words. Places are Goon's equations and sections.
 
 #include <cmath>
 
@@ -18,33 +18,33 @@ constexpr double gib = 1024.0 * 1024 * 1024;
 double in_gib(Bytes b) { return static_cast<double>(b.value) / gib; }
 double real(Flops f) { return static_cast<double>(f.value); }
 
-/// GPT-3 as Goon §2.6 takes it; one sequence.
+/// GPT-3 as in Goon §2.6; one sequence.
 SeedActivations gpt3_activations(Count seq, Count precision, Count tensor_parallel = 1) {
   return {1, seq, 96, 12288, 96, 4, precision, tensor_parallel};
 }
 
-/// Falcon-40B as Goon §8 takes it: MHA, D 8192, L 60.
+/// Falcon-40B as in Goon §8: MHA, D 8192, L 60.
 constexpr Count falcon_params = 40'000'000'000, falcon_hidden = 8192, falcon_layers = 60, falcon_seq = 2048;
 
 }  // namespace
 
-TEST_CASE("Goon §1: a word is 1.3 tokens and a reader takes in four a second", "[seed]") {
+TEST_CASE("Goon §1: a word is 1.3 tokens, and a reader reads four tokens per second", "[seed]") {
   CHECK(tokens_per_word == 1.3);
   CHECK(reading_tokens_per_second() == Approx(4.008).epsilon(1e-3));  // footnote 32 prints 4
 }
 
-TEST_CASE("Goon §1.1: the tables are (V + K) D once, not (V + S) D per layer", "[seed]") {
+TEST_CASE("Goon §1.1: the tables have (V + K) D parameters once, not (V + S) D per layer", "[seed]") {
   const ParameterSums s = parameters(test::gpt3());
   CHECK(s.embedding == 617'558'016);
   CHECK(s.embedding + s.position == 642'723'840);
   CHECK(100.0 * 642'723'840 / 617'558'016 - 100 == Approx(4.1).epsilon(0.01));
 }
 
-TEST_CASE("Goon §1.2: two LayerNorms are 4D a layer, not 2D, and there is a final one", "[seed]") {
+TEST_CASE("Goon §1.2: two LayerNorms have 4D parameters per layer, not 2D, and there is a final one", "[seed]") {
   CHECK(parameters(test::gpt3()).norm == 96 * 4 * 12288 + 2 * 12288);
 }
 
-TEST_CASE("Goon §1.3: attention is 4D^2 and 4D biases, MQA 2D^2 + 2D d_h", "[seed]") {
+TEST_CASE("Goon §1.3: attention has 4D^2 weights and 4D biases, MQA 2D^2 + 2D d_h", "[seed]") {
   Arch a = test::gpt3();
   const Count d = 12288;
   CHECK(attention_parameters(a) == 4 * d * d + 4 * d);
@@ -54,7 +54,8 @@ TEST_CASE("Goon §1.3: attention is 4D^2 and 4D biases, MQA 2D^2 + 2D d_h", "[se
   CHECK(attention_parameters(a) == 2 * d * d + 2 * d * 128);
 }
 
-TEST_CASE("Goon §1.4 and footnote 18: the MLP is 2ED^2, twice the attention, and (E + 1) D biases", "[seed]") {
+TEST_CASE("Goon §1.4 and footnote 18: the MLP has 2ED^2 weights, twice the attention's, and (E + 1) D biases",
+          "[seed]") {
   Arch a = test::gpt3();
   const Count d = 12288;
   CHECK(dense_mlp_parameters(a) == 2 * 4 * d * d + 5 * d);
@@ -62,7 +63,7 @@ TEST_CASE("Goon §1.4 and footnote 18: the MLP is 2ED^2, twice the attention, an
   CHECK(dense_mlp_parameters(a) == 2 * attention_parameters(a));
 }
 
-TEST_CASE("Goon §1.5 and §1.6: the listing is (4 + 2E) LD^2 + (9 + E) LD + (V + K) D + 2D, the tied head once",
+TEST_CASE("Goon §1.5, §1.6: the listing has (4 + 2E) LD^2 + (9 + E) LD + (V + K) D + 2D parameters, the tied head once",
           "[seed]") {
   CHECK(gpt2_parameters(3, 32, 128, 101, 16) == 41'920);
   CHECK(parameters(test::gpt3()).lm_head == 0);
@@ -76,7 +77,7 @@ TEST_CASE("Goon (1.11): the loss averages logarithms, and perplexity is an inver
   CHECK(std::exp(loss) == Approx(1 / std::sqrt(p * q)));  // footnote 14
 }
 
-TEST_CASE("Goon (2.1), (2.3), (2.4): Adam's states cost 16 bytes, in mixed precision 18", "[seed]") {
+TEST_CASE("Goon (2.1), (2.3), (2.4): Adam's states take 16 bytes, and 18 in mixed precision", "[seed]") {
   const StatePreset fp32 = *state_preset("adam_fp32"), mixed = *state_preset("adam_mixed_fp32_grads");
   CHECK(fp32.weights == 4);
   CHECK(fp32.optimizer == 2 * fp32.weights);
@@ -87,14 +88,14 @@ TEST_CASE("Goon (2.1), (2.3), (2.4): Adam's states cost 16 bytes, in mixed preci
   CHECK(mixed.total() == 18);
 }
 
-TEST_CASE("Goon (2.2): the leading term is short of GPT-3 by 0.38% and of Llama-3-8B by 26%", "[seed]") {
+TEST_CASE("Goon (2.2): the leading term is 0.38% below GPT-3 and 26% below Llama-3-8B", "[seed]") {
   const Fraction gpt3 = seed_parameters(96, 12288, 4);
   CHECK(gpt3 == Fraction(173'946'175'488));
   CHECK(100 * (174'604'259'328 / gpt3.value() - 1) == Approx(0.38).epsilon(0.01));
   const Fraction llama = seed_parameters(32, 4096, {Exact(7), 2});
   CHECK(llama == Fraction(5'905'580'032));
   CHECK(llama.value() / 8'030'261'248 == Approx(0.735).epsilon(1e-3));
-  CHECK(128256.0 / (4096 * 32) == Approx(0.98).epsilon(0.005));  // V/DL, the term taken as small
+  CHECK(128256.0 / (4096 * 32) == Approx(0.98).epsilon(0.005));  // V/DL, the term assumed to be small
 }
 
 TEST_CASE("Goon §2.1.3: activations are linear in the batch and quadratic in the sequence", "[seed]") {
@@ -105,17 +106,17 @@ TEST_CASE("Goon §2.1.3: activations are linear in the batch and quadratic in th
   s.batch = 1;
   s.seq = 2048;
   CHECK(seed_activations(s).value() > 2 * one.value());
-  // the excess is the scores': 5 A L (2048^2 - 2 x 1024^2)
+  // the excess is in the scores: 5 A L (2048^2 - 2 x 1024^2)
   CHECK(seed_activations(s) == Fraction(2) * one + Fraction(Count{5} * 96 * 96 * 2 * 1024 * 1024));
 }
 
-TEST_CASE("Goon (2.5): 5D + 2AS cached numbers, and masks of a byte", "[seed]") {
+TEST_CASE("Goon (2.5): 5D + 2AS cached values, and masks of a byte", "[seed]") {
   const SeedActivations s{1, 2048, 1, 12288, 96, 4, 1};
   CHECK(seed_attention_activations(s) == Fraction(2048 * (5 * 12288 + 2 * 96 * 2048 + 12288 + 96 * 2048)));
   CHECK(seed_attention_activations(gpt3_activations(2048, 2)) == Fraction(219'848'638'464));
 }
 
-TEST_CASE("Goon (2.6) and §2.1.3: the MLP keeps 19BDLS, the norms 2pBDLS, the head what is not small", "[seed]") {
+TEST_CASE("Goon (2.6) and §2.1.3: the MLP saves 19BDLS, the norms 2pBDLS, and the head's part is not small", "[seed]") {
   CHECK(seed_mlp_activations(gpt3_activations(2048, 2)) == Fraction(Count{19} * 12288 * 96 * 2048));
   CHECK(seed_norm_activations(gpt3_activations(2048, 2)) == Fraction(Count{4} * 12288 * 96 * 2048));
   const Fraction logits = logits_activations(1, 8192, 128256, 4);
@@ -128,7 +129,7 @@ TEST_CASE("Goon (2.7), (2.8): all layers hold 34D + 5AS at two bytes and 66D + 9
   CHECK(seed_activations(gpt3_activations(2048, 4)) == Fraction(bls * (66 * 12288 + 9 * 96 * 2048)));
 }
 
-TEST_CASE("Goon (2.9) follows with 9, and sets what states cost more against what activations save", "[seed]") {
+TEST_CASE("Goon (2.9) follows with 9, and balances the cost of states with the savings of activations", "[seed]") {
   const Count d = GENERATE(4096, 12288), a = 32, s = 512, layers = 7;
   const Fraction batch = mixed_precision_break_even_batch(d, a, s);
   const SeedActivations four{1, s, layers, d, a, 4, 4}, two{1, s, layers, d, a, 4, 2};
@@ -139,7 +140,7 @@ TEST_CASE("Goon (2.9) follows with 9, and sets what states cost more against wha
   CHECK_FALSE(with_15 == batch);
 }
 
-TEST_CASE("Goon §2.1.3: mixed precision pays from about one sequence", "[seed]") {
+TEST_CASE("Goon §2.1.3: mixed precision saves memory from about one sequence on", "[seed]") {
   CHECK(mixed_precision_break_even_batch(12288, 96, 2048) == Fraction(Exact(3), 2));
   CHECK(mixed_precision_break_even_batch(8192, 128, 2048) == Fraction(Exact(3), 5));
   CHECK(mixed_precision_break_even_batch(4096, 32, 512) == Fraction(4));
@@ -152,7 +153,7 @@ TEST_CASE("Goon §2.2: a layer all-reduces twice forward and twice backward, the
 }
 
 TEST_CASE("Goon (2.11): shards of a row-parallel product are summed, not concatenated", "[seed]") {
-  // t (1,4) times O (4,2), two ranks with half of t and half of O's rows each
+  // t (1,4) times O (4,2); each of two ranks has half of t and half of O's rows
   const double t[] = {2, 3, 5, 7}, o[][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
   const auto product = [&](int first, int last, int column) {
     double sum = 0;
@@ -160,10 +161,10 @@ TEST_CASE("Goon (2.11): shards of a row-parallel product are summed, not concate
     return sum;
   };
   for (const int column : {0, 1}) CHECK(product(0, 2, column) + product(2, 4, column) == product(0, 4, column));
-  CHECK(product(0, 4, 0) == 85);  // each rank's result is as wide as the whole: nothing to concatenate
+  CHECK(product(0, 4, 0) == 85);  // each rank's result has the full width, so there is no concatenation
 }
 
-TEST_CASE("Goon footnote 22: no shard of the vocabulary may be left out of the loss", "[seed]") {
+TEST_CASE("Goon footnote 22: the loss needs every shard of the vocabulary", "[seed]") {
   const double shard0 = std::exp(1.0) + std::exp(2.0), shard1 = std::exp(0.5) + std::exp(3.0), gold = 2;
   const double loss = std::log(shard0 + shard1) - gold, ignoring = std::log(shard0) - gold;
   CHECK(loss > ignoring + 1);
@@ -181,14 +182,14 @@ TEST_CASE("Goon (2.13), (2.14), §2.3: tensor parallelism leaves 10 + 24/T, sequ
   CHECK(seed_mlp_activations(s) == Fraction(bls * (2 + 3) * 12288));
   s.sequence_parallel = true;
   CHECK(Fraction(8) * seed_activations(s) == seed_activations(gpt3_activations(2048, 2)));
-  // the inputs, of which a rank keeps its share, are gathered again: 2 (T-1)/T BSDp a layer
+  // the inputs, sharded across ranks, are re-gathered: 2 (T-1)/T BSDp per layer
   TensorParallelLayer l{.batch = 1, .seq = 2048, .hidden = 12288, .precision = 2, .ranks = 8};
   const Fraction without = tensor_parallel_train(l);
   l.sequence_parallel = true;
   CHECK(tensor_parallel_train(l) == without + Fraction(2 * 7 * (2048 * 12288 * 2 / 8)));
 }
 
-TEST_CASE("Goon (2.16), (2.17): GPT-3's states are 2926 GiB; the printed 1463 are GiB and half", "[seed]") {
+TEST_CASE("Goon (2.16), (2.17): GPT-3's states are 2926 GiB, twice the printed 1463 GiB", "[seed]") {
   const Gpt3CaseStudy right = gpt3_case_study(Gpt3States::corrected), printed = gpt3_case_study(Gpt3States::printed);
   CHECK(right.params == 174'563'733'504);
   CHECK(in_gib(right.states()) == Approx(2926.35).epsilon(1e-5));
@@ -205,7 +206,7 @@ TEST_CASE("Goon §2.6: the token table is 0.35% of GPT-3", "[seed]") {
   CHECK(100.0 * 617'558'016 / 174'563'733'504 == Approx(0.354).epsilon(1e-3));
 }
 
-TEST_CASE("Goon (2.18): 3.7e-2 GiB a token, and the scores outgrow the rest at 870 tokens", "[seed]") {
+TEST_CASE("Goon (2.18): 3.7e-2 GiB per token, and the scores exceed the rest at 870 tokens", "[seed]") {
   const Gpt3CaseStudy g = gpt3_case_study(Gpt3States::corrected);
   CHECK(g.linear_per_token == Bytes(40'108'032));
   CHECK(g.quadratic_per_token2 == Bytes(46'080));
@@ -213,13 +214,13 @@ TEST_CASE("Goon (2.18): 3.7e-2 GiB a token, and the scores outgrow the rest at 8
   CHECK(activation_crossover_seq(12288, 96).value() == Approx(870.4));  // 10^3 is printed
 }
 
-TEST_CASE("Goon (2.19): a sequence of 2048 weighs 0.09 of the states, not 0.2", "[seed]") {
+TEST_CASE("Goon (2.19): activations of a sequence of 2048 are 0.09 of the states, not 0.2", "[seed]") {
   CHECK(gpt3_case_study(Gpt3States::corrected).activation_ratio(2048) == Approx(0.0877).epsilon(1e-3));
   CHECK(gpt3_case_study(Gpt3States::printed).activation_ratio(2048) == Approx(0.1753).epsilon(1e-3));
   CHECK(3e-2 * 2048 * (1 + 2.048) / 1463 == Approx(0.128).epsilon(2e-3));  // from the printed (2.18)
 }
 
-TEST_CASE("Goon (2.20): at T = 8 a rank holds 366 GiB of states, 375 with the table unsharded", "[seed]") {
+TEST_CASE("Goon (2.20): at T = 8 a rank holds 366 GiB of states, and 375 with the table unsharded", "[seed]") {
   const Gpt3CaseStudy right = gpt3_case_study(Gpt3States::corrected);
   CHECK(in_gib(right.states()) / 8 == Approx(365.8).epsilon(1e-4));
   CHECK(in_gib(right.sharded_states) == Approx(374.85).epsilon(1e-5));
@@ -228,7 +229,7 @@ TEST_CASE("Goon (2.20): at T = 8 a rank holds 366 GiB of states, 375 with the ta
   CHECK(right.sharded_quadratic.value() / gib == Approx(5.364e-6).epsilon(1e-3));
 }
 
-TEST_CASE("Goon §3.1: the matmuls of a layer are 8BSD^2, 4BDS^2 and 4EBSD^2", "[seed]") {
+TEST_CASE("Goon §3.1: the matmuls of a layer take 8BSD^2, 4BDS^2 and 4EBSD^2", "[seed]") {
   const Count b = 2, s = 2048, d = 12288;
   const ForwardFlops f = forward_flops(test::gpt3(), {.batch = b, .seq = s, .head = Head::none});
   CHECK(f.linear == 96 * (flops(8, b, s, d, d) + flops(4, 4, b, s, d, d)));
@@ -243,13 +244,12 @@ TEST_CASE("Goon §3: at S = D the attention core adds a sixth to 2BSN", "[seed]"
   CHECK(flops_crossover_seq(12288, 4) == 6 * 12288);
 }
 
-TEST_CASE("Goon §3.1: backward is four times tIJ, exactly twice forward, and not five", "[seed]") {
+TEST_CASE("Goon §3.1: backward is four times tIJ, exactly twice forward, rather than five times", "[seed]") {
   CHECK(linear_backward_flops(2048, 12288, 49152) == 2 * flops(2, 2048, 12288, 49152));
 }
 
 TEST_CASE(
-    "Goon (3.2), (3.3) and footnote 26: GPT-3's sequence costs 2.2e15, 2.8% of it beyond 6N a token, and the "
-    "head 6BDSV more",
+    "Goon (3.2), (3.3), footnote 26: GPT-3's sequence costs 2.2e15, 2.8% more than 6N per token; the head adds 6BDSV",
     "[seed]") {
   const Flops total = seed_train_flops(1, 96, 2048, 12288, 4);
   CHECK(total == Flops(2'196'824'232'296'448));
@@ -264,13 +264,13 @@ TEST_CASE("Goon (3.4): 300e9 tokens take GPT-3 3.13e23 FLOPs", "[seed]") {
   CHECK(real(six_nd(173'946'175'488, 300'000'000'000)) == Approx(3.131e23).epsilon(1e-4));
 }
 
-TEST_CASE("Goon (3.5): with a batch's FLOPs in place of a token's MFU is too large by the tokens", "[seed]") {
+TEST_CASE("Goon (3.5): with FLOPs per batch instead of per token MFU is too large by the number of tokens", "[seed]") {
   const FlopsPerSecond peak(312e12);
   const double per_batch = real(seed_train_flops(8, 96, 2048, 12288, 4)), tokens = 8 * 2048;
   CHECK(mfu(per_batch, 100, 8, peak) / mfu(per_batch / tokens, 100, 8, peak) == Approx(tokens));
 }
 
-TEST_CASE("Goon (6.1) and §6: the cache is 2pBDLS/T and outgrows the weights from 6D tokens, not D", "[seed]") {
+TEST_CASE("Goon (6.1) and §6: the cache is 2pBDLS/T and exceeds the weights from 6D tokens on, not from D", "[seed]") {
   CHECK(seed_kv_cache(1, 2048, 8192, 60, 2) == Fraction(4'026'531'840));
   CHECK(seed_kv_cache(200, 2048, 8192, 60, 2, 4) == Fraction(201'326'592'000));
   const Count tokens = cache_crossover_tokens(8192, 4);
@@ -278,7 +278,7 @@ TEST_CASE("Goon (6.1) and §6: the cache is 2pBDLS/T and outgrows the weights fr
   CHECK(seed_kv_cache(1, tokens, 8192, 60, 2) == Fraction(2) * seed_parameters(60, 8192, 4));
 }
 
-TEST_CASE("Goon §7: a step with the cache costs 2BN and 4BLDS, without it all of 2BSN", "[seed]") {
+TEST_CASE("Goon §7: a step with the cache costs 2BN and 4BLDS, and without it all of 2BSN", "[seed]") {
   Arch a = test::gpt3();
   const Count n = matmul_parameters(a);
   CHECK(decode_flops(a, 3, 2048) == flops(6, n) + flops(3, 4, 96, 12288, 2048));
@@ -313,38 +313,39 @@ TEST_CASE("Goon (8.1): 80 GiB is nominal, 4 GiB is 3.75", "[seed]") {
   CHECK(seed_kv_cache(1, 2048, 8192, 60, 2).value() / gib == 3.75);
 }
 
-TEST_CASE("Goon §8: two hundred sequences need eleven devices of 80 GiB, four hold sixty-one", "[seed]") {
+TEST_CASE("Goon §8: two hundred sequences need eleven devices of 80 GiB, and four devices hold sixty-one", "[seed]") {
   const Count g = Count{1} << 30;
   const auto fit = [g](Count devices, Count weights, Count sequence) {  // a sequence's cache in quarters of a GiB
     return max_batch({.memory = 80 * g, .devices = devices, .weights = weights * g}, sequence * g / 4 / 2048, 2048);
   };
-  // 90 GiB of weights and 3.75 a sequence, (8.1) by its own formula: 230 / 3.75 = 61.3
+  // 90 GiB of weights and 3.75 per sequence, by the formula of (8.1): 230 / 3.75 = 61.3
   CHECK(fit(4, 90, 15) == 61);
   CHECK(fit(10, 90, 15) < 200);
   CHECK(fit(11, 90, 15) >= 200);
   CHECK(fit(4, 80, 16) == 60);  // the printed 80 + 4B
 }
 
-TEST_CASE("Goon §8: at B = 200 on four A100 reading takes 113 ms where computing takes 16", "[seed]") {
+TEST_CASE("Goon §8: at B = 200 on four A100 reading takes 113 ms and computing takes 16 ms", "[seed]") {
   const double params = 48.318e9;  // 12 L D^2
   const double flops = 200 * (2 * params + 4.0 * 60 * 8192 * 2048), read = (90 + 3.75 * 200) * gib;
   CHECK(flops / (4 * 312e12) == Approx(0.0161).epsilon(3e-3));
   CHECK(read / (4 * 2.0e12) == Approx(0.1127).epsilon(1e-3));
   CHECK(flops / read == Approx(22.3).epsilon(2e-3));
   CHECK(2 * 200.0 * falcon_params / (4 * 312e12) == Approx(0.0128).epsilon(2e-3));  // 13 ms is printed
-  CHECK(1 / 0.0128 == Approx(78.0).epsilon(2e-3));  // tokens/s a sequence; 75 is printed
+  CHECK(1 / 0.0128 == Approx(78.0).epsilon(2e-3));  // tokens/s per sequence; 75 is printed
   CHECK(4 * 2.0e12 / read == Approx(8.9).epsilon(5e-3));
-  CHECK(flops / 200 / (3.75 * gib) == Approx(25).epsilon(1e-3));  // B without limit
+  CHECK(flops / 200 / (3.75 * gib) == Approx(25).epsilon(1e-3));  // unlimited B
 }
 
-TEST_CASE("Goon (A.1): GPT-3 lies in the regime that is assumed", "[seed]") {
+TEST_CASE("Goon (A.1): GPT-3 is in the assumed regime", "[seed]") {
   const Arch a = test::gpt3();
   CHECK(a.vocabulary > 4 * a.hidden);
   CHECK(a.position_rows > 20 * a.layers);
   CHECK(a.layers > 8);
 }
 
-TEST_CASE("Goon App. B: through a chief the load grows with the ranks, around a ring it stays below two", "[seed]") {
+TEST_CASE("Goon App. B: the load through a chief grows with the ranks, and around a ring it stays below two",
+          "[seed]") {
   const auto load = [](CollectiveAlgorithm a, Count n) {
     return collective_schedule(CollectiveOp::all_reduce, a, n)->load.value();
   };
@@ -352,7 +353,7 @@ TEST_CASE("Goon App. B: through a chief the load grows with the ranks, around a 
   CHECK(load(CollectiveAlgorithm::ring, 100) == Approx(1.98));
 }
 
-TEST_CASE("Goon App. C.1: the printed intensities are decimal, though the units say TiB", "[seed]") {
+TEST_CASE("Goon App. C.1: the printed intensities are decimal, although the units are TiB", "[seed]") {
   constexpr double tib = 1024 * gib;
   CHECK(ridge_point(312e12, 1.6e12) == Approx(195));
   CHECK(ridge_point(312e12, 1.6 * tib) == Approx(177.4).epsilon(1e-3));
@@ -366,7 +367,8 @@ TEST_CASE("Goon App. C.1: the printed intensities are decimal, though the units 
   CHECK(ridge_point(125e12, 0.9e12) == Approx(138.9).epsilon(1e-3));    // V100 SXM2
 }
 
-TEST_CASE("Goon (D.1): a matmul's intensity has a 2 that is lost in print; decode is far below the ridge", "[seed]") {
+TEST_CASE("Goon (D.1): a matmul's intensity has a 2 that is missing in print, and decode is far below the ridge",
+          "[seed]") {
   CHECK(seed_matmul_intensity(1, 2048, 12288, 2) == 1536);
   CHECK(seed_matmul_intensity(1, 1, 8192, 2) == Approx(0.9998).epsilon(1e-4));
   CHECK(seed_matmul_intensity(1, 1'000'000'000, 8192, 2) == Approx(8192 / 2));
@@ -377,14 +379,14 @@ TEST_CASE("Goon App. D.1: an element-wise operation reads and writes, so its int
   CHECK(roofline_seconds(312e12, 2e12, 312e12, 2e12) == 1);  // times are not additive
 }
 
-TEST_CASE("Goon (D.2), (D.3), (D.4): decode is of order B, attention saturates at 1 + 2D/S", "[seed]") {
+TEST_CASE("Goon (D.2), (D.3), (D.4): decode is of order B, and attention saturates at 1 + 2D/S", "[seed]") {
   CHECK(seed_decode_mlp_intensity(1, 8192, 2) == Approx(1).epsilon(1e-3));
   CHECK(seed_decode_mlp_intensity(1'000'000'000, 8192, 2) == Approx(8192 / 2));
   CHECK(seed_decode_attention_intensity(1, 8192, 1, 2) == Approx(1).epsilon(1e-3));
   CHECK(seed_decode_attention_intensity(1'000'000'000, 8192, 2048, 2) == Approx(1 + 2 * 8192.0 / 2048));
 }
 
-TEST_CASE("Goon App. D.2: 156 or 195 sequences saturate an A100, about 200 are printed", "[seed]") {
+TEST_CASE("Goon App. D.2: 156 or 195 sequences saturate an A100, and about 200 are printed", "[seed]") {
   CHECK(critical_batch(ridge_point(312e12, 2.0e12), 2) == Approx(156));
   CHECK(critical_batch(ridge_point(312e12, 1.6e12), 2) == Approx(195));
 }

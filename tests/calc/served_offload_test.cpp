@@ -1,4 +1,4 @@
-// What inference has on the host: its bytes, and the time of their way.
+// Host offload in inference: bytes on the host, and the time of their transfer.
 
 #include "calc/infer.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -33,7 +33,7 @@ double seconds_of_step(const Arch& a, const Plan& p) {
 
 }  // namespace
 
-TEST_CASE("all that a decode step reads of the blocks comes over the link", "[offload][infer]") {
+TEST_CASE("a decode step transfers the offloaded share of its blocks over the link", "[offload][infer]") {
   const Arch a = llama31_8b();
   // 32 layers of q and out 4096 x 4096, k and v 4096 x 1024, and three matrices 4096 x 14336, in 16 bits
   const double blocks = 2.0 * 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336);
@@ -41,22 +41,22 @@ TEST_CASE("all that a decode step reads of the blocks comes over the link", "[of
   CHECK(more == Approx(blocks / 2 / way).epsilon(1e-9));
 }
 
-TEST_CASE("of offloaded experts those come that a step reaches", "[offload][infer]") {
+TEST_CASE("a decode step transfers only the offloaded experts that it reaches", "[offload][infer]") {
   const Arch a = mixtral_8x7b();
   const Plan all = offloading({.experts = {1, 1}}), none = offloading({});
-  const double reached = 8 * (1 - 0.75 * 0.75 * 0.75 * 0.75);  // of 8, by 4 tokens that each choose 2
+  const double reached = 8 * (1 - 0.75 * 0.75 * 0.75 * 0.75);  // of 8, reached by 4 tokens that each choose 2
   const double bytes = reached * 32 * 3 * 4096 * 14336 * 2;
   CHECK(seconds_of_step(a, all) - seconds_of_step(a, none) == Approx(bytes / way).epsilon(1e-9));
 }
 
-TEST_CASE("an offloaded cache comes as far as it is on the host", "[offload][infer]") {
+TEST_CASE("a decode step transfers the offloaded share of its cache", "[offload][infer]") {
   const Arch a = llama31_8b();
   const double bytes = 4.0 * 100 * 32 * 2 * 1024 * 2;
   const double more = seconds_of_step(a, offloading({.cache = {1, 4}})) - seconds_of_step(a, offloading({}));
   CHECK(more == Approx(bytes / 4 / way).epsilon(1e-9));
 }
 
-TEST_CASE("host and device together hold what the device held alone", "[offload][infer]") {
+TEST_CASE("host and device together hold the bytes of a device without offload", "[offload][infer]") {
   const Arch a = mixtral_8x7b();
   const Memory alone = inference_memory(a, offloading({}));
   const Memory both = inference_memory(a, offloading({.weights = {1, 2}, .experts = {3, 4}, .cache = {1, 4}}));

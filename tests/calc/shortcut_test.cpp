@@ -1,4 +1,4 @@
-// Blocks of two attentions and two dense MLPs with experts beside them, and experts that return their input.
+// Blocks of two attentions and two dense MLPs with parallel experts, and experts that return their input.
 
 #include "calc/block/block.hpp"
 #include "calc/cost/cost.hpp"
@@ -13,7 +13,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// 8 experts with weights and 4 without; a token chooses 3, in the mean 2 with weights.
+/// 8 experts with weights and 4 without; a token chooses 3, on average 2 with weights.
 Arch shortcut() {
   Arch a = even();
   a.block = BlockKind::shortcut;
@@ -24,7 +24,7 @@ Arch shortcut() {
 
 }  // namespace
 
-TEST_CASE("the experts of a shortcut block begin beside the first MLP and join after the second", "[contract][block]") {
+TEST_CASE("the experts of a shortcut block start with the first MLP and join after the second", "[contract][block]") {
   const std::string half = "attn.norm attn.q attn.k attn.v attn.rope attn.core attn.out attn.add mlp.norm ";
   const std::string mlp = "mlp.gate mlp.up mlp.act mlp.mul mlp.down mlp.add ";
   CHECK(names(first_block(shortcut(), {.training = true})) ==
@@ -35,7 +35,7 @@ TEST_CASE("the experts of a shortcut block begin beside the first MLP and join a
 }
 
 // A layer: 2 x (64 x 16 x 8 + 2 x 64 x 8 x 8 + 16 x 8 x 64) of attention, 2 x 3 x 64 x 128, 12 x 64, 8 x 3 x 64 x 32.
-TEST_CASE("a shortcut block has two attentions, two MLPs and one mixture", "[parameters]") {
+TEST_CASE("a shortcut block has two attentions, two MLPs and one mixture of experts", "[parameters]") {
   const Parameters p = parameters(shortcut());
   CHECK(p.attention == 3 * 2 * (2 * 64 * 128 + 2 * 64 * 64));
   CHECK(p.mlp == 3 * (2 * 3 * 64 * 128 + 12 * 64 + 8 * 3 * 64 * 32));
@@ -43,7 +43,7 @@ TEST_CASE("a shortcut block has two attentions, two MLPs and one mixture", "[par
   CHECK(cache_elements_per_token(shortcut()) == 3 * 2 * 2 * 64);
 }
 
-TEST_CASE("a token visits the experts with weights that it happens to choose", "[parameters][cost]") {
+TEST_CASE("a token visits only those of its chosen experts that have weights", "[parameters][cost]") {
   const Arch a = shortcut();
   const Parameters p = parameters(a);
   const Count one = 3 * 3 * 64 * 32;  // an expert of every layer
@@ -53,7 +53,7 @@ TEST_CASE("a token visits the experts with weights that it happens to choose", "
   const OpList ops = first_block(a, {.sequences = 2, .queries = 5, .training = true});
   CHECK(shape_of<Linear>(ops, "mlp.router").out == 12);
   CHECK(shape_of<Linear>(ops, "mlp.expert_up").rows == 10 * 2);
-  // Each of 10 tokens leaves an expert out with probability 1 - 3/12.
+  // Each of 10 tokens misses an expert with probability 1 - 3/12.
   CHECK(groups_touched(shape_of<Linear>(ops, "mlp.expert_up")) == Approx(8 * (1 - std::pow(0.75, 10))));
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("tensor-parallel ranks sum five results of a shortcut block forward", 
   CHECK(sums == 5);  // two of attention, two of MLPs, the mixture
 }
 
-TEST_CASE("the largest shortcut block with adapters fits its list", "[contract][block]") {
+TEST_CASE("the largest shortcut block with adapters fits the capacity of the operator list", "[contract][block]") {
   Arch a = shortcut();
   a.attention = AttentionKind::latent;
   a.latent = even_latent().latent;

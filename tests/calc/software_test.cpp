@@ -1,4 +1,4 @@
-// What software adds to a step: bytes, kernels, time of the host, exchanges that nothing hides.
+// Software overheads of a step: bytes, kernels, host time, and exposed collectives.
 
 #include <cmath>
 
@@ -15,7 +15,7 @@ double fraction(Cases& cases, double least = 0) {
   return least + (1 - least) * static_cast<double>(cases.below(1000)) / 1000;
 }
 
-/// Any software on any device.
+/// Random software on a random device.
 Achieved any_rates(Cases& cases) {
   Achieved a;
   a.present = true;
@@ -68,7 +68,7 @@ ClusterCase alone() {
 
 }  // namespace
 
-TEST_CASE("No software makes a step faster than its bound", "[software]") {
+TEST_CASE("no software makes a step faster than its bound", "[software]") {
   Cases cases(61);
   for (int i = 0; i < 1500; ++i) {
     const ClusterCase c = any_case(cases);
@@ -79,7 +79,7 @@ TEST_CASE("No software makes a step faster than its bound", "[software]") {
   }
 }
 
-TEST_CASE("No faster device and no faster link makes an estimate slower", "[software]") {
+TEST_CASE("a faster device or link never makes an estimate slower", "[software]") {
   Cases cases(64);
   int tried = 0;
   for (int i = 0; i < 1500; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("No faster device and no faster link makes an estimate slower", "[soft
   CHECK(tried > 200);
 }
 
-TEST_CASE("An estimate as tasks in time ends when the sum of its parts says", "[software][events]") {
+TEST_CASE("an estimate as scheduled tasks ends at the sum of its parts", "[software][events]") {
   Cases cases(62);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = any_case(cases);
@@ -118,7 +118,7 @@ TEST_CASE("An estimate as tasks in time ends when the sum of its parts says", "[
   }
 }
 
-TEST_CASE("Backward's exchanges hide beside gradients of weights, those of forward do not", "[software]") {
+TEST_CASE("backward collectives overlap with weight gradients, and forward collectives do not", "[software]") {
   ClusterCase c = alone();
   c.layout.tp = 2;
   c.cluster.levels[0].bandwidth = BytesPerSecond(1e12);
@@ -131,7 +131,7 @@ TEST_CASE("Backward's exchanges hide beside gradients of weights, those of forwa
   CHECK(half < 0.25 * waited);
 }
 
-TEST_CASE("Software that adds nothing leaves the bound", "[software]") {
+TEST_CASE("software without overheads reaches the bound", "[software]") {
   Cases cases(63);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();
@@ -141,7 +141,7 @@ TEST_CASE("Software that adds nothing leaves the bound", "[software]") {
   }
 }
 
-TEST_CASE("A host that puts kernels on the device works beside it, and the slower of the two counts", "[software]") {
+TEST_CASE("kernel submission by the host overlaps with the device, and the slower of the two counts", "[software]") {
   ClusterCase c = alone();
   const double device_time = run(c).estimate.total().value - run(c).estimate[Part::optimizer].value;
   double kernels_of_pass = 0;
@@ -160,7 +160,7 @@ TEST_CASE("A host that puts kernels on the device works beside it, and the slowe
   CHECK(both < 2 * device_time);
 }
 
-TEST_CASE("The host's own part of a step is added once", "[software]") {
+TEST_CASE("the host's own part of a step is added once", "[software]") {
   ClusterCase c = alone();
   c.plan.global_batch = 8;
   const double without = run(c).estimate.total().value;
@@ -168,7 +168,7 @@ TEST_CASE("The host's own part of a step is added once", "[software]") {
   CHECK(run(c).estimate.total().value == Approx(without + 3).epsilon(1e-12));
 }
 
-TEST_CASE("Element-wise kernels that move twice the bytes take twice the time", "[software]") {
+TEST_CASE("element-wise kernels that move twice the bytes take twice the time", "[software]") {
   ClusterCase c = alone();
   const StepTime once = run(c).estimate;
   c.cluster.device.achieved.software.elementwise = c.cluster.device.achieved.software.norm = 2;
@@ -179,7 +179,7 @@ TEST_CASE("Element-wise kernels that move twice the bytes take twice the time", 
   CHECK(run(c).estimate[Part::elementwise] == once[Part::elementwise]);
 }
 
-TEST_CASE("Collectives start, wait for rounds and reach a share of each level", "[software][exchange]") {
+TEST_CASE("collectives have a start, wait for rounds and reach a share of each level", "[software][exchange]") {
   Cluster c = device(1e12, 1e11, 8e9, 0);
   c.levels[0].ranks = 4;
   c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(1e9), .latency = Seconds()});
@@ -196,11 +196,11 @@ TEST_CASE("Collectives start, wait for rounds and reach a share of each level", 
   CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 2 * 15 * 100)).epsilon(1e-12));
   r.trees = true;  // 2 (2 log2(16) + 4) = 24 rounds between nodes, not 30
   CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 24 * 100)).epsilon(1e-12));
-  c.levels[1].latency = Seconds(200);  // stated by the link itself, which no rate undercuts
+  c.levels[1].latency = Seconds(200);  // the link's stated latency, a lower limit of any rate
   CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 30 * 200)).epsilon(1e-12));
 }
 
-TEST_CASE("A share of a message between stages holds up each slot", "[software][pipeline]") {
+TEST_CASE("a share of a message between stages delays each slot", "[software][pipeline]") {
   ClusterCase c{even(), {}, {.pp = 2}, device(1e12, 1e11, 1e9, 0)};
   c.arch.layers = 8;
   c.plan.seq = 64;
@@ -212,6 +212,6 @@ TEST_CASE("A share of a message between stages holds up each slot", "[software][
   const double send = send_seconds(prices, c.layout, c.cluster, Efficiency::full).value;
   const double without = run(c).estimate.total().value;
   c.cluster.device.achieved.software.waits_to_send = 0.5;
-  // 64 micro-batches, and one more slot of each kind while the pipeline fills.
+  // 64 micro-batches, plus one slot of each kind while the pipeline fills.
   CHECK(run(c).estimate.total().value == Approx(without + 65 * 2 * 0.5 * send).epsilon(1e-9));
 }

@@ -1,4 +1,4 @@
-// What a rank gets where the ranks do not divide: whole heads, the larger part; and what never depends on the ranks.
+// Per-rank shares if ranks do not divide evenly: whole heads, the larger part, and sizes independent of the ranks.
 
 #include "calc/train.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -25,7 +25,7 @@ void same(const OpList& a, const OpList& b) {
 
 }  // namespace
 
-TEST_CASE("latent attention does not ask how many KV heads there are", "[contract][tensor]") {
+TEST_CASE("latent attention does not depend on the number of KV heads", "[contract][tensor]") {
   Arch one = even_latent();
   one.kv_heads = 1;
   for (const Step& s : {training, absorbed}) {
@@ -73,7 +73,7 @@ TEST_CASE("a rank of three has whole heads of linear attention, its norm and its
   CHECK(shape_of<Linear>(ops, "attn.out").in == 6 * 8);
 }
 
-TEST_CASE("sequence parallelism cuts the tokens of positions, their sum, norm and dropout", "[contract][tensor]") {
+TEST_CASE("sequence parallelism shards the tokens of positions, their sum, norm and dropout", "[contract][tensor]") {
   Arch a = even();
   a.position = Position::learned;
   a.position_rows = 64;
@@ -83,7 +83,7 @@ TEST_CASE("sequence parallelism cuts the tokens of positions, their sum, norm an
   const OpList whole = split_tensor(embedding_ops(a, s), {8, false}),
                cut = split_tensor(embedding_ops(a, s), {8, true});
   for (const auto& [ops, tokens] : {std::pair{&whole, 16}, {&cut, 2}}) {
-    CHECK(shape_of<Lookup>(*ops, "embedding.tokens").tokens == 16);  // its rows are cut instead
+    CHECK(shape_of<Lookup>(*ops, "embedding.tokens").tokens == 16);  // its rows are sharded instead
     CHECK(shape_of<Lookup>(*ops, "embedding.positions").tokens == tokens);
     CHECK(shape_of<Lookup>(*ops, "embedding.positions").rows == 64);
     CHECK(shape_of<Pointwise>(*ops, "embedding.add").rows == tokens);
@@ -106,7 +106,8 @@ TEST_CASE("a rank's router, dispatch, combination and sums of branches are as wi
   }
 }
 
-TEST_CASE("an absorbed core's ranks exchange the latent row and of the rest the shared key", "[contract][tensor]") {
+TEST_CASE("ranks of an absorbed core reduce only gradients of low-rank rows and of the shared key",
+          "[contract][tensor]") {
   Step s = training;
   s.absorbed = true;
   Count numbers = 0;
@@ -115,9 +116,9 @@ TEST_CASE("an absorbed core's ranks exchange the latent row and of the rest the 
   CHECK(numbers == 16 * (24 + 32 + 8 + 64));  // normed q rank, normed KV rank, shared key, the MLP's input
 }
 
-TEST_CASE("the work of a pass is that of every layer and the head", "[contract][work]") {
-  // Per layer q and out 64 x 128, k and v 64 x 64, three of 64 x 128; 16 tokens. Cores: 2 sequences of 16 heads, 2 (8 +
-  // 8) a pair, of which flash does 36 of 64.
+TEST_CASE("the work of a pass is the sum of every layer and the head", "[contract][work]") {
+  // Per layer q and out 64 x 128, k and v 64 x 64, three of 64 x 128; 16 tokens. Cores: 2 sequences of 16 heads,
+  // 2 (8 + 8) per pair; flash computes 36 of 64 pairs.
   const Flops matmuls(3 * 2 * 16 * (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128)), head(2 * 16 * 512 * 64);
   const Work w = forward_work(even(), training, {.phase = Phase::training});
   CHECK(w.linear == matmuls);

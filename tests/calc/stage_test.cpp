@@ -1,4 +1,4 @@
-// What stages keep of micro-batches, and which of them is the fullest.
+// Micro-batches kept by pipeline stages, and the fullest stage.
 
 #include "calc/pipeline/in_flight.hpp"
 #include "calc/train.hpp"
@@ -8,7 +8,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("rounds of an automatic schedule that are left out keep no more than the others", "[train]") {
+TEST_CASE("skipping rounds of an automatic schedule does not change the bytes kept", "[train]") {
   for (const Schedule s : {Schedule::zb_1p, Schedule::zb_2p, Schedule::zb_v})
     for (Count stages = 2; stages <= 8; ++stages)
       for (const Count micro_batches : {1, 2, 3, 5, 8, 13, 21, 34, 55, 144}) {
@@ -34,7 +34,7 @@ TEST_CASE("rounds of an automatic schedule that are left out keep no more than t
       }
 }
 
-TEST_CASE("the fullest stage is the first of those with the highest peak", "[train]") {
+TEST_CASE("the fullest stage is the first one with the highest peak", "[train]") {
   Arch a = even();
   a.layers = 8;
   Plan plan;
@@ -59,7 +59,8 @@ TEST_CASE("the fullest stage is the first of those with the highest peak", "[tra
   }
 }
 
-TEST_CASE("the stage of the head holds its states and the logits of a micro-batch, however little is kept", "[train]") {
+TEST_CASE("the stage of the head holds its states and the logits of a micro-batch even with full recomputation",
+          "[train]") {
   Arch a = even();
   a.layers = 8;
   a.vocabulary = 200'000;
@@ -86,7 +87,7 @@ TEST_CASE("the stage of the head holds its states and the logits of a micro-batc
   }
 }
 
-TEST_CASE("the host holds what all micro-batches in flight put there, whatever the device's worst moment", "[train]") {
+TEST_CASE("the host holds offloaded bytes of all micro-batches in flight, regardless of the device's peak", "[train]") {
   Arch a = even();
   a.layers = 8;
   Plan plan;

@@ -1,4 +1,4 @@
-// The groups of a layout as a mesh: every rank lies once on the grid of a class of parameters, and shards add up.
+// The groups of a layout as a mesh: every rank has one place on the grid of a class of parameters, and shards add up.
 
 #include <algorithm>
 #include <numeric>
@@ -11,7 +11,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// The devices of `from`, each moved along a group's lines.
+/// The devices of `from`, each spread along a group's lines.
 std::vector<Count> spread(const std::vector<Count>& from, const Lines& along) {
   std::vector<Count> all;
   for (const Count device : from)
@@ -21,7 +21,6 @@ std::vector<Count> spread(const std::vector<Count>& from, const Lines& along) {
   return all;
 }
 
-/// Every device, once.
 std::vector<Count> everyone(const Layout& l) {
   std::vector<Count> all(static_cast<std::size_t>(devices(l)));
   std::iota(all.begin(), all.end(), Count(0));
@@ -33,7 +32,7 @@ std::vector<Count> sorted(std::vector<Count> all) {
   return all;
 }
 
-/// Layouts with all kinds of parallelism, in any order of the axes, that even_moe() can have.
+/// Layouts that are valid for even_moe(), with all kinds of parallelism, in any order of the axes.
 template <typename F>
 void each_layout(unsigned seed, int n, const F& f) {
   Cases cases(seed);
@@ -49,7 +48,6 @@ void each_layout(unsigned seed, int n, const F& f) {
   }
 }
 
-/// Trains one class of parameters; every other part is frozen.
 void train_only(ParameterClass c, Plan& p) {
   p.frozen = {};
   for (const auto& row : choices<FreezePart>)
@@ -63,8 +61,8 @@ Bytes states(const ClusterCase& c, const Prices& prices, const Partition& p, Zer
   return stage(prices, c.plan, l, p, rank).memory.optimizer;
 }
 
-/// A rank's shards, over all ranks that hold the same parameters, are one copy of the states for each replica; less
-/// than one number per rank is padding.
+/// Checks that a rank's shards, over all ranks with the same parameters, are one copy of the states per replica, plus
+/// less than one element of padding per rank.
 void check_shards(const ClusterCase& c, ParameterClass of) {
   const Layout& l = c.layout;
   const Prices prices = price(c.arch, c.plan, l, c.cluster.device);
@@ -81,7 +79,8 @@ void check_shards(const ClusterCase& c, ParameterClass of) {
 
 }  // namespace
 
-TEST_CASE("cut x shard x replica x pipeline are all ranks, for every class of parameters", "[cluster][layout][mesh]") {
+TEST_CASE("cut x shard x replica x pipeline covers all ranks for every class of parameters",
+          "[cluster][layout][mesh]") {
   each_layout(51, 2000, [](const Layout& l) {
     for (const ParameterClass c : parameter_classes) {
       const StateGroups of = state_groups(c);
@@ -91,10 +90,10 @@ TEST_CASE("cut x shard x replica x pipeline are all ranks, for every class of pa
   });
 }
 
-TEST_CASE("Every device lies once on the mesh of each class of parameters", "[cluster][layout][mesh]") {
+TEST_CASE("every device has one place on the mesh of each class of parameters", "[cluster][layout][mesh]") {
   each_layout(52, 1000, [](const Layout& l) {
     for (const ParameterClass c : parameter_classes) {
-      if (c == ParameterClass::experts && !folds_experts(l)) continue;  // experts lie as all else
+      if (c == ParameterClass::experts && !folds_experts(l)) continue;  // experts are placed as all other parameters
       const StateGroups of = state_groups(c);
       std::vector<Count> mesh{0};
       for (const Group g : {of.tensor, of.shard, of.replica, Group::pipeline}) mesh = spread(mesh, lines(l, g));
@@ -106,19 +105,19 @@ TEST_CASE("Every device lies once on the mesh of each class of parameters", "[cl
   });
 }
 
-TEST_CASE("An order that gives a stage's experts other devices than its other layers is a flaw", "[layout][mesh]") {
-  // Megatron-Core, --use-tp-pp-dp-mapping: tp-cp-ep-pp-dp. Dense stages lie tp x cp = 2 devices apart, experts' 4.
+TEST_CASE("an order that gives a stage's experts other devices than its other layers is a flaw", "[layout][mesh]") {
+  // Megatron-Core, --use-tp-pp-dp-mapping: tp-cp-ep-pp-dp. Dense stages are tp x cp = 2 devices apart, expert stages 4.
   constexpr AxisOrder pipeline_before_data{Axis::tensor, Axis::context, Axis::expert, Axis::pipeline, Axis::data};
   Layout l{.cp = 2, .ep = 4, .etp = 1, .pp = 3, .dp = 2, .order = pipeline_before_data};
   CHECK(flaw(even_moe(), l) == LayoutFlaw::expert_stages);
-  l.ep = 2;  // as far apart
+  l.ep = 2;  // equally far apart
   CHECK(flaw(even_moe(), l) == LayoutFlaw::none);
   l.ep = 4;
   l.order = usual_order;
   CHECK(flaw(even_moe(), l) == LayoutFlaw::none);
 }
 
-TEST_CASE("Sharded states of all ranks add up to one copy for each replica", "[cluster][memory][mesh]") {
+TEST_CASE("sharded states of all ranks add up to one copy per replica", "[cluster][memory][mesh]") {
   Cases cases(53);
   int dense = 0, experts = 0;
   while (dense < 150 || experts < 50) {

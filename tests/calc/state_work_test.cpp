@@ -1,4 +1,4 @@
-// FLOPs of recurrences and convolutions, model and done, counted by hand: heads of N x P, T tokens, chunks of C.
+// FLOPs of recurrences and convolutions, model and executed, counted by hand: heads of N x P, T tokens, chunks of C.
 
 #include "calc/cost/cost.hpp"
 #include "tests/catch.hpp"
@@ -25,26 +25,26 @@ const Pricing train{};
 
 }  // namespace
 
-TEST_CASE("a state that takes one token at a time is updated and read by products, under the delta rule read twice",
+TEST_CASE("a state updated token by token is written and read by products, and read twice under the delta rule",
           "[cost][state]") {
   const Cost ssm = forward(shape(StateRule::state_space, 0), train), delta = forward(shape(StateRule::delta, 0), train);
   CHECK(ssm.executed == Flops(4 * rows * state));
   CHECK(delta.executed == Flops(6 * rows * state));
-  CHECK(ssm.model == Flops(6 * rows * state));  // the decay is a pass over the state of its own
+  CHECK(ssm.model == Flops(6 * rows * state));  // the decay is a separate pass over the state
   CHECK(delta.model == Flops(8 * rows * state));
-  // Two products for each, and the states once more: all but the reading.
+  // Two products for each, plus the recomputed states: all but the reading.
   CHECK(backward(shape(StateRule::state_space, 0), train).executed == Flops((8 + 2) * rows * state));
   CHECK(backward(shape(StateRule::delta, 0), train).executed == Flops((12 + 4) * rows * state));
   CHECK(backward(shape(StateRule::delta, 0), train).model == Flops(16 * rows * state));
 }
 
-TEST_CASE("a state that loses by one key and gains by another is read for each and updated by each", "[cost][state]") {
+TEST_CASE("a state that loses by one key and gains by another is read and updated for each", "[cost][state]") {
   const Cost rwkv = forward(shape(StateRule::removal, 0), train);
   CHECK(rwkv.executed == Flops(8 * rows * state));
-  CHECK(rwkv.model == Flops(10 * rows * state));  // and the decay
+  CHECK(rwkv.model == Flops(10 * rows * state));  // plus the decay
   CHECK(backward(shape(StateRule::removal, 0), train).executed == Flops((16 + 6) * rows * state));
-  // Chunks of 4, 4 and 2: four kinds of scores; two products with the system's right side and itself, two that give the
-  // output; two of the state read and two of its updates.
+  // Chunks of 4, 4 and 2: four kinds of scores; two products with the system's right side and the system, two that give
+  // the output; two of the state read and two of its updates.
   const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
   const Count done = 8 * places * heads * (n + p) + 8 * rows * state;
   const Count reading = 4 * places * heads * p + 2 * rows * state;
@@ -52,7 +52,8 @@ TEST_CASE("a state that loses by one key and gains by another is read for each a
   CHECK(backward(shape(StateRule::removal, 4), train).executed == Flops(static_cast<Int128>(3 * done - reading)));
 }
 
-TEST_CASE("chunks of four tokens multiply 4 x 4 scores, the last one those of the two that are left", "[cost][state]") {
+TEST_CASE("chunks of four tokens multiply 4 x 4 scores, and the last chunk only the scores of its two tokens",
+          "[cost][state]") {
   const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
   const Count ssm = 2 * places * groups * n + 2 * places * heads * p + 4 * rows * state;
   const Count delta = 4 * places * heads * (n + p) + 6 * rows * state;
@@ -63,7 +64,8 @@ TEST_CASE("chunks of four tokens multiply 4 x 4 scores, the last one those of th
   CHECK(backward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Int128>(3 * delta - reading)));
 }
 
-TEST_CASE("a chunk longer than the text is the text, and one token's is the recurrent form", "[cost][state]") {
+TEST_CASE("a chunk longer than the sequence equals the sequence, and a single token takes the recurrent form",
+          "[cost][state]") {
   for (const StateRule rule : {StateRule::state_space, StateRule::delta}) {
     CHECK(forward(shape(rule, 64), train).executed == forward(shape(rule, queries), train).executed);
     LinearAttention one = shape(rule, 64);
@@ -72,7 +74,7 @@ TEST_CASE("a chunk longer than the text is the text, and one token's is the recu
   }
 }
 
-TEST_CASE("a convolution under an activation finds its sums again in backward", "[cost][state]") {
+TEST_CASE("a convolution with an activation recomputes its sums in backward", "[cost][state]") {
   Convolution s{.sequences = sequences, .queries = queries, .channels = 9, .taps = 4};
   const Count once = 2 * rows * 9 * 4;
   CHECK(forward(s, train).executed == Flops(static_cast<Int128>(once)));

@@ -1,5 +1,5 @@
 #pragma once
-/// What backward keeps of a model beside the textbook's table of stored tensors.
+/// Comparison of the tensors saved for backward with the textbook's table of stored tensors.
 
 #include "calc/memory.hpp"
 #include "calc/textbook/stored.hpp"
@@ -7,7 +7,7 @@
 
 namespace llmcalc::test {
 
-/// One sequence of `tokens` in 16 bits, recomputed or not.
+/// One sequence of `tokens` in 16 bits, with and without recompute.
 inline void check_stored(const Arch& a, Count tokens) {
   for (const Recompute r : {Recompute::none, Recompute::full}) {
     const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1, .recompute = r};

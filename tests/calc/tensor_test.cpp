@@ -1,4 +1,4 @@
-// Tensor and sequence parallelism: what is cut adds up, what is not is named, and what is exchanged is the sheet's.
+// Tensor and sequence parallelism: sharded work adds up, replicas are listed, collectives match the formula sheet.
 
 #include "calc/parallel/tensor.hpp"
 
@@ -20,8 +20,8 @@ const Step training{.sequences = 2, .queries = 8, .training = true};
 constexpr Count tokens = 16;
 
 struct Exchanged {
-  Count forward = 0, backward = 0, regathered = 0;  // how many
-  Count forward_numbers = 0, backward_numbers = 0;  // elements, a regather counted backward
+  Count forward = 0, backward = 0, regathered = 0;  // number of collectives
+  Count forward_numbers = 0, backward_numbers = 0;  // elements; a re-gather counts as backward
   CollectiveOp forward_op = CollectiveOp::p2p, backward_op = CollectiveOp::p2p;
 };
 Exchanged exchanged(const OpList& ops) {
@@ -46,7 +46,7 @@ Exchanged exchanged(const OpList& ops) {
   return e;
 }
 
-/// Whole and cut model FLOPs of one operator's name, forward and backward.
+/// Model FLOPs by operator name, forward and backward.
 std::map<std::string, Int128> work(const OpList& ops) {
   std::map<std::string, Int128> m;
   const Pricing p;
@@ -56,7 +56,7 @@ std::map<std::string, Int128> work(const OpList& ops) {
   return m;
 }
 
-/// On every rank whole: what works on whole tokens before or between cut operators.
+/// Whether all ranks run the whole operator, on whole tokens before or between sharded ones.
 bool replicated(std::string_view name) {
   return name == "mlp.router" || name == "attn.q_down" || name == "attn.kv_down" || name == "mlp.shared_weight";
 }
@@ -79,13 +79,13 @@ Count learned_of(const OpList& ops) {
 
 }  // namespace
 
-TEST_CASE("one rank changes nothing", "[contract][tensor]") {
+TEST_CASE("one tensor rank leaves a block unchanged", "[contract][tensor]") {
   const OpList whole = first_block(even(), training), same = first_block(even(), training, {1, true});
   REQUIRE(whole.size() == same.size());
   for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].shape == same[i].shape);
 }
 
-TEST_CASE("the ranks' matmuls add up to the whole wherever the ranks divide", "[contract][tensor]") {
+TEST_CASE("the ranks' matmuls add up to the whole if the ranks divide evenly", "[contract][tensor]") {
   for (const Count ranks : {2, 4, 8}) {
     for (const Arch& a : {even(), even_moe(), even_latent()}) adds_up(a, training, ranks);
     adds_up(even_latent(), {.sequences = 2, .past = 7, .absorbed = true, .fused_glu = true}, ranks);
@@ -102,7 +102,7 @@ TEST_CASE("the ranks' matmuls add up to the whole wherever the ranks divide", "[
   }
 }
 
-TEST_CASE("the head's matmul and its loss are cut over the vocabulary", "[contract][tensor]") {
+TEST_CASE("the head's matmul and its loss are sharded over the vocabulary", "[contract][tensor]") {
   const OpList head = split_tensor(head_ops(even(), training), {8, false});
   CHECK(shape_of<Linear>(head, "head.logits").out == 512 / 8);
   CHECK(shape_of<Loss>(head, "head.loss").vocabulary == 512 / 8);
@@ -110,7 +110,7 @@ TEST_CASE("the head's matmul and its loss are cut over the vocabulary", "[contra
         512 / 8);
 }
 
-TEST_CASE("a vocabulary that the ranks do not divide is cut to the larger part", "[contract][tensor]") {
+TEST_CASE("a vocabulary that the ranks do not divide is sharded to the larger part", "[contract][tensor]") {
   Arch a = even();
   a.vocabulary = 515;  // 515 / 8 = 64.4
   const Layout tp{8, false};
@@ -122,7 +122,7 @@ TEST_CASE("a vocabulary that the ranks do not divide is cut to the larger part",
   CHECK(training_memory(a, p, tp).logits == Bytes(4 * tokens * 65));
 }
 
-TEST_CASE("KV heads fewer than the ranks are on several ranks, one each", "[contract][tensor]") {
+TEST_CASE("with fewer KV heads than ranks each rank holds one", "[contract][tensor]") {
   for (const auto& [kv_heads, ranks, mine] :
        {std::tuple{8, 2, 4}, {8, 8, 1}, {8, 16, 1}, {1, 8, 1}, {2, 4, 1}, {16, 8, 2}}) {
     CAPTURE(kv_heads, ranks);
@@ -139,7 +139,7 @@ TEST_CASE("KV heads fewer than the ranks are on several ranks, one each", "[cont
   }
 }
 
-TEST_CASE("a latent cache is whole on every rank and its heads are cut", "[contract][tensor]") {
+TEST_CASE("a latent cache is replicated on every rank, and its heads are sharded", "[contract][tensor]") {
   const Step decode{.sequences = 2, .past = 7, .absorbed = true};
   const OpList ops = first_block(even_latent(), decode, {8, false});
   const Attention core = shape_of<Attention>(ops, "attn.core");
@@ -153,7 +153,7 @@ TEST_CASE("a latent cache is whole on every rank and its heads are cut", "[contr
   CHECK(cache_bytes_per_token(even_latent(), {}, {.tp = 8}) == Bytes(3 * 2 * 40));
 }
 
-TEST_CASE("qk-norms are cut by heads and share or split their weights as they are learned", "[contract][tensor]") {
+TEST_CASE("qk-norms are sharded by heads, and share or split their weights as they are learned", "[contract][tensor]") {
   Arch a = even();
   a.qk_norm = QkNorm::per_head;
   OpList ops = first_block(a, training, {16, false});  // 16 heads over 8 KV heads: one each
@@ -171,7 +171,7 @@ TEST_CASE("qk-norms are cut by heads and share or split their weights as they ar
   CHECK(shape_of<Norm>(ops, "attn.q_norm").weights == 4 * 8);
 }
 
-TEST_CASE("weights over all ranks less their replicas are the model's", "[contract][tensor]") {
+TEST_CASE("weights over all ranks minus their replicas equal the model's", "[contract][tensor]") {
   Arch a = even();
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.head_bias = true;
   const Count d = 64, layers = 3;
@@ -179,21 +179,21 @@ TEST_CASE("weights over all ranks less their replicas are the model's", "[contra
     CAPTURE(ranks);
     Plan p;
     p.seq = p.global_batch = 1;
-    // Two norms a layer and the last one; the biases of attn.out and mlp.down, added after the sum.
+    // Two norms per layer and the final one; the biases of attn.out and mlp.down, added after the sum.
     const Count once = d * (2 * layers + 1) + 2 * d * layers;
     CHECK(ranks * training_states(a, p, {.tp = ranks}).parameters - (ranks - 1) * once == parameters(a).total);
   }
-  // Experts' and routers' weights; 16 ranks hold each of 8 KV heads twice.
+  // Weights of experts and routers; 16 ranks hold each of 8 KV heads twice.
   const OpList whole = first_block(even_moe(), training), cut = first_block(even_moe(), training, {16, false});
   const Count router = 64 * 8, norms = 2 * 64, kv = 2 * 64 * 8 * 8;
   CHECK(16 * learned_of(cut) - 15 * (router + norms) - kv == learned_of(whole));
-  // Latent projections down to the ranks, and their norms, are replicated.
+  // Down-projections to the latent ranks, and their norms, are replicated.
   const Count down = 64 * 24 + 24 + 64 * (32 + 8) + 32;
   const OpList latent = first_block(even_latent(), training);
   CHECK(8 * learned_of(first_block(even_latent(), training, {8, false})) - 7 * (down + norms) == learned_of(latent));
 }
 
-TEST_CASE("a rank routes its own part of the sequence, and keeps the router's numbers of that part",
+TEST_CASE("a rank routes its part of the sequence and saves the router values of only that part",
           "[contract][tensor]") {
   const Count tokens = training.tokens(), experts = 8, top_k = 2;
   const auto kept = [](const OpList& ops) {
@@ -240,8 +240,7 @@ TEST_CASE("a parallel block has one all-reduce forward and one per norm backward
   CHECK(e.backward == 2);  // each norm's weights need the whole gradient of its output
 }
 
-TEST_CASE("sequence parallelism gathers before, scatters after and gathers the saved inputs again",
-          "[contract][tensor]") {
+TEST_CASE("sequence parallelism gathers before, scatters after and re-gathers the saved inputs", "[contract][tensor]") {
   const Exchanged e = exchanged(first_block(even(), training, {4, true}));
   CHECK(e.forward == 4);  // 2 all-gathers, 2 reduce-scatters
   CHECK(e.backward == 4);
@@ -250,8 +249,7 @@ TEST_CASE("sequence parallelism gathers before, scatters after and gathers the s
   CHECK(e.backward_numbers == (4 + 2) * tokens * 64);
 }
 
-TEST_CASE("sequence parallelism cuts the tokens of norms and sums and the whole tokens of nothing else",
-          "[contract][tensor]") {
+TEST_CASE("sequence parallelism shards only the tokens of norms, sums and dropout", "[contract][tensor]") {
   Step dropping = training;
   dropping.dropout = true;
   const OpList ops = first_block(even(), dropping, {4, true});
@@ -263,7 +261,7 @@ TEST_CASE("sequence parallelism cuts the tokens of norms and sums and the whole 
   CHECK(shape_of<Attention>(ops, "attn.core").queries == 8);
 }
 
-TEST_CASE("sequence parallelism cuts the tokens of a latent block's norms and of projections beside the table",
+TEST_CASE("sequence parallelism shards the tokens of a latent block's norms and of the table's projections",
           "[contract][tensor]") {
   const OpList block = first_block(even_latent(), training, {4, true});
   CHECK(shape_of<Norm>(block, "attn.q_norm").rows == tokens / 4);
@@ -275,7 +273,8 @@ TEST_CASE("sequence parallelism cuts the tokens of a latent block's norms and of
   CHECK(shape_of<Linear>(split_tensor(head_ops(narrow, training), four), "head.project").rows == tokens / 4);
 }
 
-TEST_CASE("a shared expert's gate sees whole tokens: it scales what is still to be summed", "[contract][tensor]") {
+TEST_CASE("a shared expert's gate runs on whole tokens, since it scales values that are not yet summed",
+          "[contract][tensor]") {
   Arch a = even_moe();
   a.moe.shared_experts = 1;
   a.moe.shared_width = 32;
@@ -286,12 +285,12 @@ TEST_CASE("a shared expert's gate sees whole tokens: it scales what is still to 
         Pointwise{.kind = PointwiseKind::multiply, .rows = tokens, .width = a.hidden});
 }
 
-TEST_CASE("rotations are cut by heads: of their own width, the shared key's with them", "[contract][tensor]") {
-  // 16 heads and a shared key of 8 numbers on 2 ranks: 17 eights, 9 of them on the fuller rank.
+TEST_CASE("RoPE is sharded by heads, including the shared key", "[contract][tensor]") {
+  // 16 heads and a shared key of 8 elements on 2 ranks: 17 units of 8, 9 on the fuller rank.
   CHECK(shape_of<Pointwise>(first_block(even_latent(), training, {2, false}), "attn.rope").width == 9 * 8);
 }
 
-TEST_CASE("embedding and head exchange what the sheet says", "[contract][tensor]") {
+TEST_CASE("collectives of embedding and head match the formula sheet", "[contract][tensor]") {
   const Exchanged embedding = exchanged(split_tensor(embedding_ops(even(), training), {4, false}));
   CHECK(embedding.forward == 1);
   CHECK(embedding.forward_numbers == tokens * 64);
@@ -301,13 +300,13 @@ TEST_CASE("embedding and head exchange what the sheet says", "[contract][tensor]
   const Exchanged head = exchanged(ops);
   CHECK(head.backward == 1);
   CHECK(head.backward_numbers == tokens * 64);
-  // The loss: maximum, sum of exponentials and the target's logit, float32, one number a token.
+  // The loss: maximum, sum of exponentials and the target's logit, float32, one value per token.
   CHECK(head.forward == 3);
   CHECK(head.forward_numbers == 3 * tokens);
   CHECK(shape_of<Collective>(ops, "head.loss").number_bytes == 4);
 }
 
-TEST_CASE("a mixture exchanges as much as a dense MLP", "[contract][tensor]") {
+TEST_CASE("a mixture of experts has the collectives of a dense MLP", "[contract][tensor]") {
   const Exchanged e = exchanged(first_block(even_moe(), training, {4, false}));
   CHECK(e.forward == 2);
   CHECK(e.backward == 2);
@@ -315,15 +314,15 @@ TEST_CASE("a mixture exchanges as much as a dense MLP", "[contract][tensor]") {
   CHECK(e.backward_numbers == 2 * tokens * 64);
 }
 
-TEST_CASE("latent attention exchanges its ranks, the shared key once", "[contract][tensor]") {
-  // Backward: the gradients of the normed q rank 24, of the normed KV rank 32 and of the 8 shared key numbers, which
-  // each rank's heads see in part; and of the MLP's input 64.
+TEST_CASE("latent attention reduces gradients of its low ranks, and of the shared key once", "[contract][tensor]") {
+  // Backward: gradients of the normed q rank 24, of the normed KV rank 32 and of the 8 shared key elements, to which
+  // each rank's heads contribute; and of the MLP's input 64.
   const Exchanged e = exchanged(first_block(even_latent(), training, {4, false}));
   CHECK(e.forward_numbers == 2 * tokens * 64);
   CHECK(e.backward_numbers == tokens * (24 + 32 + 8 + 64));
 }
 
-TEST_CASE("tokens that the ranks do not divide are cut to the larger part", "[contract][tensor]") {
+TEST_CASE("tokens that the ranks do not divide are sharded to the larger part", "[contract][tensor]") {
   const Step odd{.sequences = 1, .queries = 9, .training = true};
   CHECK(shape_of<Norm>(first_block(even(), odd, {4, true}), "attn.norm").rows == 3);
 }

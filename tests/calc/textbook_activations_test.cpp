@@ -8,7 +8,7 @@ using namespace llmcalc::textbook;
 
 namespace {
 
-/// The block that the seed and Korthikanti describe: MHA, plain MLP of 4D, dropout everywhere.
+/// The block of the seed and of Korthikanti: MHA, plain MLP of 4D, dropout everywhere.
 LayerActivations seed_layer(Count batch, Count seq, Count hidden, Count heads, Count precision) {
   return {.batch = batch,
           .seq = seq,
@@ -27,7 +27,7 @@ constexpr Count b = 3, s = 16, d = 24, a = 4;
 
 }  // namespace
 
-TEST_CASE("a layer keeps the seed's bytes if dropout is on, and so does what backward needs at least", "[textbook]") {
+TEST_CASE("with dropout a layer saves the seed's bytes, and the minimum for backward is the same", "[textbook]") {
   const Count p = GENERATE(2, 4);
   LayerActivations l = seed_layer(b, s, d, a, p);
   const SeedActivations seed{
@@ -37,7 +37,7 @@ TEST_CASE("a layer keeps the seed's bytes if dropout is on, and so does what bac
   CHECK(layer_activations(l) == seed_activations(seed));
 }
 
-TEST_CASE("without dropout the seed counts the scores twice where they are stored once", "[textbook]") {
+TEST_CASE("without dropout the seed counts scores twice that are stored once", "[textbook]") {
   LayerActivations l = seed_layer(b, s, d, a, 2);
   l.attention_dropout = false;
   const Fraction twice = layer_activations(l);
@@ -62,7 +62,7 @@ TEST_CASE("Korthikanti's rows are the seed's block at two bytes on tensor-parall
   CHECK(layer_activations(l) == korthikanti_layer(k, Recompute::full));
 }
 
-TEST_CASE("Korthikanti's table reads 34 + 5as/h, 10 + 24/t, 34/t and 2", "[textbook]") {
+TEST_CASE("Korthikanti's table has 34 + 5as/h, 10 + 24/t, 34/t and 2", "[textbook]") {
   const Count sbh = s * b * d;
   KorthikantiLayer k{.seq = s, .batch = b, .hidden = d, .heads = a};
   CHECK(korthikanti_layer(k) == Fraction(34 * sbh + 5 * a * s * s * b));
@@ -74,7 +74,7 @@ TEST_CASE("Korthikanti's table reads 34 + 5as/h, 10 + 24/t, 34/t and 2", "[textb
   CHECK(korthikanti_layer(k, Recompute::full) == Fraction(2 * sbh / 4));
 }
 
-TEST_CASE("a flash layer of Llama's kind keeps what one counts by hand", "[textbook]") {
+TEST_CASE("a Llama layer with flash attention saves the bytes counted by hand", "[textbook]") {
   // per token, p = 2: norms in and out 4 x 2 x 24; q and output 2 x 2 x 4 x 6; k and v of 2 groups 2 x 2 x 2 x 6;
   // log-sum-exp 4 x 4; gate, act, up, product 4 x 2 x 50; RMSNorm statistics 2 x 4
   const LayerActivations l{.batch = 1,
@@ -92,7 +92,8 @@ TEST_CASE("a flash layer of Llama's kind keeps what one counts by hand", "[textb
   CHECK(layer_activations(l) == Fraction(10 * (192 + 96 + 48 + 16 + 400 + 8)));
 }
 
-TEST_CASE("a gated MLP keeps four, three or two tensors of its width, a parallel block one norm less", "[textbook]") {
+TEST_CASE("a gated MLP saves four, three or two tensors of its width, and a parallel block one norm less",
+          "[textbook]") {
   LayerActivations l = seed_layer(1, 1, d, a, 2);
   l.gated = true;
   const Fraction four = layer_activations(l);
@@ -104,7 +105,7 @@ TEST_CASE("a gated MLP keeps four, three or two tensors of its width, a parallel
   CHECK(layer_activations(l) + Fraction(2 * 2 * 96 + 2 * 2 * d) == four);
 }
 
-TEST_CASE("more ranks than KV heads repeat them, and context parallelism cuts the sequence", "[textbook]") {
+TEST_CASE("more ranks than KV heads replicate them, and context parallelism shards the sequence", "[textbook]") {
   LayerActivations l = seed_layer(1, 8, d, a, 2);
   l.kv_heads = 1;
   l.flash = true;
@@ -115,13 +116,13 @@ TEST_CASE("more ranks than KV heads repeat them, and context parallelism cuts th
   CHECK(layer_activations(l) == Fraction(4) * per_token);
 }
 
-TEST_CASE("the first pipeline stage keeps all layers' worth, interleaving more", "[textbook]") {
+TEST_CASE("the first pipeline stage saves as much as all layers, and more with interleaving", "[textbook]") {
   const KorthikantiLayer k{.seq = s, .batch = b, .hidden = d, .heads = a};
   CHECK(korthikanti_first_stage(k, 96, 8, 1) == Fraction(96) * korthikanti_layer(k));
   CHECK(korthikanti_first_stage(k, 96, 8, 3) == Fraction(96 + 28) * korthikanti_layer(k));  // 96 x 7/24
 }
 
-TEST_CASE("the head's rank keeps norm input, head input and float32 logits", "[textbook]") {
+TEST_CASE("the head's rank saves norm input, head input and float32 logits", "[textbook]") {
   const KorthikantiLayer k{.seq = s, .batch = b, .hidden = d, .heads = a, .tensor_parallel = 2};
   CHECK(korthikanti_extras(k, 100, 4) == Fraction(s * b * d * 4 / 2));
   // one rank: a mask of one byte, two inputs of two, logits of four
@@ -130,7 +131,7 @@ TEST_CASE("the head's rank keeps norm input, head input and float32 logits", "[t
   CHECK(logits_activations(b, s, 100, 2) == Fraction(2 * b * s * 100));
 }
 
-TEST_CASE("a layer of experts keeps its copies, and a capacity factor keeps more of them", "[textbook]") {
+TEST_CASE("a layer of experts saves its copies of tokens, and more with a capacity factor", "[textbook]") {
   MoeActivations m{.batch = 1,
                    .seq = 2,
                    .hidden = 10,

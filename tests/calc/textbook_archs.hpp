@@ -1,11 +1,11 @@
 #pragma once
-/// Small architectures with distinct primes for widths, so that no two terms of a count look alike; and two real ones.
+/// Small architectures with distinct prime widths, so that no two terms of a count coincide; and two published ones.
 
 #include "calc/arch.hpp"
 
 namespace llmcalc::test {
 
-/// 3 layers, D 22, 2 heads of 11, MLP 47, vocabulary 101, 19 positions: GPT-2's kind.
+/// GPT-2's block: 3 layers, D 22, 2 heads of 11, MLP 47, vocabulary 101, 19 positions.
 inline Arch tiny_gpt() {
   Arch a;
   a.layers = 3;
@@ -21,7 +21,7 @@ inline Arch tiny_gpt() {
   return a;
 }
 
-/// 2 layers, D 26, 6 heads of 5 in 3 groups, gated MLP 37, vocabulary 103: Llama's kind, with A d_h != D.
+/// Llama's block with A d_h != D: 2 layers, D 26, 6 heads of 5 in 3 groups, gated MLP 37, vocabulary 103.
 inline Arch tiny_llama() {
   Arch a;
   a.layers = 2;
@@ -36,7 +36,7 @@ inline Arch tiny_llama() {
   return a;
 }
 
-/// The same with 8 experts of width 7, 2 per token, a shared one of width 11, on layer 1 of 2.
+/// tiny_llama with 8 experts of width 7, 2 per token, and a shared expert of width 11, on layer 1 of 2.
 inline Arch tiny_moe() {
   Arch a = tiny_llama();
   a.moe.experts = 8;
@@ -48,7 +48,7 @@ inline Arch tiny_moe() {
   return a;
 }
 
-/// The same as tiny_llama with latent attention: ranks 17 and 13, 6 heads of 5 + 2 and 3.
+/// tiny_llama with latent attention: ranks 17 and 13, 6 heads of 5 + 2 and 3.
 inline Arch tiny_latent() {
   Arch a = tiny_llama();
   a.attention = AttentionKind::latent;

@@ -33,13 +33,13 @@ Arch gpt3_padded() {
 
 }  // namespace
 
-TEST_CASE("the exact pairs are those that one counts one by one", "[textbook]") {
+TEST_CASE("exact pairs match a count one by one", "[textbook]") {
   const Count seq = GENERATE(1, 2, 7, 16), past = GENERATE(0, 1, 5, 20), window = GENERATE(0, 1, 4, 7, 100);
   CHECK(attention_pairs(AttentionFlops::causal_exact, seq, past, {window}) ==
         Fraction(counted_pairs(seq, past, window)));
 }
 
-TEST_CASE("within chunks the closed form and the engine count the same pairs under every convention", "[textbook]") {
+TEST_CASE("within chunks closed form and engine count the same pairs under every convention", "[textbook]") {
   const Count seq = GENERATE(1, 2, 7, 16), past = GENERATE(0, 1, 5, 20), chunk = GENERATE(1, 4, 7, 100);
   const auto pairs = GENERATE(AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact);
   const Reach reach{chunk, true};
@@ -54,13 +54,13 @@ TEST_CASE("the conventions differ by half the square and half the diagonal", "[t
         attention_pairs(AttentionFlops::causal_exact, seq, past));
 }
 
-TEST_CASE("a window wider than the sequence changes nothing", "[textbook]") {
+TEST_CASE("a window wider than the sequence has no effect", "[textbook]") {
   const auto pairs = GENERATE(AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact);
   CHECK(attention_pairs(pairs, 9, 4, {13}) == attention_pairs(pairs, 9, 4));
   CHECK(attention_pairs(pairs, 9, 4, {12}).value() < attention_pairs(pairs, 9, 4).value());
 }
 
-TEST_CASE("a tiny Llama's forward pass costs what one counts by hand", "[textbook]") {
+TEST_CASE("a tiny Llama's forward FLOPs match a count by hand", "[textbook]") {
   const ForwardFlops f = forward_flops(test::tiny_llama(), {.batch = 2, .seq = 3});
   const Count layer = 26 * 30 + 2 * 26 * 15 + 30 * 26 + 3 * 26 * 37;
   CHECK(f.linear == Flops(2 * 6 * 2 * layer));
@@ -70,7 +70,7 @@ TEST_CASE("a tiny Llama's forward pass costs what one counts by hand", "[textboo
   CHECK(forward_flops(test::tiny_llama(), {.batch = 2, .seq = 3, .head = Head::none}).head == Flops(0));
 }
 
-TEST_CASE("absorbing the latent projections makes pairs dearer and projections no dearer", "[textbook]") {
+TEST_CASE("absorbing the latent projections makes pairs more expensive, and projections not", "[textbook]") {
   const Arch a = test::tiny_latent();
   const ForwardFlops expanded = forward_flops(a, {.batch = 1, .seq = 1, .past = 9});
   const ForwardFlops absorbed = forward_flops(a, {.batch = 1, .seq = 1, .past = 9, .absorbed = true});
@@ -79,7 +79,7 @@ TEST_CASE("absorbing the latent projections makes pairs dearer and projections n
   CHECK(absorbed.linear == expanded.linear);
 }
 
-TEST_CASE("a prompt in chunks costs as much attention as in one piece", "[textbook]") {
+TEST_CASE("a prompt in chunks costs as much as in one pass", "[textbook]") {
   const auto arch = GENERATE(as<Arch (*)()>{}, test::tiny_llama, test::tiny_latent, test::tiny_moe);
   const auto forward = [&](Count seq, Count past) {
     return forward_flops(arch(), {.batch = 3, .seq = seq, .past = past, .pairs = AttentionFlops::causal_exact});
@@ -97,7 +97,7 @@ TEST_CASE("decoding token by token costs as much as a prefill under the exact co
   CHECK(steps == forward_flops(arch, {.batch = 3, .seq = 12, .pairs = AttentionFlops::causal_exact}).total());
 }
 
-TEST_CASE("only layers with a window profit from it", "[textbook]") {
+TEST_CASE("only layers with a window save FLOPs", "[textbook]") {
   Arch a = test::tiny_llama();
   const PassShape pass{.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_exact};
   const Flops full = forward_flops(a, pass).core;
@@ -108,7 +108,7 @@ TEST_CASE("only layers with a window profit from it", "[textbook]") {
   CHECK(full == Flops(2 * 2 * 6 * 5 * (36 + 36)));
 }
 
-TEST_CASE("linear attention costs a state update and a product per token, whatever the length", "[textbook]") {
+TEST_CASE("linear attention costs a state update and a product per token at any length", "[textbook]") {
   Arch a = test::tiny_llama();
   a.linear_layers = LayerSet::all(a.layers);
   const Count matrices = matmul_parameters(a) - head_matmul_parameters(a);
@@ -119,15 +119,16 @@ TEST_CASE("linear attention costs a state update and a product per token, whatev
   CHECK(f.core == Flops(0));
 }
 
-TEST_CASE("Megatron's formula is the sum over GPT-3, its head included", "[textbook]") {
+TEST_CASE("Megatron's formula is the sum over GPT-3, including its head", "[textbook]") {
   const ForwardFlops f = forward_flops(gpt3_padded(), {.batch = 1536, .seq = 2048});
   CHECK(megatron_flops(gpt3_step, Recompute::none) == train_flops(f));
   CHECK(megatron_flops(gpt3_step, Recompute::full) == train_flops(f, Recompute::full));
   CHECK(megatron_flops(gpt3_step, Recompute::selective) == train_flops(f, Recompute::selective));
 }
 
-TEST_CASE("selective recomputation as printed counts the whole core twice more, where it runs once more",
-          "[textbook]") {
+TEST_CASE(
+    "printed selective recomputation repeats the core's forward and backward, although only its forward is recomputed",
+    "[textbook]") {
   // printed 24BLS^2D, exact 16: the difference is 8BLS^2D, two forward cores of 4BLS^2D
   const Flops printed = megatron_flops(gpt3_step, Recompute::selective, true);
   const Flops exact = megatron_flops(gpt3_step, Recompute::selective);
@@ -136,18 +137,19 @@ TEST_CASE("selective recomputation as printed counts the whole core twice more, 
   CHECK(core == flops(4, 1536, 2048, 2048, 12288, 96));
 }
 
-TEST_CASE("Kaplan's forward pass is the causal half without head, its N without biases and norms", "[textbook]") {
+TEST_CASE("Kaplan's forward pass is the causal half without the head, with N excluding biases and norms",
+          "[textbook]") {
   const Arch a = test::tiny_llama();
   const ForwardFlops f =
       forward_flops(a, {.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_half, .head = Head::none});
   const Count matrices = matmul_parameters(a) - head_matmul_parameters(a);
   CHECK(8 * kaplan_flops_per_token(matrices, a.layers * 30, 8) == f.total());
-  // With Kaplan's own N the norms are counted too, at 2 FLOPs each
+  // Kaplan's own N also counts the norms, at 2 FLOPs each
   CHECK(8 * kaplan_flops_per_token(non_embedding_parameters(a), a.layers * 30, 8) - f.total() ==
         Flops(2 * 8 * parameters(a).norm));
 }
 
-TEST_CASE("PaLM's formula is three forward passes, if N counts the matmul weights", "[textbook]") {
+TEST_CASE("PaLM's formula is three forward passes if N counts the matmul weights", "[textbook]") {
   const Arch a = test::tiny_llama();
   const Flops full = train_flops(forward_flops(a, {.batch = 1, .seq = 8}));
   const Flops half = train_flops(forward_flops(a, {.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_half}));
@@ -155,7 +157,7 @@ TEST_CASE("PaLM's formula is three forward passes, if N counts the matmul weight
   CHECK(8 * palm_flops_per_token(matmul_parameters(a), 2 * 6 * 5, 8, true) == half);
 }
 
-TEST_CASE("six N D drops the attention core and counts what enters no matmul", "[textbook]") {
+TEST_CASE("6 N D omits the attention core and counts parameters outside of matmuls", "[textbook]") {
   const Arch a = test::llama3_8b();
   const Count tokens = 8192;
   const ForwardFlops f = forward_flops(a, {.batch = 1, .seq = tokens});
@@ -182,8 +184,8 @@ TEST_CASE("recomputation and a flash backward add forward passes of their parts"
   CHECK(train_flops(f, Recompute::full, Flops(20)) == Flops(4 * 100 + 4 * 40 + 20 + 3 * 7));
 }
 
-TEST_CASE("a linear layer's backward is twice its forward, once without the input's gradient", "[textbook]") {
-  // Goon §3.1 arrives at 5 t I J
+TEST_CASE("a linear layer's backward is twice its forward, or equal to it without the input's gradient", "[textbook]") {
+  // Goon §3.1 obtains 5 t I J
   CHECK(linear_backward_flops(3, 5, 7) == Flops(4 * 3 * 5 * 7));
   CHECK(linear_backward_flops(3, 5, 7, false) == Flops(2 * 3 * 5 * 7));
 }

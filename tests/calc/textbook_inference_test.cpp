@@ -9,19 +9,19 @@
 using namespace llmcalc;
 using namespace llmcalc::textbook;
 
-TEST_CASE("published caches per token come out at 16 bits", "[textbook]") {
+TEST_CASE("caches per token match published sizes at 16 bits", "[textbook]") {
   CHECK(kv_bytes_per_token(test::llama3_8b(), 2) == Bytes(131072));
   CHECK(kv_bytes_per_token(test::gpt3(), 2) == Bytes(2 * 2 * 12288 * 96));
 }
 
-TEST_CASE("ranks beyond the KV heads repeat one, and latent rows are on every rank", "[textbook]") {
+TEST_CASE("ranks beyond the KV heads replicate one, and latent rows are on every rank", "[textbook]") {
   const Arch a = test::llama3_8b();
   CHECK(kv_bytes_per_token(a, 2, 8) == Bytes(131072 / 8));
   CHECK(kv_bytes_per_token(a, 2, 16) == Bytes(131072 / 8));
   CHECK(kv_bytes_per_token(test::tiny_latent(), 2, 4) == Bytes(2 * 2 * (13 + 2)));
 }
 
-TEST_CASE("a quantised cache pays a scale per head vector", "[textbook]") {
+TEST_CASE("a quantized cache stores a scale per head vector", "[textbook]") {
   CHECK(kv_bytes_per_token(test::tiny_llama(), 1, 1, 4) == Bytes(2 * 2 * 3 * (5 + 4)));
 }
 
@@ -37,19 +37,19 @@ TEST_CASE("the cache rounds up to pages, stops at the window, and skips linear a
   CHECK(kv_cache_bytes(a, 1, 20, 2) == Bytes(7 * token));
 }
 
-TEST_CASE("one decode step costs two FLOPs a weight and four a cached number of K", "[textbook]") {
+TEST_CASE("one decode step costs two FLOPs per weight and four per cached element of K", "[textbook]") {
   const Arch a = test::tiny_llama();
   CHECK(decode_flops(a, 5, 9) == Flops(5 * (2 * matmul_parameters(a) + 4 * 2 * 30 * 9)));
 }
 
-TEST_CASE("one token touches k experts and many touch all of them", "[textbook]") {
+TEST_CASE("one token touches k experts, and many tokens touch all experts", "[textbook]") {
   CHECK(experts_touched(8, 2, 1) == Approx(2));
   CHECK(experts_touched(8, 2, 2) == Approx(2 + 2 * 0.75));
   CHECK(experts_touched(8, 2, 1000) == Approx(8));
   CHECK(experts_touched(8, 8, 1) == Approx(8));
 }
 
-TEST_CASE("a dense pass reads every weight but the token table, and a row of it per token", "[textbook]") {
+TEST_CASE("a dense pass reads every weight except the token table, and a table row per token", "[textbook]") {
   const Arch a = test::tiny_llama();
   CHECK(weight_bytes_read(a, 5, 2) == Approx(2 * (parameters(a).total() - 103 * 26 + 5 * 26)));
   // tied: the head is the table, read as a matrix
@@ -57,14 +57,14 @@ TEST_CASE("a dense pass reads every weight but the token table, and a row of it 
   CHECK(weight_bytes_read(gpt, 5, 2) == Approx(2 * (parameters(gpt).total() - 19 * 22 + 5 * 2 * 22)));
 }
 
-TEST_CASE("a mixture reads the experts that its tokens visit", "[textbook]") {
+TEST_CASE("a mixture of experts reads the experts that its tokens visit", "[textbook]") {
   const Arch a = test::tiny_moe();
   const double others = static_cast<double>(parameters(a).total() - 103 * 26 - 8 * 3 * 26 * 7);
   CHECK(weight_bytes_read(a, 1, 1) == Approx(others + 26 + 2 * 3 * 26 * 7));
   CHECK(weight_bytes_read(a, 1000, 1) == Approx(others + 26000 + 8 * 3 * 26 * 7));
 }
 
-TEST_CASE("small decode steps are bound by memory, large prefills by compute", "[textbook]") {
+TEST_CASE("small decode steps are memory-bound, and large prefills compute-bound", "[textbook]") {
   const Arch a = test::llama3_8b();
   const Machine h100{.devices = 1, .peak = 989.5e12, .bandwidth = 3.35e12};
   const double bytes = weight_bytes_read(a, 1, 2) + 4096 * 131072.0;
@@ -75,14 +75,14 @@ TEST_CASE("small decode steps are bound by memory, large prefills by compute", "
   CHECK(prefill_seconds(a, prompt, 2, h100) == Approx(flops / 989.5e12));
 }
 
-TEST_CASE("what fits is rounded down and never negative", "[textbook]") {
+TEST_CASE("limits are rounded down and never negative", "[textbook]") {
   const Room room{.memory = 1000, .devices = 2, .weights = 500, .reserve = 100, .utilization = 0.9};
   CHECK(max_batch(room, 10, 11) == 10);  // (1800 - 600) / 110
   CHECK(max_context(room, 10, 11) == 10);
   CHECK(max_batch({.memory = 1000, .weights = 2000}, 10, 11) == 0);
 }
 
-TEST_CASE("drafting nothing yields one token a step, drafting what is always accepted one more than drafted",
+TEST_CASE("without drafts a step yields one token, and with drafts that are always accepted one more than drafted",
           "[textbook]") {
   CHECK(speculative_tokens(0.5, 0) == 1);
   CHECK(speculative_tokens(0, 5) == 1);
@@ -99,8 +99,7 @@ TEST_CASE("the best draft beats its neighbours", "[textbook]") {
 }
 
 TEST_CASE("a full server keeps as many requests as it has slots", "[textbook]") {
-  // Little's law: requests in flight = rate x time in the server, others' prefills included
-  // time
+  // Little's law: requests in flight = rate x time in the server, including other requests' prefills
   const Serving s{
       .batch = 48, .prompt = 1500, .generated = 300, .fixed = 0.009, .per_context_token = 4e-8, .prefill = 0.06};
   const double seconds_in_decode = 300 * time_per_output_token(s);

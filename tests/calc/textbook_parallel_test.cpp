@@ -12,8 +12,8 @@ using namespace llmcalc::textbook;
 
 namespace {
 
-/// Runs a pipeline in whole time units and reports the idle time and the peak of stored micro-batches per rank.
-/// Each rank does its list of forwards (true) and backwards (false) in order, as soon as their inputs are there.
+/// Simulates a pipeline in whole time units, with the idle time and the peak of stored micro-batches per rank. Each
+/// rank runs its list of forwards (true) and backwards (false) in order, as soon as their inputs are ready.
 struct Simulation {
   Count ranks, micro_batches, forward, backward;
   std::vector<std::vector<bool>> lists;
@@ -64,7 +64,7 @@ Simulation simulated(Count ranks, Count micro_batches, bool one_f_one_b) {
 
 }  // namespace
 
-TEST_CASE("a pipeline that is run idles and stores what the closed forms say", "[textbook]") {
+TEST_CASE("a simulated pipeline has the idle time and stored micro-batches of the closed forms", "[textbook]") {
   const auto [ranks, micro_batches] = GENERATE(std::pair<Count, Count>{4, 8}, std::pair<Count, Count>{3, 3},
                                                std::pair<Count, Count>{5, 2}, std::pair<Count, Count>{1, 4});
   const auto schedule = GENERATE(Schedule::gpipe, Schedule::one_f_one_b);
@@ -90,7 +90,7 @@ TEST_CASE("zero-bubble schedules fill the idle time with weight gradients", "[te
   CHECK(bubble_seconds(Schedule::dualpipe, 8, t) == Approx(3 * 1.5));
 }
 
-TEST_CASE("interleaving keeps more on the first rank, as far as there are micro-batches", "[textbook]") {
+TEST_CASE("interleaving keeps more on the first rank, limited by the micro-batches", "[textbook]") {
   CHECK(in_flight(Schedule::interleaved, 8, 64, 0, 3) == Fraction(8) * interleave_factor(8, 3));
   CHECK(in_flight(Schedule::interleaved, 8, 8, 0, 4) == Fraction(8));
   CHECK(in_flight(Schedule::interleaved, 4, 100, 3, 1) == Fraction(1));
@@ -98,7 +98,7 @@ TEST_CASE("interleaving keeps more on the first rank, as far as there are micro-
   CHECK(in_flight(Schedule::dualpipe, 4, 100, 0) == Fraction(5));
 }
 
-TEST_CASE("tensor parallelism sends four ring all-reduces a layer, by the collective's own volume", "[textbook]") {
+TEST_CASE("tensor parallelism sends four ring all-reduces per layer, with the volume of the collective", "[textbook]") {
   const TensorParallelLayer l{.batch = 2, .seq = 3, .hidden = 5, .precision = 2, .ranks = 4};
   const ByteFraction one = collective_volume(CollectiveOp::all_reduce, CollectiveAlgorithm::ring, Bytes(60), 4);
   CHECK(tensor_parallel_train(l) == Fraction(4) * Fraction(one.numerator.value, one.denominator));
@@ -106,7 +106,7 @@ TEST_CASE("tensor parallelism sends four ring all-reduces a layer, by the collec
   CHECK(tensor_parallel_train(l, true) == Fraction(3) * tensor_parallel_forward(l));
 }
 
-TEST_CASE("a parallel block sends half, sequence parallelism gathers two inputs more", "[textbook]") {
+TEST_CASE("a parallel block sends half, and sequence parallelism gathers two more inputs", "[textbook]") {
   TensorParallelLayer l{.batch = 2, .seq = 3, .hidden = 5, .precision = 2, .ranks = 4};
   const Fraction serial = tensor_parallel_train(l);
   l.parallel_block = true;
@@ -116,7 +116,7 @@ TEST_CASE("a parallel block sends half, sequence parallelism gathers two inputs 
   CHECK(tensor_parallel_train(l) == serial + Fraction(2 * 60 * 3 / 4));
 }
 
-TEST_CASE("context parallelism sends keys and values, Ulysses heads", "[textbook]") {
+TEST_CASE("context parallelism sends keys and values, and Ulysses sends heads", "[textbook]") {
   const ContextParallelLayer l{
       .batch = 1, .seq = 16, .heads = 8, .kv_heads = 2, .head_dim = 4, .precision = 2, .ranks = 4};
   const Count kv = 2 * 16 * 2 * 4 * 2;
@@ -129,12 +129,12 @@ TEST_CASE("context parallelism sends keys and values, Ulysses heads", "[textbook
   CHECK(context_parallel_train(alone, ContextMethod::ring) == Fraction(0));
 }
 
-TEST_CASE("experts receive what is not a rank's own", "[textbook]") {
+TEST_CASE("expert parallelism sends only rows of experts on other ranks", "[textbook]") {
   CHECK(expert_parallel_forward(10, 8, 2, 4, 1, 2) == Fraction(10 * 2 * 8 * 3 * 3 / 4));
   CHECK(expert_parallel_forward(10, 8, 2, 1, 1, 2) == Fraction(0));
 }
 
-TEST_CASE("ZeRO-1 sends as much as plain data parallelism, ZeRO-3 half more", "[textbook]") {
+TEST_CASE("ZeRO-1 sends as much as plain data parallelism, and ZeRO-3 half more", "[textbook]") {
   const auto sent = [](int stage, Count micro_batches) {
     return data_parallel_step(1000, 8, stage, 2, 2, micro_batches);
   };
@@ -146,14 +146,13 @@ TEST_CASE("ZeRO-1 sends as much as plain data parallelism, ZeRO-3 half more", "[
   CHECK(sent(2, 5) == Fraction(3) * sent(0, 1));
 }
 
-TEST_CASE("a middle stage sends on and back, an end stage once less", "[textbook]") {
+TEST_CASE("a middle stage sends in both directions, and an end stage in one", "[textbook]") {
   CHECK(pipeline_step(1, 3, 5, 2, 4, 1, false) == Fraction(2 * 4 * 30));
   CHECK(pipeline_step(1, 3, 5, 2, 4, 1, true) == Fraction(4 * 30));
   CHECK(pipeline_step(1, 3, 5, 2, 4, 3, true, 5) == Fraction(5 * 4 * 30 / 5));
 }
 
-TEST_CASE("a step is its micro-batches, the pipeline's filling, the exposed communication and the optimizer",
-          "[textbook]") {
+TEST_CASE("a step is its micro-batches, the pipeline fill, the exposed communication and the optimizer", "[textbook]") {
   const StepTerms t{.compute = 2,
                     .communication = 1,
                     .overlap = 0.5,

@@ -6,7 +6,7 @@
 using namespace llmcalc;
 using namespace llmcalc::textbook;
 
-TEST_CASE("a tiny GPT has as many parameters as one counts by hand", "[textbook]") {
+TEST_CASE("a tiny GPT's parameters match a count by hand", "[textbook]") {
   const ParameterSums s = parameters(test::tiny_gpt());
   CHECK(s.embedding == 101 * 22);
   CHECK(s.position == 19 * 22);
@@ -17,7 +17,7 @@ TEST_CASE("a tiny GPT has as many parameters as one counts by hand", "[textbook]
   CHECK(s.total() == 2222 + 418 + 6072 + 6411 + 308);
 }
 
-TEST_CASE("a tiny Llama has as many parameters as one counts by hand", "[textbook]") {
+TEST_CASE("a tiny Llama's parameters match a count by hand", "[textbook]") {
   const ParameterSums s = parameters(test::tiny_llama());
   CHECK(s.attention == 2 * (2 * 26 * 30 + 2 * 26 * 15));
   CHECK(s.mlp == 2 * 3 * 26 * 37);
@@ -35,7 +35,7 @@ TEST_CASE("latent attention has a low rank for queries, one for keys and values,
   CHECK(attention_parameters(direct) == 26 * 6 * 7 + kv + 6 * 3 * 26);
 }
 
-TEST_CASE("a mixture of experts counts router, experts and shared experts where it has them", "[textbook]") {
+TEST_CASE("a mixture of experts counts router, experts and shared experts in its layers", "[textbook]") {
   const Arch a = test::tiny_moe();
   const Count expert = 3 * 26 * 7;
   CHECK(parameters(a).mlp == 3 * 26 * 37 + 26 * 8 + 8 * expert + 3 * 26 * 11);
@@ -56,7 +56,7 @@ TEST_CASE("Llama's closed form is the general sum for its kind of model", "[text
   CHECK(llama_parameters(16, 2048, 32, 8, 64, 8192, 128256, true) == 1235814400);  // Llama-3.2-1B
 }
 
-TEST_CASE("each bias, norm and sink adds what it should and nothing else", "[textbook]") {
+TEST_CASE("each bias, norm and sink adds exactly its own parameters", "[textbook]") {
   const Arch plain = test::tiny_llama();
   const Count before = parameters(plain).total();
   const auto added = [&](auto change) {
@@ -84,7 +84,7 @@ TEST_CASE("each bias, norm and sink adds what it should and nothing else", "[tex
   CHECK(added([](Arch& a) { a.embedding_width = 10; }) == -2 * 103 * 16 + 2 * 10 * 26);
 }
 
-TEST_CASE("experts may have biases, and a correction bias is no parameter", "[textbook]") {
+TEST_CASE("experts can have biases, and a correction bias is not a parameter", "[textbook]") {
   Arch a = test::tiny_moe();
   const Count before = parameters(a).total();
   a.moe.router_correction = true;
@@ -97,7 +97,7 @@ TEST_CASE("experts may have biases, and a correction bias is no parameter", "[te
   CHECK(parameters(a).total() == before + 8 + 8 * (7 + 7 + 26) + 26);
 }
 
-TEST_CASE("Kaplan's N leaves out tables and head, nanoGPT's the positions alone", "[textbook]") {
+TEST_CASE("Kaplan's N excludes tables and head, and nanoGPT's N only the positions", "[textbook]") {
   const Arch a = test::tiny_gpt();
   CHECK(non_embedding_parameters(a) == parameters(a).total() - 101 * 22 - 19 * 22);
   CHECK(nanogpt_parameters(a) == parameters(a).total() - 19 * 22);
@@ -110,7 +110,7 @@ TEST_CASE("matmul weights are the matrices of active experts and the head, tied 
         2 * attention + 3 * 26 * 37 + 26 * 8 + 2 * 3 * 26 * 7 + 3 * 26 * 11 + 103 * 26);
 }
 
-TEST_CASE("linear attention has five matrices and a norm in the layers that have it", "[textbook]") {
+TEST_CASE("linear attention has five matrices and a norm in its layers", "[textbook]") {
   Arch a = test::tiny_llama();
   a.linear_layers.insert(0);
   CHECK(parameters(a).attention == 5 * 26 * 30 + 30 + attention_parameters(a));
@@ -122,7 +122,7 @@ TEST_CASE("Adafactor keeps rows and columns of a matrix and all of a vector", "[
   CHECK(adafactor_numbers(a) == 3 * (attention + mlp + 4 * 22) + 2 * 22 + (101 + 22) + (19 + 22));
 }
 
-TEST_CASE("exact numbers refuse what no longer fits", "[textbook]") {
+TEST_CASE("exact numbers throw Overflow if they no longer fit", "[textbook]") {
   const Exact big = Exact(Count{1} << 62) * (Count{1} << 62);
   CHECK_THROWS_AS(big * big, Overflow);
   CHECK_THROWS_AS(big.count(), Overflow);

@@ -15,7 +15,7 @@ TEST_CASE("a matmul moves each operand once", "[textbook]") {
   CHECK(gemm_intensity(g) == Approx(210.0 / 137));
 }
 
-TEST_CASE("the seed's intensity is that of a square matrix", "[textbook]") {
+TEST_CASE("the seed's intensity equals a square matrix's", "[textbook]") {
   // Goon (D.1), its factor 2 restored
   CHECK(seed_matmul_intensity(2, 3, 5, 2) == Approx(gemm_intensity({.m = 6, .n = 5, .k = 5})));
 }
@@ -29,19 +29,19 @@ TEST_CASE("at the critical batch compute takes as long as memory", "[textbook]")
   CHECK(critical_batch(ridge, 1) == 75);
 }
 
-TEST_CASE("a matrix too narrow is memory-bound at any batch", "[textbook]") {
+TEST_CASE("a matrix that is too narrow is memory-bound at any batch", "[textbook]") {
   CHECK(std::isinf(critical_batch(156, 2, 100, 100, 2)));
   CHECK(std::isfinite(critical_batch(156, 2, 400, 400, 2)));
 }
 
-TEST_CASE("a roofline takes the longer of two times, or both where nothing overlaps", "[textbook]") {
+TEST_CASE("a roofline takes the longer of two times, or their sum without overlap", "[textbook]") {
   CHECK(roofline_seconds(10, 6, 5, 2) == 3);
   CHECK(roofline_seconds(20, 6, 5, 2) == 4);
   CHECK(roofline_seconds(10, 6, 5, 2, false) == 5);
   CHECK(gemm_seconds({.m = 1, .n = 10, .k = 10}, 1e9, 1) == Approx(240));
 }
 
-TEST_CASE("decode attention's intensity is the heads that share a cached number", "[textbook]") {
+TEST_CASE("decode attention's intensity is the number of heads that share a cached element", "[textbook]") {
   CHECK(decode_attention_intensity(32, 32, 2) == 1);   // MHA
   CHECK(decode_attention_intensity(64, 8, 2) == 8);    // Llama-3-70B
   CHECK(decode_attention_intensity(128, 8, 2) == 16);  // Llama-3-405B

@@ -1,4 +1,4 @@
-// A torus against messages that are walked link by link, and against published shapes and times.
+// A torus compared with messages simulated link by link, and with published shapes and times.
 
 #include "calc/links/torus.hpp"
 
@@ -45,12 +45,12 @@ double seconds(Kind op, Bytes m, Count ranks, const Link& link) {
   return collective_time(op, default_algorithm(op), m, ranks, joining_ranks(link, ranks)).value;
 }
 
-/// What each link of an axis carries, by the position that it leaves and its direction.
+/// Load of each link of an axis, by the position that it leaves and its direction.
 using Carried = std::map<std::pair<Count, Count>, double>;
 void walk(Count from, Count to, Count step, double share, const TorusAxis& a, Carried& carried) {
   for (Count at = from; at != to; at = (at + step + a.ranks) % a.ranks) carried[{at, step}] += share;
 }
-/// The shorter way; half a ring is gone half each way.
+/// Takes the shorter way; half a ring is split.
 void send(Count from, Count to, const TorusAxis& a, Carried& carried) {
   const Count up = (to - from + a.ranks) % a.ranks;
   if (!a.closed) return walk(from, to, to > from ? 1 : -1, 1, a, carried);
@@ -59,7 +59,7 @@ void send(Count from, Count to, const TorusAxis& a, Carried& carried) {
   walk(from, to, -1, 0.5, a, carried);
 }
 
-/// The most that any link of an axis carries where each rank sends 1 to each position of it (itself included).
+/// Maximum load of a link of an axis if each rank sends 1 to each position, its own included.
 double busiest_link(const TorusAxis& a) {
   Carried carried;
   for (Count from = 0; from < a.ranks; ++from)
@@ -71,22 +71,22 @@ double busiest_link(const TorusAxis& a) {
 
 }  // namespace
 
-TEST_CASE("an all-to-all over a pod of 256 TPU v5e passes eight links in the mean", "[torus]") {
-  // A ring of 16 is (2 (1 + ... + 7) + 8) / 16 = 4 steps wide in the mean, and two of them are 8; of 1 GiB each rank
+TEST_CASE("an all-to-all over a pod of 256 TPU v5e passes eight links on average", "[torus]") {
+  // A ring of 16 is (2 (1 + ... + 7) + 8) / 16 = 4 steps wide on average, and two rings are 8. For 1 GiB each rank
   // sends 8 GiB over 4 links of 45 GB/s: 47.7 ms. A crossbar of 180 GB/s would take 255/256 GiB / 180 GB/s = 5.94 ms.
   const double gib = 1073741824.0;
   CHECK(seconds(Kind::all_to_all, Bytes(1 << 30), 256, v5e()) == Approx(8 * gib / 180e9).epsilon(1e-12));
   CHECK(seconds(Kind::all_to_all, Bytes(1 << 30), 256, v5e()) == Approx(0.0477).epsilon(1e-3));
-  // Rings use both axes, both ways: V / (W n_axes) of "How to Scale Your Model", W = 90 GB/s, but for a rank's own
-  // part.
+  // Rings use both axes in both directions: V / (W n_axes) of "How to Scale Your Model", W = 90 GB/s, except for a
+  // rank's own part.
   CHECK(seconds(Kind::all_gather, Bytes(1 << 30), 256, v5e()) == Approx(255.0 / 256 * gib / (2 * 90e9)).epsilon(1e-12));
   CHECK(seconds(Kind::all_reduce, Bytes(1 << 30), 256, v5e()) == Approx(255.0 / 128 * gib / (2 * 90e9)).epsilon(1e-12));
   // One chip to its neighbour: one link.
   CHECK(seconds(Kind::p2p, Bytes(1 << 30), 2, v5e()) == Approx(gib / 45e9).epsilon(1e-12));
 }
 
-TEST_CASE("an all-to-all's load is that of the busiest link, message by message", "[torus]") {
-  // Along an axis of m positions a rank sends M/m to each, on s-th devices, with the links of s groups in one.
+TEST_CASE("an all-to-all's load is the simulated load of the busiest link", "[torus]") {
+  // Along an axis of m positions a rank sends M/m to each. Groups on every s-th device share the links of s groups.
   for (const bool is_closed : {true, false})
     for (Count m = 2; m <= 17; ++m)
       for (const Count spacing : {1, 3}) {
@@ -96,18 +96,18 @@ TEST_CASE("an all-to-all's load is that of the busiest link, message by message"
         const double most = busiest_link(a) / static_cast<double>(m) * static_cast<double>(spacing);
         CHECK(all_to_all_load(torus({a})).value() == Approx(links * most).epsilon(1e-12));
       }
-  // Of two axes the busier: 16 in a ring 2 M / w, 4 in a line 1 M / w.
+  // The busier of two axes: 16 in a ring 2 M / w, 4 in a line 1 M / w.
   CHECK(all_to_all_load(torus({{16, 1, true}, {4, 1, false}})) == Ratio{6, 1});
 }
 
-TEST_CASE("the bisection of a TPU v4 pod is that of 512 links each way", "[torus]") {
+TEST_CASE("the bisection of a TPU v4 pod is 512 links each way", "[torus]") {
   // Half of the chips send half of their buffers to the other half: 2048 x M/2 over 2 x 16 x 16 links of 45 GB/s.
-  // docs.cloud.google.com/tpu/docs/v4: 24 TB/s a pod, which counts 46.9 GB/s a link.
+  // docs.cloud.google.com/tpu/docs/v4: 24 TB/s per pod, which corresponds to 46.9 GB/s per link.
   const double m = 1e9, across = 2048 * m / 2, links = 2 * 16 * 16;
   CHECK(seconds(Kind::all_to_all, Bytes(1'000'000'000), 4096, v4()) == Approx(across / (links * 45e9)).epsilon(1e-12));
 }
 
-TEST_CASE("slices have the shapes of Google's tables, and close where those do", "[torus]") {
+TEST_CASE("slices have the shapes of Google's tables and close on the same axes", "[torus]") {
   // docs.cloud.google.com/tpu/docs/v5e: slices of a pod; only an axis of 16 wraps around (scaling book, chapter 2).
   const std::vector<std::pair<Count, std::vector<Count>>> of_v5e{
       {4, {2, 2}}, {8, {2, 4}}, {16, {4, 4}}, {32, {4, 8}}, {64, {8, 8}}, {128, {8, 16}}, {256, {16, 16}}};
@@ -133,8 +133,8 @@ TEST_CASE("groups take whole rings, then blocks, and share the axes that they cr
     CHECK(part(v5e(), square, g).torus == rings({16}));
     CHECK(part(v5e(), square, g).bandwidth.value == Approx(90e9));
   }
-  // 4 x 64: squares of 2 x 2 without a ring, one link each way along an axis; their replicas are 8 x 8 of such squares,
-  // two of which alternate along every ring.
+  // 4 x 64: squares of 2 x 2 without a ring, one link each way along an axis. Their replicas are 8 x 8 squares, and two
+  // replica groups alternate along every ring.
   const Layout squares{.tp = 4, .dp = 64};
   CHECK(part(v5e(), squares, Group::tensor).torus == torus({{2, 1, false}, {2, 1, false}}));
   CHECK(part(v5e(), squares, Group::data).torus == torus({{8, 2, true}, {8, 2, true}}));
@@ -148,7 +148,7 @@ TEST_CASE("groups take whole rings, then blocks, and share the axes that they cr
   CHECK(part(v4(), palm, Group::data).bandwidth.value == Approx(4 * 45e9));
 }
 
-TEST_CASE("exchanges of a layout take the links that their group has", "[torus]") {
+TEST_CASE("collectives of a layout use the links of their group", "[torus]") {
   const Cluster c = of(v5e());
   const Layout l{.tp = 16, .dp = 16};
   const auto time = [&](Kind op, Group g) {
@@ -172,7 +172,7 @@ TEST_CASE("latencies of a torus count the steps to the farthest rank", "[torus]"
   CHECK(seconds(Kind::p2p, Bytes(), 2, slow) == Approx(1e-6));
 }
 
-TEST_CASE("a switch is what it was, and a torus has no algorithms for switches", "[torus]") {
+TEST_CASE("switches are unaffected, and a torus has no algorithms for switches", "[torus]") {
   CHECK(joining_group({.ranks = 8, .bandwidth = BytesPerSecond(1e9), .latency = {}}, {.tp = 8}, Group::tensor)
             .bandwidth.value == 1e9);
   CHECK(collective_flaw(Kind::all_reduce, CollectiveAlgorithm::tree, Bytes(1), 16, joining_ranks(v5e(), 16)) ==

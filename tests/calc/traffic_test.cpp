@@ -1,4 +1,4 @@
-// The bytes that every kernel moves, reads and writes counted by hand: 3 sequences of 4 tokens, widths small primes.
+// Bytes that every kernel moves, reads and writes counted by hand: 3 sequences of 4 tokens, small prime widths.
 
 #include <string>
 
@@ -21,7 +21,7 @@ Pricing of(Phase phase, AttentionImpl attention = AttentionImpl::flash) {
 }
 const Pricing train = of(Phase::training), prefill = of(Phase::prefill), decode = of(Phase::decode);
 
-/// 6 query heads over 2 KV heads, keys 7 wide, values 5.
+/// 6 query heads over 2 KV heads, keys of width 7, values of width 5.
 Attention core(Count past = 0) {
   return {.sequences = 3, .heads = 6, .kv_heads = 2, .queries = 4, .keys = past + 4, .qk_dim = 7, .v_dim = 5};
 }
@@ -49,24 +49,24 @@ TEST_CASE("a naive core moves its scores four times forward and seven times back
   CHECK(backward(core(), naive).moved.activations == 2 * (queries_and_outputs + 12 * token) + 7 * scores);
 }
 
-TEST_CASE("a prefill writes its tokens to the cache and reads all that lie there", "[cost][traffic]") {
+TEST_CASE("a prefill writes its tokens to the cache and reads the whole cache", "[cost][traffic]") {
   CHECK(forward(core(), prefill).moved.cache == 12 * token);
   CHECK(forward(core(), prefill).moved.activations == queries_and_outputs + 12 * token);
   CHECK(forward(core(10), prefill).moved.cache == 3 * 14 * token);
   CHECK(forward(core(10), prefill).moved.activations == queries_and_outputs + 12 * token);
   Attention windowed = core(10);
-  windowed.reach = {5};  // its first query sees 5 tokens, its last others
+  windowed.reach = {5};  // its first query sees 5 tokens, its last query others
   CHECK(forward(windowed, prefill).moved.cache == 3 * 14 * token);
 }
 
-TEST_CASE("a step that verifies drafts reads the tokens that one of them sees", "[cost][traffic][mtp]") {
+TEST_CASE("a step that verifies drafts reads every token that a draft sees", "[cost][traffic][mtp]") {
   Attention s = core(10);  // tokens 10 to 13
   CHECK(forward(s, decode).moved.cache == 3 * 14 * token);
   s.reach = {5};  // token 10 sees 6 to 10
   CHECK(forward(s, decode).moved.cache == 3 * 8 * token);
 }
 
-TEST_CASE("a decode step behind a window of one token reads that token", "[cost][traffic]") {
+TEST_CASE("a decode step with a window of one token reads that token", "[cost][traffic]") {
   Attention s = core(10);
   s.queries = 1;
   s.keys = 11;
@@ -75,7 +75,7 @@ TEST_CASE("a decode step behind a window of one token reads that token", "[cost]
   CHECK(forward(s, decode).model == Flops(2 * 3 * 6 * (7 + 5)));
 }
 
-TEST_CASE("a decode step within chunks reads its own chunk's tokens alone", "[cost][traffic]") {
+TEST_CASE("a decode step with chunks reads only the tokens of its chunk", "[cost][traffic]") {
   Attention s = core(10);
   s.queries = 1;
   s.reach = {4, true};
@@ -86,13 +86,13 @@ TEST_CASE("a decode step within chunks reads its own chunk's tokens alone", "[co
   }
 }
 
-TEST_CASE("a window of one token caches one token a layer", "[cost][traffic]") {
+TEST_CASE("a window of one token caches one token per layer", "[cost][traffic]") {
   Arch a = test::even();
   a.local = {.reach = {1}, .layers = LayerSet::all(3)};
   CHECK(cache_bytes(a, {}, 100) == Bytes(3 * 2 * 8 * (8 + 8)));
 }
 
-TEST_CASE("an expanded latent core reads keys and values that were made and writes latent rows", "[cost][traffic]") {
+TEST_CASE("an expanded latent core reads expanded keys and values, and writes latent rows", "[cost][traffic]") {
   Attention latent = core();
   latent.kv_heads = 6;
   latent.latent_dim = 9;
@@ -100,12 +100,12 @@ TEST_CASE("an expanded latent core reads keys and values that were made and writ
   const Cost c = forward(latent, prefill);
   CHECK(c.moved.cache == 0);
   CHECK(c.moved.activations == queries_and_outputs + 12 * 3 * token + 2 * 12 * 9);
-  latent.expanded_cache = true;  // what is cached is what is read
+  latent.expanded_cache = true;  // reads the cached tensors
   CHECK(forward(latent, prefill).moved.cache == 12 * 3 * token);
   CHECK(forward(latent, prefill).moved.activations == queries_and_outputs + 12 * 3 * token);
 }
 
-TEST_CASE("sinks are read, and their gradient written, or added to", "[cost][traffic]") {
+TEST_CASE("sinks are read, and their gradient is written or accumulated", "[cost][traffic]") {
   Attention s = core();
   s.sinks = true;
   CHECK(forward(s, train).moved.weights == 2 * 6);
@@ -118,12 +118,12 @@ TEST_CASE("sinks are read, and their gradient written, or added to", "[cost][tra
   CHECK(learned(Shape(core())).total == 0);
 }
 
-TEST_CASE("linear attention updates and reads a float32 state, which training keeps at hand", "[cost][traffic]") {
+TEST_CASE("linear attention updates and reads a float32 state, without traffic in training", "[cost][traffic]") {
   const Shape s = LinearAttention{3, 6, 4, 5, 6, 5};
   CHECK(forward(s, train).model == Flops(4 * 12 * 6 * 5 * 5));
   CHECK(forward(s, train).executed == Flops(4 * 12 * 6 * 5 * 5));
   CHECK(backward(s, train).model == Flops(8 * 12 * 6 * 5 * 5));
-  CHECK(backward(s, train).executed == Flops((8 + 2) * 12 * 6 * 5 * 5));  // and the states once more
+  CHECK(backward(s, train).executed == Flops((8 + 2) * 12 * 6 * 5 * 5));  // plus the recomputed states
   CHECK(forward(s, train).moved.activations == 2 * 4 * 12 * 6 * 5);       // q, k, v, o
   CHECK(backward(s, train).moved.activations == 2 * 8 * 12 * 6 * 5);      // and their gradients
   CHECK(forward(s, train).moved.cache == 0);
@@ -145,7 +145,7 @@ TEST_CASE("element-wise operators read their inputs and write their outputs once
   CHECK(moved(PointwiseKind::combine, true) == 2 * (1 + 2 * 2));
 }
 
-TEST_CASE("learned numbers are read in both directions and their gradients written", "[cost][traffic]") {
+TEST_CASE("parameters are read in both directions and their gradients written", "[cost][traffic]") {
   const Shape xielu = Pointwise{.kind = PointwiseKind::activate, .rows = 3, .width = 5, .weights = 2};
   CHECK(forward(xielu, train).moved.weights == 2 * 2);
   CHECK(backward(xielu, train).moved.weights == 2 * 2 + 4 * 2);
@@ -157,25 +157,25 @@ TEST_CASE("learned numbers are read in both directions and their gradients writt
   CHECK(backward(matrix, train).moved.weights == 2 * 65 + 4 * (65 + 5));  // dx = dy W has no bias
   CHECK(forward(matrix, train).moved.activations == 2 * 3 * (13 + 5));
   CHECK(backward(matrix, train).moved.activations == 2 * 2 * 3 * (13 + 5));
-  // One token, which goes to 2 of 7 experts: two matrices are read and have gradients.
+  // One token, routed to 2 of 7 experts: two matrices are read and have gradients.
   const Shape experts = Linear{.rows = 2, .in = 13, .out = 5, .groups = 7, .top_k = 2};
   CHECK(forward(experts, train).moved.weights == Approx(2 * 2 * 65));
   CHECK(backward(experts, train).moved.weights == Approx(2 * (2 * 65 + 4 * 65)));
 }
 
-TEST_CASE("every component is read in its own format, attention's norms in that of norms", "[cost][traffic]") {
+TEST_CASE("every component is read in its own format, and attention's norms in the norms' format", "[cost][traffic]") {
   Pricing q = decode;
   q.weight[Component::experts] = *dtype("mxfp4");
   q.weight[Component::norm] = dtypes::fp32;
   const Shape matrix = Linear{.rows = 1, .in = 64, .out = 5, .bias = true}, norm = Norm{3, 13, 26, true};
   CHECK(forward(matrix, q, Component::attention).moved.weights == 2 * (64 * 5 + 5));
   CHECK(forward(matrix, q, Component::experts).moved.weights ==
-        5 * 2 * 17 + 2 * 5);  // 17 bytes for 32; bias as computed
+        5 * 2 * 17 + 2 * 5);  // 17 bytes per 32 elements; bias in the compute format
   CHECK(forward(norm, q, Component::attention).moved.weights == 4 * 26);
   CHECK(weight_bytes(norm, stored(norm, Component::attention, q)) == Bytes(4 * 26));
 }
 
-TEST_CASE("training stores one format without groups, whatever the checkpoint has", "[cost][traffic]") {
+TEST_CASE("training stores one format without groups for any checkpoint format", "[cost][traffic]") {
   Plan p;
   p.weight_precision = dtypes::fp32;
   CHECK(training_weights(p) == dtypes::fp32);
@@ -188,7 +188,7 @@ TEST_CASE("training stores one format without groups, whatever the checkpoint ha
   CHECK(pricing(p, Phase::decode).weight == p.weight_precision);
 }
 
-TEST_CASE("tables, norms and biases are read in the format that they are stored in", "[cost][traffic]") {
+TEST_CASE("tables, norms and biases are read in their storage format", "[cost][traffic]") {
   Pricing q = decode;
   q.weight = *dtype("nf4");  // leaves tables and vectors in the compute format
   REQUIRE_FALSE(q.weight[Component::mlp].format().covers_embedding);
@@ -207,13 +207,13 @@ TEST_CASE("tables, norms and biases are read in the format that they are stored 
   CHECK(backward(sinks, q, Component::attention).moved.weights == 2 * 6 + 4 * 6);
   const Shape head = Linear{.rows = 3, .in = 64, .out = 5, .bias = true};
   CHECK(forward(head, q, Component::lm_head).moved.weights == 2 * (64 + 1) * 5);
-  const double packed = 5 * (32 + 4);  // 64 numbers of 4 bits and their scale, five times
+  const double packed = 5 * (32 + 4);  // 64 values of 4 bits and their scale, five times
   CHECK(forward(head, q, Component::mlp).moved.weights == packed + 2 * 5);
   CHECK(forward(head, q, Component::attention).moved.weights == packed + 2 * 5);
   CHECK(backward(head, q, Component::mlp).moved.weights == packed + 4 * (64 + 1) * 5);
 }
 
-TEST_CASE("results have the numbers of their shapes", "[cost][traffic]") {
+TEST_CASE("results have the elements of their shapes", "[cost][traffic]") {
   CHECK(out_elements(Lookup{3, 19, 13}) == 3 * 13);
   CHECK(out_elements(Linear{.rows = 3, .in = 13, .out = 5}) == 3 * 5);
   CHECK(out_elements(Norm{3, 13, 26, true}) == 3 * 13);
@@ -223,7 +223,7 @@ TEST_CASE("results have the numbers of their shapes", "[cost][traffic]") {
   CHECK(out_elements(Loss{3, 19}) == 0);
 }
 
-TEST_CASE("operators keep masks, probabilities, gates and token ids of their own", "[cost][traffic]") {
+TEST_CASE("operators save their own masks, probabilities, gates and token ids", "[cost][traffic]") {
   const auto own = [](PointwiseKind kind) {
     return held(Pointwise{.kind = kind, .rows = 3, .width = 5, .top_k = 2}, train).kept;
   };
@@ -241,14 +241,14 @@ TEST_CASE("operators keep masks, probabilities, gates and token ids of their own
   CHECK(held(core(), train).scratch_backward == Bytes());
 }
 
-TEST_CASE("a gradient needs what its operator read, and flash's its output too", "[cost][traffic]") {
+TEST_CASE("a gradient needs its operator's inputs, and flash attention also its output", "[cost][traffic]") {
   const auto needed = [](const Shape& s, const Pricing& p) {
     const Needs n = held(s, p).needs;
     std::string which;
     for (const bool in : n.in) which += in ? 'i' : '-';
     return which + (n.out ? 'o' : '-');
   };
-  CHECK(needed(core(), train) == "iiii--o");  // four where queries meet latent rows themselves
+  CHECK(needed(core(), train) == "iiii--o");  // four if queries meet latent rows directly
   CHECK(needed(core(), of(Phase::training, AttentionImpl::naive)) == "iiii---");
   CHECK(needed(LinearAttention{3, 6, 4, 5, 6, 5}, train) == "iiiiii-");
   CHECK(needed(Linear{.rows = 3, .in = 13, .out = 5}, train) == "i------");

@@ -1,4 +1,4 @@
-// An optimizer step: its parts add up, under every way to run it.
+// An optimizer step: its parts add up for every option.
 
 #include "calc/train.hpp"
 
@@ -28,7 +28,7 @@ double seconds(const Arch& a, const Plan& p) {
 
 }  // namespace
 
-TEST_CASE("under the step roofline a compute-bound step takes its executed FLOPs", "[contract][train]") {
+TEST_CASE("under the step roofline a compute-bound step takes the time of its executed FLOPs", "[contract][train]") {
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
     for (const AttentionImpl impl : {AttentionImpl::naive, AttentionImpl::flash}) {
       Plan p = plan(4, 4);
@@ -43,11 +43,11 @@ TEST_CASE("under the step roofline a compute-bound step takes its executed FLOPs
     }
 }
 
-TEST_CASE("more micro-batches take as many times as long, and a little for adding gradients", "[contract][train]") {
+TEST_CASE("time is proportional to micro-batches, plus the accumulation of gradients", "[contract][train]") {
   const Plan one = plan(2, 2), four = plan(2, 8);
   const double added = seconds(even(), four) - 4 * seconds(even(), one);
   CHECK(added > 0);
-  // Each gradient is read once more, per micro-batch, where the operator is bound by memory.
+  // Each gradient is read one more time per micro-batch if the operator is memory-bound.
   CHECK(added <= 4 * 4.0 * static_cast<double>(parameters(even()).total + 1024 * 64) / 3.35e12 * 1.0001);
   CHECK(train(even(), four, h100).bound[Part::optimizer].value ==
         train(even(), one, h100).bound[Part::optimizer].value);
@@ -66,7 +66,7 @@ TEST_CASE("an optimizer moves its states, gradients and weights", "[cost][train]
   const States both = training_states(a, p);
   CHECK(both.weights + both.gradients + both.optimizer == Bytes(20 * n));  // 2 + 6 + 12
   p.gradient_bytes = 2;
-  p.master = false;  // float32 moments; the weights themselves are read
+  p.master = false;  // float32 moments; the weights are read directly
   CHECK(moved(p) == Bytes((2 * 8 + 2 + 2 + 2) * n));
   p.optimizer = Optimizer::sgd;
   CHECK(moved(p) == Bytes((2 + 2 + 2) * n));
@@ -77,7 +77,7 @@ TEST_CASE("an optimizer moves its states, gradients and weights", "[cost][train]
   CHECK(moved(p) == Bytes((2 * 8 + 4 + 4 + 4) * n));
 }
 
-TEST_CASE("optimizers hold what the sheet says", "[cost][train]") {
+TEST_CASE("optimizers hold the bytes of the formula sheet", "[cost][train]") {
   Plan p = plan();
   const auto held = [&](Optimizer o, bool master) {
     p.optimizer = o;
@@ -90,14 +90,14 @@ TEST_CASE("optimizers hold what the sheet says", "[cost][train]") {
   CHECK(held(Optimizer::lion, true) == Bytes(8000));
   CHECK(held(Optimizer::sgd, true) == Bytes(4000));
   CHECK(held(Optimizer::sgd, false) == Bytes(0));
-  CHECK(held(Optimizer::adam8bit, false) == Bytes(2000 + 2 * 4 * 4));  // 4 blocks of 256 begun
+  CHECK(held(Optimizer::adam8bit, false) == Bytes(2000 + 2 * 4 * 4));  // 4 blocks of 256, one partial
   CHECK(held(Optimizer::adam8bit, true) == Bytes(6000 + 32));
   CHECK(held(Optimizer::adafactor, false) == Bytes(4 * 17));
   CHECK(held(Optimizer::muon, false) == Bytes(4 * 900 + 8 * 100));
   CHECK(held(Optimizer::muon, true) == Bytes(4 * 1000 + 4 * 900 + 8 * 100));
 }
 
-TEST_CASE("utilisation is the model's FLOPs over what the ranks could have done", "[contract][train]") {
+TEST_CASE("utilization is the model's FLOPs over the peak FLOPs of the ranks", "[contract][train]") {
   Plan p = plan(2, 8);
   p.recompute = Recompute::full;
   const Layout four{.tp = 4};
@@ -113,11 +113,11 @@ TEST_CASE("utilisation is the model's FLOPs over what the ranks could have done"
 
 namespace {
 
-/// Bytes of a message of 512 tokens of 64 numbers, and seconds per byte of an all-reduce over 8 ranks.
+/// Bytes of a message of 512 tokens of 64 elements, and seconds per byte of an all-reduce over 8 ranks.
 constexpr double message = 2.0 * 512 * 64, ring = 2 * 7.0 / 8 / 450e9;
-/// Seconds of 3 layers x 4 messages and one each for embedding and head; the loss's three of 4 bytes a token.
+/// Seconds of 3 layers x 4 messages and one each for embedding and head, plus the loss's three of 4 bytes per token.
 constexpr double in_layers = (14 * message + 3 * 4 * 512) * ring;
-/// By how much exchanges take longer than the work of their layer in one direction, in all layers.
+/// Excess of collectives over the work of their layer in one direction, over all layers.
 double longer_than_work(const Plan& p, const Layout& l) {
   double all = 0;
   const Prices prices = price(even(), p, l, h100.device);
@@ -130,19 +130,19 @@ double longer_than_work(const Plan& p, const Layout& l) {
     }
   return all;
 }
-/// With sequence parallelism as much, and the blocks' and the head's inputs gathered again.
+/// The same with sequence parallelism, plus the re-gathered inputs of the blocks and the head.
 constexpr double in_layers_sp = in_layers + (3 * 2 + 1) * message * ring / 2;
 
 }  // namespace
 
-TEST_CASE("communication is the blocks', the embedding's, the head's and the loss's", "[cost][train]") {
+TEST_CASE("communication is the sum of blocks, embedding, head and loss", "[cost][train]") {
   Plan p = plan();
   Layout l{.tp = 8};
   const auto spent = [&] { return train(even(), p, h100, l).bound[Part::tp].value; };
   CHECK(spent() == Approx(in_layers));
   p.recompute = Recompute::selective;
   CHECK(spent() == Approx(in_layers));
-  p.recompute = Recompute::full;  // the blocks' forward two again
+  p.recompute = Recompute::full;  // two more forward collectives per block
   CHECK(spent() == Approx(in_layers + 3 * 2 * message * ring));
   p.recompute = Recompute::none;
   p.overlap = 1;
@@ -153,7 +153,7 @@ TEST_CASE("communication is the blocks', the embedding's, the head's and the los
   CHECK(spent() == Approx(in_layers_sp + 64 * 7 * 4 * ring));
 }
 
-TEST_CASE("sequence parallelism sums the gradients of what every rank holds whole once a step", "[cost][train]") {
+TEST_CASE("with sequence parallelism gradients of replicated parameters are summed once per step", "[cost][train]") {
   Arch a = even();
   a.attention_out_bias = a.mlp_bias = true;
   Plan p = plan();
@@ -163,14 +163,14 @@ TEST_CASE("sequence parallelism sums the gradients of what every rank holds whol
         Approx(numbers * 4 * 2 * 7 / 8 / 450e9));
 }
 
-TEST_CASE("weights that the heads share are summed over the ranks", "[cost][train]") {
+TEST_CASE("gradients of weights that the heads share are summed across ranks", "[cost][train]") {
   Arch a = even();
-  a.qk_norm = QkNorm::per_head;  // each rank sees the gradient from its own heads
+  a.qk_norm = QkNorm::per_head;  // each rank has the gradient of its heads
   const Plan p = plan();
   CHECK(train(a, p, h100, {.tp = 8}).bound[Part::tp].value - in_layers == Approx(3.0 * 2 * 8 * 4 * 2 * 7 / 8 / 450e9));
 }
 
-TEST_CASE("memory of a step is its parts", "[contract][train]") {
+TEST_CASE("memory of a step is the sum of its parts", "[contract][train]") {
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
     for (const Count ranks : {1, 2, 8})
       for (const Arch& a : {even(), even_moe(), even_latent()}) {
@@ -187,7 +187,7 @@ TEST_CASE("memory of a step is its parts", "[contract][train]") {
       }
 }
 
-TEST_CASE("logits are held as they are stored", "[cost][train]") {
+TEST_CASE("logits are held in their storage format", "[cost][train]") {
   Plan p = plan(2, 2);
   p.logits.format = LogitFormat::with_gradient;
   CHECK(training_memory(even(), p).logits == Bytes((2 + 4 + 4) * 2 * 512 * 512));
@@ -202,23 +202,23 @@ TEST_CASE("logits are held as they are stored", "[cost][train]") {
   CHECK(training_memory(even(), p).logits == Bytes(4 * 342 * 512));  // chunks of 342, 342 and 340 tokens
 }
 
-TEST_CASE("logits in the compute format are half as many bytes at the worst moment", "[cost][train]") {
+TEST_CASE("logits in the compute format take half as many bytes at the peak", "[cost][train]") {
   Arch a = even();
-  a.vocabulary = 50000;  // the head's backward run is the worst moment
+  a.vocabulary = 50000;  // the head's backward is the peak
   Plan p = plan(2, 2);
   const Memory wide = training_memory(a, p);
   p.logits.format = LogitFormat::compute;
   const Memory narrow = training_memory(a, p);
   const Count tokens = 2 * 512;
   CHECK(narrow.activations == wide.activations + Bytes(4 * tokens));  // log-sum-exps
-  CHECK(wide.peak - narrow.peak == Bytes(2 * tokens * 50000));        // which are gone when the head runs back
+  CHECK(wide.peak - narrow.peak == Bytes(2 * tokens * 50000));  // log-sum-exps are freed before the head's backward
 }
 
-TEST_CASE("activations are the layers', the embedding's and the head's", "[cost][train]") {
+TEST_CASE("activations are the sum of layers, embedding and head", "[cost][train]") {
   Plan p = plan();
   p.norm_stats = false;
-  // Per token: ids 8; a layer x 64, n 64, q 128, k and v 64 each, o 128, y 64, m 64, 4 x 128, 16 log-sum-exps of 4
-  // bytes; the last norm's input and output 64 each.
+  // Per token: ids 8; per layer x 64, n 64, q 128, k and v 64 each, o 128, y 64, m 64, 4 x 128, 16 log-sum-exps of 4
+  // bytes; the final norm's input and output 64 each.
   const Count layer = 2 * (64 + 64 + 128 + 2 * 64 + 128 + 64 + 64 + 4 * 128) + 4 * 16;
   CHECK(training_memory(even(), p).activations == Bytes(512 * (8 + 3 * layer + 2 * 2 * 64)));
 }

@@ -1,4 +1,4 @@
-// Counts, bytes and FLOPs: exact, or an error.
+// Counts, bytes and FLOPs are exact or throw Overflow.
 
 #include "calc/units.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 constexpr Count most = std::numeric_limits<Count>::max();
 }
 
-TEST_CASE("a count that passes 2^63 is an error and one below is exact", "[contract][units]") {
+TEST_CASE("a count below 2^63 is exact, and a larger one throws Overflow", "[contract][units]") {
   CHECK(add(most - 1, 1) == most);
   CHECK_THROWS_AS(add(most, 1), Overflow);
   CHECK(mul(Count{1} << 31, Count{1} << 31) == Count{1} << 62);
@@ -28,7 +28,7 @@ TEST_CASE("bytes add, subtract and multiply in checked integers", "[contract][un
   CHECK_THROWS_AS(Bytes(-most) - Bytes(2), Overflow);
 }
 
-TEST_CASE("FLOPs are exact past 2^64 and checked at 2^128", "[contract][units]") {
+TEST_CASE("FLOPs are exact beyond 2^64 and checked at 2^128", "[contract][units]") {
   // 6 x 671026404352 parameters x 10^15 tokens
   Flops f = flops(6, 671026404352, 1000000000000000);
   CHECK((f.value == Int128{4026158426112} * 1000000000000000U));

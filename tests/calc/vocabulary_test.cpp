@@ -1,4 +1,4 @@
-// Vocabularies that a training stack pads.
+// Vocabularies padded by a training stack.
 
 #include "calc/parallel/vocabulary.hpp"
 
@@ -27,8 +27,8 @@ Plan short_plan() {
 
 }  // namespace
 
-// Megatron-LM's _vocab_size_with_padding: the least multiple of 128 T that holds 50,257 tokens.
-TEST_CASE("a vocabulary is padded to a multiple of each tensor-parallel rank", "[tensor][vocabulary]") {
+// Megatron-LM's _vocab_size_with_padding: the smallest multiple of 128 T that holds 50,257 tokens.
+TEST_CASE("a vocabulary is padded to a multiple on each tensor-parallel rank", "[tensor][vocabulary]") {
   const auto rows = [](Count tp) { return padded_vocabulary(of_gpt2(), {.tp = tp, .vocabulary_multiple = 128}); };
   CHECK(rows(1) == 50304);
   CHECK(rows(2) == 50432);
@@ -37,7 +37,7 @@ TEST_CASE("a vocabulary is padded to a multiple of each tensor-parallel rank", "
   CHECK(padded_vocabulary(of_gpt2(), {.tp = 8}) == 50257);
 }
 
-TEST_CASE("a rank trains its padded rows: states, logits and work", "[tensor][vocabulary]") {
+TEST_CASE("a rank's padded rows add states, logits and work", "[tensor][vocabulary]") {
   const Arch a = of_gpt2();
   const Plan p = short_plan();
   for (const auto& [tp, rows] : {std::pair<Count, Count>{1, 50304}, {8, 51200 / 8}}) {
@@ -55,7 +55,7 @@ TEST_CASE("a rank trains its padded rows: states, logits and work", "[tensor][vo
   }
 }
 
-TEST_CASE("padding is training's", "[tensor][vocabulary]") {
+TEST_CASE("padding applies only to training", "[tensor][vocabulary]") {
   const Arch a = of_gpt2();
   const Plan p = short_plan();
   CHECK(weights_bytes(a, p, {.tp = 8, .vocabulary_multiple = 128}) == weights_bytes(a, p, {.tp = 8}));

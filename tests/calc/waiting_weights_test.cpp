@@ -1,4 +1,4 @@
-// What waits for weight gradients that a schedule puts off, and when sharded inputs are gathered for them.
+// Tensors held for deferred weight gradients, and re-gathers of their sharded inputs.
 
 #include "calc/step/row_time.hpp"
 #include "tests/calc/cluster_cases.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr Count tokens = 2 * 32, hidden = 64;
 
-/// The block of the zero-bubble papers: MHA, an MLP of 4 h, in 16 bits, its scores kept, dropout everywhere.
+/// The block of the zero-bubble papers: MHA, an MLP of 4 h, 16 bits, saved scores, dropout everywhere.
 Arch block() {
   Arch a = even();
   a.mlp = MlpKind::plain;
@@ -37,24 +37,25 @@ LayerPrice layer(const Layout& l, const Arch& a = block()) { return price(a, pla
 
 // Inputs of q, k, v together, of the projection, of the MLP's two matrices: 2 + 2 + 2 + 8; gradients of their results:
 // 6 + 2 + 8 + 2. arXiv:2401.10241, section 4.1: M_W = 32 sbh, M_B = sbh (34 + 5 a s / h).
-TEST_CASE("Weight gradients wait with 32 sbh bytes of a layer, less than its activations", "[memory]") {
+TEST_CASE("deferred weight gradients hold 32 sbh bytes of a layer, less than its activations", "[memory]") {
   const LayerPrice row = layer({});
   CHECK(row.for_weights == Bytes(32 * tokens * hidden));
   CHECK(row.alive.kept == Bytes(34 * tokens * hidden + 5 * 8 * 32 * tokens));
   CHECK(row.for_weights <= row.alive.kept);
 }
 
-TEST_CASE("With sequence parallelism shards of inputs wait, and gradients of row-cut results whole", "[memory]") {
+TEST_CASE("sequence parallelism shards inputs of deferred weight gradients, but not gradients of row-sharded results",
+          "[memory]") {
   for (const Count t : {2, 4, 8}) {
     const LayerPrice whole = layer({.tp = t}), shared = layer({.tp = t, .sp = true});
     CHECK(whole.for_weights == Bytes((24 * tokens * hidden) / t + 8 * tokens * hidden));
     CHECK(shared.for_weights == Bytes((28 * tokens * hidden) / t + 4 * tokens * hidden));
     CHECK(shared.alive.kept == Bytes((34 * tokens * hidden + 5 * 8 * 32 * tokens) / t));
-    if (t == 2) CHECK(shared.for_weights <= shared.alive.kept);  // beyond, whole gradients outweigh shared scores
+    if (t == 2) CHECK(shared.for_weights <= shared.alive.kept);  // for larger t whole gradients outweigh sharded scores
   }
 }
 
-TEST_CASE("Every row waits with no more under sequence parallelism than without, whatever the model", "[memory]") {
+TEST_CASE("sequence parallelism never increases the bytes held for deferred weight gradients", "[memory]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), block()})
     for (const Count t : {2, 4, 8}) {
       const Prices whole = price(a, plan(), {.tp = t}, {}), shared = price(a, plan(), {.tp = t, .sp = true}, {});
@@ -63,8 +64,9 @@ TEST_CASE("Every row waits with no more under sequence parallelism than without,
     }
 }
 
-TEST_CASE("Inputs are gathered again with the weight gradients, and the whole backward takes what it took",
-          "[cluster]") {
+TEST_CASE(
+    "under sequence parallelism weight gradients re-gather inputs, and input gradients take as long as without it",
+    "[cluster]") {
   constexpr double speed = 1e9;
   Cluster c = device(1e12, 1e11, speed);
   c.levels[0].ranks = 0;
@@ -77,20 +79,20 @@ TEST_CASE("Inputs are gathered again with the weight gradients, and the whole ba
       const RowTime row = row_times(prices, p, l, c, Efficiency::full).layer(0);
       const double one = 2.0 * tokens * hidden * static_cast<double>(t - 1) / static_cast<double>(t) / speed;
       INFO("tp " << t << " sp " << sp);
-      // two inputs again; two reduce-scatters and two all-gathers of gradients, or two all-reduces of twice that
+      // two re-gathered inputs; two reduce-scatters and all-gathers of gradients, or two all-reduces of double size
       CHECK(row.backward_weight[Part::tp].value == Approx(sp ? 2 * one : 0).epsilon(1e-12));
       CHECK(row.backward_input[Part::tp].value == Approx(4 * one).epsilon(1e-12));
     }
 }
 
-TEST_CASE("Keys of latent attention are gathered again for gradients of inputs, too", "[cluster]") {
+TEST_CASE("keys of latent attention are also re-gathered for input gradients", "[cluster]") {
   const LayerPrice row = layer({.tp = 2, .sp = true}, even_latent());
   bool apart = false;
   for (const Exchange& e : row.backward_input.exchanges) apart = apart || (e.beside > 0 && e.for_weights < e.beside);
   CHECK(apart);
 }
 
-TEST_CASE("A stage says how many of its micro-batches wait for weight gradients alone", "[cluster][memory]") {
+TEST_CASE("a stage reports its micro-batches that wait only for weight gradients", "[cluster][memory]") {
   Arch a = block();
   a.layers = 8;
   Plan p = plan();

@@ -1,4 +1,4 @@
-// FLOPs of passes: what chunks, steps and ranks do adds up, and what is repeated is named.
+// FLOPs of passes: chunks, steps and ranks add up, and repeated work is listed.
 
 #include "calc/train.hpp"
 
@@ -45,21 +45,21 @@ Plan step(Recompute r, AttentionFlops c, AttentionImpl impl) {
 
 }  // namespace
 
-TEST_CASE("a block's FLOPs are those of a pencil", "[cost][work]") {
-  // 2 sequences of 3 tokens, D 13, 3 heads of 5 over 1, F 17, V 19; pairs 6 a sequence.
+TEST_CASE("a block's FLOPs match a count by hand", "[cost][work]") {
+  // 2 sequences of 3 tokens, D 13, 3 heads of 5 over 1, F 17, V 19; 6 pairs per sequence.
   const Work w = forward_work(prime_gqa(), {.sequences = 2, .queries = 3, .training = true}, exact);
   CHECK(w.linear == Flops(2 * 6 * (13 * 15 + 2 * 13 * 5 + 15 * 13 + 2 * 13 * 17)));
   CHECK(w.core == Flops(2 * 3 * 4 * 5 * 6));
   CHECK(w.head == Flops(2 * 6 * 13 * 19));
 }
 
-TEST_CASE("a mixture's FLOPs are router, top_k experts and what is shared", "[cost][work]") {
+TEST_CASE("FLOPs of a mixture of experts are router, top_k experts and shared experts", "[cost][work]") {
   const Flops attention(2 * 6 * (13 * 15 + 2 * 13 * 5 + 15 * 13));
   const Work w = forward_work(prime_moe(), {.sequences = 2, .queries = 3, .training = true}, exact);
   CHECK(w.linear == attention + Flops(2 * 6 * (13 * 7 + 2 * 3 * 13 * 11 + 3 * 13 * 6 + 13)));
 }
 
-TEST_CASE("latent attention's FLOPs are those of the sheet, expanded and absorbed", "[cost][work]") {
+TEST_CASE("latent attention's FLOPs match the formula sheet, expanded and absorbed", "[cost][work]") {
   const Count t = 6, mlp = 3 * 13 * 17;
   const Count q = 13 * 11 + 11 * 3 * 7, down = 13 * 9, out = 9 * 13;
   Work w = pass(prime_latent(), 2, 3, 0);
@@ -70,7 +70,7 @@ TEST_CASE("latent attention's FLOPs are those of the sheet, expanded and absorbe
   CHECK(w.core == Flops(2 * 3 * 2 * (7 + 2 + 7) * 5));
 }
 
-TEST_CASE("chunks of a prefill do the work of one shot", "[contract][work]") {
+TEST_CASE("chunks of a prefill do the work of a single pass", "[contract][work]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), lightning()})
     for (const Count first : {1, 6, 7, 8, 19}) {
       const Work one = pass(a, 3, 20, 0), early = pass(a, 3, first, 0), late = pass(a, 3, 20 - first, first);
@@ -79,7 +79,7 @@ TEST_CASE("chunks of a prefill do the work of one shot", "[contract][work]") {
     }
 }
 
-TEST_CASE("decode steps do the work of a prefill", "[contract][work]") {
+TEST_CASE("decode steps together do the work of a prefill", "[contract][work]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), lightning()}) {
     Flops core, linear;
     for (Count past = 0; past < 20; ++past) {
@@ -91,7 +91,7 @@ TEST_CASE("decode steps do the work of a prefill", "[contract][work]") {
   }
 }
 
-TEST_CASE("absorbing the projections costs no more and no fewer FLOPs outside the core", "[contract][work]") {
+TEST_CASE("absorbing the projections leaves the FLOPs outside the core unchanged", "[contract][work]") {
   CHECK(pass(even_latent(), 3, 1, 9, true).linear == pass(even_latent(), 3, 1, 9, false).linear);
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("backward is exactly twice forward", "[contract][work]") {
     }
 }
 
-TEST_CASE("recomputation repeats the core or the blocks and never the head", "[contract][work]") {
+TEST_CASE("recomputation repeats the core or the blocks, and never the head", "[contract][work]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), lightning()})
     for (const AttentionFlops c : {AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact}) {
       const Plan p = step(Recompute::selective, c, AttentionImpl::naive);
@@ -118,7 +118,7 @@ TEST_CASE("recomputation repeats the core or the blocks and never the head", "[c
     }
 }
 
-TEST_CASE("what the kernels do depends on the kernel and not on the convention", "[contract][work]") {
+TEST_CASE("executed FLOPs depend on the kernel and not on the convention", "[contract][work]") {
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
     const auto done = [&](AttentionFlops c, AttentionImpl i) { return training_flops(even(), step(r, c, i)).executed; };
     CHECK(done(AttentionFlops::full, AttentionImpl::naive) == done(AttentionFlops::causal_exact, AttentionImpl::naive));
@@ -129,7 +129,7 @@ TEST_CASE("what the kernels do depends on the kernel and not on the convention",
   }
 }
 
-TEST_CASE("the published formulas of a GPT step come out of its operators", "[textbook][work]") {
+TEST_CASE("the published formulas of a GPT step equal the sum of its operators", "[textbook][work]") {
   Arch a = gpt3_175b();
   Plan p;
   p.seq = 2048;
@@ -142,41 +142,41 @@ TEST_CASE("the published formulas of a GPT step come out of its operators", "[te
   p.recompute = Recompute::selective;
   const Flops selective = training_flops(a, p).hardware_total;
   CHECK(selective == textbook::megatron_flops(gpt, R::selective));
-  // As printed, the core's forward and backward run once more, not its forward alone: 8 B S^2 D L too much.
+  // As printed, the core's forward and backward are repeated instead of only its forward: 8 B S^2 D L too many.
   CHECK(selective + flops(8, 3, 2048, 2048, 12288, 96) == textbook::megatron_flops(gpt, R::selective, true));
 }
 
-TEST_CASE("PaLM's and Kaplan's formulas differ from the operators by named terms", "[textbook][work]") {
+TEST_CASE("PaLM's and Kaplan's formulas differ from the operators by listed terms", "[textbook][work]") {
   const Arch a = llama31_8b();
   const Parameters n = parameters(a);
   Plan p;
   p.seq = 2048;
   p.global_batch = 1;
   const Flops per_token(training_flops(a, p).model_total.value / 2048);
-  // 6N counts every parameter: the token table, which is looked up, and the norms, which are element-wise, too.
+  // 6N counts every parameter, including the token table, which is looked up, and the norms, which are element-wise.
   CHECK(per_token + flops(6, n.embedding + n.norm) == textbook::palm_flops_per_token(n.total, 32 * 4096, 2048));
   p.attention_flops = AttentionFlops::causal_half;
   const Flops causal(training_flops(a, p).model_total.value / 2048);
   CHECK(causal + flops(6, n.embedding + n.norm) == textbook::palm_flops_per_token(n.total, 32 * 4096, 2048, true));
-  // Kaplan leaves the head out and counts the norms.
+  // Kaplan excludes the head and counts the norms.
   const Work w = forward_work(a, training_step(p), pricing(p, Phase::training));
   const Flops blocks((w.linear + w.core).value / 2048);
   CHECK(blocks + flops(2, n.norm) == textbook::kaplan_flops_per_token(n.non_embedding, 32 * 4096, 2048));
 }
 
-TEST_CASE("a run of 10^15 tokens is counted to the last FLOP", "[contract][work]") {
+TEST_CASE("a run of 10^15 tokens is exact to the last FLOP", "[contract][work]") {
   Plan p;
   p.seq = 8192;
   p.global_batch = 1;
   const Flops step_flops = training_flops(llama31_70b(), p).model_total;
-  // 6 N_mm + 12 L A d_h S a token; N_mm = 70553706496 - 128256 x 8192 - 161 x 8192
+  // 6 N_mm + 12 L A d_h S per token; N_mm = 70553706496 - 128256 x 8192 - 161 x 8192
   const Int128 per_token = Int128{6} * (70553706496 - 128256 * 8192 - 161 * 8192) + Int128{12} * 80 * 8192 * 8192;
   CHECK((step_flops.value == per_token * 8192));
   const Count steps = 1000000000000000 / 8192;
   CHECK(((steps * step_flops).value == per_token * 8192 * static_cast<Int128>(steps)));
 }
 
-TEST_CASE("sizes beyond 2^63 are an error and never a wrong number", "[contract][work]") {
+TEST_CASE("sizes beyond 2^63 throw Overflow", "[contract][work]") {
   Plan p;
   p.seq = Count{1} << 33;
   p.global_batch = 1;

@@ -1,4 +1,4 @@
-// 'llmcalc accuracy': predictions beside published measurements and those of a user's own files.
+// 'llmcalc accuracy': predictions compared with published measurements and with a user's own files.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ const json::Value& published(const std::string& kind) {
 
 double error_of(const json::Value& row) { return row["predicted"].get<double>() / row["measured"].get<double>() - 1; }
 
-/// The q-quantile, from the definition: 1 + (n - 1) q in a sorted list that begins with number 1.
+/// The q-quantile by definition: the element of rank 1 + (n - 1) q in the sorted list, interpolated. Ranks start at 1.
 double quantile_of(std::vector<double> all, double q) {
   std::sort(all.begin(), all.end());
   const double at = static_cast<double>(all.size() - 1) * q, below = std::floor(at);
@@ -31,7 +31,7 @@ double quantile_of(std::vector<double> all, double q) {
   return i + 1 < all.size() ? all[i] * (1 - (at - below)) + all[i + 1] * (at - below) : all[i];
 }
 
-/// The rows that a group's text means, by the keys of the rows themselves.
+/// Absolute errors of the rows in a group. Membership comes from the rows' own keys.
 std::vector<double> errors_in(const json::Value& report, const std::string& group) {
   std::vector<double> errors;
   for (const json::Value& row : report["rows"]) {
@@ -57,7 +57,7 @@ std::string file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// Exit code 2 and one sentence, which says this.
+/// Exit code 2 and one sentence that contains `says`.
 void refused(const std::string& arguments, const std::string& says) {
   const test::Ran r = test::llmcalc("accuracy " + arguments);
   INFO("accuracy " << arguments << "\n" << r.err);
@@ -75,7 +75,7 @@ std::string training_row(const std::string& changed) {
   return "[\n" + row.dump() + "\n]";
 }
 
-/// A row in the schema before requests.
+/// A row in the schema that predates requests.
 std::string old_row(const std::string& changed) {
   auto row = json::parse(R"({"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4, "ffn_hidden": 256,
     "seq_len": 64}, "hardware": {"gpu": "A100-SXM", "count": 8}, "measured": {"iteration_time_s": 1.5}})",
@@ -91,7 +91,7 @@ const json::Value& row_called(const json::Value& report, const std::string& id) 
 
 }  // namespace
 
-TEST_CASE("summaries of all kinds are those of the rows beside them", "[accuracy][cli][long]") {
+TEST_CASE("each summary equals the quantiles of its group's rows", "[accuracy][cli][long]") {
   for (const std::string kind : {"training", "memory", "inference", "serving"}) {
     const json::Value& report = published(kind);
     std::size_t checked = 0;
@@ -109,7 +109,7 @@ TEST_CASE("summaries of all kinds are those of the rows beside them", "[accuracy
   }
 }
 
-TEST_CASE("the families' summary is over the medians of those with three rows or more", "[accuracy][cli][long]") {
+TEST_CASE("the families' summary covers the medians of families with three or more rows", "[accuracy][cli][long]") {
   const json::Value& report = published("training");
   std::vector<double> medians;
   for (const json::Value& s : report["summary"])
@@ -121,7 +121,8 @@ TEST_CASE("the families' summary is over the medians of those with three rows or
   CHECK(families["p90"].get<double>() == Approx(quantile_of(medians, 0.9)));
 }
 
-TEST_CASE("a row has its prediction, measurement and error, and nothing that is not known", "[accuracy][cli][long]") {
+TEST_CASE("a row has its prediction, measurement and error, and an interval only if one is known",
+          "[accuracy][cli][long]") {
   for (const std::string kind : {"training", "memory", "inference"})
     for (const json::Value& row : published(kind)["rows"]) {
       INFO(row.dump());
@@ -138,7 +139,7 @@ TEST_CASE("a row has its prediction, measurement and error, and nothing that is 
   for (const json::Value& row : published("memory")["rows"]) CHECK(memories.contains(row["quantity"]));
 }
 
-TEST_CASE("a dense run on a card that nobody knows is predicted, and says what was assumed", "[accuracy][cli]") {
+TEST_CASE("a dense run on an unknown card is predicted, and the assumptions are listed", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy training " + test::measurements("dense"));
   REQUIRE(report["rows"].size() == 2);
   const json::Value& row = row_called(report, "new-card");
@@ -159,7 +160,7 @@ TEST_CASE("a dense run on a card that nobody knows is predicted, and says what w
   CHECK(memory["rows"][0]["quantity"] == "peak_bytes");
 }
 
-TEST_CASE("a run with experts is a class of its own", "[accuracy][cli]") {
+TEST_CASE("a run with experts has its own class", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy training " + test::measurements("experts"));
   REQUIRE(report["rows"].size() == 1);
   CHECK(report["rows"][0]["class"] == "experts");
@@ -174,7 +175,7 @@ TEST_CASE("a run with experts is a class of its own", "[accuracy][cli]") {
   CHECK(memory["rows"][1]["quantity"] == "peak_allocated_bytes");
 }
 
-TEST_CASE("inference is predicted key by key, static and with clients", "[accuracy][cli]") {
+TEST_CASE("inference is predicted key by key, for static batches and for clients", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy inference " + test::measurements("inference"));
   std::map<std::string, double> measured;
   for (const json::Value& row : report["rows"])
@@ -196,7 +197,7 @@ TEST_CASE("inference is predicted key by key, static and with clients", "[accura
   CHECK(report["skipped"][0]["reason"] == "batches of the kind \"weekly\" are not known");
 }
 
-TEST_CASE("several files are one report", "[accuracy][cli]") {
+TEST_CASE("several files give one report", "[accuracy][cli]") {
   const json::Value both =
       test::ask("accuracy training " + test::measurements("dense") + " " + test::measurements("experts"));
   CHECK(both["rows"].size() == 3);
@@ -205,7 +206,7 @@ TEST_CASE("several files are one report", "[accuracy][cli]") {
           ", row \"new-card\": " + test::measurements("dense") + " has a row of that id too");
 }
 
-TEST_CASE("a wrong file is one sentence with file, line and row", "[accuracy][cli]") {
+TEST_CASE("an invalid file gives one sentence with file, line and row", "[accuracy][cli]") {
   refused("training nowhere.json", "cannot read 'nowhere.json': no such file");
   refused("training " + file("broken.json", "[\n{\"id\": \"a\",}]"), "broken.json:2:12: unexpected '}'");
   refused("training " + file("empty.json", ""), "empty.json");
@@ -222,7 +223,7 @@ TEST_CASE("a wrong file is one sentence with file, line and row", "[accuracy][cl
   refused("training " + file("twice.json", twice), "twice.json:4, row \"a\": line 2 has a row of that id too");
 }
 
-TEST_CASE("a wrong file in the schema before requests is one sentence", "[accuracy][cli]") {
+TEST_CASE("an invalid file in the old schema gives one sentence", "[accuracy][cli]") {
   const std::string out = " " + test::scratch() + "/wrong.jsonl";
   const auto says = [&](const std::string& name, const std::string& changed, const std::string& part) {
     refused("convert " + file(name, old_row(changed)) + out, part);
@@ -244,7 +245,7 @@ TEST_CASE("a wrong file in the schema before requests is one sentence", "[accura
           "NEW' rewrites it");
 }
 
-TEST_CASE("conversion keeps every row, and reports those without a request and unknown keys", "[accuracy][cli]") {
+TEST_CASE("conversion keeps every row, and reports rows without a request and unknown keys", "[accuracy][cli]") {
   const std::string out = test::scratch() + "/converted.jsonl";
   const test::Ran r = test::llmcalc("accuracy convert tests/cli/measurements/dense.json " + out);
   CHECK(r.code == 0);
@@ -263,7 +264,7 @@ TEST_CASE("conversion keeps every row, and reports those without a request and u
   CHECK(rows == old.size());
 }
 
-TEST_CASE("without a kind every row is scored by its own command", "[accuracy][cli]") {
+TEST_CASE("without a kind, every row is scored by its own command", "[accuracy][cli]") {
   const json::Value all = test::ask("accuracy " + test::measurements("dense") + " " + test::measurements("inference"));
   std::size_t rows = 0;
   for (const std::string kind : {"training", "memory", "inference"}) {
@@ -303,7 +304,7 @@ TEST_CASE("the text leads with the errors, and --rows shows every row", "[accura
   CHECK_THAT(test::llmcalc("accuracy memory --markdown").out, Contains("| by family |"));
 }
 
-TEST_CASE("a recorded run is compared in thirteen numbers and over time", "[accuracy][cli]") {
+TEST_CASE("a recorded run is compared in thirteen quantities and over time", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy serving");
   CHECK(report["rows"].size() == 26);  // of two runs
   for (const char* key : {"ttft_mean_ms", "ttft_p50_ms", "tpot_p90_ms", "latency_p99_ms", "throughput_tok_s"}) {
@@ -314,16 +315,17 @@ TEST_CASE("a recorded run is compared in thirteen numbers and over time", "[accu
     REQUIRE(row != report["rows"].end());
     CHECK((*row)["error"].get<double>() == Approx(error_of(*row)));
   }
-  // The run's own mean: 300 requests, first_token_s - queued_s
+  // The run's mean: 300 requests, first_token_s - queued_s
   CHECK(report["rows"][0]["measured"].get<double>() == Approx(7097).margin(1));
   double tokens = 0;
   for (const json::Value& t : report["throughput"])
     if (t["id"] == "rtx-pro-6000-llama-3.1-8b")
       tokens += t["predicted_tok_s"].get<double>() * (t["end_s"].get<double>() - t["begin_s"].get<double>());
-  CHECK(tokens == Approx(195753).epsilon(0.1));  // what the run generated, but for the end of a slower replay
+  CHECK(tokens ==
+        Approx(195753).epsilon(0.1));  // tokens the run generated; the tolerance covers the end of a slower replay
 }
 
-TEST_CASE("operator tables bring a replay within 3 % of the time per token and 5 % of first token and latency",
+TEST_CASE("with operator tables, a replay is within 3 % of time per token and 5 % of first-token time and latency",
           "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy serving --tables evidence/operators/rtx-pro-6000");
   REQUIRE(report["rows"].size() == 26);
@@ -335,14 +337,15 @@ TEST_CASE("operator tables bring a replay within 3 % of the time per token and 5
   }
 }
 
-TEST_CASE("options of replays are refused elsewhere, and tables without the run's model", "[accuracy][cli]") {
+TEST_CASE("replay options are refused for other kinds, and tables that lack the run's model are refused",
+          "[accuracy][cli]") {
   refused("inference --tables evidence/operators", "accuracy: --tables is for serving, whose runs are replayed");
   refused("memory --hardware h100", "accuracy: --hardware is for serving");
   refused("serving --tables evidence/operators/rtx-pro-6000/qwen3-32b",
           "--tables: there are none of llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
 }
 
-TEST_CASE("llmcalc-fit refuses other kinds, unknown terms and files that it did not write", "[accuracy][cli]") {
+TEST_CASE("llmcalc-fit refuses other kinds, unknown terms and files it did not write", "[accuracy][cli]") {
   const auto says = [](const std::string& arguments, const std::string& part) {
     const test::Ran r = test::llmcalc_fit(arguments);
     CHECK(r.code == 2);
@@ -356,14 +359,14 @@ TEST_CASE("llmcalc-fit refuses other kinds, unknown terms and files that it did 
   says("training nowhere.json --without hst", "--without: expected a term of the estimator (");
 }
 
-TEST_CASE("where nothing can be compared the report says so", "[accuracy][cli]") {
+TEST_CASE("the report states that no row could be compared", "[accuracy][cli]") {
   const test::Ran r = test::llmcalc("accuracy memory " + file("times.json", training_row("{}")));
   CHECK(r.code == 0);
   CHECK_THAT(r.out, Contains("error  no row could be compared"));
 }
 
-TEST_CASE("Ctrl-C ends a long comparison cleanly, and progress is told", "[accuracy][cli]") {
-  // Each row's schedule is played through: 65,536 micro-batches on 256 ranks of 4 chunks take about a second.
+TEST_CASE("Ctrl-C ends a long comparison cleanly, and progress is shown", "[accuracy][cli]") {
+  // Each row's schedule is simulated: 65,536 micro-batches on 256 ranks of 4 chunks take about a second.
   std::string rows;
   for (int i = 0; i < 60; ++i) {
     auto row = json::parse(old_row(R"({"model": {"layers": 1024, "ffn_hidden": 256}, "parallelism":

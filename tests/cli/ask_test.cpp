@@ -1,4 +1,4 @@
-// ask(): a request in JSON to the answer of the command line.
+// ask(): a JSON request gets the same answer as the command line.
 
 #include "report/ask.hpp"
 
@@ -19,10 +19,10 @@ std::string refused(const std::string& text) {
   return answer["error"]["message"];
 }
 
-/// The answer as it is printed.
+/// The answer as printed.
 json::Value printed(const json::Value& asked) { return json::parse(dump(ask(asked)), "the answer"); }
 
-/// The request that an answer holds.
+/// The request contained in an answer.
 json::Value request_of(const json::Value& answer) {
   json::Value again{{"command", answer["command"]}, {"inputs", answer.value("inputs", json::Value::object())}};
   for (const char* part : {"model", "hardware"})
@@ -32,7 +32,7 @@ json::Value request_of(const json::Value& answer) {
 
 }  // namespace
 
-TEST_CASE("a request has the answer of the command line", "[ask]") {
+TEST_CASE("a request gets the command line's answer", "[ask]") {
   const std::pair<const char*, const char*> same[] = {
       {R"({"command": "params", "model": "gpt2"})", "params gpt2"},
       {R"({"command": "memory", "model": "gpt2", "inputs": {"train": true, "seq": 512}})",
@@ -69,7 +69,7 @@ TEST_CASE("a request has the answer of the command line", "[ask]") {
   }
 }
 
-TEST_CASE("an answer's own request reproduces it", "[ask]") {
+TEST_CASE("the request inside an answer reproduces the answer", "[ask]") {
   for (const char* typed :
        {"params deepseek-v3", "memory llama-3.1-70b --train --tp 8 --recompute full --hardware h100",
         "flops gemma-3-27b --tokens 1T", "train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --pp 8 --tokens 300B",
@@ -84,7 +84,7 @@ TEST_CASE("an answer's own request reproduces it", "[ask]") {
   }
 }
 
-TEST_CASE("models and devices may be objects", "[ask]") {
+TEST_CASE("models and devices can be given as objects", "[ask]") {
   const json::Value model = ask(request(R"({"command": "show", "inputs": {"name": "gpt2"}})"));
   const json::Value device = ask(request(R"({"command": "show", "inputs": {"name": "h100"}})"));
   const json::Value answer =
@@ -96,7 +96,7 @@ TEST_CASE("models and devices may be objects", "[ask]") {
   CHECK(ask(config)["hidden"] == 64);
 }
 
-TEST_CASE("a mistake in a request is one sentence with its key", "[ask]") {
+TEST_CASE("a mistake in a request gives one sentence with its key", "[ask]") {
   CHECK(refused("[]").starts_with("a request is an object"));
   CHECK(refused(R"({"model": "gpt2"})") == "\"command\" is missing; give one, as \"train\"");
   CHECK(refused(R"({"command": "trian", "model": "gpt2"})") ==

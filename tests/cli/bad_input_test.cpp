@@ -34,7 +34,7 @@ void refused_file(const std::string& path, const std::string& says) {
 
 }  // namespace
 
-TEST_CASE("an unknown command, model or device is answered with the nearest names", "[cli]") {
+TEST_CASE("an unknown command, model or device gets the nearest names as suggestions", "[cli]") {
   refused("param gpt2", "unknown command \"param\", did you mean 'params'? ('llmcalc --help' shows all)");
   refused("params lama-3.1-70b",
           "unknown model \"lama-3.1-70b\", did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc "
@@ -95,7 +95,7 @@ TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli
           "'llmcalc scaling' needs one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
 }
 
-TEST_CASE("another spelling of a choice is understood", "[cli]") {
+TEST_CASE("alternative spellings of a choice are accepted", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   CHECK(test::llmcalc(train + "--optimizer AdamW").out == test::llmcalc(train + "--optimizer adam").out);
   CHECK(test::llmcalc(train + "--attention-flops causal_half").code == 0);
@@ -123,11 +123,12 @@ TEST_CASE("control characters are never echoed, and long input is shortened", "[
     INFO(arguments.substr(0, 100));
     CHECK(r.code == 2);
     CHECK(r.err.size() < 600);
-    CHECK(std::count_if(r.err.begin(), r.err.end(), [](char c) { return c >= 0 && c < 0x20; }) == 1);  // its end
+    CHECK(std::count_if(r.err.begin(), r.err.end(), [](char c) { return c >= 0 && c < 0x20; }) ==
+          1);  // the final newline
   }
 }
 
-TEST_CASE("a malformed number, or one of the wrong kind, is refused and never truncated or guessed", "[cli]") {
+TEST_CASE("a malformed number or one of the wrong kind is refused, never truncated or guessed", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   const std::string count = "expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got ";
   refused(train + "--seq -5", "--seq: " + count + "\"-5\"");
@@ -219,7 +220,7 @@ TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
       "m3-max' prints a start)");
 }
 
-TEST_CASE("a layout that cannot be is refused with the smallest change that mends it", "[cli]") {
+TEST_CASE("an invalid layout is refused with the smallest change that makes it valid", "[cli]") {
   const std::string llama = "train llama-3-8b --hardware h100 ", moe = "train mixtral-8x7b --hardware h100 ";
   refused(llama + "--pp 4 --schedule dualpipe --global-batch 4",
           "--schedule dualpipe on 4 ranks cannot run 4 micro-batches per step; 8 can be: give --global-batch 8");
@@ -320,7 +321,7 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
   }
 }
 
-TEST_CASE("a file that is not a model is refused with its name and position", "[cli]") {
+TEST_CASE("a file that is not a model is refused with its name and the position of the error", "[cli]") {
   refused("params /nowhere/x.json", "cannot read '/nowhere/x.json': no such file");
   const std::string model = test::read_file(LLMCALC_SOURCE_DIR "/presets/models/gpt-2-124m.json");
   const auto with = [&](const std::string& name, const std::string& from, const std::string& to) {
@@ -344,7 +345,7 @@ TEST_CASE("a file that is not a model is refused with its name and position", "[
   refused_file(test::scratch() + "/big.json", "64 MiB");
 }
 
-TEST_CASE("a folder without a config, and a config of an unknown family, are refused", "[cli]") {
+TEST_CASE("a folder without a config and a config of an unknown family are refused", "[cli]") {
   const std::string folder = test::scratch() + "/empty-folder";
   std::filesystem::create_directories(folder);
   refused("params " + folder,
@@ -375,16 +376,16 @@ TEST_CASE("a full disk is an error, and a closed pipe is not", "[cli]") {
   CHECK(closed.err.empty());
 }
 
-TEST_CASE("an unusable GPU is reported with what to do", "[bad_input]") {
+TEST_CASE("an unusable GPU is reported with a remedy", "[bad_input]") {
   refused("validate --device tpu", "--device: expected cpu, cuda or cuda:N, got \"tpu\"");
   refused("validate --device cuda:x", "--device: expected cpu, cuda or cuda:N, got \"cuda:x\"");
   const test::Ran r = test::llmcalc("validate docs/examples/tiny-llama.json --device cuda --train");
-  if (r.code == 0) return;  // there is one
+  if (r.code == 0) return;  // a GPU is present
   CHECK(r.code == 2);
   CHECK(r.err.find("use --device cpu") != std::string::npos);
 }
 
-TEST_CASE("a missing CUDA library is reported, and the reason why a present one cannot be opened", "[bad_input]") {
+TEST_CASE("a missing CUDA library is reported, and for an unusable one also the reason", "[bad_input]") {
   const std::string folder = test::scratch() + "/alone", copy = folder + "/llmcalc";
   std::filesystem::create_directories(folder);
   const std::filesystem::path program = LLMCALC_PROGRAM;
@@ -392,7 +393,7 @@ TEST_CASE("a missing CUDA library is reported, and the reason why a present one 
     std::filesystem::copy_file(file, std::filesystem::path(folder) / file.filename(),
                                std::filesystem::copy_options::overwrite_existing);
   const auto says = [&](const std::string& sentence) {
-    // The first command is the shell's way to the copy.
+    // The first command only serves to run the copy from the same shell.
     const test::Ran r =
         test::llmcalc("--version >/dev/null; " + copy + " validate docs/examples/tiny-llama.json --device cuda");
     INFO(r.err);
@@ -406,7 +407,7 @@ TEST_CASE("a missing CUDA library is reported, and the reason why a present one 
   says(folder + "/libllmcalc_cuda.so cannot be opened: ");
 }
 
-TEST_CASE("without the kernel library the calculator answers, and validate names the missing file", "[bad_input]") {
+TEST_CASE("without the kernel library the calculator works, and validate names the missing file", "[bad_input]") {
   const std::string folder = test::scratch() + "/calculator", copy = folder + "/llmcalc";
   std::filesystem::create_directories(folder);
   std::filesystem::copy_file(LLMCALC_PROGRAM, copy, std::filesystem::copy_options::overwrite_existing);

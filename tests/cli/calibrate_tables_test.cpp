@@ -1,4 +1,4 @@
-// 'llmcalc calibrate --from DIR': a hardware file from tables of operators.
+// 'llmcalc calibrate --from DIR': a hardware file from operator tables.
 
 #include <array>
 #include <filesystem>
@@ -41,12 +41,12 @@ bool notes_say(const json::Value& report, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a hardware file from tables is read by every command that takes one", "[calibrate][long]") {
+TEST_CASE("every command that takes a hardware file reads one made from tables", "[calibrate][long]") {
   const json::Value report = test::ask("calibrate --from " + tables + " --name rtx --out " + path("rtx.json"));
   CHECK(report["inputs"]["from"] == tables);
   const json::Value rtx = file("rtx.json");
   CHECK(rtx["name"] == "rtx");
-  CHECK(rtx["memory"]["bandwidth"] == "1.792 TB/s");  // the datasheet's
+  CHECK(rtx["memory"]["bandwidth"] == "1.792 TB/s");  // from the datasheet
   CHECK_FALSE(rtx.contains("aliases"));
   CHECK(rtx["achieved"]["engine"] == "vllm");
   CHECK(rtx["achieved"]["memory"].get<double>() ==
@@ -56,21 +56,21 @@ TEST_CASE("a hardware file from tables is read by every command that takes one",
       "1; qwen3-30b-a3b, tp 1; qwen3-32b, tp 2), "));
   CHECK_FALSE(rtx["achieved"].contains("recorded"));  // meta.yaml: enforce_eager: true
 
-  // A token reads all weights but the token table, and 128 KiB of cache for each of 2176 tokens, at the file's share of
-  // 1.792 TB/s; 14 operators in each of 32 layers, and 3 others, launch.
+  // A token reads all weights except the token table, and 128 KiB of cache for each of 2176 tokens, at the file's share
+  // of 1.792 TB/s. Each of 32 layers launches 14 operators; 3 more are outside the layers.
   const double share = rtx["achieved"]["memory"].get<double>(),
                launch = 1e-6 * std::stod(rtx["achieved"]["launch"].get<std::string>());
   const double bytes = 2 * (8030261248.0 - 128256.0 * 4096) + 2176 * 131072.0;
   const json::Value with = test::ask("infer llama-3.1-8b --software none --hardware " + path("rtx.json"));
   CHECK(with["decode"]["time_per_token_s"].get<double>() ==
         Approx(bytes / (share * 1.792e12) + (32 * 14 + 3) * launch).epsilon(0.02));
-  // An engine adds its loop to these rates; the rest of its estimate is the class's.
+  // An engine adds its loop to these rates. The class provides the rest of its estimate.
   const json::Value under = test::ask("infer llama-3.1-8b --hardware " + path("rtx.json"));
   CHECK(under["inference_estimate"]["software"] == "vllm");
   CHECK(under["inputs"]["memory_efficiency"] == rtx["achieved"]["memory"]);
   CHECK(under["decode"].contains("time_per_token_low_s"));
   CHECK(notes_say(under, "measured on the device: products in bf16, attention, memory, launches; the rest"));
-  // Replays of servers from such tables say how much narrower the interval of a server's times is.
+  // Server replays from operator tables narrow the interval of a server's times. The note gives the factors.
   const std::string server = "serve llama-3.1-8b --rate 0.2 --num-requests 60 --hardware ";
   const json::Value known = test::ask(server + path("rtx.json")),
                     unknown = test::ask(server + "rtx-pro-6000-blackwell-server");
@@ -86,11 +86,11 @@ TEST_CASE("a hardware file from tables is read by every command that takes one",
   CHECK(notes_say(timed, "tables of operators, a description that 'llmcalc calibrate' did not write on this machine"));
 }
 
-TEST_CASE("each number tells the rows behind it, and each layer how it is predicted", "[calibrate][long]") {
+TEST_CASE("each rate lists the rows it comes from, and each layer its prediction error", "[calibrate][long]") {
   const json::Value report = test::ask("calibrate --from " + tables + "/llama-3.1-8b --out " + path("llama.json"));
   const json::Value& memory = row(report["rates"], "number", "memory");
   CHECK(memory["tables"] == 1);
-  CHECK(memory["rows"] == 32);  // gate_up_proj and lm_head, of more than 128 MiB, on 1 to 16 tokens
+  CHECK(memory["rows"] == 32);  // gate_up_proj and lm_head, both above 128 MiB, on 1 to 16 tokens
   CHECK(memory["lowest"] == memory["highest"]);
   CHECK(memory["in_file"] == true);
   CHECK(row(report["rates"], "number", "cache_reads")["in_file"] == false);
@@ -104,7 +104,7 @@ TEST_CASE("each number tells the rows behind it, and each layer how it is predic
   CHECK(notes_say(report, "nothing says that kernels ran from captured graphs"));
 }
 
-TEST_CASE("a report of tables fits its screen", "[calibrate][long]") {
+TEST_CASE("a report of tables fits the screen", "[calibrate][long]") {
   for (const unsigned short columns : std::array<unsigned short, 2>{80, 120}) {
     const std::string text = test::on_terminal("calibrate --from " + tables + " --out " + path("screen.json"), columns);
     CHECK_THAT(text, Contains("predicted / measured") && Contains("gate_up_proj") && Contains("KV cache reads *"));
@@ -112,7 +112,7 @@ TEST_CASE("a report of tables fits its screen", "[calibrate][long]") {
   }
 }
 
-TEST_CASE("another datasheet and another model can be given for tables", "[calibrate][long]") {
+TEST_CASE("tables can be combined with another datasheet and another model", "[calibrate][long]") {
   const std::string one = path("box/dev/some/tp1");
   std::filesystem::create_directories(one);
   for (const char* name : {"dense.csv", "attention.csv", "per_sequence.csv"})
@@ -133,7 +133,7 @@ TEST_CASE("another datasheet and another model can be given for tables", "[calib
   given["achieved"].erase("how");
   named["achieved"].erase("how");
   CHECK(given == named);
-  // What such a file achieved is replaced by what the tables say, and its title says once what it rests on.
+  // The tables replace the achieved rates of a hardware file. The title names its source only once.
   const json::Value again = test::ask("calibrate " + from + " --hardware " + path("named.json") +
                                       " --model llama-3.1-8b --out " + path("again.json"));
   CHECK(notes_say(again, "what the hardware file says was achieved is replaced"));
@@ -149,7 +149,7 @@ TEST_CASE("another datasheet and another model can be given for tables", "[calib
               "' holds tables of 3: llama-3.1-8b, qwen3-30b-a3b, qwen3-32b; give the folder of one");
 }
 
-TEST_CASE("tables and measuring are not asked for at once", "[calibrate]") {
+TEST_CASE("reading tables and measuring a device exclude each other", "[calibrate]") {
   refused("--from " + tables + " --device cpu",
           "--from reads tables of a device, and --device measures one; leave one of them out");
   refused("--hardware h100", "--hardware says whose tables --from DIR holds; give --from too, or leave it out");
@@ -157,7 +157,7 @@ TEST_CASE("tables and measuring are not asked for at once", "[calibrate]") {
   refused("--from /nowhere", "cannot read '/nowhere': no such folder");
 }
 
-TEST_CASE("tables overwrite what calibrate wrote, and no other file", "[calibrate]") {
+TEST_CASE("calibrate overwrites its own files, and no other file", "[calibrate]") {
   const std::string call = "calibrate --from " + tables + "/qwen3-32b --out " + path("out.json");
   CHECK(test::llmcalc(call).code == 0);
   CHECK(test::llmcalc(call).code == 0);

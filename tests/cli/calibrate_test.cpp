@@ -1,4 +1,5 @@
-// The calibrate command before, around and with its measurements, which take a minute.
+// 'llmcalc calibrate' without its one-minute measurements: checks before them, signals during them, and their
+// evaluation.
 
 #include <csignal>
 #include <filesystem>
@@ -14,13 +15,13 @@ namespace {
 
 std::string path(const std::string& name) { return test::scratch() + "/" + name; }
 
-/// As calibrate writes it, in short.
+/// A short version of a file that calibrate writes.
 const std::string calibration =
     R"({"name": "here", "memory": {"capacity": "8 GiB", "bandwidth": "20 GB/s"}, "matmul": {"fp32": "100 GFLOP/s"},
         "achieved": {"matmul": 0.9, "how": "llmcalc calibrate on a processor, 2 threads, 2026-01-01"},
         "source": "measured"})";
 
-/// The measurements of a quiet machine.
+/// Measurements of an idle machine.
 validate::Calibration quiet() {
   validate::Calibration c;
   c.copy = BytesPerSecond(26e9);
@@ -38,7 +39,7 @@ validate::Calibration quiet() {
   return c;
 }
 
-/// Nothing is measured, and what is there stays.
+/// Calibrate refuses before it measures, and leaves the file unchanged.
 void keeps(const std::string& name, const std::string& text) {
   test::write_file(path(name), text);
   const test::Ran r = test::llmcalc("calibrate --out " + path(name));
@@ -59,7 +60,7 @@ TEST_CASE("calibrate refuses to overwrite other files before it measures", "[cal
   keeps("datasheet.json", test::read_file(LLMCALC_SOURCE_DIR "/presets/hardware/h100-sxm-80gb.json"));
 }
 
-TEST_CASE("calibrate measures nothing if it cannot write its file", "[calibrate]") {
+TEST_CASE("calibrate does not measure if it cannot write its file", "[calibrate]") {
   const test::Ran nowhere = test::llmcalc("calibrate --out /nowhere/x.json");
   CHECK(nowhere.code == 2);
   CHECK(nowhere.err ==
@@ -83,7 +84,7 @@ TEST_CASE("Ctrl-C ends calibrate with a message and exit code 130, and leaves fi
   CHECK(test::read_file(path("earlier.json")) == calibration);
 }
 
-TEST_CASE("calibrating says within seconds what it measures, and a signal ends it at once", "[calibrate]") {
+TEST_CASE("calibrate shows within seconds what it measures, and a signal ends it at once", "[calibrate]") {
   const test::Ran r =
       test::signalled("calibrate --out " + path("term.json"), {SIGTERM}, std::chrono::milliseconds(2500));
   CHECK(r.code == 128 + SIGTERM);
@@ -93,9 +94,9 @@ TEST_CASE("calibrating says within seconds what it measures, and a signal ends i
   CHECK_FALSE(std::filesystem::exists(path("term.json.tmp")));
 }
 
-TEST_CASE("of rounds the median counts, and the middle half is their spread", "[calibrate]") {
+TEST_CASE("calibrate takes the median over rounds, and the middle half as their spread", "[calibrate]") {
   std::vector<validate::Calibration> all(5, quiet());
-  const std::array<double, 5> copies{20e9, 10e9, 24e9, 21e9, 99e9};  // in order: 10, 20, 21, 24, 99
+  const std::array<double, 5> copies{20e9, 10e9, 24e9, 21e9, 99e9};  // sorted: 10, 20, 21, 24, 99
   for (std::size_t i = 0; i < all.size(); ++i) all[i].copy = BytesPerSecond(copies[i]);
   all[0].cache = all[1].cache = Bytes(1);
   const validate::Calibration c = validate::median_of(all);
@@ -106,7 +107,7 @@ TEST_CASE("of rounds the median counts, and the middle half is their spread", "[
   CHECK(c.cache == Bytes(Count{64} << 20));
 }
 
-TEST_CASE("measurements that contradict each other are refused with what to do", "[calibrate]") {
+TEST_CASE("contradictory measurements are refused with a remedy", "[calibrate]") {
   const auto refused = [](const validate::Calibration& c) { return test::sentence([&] { refuse_contradictions(c); }); };
   const auto says = [](const std::string& what) {
     return "the measurements contradict each other: " + what +
@@ -129,6 +130,6 @@ TEST_CASE("measurements that contradict each other are refused with what to do",
   c.spread["functions_per_s"] = 0.6;
   CHECK(refused(c) == says("functions_per_s differs by 60 % between rounds, and at most 25 % may be"));
   c = quiet();
-  c.spread["half_matmul_fp32"] = 0.6;  // a difference of two times
+  c.spread["half_matmul_fp32"] = 0.6;  // a difference between two times
   CHECK_NOTHROW(validate::refuse_contradictions(c));
 }

@@ -4,7 +4,8 @@
 using namespace llmcalc;
 using test::ask;
 
-// The seeds' case studies, run as `llmcalc report` and held to their formulas; docs/seeds.md says what the seeds print.
+// Case studies of the seeds, run as `llmcalc report` and checked against their formulas. docs/seeds.md lists the
+// printed values.
 
 namespace {
 
@@ -14,31 +15,31 @@ Count number(const json::Value& report, const char* section, const char* key) {
   return report.at(section).at(key).get<Count>();
 }
 
-/// Bytes that the seeds leave out of the activations: embedding mask, ids, inputs of the final norm and the head.
+/// Activation bytes that the seeds omit: embedding mask, ids, inputs of the final norm and of the head.
 constexpr Count outside(Count seq, Count hidden) { return seq * hidden + 8 * seq + 2 * 2 * seq * hidden; }
 
 }  // namespace
 
-TEST_CASE("GPT-3 in mixed precision on one device is Goon (2.15)-(2.19), corrected", "[golden][seeds]") {
+TEST_CASE("GPT-3 in mixed precision on one device matches Goon (2.15)-(2.19), corrected", "[golden][seeds]") {
   const json::Value r = ask("report docs/cases/goon-gpt-3.json --hardware a100" + seed_rules);
   constexpr Count n = 12LL * 96 * 12288 * 12288 + 50257LL * 12288;  // 174,563,733,504
   CHECK(number(r, "parameters", "total") == n);
   CHECK(number(r, "memory", "weights_bytes") == 2 * n);     // (2.17): 325.15 GiB
   CHECK(number(r, "memory", "gradients_bytes") == 4 * n);   // 650.30 GiB
   CHECK(number(r, "memory", "optimizer_bytes") == 12 * n);  // 1950.90 GiB
-  // (2.18): B L S (34 D + 5 A S), without what the seeds suppress outside the blocks
+  // (2.18): B L S (34 D + 5 A S), without the terms outside the blocks, which the seeds omit
   constexpr Count activations = 96LL * 2048 * (34 * 12288 + 5 * 96 * 2048LL);
   CHECK(number(r, "memory", "activations_bytes") == activations + outside(2048, 12288));
   // (2.19): 0.0877 B, not .2 B
   CHECK(static_cast<double>(activations) / (18.0 * static_cast<double>(n)) == Approx(0.0877).epsilon(1e-3));
   CHECK(r["inference_memory"]["fits"] == false);
-  // S x S against the rest: 34 D / 5 A
+  // Ratio of the S x S terms to the others: 34 D / 5 A
   CHECK(r["activations"]["quadratic_equals_linear_seq"].get<double>() == Approx(34.0 * 12288 / (5 * 96)));
 }
 
-TEST_CASE("GPT-3 on 8 tensor-parallel devices is Goon (2.14) and (2.20), corrected", "[golden][seeds]") {
+TEST_CASE("GPT-3 on 8 tensor-parallel devices matches Goon (2.14) and (2.20), corrected", "[golden][seeds]") {
   const json::Value r = ask("report docs/cases/goon-gpt-3.json --hardware a100 --tp 8" + seed_rules);
-  // The vocabulary is sharded too, padded as Megatron-LM pads it: 50,257 to 51,200 rows, a multiple of 128 x 8.
+  // The vocabulary is sharded too, with Megatron-LM's padding: 50,257 to 51,200 rows, a multiple of 128 x 8.
   constexpr Count n = 12LL * 96 * 12288 * 12288 / 8 + 51200LL / 8 * 12288;
   CHECK(number(r, "memory", "weights_bytes") == 2 * n);
   CHECK(number(r, "memory", "optimizer_bytes") == 12 * n);
@@ -47,31 +48,31 @@ TEST_CASE("GPT-3 on 8 tensor-parallel devices is Goon (2.14) and (2.20), correct
   CHECK(number(r, "memory", "activations_bytes") == activations + outside(2048, 12288));
 }
 
-TEST_CASE("sequence parallelism divides what tensor parallelism leaves whole", "[golden][seeds]") {
+TEST_CASE("sequence parallelism divides the activations that tensor parallelism replicates", "[golden][seeds]") {
   const json::Value r = ask("memory docs/cases/goon-gpt-3.json --train --tp 8 --sp" + seed_rules);
   constexpr Count blocks = 96LL * 2048 * (34 * 12288 + 5 * 96 * 2048LL) / 8;
   CHECK(number(r, "activations", "blocks_bytes") == blocks);
 }
 
-TEST_CASE("mixed precision pays from Goon's (2.9) batch of 1.5 for GPT-3", "[golden][seeds]") {
+TEST_CASE("mixed precision saves memory for GPT-3 from batch 1.5, Goon's (2.9)", "[golden][seeds]") {
   const json::Value r = ask("memory docs/cases/goon-gpt-3.json --train" + seed_rules);
-  // 6 D^2 / (8 D S + A S^2) = 1.5 counts the blocks only. Table and head add their states (V D) and save their own
-  // bytes: the inputs of final norm and head, 2 x 2 bytes x S D.
+  // 6 D^2 / (8 D S + A S^2) = 1.5 counts the blocks only. Table and head add their states (V D) and their saved bytes:
+  // the inputs of final norm and head, 2 x 2 bytes x S D.
   constexpr double n = 12.0 * 96 * 12288 * 12288 + 50257.0 * 12288;
   constexpr double saved = 96.0 * 2048 * (32.0 * 12288 + 4.0 * 96 * 2048) + 2 * 2.0 * 2048 * 12288;
   CHECK(r["activations"]["mixed_precision_break_even_batch"].get<double>() == Approx(2 * n / saved).epsilon(1e-12));
   CHECK(2 * 12.0 * 96 * 12288 * 12288 / (96.0 * 2048 * (32.0 * 12288 + 4.0 * 96 * 2048)) == Approx(1.5));
 }
 
-TEST_CASE("Falcon-40B as Goon treats it keeps 3.75 GiB of cache a sequence, is memory-bound, and needs 11 devices",
+TEST_CASE("Falcon-40B in Goon's form has 3.75 GiB of cache per sequence, is memory-bound and needs 11 devices",
           "[golden][seeds]") {
   const std::string plan = " --hardware a100 --prompt 1792 --generate 256";
   const json::Value r = ask("infer docs/cases/goon-falcon-40b.json" + plan + " --batch 200 --tp 4");
   CHECK(number(r, "kv_cache", "bytes_per_sequence") == 2LL * 2 * 8192 * 60 * 2048 / 4);  // (8.1): 4 GiB rounded
-  CHECK(r["decode"]["bound"] == "memory");                                               // the seed says compute
+  CHECK(r["decode"]["bound"] == "memory");                                               // the seed claims compute
   CHECK_FALSE(r["decode"].contains("compute_bound_batch"));                              // never
   CHECK(r["inference_memory"]["fits"] == false);
-  // T = 4 holds (4 x 80 GiB - 12 L D^2 weights of 90 GiB - table) / 3.75 GiB = 61 sequences, and fewer with a workspace
+  // T = 4 holds (4 x 80 GiB - 12 L D^2 weights of 90 GiB - table) / 3.75 GiB = 61 sequences, fewer with a workspace
   constexpr Count weights = 2 * (12LL * 60 * 8192 * 8192 + 65024LL * 8192);
   constexpr Count sequence = 2LL * 2 * 8192 * 60 * 2048;
   constexpr Count room = 4LL * 80 * (1LL << 30) - weights;
@@ -81,14 +82,14 @@ TEST_CASE("Falcon-40B as Goon treats it keeps 3.75 GiB of cache a sequence, is m
   CHECK(number(r, "limits", "max_batch") == room / (sequence + 4 * workspace));
 }
 
-TEST_CASE("Falcon-40B as it is has 8 KV heads and a head that its checkpoint stores once more", "[golden][seeds]") {
+TEST_CASE("the real Falcon-40B has 8 KV heads and a head that its checkpoint stores a second time", "[golden][seeds]") {
   const json::Value r = ask("report falcon-40b --hardware a100 --tp 4 --prompt 1792");
   CHECK(number(r, "parameters", "total") == 41303293952);
   CHECK(number(r, "parameters", "with_stored_head") == 41835970560);
   CHECK(number(r, "kv_cache", "bytes_per_sequence") * 4 == 2LL * 2 * 8 * 64 * 60 * 2048);  // 0.234 GiB, not 4
 }
 
-TEST_CASE("Llama-3 405B's parameters are Jia's 405.8 B, and 405,853,388,800 with the published vocabulary",
+TEST_CASE("Llama-3 405B has Jia's 405.8 B parameters, and 405,853,388,800 with the published vocabulary",
           "[golden][seeds]") {
   const json::Value jia = ask("params docs/cases/jia-llama-3-405b.json");
   CHECK(number(jia, "parameters", "total") == 405845000192);
@@ -99,7 +100,7 @@ TEST_CASE("Llama-3 405B's parameters are Jia's 405.8 B, and 405,853,388,800 with
   CHECK(number(ask("params llama-3.1-405b"), "parameters", "total") == 405853388800);
 }
 
-TEST_CASE("the devices of Goon's table C.1 are there, with decimal rates", "[golden][seeds]") {
+TEST_CASE("the devices of Goon's table C.1 are presets with decimal rates", "[golden][seeds]") {
   const auto device = [](const char* name) { return ask(std::string("infer gpt2 --hardware ") + name)["hardware"]; };
   CHECK(device("a100-40gb")["peak_flops"]["bf16"] == 312e12);
   CHECK(device("a100-40gb")["memory_bytes_per_s"] == 1555e9);  // printed as 1.6 TiB/s

@@ -1,4 +1,4 @@
-// A downloaded checkpoint's folder, as a user has it: generate, validate and perplexity on it, and damaged ones.
+// A downloaded checkpoint folder: generate, validate and perplexity on it, and damaged folders.
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 const std::string fixtures = LLMCALC_SOURCE_DIR "/tests/learn";
 
-/// A copy of a checkpoint of tests/learn/checkpoints, with a tokenizer where its vocabulary has room for one.
+/// A copy of a checkpoint from tests/learn/checkpoints, with a tokenizer if its vocabulary is large enough.
 std::string folder(const std::string& name, const std::string& copy) {
   const std::string to = test::scratch() + "/" + copy;
   fs::remove_all(to);
@@ -23,7 +23,7 @@ std::string folder(const std::string& name, const std::string& copy) {
   return to;
 }
 
-/// Changes a JSON file of a folder.
+/// Edits a JSON file in place.
 template <typename F>
 void edit(const std::string& file, const F& change) {
   json::Value v = json::Value::parse(test::read_file(file));
@@ -41,7 +41,7 @@ void refused(const std::string& arguments, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a folder continues a prompt, the same with the cache and without", "[checkpoint]") {
+TEST_CASE("a folder continues a prompt identically with and without the cache", "[checkpoint]") {
   const std::string go = "generate " + folder("qwen3", "text") + " 'the first day' --temperature 0 --tokens 12";
   const test::Ran r = test::llmcalc(go + " --compare-kv-cache");
   INFO(r.err);
@@ -50,7 +50,7 @@ TEST_CASE("a folder continues a prompt, the same with the cache and without", "[
   CHECK(r.err.find("the same 12 tokens both ways") != std::string::npos);
 }
 
-TEST_CASE("a part of a folder stands for the folder", "[checkpoint]") {
+TEST_CASE("a file inside a folder can be given instead of the folder", "[checkpoint]") {
   const std::string at = folder("qwen3", "part"), rest = " 'the' --temperature 0 --tokens 3";
   const std::string whole = test::llmcalc("generate " + at + "/" + rest).out;
   CHECK(whole.starts_with("the"));
@@ -58,7 +58,7 @@ TEST_CASE("a part of a folder stands for the folder", "[checkpoint]") {
   CHECK(test::llmcalc("generate " + at + "/config.json" + rest).out == whole);
 }
 
-TEST_CASE("any of the end tokens of generation_config.json ends a text", "[checkpoint]") {
+TEST_CASE("any end token of generation_config.json ends a text", "[checkpoint]") {
   const std::string at = folder("qwen3", "ends");
   const auto generated = [&] {
     return test::ask("generate " + at + " 'the' --temperature 0 --tokens 5")["generation"];
@@ -71,7 +71,7 @@ TEST_CASE("any of the end tokens of generation_config.json ends a text", "[check
   CHECK(ended["token_ids"].size() == 2);
 }
 
-TEST_CASE("a folder's weights are run by validate, byte for byte and FLOP for FLOP", "[checkpoint]") {
+TEST_CASE("validate runs a folder's weights with the predicted bytes and FLOPs", "[checkpoint]") {
   for (const std::string name :
        {"gpt2-prefixed", "llama-3", "mistral", "qwen2-yarn", "gemma-2", "gemma-3", "mixtral", "ouro"}) {
     const test::Ran r =
@@ -86,13 +86,13 @@ TEST_CASE("a folder's weights are run by validate, byte for byte and FLOP for FL
   CHECK(test::llmcalc("validate " + folder("mixtral", "v") + coded).code == 0);
 }
 
-TEST_CASE("perplexity is the same text by text, whatever window holds it all", "[checkpoint]") {
+TEST_CASE("perplexity of a text does not depend on the window if it holds the text", "[checkpoint]") {
   const std::string at = folder("qwen3", "p"), file = test::scratch() + "/p.txt";
   test::write_file(file, "the first day of the year, and the end of the text.\n");
   const json::Value whole = test::ask("perplexity " + at + " " + file);
   const double loss = whole["prediction"]["loss"].get<double>();
   CHECK(whole["prediction"]["perplexity"].get<double>() == Approx(std::exp(loss)));
-  CHECK(loss > 2);  // 340 tokens, drawn at random
+  CHECK(loss > 2);  // 340 tokens, random weights
   const json::Value same = test::ask("perplexity " + at + " " + file + " --window 64");
   CHECK(same["prediction"]["loss"] == loss);
   const json::Value short_ = test::ask("perplexity " + at + " " + file + " --window 2");
@@ -100,7 +100,7 @@ TEST_CASE("perplexity is the same text by text, whatever window holds it all", "
   refused("perplexity " + at + " " + file + " --window 65", "the model's context has 64 tokens");
 }
 
-TEST_CASE("a prompt beyond the context is refused, and a text ends there", "[checkpoint]") {
+TEST_CASE("a prompt longer than the context is refused, and generation stops at the context's end", "[checkpoint]") {
   const std::string at = folder("qwen3", "c");
   refused("generate " + at + " '" + std::string(80, '!') + "'",
           "the prompt has 80 tokens and the model 64 tokens of context");
@@ -108,7 +108,7 @@ TEST_CASE("a prompt beyond the context is refused, and a text ends there", "[che
   CHECK(r.err.find("the text ends where the model's context of 64 tokens does") != std::string::npos);
 }
 
-TEST_CASE("a folder without one of its parts is refused with the part's name", "[checkpoint]") {
+TEST_CASE("a folder with a missing file is refused with the file's name", "[checkpoint]") {
   const auto without = [](const char* name, const std::string& part) {
     const std::string at = folder(name, "without");
     fs::remove(at + "/" + part);
@@ -120,7 +120,7 @@ TEST_CASE("a folder without one of its parts is refused with the part's name", "
   refused(without("llama-3", "model-00002-of-00003.safetensors"), "names the shard");
 }
 
-TEST_CASE("a config and tensors that disagree are refused with the tensor's name", "[checkpoint]") {
+TEST_CASE("a config that disagrees with the tensors is refused with the tensor's name", "[checkpoint]") {
   const auto with = [](const char* name, const char* key, const json::Value& value) {
     const std::string at = folder(name, "edited");
     edit(at + "/config.json", [&](json::Value& v) { v[key] = value; });
@@ -135,7 +135,7 @@ TEST_CASE("a config and tensors that disagree are refused with the tensor's name
           "quantised weights cannot be run");
 }
 
-TEST_CASE("a truncated shard and an index that lies are refused", "[checkpoint]") {
+TEST_CASE("a truncated shard and a wrong index are refused", "[checkpoint]") {
   const std::string at = folder("llama-3", "cut"), shard = at + "/model-00001-of-00003.safetensors";
   fs::resize_file(shard, fs::file_size(shard) - 10);
   refused("generate " + at + " hello", "model-00001-of-00003.safetensors'");

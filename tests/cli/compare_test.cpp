@@ -17,13 +17,13 @@ json::Value compared(const std::string& of, const std::string& vs) {
 
 }  // namespace
 
-TEST_CASE("a plan beside itself differs in nothing", "[compare][cli]") {
+TEST_CASE("a plan does not differ from itself", "[compare][cli]") {
   const test::Ran r = test::llmcalc("compare --of '" + std::string(plan) + "' --vs '--tp 1'");
   CHECK(r.code == 0);
   CHECK(r.out.find("equals first") != std::string::npos);
 }
 
-TEST_CASE("differences are those of the two reports, and a sum's consist of its parts", "[compare][cli]") {
+TEST_CASE("differences match both reports, and a total's difference is split into its parts", "[compare][cli]") {
   const json::Value c = compared(plan, "--recompute full --tp 2");
   REQUIRE(c["sides"].size() == 2);
   CHECK(c["sides"][0] == test::ask(plan));
@@ -48,7 +48,7 @@ TEST_CASE("differences are those of the two reports, and a sum's consist of its 
   CHECK(found == 2);
 }
 
-TEST_CASE("an option of the other side takes the place of the first one's", "[compare][cli]") {
+TEST_CASE("an option of the second side replaces the first side's option", "[compare][cli]") {
   const json::Value c = compared(plan, "--gpus 8 --global-batch 8");
   CHECK(c["sides"][1]["inputs"]["gpus"] == 8);
   CHECK(c["sides"][1]["inputs"]["zero"] == 3);
@@ -81,14 +81,14 @@ TEST_CASE("searches are compared by their best plans", "[compare][cli]") {
   CHECK(saved.out.find("equals") == std::string::npos);
 }
 
-TEST_CASE("the other side can be of another model", "[compare][cli]") {
+TEST_CASE("the second side can have another model", "[compare][cli]") {
   const json::Value c = compared("train gpt2 --hardware h100", "gpt2-medium --micro-batch 2");
   CHECK(c["sides"][0] == test::ask("train gpt2 --hardware h100"));
   CHECK(c["sides"][1]["model"]["name"] == "gpt-2-355m");
   CHECK(c["sides"][1]["inputs"]["micro_batch"] == 2);
 }
 
-TEST_CASE("what cannot be compared is refused", "[compare][cli]") {
+TEST_CASE("reports that cannot be compared are refused", "[compare][cli]") {
   const auto refused = [](const std::string& words) {
     const test::Ran r = test::llmcalc(words);
     CHECK(r.code == 2);
@@ -109,7 +109,7 @@ TEST_CASE("what cannot be compared is refused", "[compare][cli]") {
         "llmcalc: " + none + " has no plan to compare; search with more GPUs, or other options\n");
 }
 
-TEST_CASE("weights of training are named in the format that they are held in", "[compare][cli]") {
+TEST_CASE("training weights are reported in the format that stores them", "[compare][cli]") {
   const std::string narrow = " --precision fp8";
   const json::Value fp8 = test::ask(plan + narrow), bf16 = test::ask(plan);
   CHECK(fp8["memory"]["weights_bytes"] == bf16["memory"]["weights_bytes"]);
@@ -121,7 +121,7 @@ TEST_CASE("weights of training are named in the format that they are held in", "
   CHECK(r.out.find("weight_precision") == std::string::npos);
 }
 
-TEST_CASE("a comparison says first what its reports were asked for", "[compare][cli]") {
+TEST_CASE("a comparison leads with the quantity that its reports were run for", "[compare][cli]") {
   const test::Ran r =
       test::llmcalc("compare --of 'infer llama-3.1-8b --hardware h100 --software vllm' --vs '--weight-precision fp8'");
   REQUIRE(r.code == 0);

@@ -1,4 +1,4 @@
-// FLOPs per token by every convention.
+// FLOPs per token under each convention.
 
 #include "ask/answer/conventions.hpp"
 
@@ -8,7 +8,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("a step's FLOPs per token are those of each convention's authors", "[conventions]") {
+TEST_CASE("a step's FLOPs per token match each convention's authors", "[conventions]") {
   Plan p;
   p.seq = 1024;
   p.micro_batch = p.global_batch = 1;
@@ -26,8 +26,8 @@ TEST_CASE("a step's FLOPs per token are those of each convention's authors", "[c
   CHECK(of("executed") > 0);
 }
 
-TEST_CASE("llm.c's published utilisation follows from its published throughput", "[conventions]") {
-  // GPT-2 1558M on 8 H100: 381,369 tokens/s, 47.3 % of 989.4 TFLOP/s; its vocabulary is padded by 47 rows of 1600.
+TEST_CASE("llm.c's published utilization follows from its published throughput", "[conventions]") {
+  // GPT-2 1558M on 8 H100: 381,369 tokens/s, 47.3 % of 989.4 TFLOP/s. Its vocabulary is padded by 47 rows of 1600.
   Plan p;
   p.seq = 1024;
   p.micro_batch = p.global_batch = 16;

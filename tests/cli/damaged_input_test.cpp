@@ -1,4 +1,4 @@
-// Files, names and surroundings at which other exceptions than a mistake of the user's were thrown.
+// Files, names and environments that once threw exceptions other than InputError.
 
 #include <filesystem>
 
@@ -20,7 +20,7 @@ std::string written(const std::string& name, const json::Value& value) {
 
 }  // namespace
 
-TEST_CASE("reports to compare that someone has edited are a sentence", "[damaged]") {
+TEST_CASE("an edited report is refused by compare in one sentence", "[damaged]") {
   const json::Value good = test::ask("params gpt2"),
                     plan = test::ask("plan train gpt2 --hardware h100 --gpus 2 --top 1");
   const std::string a = written("good.json", good), p = written("plan.json", plan);
@@ -44,7 +44,7 @@ TEST_CASE("reports to compare that someone has edited are a sentence", "[damaged
   refused(p, plan, "/plans/0/inputs", "x", ", \"plans\"[0], \"inputs\": expected an object in braces, got \"x\"");
 }
 
-TEST_CASE("names that no file can have, and links in a circle, are a sentence", "[damaged]") {
+TEST_CASE("overlong names and circular links give one sentence", "[damaged]") {
   const std::string longest(300, 'a');
   CHECK(test::refusal_in("show " + longest).starts_with("llmcalc: no preset is called \"aaa"));
   std::filesystem::create_symlink("circle", path("circle"));
@@ -58,8 +58,8 @@ TEST_CASE("names that no file can have, and links in a circle, are a sentence", 
   }
 }
 
-TEST_CASE("where the system starts no thread the work is done with those that there are", "[damaged]") {
-  const test::Shell no_threads{.before = "ulimit -s 100000000000;"};  // no stack of a thread is as large as that
+TEST_CASE("if the system cannot start threads, the work runs on the existing ones", "[damaged]") {
+  const test::Shell no_threads{.before = "ulimit -s 100000000000;"};  // larger than any thread stack
   const std::string plan = "plan train gpt2 --hardware h100 --gpus 4 --top 1 --json";
   const test::Ran alone = test::llmcalc(plan, no_threads);
   CHECK(alone.code == 0);
@@ -68,7 +68,7 @@ TEST_CASE("where the system starts no thread the work is done with those that th
   CHECK(check.code == 0);
 }
 
-TEST_CASE("names in a GGUF file that are no UTF-8 are read as what can be shown", "[damaged]") {
+TEST_CASE("invalid UTF-8 in names of a GGUF file is read as printable text", "[damaged]") {
   const test::CheckpointFolder folder;
   const test::LlamaSizes tiny{.d = 256, .layers = 2, .vocabulary = 512, .heads = 4, .kv = 2, .head_dim = 64, .ff = 512};
   std::vector<test::GgufPair> keys = test::llama_keys(tiny);

@@ -1,4 +1,4 @@
-// 'llmcalc diagnose': a log's memory on named terms that add up, each beside its prediction.
+// 'llmcalc diagnose': splits a log's memory into named terms that add up, each with its prediction.
 
 #include <algorithm>
 #include <filesystem>
@@ -20,7 +20,7 @@ std::string log_file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// The line of a term; of a part where `of` names what it is part of.
+/// The row of a term; of a part if `of` names its parent term.
 const json::Value& line_of(const json::Value& report, const std::string& term, const std::string& of = "") {
   const json::Value& all = report["booking"];
   const auto found = std::find_if(all.begin(), all.end(), [&](const json::Value& row) {
@@ -31,7 +31,7 @@ const json::Value& line_of(const json::Value& report, const std::string& term, c
   return *found;
 }
 
-/// The terms of each device, parts apart, add up to the sum that its last line says.
+/// The terms of each device, without parts, add up to the sum in its last row.
 void check_sums(const json::Value& report) {
   Count sum = 0, sums = 0;
   for (const json::Value& row : report["booking"]) {
@@ -62,7 +62,7 @@ std::string notes_of(const json::Value& report) { return report["notes"].dump();
 
 }  // namespace
 
-TEST_CASE("a server's start is booked beside the preset that it names", "[diagnose][cli]") {
+TEST_CASE("a server's start is booked against the preset it names", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "vllm-v0.log");
   check_sums(report);
   CHECK(report["diagnosis"]["kind"] == "vllm_start");
@@ -79,7 +79,7 @@ TEST_CASE("a server's start is booked beside the preset that it names", "[diagno
   CHECK_THAT(verdict_of(report), Contains("fits: yes: 3.43 requests of 131,072 tokens at once"));
 }
 
-TEST_CASE("what rounding does not explain is told", "[diagnose][cli]") {
+TEST_CASE("a gap larger than rounding is reported as unexplained", "[diagnose][cli]") {
   std::string text = test::read_file(LLMCALC_SOURCE_DIR "/" + logs + "vllm-v0.log");
   CHECK_THAT(verdict_of(test::ask("diagnose " + log_file("whole.log", text))), !Contains("unexplained"));
   const std::size_t at = text.find("54.96GiB");
@@ -88,7 +88,7 @@ TEST_CASE("what rounding does not explain is told", "[diagnose][cli]") {
   CHECK_THAT(verdict_of(test::ask("diagnose " + log_file("gap.log", text))), Contains("unexplained: 51.20 MiB"));
 }
 
-TEST_CASE("ranks of the log are those of the prediction unless others are given", "[diagnose][cli]") {
+TEST_CASE("the prediction uses the log's ranks unless others are given", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "vllm-v1.log");
   CHECK(report["inputs"]["tp"] == 2);
   CHECK(line_of(report, "kv_cache")["predicted_bytes"] == Count{1004336} * 65536);  // half of the heads
@@ -104,18 +104,18 @@ TEST_CASE("ranks of the log are those of the prediction unless others are given"
              Contains("0.95 of the device"));
 }
 
-TEST_CASE("quantised blocks leave embedding and head in 16 bits", "[diagnose][cli]") {
+TEST_CASE("quantized blocks leave embedding and head in 16 bits", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "vllm-fp8.log");
-  // 2 x 128256 x 4096 of table and head and 65 x 4096 of norms in 2 bytes, all else in one
+  // table and head, 2 x 128256 x 4096, and norms, 65 x 4096, in 2 bytes; all other values in one
   const Count wide = 2 * Count{128256} * 4096 + 65 * 4096, all = 8030261248;
   CHECK(line_of(report, "weights")["predicted_bytes"] == all + wide);
   CHECK(report["inputs"]["kv_precision"] == "fp8");
-  CHECK(report["inputs"]["prompt"] == 8192);  // tokens of a pass
+  CHECK(report["inputs"]["prompt"] == 8192);  // tokens per pass
   CHECK(line_of(report, "held_before_start")["bytes"].get<double>() / 0x1p30 == Approx(0.55));
   check_sums(report);
 }
 
-TEST_CASE("weights of gpt-oss are those that a server of it has, padded as on the device", "[diagnose][cli]") {
+TEST_CASE("weights of gpt-oss are predicted with the padding of the device's server", "[diagnose][cli]") {
   const std::string log = log_file(
       "gpt-oss.log",
       "INFO [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='openai/gpt-oss-120b', "
@@ -135,7 +135,7 @@ TEST_CASE("weights of gpt-oss are those that a server of it has, padded as on th
   }
 }
 
-TEST_CASE("a log's format of fewer bits than the model's own is what its server holds", "[diagnose][cli]") {
+TEST_CASE("a log's format with fewer bits than the model's own sets the weights of its server", "[diagnose][cli]") {
   const auto weights = [](const std::string& quantization) {
     const std::string log = log_file(
         "narrow.log",
@@ -149,7 +149,7 @@ TEST_CASE("a log's format of fewer bits than the model's own is what its server 
   CHECK(weights("modelopt_fp4") < 0.65 * weights("fp8"));
 }
 
-TEST_CASE("a server's data-parallel ranks hold a part of the experts each", "[diagnose][cli]") {
+TEST_CASE("each data-parallel rank of a server holds a part of the experts", "[diagnose][cli]") {
   const auto report = [](const std::string& ranks) {
     const std::string log = log_file(
         "data-parallel.log",
@@ -167,18 +167,18 @@ TEST_CASE("a server's data-parallel ranks hold a part of the experts each", "[di
   const auto weights = [](const json::Value& of) { return line_of(of, "weights")["predicted_bytes"].get<Count>(); };
   const json::Value whole = report(""), cut = report("'data_parallel_size': 8, "),
                     divided = report("'data_parallel_size': 8, 'enable_expert_parallel': True, ");
-  // 58 layers of 256 experts of three matrices of 7168 x 2048, a byte each and 4 for 128 x 128 of them: a rank holds an
-  // eighth of them
+  // 58 layers of 256 experts with three matrices of 7168 x 2048: one byte per value and 4 per 128 x 128 block. A rank
+  // holds an eighth.
   const Count numbers = Count{58} * 256 * 3 * 7168 * 2048, experts = numbers + numbers / (128 * 128) * 4;
   CHECK(weights(divided) == weights(whole) - experts / 8 * 7);
-  CHECK(weights(cut) == weights(divided));  // an eighth of every expert is as much as every eighth expert
+  CHECK(weights(cut) == weights(divided));  // an eighth of every expert has as many values as every eighth expert
   CHECK_THAT(notes_of(divided), Contains("from the log: 8 data-parallel ranks, experts divided over 8 ranks"));
   CHECK_THAT(notes_of(cut), Contains("the width of every expert cut over 8 ranks"));
   CHECK(divided["diagnosis"]["cache_tokens"] == 676160);
   CHECK(line_of(divided, "kv_cache")["predicted_bytes"] == Count{676160} * 61 * 576);
 }
 
-TEST_CASE("a failure says what was asked for, what was free, what is lost and what helps", "[diagnose][cli]") {
+TEST_CASE("an out-of-memory error reports the requested, free and lost bytes, and a remedy", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "out-of-memory.log");
   check_sums(report);
   CHECK_FALSE(report.contains("model"));
@@ -193,7 +193,7 @@ TEST_CASE("a failure says what was asked for, what was free, what is lost and wh
                           Contains("4.590 GiB less of tensors") && !Contains("expandable_segments"));
 }
 
-TEST_CASE("slack above what was asked for wants expandable segments", "[diagnose][cli]") {
+TEST_CASE("slack above the requested size suggests expandable segments", "[diagnose][cli]") {
   const std::string text =
       "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity; 70.01 GiB already allocated; "
       "1.20 GiB free; 76.20 GiB reserved in total by PyTorch)\n";
@@ -211,7 +211,7 @@ TEST_CASE("slack above what was asked for wants expandable segments", "[diagnose
   CHECK(json::parse(piped.out, "report")["inputs"]["log"] == "standard input");
 }
 
-TEST_CASE("what PyTorch allocated is divided into the plan's terms and a remainder", "[diagnose][cli]") {
+TEST_CASE("PyTorch's allocated memory is split into the plan's terms and a remainder", "[diagnose][cli]") {
   const std::string plan = "llama-3.1-8b --seq 2048 --fsdp --dp 8";
   const json::Value report = test::ask("diagnose " + logs + "out-of-memory.log " + plan);
   check_sums(report);
@@ -229,7 +229,7 @@ TEST_CASE("what PyTorch allocated is divided into the plan's terms and a remaind
   CHECK(line_of(inference, "kv_cache", "allocated")["predicted_bytes"] == Count{8} * 2304 * 131072);
 }
 
-TEST_CASE("every device of a table is booked, and the fullest is told", "[diagnose][cli]") {
+TEST_CASE("every device of a table is booked, and the verdict names the fullest", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "memory-summary.log --hardware h100");
   check_sums(report);
   CHECK(report["diagnosis"]["kind"] == "memory_summary");
@@ -239,7 +239,7 @@ TEST_CASE("every device of a table is booked, and the fullest is told", "[diagno
   refused(logs + "memory-summary.log --hardware rtx-4090", "68.00 GiB of a device, and RTX 4090 has 24.00 GiB");
 }
 
-TEST_CASE("a server without room for one request says what would fit", "[diagnose][cli]") {
+TEST_CASE("a server that cannot hold one request reports the length that fits", "[diagnose][cli]") {
   const std::string start = "Model loading took 14.9889 GiB and 5.1 seconds\n";
   const json::Value report = test::ask(
       "diagnose " +
@@ -257,7 +257,7 @@ TEST_CASE("a server without room for one request says what would fit", "[diagnos
   check_sums(none);
 }
 
-TEST_CASE("a log without a preset's name is booked alone, and says so", "[diagnose][cli]") {
+TEST_CASE("a log without a preset's name is booked without a prediction, with a note", "[diagnose][cli]") {
   const std::string path = log_file("own.log",
                                     "Initializing an LLM engine (v0.2.7) with config: model='me/my-model', "
                                     "dtype=torch.float16, max_seq_len=4096, tensor_parallel_size=1, quantization=None\n"
@@ -272,7 +272,7 @@ TEST_CASE("a log without a preset's name is booked alone, and says so", "[diagno
   CHECK(line_of(given, "kv_cache")["predicted_bytes"] == Count{27886} * 16 * 524288);
 }
 
-TEST_CASE("logs and options that cannot be are refused", "[diagnose][cli]") {
+TEST_CASE("unusable logs and options are refused", "[diagnose][cli]") {
   const std::string failure = logs + "out-of-memory.log", start = logs + "vllm-v0.log";
   std::filesystem::create_directories(test::scratch() + "/log-folder");
   std::filesystem::resize_file(log_file("large.log", "x"), std::uintmax_t{70} << 20);
@@ -296,7 +296,7 @@ TEST_CASE("logs and options that cannot be are refused", "[diagnose][cli]") {
   refused(start + " --hardware h100 --memory-utilization 0.8", "--memory-utilization stands in");
 }
 
-TEST_CASE("a share of what is reserved is told where the log tells what is reserved", "[diagnose][cli]") {
+TEST_CASE("a share of reserved memory is shown only if the log states reserved memory", "[diagnose][cli]") {
   const std::string good = test::read_file(LLMCALC_SOURCE_DIR "/tests/cli/logs/out-of-memory.log");
   std::string log = good;
   for (std::size_t at; (at = log.find("allocated memory")) != std::string::npos;) log.erase(at, 1);

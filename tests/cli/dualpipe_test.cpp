@@ -1,4 +1,4 @@
-// DeepSeek-V3 on its own layout.
+// DeepSeek-V3 in its published layout.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -6,8 +6,8 @@
 using namespace llmcalc;
 using test::ask;
 
-TEST_CASE("DualPipe hides DeepSeek-V3's exchanges with experts beside its paired slots", "[cli]") {
-  // arXiv:2412.19437, 3.2 and 4.2: 2,048 H800, 16 pipeline ranks, 64 expert ranks over 8 nodes, at most 4 nodes a
+TEST_CASE("DualPipe overlaps DeepSeek-V3's expert all-to-all with its paired slots", "[cli]") {
+  // arXiv:2412.19437, 3.2 and 4.2: 2,048 H800, 16 pipeline ranks, 64 expert ranks over 8 nodes, at most 4 nodes per
   // token, ZeRO-1, sequences of 4,096, batches of 15,360.
   const std::string run =
       "train deepseek-v3 --hardware h800 --gpus 2048 --pp 16 --ep 64 --expert-nodes 4 --zero 1 "
@@ -16,9 +16,9 @@ TEST_CASE("DualPipe hides DeepSeek-V3's exchanges with experts beside its paired
     return ask(run + with)["step"]["breakdown_s"]["ep"].get<double>();
   };
   const double paired = waits("dualpipe"), exposed = waits("dualpipe --overlap 0");
-  CHECK(exposed == Approx(waits("1f1b")).epsilon(0.01));  // as many layers and micro-batches a rank
+  CHECK(exposed == Approx(waits("1f1b")).epsilon(0.01));  // equal layers and micro-batches per rank
   CHECK(paired < 0.5 * exposed);
-  CHECK(paired > 0);  // while the pipeline fills and drains
+  CHECK(paired > 0);  // during pipeline fill and drain
   const auto share = [&](const std::string& with) {
     const json::Value step = ask(run + with)["step"];
     return step["breakdown_s"]["ep"].get<double>() / step["time_s"].get<double>();

@@ -1,4 +1,4 @@
-/// The parameters that `explain` lists behind an estimated time.
+/// Parameters that `explain` lists for an estimated time.
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ const json::Value* parameter(const json::Value& explanation, const std::string& 
   return nullptr;
 }
 
-/// Seconds of that step where one parameter has another value.
+/// Seconds of the same step with one parameter changed.
 double seconds_with(std::size_t index, double value) {
   TrainingParameters p = training_estimator().parameters;
   p.values()[index] = value;
@@ -43,11 +43,11 @@ double seconds_with(std::size_t index, double value) {
 
 }  // namespace
 
-TEST_CASE("the parameters of a step are those that change it, each with its default and what it changes",
+TEST_CASE("the parameters of a step are those that change it, each with its default and its effect",
           "[explain][long]") {
   const json::Value e = explained("step.time_s", on_h100);
   CHECK(parameter(e, "matmul.ampere") == nullptr);
-  CHECK(parameter(e, "network") == nullptr);  // eight GPUs are one domain of links
+  CHECK(parameter(e, "network") == nullptr);  // eight GPUs form one link domain
   for (const char* name : {"matmul.hopper", "link", "flash.vendor"}) {
     INFO(name);
     const auto card = std::find_if(training_parameter_cards.begin(), training_parameter_cards.end(),
@@ -69,13 +69,13 @@ TEST_CASE("the parameters of a step are those that change it, each with its defa
           std::abs(all[i]["change_with_a_tenth_more"].get<double>()));
 }
 
-TEST_CASE("a part of a step has the parameters of that part alone", "[explain][long]") {
+TEST_CASE("a part of a step lists the parameters of that part only", "[explain][long]") {
   const json::Value e = explained("step.breakdown_s.tp", on_h100);
   CHECK(parameter(e, "link") != nullptr);
   CHECK(parameter(e, "elementwise.tuned") == nullptr);
 }
 
-TEST_CASE("the interval names as many sources as stand behind it", "[explain][long]") {
+TEST_CASE("the interval names as many sources as its class has", "[explain][long]") {
   const json::Value report = test::ask("train " + on_h100);
   const std::string sentence = explained("step.time_s", on_h100)["estimate"]["interval"];
   const Count families = report["estimate"]["families"];
@@ -87,7 +87,7 @@ TEST_CASE("the interval names as many sources as stand behind it", "[explain][lo
       Contains("of class decode"));
 }
 
-TEST_CASE("without software no parameter enters", "[explain]") {
+TEST_CASE("without software an estimate has no parameters", "[explain]") {
   CHECK_FALSE(explained("step.time_s", on_h100 + "--efficiency 0.5").contains("estimate"));
   CHECK_FALSE(explained("memory.peak_bytes", on_h100).contains("estimate"));
 }

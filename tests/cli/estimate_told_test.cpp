@@ -1,4 +1,4 @@
-// What stands behind an estimate is told wherever there is one: its parts, its interval or that there is none.
+// Every estimate reports its basis: its parts, its interval or the lack of one.
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ bool notes_say(const json::Value& report, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("the parts of a prompt's and a token's time add up to them", "[estimate][cli]") {
+TEST_CASE("the parts of prompt and token time add up to the total", "[estimate][cli]") {
   for (const char* plan :
        {"llama-3.1-8b --hardware h100", "llama-3.1-70b --hardware h100 --tp 8 --batch 32",
         "mixtral-8x7b --hardware h200 --tp 2 --weight-precision fp8", "llama-3.1-8b --hardware rtx-4090",
@@ -40,7 +40,7 @@ TEST_CASE("the parts of a prompt's and a token's time add up to them", "[estimat
   CHECK_FALSE(test::ask("infer llama-3.1-8b --hardware h100 --software none")["decode"].contains("breakdown_s"));
 }
 
-TEST_CASE("infer says in a line what a token and the prompt are spent on", "[estimate][cli]") {
+TEST_CASE("infer shows in one line how a token's and a prompt's time divides", "[estimate][cli]") {
   const std::string out = test::llmcalc("infer llama-3.1-70b --hardware h100 --tp 8").out;
   const std::size_t at = out.find("spent on");
   REQUIRE(at != std::string::npos);
@@ -50,7 +50,7 @@ TEST_CASE("infer says in a line what a token and the prompt are spent on", "[est
                                               100 * real(d["breakdown_s"]["matmul"]) / real(d["time_per_token_s"]))));
 }
 
-TEST_CASE("time_s of a collective is its estimate, and has no interval", "[estimate][cli]") {
+TEST_CASE("a collective's time_s is an estimate without an interval", "[estimate][cli]") {
   const json::Value r = test::ask("collective all-reduce --bytes 1GiB --ranks 8 --hardware h100");
   for (const json::Value& row : r["algorithms"]) CHECK(real(row["time_s"]) > real(row["bound_time_s"]));
   CHECK(notes_say(r, "the estimate has no interval"));
@@ -59,7 +59,7 @@ TEST_CASE("time_s of a collective is its estimate, and has no interval", "[estim
   CHECK_FALSE(notes_say(stated, "interval"));
 }
 
-TEST_CASE("a plan has the estimate of the command that it says to type", "[estimate][cli][long]") {
+TEST_CASE("a plan has the estimate of its printed command", "[estimate][cli][long]") {
   const json::Value plan = test::ask("plan train llama-3.1-8b --hardware mi350x --gpus 8");
   std::string train = plan["plans"][0]["command"];
   const json::Value typed = test::ask(train.substr(std::string("llmcalc ").size()));
@@ -75,7 +75,7 @@ TEST_CASE("a plan has the estimate of the command that it says to type", "[estim
   CHECK_THAT(text, Catch::Contains("first token") && Catch::Contains(" ms) on average"));
 }
 
-TEST_CASE("a wider interval for a device's sake has a note", "[estimate][cli][long]") {
+TEST_CASE("an interval widened for a device's sake has a note", "[estimate][cli][long]") {
   for (const char* question :
        {"infer llama-3.1-8b --hardware arc-pro-b60", "infer llama-3.1-8b --hardware tpu-v4 --tp 4",
         "fit --hardware arc-pro-b60", "train llama-3.1-8b --hardware mi350x --gpus 8 --fsdp"}) {
@@ -87,13 +87,13 @@ TEST_CASE("a wider interval for a device's sake has a note", "[estimate][cli][lo
     CHECK_FALSE(notes_say(test::ask(question), "no narrower"));
 }
 
-TEST_CASE("figures without an interval are said to have none", "[estimate][cli]") {
+TEST_CASE("figures without an interval have a note", "[estimate][cli]") {
   CHECK(notes_say(test::ask("accuracy inference " + test::measurements("inference")),
                   "no interval is known for figures of the class memory"));
   CHECK_FALSE(notes_say(test::ask("accuracy training " + test::measurements("dense")), "no interval"));
 }
 
-TEST_CASE("no end of an interval is faster than the bound", "[estimate][cli]") {
+TEST_CASE("no end of an interval is faster than the roofline bound", "[estimate][cli]") {
   const auto rounded = [](const json::Value& bound) { return real(bound) * (1 - 1e-12); };
   for (const char* words :
        {"train mixtral-8x7b --hardware rtx-3060 --tp 2 --micro-batch 16 --seq 1024",

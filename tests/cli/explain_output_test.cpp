@@ -1,4 +1,4 @@
-/// What `llmcalc explain` says, and how.
+/// Output of `llmcalc explain` and its layout.
 
 #include <algorithm>
 #include <sstream>
@@ -26,7 +26,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Its only quantity.
+/// The only quantity of the answer.
 json::Value explained(const std::string& arguments) {
   const json::Value v = test::ask("explain " + arguments);
   REQUIRE(v["quantities"].size() == 1);
@@ -54,7 +54,7 @@ std::string refused(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("a formula is explained with symbols, their meaning, the numbers put in, the result and its source",
+TEST_CASE("an explanation has the formula, its symbols and their meaning, the numbers, the result and the source",
           "[explain][cli]") {
   const std::string out = test::llmcalc("explain parameters.attention llama-3.1-405b").out;
   // 126 layers of Q and O 16384 x 128 x 128, K and V 16384 x 8 x 128.
@@ -65,7 +65,7 @@ TEST_CASE("a formula is explained with symbols, their meaning, the numbers put i
   CHECK_THAT(out, Contains("Goon (1.2)"));
 }
 
-TEST_CASE("the seeds' activations of GPT-3 come out as Goon (2.5) to (2.7) have them", "[explain][cli]") {
+TEST_CASE("the seeds' activations of GPT-3 match Goon (2.5) to (2.7)", "[explain][cli]") {
   // Attention (5p + 1) D + (2p + 1) A S, MLP 2Ep + p + 1 with E = 4, LayerNorm 2p: 34 D + 5 A S with p = 2.
   const std::string plan = " gpt-3-175b --seq 2048 --attention naive --dropout --softmax-store seed --norm-stats off";
   const json::Value v = explained("activations.blocks_bytes" + plan);
@@ -73,7 +73,7 @@ TEST_CASE("the seeds' activations of GPT-3 come out as Goon (2.5) to (2.7) have 
   CHECK(v["formula"] == "B*S*(p*L*(4*D + 2*A*d_h + 2*G*d_h + 2*A*S + 2*F) + L*(2*D + A*S))");
 }
 
-TEST_CASE("JSON has what the text has, and its numbers can be evaluated", "[explain][cli]") {
+TEST_CASE("JSON has the same content as text, and its numbers can be evaluated", "[explain][cli]") {
   const json::Value v = explained("memory.optimizer_bytes llama-3.1-8b --optimizer adam8bit");
   CHECK(v["path"] == "memory.optimizer_bytes");
   CHECK(v["formula"] == "4*N_T + 2*N_T + 8*ceil(N_T/256)");
@@ -89,7 +89,7 @@ TEST_CASE("FLOPs beyond 64 bits keep every digit", "[explain][cli]") {
   CHECK_THAT(r.out, Contains("\"value\": 59587144706457600000000000"));  // 6 x 671026404352 x 14.8e12
 }
 
-TEST_CASE("a quantity goes by its path, its last part, its section or all", "[explain][cli][long]") {
+TEST_CASE("a quantity can be named by its path, its last part, its section or all", "[explain][cli][long]") {
   CHECK(explained("activations_bytes llama-3.1-8b")["path"] == "memory.activations_bytes");
   CHECK(explained("Max-Batch llama-3.1-8b --hardware h100")["path"] == "limits.max_batch");
   CHECK(test::ask("explain parameters gpt-2-124m")["quantities"].size() == 11);
@@ -97,7 +97,7 @@ TEST_CASE("a quantity goes by its path, its last part, its section or all", "[ex
   CHECK(test::ask("explain all llama-3.1-8b --hardware h100 --tokens 1T")["quantities"].size() > 90);
 }
 
-TEST_CASE("a quantity goes by a word of its key or of its meaning, too", "[explain][cli]") {
+TEST_CASE("a quantity can also be named by a word of its key or of its meaning", "[explain][cli]") {
   const std::string server = " llama-3.1-8b --hardware h100 --rate 5";
   const std::string price = test::llmcalc("explain price" + server).out;
   CHECK(price.find("serving.usd_per_1m_input") != std::string::npos);
@@ -106,7 +106,7 @@ TEST_CASE("a quantity goes by a word of its key or of its meaning, too", "[expla
   CHECK(test::llmcalc("explain fit" + server).code == 2);
 }
 
-TEST_CASE("the rates, percentiles and prices of a served run can be explained", "[explain][serve][cli]") {
+TEST_CASE("the rates, percentiles and prices of a serving run can be explained", "[explain][serve][cli]") {
   const std::string server = " llama-3.1-8b --hardware h100 --rate 5 --num-requests 300 --slo-ttft 1s --price 2";
   const json::Value serving = test::ask("serve" + server)["serving"];
   const auto value = [&](const std::string& key) {
@@ -122,7 +122,7 @@ TEST_CASE("the rates, percentiles and prices of a served run can be explained", 
       CHECK(value(std::string(time) + "." + of) == serving[time][of]);
 }
 
-TEST_CASE("rates of users are explained by the answers that are counted", "[explain][serve][cli]") {
+TEST_CASE("rates with users are explained by the counted answers", "[explain][serve][cli]") {
   const std::string server =
       " llama-3.1-8b --hardware h100 --users 40 --think-time 5s --num-requests 600 --slo-ttft 50ms";
   const json::Value serving = test::ask("serve" + server)["serving"];
@@ -134,7 +134,7 @@ TEST_CASE("rates of users are explained by the answers that are counted", "[expl
   }
 }
 
-TEST_CASE("where no capacity follows from a pass, explain says why", "[explain][serve][cli]") {
+TEST_CASE("explain states why a pass gives no capacity", "[explain][serve][cli]") {
   const std::string asked = "explain steady_state.growth_req_s llama-3.1-8b --hardware h100 ";
   CHECK(test::llmcalc(asked + "--rate 5 --pools 1P1D").err.find("it knows no engines of two kinds (--pools)") !=
         std::string::npos);
@@ -165,7 +165,7 @@ TEST_CASE("the cheat sheet has every quantity and every rule", "[explain][cli]")
   CHECK(columns(longest_line(markdown)) <= 120);
 }
 
-TEST_CASE("every number of a report is explained", "[explain][cli]") {
+TEST_CASE("every number of a report has an explanation", "[explain][cli]") {
   const json::Value report = test::ask(
       "report gpt-3-175b --hardware a100-sxm-80gb --seq 2048 --prompt 1024 --tp 8 "
       "--attention naive --tokens 300B --watts 400 --co2 0.4 --price 1");
@@ -212,21 +212,21 @@ TEST_CASE("a quantity without an explanation is refused in one sentence", "[expl
   CHECK_THAT(refused("parameters lama-3.1-8b"), Contains("did you mean"));
 }
 
-TEST_CASE("explaining all skips what a model lacks, and says so", "[explain][cli]") {
-  const test::Ran r = test::llmcalc("explain all gpt-2-124m --prompt 1000");  // 1000 + 256 tokens pass 1024
+TEST_CASE("explain all skips quantities that a model lacks, with a note", "[explain][cli]") {
+  const test::Ran r = test::llmcalc("explain all gpt-2-124m --prompt 1000");  // 1000 + 256 tokens exceed 1024 positions
   CHECK(r.code == 0);
   CHECK_THAT(r.out, Contains("note: ") && Contains("1024 learned positions"));
   CHECK_THAT(r.out, Contains("more quantities need a device"));
 }
 
-TEST_CASE("numbers are put in for whole symbols only, and functions stay", "[explain]") {
+TEST_CASE("numbers replace whole symbols only, and function names remain", "[explain]") {
   const explain::Formula f{"L*max(D, d) + L_w*ceil(D/T)"};
   const std::vector<explain::Symbol> values{{"L", "", "2"}, {"L_w", "", "3"}, {"D", "", "5"}, {"d", "", "7"}};
   CHECK(joined(substituted(f, values)) == "2*max(5, 7) + 3*ceil(5/T)");
   CHECK(explain::identifiers(f.expression) == std::vector<std::string>{"L", "D", "d", "L_w", "T"});
 }
 
-TEST_CASE("a sum is written out term by term", "[explain]") {
+TEST_CASE("a sum is expanded term by term", "[explain]") {
   const explain::Terms t{{{"n_i", "", ""}, {"F_i", "", ""}}, {{"a", {"2", "10"}}, {"b", {"3", "20"}}}};
   const explain::Formula f{"m*sum(n_i*max(F_i/pi, 1)) + m", {}, {t}};
   const auto pieces = substituted(f, {{"m", "", "4"}, {"pi", "", "5"}});
@@ -235,7 +235,7 @@ TEST_CASE("a sum is written out term by term", "[explain]") {
   CHECK(pieces[2].name == "a");
 }
 
-TEST_CASE("an expression prints like terms together, common factors outside, and keeps its value", "[explain]") {
+TEST_CASE("an expression groups like terms, factors out common factors and keeps its value", "[explain]") {
   using explain::Expr;
   const Expr d("D", 5), a("A", 7), g("G", 3), t("T", 2), one("L", 1);
   CHECK((Expr(2) * d * a + a * d + (g + 1) * d).text() == "3*D*A + (G + 1)*D");
@@ -251,12 +251,12 @@ TEST_CASE("an expression prints like terms together, common factors outside, and
   CHECK(min(d, a).text() == "min(D, A)");
 }
 
-TEST_CASE("texts are multiplied and divided with the parentheses that they need", "[explain]") {
+TEST_CASE("products and quotients of texts have exactly the necessary parentheses", "[explain]") {
   CHECK(explain::product({"p", "2*D", "a + b"}) == "2*p*D*(a + b)");
   CHECK(explain::ratio("a + b", "2*c") == "(a + b)/(2*c)");
 }
 
-TEST_CASE("the evaluator of these tests is exact", "[explain]") {
+TEST_CASE("these tests' evaluator is exact", "[explain]") {
   CHECK(expression::text(expression::exact("2^10*(3 + 4)/7 - 1").numerator()) == "1023");
   CHECK(expression::exact("ceil(7/2) + floor(-7/2) + min(3, 1.5)*2").numerator() == 4 - 4 + 3);
   CHECK(expression::exact("0.1 + 0.2 - 0.3").numerator() == 0);
@@ -266,7 +266,7 @@ TEST_CASE("the evaluator of these tests is exact", "[explain]") {
   CHECK_THROWS(expression::exact("(1"));
 }
 
-TEST_CASE("the rules of thumb give GPT-3's numbers as the seeds print them", "[explain]") {
+TEST_CASE("the rules of thumb reproduce the seeds' numbers for GPT-3", "[explain]") {
   const Builtin* gpt = find_builtin(builtin_models(), "gpt-3-175b");
   REQUIRE(gpt != nullptr);
   Request r;
@@ -298,7 +298,7 @@ TEST_CASE("the rules of thumb give GPT-3's numbers as the seeds print them", "[e
         Approx(6.0 * 12288 * 12288 / (8.0 * 12288 * 2048 + 96.0 * 2048 * 2048)));
 }
 
-TEST_CASE("every operator's formula with its numbers put in is what the engine counts", "[explain]") {
+TEST_CASE("every operator's formula with numbers substituted equals the engine's count", "[explain]") {
   int held = 0;
   for (const char* model : {"gpt-3-175b", "gemma-3-27b", "deepseek-v3", "qwen1.5-moe-a2.7b"}) {
     const Arch a = load_model(model).arch;
@@ -318,7 +318,7 @@ TEST_CASE("every operator's formula with its numbers put in is what the engine c
   CHECK(held > 150);
 }
 
-TEST_CASE("operators have formulas by the dimensions of their shapes", "[explain][cli]") {
+TEST_CASE("operators have formulas in the dimensions of their shapes", "[explain][cli]") {
   const std::string q = test::llmcalc("explain attn.q llama-3.1-8b --seq 8192").out;
   CHECK_THAT(q, Contains("= 2*rows*in*out") && Contains("= 2*8192*4096*4096") && Contains("274,877,906,944"));
   CHECK_THAT(test::llmcalc("explain attn.core gemma-3-27b").out, Contains("min(S, W)"));
@@ -326,7 +326,7 @@ TEST_CASE("operators have formulas by the dimensions of their shapes", "[explain
   CHECK_THAT(refused("moe.router llama-3.1-8b") + refused("head.nothing llama-3.1-8b"), Contains("llmcalc"));
 }
 
-TEST_CASE("a collective's formulas give the times of the schedules", "[explain]") {
+TEST_CASE("a collective's formulas reproduce the times of the schedules", "[explain]") {
   const Link link{.ranks = 1024, .bandwidth = BytesPerSecond(2.5e10), .latency = Seconds(3e-6)};
   const Bytes message(Count{1} << 30);
   int held = 0;
@@ -349,10 +349,10 @@ TEST_CASE("a collective's formulas give the times of the schedules", "[explain]"
         ++held;
       }
   }
-  CHECK(held == 96);  // 24 ways over switches, 4 numbers of ranks
+  CHECK(held == 96);  // 24 algorithms over switches, 4 rank counts
 }
 
-TEST_CASE("the scaling laws' formulas give the optima and the losses", "[explain]") {
+TEST_CASE("the scaling laws' formulas reproduce the optima and the losses", "[explain]") {
   const std::vector<explain::Symbol> values{{"C", "", "5.76e23"}, {"N", "", "7e10"}, {"D", "", "1.4e12"}};
   int held = 0;
   for (const explain::Definition& d : explain::general_definitions()) {
@@ -373,9 +373,10 @@ TEST_CASE("the scaling laws' formulas give the optima and the losses", "[explain
   CHECK(held == 7 + 7 + 3);
 }
 
-TEST_CASE("a device's ridge is its peak over its bandwidth", "[explain][cli]") {
+TEST_CASE("a device's ridge point is its peak over its bandwidth", "[explain][cli]") {
   const json::Value v = explained("ridge h100");
-  CHECK(v["value"].get<double>() == Approx(989.4e12 / 3.35e12).epsilon(1e-4));  // the datasheet's bf16 and HBM3
+  CHECK(v["value"].get<double>() ==
+        Approx(989.4e12 / 3.35e12).epsilon(1e-4));  // bf16 peak and HBM3 bandwidth from the datasheet
   CHECK(v["formula"] == "pi/beta");
   CHECK(test::ask("explain hardware --hardware h100")["quantities"].size() == 4);
 }

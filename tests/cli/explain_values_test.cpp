@@ -1,5 +1,5 @@
-/// Every formula that `explain` prints, evaluated, equals the report's number: the formulas are written from the
-/// architecture and the plan, the report comes from the engine's operators.
+/// Every formula printed by `explain`, evaluated, equals the report's number. The formulas come from the architecture
+/// and the plan, the report from the engine's operators.
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ using test::odd_tables;
 
 namespace {
 
-/// A word follows from a number: what the verdict says.
+/// The word of a verdict that follows from a number.
 std::string verdict(const Explanation& e, long double value) {
   if (e.definition->path.ends_with("fits")) return value <= 1 ? "yes" : "no";
   if (e.definition->verdict.starts_with("the smallest")) return value >= 1 ? "reached" : "never";
@@ -61,7 +61,7 @@ std::string said(const Explanation& e) {
   return exact_text(e.answer.value);
 }
 
-/// Empty, or what is wrong.
+/// Empty, or a description of the mismatch.
 std::string wrong(const Explanation& e) {
   const std::string numbers = joined(e.numbers);
   if (!e.definition->verdict.empty()) {
@@ -80,7 +80,7 @@ std::string wrong(const Explanation& e) {
   return mine == report ? "" : fmt::format("{} where the report says {}", mine, report);
 }
 
-/// How many formulas were evaluated: a test that evaluates none proves nothing.
+/// Number of formulas evaluated. Tests require a minimum, so that they cannot pass vacuously.
 int evaluated = 0;
 
 std::string failure(const explain::Setting& s, const Definition& d) {
@@ -97,11 +97,11 @@ std::string failure(const explain::Setting& s, const Definition& d) {
   }
 }
 
-/// A plan by its options, as typed.
+/// A plan given by its options, as typed.
 struct Way {
   const char* options;
   bool training = true, inference = true;
-  bool measured = false;  ///< on a device that was measured operator by operator
+  bool measured = false;  ///< on a device measured operator by operator
 };
 
 Achieved measured() {
@@ -143,8 +143,7 @@ Request request(const ModelCard& model, const Way& way) {
   return r;
 }
 
-/// Whether adapters are asked of matrices that a model does not have, as those of the MLP in models of recurrences
-/// alone.
+/// Whether --lora names matrices that the model lacks, for example an MLP's in a purely recurrent model.
 bool has_nothing_to_adapt(const Request& r, Parts parts) {
   if (!r.gave("--lora")) return false;
   try {
@@ -155,10 +154,10 @@ bool has_nothing_to_adapt(const Request& r, Parts parts) {
   }
 }
 
-/// Layers that others repeat are no parts that can be frozen alone.
+/// Layers repeated by others cannot be frozen separately.
 bool freezes_layers(const Way& way) { return std::string_view(way.options).find("layers:") != std::string_view::npos; }
 
-/// Every quantity of a request, unless the command line refuses the plan for this model.
+/// Checks every quantity of a request unless the command line refuses the plan for this model.
 void check_all(const ModelCard& model, const Way& way) {
   if (model.arch.has_repeats() && freezes_layers(way)) return;
   const Request r = request(model, way);
@@ -280,7 +279,7 @@ constexpr Way ways[] = {
 
 ModelCard preset(const Builtin& b) { return load_model(std::string(b.name)); }
 
-/// Each component in a format of its own, as checkpoints mix them.
+/// A different format for each component, as in mixed checkpoints.
 ModelCard mixed(ModelCard m) {
   m.weights = dtypes::bf16;
   const auto set = [&](Component c, const char* name) { (*m.weights)[c] = *dtype(name); };
@@ -308,8 +307,8 @@ TEST_CASE("every printed formula gives the report's number for weights in severa
   CHECK(evaluated > 1000);
 }
 
-// Modules of a layer like the model's last, and of window attention beside a dense MLP with tables of their own.
-TEST_CASE("every printed formula gives the report's number with modules for further tokens", "[explain][mtp]") {
+// MTP modules like the model's last layer, and modules of window attention with a dense MLP and their own tables.
+TEST_CASE("every printed formula gives the report's number with MTP modules", "[explain][mtp]") {
   evaluated = 0;
   ModelCard other = load_model("gpt-oss-20b");
   other.arch.mlps.push({.width = 4096, .layers = LayerSet::every(0, 24, 24)});
@@ -325,7 +324,7 @@ TEST_CASE("every printed formula gives the report's number with modules for furt
   CHECK(evaluated > 1000);
 }
 
-TEST_CASE("every printed formula gives the report's number for every model, each plan for some", "[explain][every]") {
+TEST_CASE("every printed formula gives the report's number for every model under some plans", "[explain][every]") {
   evaluated = 0;
   std::size_t n = 0;
   for (const Builtin& b : builtin_models()) {
@@ -347,7 +346,7 @@ TEST_CASE("every printed formula gives the report's number under every plan", "[
   CHECK(evaluated > 20000);
 }
 
-TEST_CASE("every printed formula gives the report's number for shapes that no preset has", "[explain][every]") {
+TEST_CASE("every printed formula gives the report's number for shapes without a preset", "[explain][every]") {
   evaluated = 0;
   for (const std::vector<ModelCard>& models :
        {odd_tables(), odd_attentions(), odd_choices(), odd_recurrences(), odd_repeats(), odd_blocks()})
@@ -356,7 +355,7 @@ TEST_CASE("every printed formula gives the report's number for shapes that no pr
   CHECK(evaluated > 15000);
 }
 
-TEST_CASE("every printed formula gives the report's number for encoders, which train, and for one before a decoder",
+TEST_CASE("every printed formula gives the report's number for training an encoder and for an encoder-decoder",
           "[explain]") {
   evaluated = 0;
   for (const ModelCard& model : odd_encoders())

@@ -25,7 +25,7 @@ Int divisor(Int a, Int b) { return b == 0 ? (a < 0 ? -a : a) : divisor(b, a % b)
 
 Int power_of_ten(int n) { return n == 0 ? 1 : times(10, power_of_ten(n - 1)); }
 
-/// "12", "2.5", "3.35e12", "1e-05".
+/// A decimal literal: "12", "2.5", "3.35e12", "1e-05".
 struct Decimal {
   Int digits = 0;
   int exponent = 0;
@@ -41,7 +41,7 @@ Decimal decimal(std::string_view text) {
   return d;
 }
 
-/// How the two kinds of number differ.
+/// The operations that differ between the two number types.
 struct Exact {
   using Number = Fraction;
   static Number number(std::string_view text) {

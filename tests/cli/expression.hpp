@@ -1,5 +1,5 @@
 #pragma once
-/// An evaluator of printed formulas, for tests alone: + - * / ^ ( ) min max ceil floor, exact or in floating point.
+/// An evaluator of printed formulas for the tests: + - * / ^ ( ) min max ceil floor, exact or in floating point.
 
 #include <stdexcept>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace llmcalc::expression {
 
-/// An exact fraction of 128-bit integers in lowest terms; throws std::overflow_error beyond.
+/// An exact fraction of 128-bit integers in lowest terms. Throws std::overflow_error beyond that range.
 class Fraction {
  public:
   using Int = __int128;
@@ -27,7 +27,7 @@ class Fraction {
 };
 std::string text(Fraction::Int n);
 
-/// Throws std::runtime_error on anything that is no expression, a letter left over among them.
+/// Value of an expression. Throws std::runtime_error for an invalid expression or one with a remaining symbol.
 Fraction exact(std::string_view expression);
 long double approximate(std::string_view expression);
 

@@ -1,4 +1,4 @@
-// 'llmcalc fit': what a device can run.
+// 'llmcalc fit': the models that a device can run.
 
 #include <sstream>
 
@@ -16,7 +16,7 @@ std::string refusal(const std::string& words) {
   return r.err;
 }
 
-/// The row of a model in a report of 'fit'; fails the test if there is none.
+/// The row of a model in a report of 'fit'. Fails the test if it is missing.
 json::Value row_of(const json::Value& report, const std::string& model) {
   for (const json::Value& row : report["runnable"])
     if (row["model"] == model) return row;
@@ -26,9 +26,9 @@ json::Value row_of(const json::Value& report, const std::string& model) {
 
 }  // namespace
 
-TEST_CASE("the speeds of a row of fit are what infer says of that model in those weights", "[fit][cli]") {
+TEST_CASE("the speeds in a row of fit match infer for that model and those weights", "[fit][cli]") {
   const json::Value fit = test::ask("fit llama-3.1-8b --hardware rtx-4090 --context 4096");
-  REQUIRE(fit["runnable"].size() == 6);  // bf16 and five of GGUF's formats
+  REQUIRE(fit["runnable"].size() == 6);  // bf16 and five GGUF formats
   for (const json::Value& row : fit["runnable"]) {
     const std::string weights = row["weight_precision"]["all"];
     CAPTURE(weights);
@@ -42,7 +42,7 @@ TEST_CASE("the speeds of a row of fit are what infer says of that model in those
   }
 }
 
-TEST_CASE("the longest context of a row of fit, its largest batch and its bytes are those of a server", "[fit][cli]") {
+TEST_CASE("a row of fit has the longest context, largest batch and bytes of a server", "[fit][cli]") {
   const std::pair<std::string, Count> servers[] = {
       {"llama-3.1-8b --hardware rtx-4090", 131072},     {"qwen3-32b --hardware rtx-5090", 40960},
       {"llama-3.1-70b --hardware h100 --tp 4", 131072}, {"qwen3-8b --hardware m1-max", 40960},
@@ -71,7 +71,7 @@ TEST_CASE("the longest context of a row of fit, its largest batch and its bytes 
   }
 }
 
-TEST_CASE("a long prompt is computed in chunks, so that a model fits where its cache does", "[fit][cli]") {
+TEST_CASE("a long prompt is computed in chunks, so a model fits if its cache does", "[fit][cli]") {
   const json::Value fit = test::ask("fit qwen3-32b --hardware rtx-5090 --context 40k");
   REQUIRE_FALSE(fit["runnable"].empty());
   CHECK(fit["runnable"][0]["max_context"] >= 40'000);
@@ -89,7 +89,7 @@ TEST_CASE("fit shows every model once, largest first, in the widest weights that
   }
   CHECK(row_of(fit, "llama-3.1-8b")["weight_precision"]["all"] == "bf16");  // 15 of 24 GiB
   CHECK(row_of(fit, "qwen2.5-14b")["weight_precision"]["all"] == "q8_0");   // 27.5 GiB in bf16, 14.6 in 8.5 bits
-  CHECK(row_of(fit, "qwen2.5-32b")["weight_precision"]["all"] == "q4_k");   // 32.8e9 x 5.5 bits are 21 GiB, 4.5 bits 17
+  CHECK(row_of(fit, "qwen2.5-32b")["weight_precision"]["all"] == "q4_k");  // 32.8e9 x 5.5 bits take 21 GiB, 4.5 bits 17
   for (const json::Value& out : fit["left_out"]) {
     const bool encoder = out["model"] == "bge-large-en-v1.5";
     CHECK_THAT(out["reason"].get<std::string>(),
@@ -97,7 +97,7 @@ TEST_CASE("fit shows every model once, largest first, in the widest weights that
   }
 }
 
-TEST_CASE("fit leaves out what is too slow or was made for fewer tokens", "[fit][cli]") {
+TEST_CASE("fit leaves out models that are too slow or have a shorter context", "[fit][cli]") {
   const json::Value fit = test::ask("fit --hardware rtx-4090 --context 32k --min-speed 100");
   for (const json::Value& row : fit["runnable"]) {
     CHECK(row["tokens_per_s_per_sequence"] >= 100);
@@ -109,25 +109,25 @@ TEST_CASE("fit leaves out what is too slow or was made for fewer tokens", "[fit]
   CHECK(slow["left_out"][1]["reason"] == "--context 4000: gpt-2-124m was made for 1024 tokens");
 }
 
-TEST_CASE("fit on a server's card has the formats in which it multiplies", "[fit][cli]") {
+TEST_CASE("fit on a server card offers the formats of its matmul peaks", "[fit][cli]") {
   const json::Value h100 = test::ask("fit llama-3.1-8b --hardware h100")["runnable"];
   REQUIRE(h100.size() == 3);
   CHECK(h100[1]["weight_precision"]["all"] == "fp8-row");
   CHECK(h100[1]["precision"] == "fp8");
   CHECK(h100[2]["precision"] == "bf16");
   const json::Value a100 = test::ask("fit llama-3.1-8b --hardware a100")["runnable"];
-  CHECK(a100[1]["precision"] == "bf16");  // without products in fp8, weights are widened
+  CHECK(a100[1]["precision"] == "bf16");  // without an fp8 peak, weights are dequantized
 }
 
-TEST_CASE("a card that runs nothing says what the smallest model needs", "[fit][cli]") {
+TEST_CASE("a card that runs no model reports the needs of the smallest one", "[fit][cli]") {
   const test::Ran r = test::llmcalc("fit llama-3.1-405b --hardware rtx-4090");
   CHECK(r.code == 0);
   CHECK(r.out.find("runs  0 of 1 models") != std::string::npos);
   CHECK(r.out.find("llama-3.1-405b in q3_k needs") != std::string::npos);
-  CHECK(r.out.find("and there are 21.38 GiB") != std::string::npos);  // 0.9 of what is visible of 24
+  CHECK(r.out.find("and there are 21.38 GiB") != std::string::npos);  // 0.9 of the visible part of 24
 }
 
-TEST_CASE("fit refuses what it cannot use", "[fit][cli]") {
+TEST_CASE("fit refuses unusable options", "[fit][cli]") {
   CHECK(refusal("fit") == "llmcalc: 'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' shows what there is\n");
   CHECK(refusal("fit --hardware h10").find("did you mean") != std::string::npos);
   CHECK(refusal("fit lama --hardware h100").find("unknown model \"lama\"") != std::string::npos);
@@ -139,7 +139,7 @@ TEST_CASE("fit refuses what it cannot use", "[fit][cli]") {
   CHECK(refusal("fit --hardware h100 --batch none").find("--batch: expected") != std::string::npos);
 }
 
-TEST_CASE("the table of fit is as wide as 80 columns at most", "[fit][cli]") {
+TEST_CASE("the table of fit fits 80 columns", "[fit][cli]") {
   for (const char* hardware : {"rtx-4090", "h200", "m1", "amd-epyc-9755", "trainium2"}) {
     std::istringstream lines(test::llmcalc("fit --hardware " + std::string(hardware)).out);
     for (std::string line; std::getline(lines, line);) {
@@ -149,18 +149,18 @@ TEST_CASE("the table of fit is as wide as 80 columns at most", "[fit][cli]") {
   }
 }
 
-// Mistral 7B v0.1 looks back 4096 tokens in every layer: a sequence holds the 257 blocks of 16 tokens of a window, and
-// 32 x 2 x 8 x 128 numbers of a token in two bytes.
-TEST_CASE("a model whose every layer has a window holds no more than its windows", "[serve][fit][cli]") {
+// Mistral 7B v0.1 has a window of 4096 tokens in every layer. A sequence holds the 257 blocks of 16 tokens of a window,
+// with 32 x 2 x 8 x 128 two-byte elements per token.
+TEST_CASE("a model with a window in every layer caches no more than its windows", "[serve][fit][cli]") {
   const json::Value m =
       test::ask("serve mistral-7b-v0.1 --hardware rtx-4090 --prompt 12000 --generate 300 --rate 0.1 --num-requests 20");
   const json::Value& memory = m["engine_memory"];
   CHECK(memory["most_sequences"] == memory["blocks"].get<Count>() / 257);
   CHECK(memory["blocks"] == memory["kv_cache_bytes"].get<Count>() / (16 * 131072));
-  CHECK_FALSE(memory.contains("longest_sequence"));  // of any length
+  CHECK_FALSE(memory.contains("longest_sequence"));  // any length fits
   const auto peak = [](const char* context) {
     const std::string words = "fit mistral-7b-v0.1 --hardware rtx-4090 --weight-precision bf16 --context ";
     return row_of(test::ask(words + context), "mistral-7b-v0.1")["peak_bytes"].get<double>();
   };
-  CHECK(peak("30000") - peak("4096") == Approx(16 * 131072).epsilon(0.01));  // a block more
+  CHECK(peak("30000") - peak("4096") == Approx(16 * 131072).epsilon(0.01));  // one more block
 }

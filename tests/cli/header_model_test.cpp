@@ -1,4 +1,4 @@
-// Checkpoints as MODEL, formats by component, and the formats that products are in.
+// Checkpoints as MODEL, formats by component, and the formats of matrix products.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -15,7 +15,7 @@ std::vector<WrittenTensor> tensors() {
   return gguf_llama(tiny, [](const std::string& name, Count) { return name == "attn_v" ? "Q6_K" : "Q4_K"; });
 }
 
-/// A Llama of 2 layers with this quantisation block.
+/// A Llama of 2 layers with this quantization block.
 std::string quantised_config(const std::string& block, const std::string& hidden = "256") {
   const std::string path = scratch() + "/quantised-" + hidden + ".json";
   write_file(path, R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -31,7 +31,7 @@ constexpr Count attention = 2 * (2 * 256 * 256 + 2 * 128 * 256), mlp = 2 * 3 * 5
 
 }  // namespace
 
-TEST_CASE("a GGUF file is a MODEL, and its bytes are the weights", "[cli][checkpoint]") {
+TEST_CASE("a GGUF file can be the MODEL, and its tensors give the weight bytes", "[cli][checkpoint]") {
   const CheckpointFolder folder;
   const std::string path = write_gguf(folder, "m.gguf", llama_keys(tiny), tensors());
   constexpr Count v = 2 * 128 * 256, matrices = attention - v + mlp + 2 * table;
@@ -42,7 +42,7 @@ TEST_CASE("a GGUF file is a MODEL, and its bytes are the weights", "[cli][checkp
   CHECK(ask("params " + path)["parameters"]["total"] == attention + mlp + 2 * table + norms);
 }
 
-TEST_CASE("'show' lists a checkpoint's tensors by group, and unknown ones by name", "[cli][checkpoint]") {
+TEST_CASE("'show' lists a checkpoint's tensors by group, and unknown tensors by name", "[cli][checkpoint]") {
   const CheckpointFolder folder;
   std::vector<WrittenTensor> all = tensors();
   all.push_back({"strange\x1b[2J", "F32", {7}});
@@ -58,7 +58,7 @@ TEST_CASE("'show' lists a checkpoint's tensors by group, and unknown ones by nam
   CHECK(text.out.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("a damaged checkpoint is one sentence and exit code 2", "[cli][checkpoint]") {
+TEST_CASE("a damaged checkpoint gives one sentence and exit code 2", "[cli][checkpoint]") {
   const CheckpointFolder folder;
   const std::string path = folder.write("m.gguf", "GGUF\3");
   for (const char* command : {"params ", "show ", "infer --hardware h100 "}) {
@@ -69,7 +69,7 @@ TEST_CASE("a damaged checkpoint is one sentence and exit code 2", "[cli][checkpo
   }
 }
 
-TEST_CASE("--weight-precision takes a mix, and formats by component", "[cli][checkpoint]") {
+TEST_CASE("--weight-precision accepts a mix and formats by component", "[cli][checkpoint]") {
   const std::string config = quantised_config("null");
   const auto bytes = [&](const std::string& given) {
     return ask("memory " + config + " --infer --prompt 8 --generate 8 --weight-precision " +
@@ -86,7 +86,7 @@ TEST_CASE("--weight-precision takes a mix, and formats by component", "[cli][che
              Catch::Contains("one format for all components"));
 }
 
-TEST_CASE("a component of --weight-precision is in the model, and is named once", "[cli][checkpoint]") {
+TEST_CASE("a component of --weight-precision must exist in the model and be named once", "[cli][checkpoint]") {
   const auto weights = [](const std::string& given) {
     return ask("memory gpt-oss-20b --infer --prompt 8 --generate 8 --weight-precision " +
                given)["inference_memory"]["weights_bytes"];
@@ -104,7 +104,8 @@ TEST_CASE("a component of --weight-precision is in the model, and is named once"
         "leave it out\n");
 }
 
-TEST_CASE("a checkpoint with quantised inputs multiplies in its format where the hardware can", "[cli][checkpoint]") {
+TEST_CASE("a checkpoint with quantized inputs multiplies in its format if the hardware supports it",
+          "[cli][checkpoint]") {
   const auto precision = [](const std::string& block, const std::string& options) {
     return ask("infer " + quantised_config(block) + " --prompt 8 --generate 8 --hardware " +
                options)["inputs"]["precision"];
@@ -118,7 +119,7 @@ TEST_CASE("a checkpoint with quantised inputs multiplies in its format where the
   CHECK(precision(int8, "a100-80gb") == "int8");
 }
 
-TEST_CASE("weight-only formats multiply in 16 bits, and that is said", "[cli][checkpoint]") {
+TEST_CASE("weight-only formats multiply in 16 bits, with a note", "[cli][checkpoint]") {
   const std::string awq = quantised_config(R"({"quant_method": "awq", "bits": 4, "group_size": 128})");
   const json::Value r = ask("infer " + awq + " --prompt 2048 --generate 8 --hardware h100");
   CHECK(r["inputs"]["precision"] == "bf16");
@@ -126,14 +127,14 @@ TEST_CASE("weight-only formats multiply in 16 bits, and that is said", "[cli][ch
   CHECK(std::find(notes.begin(), notes.end(), "weights in awq are dequantised and multiplied in bf16") != notes.end());
 }
 
-TEST_CASE("a note on products says of a checkpoint what infer counts", "[cli][checkpoint]") {
+TEST_CASE("the note on a checkpoint's products matches infer", "[cli][checkpoint]") {
   const auto notes = [](const std::string& command) { return ask(command)["notes"].dump(); };
   const std::string fp8 =
       quantised_config(R"({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})");
   CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8"), !Catch::Contains("dequantised"));
   CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8 --precision bf16"),
              Catch::Contains("weights in fp8-block are dequantised and multiplied in bf16"));
-  // Attention's inputs are quantised, those of the MLP are not.
+  // Inputs are quantized for attention, not for the MLP.
   const std::string mixed = quantised_config(
       R"({"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["re:.*mlp.*"], "weights":
       {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}}, "b": {"targets":
@@ -145,7 +146,7 @@ TEST_CASE("a note on products says of a checkpoint what infer counts", "[cli][ch
   CHECK(r["inputs"]["precision"] == "fp8");
   CHECK_THAT(r["notes"].dump(), Catch::Contains("in inference those of attention alone are; weights in nvfp4 are "
                                                 "dequantised and multiplied in bf16"));
-  // A prompt takes longer than with all products in fp8, and not as long as with none.
+  // A prompt takes longer than with all products in fp8, and less than with all products in bf16.
   const auto seconds = [](const json::Value& v) { return v["prefill"]["time_s"].get<double>(); };
   CHECK(seconds(ask(asked + " --precision fp8")) < seconds(r));
   CHECK(seconds(r) < seconds(ask(asked + " --precision bf16")));

@@ -6,7 +6,7 @@
 
 using namespace llmcalc;
 
-// What the one table of options yields: help, the manual, completions.
+// Outputs generated from the table of options: help, the manual, completions.
 
 namespace {
 
@@ -28,7 +28,7 @@ std::string out(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("every help fits 80 columns, and --help-all shows every option", "[help]") {
+TEST_CASE("every help text fits 80 columns, and --help-all shows every option", "[help]") {
   CHECK(widest(out("--help")) <= 80);
   for (const Command& c : commands()) {
     const std::string name(c.name), all = out(name + " --help-all");
@@ -41,7 +41,7 @@ TEST_CASE("every help fits 80 columns, and --help-all shows every option", "[hel
   }
 }
 
-TEST_CASE("the help of train leads with the options that people use", "[help]") {
+TEST_CASE("the help of train leads with the most common options", "[help]") {
   const std::string help = out("train --help");
   std::size_t at = help.find("Options:");
   for (const char* option :
@@ -56,11 +56,11 @@ TEST_CASE("the help of train leads with the options that people use", "[help]") 
   CHECK(out("help train") == help);
 }
 
-TEST_CASE("the manual's OPTIONS are those of the table, and it names every command", "[help]") {
+TEST_CASE("the manual's OPTIONS match the table, and the manual names every command", "[help]") {
   const std::string manual = test::read_file(LLMCALC_SOURCE_DIR "/docs/llmcalc.1");
   const std::size_t begin = manual.find(".SH OPTIONS\n"), end = manual.find(".SH EXIT STATUS\n");
   REQUIRE(begin < end);
-  CHECK(manual.substr(begin, end - begin) == out("manual"));  // scripts/transcripts writes it
+  CHECK(manual.substr(begin, end - begin) == out("manual"));  // written by scripts/transcripts
   for (const Command& c : commands()) {
     INFO(c.name);
     CHECK((has(manual, ".BI " + std::string(c.name)) || has(manual, ".BR " + std::string(c.name)) ||
@@ -68,12 +68,12 @@ TEST_CASE("the manual's OPTIONS are those of the table, and it names every comma
   }
 }
 
-TEST_CASE("a shell completes commands, options, choices and names", "[help]") {
+TEST_CASE("shell completion offers commands, options, choices and names", "[help]") {
   CHECK(has(out("complete ''"), "train\t"));
   CHECK(has(out("complete train llama --"), "\n--seq\ttokens per sequence\n"));
   CHECK(has(out("complete collective --"), "--ranks\t"));
   CHECK(out("complete accuracy ''") == "training\nmemory\ninference\nserving\n");
-  CHECK(out("complete accuracy training ''").empty());  // files, which the shell completes
+  CHECK(out("complete accuracy training ''").empty());  // files, completed by the shell
   CHECK_FALSE(has(out("complete infer --"), "--seq"));
   CHECK(out("complete train gpt2 --recompute ''") == "none\nselective\nfull\n");
   CHECK(out("complete validate --device ''") == "cpu\ncuda\n");
@@ -83,11 +83,11 @@ TEST_CASE("a shell completes commands, options, choices and names", "[help]") {
   CHECK(has(out("complete collective ''"), "reduce-scatter\n"));
   CHECK(out("complete list ''") == "models\nhardware\nsoftware\ndtypes\nfamilies\n");
   CHECK(out("complete show h100 ''").empty());
-  CHECK(out("complete learn ''").empty());  // a file, which the shell knows
+  CHECK(out("complete learn ''").empty());  // a file, completed by the shell
   CHECK(out("complete nothing ''").empty());
 }
 
-TEST_CASE("the shells' scripts ask the program and state nothing themselves", "[help]") {
+TEST_CASE("the completion scripts query the program and contain no options", "[help]") {
   for (const char* script : {"llmcalc.bash", "_llmcalc", "llmcalc.fish"}) {
     const std::string text = test::read_file(std::string(LLMCALC_SOURCE_DIR "/scripts/completions/") + script);
     CHECK(has(text, "llmcalc complete"));
@@ -95,7 +95,7 @@ TEST_CASE("the shells' scripts ask the program and state nothing themselves", "[
   }
 }
 
-TEST_CASE("output options may precede the command, and others are refused there", "[help]") {
+TEST_CASE("output options may precede the command, other options may not", "[help]") {
   CHECK(out("--json params gpt2") == out("params gpt2 --json"));
   CHECK(out("--markdown params gpt2") == out("params gpt2 --markdown"));
   const test::Ran r = test::llmcalc("--tp 8 params gpt2");

@@ -1,4 +1,4 @@
-// Texts of files that a terminal, a Markdown viewer or a JSON parser would obey.
+// Text from files that a terminal, a Markdown viewer or a JSON parser would interpret.
 
 #include "presets/builtin.hpp"
 #include "tests/catch.hpp"
@@ -38,7 +38,7 @@ std::string hostile_hardware() {
   return written("hostile-hardware.json", v);
 }
 
-/// Lines of letters alone: what printable() leaves as it is.
+/// Checks that every line is plain text, unchanged by printable().
 void check_shown(const std::string& out) {
   INFO(printable(out));
   CHECK(model::first_bad_byte(out) == std::nullopt);
@@ -50,7 +50,7 @@ void check_shown(const std::string& out) {
 
 }  // namespace
 
-TEST_CASE("what a file says is shown and not obeyed, in every style", "[hostile]") {
+TEST_CASE("text from a file is shown in every style without being interpreted", "[hostile]") {
   const std::string model = hostile_model(), hardware = " --hardware " + hostile_hardware();
   for (const std::string& command :
        {"params " + model, "memory " + model + " --train", "flops " + model, "train " + model + hardware,
@@ -68,7 +68,7 @@ TEST_CASE("what a file says is shown and not obeyed, in every style", "[hostile]
   }
 }
 
-TEST_CASE("the name of a file is shown and not obeyed", "[hostile]") {
+TEST_CASE("a file name is shown without being interpreted", "[hostile]") {
   const std::string name = path("m\x1b[31m\xFF.json");
   test::write_file(name, preset(builtin_models(), "gpt2").dump());
   for (const char* style : {"", " --markdown", " --json"})
@@ -78,7 +78,7 @@ TEST_CASE("the name of a file is shown and not obeyed", "[hostile]") {
   CHECK(printable(imported.err.substr(0, imported.err.size() - 1)) + "\n" == imported.err);
 }
 
-TEST_CASE("a log's model and a report's options are shown and not obeyed", "[hostile]") {
+TEST_CASE("a log's model and a report's options are shown without being interpreted", "[hostile]") {
   std::string log = test::read_file(LLMCALC_SOURCE_DIR "/tests/cli/logs/vllm-v1.log");
   const std::size_t at = log.find("model='");
   REQUIRE(at != std::string::npos);

@@ -1,4 +1,4 @@
-// What a device's instruments said, in text and in JSON.
+// Readings of a device's instruments, in text and in JSON.
 
 #include "cli/kernels/instrument_sections.hpp"
 #include "presets/load.hpp"
@@ -30,7 +30,7 @@ validate::Metered all_measured() {
   return m;
 }
 
-/// A phase of which products, padded ones and attention are told apart.
+/// Counters with a phase split into products, padded products and attention.
 validate::Metered parts_told() {
   using enum model::WorkKind;
   validate::Metered m = all_measured();
@@ -56,7 +56,7 @@ bool says(const std::string& text, const std::string& what) { return text.find(w
 
 }  // namespace
 
-TEST_CASE("counted work is shown next to predictions", "[contract][instruments]") {
+TEST_CASE("counted work is shown next to its prediction", "[contract][instruments]") {
   const json::Value r = json_of(all_measured());
   CHECK(r["counters"][0] == json::Value{{"phase", "forward"},
                                         {"predicted_flops", 1000.0},
@@ -91,14 +91,14 @@ TEST_CASE("tensor-core work is judged as far as it can be predicted", "[contract
     CHECK(says(text, said));
 }
 
-TEST_CASE("a note says why FLOPs are not split by unit", "[contract][instruments]") {
+TEST_CASE("a note gives the reason if FLOPs are not split by unit", "[contract][instruments]") {
   validate::Metered m = all_measured();
   m.no_parts = "not permitted";
   CHECK_FALSE(json_of(m).contains("tensor_work"));
   CHECK(says(text_of(m), "FLOPs are not split by unit: not permitted"));
 }
 
-TEST_CASE("FLOPs of float32 are omitted if nothing counted them", "[contract][instruments]") {
+TEST_CASE("float32 FLOPs are omitted if they were not counted", "[contract][instruments]") {
   validate::Metered m = all_measured();
   m.tensor_cores = false;
   m.product.reset();
@@ -132,7 +132,7 @@ TEST_CASE("total device memory is shown next to its prediction", "[contract][ins
   CHECK_FALSE(json_of(uncalibrated)["device_memory"][2].contains("predicted_bytes"));
 }
 
-TEST_CASE("the machine is described as far as it is known", "[contract][instruments]") {
+TEST_CASE("the machine is described as far as known", "[contract][instruments]") {
   const json::Value machine = json_of(all_measured())["machine"];
   CHECK(machine == json::Value{{"name", "NVIDIA H200"},
                                {"sm_clock_hz", 1755e6},
@@ -141,7 +141,7 @@ TEST_CASE("the machine is described as far as it is known", "[contract][instrume
   CHECK(says(text_of(all_measured()), "1755 MHz"));
 }
 
-TEST_CASE("a missing measurement is a note and not a section", "[contract][instruments]") {
+TEST_CASE("a missing measurement gives a note instead of a section", "[contract][instruments]") {
   validate::Metered m;
   m.no_counts = "no CUPTI";
   m.no_energy = "no board";
@@ -152,7 +152,7 @@ TEST_CASE("a missing measurement is a note and not a section", "[contract][instr
         json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no memory in all: not alone"});
 }
 
-TEST_CASE("the code that computed attention is shown by part if there is a choice", "[contract][instruments]") {
+TEST_CASE("attention's implementation is shown by part if there is a choice", "[contract][instruments]") {
   validate::CaseVerdict v;
   Report r;
   add_attention_cores(r, v);
@@ -169,7 +169,7 @@ TEST_CASE("the code that computed attention is shown by part if there is a choic
   for (const Style style : {Style::text, Style::markdown}) CHECK(says(render(r, {style}), "not mma: dropout"));
 }
 
-TEST_CASE("utilisation refers to the datasheet's peak if a preset has the board's name", "[contract][instruments]") {
+TEST_CASE("utilization uses the datasheet's peak if a preset has the board's name", "[contract][instruments]") {
   validate::Case c{"gpt-2", load_model("gpt-2-124m").arch, {}};
   c.plan.seq = 1024;
   c.plan.micro_batch = c.plan.global_batch = 64;

@@ -4,7 +4,7 @@
 using namespace llmcalc;
 using test::ask;
 
-// The names that other programs read: they stay. Schema 1.
+// Names of the JSON schema, stable for other programs. Schema 1.
 
 namespace {
 
@@ -17,7 +17,7 @@ void has(const json::Value& report, const char* section, std::initializer_list<c
   }
 }
 
-/// No value anywhere is null.
+/// Whether a value contains no null.
 bool whole(const json::Value& v) {
   if (v.is_null()) return false;
   if (v.is_structured())
@@ -63,7 +63,7 @@ TEST_CASE("a report's JSON has every name of schema 2, and no null", "[contract]
   CHECK(whole(r));
 }
 
-TEST_CASE("the JSON of a validation names model, machine and options", "[contract][cli]") {
+TEST_CASE("a validation's JSON names model, machine and options", "[contract][cli]") {
   const std::string tiny = "validate docs/examples/tiny-llama.json --seq 8 --train ";
   const json::Value plain = ask(tiny), timed = ask(tiny + "--hardware h100 --repeats 2");
   for (const json::Value& r : {plain, timed}) {
@@ -104,7 +104,7 @@ TEST_CASE("the memory command shows training, inference, or both", "[contract][c
   CHECK(ask("memory gpt2").contains("inference_memory"));
 }
 
-TEST_CASE("a measured throughput gives its MFU on all GPUs", "[contract][cli]") {
+TEST_CASE("a measured throughput gives its MFU over all GPUs", "[contract][cli]") {
   const json::Value r = ask("train gpt-3-175b --hardware a100 --tp 8 --gpus 1024 --measured-tokens-per-s 140k");
   const double per_token = r["flops"]["per_token"].get<double>();
   CHECK(r["run"]["mfu"].get<double>() == Approx(per_token * 140e3 / (1024 * 312e12)).epsilon(1e-12));
@@ -117,7 +117,7 @@ TEST_CASE("text, Markdown and JSON carry the same numbers", "[contract][cli]") {
   CHECK(ask("params llama-3.1-405b")["parameters"]["total"] == 405853388800);
 }
 
-TEST_CASE("an imported config and the preset made from it answer alike", "[contract][cli]") {
+TEST_CASE("an imported config gives the same answer as the preset made from it", "[contract][cli]") {
   test::write_file(test::scratch() + "/config.json",
                    R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
                        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
@@ -134,7 +134,7 @@ TEST_CASE("an imported config and the preset made from it answer alike", "[contr
   CHECK(ask("params " + test::scratch() + "/imported.json")["parameters"]["total"] == 8030261248);
 }
 
-TEST_CASE("a saved report of every question equals the same question asked again", "[contract][cli]") {
+TEST_CASE("a saved report equals the same command run later", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   for (const char* command :
        {"report falcon-40b --hardware a100 --tp 4 --prompt 1792 --recompute full --dropout --no-kv-cache",
@@ -153,7 +153,7 @@ TEST_CASE("a saved report of every question equals the same question asked again
   }
 }
 
-TEST_CASE("a baseline lists changed, missing and new numbers", "[contract][cli]") {
+TEST_CASE("a comparison with a baseline lists changed, missing and new numbers", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   const test::Ran saved = test::llmcalc("params gpt2 --json");
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -174,7 +174,7 @@ TEST_CASE("a baseline lists changed, missing and new numbers", "[contract][cli]"
   CHECK(other.out.find("2 values moved, came or went") != std::string::npos);
 }
 
-TEST_CASE("a tolerance lets small relative differences pass and no larger ones", "[contract][cli]") {
+TEST_CASE("a tolerance accepts smaller relative differences only", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   std::string text = test::llmcalc("params gpt2 --json").out;
   text.replace(text.find("124439808"), 9, "124000000");
@@ -183,7 +183,7 @@ TEST_CASE("a tolerance lets small relative differences pass and no larger ones",
   CHECK(test::llmcalc("check --baseline " + path + " --tolerance 0.0035").code == 1);
 }
 
-TEST_CASE("a file that is not a report, or has another schema, is refused as a baseline", "[contract][cli]") {
+TEST_CASE("a file that is not a report or has another schema is refused as a baseline", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   const auto refusal = [&](const std::string& text) {
     test::write_file(path, text);
@@ -198,7 +198,7 @@ TEST_CASE("a file that is not a report, or has another schema, is refused as a b
         std::string::npos);
 }
 
-TEST_CASE("check finds nothing over all presets", "[textbook][cli]") {
+TEST_CASE("check finds no difference over all presets", "[textbook][cli]") {
   const test::Ran r = test::llmcalc("check");
   CHECK(r.code == 0);
   CHECK(r.out.find("nothing differs") != std::string::npos);

@@ -1,4 +1,4 @@
-// The program learns from a text and goes on with one, as a user would have it.
+// Training on a text and generation from a prompt, through the command line.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 
 std::string path(const std::string& name) { return test::scratch() + "/" + name; }
 
-/// Lines that say one thing in a few ways: 16 KB.
+/// Lines with a few variations of one sentence: 16 KB.
 std::string text() {
   static const std::array<std::string, 4> who{"the cat", "a dog", "one bird", "no fish"},
       does{"sees", "has", "eats", "is"};
@@ -26,7 +26,7 @@ std::string text() {
   return s;
 }
 
-/// Six words, drawn: what comes next depends on the whole word so far. 16 KB.
+/// Six words drawn at random. The next character depends on the whole word so far. 16 KB.
 std::string text_of_words() {
   static const std::array<std::string, 6> words{"abc ", "adb ", "bad ", "cab ", "dac ", "bdd "};
   std::uint32_t state = 1;
@@ -43,7 +43,7 @@ std::string text_file() {
   return written ? path("text.txt") : "";
 }
 
-/// A model of bytes with one layer and two heads.
+/// A byte-level model with one layer and two heads.
 std::string written_model(const std::string& name, Count hidden, Count context, const json::Value& position,
                           bool tied) {
   const json::Value model{
@@ -70,14 +70,14 @@ std::string written_model(const std::string& name, Count hidden, Count context, 
   return path(name + ".json");
 }
 
-/// Small enough to learn in a second.
+/// A model small enough to train in a second.
 std::string model_file() { return written_model("mini", 16, 32, {{"kind", "learned"}, {"rows", 32}}, true); }
 
 std::string learn(const std::string& out) {
   return "learn " + text_file() + " --out " + path(out) + " --model " + model_file() + " --seq 16 --batch 4";
 }
 
-/// A checkpoint that all tests share.
+/// A checkpoint shared by all tests.
 std::string checkpoint() {
   static const bool made = test::llmcalc(learn("shared.safetensors") + " --steps 60 --rate 0.01").code == 0;
   return made ? path("shared.safetensors") : "";
@@ -96,7 +96,7 @@ double perplexity(const json::Value& report, std::size_t row) { return report["h
 
 }  // namespace
 
-TEST_CASE("training improves the loss and is reported next to the baselines", "[learn]") {
+TEST_CASE("training improves the loss and reports it next to the baselines", "[learn]") {
   const json::Value v = test::ask(learn("a.safetensors") + " --steps 60 --rate 0.01");
   CHECK(v["learning"]["steps"] == 60);
   CHECK(v["learning"]["tokens"] == 60 * 4 * 16);
@@ -106,23 +106,23 @@ TEST_CASE("training improves the loss and is reported next to the baselines", "[
   REQUIRE(v["held_out"].size() == 3);
   CHECK(v["held_out"][0]["name"] == "unigram");
   CHECK(v["held_out"][2]["name"] == "this model");
-  CHECK(perplexity(v, 2) < 30);  // 256 at the beginning
+  CHECK(perplexity(v, 2) < 30);  // 256 initially
   CHECK(perplexity(v, 1) < perplexity(v, 0));
   CHECK(std::filesystem::exists(path("a.safetensors")));
   CHECK_FALSE(std::filesystem::exists(path("a.safetensors.tmp")));
 }
 
-TEST_CASE("a model beats counted pairs where more than one token before tells the next", "[learn]") {
+TEST_CASE("a model beats bigram counts if the next token depends on more than one token", "[learn]") {
   test::write_file(path("words.txt"), text_of_words());
   const json::Value v = test::ask("learn " + path("words.txt") + " --out " + path("words.safetensors") + " --model " +
                                   written_model("rotary", 32, 16, {{"kind", "rope"}}, false) +
                                   " --seq 16 --batch 4 --steps 300 --rate 0.01");
-  CHECK(perplexity(v, 2) < 2.2);  // 6^(1/4) = 1.57 is what the drawn words leave unknown
+  CHECK(perplexity(v, 2) < 2.2);  // 6^(1/4) = 1.57 is the lowest possible perplexity of the drawn words
   CHECK(perplexity(v, 2) < perplexity(v, 1));
   CHECK(perplexity(v, 1) < perplexity(v, 0));
 }
 
-TEST_CASE("a run in two parts is the run in one", "[learn]") {
+TEST_CASE("a run resumed after an interrupt equals an uninterrupted run", "[learn]") {
   CHECK(test::llmcalc(learn("whole.safetensors") + " --steps 600").code == 0);
   CHECK(test::signalled(learn("half.safetensors") + " --steps 600", {SIGINT}, std::chrono::milliseconds(20)).code ==
         130);
@@ -135,7 +135,7 @@ TEST_CASE("a run in two parts is the run in one", "[learn]") {
   refused("learn " + path("other.txt") + " --out " + path("half.safetensors") + " --resume", "another text");
 }
 
-TEST_CASE("generation gives the same text with and without a cache, and from the same seed", "[learn]") {
+TEST_CASE("generation gives the same text with and without a cache, and for the same seed", "[learn]") {
   const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20";
   for (const std::string how : {" --temperature 0", " --seed 4", " --beams 3"}) {
     const test::Ran with = test::llmcalc(go + how), without = test::llmcalc(go + how + " --no-kv-cache");
@@ -149,7 +149,7 @@ TEST_CASE("generation gives the same text with and without a cache, and from the
   CHECK(test::llmcalc(go + " --seed 4").out != test::llmcalc(go + " --seed 5").out);
 }
 
-TEST_CASE("the savings of the cache are shown, and it changes no token", "[learn]") {
+TEST_CASE("the cache's savings are shown, and it changes no token", "[learn]") {
   const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20 --compare-kv-cache";
   for (const std::string how : {" --temperature 0", " --beams 3"}) {
     const test::Ran r = test::llmcalc(go + how);
@@ -161,7 +161,7 @@ TEST_CASE("the savings of the cache are shown, and it changes no token", "[learn
   const json::Value v = test::ask(go)["with_and_without_cache"];
   REQUIRE(v.size() == 2);
   CHECK(v[0]["token_ids"] == v[1]["token_ids"]);
-  CHECK(v[0]["tokens_run"] == 7 + 19);            // the last token never runs
+  CHECK(v[0]["tokens_run"] == 7 + 19);            // the last token is never run
   CHECK(v[1]["tokens_run"] == 20 * 7 + 19 * 10);  // 7 + 8 + ... + 26
   CHECK(v[0]["flops"] < v[1]["flops"]);
   refused(go + " --no-kv-cache", "leave --no-kv-cache out");
@@ -176,7 +176,7 @@ TEST_CASE("the prompt may come from standard input, and the answer as JSON", "[l
   CHECK(v["generation"]["ended"] == "length");
 }
 
-TEST_CASE("the text ends where the positions do, and says so", "[learn]") {
+TEST_CASE("generation stops at the last position, with a note", "[learn]") {
   const test::Ran r = test::llmcalc("generate " + checkpoint() + " 'the cat' --tokens 500");
   CHECK(r.code == 0);
   CHECK(r.err.find("the text ends where the model's 32 learned positions do") != std::string::npos);
@@ -191,7 +191,7 @@ TEST_CASE("only whole characters are shown", "[learn]") {
   refused("generate " + checkpoint() + " 'caf\xC3'", "is not UTF-8 text");
 }
 
-TEST_CASE("an unusable training text is refused with a sentence", "[learn]") {
+TEST_CASE("an unusable training text is refused in one sentence", "[learn]") {
   refused("learn " + text_file() + " --device tpu", "--device: expected cpu, cuda or cuda:N, got \"tpu\"");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
@@ -223,7 +223,7 @@ TEST_CASE("impossible training options are refused before training starts", "[le
   CHECK_FALSE(std::filesystem::exists(path("x.safetensors")));
 }
 
-TEST_CASE("a model too large for memory is refused with the bytes that it would need", "[learn]") {
+TEST_CASE("a model too large for memory is refused with the bytes it needs", "[learn]") {
   const std::string go = "learn " + text_file() + " --out " + path("x.safetensors") + " ";
   const test::Ran r = test::llmcalc(go + "--model gpt-3-175b");
   CHECK(r.code == 2);
@@ -231,7 +231,7 @@ TEST_CASE("a model too large for memory is refused with the bytes that it would 
   CHECK(r.err.find(" bytes) and this machine has ") != std::string::npos);
 }
 
-TEST_CASE("a checkpoint that is damaged or foreign is refused by name", "[learn]") {
+TEST_CASE("a damaged or foreign checkpoint is refused by name", "[learn]") {
   refused("generate /nowhere/x.safetensors hello", "cannot read '/nowhere/x.safetensors'");
   test::write_file(path("text.safetensors"), "this is a text");
   refused("generate " + path("text.safetensors") + " hello", "text.safetensors'");
@@ -248,7 +248,7 @@ TEST_CASE("a checkpoint that is damaged or foreign is refused by name", "[learn]
   CHECK(test::llmcalc("generate " + checkpoint() + " hello --beams 256 --tokens 2").code == 0);
 }
 
-TEST_CASE("a loss that is not a number ends with its step and operator, exit code 1", "[learn]") {
+TEST_CASE("a loss that is not a number ends training with its step and operator, exit code 1", "[learn]") {
   const test::Ran r = test::llmcalc(learn("nan.safetensors") + " --steps 30 --rate 1e30");
   CHECK(r.code == 1);
   CHECK(r.err.find("llmcalc: step ") != std::string::npos);
@@ -267,7 +267,7 @@ TEST_CASE("Ctrl-C ends learning with a checkpoint and the table, exit code 130",
   CHECK(test::llmcalc("learn " + text_file() + " --out " + out + " --resume --minutes 0.001").code == 0);
 }
 
-TEST_CASE("Ctrl-C ends generating with the text so far, and validating with a word, exit code 130", "[learn]") {
+TEST_CASE("Ctrl-C ends generating with the text so far, and validating with a message, exit code 130", "[learn]") {
   const std::string endless = path("endless.safetensors");
   const std::string model = " --model docs/examples/tiny-llama.json --seq 16 --batch 4 --steps 1";
   REQUIRE(test::llmcalc("learn " + text_file() + " --out " + endless + model).code == 0);

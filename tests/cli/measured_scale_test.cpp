@@ -1,4 +1,4 @@
-// A measured throughput of training says how far the estimate is from it, for other plans on the same machine.
+// A measured training throughput gives the estimate's error and rescales other plans on the same machine.
 
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 const std::string plan = "train llama-3.1-8b --hardware h100 --gpus 8 --fsdp ";
 
-/// All notes of a report, a line each.
+/// All notes of a report, one per line.
 std::string notes(const json::Value& report) {
   std::string all;
   if (!report.contains("notes")) return all;
@@ -31,19 +31,19 @@ TEST_CASE("the factor is the estimated throughput over the measured one", "[meas
   }
 }
 
-TEST_CASE("there is no factor without a measurement, or without software behind the estimate", "[measured]") {
+TEST_CASE("there is no factor without a measurement or without a software estimate", "[measured]") {
   CHECK_FALSE(test::ask(plan)["estimate"].contains("measured_scale"));
   const json::Value given = test::ask(plan + "--efficiency 0.5 --measured-tokens-per-s 45000");
   CHECK_FALSE(given.contains("estimate"));
   CHECK_THAT(notes(given), !Contains("multiply their estimated times"));
 }
 
-TEST_CASE("a measurement far off its estimate is doubted", "[measured]") {
+TEST_CASE("a measurement far from its estimate gets a warning", "[measured]") {
   CHECK_THAT(notes(test::ask(plan + "--measured-tokens-per-s 5000")), Contains("check that the plan is the measured"));
   CHECK_THAT(notes(test::ask(plan + "--measured-tokens-per-s 45000")), !Contains("check that the plan"));
 }
 
-TEST_CASE("compare re-scales the other plan by the measured one", "[measured][compare]") {
+TEST_CASE("compare rescales the other plan by the measured one", "[measured][compare]") {
   const std::string of = "compare --of '" + plan + "--measured-tokens-per-s 45000' --vs ";
   const json::Value r = test::ask(of + "'--recompute full'");
   const json::Value &a = r["sides"][0], &b = r["sides"][1];
@@ -52,18 +52,18 @@ TEST_CASE("compare re-scales the other plan by the measured one", "[measured][co
   CHECK_FALSE(b["inputs"].contains("measured_tokens_per_s"));
   const json::Value& last = r["differences"].back();
   CHECK(last["quantity"] == "step.rescaled_time_s");
-  CHECK(last["a"].get<double>() == scale * a["step"]["time_s"].get<double>());  // what was measured
+  CHECK(last["a"].get<double>() == scale * a["step"]["time_s"].get<double>());  // the measured time
   CHECK(last["b"].get<double>() == std::sqrt(scale) * b["step"]["time_s"].get<double>());
   CHECK_THAT(notes(r), Contains("in 9 of 10 cases"));
 }
 
-TEST_CASE("a measured step says nothing about other hardware or software", "[measured][compare]") {
+TEST_CASE("a measured step does not rescale other hardware or software", "[measured][compare]") {
   const std::string of = "compare --of '" + plan + "--measured-tokens-per-s 45000' --vs ";
   for (const char* other : {"'--hardware h200'", "'--software torchtitan'"})
     CHECK_THAT(test::ask(of + other).dump(), !Contains("rescaled_time_s"));
 }
 
-TEST_CASE("plans are re-scaled by a measured one, each by the same factor, and in the same order", "[measured][plan]") {
+TEST_CASE("a measured plan rescales all plans by one factor and keeps their order", "[measured][plan]") {
   const std::string plan = "plan train gpt2 --hardware h100 --gpus 8 --global-batch 64 --top 5 ";
   const json::Value as_estimated = test::ask(plan),
                     measured = test::ask(plan + "--measured-tokens-per-s 400000 --measured-plan '--tp 2'");
@@ -72,7 +72,7 @@ TEST_CASE("plans are re-scaled by a measured one, each by the same factor, and i
   const double scale = train["estimate"]["measured_scale"];
   CHECK(measured["estimate"]["measured_scale"].get<double>() == Approx(scale).epsilon(1e-12));
   REQUIRE(measured["plans"].size() == as_estimated["plans"].size());
-  const double factor = std::sqrt(scale);  // half of what a run is off is its own
+  const double factor = std::sqrt(scale);  // half of a run's error is specific to the run
   for (std::size_t i = 0; i < measured["plans"].size(); ++i) {
     const json::Value &a = as_estimated["plans"][i], &b = measured["plans"][i];
     CHECK(a["command"] == b["command"]);
@@ -87,7 +87,7 @@ TEST_CASE("plans are re-scaled by a measured one, each by the same factor, and i
           Approx(factor * as_estimated["neighbours"][i]["step"]["time_s"].get<double>()).epsilon(1e-12));
 }
 
-TEST_CASE("a measured plan that cannot be is refused with the way to say it", "[measured][plan][errors]") {
+TEST_CASE("an invalid measured plan is refused with the correct usage", "[measured][plan][errors]") {
   const auto refused = [](const std::string& more) {
     const test::Ran r = test::llmcalc("plan train gpt2 --hardware h100 --global-batch 64 " + more);
     CHECK(r.code == 2);

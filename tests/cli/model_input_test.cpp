@@ -1,4 +1,4 @@
-// What a user hands in as MODEL: formats, caveats and pipes reach the reports.
+// Inputs given as MODEL: formats, caveats and pipes reach the reports.
 
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A llama of 2 layers, 64 wide, and `more` keys.
+/// A Llama of 2 layers, 64 wide, with the keys `more`.
 std::string config(const std::string& more) {
   const std::string path = scratch() + "/config.json";
   write_file(path, R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
@@ -35,7 +35,7 @@ constexpr Count in_matrices = 2 * (4 * 64 * 64 + 3 * 64 * 128), others = 2 * 100
 TEST_CASE("a checkpoint's formats are the default of --weight-precision in inference", "[cli]") {
   const std::string awq = config(R"("quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32})");
   const json::Value r = memory(awq, "");
-  // 4 bits, and 20 more for every 32.
+  // 4 bits, plus 20 for every 32.
   CHECK(r["inference_memory"]["weights_bytes"] == in_matrices / 2 + in_matrices / 32 * 20 / 8 + 2 * others);
   CHECK(r["inputs"]["weight_precision"] ==
         json::parse(R"({"all": "bf16", "attention": "awq-g32", "mlp": "awq-g32"})", "w"));
@@ -47,14 +47,14 @@ TEST_CASE("a checkpoint's formats are the default of --weight-precision in infer
   CHECK(llmcalc::test::llmcalc("train " + awq + " --hardware h100 --weight-precision awq").code == 2);
 }
 
-TEST_CASE("a config's dtype is the default of --weight-precision, unless --precision is given", "[cli]") {
+TEST_CASE("a config's dtype is the default of --weight-precision unless --precision is given", "[cli]") {
   const std::string wide = config(R"("torch_dtype": "float32")");
   CHECK(memory(wide, "")["inference_memory"]["weights_bytes"] == 4 * (in_matrices + others));
   CHECK(memory(wide, "--precision bf16")["inference_memory"]["weights_bytes"] == 2 * (in_matrices + others));
 }
 
-// 20,914,757,184 parameters of 2 bytes; the preset's own experts are in mxfp4.
-TEST_CASE("a format in a preset's name is that of its weights, unless an option is given", "[cli]") {
+// 20,914,757,184 parameters of 2 bytes. The preset's own experts are in mxfp4.
+TEST_CASE("a format in a preset's name sets its weights unless an option is given", "[cli]") {
   const json::Value named = memory("lmsys/gpt-oss-20b-bf16", "");
   CHECK(named["inference_memory"]["weights_bytes"] == 41829514368);
   CHECK(named["inputs"]["weight_precision"] == "bf16");
@@ -69,7 +69,7 @@ TEST_CASE("a format in a preset's name is that of its weights, unless an option 
   CHECK(llmcalc::test::llmcalc("show gpt-oss-20b-bf16").code == 2);
 }
 
-TEST_CASE("keys that are not understood are one note", "[cli]") {
+TEST_CASE("unknown keys give one note", "[cli]") {
   const std::string path = config(R"("visual": {"layers": 48}, "talker": {"layers": 9}, "temperature": 0.6)");
   const char* note = R"(\"visual\" and \"talker\" in )";
   for (const std::string command : {"params ", "memory ", "flops "})
@@ -77,7 +77,7 @@ TEST_CASE("keys that are not understood are one note", "[cli]") {
   CHECK_THAT(llmcalc::test::llmcalc("import " + path).err, Catch::Contains("are not understood and were not counted"));
 }
 
-TEST_CASE("a model's caveats stand in every report and in the file that import writes", "[cli]") {
+TEST_CASE("a model's caveats are in every report and in the file that import writes", "[cli]") {
   const std::string path = config(R"("vision_config": {})");
   const char* note = "the vision tower beside it is not counted";
   for (const std::string command : {"params ", "memory ", "flops "})
@@ -87,7 +87,7 @@ TEST_CASE("a model's caveats stand in every report and in the file that import w
   CHECK_THAT(ask("params " + file)["notes"].dump(), Catch::Contains(note));
 }
 
-TEST_CASE("import --verbose says what each key became, beside the same file", "[cli]") {
+TEST_CASE("import --verbose lists the effect of each key and writes the same file", "[cli]") {
   const std::string path = config(R"("rope_theta": 10000.0, "extra_lora_rank": 3)");
   const Ran plain = llmcalc::test::llmcalc("import " + path), told = llmcalc::test::llmcalc("import --verbose " + path);
   CHECK(told.code == 0);
@@ -99,7 +99,7 @@ TEST_CASE("import --verbose says what each key became, beside the same file", "[
   CHECK(llmcalc::test::llmcalc("import --verbose - < " + path).code == 2);
 }
 
-TEST_CASE("a model comes through a pipe", "[cli]") {
+TEST_CASE("a model can come through a pipe", "[cli]") {
   const std::string path = config("");
   CHECK(ask("params - < " + path)["parameters"]["total"] == in_matrices + others);
   const std::string pipe = scratch() + "/pipe";

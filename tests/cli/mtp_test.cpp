@@ -1,4 +1,4 @@
-// Modules that predict further tokens, as users meet them.
+// MTP modules on the command line.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -6,14 +6,14 @@
 using namespace llmcalc;
 
 namespace {
-// DeepSeek-V3's module as published, without the table and the head that it shares, less its router's correction bias.
+// DeepSeek-V3's published module, without the shared table and head and without its router's correction bias.
 constexpr Count module_of_deepseek = 11610068224 - 256;
-// GLM-4.5's published checkpoint less the model with correction biases, less the copies of table and head and the
-// module's own correction bias.
+// GLM-4.5's published checkpoint, minus the model with correction biases, minus the copies of table and head, minus the
+// module's correction bias.
 constexpr Count module_of_glm = 358337791296 - 352797829024 - 2 * 775946240 - 160;
 }  // namespace
 
-TEST_CASE("params names the modules beside the total", "[cli][mtp]") {
+TEST_CASE("params shows MTP modules in addition to the total", "[cli][mtp]") {
   const json::Value deepseek = test::ask("params deepseek-v3")["parameters"],
                     glm = test::ask("params glm-4.5")["parameters"];
   CHECK(deepseek["total"] == 671026404352);
@@ -23,7 +23,7 @@ TEST_CASE("params names the modules beside the total", "[cli][mtp]") {
   CHECK_FALSE(test::ask("params llama-3.1-8b")["parameters"].contains("mtp"));
 }
 
-TEST_CASE("training and inference hold and run a module where it is asked for", "[cli][mtp]") {
+TEST_CASE("training and inference hold and run an MTP module if requested", "[cli][mtp]") {
   const json::Value with = test::ask("memory deepseek-v3 --mtp 1"), without = test::ask("memory deepseek-v3");
   for (const char* section : {"memory", "inference_memory"})
     CHECK(with[section]["parameters"].get<Count>() - without[section]["parameters"].get<Count>() == module_of_deepseek);
@@ -35,14 +35,14 @@ TEST_CASE("training and inference hold and run a module where it is asked for", 
                                                      flops["forward_head"].get<Count>());
 }
 
-TEST_CASE("a model whose modules are left out says so", "[cli][mtp]") {
+TEST_CASE("a report that omits MTP modules has a note", "[cli][mtp]") {
   const auto first_note = [](const std::string& ask) { return test::ask(ask)["notes"].dump(); };
   const char* note = "an MTP module for further tokens is left out; --mtp 1 counts it";
   CHECK_THAT(first_note("memory deepseek-v3"), Catch::Contains(note));
   CHECK_THAT(first_note("memory deepseek-v3 --mtp 1"), !Catch::Contains(note));
 }
 
-TEST_CASE("infer says from how many accepted drafts on a module is worth it", "[cli][mtp]") {
+TEST_CASE("infer gives the acceptance rate above which an MTP module pays off", "[cli][mtp]") {
   const json::Value r = test::ask("infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --mtp 1");
   const json::Value& drafts = r["drafts"];
   CHECK(drafts["over_decode_step"].get<double>() > 1);
@@ -51,7 +51,7 @@ TEST_CASE("infer says from how many accepted drafts on a module is worth it", "[
   CHECK_FALSE(test::ask("infer deepseek-v3 --hardware h200 --tp 8").contains("drafts"));
 }
 
-TEST_CASE("what a plan with modules says to type gives the plan's numbers", "[plan][cli][mtp]") {
+TEST_CASE("the command printed for a plan with MTP modules reproduces the plan's numbers", "[plan][cli][mtp]") {
   const std::string file = test::scratch() + "/two ahead.json";
   json::Value model = json::parse(test::llmcalc("show gpt2").out, "gpt2");
   model["name"] = "two-ahead";
@@ -70,7 +70,7 @@ TEST_CASE("what a plan with modules says to type gives the plan's numbers", "[pl
   }
 }
 
-TEST_CASE("validate runs a model with its modules, and refuses drafts behind windows", "[cli][mtp]") {
+TEST_CASE("validate runs a model with its MTP modules, and refuses drafts with windows", "[cli][mtp]") {
   const std::string file = test::scratch() + "/ahead.json";
   json::Value model = json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/examples/tiny-llama.json"), "tiny");
   model["mtp"] = {{"modules", 2},     {"mixer_of", 0},          {"mlp_of", 0},
@@ -90,7 +90,7 @@ TEST_CASE("validate runs a model with its modules, and refuses drafts behind win
   CHECK(test::llmcalc(train + " --train").code == 0);
 }
 
-TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cli][mtp][bad_input]") {
+TEST_CASE("unsupported uses of MTP modules are refused in one sentence", "[cli][mtp][bad_input]") {
   test::refused("train llama-3.1-8b --hardware h100 --mtp 1",
                 "--mtp is for modules that predict further tokens (MTP), which this model does not have; leave it out");
   test::refused("memory deepseek-v3 --mtp 2",
@@ -107,7 +107,7 @@ TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cl
                 "--mtp and --draft-model both draft; leave one out");
 }
 
-TEST_CASE("no modules are the model alone", "[mtp][cli]") {
+TEST_CASE("--mtp 0 gives the model without MTP modules", "[mtp][cli]") {
   for (const char* words : {"memory deepseek-v3", "memory gpt2"})
     CHECK(test::ask(std::string(words) + " --mtp 0")["memory"] == test::ask(words)["memory"]);
 }

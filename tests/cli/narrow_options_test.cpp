@@ -1,4 +1,4 @@
-// --precision below 16 bits, --narrow and --wide-layers as they are typed.
+// Command-line options --precision below 16 bits, --narrow and --wide-layers.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -10,7 +10,7 @@ namespace {
 double number_of(const json::Value& v) { return v.get<double>(); }
 }  // namespace
 
-TEST_CASE("--wide-layers and --narrow leave products at the rate of 16 bits", "[contract][cli]") {
+TEST_CASE("--wide-layers and --narrow leave products at the 16-bit rate", "[contract][cli]") {
   const std::string plan = "train llama-3.1-8b --hardware b200 --ops --precision nvfp4 ";
   const auto seconds = [](const json::Value& r, const std::string& segment, const std::string& name) {
     for (const json::Value& row : r["ops"])
@@ -20,7 +20,7 @@ TEST_CASE("--wide-layers and --narrow leave products at the rate of 16 bits", "[
   const json::Value some = ask(plan + "--narrow mlp --wide-layers first:2,last:4");
   CHECK(some["inputs"]["narrow"] == "mlp");
   CHECK(some["inputs"]["wide_layers"] == "first:2,last:4");
-  // A B200 multiplies at most 4 times as fast in fp4 as in bf16.
+  // A B200's fp4 peak is at most 4 times its bf16 peak.
   const double ratio = seconds(some, "wide block", "mlp.up") / seconds(some, "block", "mlp.up");
   CHECK(ratio > 3);
   CHECK(ratio < 4.000001);
@@ -33,7 +33,7 @@ TEST_CASE("--wide-layers and --narrow leave products at the rate of 16 bits", "[
   CHECK(some["notes"].dump().find("in training blocks first:2,last:4 multiply in bf16") != std::string::npos);
 }
 
-TEST_CASE("a report with scales holds what bf16 holds in training, and serves blocks in the format",
+TEST_CASE("under a scaled format training memory equals bf16, and served blocks have the format's bytes",
           "[contract][cli]") {
   for (const auto& [format, bits] : {std::pair{"mxfp8", 8.25}, {"mxfp4", 4.25}}) {
     const std::string plan = "report llama-3.1-8b --hardware b200 ";
@@ -48,14 +48,14 @@ TEST_CASE("a report with scales holds what bf16 holds in training, and serves bl
   }
 }
 
-TEST_CASE("explain writes a product's operands down", "[explain][cli]") {
+TEST_CASE("explain writes out a product's operands", "[explain][cli]") {
   const std::string e = test::llmcalc("explain mlp.up llama-3.1-8b --hardware b200 --precision nvfp4 --seq 8000").out;
   CHECK(e.find("= 9*8000*4096/16 + 2*4 + 9*14,336*4096/16") != std::string::npos);
   CHECK(e.find("51,462,152") != std::string::npos);  // 9 (8000 + 14336) 256 + 8
   CHECK(test::llmcalc("explain mlp.up llama-3.1-8b --hardware b200").out.find("operands") == std::string::npos);
 }
 
-TEST_CASE("mistakes about products in fewer than 16 bits are told in one sentence", "[cli]") {
+TEST_CASE("mistakes with low-precision options give one sentence", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   const auto refused = [](const std::string& arguments, const std::string& sentence) {
     const test::Ran r = test::llmcalc(arguments);

@@ -1,4 +1,4 @@
-/// Refusals of `train` name the smallest change that works: it is put in, and works.
+/// Refusals of `train` name the smallest working change. The tests apply it and run the command.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -18,7 +18,7 @@ void works(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("both batches that replicas can share are named", "[cli]") {
+TEST_CASE("both nearest batches that replicas can share are named", "[cli]") {
   refused(llama + "--gpus 16 --global-batch 17",
           "--global-batch 17 is not a multiple of --micro-batch 1 x 16 replicas of the model; it is that of the whole "
           "run, and every replica runs whole micro-batches: give --global-batch 16 or --global-batch 32");
@@ -28,13 +28,13 @@ TEST_CASE("both batches that replicas can share are named", "[cli]") {
           "run, and every replica runs whole micro-batches: give --global-batch 16");
 }
 
-TEST_CASE("a length that context ranks divide is within the model's positions", "[cli]") {
+TEST_CASE("the suggested length divides over context-parallel ranks and stays within the model's positions", "[cli]") {
   refused("train gpt2 --hardware h100 --cp 3 --gpus 3",
           "--seq 1024 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); give --seq 1020");
   works("train gpt2 --hardware h100 --cp 3 --gpus 3 --seq 1020");
 }
 
-TEST_CASE("too many chunks are refused with fewer of them, or with ranks that the GPUs allow", "[cli]") {
+TEST_CASE("too many chunks are refused with fewer chunks, or with ranks that the GPUs allow", "[cli]") {
   refused(llama + "--gpus 64 --pp 8 --chunks 5 --global-batch 64",
           "--pp 8 x 5 chunks of layers are more than the 32 layers of llama-3.1-8b; give --chunks 4");
   works(llama + "--gpus 64 --pp 8 --chunks 4 --global-batch 64");
@@ -54,12 +54,12 @@ TEST_CASE("too many chunks are refused with fewer of them, or with ranks that th
   works(llama + "--pp 8 --chunks 2 --schedule zb-v");
 }
 
-TEST_CASE("heads are told before the GPUs that hold the model once", "[cli]") {
+TEST_CASE("an indivisible head count is reported before the GPU count", "[cli]") {
   refused("train gpt-3-175b --hardware a100 --gpus 1024 --tp 7",
           "--tp 7 does not divide the 96 attention heads of gpt-3-175b; 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96 do");
 }
 
-TEST_CASE("ranks of an expert are lowered before those of experts", "[cli]") {
+TEST_CASE("ranks per expert are lowered before expert ranks", "[cli]") {
   const std::string moe = "train mixtral-8x7b --hardware h100 --gpus 8 ";
   refused(moe + "--ep 8 --etp 8",
           "--ep 8 x --etp 8 does not divide --tp x --cp x --dp = 8, from which experts take their ranks; leave out "
@@ -78,14 +78,14 @@ TEST_CASE("ranks of an expert are lowered before those of experts", "[cli]") {
   works(alone + "--tp 2 --sp");
 }
 
-TEST_CASE("a link that joins too few is told with how many it joins", "[cli]") {
+TEST_CASE("a link that joins too few devices is refused with its limit", "[cli]") {
   refused("train llama-3-8b --hardware rtx-4090 --gpus 64 --tp 8",
           "rtx-4090 states no link that joins 57 devices; its widest joins 8: give --gpus 8, or give a hardware file "
           "that states one ('llmcalc show rtx-4090' prints a start)");
   works("train llama-3-8b --hardware rtx-4090 --gpus 8 --tp 8");
 }
 
-TEST_CASE("options that contradict each other, or change nothing, are refused", "[cli]") {
+TEST_CASE("options that contradict each other or have no effect are refused", "[cli]") {
   const std::string both = "--fsdp is --zero 3, and --zero 1 is given, too; leave one of them out";
   refused(llama + "--dp 8 --fsdp --zero 1", both);
   refused(llama + "--dp 8 --zero 1 --fsdp", both);
@@ -99,7 +99,7 @@ TEST_CASE("options that contradict each other, or change nothing, are refused", 
   refused(llama + "--lora 16:q,q", "--lora: q is named twice; name it once");
 }
 
-TEST_CASE("a rank of adapters is below the narrowest of its matrices", "[cli]") {
+TEST_CASE("a LoRA rank must be below the smallest dimension of its matrices", "[cli]") {
   refused(llama + "--lora 2000",
           "--lora 2000 is no lower than the 1024 outputs of attn.k in llama-3.1-8b; give a rank below it");
   refused(llama + "--lora 1024:v",

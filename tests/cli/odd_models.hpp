@@ -1,5 +1,5 @@
 #pragma once
-/// Models of shapes that no preset has.
+/// Models of shapes without a preset.
 
 #include <functional>
 #include <initializer_list>
@@ -10,7 +10,7 @@
 
 namespace llmcalc::test {
 
-/// A small model of a shape that no preset has.
+/// A small model, changed by `change`.
 inline ModelCard odd(const char* name, void (*change)(Arch&)) {
   Arch a;
   a.layers = 7;
@@ -29,7 +29,7 @@ inline ModelCard odd(const char* name, void (*change)(Arch&)) {
   return m;
 }
 
-/// The models of all lists, one after another.
+/// The models of all lists in order.
 inline std::vector<ModelCard> joined(std::initializer_list<std::vector<ModelCard>> lists) {
   std::vector<ModelCard> all;
   for (const std::vector<ModelCard>& list : lists) all.insert(all.end(), list.begin(), list.end());
@@ -41,7 +41,7 @@ inline void latent(Arch& a) {
   a.latent = {.q_rank = 24, .kv_rank = 16, .nope_dim = 8, .rope_dim = 4, .v_dim = 10};
 }
 
-/// Unlike tables, norms and positions.
+/// Unusual tables, norms and positions.
 inline std::vector<ModelCard> odd_tables() {
   return {
       odd("table narrower than the model, post norm, no final norm",
@@ -72,7 +72,7 @@ inline std::vector<ModelCard> odd_tables() {
   };
 }
 
-/// BERT's ends and norms: token types, a pooler and a head for masked tokens.
+/// BERT's embedding, norms and head: token types, a pooler and a masked-token head.
 inline void bert(Arch& a) {
   a.bidirectional = true;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
@@ -86,7 +86,7 @@ inline void bert(Arch& a) {
   a.tied_head = a.head_bias = true;
 }
 
-/// An encoder, and one before a decoder.
+/// Encoders and one encoder-decoder.
 inline std::vector<ModelCard> odd_encoders() {
   return {
       odd("an encoder with narrow ends whose layers all have one set of weights",
@@ -154,7 +154,7 @@ inline std::vector<ModelCard> odd_windows() {
   };
 }
 
-/// Keys and values that layers share, queries from a low rank.
+/// Keys and values shared across layers, low-rank queries.
 inline std::vector<ModelCard> odd_shared_keys() {
   return {
       odd("layers that share keys and values, inputs and factors of their own, wider MLPs",
@@ -229,7 +229,7 @@ inline std::vector<ModelCard> odd_attentions() {
   return joined({odd_windows(), odd_shared_keys(), odd_latent_attentions()});
 }
 
-/// Attention to chosen or compressed keys.
+/// Attention to selected or compressed keys.
 inline std::vector<ModelCard> odd_choices() {
   return {
       odd("latent attention to tokens that an indexer chooses, shared by some layers",
@@ -312,7 +312,7 @@ inline std::vector<ModelCard> odd_linear_attention() {
   };
 }
 
-/// RWKV-5 to -7.
+/// RWKV-5 to RWKV-7.
 inline std::vector<ModelCard> odd_rwkv() {
   return {
       odd("RWKV-7, two of whose layers hand on their values, MLPs that mix tokens",
@@ -413,10 +413,10 @@ inline std::vector<ModelCard> odd_scans() {
   };
 }
 
-/// Layers with a state.
+/// Layers with a recurrent state.
 inline std::vector<ModelCard> odd_recurrences() { return joined({odd_linear_attention(), odd_rwkv(), odd_scans()}); }
 
-/// Layers that repeat others' weights.
+/// Layers that reuse other layers' weights.
 inline std::vector<ModelCard> odd_repeats() {
   return {
       odd("layers with windows and experts that run again behind the final norm, and a gate",
@@ -452,7 +452,7 @@ inline std::vector<ModelCard> odd_repeats() {
   };
 }
 
-/// Experts and residual streams that stand in unusual places.
+/// Unusual arrangements of experts and residual streams.
 inline std::vector<ModelCard> odd_blocks() {
   return {
       odd("residual streams under alternating updates, a low rank beside attention, shared keys and values",

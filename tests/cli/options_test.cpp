@@ -16,8 +16,8 @@
 
 using namespace llmcalc;
 
-// No option is ignored: whatever a command takes changes a number of its answer for some model, or is refused; and what
-// it does not take is refused.
+// No option is ignored. Each accepted option changes a number of the answer for some model or is refused, and each
+// other option is refused.
 
 namespace {
 
@@ -41,7 +41,7 @@ Words split(const std::string& text, char at = ' ') {
   return out;
 }
 
-/// What is computed, without what was asked and what is said about it; nothing where it is refused.
+/// The computed part of an answer, without inputs and notes. Empty if the request is refused.
 std::optional<std::string> numbers(const Question& q, const Words& words) {
   try {
     const Arguments typed(command(q.name), words);
@@ -60,7 +60,7 @@ std::optional<std::string> numbers(const Question& q, const Words& words) {
   }
 }
 
-/// Values that differ from any default, by what an option says that it takes.
+/// Values that differ from every default, chosen by the option's value placeholder.
 Words values(const Option& o) {
   if (o.value.empty()) return {""};
   if (o.value == "N") return {"2", "4", "64"};
@@ -85,7 +85,7 @@ Words values(const Option& o) {
   return all;
 }
 
-/// Plans beside which an option may have its effect.
+/// Plans under which an option may have an effect.
 Words surroundings(const Question& q, const Option& o) {
   const std::string device = q.needs_hardware && o.flag != "--hardware" ? "--hardware h100 " : "";
   Words all;
@@ -121,25 +121,25 @@ constexpr Parts how_it_is_printed = part::styles | part::exact;
 
 }  // namespace
 
-TEST_CASE("whatever option a question takes changes a number of its answer, or is refused", "[options][long]") {
+TEST_CASE("every option of a question changes a number of its answer or is refused", "[options][long]") {
   for (const Question* q : questions())
     for (const Option& o : options()) {
       if ((o.parts & q->parts & ~how_it_is_printed) == 0) continue;
-      if (q->needs_hardware && o.flag == "--hardware") continue;  // without it there is no answer
-      if (o.flag == "--stages") continue;                         // JSON has them anyway
+      if (q->needs_hardware && o.flag == "--hardware") continue;  // required for an answer
+      if (o.flag == "--stages") continue;                         // always in JSON
       if (o.flag == "--require-fit") continue;                    // changes the exit code
       INFO("llmcalc " << q->name << " " << o.flag);
       CHECK(effect(*q, o) != Effect::none);
     }
 }
 
-TEST_CASE("two devices give two answers wherever a device is taken", "[options]") {
+TEST_CASE("two devices give two answers in every question that takes a device", "[options]") {
   for (const Question* q : questions())
     if ((q->parts & part::hardware) != 0)
       CHECK(numbers(*q, split("gpt2 --hardware h100")) != numbers(*q, split("gpt2 --hardware rtx-4090")));
 }
 
-TEST_CASE("an option that a command does not take is refused, and not for being unknown", "[options]") {
+TEST_CASE("an option that a command does not take is refused, but not as unknown", "[options]") {
   for (const Command& c : commands())
     for (const Option& o : options()) {
       const auto own = [&](const Option& other) { return other.flag == o.flag; };
@@ -157,7 +157,7 @@ TEST_CASE("an option that a command does not take is refused, and not for being 
     }
 }
 
-TEST_CASE("an option without its condition is refused with what it needs", "[options]") {
+TEST_CASE("an option without its prerequisite is refused with the prerequisite", "[options]") {
   const auto sentence = [](const std::string& arguments) {
     const test::Ran r = test::llmcalc(arguments);
     CHECK(r.code == 2);
@@ -187,12 +187,12 @@ TEST_CASE("an option without its condition is refused with what it needs", "[opt
         "llmcalc: --seq is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'\n");
   CHECK(sentence("explain ridge --hardware h100 --batch 4") ==
         "llmcalc: --batch is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'\n");
-  // 1e9 tokens/s x 6 x 8e9 FLOPs are 4.8e19 FLOP/s, some 50,000 times what one H100 can do.
+  // 1e9 tokens/s x 6 x 8e9 FLOPs are 4.8e19 FLOP/s, about 50,000 times the peak of one H100.
   CHECK(sentence(train + "--tokens 1T --measured-tokens-per-s 1e9")
             .find("% of what 1 h100-sxm-80gb can compute in bf16") != std::string::npos);
 }
 
-TEST_CASE("collectives and scaling use every option, or refuse it", "[options]") {
+TEST_CASE("collectives and scaling use every option or refuse it", "[options]") {
   const auto differ = [](const std::string& a, const std::string& b) {
     INFO(a << " | " << b);
     json::Value x = test::ask(a), y = test::ask(b);
@@ -214,7 +214,7 @@ TEST_CASE("collectives and scaling use every option, or refuse it", "[options]")
   CHECK(test::llmcalc("scaling --compute 5e23 --params 7B").code == 2);
 }
 
-TEST_CASE("accuracy shows its rows in text where they are asked for, and in JSON always", "[options]") {
+TEST_CASE("accuracy shows its rows in text on request, and always in JSON", "[options]") {
   const std::string memory = "accuracy memory " + test::measurements("experts");
   CHECK(test::llmcalc(memory).out != test::llmcalc(memory + " --rows").out);
   CHECK(test::ask(memory) == test::ask(memory + " --rows"));

@@ -1,4 +1,4 @@
-// 'llmcalc plan train': options of layouts that are searched, and offload where nothing else fits.
+// 'llmcalc plan train': searched layout options, and offload as the last resort.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ using namespace llmcalc;
 
 using test::refusal_in;
 
-TEST_CASE("degrees that cannot be are refused with what can be", "[plan][cli]") {
+TEST_CASE("invalid degrees are refused with valid ones", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
   CHECK(refusal_in(llama + "--tp 5") ==
         "llmcalc: --tp 5 does not divide the 32 attention heads of llama-3.1-8b; on 8 GPUs give --tp 1, 2, 4 or 8\n");
@@ -34,7 +34,7 @@ TEST_CASE("degrees that cannot be are refused with what can be", "[plan][cli]") 
   CHECK(refusal_in(llama + "--top 5000") == "llmcalc: --top 5000: a search keeps the best 1000; give at most that\n");
 }
 
-TEST_CASE("shards over a part of the ranks are those of every plan, or refused", "[plan][cli]") {
+TEST_CASE("--hsdp applies to every plan or is refused", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
   CHECK(refusal_in(llama + "--hsdp 3") ==
         "llmcalc: --hsdp 3: no plan on 8 GPUs shards states over 3 ranks; give 2, 4 or 8\n");
@@ -43,7 +43,7 @@ TEST_CASE("shards over a part of the ranks are those of every plan, or refused",
   for (const json::Value& plan : all["plans"]) CHECK(plan["layout"]["zero"] != 0);
 }
 
-TEST_CASE("what depends on degrees that are searched can be given alone", "[plan][cli]") {
+TEST_CASE("options that depend on searched degrees can be given without the degrees", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 --top 1 ";
   for (const char* option : {"--schedule zb-v", "--chunks 4", "--cp-method ulysses"}) {
     CAPTURE(option);
@@ -61,7 +61,7 @@ TEST_CASE("what depends on degrees that are searched can be given alone", "[plan
     CHECK(step(option) >= step(""));
 }
 
-TEST_CASE("every question of plans takes offload where nothing else fits", "[plan][cli]") {
+TEST_CASE("every planning question falls back to offload if no other plan fits", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 1 --seq 1024 --top 1 ";
   for (const char* question : {"--largest batch", "--global-batch 4 --tokens 1B --deadline 900"}) {
     CAPTURE(question);
@@ -78,7 +78,7 @@ TEST_CASE("every question of plans takes offload where nothing else fits", "[pla
   CHECK(numbers["inputs"]["offload"] == "optimizer");
 }
 
-TEST_CASE("the fewest GPUs and the largest size do not depend on what was asked besides", "[plan][cli]") {
+TEST_CASE("the fewest GPUs and the largest size do not depend on other options", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --seq 1024 --global-batch 4 --top 1 ";
   for (const char* most : {"1", "4"})
     CHECK(test::ask(llama + "--tokens 1B --deadline 900 --max-gpus " + most)["plans"][0]["layout"]["gpus"] == 1);

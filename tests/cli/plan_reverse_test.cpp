@@ -1,4 +1,4 @@
-// Plans for the largest model, sequence or batch, and for the best of several kinds of hardware.
+// Plans for the largest model, sequence or batch, and for the best of several hardware types.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -6,7 +6,7 @@
 using namespace llmcalc;
 using test::refusal_in;
 
-TEST_CASE("the largest that fits fits when it is typed, and the next that was tried does not", "[plan][cli]") {
+TEST_CASE("the largest size that fits also fits when typed, and the next size tried does not", "[plan][cli]") {
   const std::string plan = "plan train llama-3.1-8b --hardware h100 --gpus 4 --tp 2 --pp 2 --top 1 ";
   for (const auto& [of, option, more] :
        {std::tuple{"sequence", "--seq", "--global-batch 4"}, std::tuple{"micro-batch", "--micro-batch", ""}}) {
@@ -31,7 +31,7 @@ TEST_CASE("the largest that fits fits when it is typed, and the next that was tr
   }
 }
 
-TEST_CASE("the largest number of layers is a model of its own, which no option names", "[plan][cli]") {
+TEST_CASE("a plan for the most layers is a modified model without a command", "[plan][cli]") {
   const json::Value all = test::ask("plan train gpt2 --hardware h100 --gpus 1 --largest layers --top 1");
   const Count layers = all["largest"]["value"];
   CHECK(layers > 12);
@@ -41,7 +41,7 @@ TEST_CASE("the largest number of layers is a model of its own, which no option n
         std::string::npos);
 }
 
-TEST_CASE("what bounds the largest is said", "[plan][cli]") {
+TEST_CASE("the answer states the limit of the largest size", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 2 --top 1 --largest ";
   CHECK(test::ask(gpt2 + "batch")["largest"]["any"] == true);
   CHECK(test::ask(gpt2 + "sequence")["largest"]["value"] == 1024);
@@ -51,7 +51,7 @@ TEST_CASE("what bounds the largest is said", "[plan][cli]") {
         std::string::npos);
 }
 
-TEST_CASE("a question for the largest is refused where it cannot be", "[plan][cli]") {
+TEST_CASE("an invalid question for the largest size is refused", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 8 --largest ";
   CHECK(refusal_in(gpt2 + "width") ==
         "llmcalc: --largest: expected batch, sequence, micro-batch or layers, got \"width\"\n");
@@ -65,7 +65,7 @@ TEST_CASE("a question for the largest is refused where it cannot be", "[plan][cl
             .find("llmcalc: no plan on 8 GPUs holds llama-3.1-405b, whatever its sequence; give ") == 0);
 }
 
-TEST_CASE("the hardware of several that wins has the best run of all in time", "[plan][cli]") {
+TEST_CASE("the winning hardware has the best run of all that meet the deadline", "[plan][cli]") {
   const std::string plan = "plan train gpt2 --global-batch 48 --tokens 100G --top 1 ";
   const std::array<std::string, 3> names{"h100-sxm-80gb", "l40s", "b200-sxm-180gb"};
   const std::string list = names[0] + "," + names[1] + "," + names[2];
@@ -114,10 +114,10 @@ TEST_CASE("hardware that cannot be compared is left out with the reason", "[plan
   CHECK(test::ask(both + "--gpus 4")["left_out"][0]["reasons"][0] == "no link joins 4 GPUs");
   CHECK(test::llmcalc(both + "--gpus 4").out.find("left out: no link joins 4 GPUs: lone") != std::string::npos);
   CHECK(test::ask("plan train gpt2 --tokens 1G --gpus 2 --hardware h100,h100-sxm-80gb,h200")["rivals"].size() == 2);
-  CHECK(test::ask(both + "--max-gpus 4")["rivals"][0]["gpus"] == 1);  // by itself it needs no link, and is cheap
+  CHECK(test::ask(both + "--max-gpus 4")["rivals"][0]["gpus"] == 1);  // one device needs no link and is cheap
 }
 
-TEST_CASE("a question for the best hardware is refused where it cannot be", "[plan][cli]") {
+TEST_CASE("an invalid question for the best hardware is refused", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100,h200 ";
   CHECK(refusal_in(gpt2 + "--tokens 1G") ==
         "llmcalc: --hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for\n");

@@ -1,4 +1,4 @@
-// 'llmcalc plan serve': which hardware and layout serve a load within limits.
+// 'llmcalc plan serve': hardware and layouts that serve a load within latency limits.
 
 #include <algorithm>
 #include <filesystem>
@@ -12,13 +12,13 @@ namespace {
 
 const std::string load = "plan serve llama-3.1-8b --rate 20 --slo-ttft 500ms --slo-tpot 33ms --hardware ";
 
-/// What the command that a plan prints gives.
+/// The result of a plan's printed command.
 json::Value run_of(const json::Value& plan) {
   const std::string command = plan["command"];
   return test::ask(command.substr(command.find(' ') + 1));
 }
 
-/// The share of requests that keep the limits on so many engines behind the router of a plan.
+/// Share of requests within the limits on `engines` engines with a plan's router.
 double kept(const std::string& question, Count engines) {
   const std::string router = engines > 1 ? " --router least-loaded --replicas " + std::to_string(engines) : "";
   return test::ask("serve " + question + router)["serving"]["slo_met"];
@@ -32,7 +32,7 @@ std::string refusal(const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("what a plan of a server says to type gives the plan's numbers", "[plan][serve][cli]") {
+TEST_CASE("the command printed for a serving plan reproduces the plan's numbers", "[plan][serve][cli]") {
   const json::Value plans = test::ask(load + "h100 --top 3")["plans"];
   REQUIRE(plans.size() == 3);
   for (const json::Value& plan : plans) {
@@ -47,8 +47,9 @@ TEST_CASE("what a plan of a server says to type gives the plan's numbers", "[pla
   }
 }
 
-TEST_CASE("a plan of layouts under different software has the software of its command", "[plan][serve][cli][long]") {
-  // One RTX 4090 is served by llama.cpp, several by vllm.
+TEST_CASE("a serving plan uses the software of its printed command, also if layouts differ in software",
+          "[plan][serve][cli][long]") {
+  // One RTX 4090 is served by llama.cpp, several by vLLM.
   const json::Value plans =
       test::ask("plan serve llama-3.1-8b --hardware rtx-4090 --rate 10 --prompt 500 --slo-tpot 40ms")["plans"];
   bool several = false;
@@ -68,7 +69,7 @@ TEST_CASE("a plan of layouts under different software has the software of its co
   CHECK(one["layout"]["gpus"] <= 56);
 }
 
-TEST_CASE("no fewer engines than a plan's keep the limits, as far as serve tells", "[plan][serve][cli]") {
+TEST_CASE("a serving plan has the fewest engines that keep the limits according to serve", "[plan][serve][cli]") {
   const std::string load = " --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot 33ms";
   const std::string server = "llama-3.1-70b --hardware mi300x --tp 8" + load;
   const Count engines = test::ask("plan serve " + server)["plans"][0]["engines"];
@@ -76,8 +77,8 @@ TEST_CASE("no fewer engines than a plan's keep the limits, as far as serve tells
   for (Count n = 1; n < engines; ++n) CHECK(kept(server, n) < 0.95);
 }
 
-// Three engines keep the limits in some draws of the traffic, by little, and miss them in others.
-TEST_CASE("a plan does not keep its limits by chance", "[plan][serve][cli]") {
+// Three engines barely keep the limits in some draws of the traffic and miss them in others.
+TEST_CASE("a serving plan does not keep its limits by chance", "[plan][serve][cli]") {
   const std::string server =
       "llama-3.1-70b --hardware mi300x --tp 4 --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot "
       "33ms";
@@ -89,10 +90,10 @@ TEST_CASE("a plan does not keep its limits by chance", "[plan][serve][cli]") {
   for (int seed = 0; seed < 8; ++seed) CHECK(draw(engines, seed) >= 0.95);
 }
 
-TEST_CASE("a plan may have tensor-parallel attention with whole experts", "[plan][serve][cli]") {
+TEST_CASE("a serving plan may combine tensor-parallel attention with whole experts", "[plan][serve][cli]") {
   const std::string question = "gpt-oss-120b --hardware h100 --rate 60 --slo-ttft 1 --slo-tpot 50ms";
   const json::Value r = test::ask("plan serve " + question);
-  CHECK(r["searched"]["candidates"] == 5 + 4 + 4);  // 1 to 16 ranks; data-parallel ones; whole experts
+  CHECK(r["searched"]["candidates"] == 5 + 4 + 4);  // 1 to 16 ranks; data-parallel layouts; whole experts
   const json::Value& plans = r["plans"];
   const auto both = std::find_if(plans.begin(), plans.end(), [](const json::Value& plan) {
     return plan["layout"]["tp"] > 1 && plan["layout"]["ep"] == plan["layout"]["tp"];
@@ -103,7 +104,7 @@ TEST_CASE("a plan may have tensor-parallel attention with whole experts", "[plan
   CHECK(run_of(*both)["layout"] == (*both)["layout"]);
 }
 
-TEST_CASE("a plan of a model published in 4 bits has its checkpoint's weights, and says so", "[plan][serve][cli]") {
+TEST_CASE("a plan for a model published in 4 bits uses the checkpoint's weights, with a note", "[plan][serve][cli]") {
   const std::string words = "plan serve gpt-oss-120b --hardware h100,h200,b200 --rate 5 --slo-ttft 1 --slo-tpot 50ms";
   const json::Value plan = test::ask(words)["plans"][0];
   CHECK(plan["layout"]["gpus"] == 1);  // 60.8 GiB of 80; in 16 bits 217.6
@@ -115,7 +116,7 @@ TEST_CASE("a plan of a model published in 4 bits has its checkpoint's weights, a
              !Catch::Contains("the checkpoint's"));
 }
 
-TEST_CASE("a plan is no larger than a server that was found by hand", "[plan][serve][cli][long]") {
+TEST_CASE("a serving plan is no larger than a server found by hand", "[plan][serve][cli][long]") {
   const std::string users = "llama-3.1-8b --hardware mi300x --users 300 --prompt 3000 --generate 50 --slo-ttft 0.7 ";
   REQUIRE(kept(users + "--slo-tpot 0.06 --tp 2", 5) >= 0.95);
   CHECK(test::ask("plan serve " + users + "--slo-tpot 0.06")["plans"][0]["layout"]["gpus"] <= 10);
@@ -125,7 +126,7 @@ TEST_CASE("a plan is no larger than a server that was found by hand", "[plan][se
   CHECK(test::ask("plan serve " + rate)["plans"][0]["layout"]["gpus"] <= 34);
 }
 
-TEST_CASE("a plan sends a session's turns to the engine that has its tokens", "[plan][serve][cli]") {
+TEST_CASE("a serving plan routes a session's turns to the engine that caches its tokens", "[plan][serve][cli]") {
   const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 10 --turns 4 --slo-ttft 300ms";
   const json::Value plan = test::ask("plan serve " + server)["plans"][0];
   const std::string near = " --router prefix-aware --replicas ";
@@ -136,7 +137,7 @@ TEST_CASE("a plan sends a session's turns to the engine that has its tokens", "[
   CHECK(run_of(plan)["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
 }
 
-TEST_CASE("a plan of a log looks for the engine that has a session, or one of several prefixes", "[plan][serve][cli]") {
+TEST_CASE("a plan for a log uses prefix-aware routing only for several prefixes", "[plan][serve][cli]") {
   const auto command = [](const std::string& fields) {
     const std::string path = test::scratch() + "/log.jsonl";
     std::string log;
@@ -155,7 +156,7 @@ TEST_CASE("a plan of a log looks for the engine that has a session, or one of se
   CHECK_THAT(command(R"(, "prefix": 512)"), Catch::Contains("--router least-loaded"));
 }
 
-TEST_CASE("a layout of which 100 requests say little is not left out for them", "[plan][serve][cli]") {
+TEST_CASE("an inconclusive sample of 100 requests does not eliminate a layout", "[plan][serve][cli]") {
   const std::string server =
       "qwen3-30b-a3b --hardware a100-sxm-80gb --tp 4 --rate 60 --prompt 3000 --generate 50 --slo-ttft 0.3 "
       "--slo-tpot 0.02 --lengths lognormal:0.7";
@@ -165,7 +166,7 @@ TEST_CASE("a layout of which 100 requests say little is not left out for them", 
   CHECK(plans[0]["engines"] <= 13);
 }
 
-TEST_CASE("a plan leaves no queue that grows, though its limits would allow one for a while", "[plan][serve][cli]") {
+TEST_CASE("a serving plan has no growing queue, even if the limits tolerate one for a while", "[plan][serve][cli]") {
   const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 22 --slo-ttft 60s";
   const json::Value plan = test::ask("plan serve " + server)["plans"][0];
   REQUIRE(kept(server, 2) >= 0.95);
@@ -174,7 +175,7 @@ TEST_CASE("a plan leaves no queue that grows, though its limits would allow one 
   CHECK(22 < plan["serving"]["capacity_req_s"].get<double>());
 }
 
-TEST_CASE("a plan's command names the files of model, hardware and software", "[plan][serve][cli]") {
+TEST_CASE("a serving plan's command names the files of model, hardware and software", "[plan][serve][cli]") {
   const std::string folder = test::scratch() + "/a user's files";
   std::filesystem::create_directory(folder);
   for (const char* name : {"llama-3.1-8b", "h100", "vllm"})
@@ -188,7 +189,7 @@ TEST_CASE("a plan's command names the files of model, hardware and software", "[
   CHECK(served["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
 }
 
-TEST_CASE("one engine fewer than a plan has does not keep the limits", "[plan][serve][cli]") {
+TEST_CASE("one engine fewer than the plan's does not keep the limits", "[plan][serve][cli]") {
   const json::Value plan = test::ask(load + "h100 --tp 1 --top 1")["plans"][0];
   const Count engines = plan["engines"];
   REQUIRE(engines > 1);
@@ -199,7 +200,7 @@ TEST_CASE("one engine fewer than a plan has does not keep the limits", "[plan][s
   CHECK(fewer["serving"]["slo_met"] < 0.95);
 }
 
-TEST_CASE("plans of several hardware come cheapest first", "[plan][serve][cli]") {
+TEST_CASE("plans over several hardware types are sorted by price", "[plan][serve][cli]") {
   const json::Value all = test::ask(load + "h100,l40s,mi300x");
   double last = 0;
   for (const json::Value& plan : all["plans"]) {
@@ -213,7 +214,7 @@ TEST_CASE("plans of several hardware come cheapest first", "[plan][serve][cli]")
   CHECK_FALSE(searched["not_searched"].empty());
 }
 
-TEST_CASE("a front has no point that another beats in speed and throughput", "[plan][serve][cli]") {
+TEST_CASE("no point of a front is dominated in speed and throughput", "[plan][serve][cli]") {
   const json::Value front = test::ask(load + "h100")["front"];
   REQUIRE(front.size() > 3);
   for (std::size_t i = 1; i < front.size(); ++i) {
@@ -222,7 +223,7 @@ TEST_CASE("a front has no point that another beats in speed and throughput", "[p
   }
 }
 
-TEST_CASE("other layouts of the best plan's hardware say why they lost", "[plan][serve][cli]") {
+TEST_CASE("other layouts of the best plan's hardware state why they lost", "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 2 --slo-ttft 1s --slo-tpot 50ms");
   REQUIRE(r["neighbours"].size() + 1 == r["searched"]["candidates"]);
   for (const json::Value& n : r["neighbours"]) {
@@ -231,13 +232,13 @@ TEST_CASE("other layouts of the best plan's hardware say why they lost", "[plan]
   }
 }
 
-TEST_CASE("answers of one token have no time per token", "[plan][serve][cli]") {
+TEST_CASE("single-token answers have no time per token", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-8b --hardware h100 --rate 5 --generate 1 --slo-ttft 1s");
   CHECK(r.code == 0);
   CHECK(r.out.find("0 us") == std::string::npos);
 }
 
-TEST_CASE("limits that nothing keeps are answered with the best that can be had", "[plan][serve][cli]") {
+TEST_CASE("unattainable limits are answered with the nearest plan", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-70b --hardware h100 --rate 1 --slo-tpot 1ms");
   CHECK(r.code == 0);
   CHECK(r.out.find("none keeps the limits") != std::string::npos);
@@ -245,7 +246,7 @@ TEST_CASE("limits that nothing keeps are answered with the best that can be had"
   CHECK(r.out.find("tokens by communication") != std::string::npos);
 }
 
-TEST_CASE("what nothing keeps has no plans in JSON, and for each limit the nearest", "[plan][serve][cli]") {
+TEST_CASE("unattainable limits give no plans in JSON, and the nearest plan for each limit", "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 1 --slo-ttft 1ms --slo-tpot 1ms");
   CHECK(r["plans"] == json::Value::array());
   REQUIRE(r["nearest"].size() == 2);
@@ -258,7 +259,7 @@ TEST_CASE("what nothing keeps has no plans in JSON, and for each limit the neare
   CHECK(r["nearest"][1]["tpot_s"] <= r["nearest"][0]["tpot_s"]);
 }
 
-TEST_CASE("where nothing has room a plan says which limit and what would help", "[plan][serve][cli]") {
+TEST_CASE("if no layout holds a request, the plan states the limit and a remedy", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-405b --hardware rtx-4090 --tp 2 --rate 1 --slo-ttft 1s");
   CHECK(r.code == 0);
   CHECK(r.out.find("nothing that was searched has room for a request") != std::string::npos);
@@ -266,12 +267,12 @@ TEST_CASE("where nothing has room a plan says which limit and what would help", 
   CHECK(r.out.find("helps") != std::string::npos);
 }
 
-TEST_CASE("as many plans are shown as are asked for", "[plan][serve][cli]") {
+TEST_CASE("--top sets the number of plans", "[plan][serve][cli]") {
   for (const std::size_t top : {1U, 2U, 8U})
     CHECK(test::ask(load + "h100,h200,l40s --top " + std::to_string(top))["plans"].size() == top);
 }
 
-TEST_CASE("a log is planned for: its plans keep the limits, and one engine fewer does not", "[plan][serve][cli]") {
+TEST_CASE("plans for a log keep the limits, and one engine fewer does not", "[plan][serve][cli]") {
   std::string log;
   for (int i = 0; i < 600; ++i)
     log += "{\"arrival\": " + std::to_string(0.05 * i) + ", \"prompt\": " + std::to_string(400 + 37 * i % 3000) +
@@ -293,7 +294,7 @@ TEST_CASE("a log is planned for: its plans keep the limits, and one engine fewer
   CHECK(r["front"].size() > 2);
 }
 
-TEST_CASE("of many engines 32 stand for all, and what they say of all is so many times theirs", "[plan][serve][cli]") {
+TEST_CASE("32 simulated engines represent a larger number, and totals are scaled up", "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-8b --hardware h100 --tp 1 --rate 400 --slo-ttft 1s --top 1");
   const json::Value& plan = r["plans"][0];
   REQUIRE(plan["engines"] > 32);
@@ -311,7 +312,7 @@ TEST_CASE("of many engines 32 stand for all, and what they say of all is so many
         Approx(whole["usd_per_1m_output"].get<double>()).epsilon(0.03));
 }
 
-TEST_CASE("a plan of a server that lacks something says what", "[plan][serve][cli]") {
+TEST_CASE("an incomplete question for a serving plan is refused with the missing part", "[plan][serve][cli]") {
   CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --rate 2") ==
         "llmcalc: 'llmcalc plan serve' needs limits: --slo-ttft TIME, --slo-tpot TIME or both\n");
   CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --slo-ttft 1s").find("a server needs traffic") !=

@@ -18,7 +18,7 @@ using test::refusal_in;
 
 }  // namespace
 
-TEST_CASE("what a plan says to type gives the plan's numbers", "[plan][cli]") {
+TEST_CASE("the command printed for a training plan reproduces the plan's numbers", "[plan][cli]") {
   for (const std::string& words : {std::string(mixtral), std::string(mixtral) + " --objective memory",
                                    std::string("plan train gpt2 --hardware a100 --gpus 8 --global-batch 32")}) {
     CAPTURE(words);
@@ -36,7 +36,7 @@ TEST_CASE("what a plan says to type gives the plan's numbers", "[plan][cli]") {
   }
 }
 
-TEST_CASE("plans come best first, and what is given is kept", "[plan][cli]") {
+TEST_CASE("plans are sorted best first, and given options are kept", "[plan][cli]") {
   const json::Value all = test::ask(std::string(mixtral) + " --tp 2 --recompute full");
   double last = 0;
   for (const json::Value& plan : all["plans"]) {
@@ -60,7 +60,7 @@ TEST_CASE("the front trades memory for time", "[plan][cli]") {
   }
 }
 
-TEST_CASE("a model that fits in no way is an answer", "[plan][cli]") {
+TEST_CASE("a model that fits in no layout still gets an answer", "[plan][cli]") {
   const test::Ran r = test::llmcalc("plan train llama-3.1-405b --hardware h100 --gpus 8 --offload none");
   CHECK(r.code == 0);
   CHECK(r.out.find("none: no plan fits") != std::string::npos);
@@ -69,7 +69,7 @@ TEST_CASE("a model that fits in no way is an answer", "[plan][cli]") {
   CHECK(v["plans"].empty());
   const std::string more = "--gpus ";
   const std::size_t at = r.out.find("fits on");
-  if (at == std::string::npos) {  // a slow machine searches a few seconds in vain
+  if (at == std::string::npos) {  // a slow machine may give up after a few seconds
     CHECK(r.out.find("no number of GPUs that holds it was found") != std::string::npos);
     return;
   }
@@ -80,15 +80,15 @@ TEST_CASE("a model that fits in no way is an answer", "[plan][cli]") {
                   .empty());
 }
 
-TEST_CASE("a search that is interrupted prints what it found", "[plan][cli]") {
+TEST_CASE("an interrupted search prints the plans found so far", "[plan][cli]") {
   const test::Ran r = test::signalled("plan train llama-3.1-405b --hardware h100 --gpus 3072 --global-batch 6144",
                                       {SIGINT}, std::chrono::milliseconds(300));
-  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
   CHECK(r.out.find("plans:") != std::string::npos);
   CHECK((r.code == 0) == (r.out.find("stopped") == std::string::npos));
 }
 
-TEST_CASE("a search that lacks something says what", "[plan][cli]") {
+TEST_CASE("an incomplete question for a search is refused with the missing part", "[plan][cli]") {
   CHECK(refusal_in("plan train gpt2 --hardware h100") ==
         "llmcalc: 'llmcalc plan train' needs --gpus N, the GPUs to plan for\n");
   CHECK(refusal_in("plan train gpt2 --gpus 8").find("needs --hardware") != std::string::npos);
@@ -99,7 +99,7 @@ TEST_CASE("a search that lacks something says what", "[plan][cli]") {
         std::string::npos);
 }
 
-TEST_CASE("neighbours of the best plan say why they lost", "[plan][cli]") {
+TEST_CASE("neighbours of the best plan state why they lost", "[plan][cli]") {
   const json::Value all = test::ask(mixtral);
   const json::Value &best = all["plans"][0], &near = all["neighbours"];
   REQUIRE(near.size() > 3);
@@ -114,7 +114,7 @@ TEST_CASE("neighbours of the best plan say why they lost", "[plan][cli]") {
   }
 }
 
-TEST_CASE("a deadline is kept by the fewest GPUs, or the days that are needed are said", "[plan][cli]") {
+TEST_CASE("a deadline is met with the fewest GPUs, or the refusal gives the days needed", "[plan][cli]") {
   const std::string plan =
       "plan train gpt2 --hardware h100 --global-batch 64 --tokens 100G --gpus 16 --top 1 --deadline ";
   const json::Value one = test::ask(plan + "30");
@@ -137,7 +137,7 @@ TEST_CASE("a plan that does not fit comes with changes that make it fit", "[plan
   CHECK(r.out.find("to make it fit: ") != std::string::npos);
 }
 
-TEST_CASE("a plan that does not fit is a failure where it must fit", "[plan][cli]") {
+TEST_CASE("with --require-fit a plan that does not fit fails", "[plan][cli]") {
   for (const char* command : {"train", "memory", "infer"}) {
     const std::string plan = std::string(command) + " llama-3.1-70b --hardware h100";
     CAPTURE(plan);
@@ -147,7 +147,7 @@ TEST_CASE("a plan that does not fit is a failure where it must fit", "[plan][cli
   CHECK(test::llmcalc("infer llama-3.1-8b --hardware h100 --require-fit").code == 0);
 }
 
-TEST_CASE("a search refuses what is wrong in any layout, and options that it ignores", "[plan][cli]") {
+TEST_CASE("a search refuses options that are invalid in every layout or have no effect", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 8 ";
   CHECK(refusal_in(gpt2 + "--seq 99999") ==
         "llmcalc: --seq 99999 is longer than the 1024 learned positions of gpt-2-124m; give at most 1024\n");
@@ -162,7 +162,7 @@ TEST_CASE("a search refuses what is wrong in any layout, and options that it ign
   }
 }
 
-TEST_CASE("the best number of GPUs up to a most is the best of all that were tried", "[plan][cli]") {
+TEST_CASE("--max-gpus picks the best of all GPU counts tried", "[plan][cli]") {
   const std::string plan = "plan train gpt2 --hardware h100 --global-batch 48 --top 1 ";
   for (const std::string objective : {"time", "cost", "memory"}) {
     CAPTURE(objective);
@@ -191,7 +191,7 @@ TEST_CASE("the best number of GPUs up to a most is the best of all that were tri
   CHECK(test::llmcalc(plan + "--max-gpus 6").out.find(" 6 of up to 6: ") != std::string::npos);
 }
 
-TEST_CASE("a most of GPUs is given alone, and must hold the model", "[plan][cli]") {
+TEST_CASE("--max-gpus excludes --gpus and must be enough for the model", "[plan][cli]") {
   CHECK(refusal_in("plan train gpt2 --hardware h100 --gpus 4 --max-gpus 8") ==
         "llmcalc: --gpus says how many GPUs, and --max-gpus asks how many; give one of them\n");
   const std::string small = refusal_in("plan train llama-3.1-405b --hardware h100 --max-gpus 4 --offload none");
@@ -204,25 +204,25 @@ TEST_CASE("a most of GPUs is given alone, and must hold the model", "[plan][cli]
   CHECK(in_time["plans"][0]["layout"]["gpus"] == 1);
 }
 
-TEST_CASE("a search of several numbers that is interrupted prints what it found", "[plan][cli]") {
+TEST_CASE("an interrupted search over GPU counts prints the plans found so far", "[plan][cli]") {
   const test::Ran r = test::signalled("plan train llama-3.1-405b --hardware h100 --max-gpus 3072 --global-batch 6144",
                                       {SIGINT}, std::chrono::milliseconds(300));
-  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
   CHECK(r.out.find("plans:") != std::string::npos);
 }
 
-TEST_CASE("a comparison of hardware that is interrupted prints what it found", "[plan][cli]") {
+TEST_CASE("an interrupted comparison of hardware prints the plans found so far", "[plan][cli]") {
   const test::Ran r = test::signalled(
       "plan train llama-3.1-70b --hardware h100,h200,b200 --max-gpus 2048 --tokens 1T --global-batch 4096", {SIGINT},
       std::chrono::milliseconds(1000));
-  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
-  if (r.code == 130 && !r.out.empty()) {  // empty: before any plan was found
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
+  if (r.code == 130 && !r.out.empty()) {  // empty: stopped before the first plan
     CHECK(r.out.find("of those that were searched") != std::string::npos);
     CHECK(r.out.find("b200-sxm-180gb  no plan fits") == std::string::npos);
   }
 }
 
-TEST_CASE("where no plan fits, the least offload with which one does is searched", "[plan][cli]") {
+TEST_CASE("if no plan fits, the search uses the least offload that makes one fit", "[plan][cli]") {
   const std::string words = "plan train llama-3.1-8b --hardware h100 --gpus 1 --global-batch 2 --seq 1024";
   const json::Value v = test::ask(words);
   CHECK(v["inputs"]["offload"] == "optimizer");
@@ -231,10 +231,10 @@ TEST_CASE("where no plan fits, the least offload with which one does is searched
   const json::Value trained = test::ask(command.substr(command.find(' ') + 1));
   CHECK(trained["memory"] == v["plans"][0]["memory"]);
   CHECK(trained["memory"]["fits"] == true);
-  CHECK(test::ask(words + " --offload activations")["plans"].empty());  // what is given is searched alone
+  CHECK(test::ask(words + " --offload activations")["plans"].empty());  // a given --offload is the only one searched
 }
 
-TEST_CASE("a deadline is kept by fewer GPUs than a power of two, and their days are said", "[plan][cli]") {
+TEST_CASE("a deadline may be met by a GPU count between powers of two, with its days", "[plan][cli]") {
   const std::string plan = "plan train llama-3.1-8b --hardware h100 --global-batch 240 --tokens 1T --top 1 ";
   const json::Value v = test::ask(plan + "--max-gpus 64 --deadline 30");
   CHECK(v["inputs"]["gpus"] == 40);
@@ -254,7 +254,7 @@ TEST_CASE("a deadline is kept by fewer GPUs than a power of two, and their days 
   CHECK(text.find("other numbers of GPUs") != std::string::npos);
 }
 
-TEST_CASE("the whole run of a plan is told where its tokens are", "[plan][cli]") {
+TEST_CASE("a plan has the whole run if --tokens is given", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --global-batch 16 --tokens 100B --top 1 ";
   const json::Value one = test::ask(gpt2 + "--gpus 2");
   CHECK(one["run"]["days"].get<double>() ==
@@ -268,7 +268,7 @@ TEST_CASE("the whole run of a plan is told where its tokens are", "[plan][cli]")
   CHECK(text.find(fmt::format("{:.4g} USD", all["run"]["cost_usd"].get<double>())) != std::string::npos);
 }
 
-TEST_CASE("changes that make a plan fit can be typed as they stand", "[plan][cli]") {
+TEST_CASE("suggested changes that make a plan fit can be typed verbatim", "[plan][cli]") {
   const std::string model = "train llama-3.1-8b --hardware h100 ";
   std::string note;
   const json::Value v = test::ask(model + "--dp 8");
@@ -285,8 +285,7 @@ TEST_CASE("changes that make a plan fit can be typed as they stand", "[plan][cli
   CHECK(changes == 3);
 }
 
-TEST_CASE("changes that make a plan fit take the time that they are said to, under the software that they have then",
-          "[plan][cli]") {
+TEST_CASE("suggested changes that make a plan fit take the stated time, under the software they imply", "[plan][cli]") {
   const std::string model = "train llama-3.1-8b --hardware h100 --fsdp ";
   std::string note;
   const json::Value v = test::ask(model);
@@ -304,7 +303,7 @@ TEST_CASE("changes that make a plan fit take the time that they are said to, und
   CHECK(changes >= 3);
 }
 
-TEST_CASE("a plan of a search has the process of its command", "[plan][cli]") {
+TEST_CASE("a searched plan has the process memory of its command", "[plan][cli]") {
   for (const char* how : {"--software none", "--efficiency 0.6", ""}) {
     CAPTURE(how);
     const json::Value v =
@@ -316,7 +315,8 @@ TEST_CASE("a plan of a search has the process of its command", "[plan][cli]") {
   }
 }
 
-TEST_CASE("a measured step that no device can do is said, and all parts of a plan are re-scaled by it", "[plan][cli]") {
+TEST_CASE("a measured step faster than the device gets a warning, and all parts of a plan are rescaled by it",
+          "[plan][cli]") {
   const std::string plan =
       "plan train llama-3.1-8b --hardware h100 --gpus 64 --top 1 --measured-plan '--gpus 64 --tp 8 --sp' "
       "--measured-tokens-per-s ";
@@ -338,7 +338,7 @@ TEST_CASE("a measured step that no device can do is said, and all parts of a pla
   }
 }
 
-TEST_CASE("fewer GPUs than a deadline's answer do not keep it, whatever their factors", "[plan][cli]") {
+TEST_CASE("no smaller GPU count meets the deadline, whatever its factorization", "[plan][cli]") {
   const std::string plan = "plan train llama-3.1-8b --hardware h100 --global-batch 256 --tokens 1T --top 1 ";
   const json::Value v = test::ask(plan + "--max-gpus 64 --deadline 30");
   const int gpus = v["inputs"]["gpus"];
@@ -352,12 +352,12 @@ TEST_CASE("fewer GPUs than a deadline's answer do not keep it, whatever their fa
   }
 }
 
-TEST_CASE("a default batch says whose GPUs it is of", "[plan][cli]") {
+TEST_CASE("the default-batch note names the GPU count", "[plan][cli]") {
   const std::string out = test::llmcalc("plan train gpt2 --hardware h100 --max-gpus 3 --objective cost --top 1").out;
   CHECK(out.find("--global-batch 3, a sequence per GPU of the most that may be") != std::string::npos);
 }
 
-TEST_CASE("a process that needs more than there is stands in the verdict", "[plan][cli]") {
+TEST_CASE("the verdict states that the process exceeds the memory", "[plan][cli]") {
   const std::string words =
       "plan train llama-3.1-8b --hardware h100 --gpus 8 --pp 2 --schedule zb-v --zero 1 --micro-batch 1 "
       "--seq 8960 --global-batch 304 --top 1";
@@ -369,10 +369,10 @@ TEST_CASE("a process that needs more than there is stands in the verdict", "[pla
   CHECK(test::llmcalc(roomy).out.find(": no, under") == std::string::npos);
 }
 
-TEST_CASE("a deadline whose search is interrupted does not call its last plan an answer", "[plan][cli]") {
+TEST_CASE("an interrupted search for a deadline does not present its last plan as the answer", "[plan][cli]") {
   const test::Ran r = test::signalled(
       "plan train llama-3.1-405b --hardware h100 --gpus 3072 --global-batch 6144 --tokens 15T --deadline 60", {SIGINT},
       std::chrono::milliseconds(300));
-  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
   CHECK((r.code == 0) == (r.out.find("stopped before a number was found that ends in time") == std::string::npos));
 }

@@ -1,4 +1,4 @@
-/// What a training process needs beside its tensors, as reports tell it.
+/// Memory of a training process in addition to its tensors, in reports.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ Count sum_of_terms(const json::Value& process) {
 
 }  // namespace
 
-TEST_CASE("a process needs its tensors and the terms beside them, and its slack is told apart", "[process]") {
+TEST_CASE("a process needs its tensors and the listed terms, and its slack is separate", "[process]") {
   for (const char* software : {"megatron-lm", "megatron-lm-legacy", "torchtitan", "megatron-deepspeed", "torch-fsdp"}) {
     INFO(software);
     const json::Value m = memory_of("train " + laid_out + "--software " + software), p = m["process"];
@@ -38,24 +38,24 @@ TEST_CASE("a process needs its tensors and the terms beside them, and its slack 
   }
 }
 
-TEST_CASE("software changes the peak of tensors by its padding of the vocabulary, and the tensors of its process",
+TEST_CASE("software changes the tensors' peak through vocabulary padding, and the tensors of its process",
           "[process]") {
   const json::Value engine = memory_of("train " + laid_out + "--software megatron-lm"),
                     plain = memory_of("train " + laid_out + "--software torch-fsdp"),
                     titan = memory_of("train llama-3.1-8b --hardware h100 --gpus 8 --fsdp --software torchtitan");
-  // Megatron-LM pads 128,256 rows to a multiple of 128 x 4: 64 more per rank, with 2 + 4 + 12 / 2 bytes a number.
+  // Megatron-LM pads 128,256 rows to a multiple of 128 x 4: 64 more per rank, with 2 + 4 + 12 / 2 bytes per value.
   CHECK(engine["peak_bytes"].get<Count>() - plain["peak_bytes"].get<Count>() == 64 * 4096 * (2 + 4 + 6));
-  CHECK(plain["process"]["tensors_bytes"] == plain["peak_bytes"]);   // of other software no format of its own is known
-  CHECK(engine["process"]["tensors_bytes"] < engine["peak_bytes"]);  // gate x up is not kept, logits are in 16 bits
-  // FSDP2 shards float32 weights and needs no other copy of them.
+  CHECK(plain["process"]["tensors_bytes"] == plain["peak_bytes"]);   // other software has no known storage format
+  CHECK(engine["process"]["tensors_bytes"] < engine["peak_bytes"]);  // gate x up is not saved, logits are in 16 bits
+  // FSDP2 shards float32 weights and needs no other copy.
   CHECK(titan["process"]["tensors_bytes"] < titan["peak_bytes"]);
-  // What an option says is stored so under any software.
+  // An explicit option applies under any software.
   const json::Value stated =
       memory_of("train " + laid_out + "--software megatron-lm --glu-store recompute --logits bf16+grad");
   CHECK(stated["process"]["tensors_bytes"] == stated["peak_bytes"]);
 }
 
-TEST_CASE("every stage tells its process, and the report that of the fullest", "[process]") {
+TEST_CASE("every stage has its process memory, and the report has the fullest stage's", "[process]") {
   const json::Value report = test::ask("train " + laid_out);
   Count most = 0;
   for (const json::Value& stage : report["stages"])
@@ -67,14 +67,14 @@ TEST_CASE("every stage tells its process, and the report that of the fullest", "
                   "--global-batch 32 --software megatron-lm")["process"] == report["memory"]["process"]);
 }
 
-TEST_CASE("of software and devices whose process is not known there is none", "[process]") {
+TEST_CASE("unknown software or devices have no process estimate", "[process]") {
   CHECK_FALSE(memory_of("train gpt2 --hardware h100 --software maxtext").contains("process"));
   CHECK_FALSE(memory_of("train gpt2 --hardware mi300x").contains("process"));
   CHECK_FALSE(memory_of("memory gpt2 --train").contains("process"));
   CHECK(memory_of("memory gpt2 --train --hardware h100")["process"]["software"] == "torch-fsdp");
 }
 
-TEST_CASE("a measured overhead stands in the place of the fitted one", "[process]") {
+TEST_CASE("a measured overhead replaces the fitted one", "[process]") {
   json::Value file = json::parse(test::read_file(LLMCALC_SOURCE_DIR "/presets/hardware/h100-sxm-80gb.json"), "h100");
   file["name"] = "mine";
   file.erase("aliases");
@@ -85,7 +85,8 @@ TEST_CASE("a measured overhead stands in the place of the fitted one", "[process
   CHECK(m["process"]["tensors_bytes"].get<Count>() + (Count{600} << 20) == m["peak_bytes"].get<Count>());
 }
 
-TEST_CASE("plans whose tensors fit and whose process does not say so, and how to leave room", "[process][plan]") {
+TEST_CASE("plans whose tensors fit but whose process does not have a note and a way to leave headroom",
+          "[process][plan]") {
   const std::string plan =
       "plan train llama-3.1-70b --hardware h100 --gpus 64 --global-batch 64 --top 1 --software nemo ";
   const test::Ran tight = test::llmcalc(plan + "--pp 8 --schedule interleaved --chunks 10 --tp 2 --cp 4");

@@ -22,8 +22,8 @@
 namespace llmcalc::test {
 namespace {
 
-/// The program under test. LLMCALC_TEST_PROGRAM replaces the one that was built with the tests, for instance by a
-/// sanitized one.
+/// The program under test. LLMCALC_TEST_PROGRAM replaces the program built with the tests, for example with a sanitized
+/// build.
 const std::string& program() {
   static const char* const other = std::getenv("LLMCALC_TEST_PROGRAM");
   static const std::string path = other != nullptr ? other : LLMCALC_PROGRAM;
@@ -39,7 +39,7 @@ struct Scratch {
   }
 };
 
-/// Whether a process has handlers for what asks it to stop, of which that of SIGTERM is the last, or is no more.
+/// Whether a process has installed its signal handlers, SIGTERM's last, or has ended.
 bool hears_signals(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string word; status >> word;)
@@ -50,7 +50,7 @@ bool hears_signals(pid_t pid) {
   return true;
 }
 
-/// The program without a shell, which would hear signals itself.
+/// Starts the program without a shell, which would receive the signals itself.
 pid_t started(const std::string& arguments, const std::string& out, const std::string& err) {
   std::vector<std::string> words{program()};
   std::istringstream split(arguments);
@@ -63,7 +63,7 @@ pid_t started(const std::string& arguments, const std::string& out, const std::s
   ::posix_spawn_file_actions_addchdir_np(&actions, LLMCALC_SOURCE_DIR);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawnattr_t heard;  // where this program runs in a shell's background, which ignores Ctrl-C, that one does not
+  posix_spawnattr_t heard;  // a shell's background job ignores Ctrl-C; the started program must not
   ::posix_spawnattr_init(&heard);
   sigset_t interrupt;
   ::sigemptyset(&interrupt);

@@ -1,4 +1,4 @@
-// Everything that --json prints is what the JSON Schema says: a key has one meaning, and what is not known is absent.
+// All --json output conforms to the JSON Schema: a key has one meaning, and unknown values are absent.
 
 #include <algorithm>
 #include <sstream>
@@ -25,7 +25,7 @@ bool is_of_one(const json::Value& v, const json::Value& types) {
   return std::any_of(types.begin(), types.end(), [&](const json::Value& t) { return is_of(v, t.get<std::string>()); });
 }
 
-/// The first thing that the schema does not allow; empty: none. Knows the words that our schema consists of.
+/// The first violation of the schema, or empty. Supports the keywords that our schema uses.
 std::string flaw(const json::Value& v, const json::Value& schema, const std::string& where) {
   if (schema.is_boolean()) return schema.get<bool>() ? "" : where + " is not in the schema";
   if (schema.contains("const") && v != schema["const"]) return where + " is not " + schema["const"].dump();
@@ -102,7 +102,7 @@ const char* const commands[] = {
 
 }  // namespace
 
-TEST_CASE("every report is what the JSON Schema says, and holds no null", "[contract][cli][long]") {
+TEST_CASE("every report conforms to the JSON Schema and contains no null", "[contract][cli][long]") {
   const json::Value schema = report_json_schema();
   std::vector<std::string> all(std::begin(commands), std::end(commands));
   all.push_back("calibrate --from evidence/operators/rtx-pro-6000/llama-3.1-8b --out " + test::scratch() +
@@ -122,7 +122,7 @@ TEST_CASE("every report is what the JSON Schema says, and holds no null", "[cont
   }
 }
 
-TEST_CASE("the schema refuses what is not in it", "[contract][cli]") {
+TEST_CASE("the schema refuses unknown keys and wrong types", "[contract][cli]") {
   const json::Value schema = report_json_schema();
   json::Value report = test::ask("memory gpt2 --train");
   report["memory"]["weights_bytes"] = "many";
@@ -134,12 +134,12 @@ TEST_CASE("the schema refuses what is not in it", "[contract][cli]") {
   CHECK(flaw(report, schema, "report") == "report lacks command");
 }
 
-TEST_CASE("docs/report.schema.json is the program's", "[contract][cli]") {
+TEST_CASE("docs/report.schema.json matches the program's schema", "[contract][cli]") {
   CHECK(json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/report.schema.json"), "the schema") ==
         report_json_schema());
 }
 
-TEST_CASE("every published and example measurement is valid by docs/measurement.schema.json", "[contract][cli]") {
+TEST_CASE("every published and example measurement conforms to docs/measurement.schema.json", "[contract][cli]") {
   const json::Value schema = json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/measurement.schema.json"), "schema");
   for (const char* file : {"evidence/training.jsonl", "evidence/inference.jsonl", "evidence/serving.jsonl",
                            "docs/examples/measurements.jsonl"}) {

@@ -1,4 +1,4 @@
-// Text reports: the verdict first, no line wider than the screen, colours on a terminal only, all digits with --exact.
+// Text reports: verdict first, no line wider than the screen, colours on a terminal only, all digits with --exact.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-/// A variable of the environment, for as long as this lives.
+/// Sets an environment variable for its lifetime.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
@@ -37,7 +37,7 @@ std::vector<std::string> lines(const std::string& text) {
   return all;
 }
 
-/// Every command's report, of models with experts, windows, latent attention, learned positions.
+/// Reports of every command, for models with experts, windows, latent attention and learned positions.
 const std::vector<std::string>& commands_with_reports() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> some{"--help",
@@ -102,7 +102,7 @@ TEST_CASE("no line of any text is wider than the screen", "[screen][cli][every]"
   }
 }
 
-TEST_CASE("a report leads with its verdict: does it fit, how long, bound by what, a line each", "[screen][cli]") {
+TEST_CASE("a report leads with its verdict, one line each: fit, time, bottleneck", "[screen][cli]") {
   const std::vector<std::string> train = lines(test::llmcalc("train llama-3.1-8b --hardware h200 --tp 8").out);
   REQUIRE(train.size() > 8);
   CHECK_THAT(train[2], Catch::Matches("fits +yes: [0-9.]+ of 141[.0-9]* GB per GPU \\([0-9]+ %\\)") ||
@@ -123,7 +123,7 @@ TEST_CASE("a report leads with its verdict: does it fit, how long, bound by what
   CHECK(infer[2] == "bound by: compute in prefill, memory in decode");
 }
 
-TEST_CASE("a plan that does not fit says so first, and its days and dollars are marked", "[screen][cli]") {
+TEST_CASE("a plan that does not fit leads with that, and its days and dollars are marked", "[screen][cli]") {
   const std::string plan = "train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B --price 2";
   const std::vector<std::string> all = lines(test::llmcalc(plan).out);
   REQUIRE(all.size() > 5);
@@ -140,12 +140,12 @@ TEST_CASE("a plan that does not fit says so first, and its days and dollars are 
              Catch::Matches("run: [0-9.]+ days, [0-9,.]+ GPU-hours, [0-9,]+ USD"));
 }
 
-TEST_CASE("a memory without a device says what it needs", "[screen][cli]") {
+TEST_CASE("a memory report without a device leads with the bytes needed", "[screen][cli]") {
   CHECK_THAT(test::ask("memory llama-3.1-8b --infer")["verdict"][0].get<std::string>(),
              Catch::Matches("needs: [0-9.]+ GiB per GPU, weights [0-9.]+ GiB"));
 }
 
-TEST_CASE("bold and colours are for a terminal, and not with NO_COLOR", "[screen][cli]") {
+TEST_CASE("bold and colours appear on a terminal only, and not with NO_COLOR", "[screen][cli]") {
   const std::string plan = "infer llama-3.1-70b --hardware h100";
   const std::string escape = "\033[";
   CHECK_THAT(test::llmcalc(plan).out, !Contains(escape));
@@ -156,7 +156,7 @@ TEST_CASE("bold and colours are for a terminal, and not with NO_COLOR", "[screen
   CHECK_THAT(test::on_terminal(plan, 100), !Contains(escape) && Contains("fits"));
 }
 
-TEST_CASE("a terminal's own width counts", "[screen][cli]") {
+TEST_CASE("the terminal's own width is used", "[screen][cli]") {
   const Variable set("NO_COLOR", "1");
   std::size_t before = 0;
   for (const unsigned short columns : std::array<unsigned short, 3>{60, 90, 140}) {
@@ -171,7 +171,8 @@ TEST_CASE("a terminal's own width counts", "[screen][cli]") {
 }
 
 TEST_CASE("--exact shows every digit, and JSON always does", "[screen][cli]") {
-  const std::string command = "memory llama-3.1-8b --infer";  // 8,030,261,248 parameters of 2 bytes: its card
+  const std::string command =
+      "memory llama-3.1-8b --infer";  // 8,030,261,248 parameters of 2 bytes, from its model card
   const std::string weights = "16,060,522,496";
   CHECK_THAT(test::llmcalc(command).out, !Contains(weights) && Contains("14.96 GiB"));
   CHECK_THAT(test::llmcalc(command + " --exact").out, Contains(weights) && Contains("14.96 GiB"));
@@ -183,7 +184,7 @@ TEST_CASE("--exact shows every digit, and JSON always does", "[screen][cli]") {
   CHECK(test::llmcalc("list models --exact").code == 2);
 }
 
-TEST_CASE("models and devices are listed with numbers to choose by", "[screen][cli]") {
+TEST_CASE("models and devices are listed with the numbers to choose by", "[screen][cli]") {
   const json::Value models = test::ask("list models")["models"], devices = test::ask("list hardware")["devices"];
   CHECK(models.size() == builtin_models().size());
   CHECK(devices.size() == builtin_hardware().size());
@@ -191,8 +192,8 @@ TEST_CASE("models and devices are listed with numbers to choose by", "[screen][c
     return *std::find_if(all.begin(), all.end(), [&](const json::Value& v) { return v["name"] == name; });
   };
   const json::Value mixtral = find(models, "mixtral-8x7b");
-  CHECK(mixtral["parameters"] == 46702792704);         // its checkpoint
-  CHECK(mixtral["active_parameters"] == 12879925248);  // less 6 of 8 experts of 3 x 4096 x 14336, in 32 layers
+  CHECK(mixtral["parameters"] == 46702792704);         // from its checkpoint
+  CHECK(mixtral["active_parameters"] == 12879925248);  // minus 6 of 8 experts of 3 x 4096 x 14336, in 32 layers
   CHECK(mixtral["context_tokens"] == 32768);
   CHECK(mixtral["kv_cache_bytes_per_token"] == 131072);  // 2 x 8 heads x 128 x 32 layers x 2 bytes
   const json::Value h100 = find(devices, "h100-sxm-80gb");
@@ -205,7 +206,7 @@ TEST_CASE("models and devices are listed with numbers to choose by", "[screen][c
   CHECK_THAT(test::llmcalc("list models").out, Contains("mixtral-8x7b") && Contains("46.70 B") && Contains("12.88 B"));
 }
 
-TEST_CASE("words are broken between, never within", "[screen]") {
+TEST_CASE("lines break between words, never within one", "[screen]") {
   CHECK(broken("one two three", 7) == std::vector<std::string>{"one two", "three"});
   CHECK(broken("  indented stays", 16) == std::vector<std::string>{"  indented stays"});
   CHECK(broken("  indented stays", 11) == std::vector<std::string>{"  indented", "stays"});
@@ -215,7 +216,7 @@ TEST_CASE("words are broken between, never within", "[screen]") {
   CHECK(columns_of("2.5 \xc2\xb5s") == 6);
 }
 
-TEST_CASE("a grid that is too wide breaks headings first, then the words of its texts", "[screen]") {
+TEST_CASE("a grid that is too wide breaks headings first, then cells between words", "[screen]") {
   const Grid g{.key = "", .title = "", .columns = {"name", "long heading"}, .rows = {{"one two three four five", "7"}}};
   CHECK(grid_text(g, {.columns = 80}) ==
         "  name                     long heading\n  one two three four five             7\n");
@@ -233,7 +234,7 @@ TEST_CASE("a grid that is too wide breaks headings first, then the words of its 
         "8\n");
 }
 
-TEST_CASE("a grid that is too wide leaves out its spare columns before what tells rows apart", "[screen]") {
+TEST_CASE("a grid that is too wide drops its spare columns before those that distinguish rows", "[screen]") {
   const Grid g{.key = "",
                .title = "plans",
                .columns = {"plan", "how", "step", "MFU"},

@@ -1,4 +1,4 @@
-// What a tenth more of a rate does to a time.
+// The effect of a ten percent higher rate on a time.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -7,7 +7,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// No change makes the time longer; what it rests on most makes it shorter.
+/// No change lengthens the time, and the most important rate shortens it.
 void check_never_slower(const json::Value& changes) {
   REQUIRE(changes.size() >= 3);
   double most = 0;
@@ -21,7 +21,7 @@ void check_never_slower(const json::Value& changes) {
 
 }  // namespace
 
-TEST_CASE("a tenth more of a rate never makes a step longer, with layers of several kinds in several chunks",
+TEST_CASE("a ten percent higher rate never lengthens a step, with several kinds of layers in several chunks",
           "[train][cli]") {
   const std::string plan = "train deepseek-v3 --sp --pp 16 --chunks 2 --zero 1 --recompute full ";
   for (const char* on : {"--hardware b200 --gpus 512 --tp 8 --global-batch 512",
@@ -31,6 +31,6 @@ TEST_CASE("a tenth more of a rate never makes a step longer, with layers of seve
   }
 }
 
-TEST_CASE("a tenth more of a rate never makes a token longer", "[infer][cli]") {
+TEST_CASE("a ten percent higher rate never lengthens a token", "[infer][cli]") {
   check_never_slower(test::ask("infer llama-3.1-70b --hardware h100 --tp 4")["decode_sensitivity"]);
 }

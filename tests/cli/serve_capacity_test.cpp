@@ -1,4 +1,4 @@
-// The most that a server answers: measured, by the limits of a pass, and within limits.
+// A server's capacity: measured, from the limits of a pass, and within latency limits.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -16,14 +16,14 @@ double capacity_of(const std::string& server, const std::string& traffic = " --r
   return test::ask(server + traffic)["serving"]["capacity_req_s"];
 }
 
-/// Requests that wait at a moment.
+/// Waiting requests at time t.
 double waiting_at(const json::Value& timeline, double t) {
   for (const json::Value& sample : timeline)
     if (sample["start_s"].get<double>() + sample["length_s"].get<double>() > t) return sample["waiting"];
   return timeline.back()["waiting"];
 }
 
-/// By how much the queue grows while the second half of the requests comes, over their number.
+/// Queue growth while the second half of the requests arrives, per request.
 double growth(const std::string& server, double rate) {
   constexpr double n = 20'000;
   const json::Value timeline = test::ask(server + rate_text(rate) + " --num-requests 20000")["timeline"];
@@ -32,19 +32,19 @@ double growth(const std::string& server, double rate) {
 
 }  // namespace
 
-TEST_CASE("below its capacity no queue of a server grows, and above it one does", "[serve][capacity][cli][long]") {
+TEST_CASE("a server's queue does not grow below capacity, and grows above it", "[serve][capacity][cli][long]") {
   const std::string server = GENERATE_COPY(values<std::string>(
       {llama + "--max-seqs 128", llama + "--max-batched-tokens 512", llama + "--shared-prefix 2000 --prompt 500",
        mixtral + "--tp 4 --shared-prefix 8000 --prompt 500 --max-seqs 256", mixtral + "--dp 4 --ep 4 --max-seqs 64",
        llama + "--pp 2 --max-seqs 128"}));
   CAPTURE(server);
   const double capacity = capacity_of(server);
-  // Of 1.1 times the capacity a tenth of it waits: 0.1 / 1.1 of what comes.
+  // At 1.1 times the capacity, 0.1 / 1.1 of all arrivals wait.
   CHECK(growth(server, 0.95 * capacity) < 0.02);
   CHECK(growth(server, 1.1 * capacity) > 0.05);
 }
 
-TEST_CASE("the capacity of a server does not depend on the rate that is asked for", "[serve][capacity][cli][long]") {
+TEST_CASE("a server's capacity does not depend on the given rate", "[serve][capacity][cli][long]") {
   for (const std::string& server :
        {llama + "--max-batched-tokens 512", mixtral + "--tp 4 --shared-prefix 8000 --prompt 500",
         std::string("serve llama-3.1-70b --hardware h100 --tp 2 --pp 4"), mixtral + "--dp 8 --ep 8"}) {
@@ -55,8 +55,8 @@ TEST_CASE("the capacity of a server does not depend on the rate that is asked fo
   }
 }
 
-TEST_CASE("what a server answers in overload is shown where a queue changes it", "[serve][capacity][cli][long]") {
-  // Preemptions, cached turns, and requests all alike that run in step on the ranks of a pipeline.
+TEST_CASE("the throughput under overload is shown if a queue changes it", "[serve][capacity][cli][long]") {
+  // Preemptions, cached turns, and identical requests in lockstep on the ranks of a pipeline.
   for (const auto& [options, factor] :
        {std::pair{"--prompt 1 --generate 1000", 0.85}, std::pair{"--turns 4", 0.78}, std::pair{"--pp 2", 1.16}}) {
     CAPTURE(options);
@@ -94,9 +94,9 @@ TEST_CASE("the limits of a pass give a server's capacity within an eighth", "[se
   }
 }
 
-TEST_CASE("the capacity of sessions in theory does not depend on the rate that is asked for",
+TEST_CASE("the theoretical capacity of sessions does not depend on the given rate",
           "[serve][steady-state][cli][long]") {
-  // While few sessions come, all that was said before is in the cache; at capacity others took its place.
+  // With few sessions the cache holds all earlier turns. At capacity, other sessions evict them.
   const std::string server =
       "serve qwen3-32b --hardware h100 --tp 2 --prompt 500 --generate 300 --turns 6 --think-time ";
   const auto ask = [&](const char* options) { return test::ask(server + options + " --num-requests 3000"); };
@@ -113,12 +113,12 @@ TEST_CASE("the capacity of sessions in theory does not depend on the rate that i
     CHECK(theory(r) == Approx(measured(r)).epsilon(0.125));
   }
   CHECK(few["steady_state"]["limit"] == "blocks of the cache");
-  CHECK(theory(at_once) < 1.25 * measured(at_once));  // it knows no queue that empties the cache
+  CHECK(theory(at_once) < 1.25 * measured(at_once));  // theory ignores queues that empty the cache
 }
 
-TEST_CASE("the capacity of sessions lasts, and not much more does", "[serve][capacity][cli][long]") {
-  // More sessions alive leave less of each in the cache, so that still more are alive: a server may need hours to lose
-  // its cache.
+TEST_CASE("the capacity of sessions can be sustained, and little more can", "[serve][capacity][cli][long]") {
+  // More live sessions leave less of each in the cache, which keeps still more sessions alive. A server may take hours
+  // to lose its cache.
   const std::string server =
       "serve qwen3-32b --hardware h100 --tp 2 --prompt 500 --generate 300 --turns 6 --think-time 20 ";
   const double capacity = capacity_of(server, rate_text(3));
@@ -135,7 +135,7 @@ TEST_CASE("the capacity of sessions lasts, and not much more does", "[serve][cap
   }
 }
 
-TEST_CASE("the load that a server names instead keeps its limits, and is no more than its capacity",
+TEST_CASE("the suggested smaller load keeps the limits and does not exceed the capacity",
           "[serve][capacity][cli][long]") {
   const std::string limits = " --slo-ttft 200ms --slo-tpot 30ms";
   for (const std::string& load : {std::string("--rate 9.6"), std::string("--rate 10.3"), std::string("--users 400"),
@@ -157,7 +157,7 @@ TEST_CASE("the load that a server names instead keeps its limits, and is no more
   }
 }
 
-TEST_CASE("the duty cycle is the share of the capacity that is used", "[serve][capacity][cli]") {
+TEST_CASE("the duty cycle is the used share of the capacity", "[serve][capacity][cli]") {
   const json::Value s = test::ask(llama + "--rate 3 --num-requests 3000")["serving"];
   CHECK(s["duty_cycle"].get<double>() * s["capacity_req_s"].get<double>() ==
         Approx(s["throughput_req_s"].get<double>()).epsilon(1e-12));

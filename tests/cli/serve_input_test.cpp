@@ -1,4 +1,4 @@
-// 'llmcalc serve': what it refuses, a sentence each.
+// 'llmcalc serve': refusals, one sentence each.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -16,7 +16,7 @@ std::string log_file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// The log is refused at this place with this sentence behind it.
+/// The log is refused with its path followed by this text.
 void refused_log(const std::string& name, const std::string& text, const std::string& says) {
   const std::string path = log_file(name, text);
   refused(llama + "--requests " + path, path + says);
@@ -26,7 +26,7 @@ const std::string columns = "arrival,prompt,generated\n";
 
 }  // namespace
 
-TEST_CASE("a server needs one kind of traffic", "[serve][cli]") {
+TEST_CASE("a server needs exactly one kind of traffic", "[serve][cli]") {
   refused(llama, "a server needs traffic: --rate R (requests per second), --users N or --requests FILE");
   refused(llama + "--rate 3 --users 4",
           "--rate and --users both say who asks; give one of --rate, --users and --requests");
@@ -40,7 +40,7 @@ TEST_CASE("a server needs one kind of traffic", "[serve][cli]") {
           "--think-time is between an answer and the next request; add --users N or --turns N");
 }
 
-TEST_CASE("options that change nothing are refused", "[serve][cli]") {
+TEST_CASE("serve refuses options without an effect", "[serve][cli]") {
   refused(
       llama + "--rate 3 --policy priority",
       "--policy priority changes nothing where all requests are alike; give --requests FILE with a \"priority\" for "
@@ -49,7 +49,7 @@ TEST_CASE("options that change nothing are refused", "[serve][cli]") {
           "--percentile changes nothing without --slo-ttft or --slo-tpot; add one, or leave --percentile out");
 }
 
-TEST_CASE("times and numbers beyond what is simulated are refused", "[serve][cli]") {
+TEST_CASE("times and numbers beyond the simulation's limits are refused", "[serve][cli]") {
   for (const char* rate : {"1e-300", "1e300"})
     refused(llama + "--rate " + rate,
             std::string("--rate: expected a rate from 1e-6 to 1e9 requests per second, got \"") + rate + "\"");
@@ -66,7 +66,7 @@ TEST_CASE("times and numbers beyond what is simulated are refused", "[serve][cli
           "--arrivals: expected a standard deviation of at most 100 times the mean, got \"1e9\"");
 }
 
-TEST_CASE("limits of a server are possible ones", "[serve][cli]") {
+TEST_CASE("impossible limits of a server are refused", "[serve][cli]") {
   for (const char* p : {"0", "100"})
     refused(
         llama + "--rate 3 --percentile " + p,
@@ -92,7 +92,7 @@ TEST_CASE("limits of a server are possible ones", "[serve][cli]") {
           "'llmcalc serve --help-all' shows all");
 }
 
-TEST_CASE("a log that cannot be read is refused with the line", "[serve][cli]") {
+TEST_CASE("an unreadable log is refused with the line", "[serve][cli]") {
   refused_log("empty.jsonl", "\n\n", " is empty; expected a request per line");
   refused_log("order.csv", columns + "2,10,10\n1,10,10\n",
               ", line 3: the request arrives at 1 s, before the one above it at 2 s; sort the log by arrival");

@@ -1,4 +1,4 @@
-// 'llmcalc serve': how far its times may be off.
+// 'llmcalc serve': intervals of its times.
 
 #include <cmath>
 
@@ -13,7 +13,7 @@ json::Value served(const std::string& words) { return test::ask("serve " + words
 
 double number(const json::Value& times, const char* key) { return times[key].get<double>(); }
 
-/// The factor of an interval; its ends lie as far from the mean.
+/// The factor of an interval, symmetric around the mean.
 double factor_of(const json::Value& times) {
   const double above = number(times, "mean_high") / number(times, "mean");
   CHECK(number(times, "mean") / number(times, "mean_low") == Approx(above).epsilon(1e-12));
@@ -22,18 +22,17 @@ double factor_of(const json::Value& times) {
 
 }  // namespace
 
-TEST_CASE("times of a server have the intervals of their classes", "[serve][estimate][cli]") {
+TEST_CASE("a server's times have the intervals of their classes", "[serve][estimate][cli]") {
   const json::Value r = served("llama-3.1-8b --hardware h100");
   const double each = factor_of(r["serving"]["tpot_s"]), first = factor_of(r["serving"]["ttft_s"]);
   CHECK(each > 1);
-  CHECK(first > each);  // of four sources, which queue in different ways
+  CHECK(first > each);  // from four sources with different queueing
   CHECK(r["inference_estimate"]["tpot_class"] == "decode under load");
   CHECK(r["inference_estimate"]["ttft_class"] == "first token");
   CHECK(r["inference_estimate"]["tpot_families"] >= 3);
 }
 
-TEST_CASE("a first token alone takes a prompt's pass, as infer has it, and what a request takes besides",
-          "[serve][cli]") {
+TEST_CASE("a lone request's first token takes infer's prompt pass plus the overhead per request", "[serve][cli]") {
   const std::string of = "llama-3.1-8b --hardware h100 --prompt 1000 --generate 100 ";
   const json::Value alone = test::ask("serve " + of + "--users 1 --num-requests 20"), pass = test::ask("infer " + of);
   const double besides = alone["serving"]["request_s"];
@@ -42,7 +41,7 @@ TEST_CASE("a first token alone takes a prompt's pass, as infer has it, and what 
         Approx(pass["end_to_end"]["ttft_s"].get<double>() + besides).epsilon(1e-3));
 }
 
-TEST_CASE("what no source measured has no interval", "[serve][estimate][cli]") {
+TEST_CASE("serving modes without measurements have no interval", "[serve][estimate][cli]") {
   for (const char* words : {"llama-3.1-8b --hardware h100 --pools 1P1D",
                             "llama-3.1-8b --hardware h100 --draft-model llama-3.2-1b --draft-tokens 2 --acceptance 0.7",
                             "llama-3.1-8b --hardware h100 --efficiency 0.5"}) {
@@ -53,7 +52,7 @@ TEST_CASE("what no source measured has no interval", "[serve][estimate][cli]") {
   }
 }
 
-TEST_CASE("a device that no row of the fit was measured on has a wider interval, and a note", "[estimate][cli]") {
+TEST_CASE("a device without rows in the fit has a wider interval and a note", "[estimate][cli]") {
   const std::string infer = "infer llama-3.1-8b --weight-precision int8 --hardware ";
   const auto width = [](const json::Value& r) {
     return number(r["decode"], "time_per_token_high_s") / number(r["decode"], "time_per_token_low_s");

@@ -1,4 +1,4 @@
-// 'llmcalc serve': how the model lies: pipelines, offload, adapters, memory that a system shares.
+// 'llmcalc serve': placement of the model: pipelines, offload, adapters, shared memory.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -16,7 +16,7 @@ double bytes(const json::Value& r, const char* key) { return r["engine_memory"][
 
 }  // namespace
 
-TEST_CASE("a pipeline holds the model in parts, and answers in more time than one GPU with room", "[serve][cli]") {
+TEST_CASE("a pipeline splits the model, and takes longer per token than one GPU that holds it", "[serve][cli]") {
   const json::Value one = served("llama-3.1-8b --hardware h100"), two = served("llama-3.1-8b --hardware h100 --pp 2");
   CHECK(two["layout"]["gpus"] == 2);
   CHECK(two["layout"]["pp"] == 2);
@@ -28,7 +28,7 @@ TEST_CASE("a pipeline holds the model in parts, and answers in more time than on
           "--pp 33 is more than the 32 layers of llama-3.1-8b; give at most 32");
 }
 
-TEST_CASE("a model of states alone holds as many sequences as states, of any length", "[serve][cli]") {
+TEST_CASE("a purely recurrent model holds as many sequences as states, of any length", "[serve][cli]") {
   const json::Value r = test::ask("serve falcon-mamba-7b --hardware h100 --rate 1 --num-requests 100");
   CHECK(r["serving"]["requests"] == 100);
   CHECK(r["engine_memory"]["states"] > 100);
@@ -39,7 +39,7 @@ TEST_CASE("a model of states alone holds as many sequences as states, of any len
   CHECK(longer["engine_memory"]["most_sequences"] == r["engine_memory"]["most_sequences"]);
 }
 
-TEST_CASE("a cache says how many sequences it holds, and how long ones", "[serve][cli]") {
+TEST_CASE("a cache reports the number of sequences and the longest sequence", "[serve][cli]") {
   const json::Value plain = served("llama-3.1-8b --hardware h100")["engine_memory"];
   CHECK(plain["longest_sequence"] == plain["kv_tokens"]);
   CHECK(plain["most_sequences"] == plain["kv_tokens"].get<Count>() / (2048 + 256));
@@ -57,7 +57,7 @@ TEST_CASE("the default prompt leaves room for the answer in the context", "[serv
           "--prompt 2048 and --generate 256 are longer than the context of pythia-6.9b, 2048 tokens; shorten them");
 }
 
-TEST_CASE("offloaded experts leave the GPU and come over the link in every pass", "[serve][offload][cli]") {
+TEST_CASE("offloaded experts leave the GPU and cross the link in every pass", "[serve][offload][cli]") {
   const std::string mixtral = "mixtral-8x7b --hardware h200";
   const json::Value plain = served(mixtral), away = served(mixtral + " --offload experts:0.5");
   CHECK(bytes(away, "weights_bytes") + bytes(away, "host_bytes") == bytes(plain, "weights_bytes"));
@@ -68,7 +68,7 @@ TEST_CASE("offloaded experts leave the GPU and come over the link in every pass"
         Approx(2 * bytes(served("llama-3.1-8b --hardware h100"), "kv_tokens")).epsilon(1e-3));
 }
 
-TEST_CASE("what cannot lie on the host is refused", "[offload][cli]") {
+TEST_CASE("invalid uses of offload are refused", "[offload][cli]") {
   refused("infer llama-3.1-8b --hardware h100 --offload experts",
           "--offload experts: llama-3.1-8b has none; use weights");
   refused("infer llama-3.1-8b --hardware h100 --offload optimizer",
@@ -95,7 +95,7 @@ TEST_CASE("adapters take memory and time", "[serve][adapters][cli]") {
           "--adapters of rank 9000 are wider than the hidden size of llama-3.1-8b, 4096; give a rank below it");
 }
 
-TEST_CASE("of memory that a system shares, what it gives a program can be filled", "[serve][cli]") {
+TEST_CASE("on a shared-memory system the program's share can be filled", "[serve][cli]") {
   const auto fits = [](const std::string& hw) {
     return test::ask("infer llama-3.1-8b --prompt 1k --hardware " + hw)["limits"]["max_batch"].get<Count>();
   };

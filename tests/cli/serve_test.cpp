@@ -22,7 +22,7 @@ std::string shown(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("a report of a server has the names that other programs read", "[serve][contract][cli]") {
+TEST_CASE("a serving report has the JSON names that other programs read", "[serve][contract][cli]") {
   const json::Value r = test::ask(llama + "--rate 4 --slo-ttft 500ms --slo-tpot 33ms --price 2 --num-requests 500");
   const json::Value& s = r["serving"];
   for (const char* time : {"ttft_s", "tpot_s", "itl_s", "latency_s"})
@@ -41,13 +41,13 @@ TEST_CASE("a report of a server has the names that other programs read", "[serve
   CHECK(r["timeline"].size() > 1);
 }
 
-TEST_CASE("a run is the same for a seed, and another for another", "[serve][cli]") {
+TEST_CASE("a seed fixes a run, and another seed changes it", "[serve][cli]") {
   const std::string run = llama + "--rate 4 --num-requests 300 --lengths lognormal:1 --json --seed ";
   CHECK(shown(run + "7") == shown(run + "7"));
   CHECK(shown(run + "7") != shown(run + "8"));
 }
 
-TEST_CASE("the prices of input and output add up to what the GPUs cost", "[serve][cli]") {
+TEST_CASE("the prices of input and output add up to the GPU cost", "[serve][cli]") {
   const json::Value s = test::ask(llama + "--tp 2 --rate 4 --price 3 --num-requests 500")["serving"];
   const double in = s["usd_per_1m_input"], out = s["usd_per_1m_output"];
   const double per_second =
@@ -56,14 +56,14 @@ TEST_CASE("the prices of input and output add up to what the GPUs cost", "[serve
   CHECK(s["usd_per_h"] == 6);
 }
 
-TEST_CASE("an API is as dear at the break-even rate", "[serve][cli]") {
+TEST_CASE("at the break-even rate an API costs the same", "[serve][cli]") {
   // 2048 tokens at 0.5 and 256 at 1.5 USD per million cost 0.001408 USD; a GPU of 3.6 USD/h costs 0.001 USD/s.
   const json::Value s =
       test::ask(llama + "--rate 4 --arrivals constant --price 3.6 --api-price 0.5,1.5 --num-requests 200")["serving"];
   CHECK(s["break_even_req_s"].get<double>() == Approx(0.001 / 0.001408).epsilon(1e-9));
 }
 
-TEST_CASE("a rate beyond capacity says how fast the queue grows, and ends", "[serve][cli]") {
+TEST_CASE("a rate beyond capacity is reported as overload, and the run ends", "[serve][cli]") {
   const json::Value r = test::ask(llama + "--rate 1000 --num-requests 2000");
   const double capacity = r["serving"]["capacity_req_s"];
   CHECK(capacity > 1);
@@ -71,12 +71,12 @@ TEST_CASE("a rate beyond capacity says how fast the queue grows, and ends", "[se
   CHECK(has(shown(llama + "--rate 1000 --num-requests 2000"), "overload"));
 }
 
-TEST_CASE("times between tokens and times per token are one mean where there is one request", "[serve][cli]") {
+TEST_CASE("with one request, the mean time between tokens equals the time per token", "[serve][cli]") {
   const json::Value s = test::ask(llama + "--rate 0.005 --num-requests 1 --generate 256")["serving"];
   CHECK(s["itl_s"]["mean"].get<double>() == Approx(s["tpot_s"]["mean"].get<double>()).epsilon(1e-12));
 }
 
-TEST_CASE("the cache of all engines is never fuller in the mean than at most", "[serve][cli]") {
+TEST_CASE("the mean cache occupancy over engines never exceeds the maximum", "[serve][cli]") {
   for (const char* engines : {"--replicas 16 --rate 140", "--pools 2P6D --rate 20", "--rate 5"}) {
     CAPTURE(engines);
     const json::Value r = test::ask(llama + "--num-requests 2000 " + engines);
@@ -86,7 +86,7 @@ TEST_CASE("the cache of all engines is never fuller in the mean than at most", "
   }
 }
 
-TEST_CASE("one engine answers no more than its capacity, and is overloaded only where its queue grew", "[serve][cli]") {
+TEST_CASE("one engine's throughput stays within its capacity, and overload requires a growing queue", "[serve][cli]") {
   constexpr double measured_within = 0.01;
   for (const char* load : {"--rate 9.4 --num-requests 20000", "--rate 5 --turns 4 --num-requests 20000",
                            "--rate 1000 --num-requests 3000", "--rate 1000 --num-requests 5"}) {
@@ -99,14 +99,14 @@ TEST_CASE("one engine answers no more than its capacity, and is overloaded only 
   CHECK(has(shown(llama + "--rate 12 --num-requests 5000"), "overload"));
 }
 
-TEST_CASE("the capacity of replicas is so many times that of one", "[serve][cli]") {
+TEST_CASE("the capacity of replicas is a multiple of one engine's capacity", "[serve][cli]") {
   const auto capacity = [](const std::string& n) {
     return test::ask(llama + "--rate 2 --num-requests 500 --replicas " + n)["serving"]["capacity_req_s"].get<double>();
   };
   CHECK(capacity("600") == Approx(600 * capacity("1")).epsilon(1e-12));
 }
 
-TEST_CASE("what cannot be is absent: a time per token of answers of one", "[serve][cli]") {
+TEST_CASE("answers of one token omit the time per token", "[serve][cli]") {
   const std::string one = llama + "--rate 5 --generate 1 --num-requests 200";
   const json::Value r = test::ask(one);
   CHECK_FALSE(r["serving"].contains("tpot_s"));
@@ -114,14 +114,14 @@ TEST_CASE("what cannot be is absent: a time per token of answers of one", "[serv
   CHECK_FALSE(has(shown(one), "per token "));
 }
 
-TEST_CASE("a server that misses its limits says what load keeps them", "[serve][cli]") {
+TEST_CASE("a server that misses its limits suggests a load that keeps them", "[serve][cli]") {
   const std::string limits = llama + "--num-requests 3000 --slo-ttft ";
   CHECK(has(shown(limits + "200ms --rate 9"), "instead"));
   CHECK(has(shown(limits + "1ms --rate 5"), "alone, a request has its first token after"));
   CHECK_FALSE(has(shown(limits + "1s --rate 1"), "instead"));
 }
 
-TEST_CASE("JSON has the numbers that stand beside others in text", "[serve][cli]") {
+TEST_CASE("JSON includes the secondary numbers of the text", "[serve][cli]") {
   const json::Value r = test::ask(llama + "--rate 5 --num-requests 300");
   CHECK(r["serving"]["requests"] == 300);
   CHECK(r["serving"]["duration_s"].get<double>() * r["serving"]["throughput_req_s"].get<double>() == Approx(300));
@@ -134,23 +134,23 @@ TEST_CASE("JSON has the numbers that stand beside others in text", "[serve][cli]
   CHECK(test::ask(llama + "--rate 5")["inputs"]["num_requests"] == 10'000);
 }
 
-TEST_CASE("theory gives a capacity with its range and no times, and knows no fixed batches", "[serve][cli]") {
+TEST_CASE("theory gives a capacity with a range but no times, and none for fixed batches", "[serve][cli]") {
   const auto theory = [](const std::string& options) {
     return test::ask(llama + "--num-requests 300 " + options)["steady_state"];
   };
   const auto number = [](const json::Value& s, const char* key) { return s[key].get<double>(); };
   const json::Value open = theory("--rate 8"), users = theory("--users 20"), in_step = theory("--rate 8 --pp 4");
-  // An eighth either way; up to 30 % more than theory of requests that are all alike in a pipeline.
+  // An eighth either way; for identical requests in a pipeline up to 30 % above theory.
   CHECK(number(open, "capacity_req_s_low") == Approx(number(open, "capacity_req_s") / 1.125));
   CHECK(number(open, "capacity_req_s_high") == Approx(number(open, "capacity_req_s") / 0.875));
   CHECK(number(in_step, "capacity_req_s_high") == Approx(number(in_step, "capacity_req_s") / 0.7));
   CHECK(number(open, "load") == Approx(8 / number(open, "capacity_req_s")));
-  CHECK_FALSE(users.contains("load"));  // how often users ask depends on how long they wait
+  CHECK_FALSE(users.contains("load"));  // the users' request rate depends on their waiting time
   for (const char* key : {"wait_s", "ttft_s", "tpot_s", "latency_s", "decoding"}) CHECK_FALSE(open.contains(key));
   CHECK(theory("--rate 8 --batching static").is_null());
 }
 
-TEST_CASE("a log is served alike from JSON Lines and CSV", "[serve][cli]") {
+TEST_CASE("a log gives the same result as JSON Lines and CSV", "[serve][cli]") {
   std::string lines, table = "arrival,prompt,generated,session,id\n";
   for (int i = 0; i < 40; ++i) {
     lines += "{\"id\": \"a\", \"arrival\": " + std::to_string(5 + i) +
@@ -163,10 +163,10 @@ TEST_CASE("a log is served alike from JSON Lines and CSV", "[serve][cli]") {
                     b = test::ask(llama + "--requests " + test::scratch() + "/log.csv");
   CHECK(a["serving"] == b["serving"]);
   CHECK(a["serving"]["latency_s"]["mean"] > 0);
-  CHECK(has(a["notes"].dump(), "id"));  // a field that is not used is named
+  CHECK(has(a["notes"].dump(), "id"));  // an unused field is named
 }
 
-TEST_CASE("a log as spreadsheets write it is served as any other", "[serve][cli]") {
+TEST_CASE("a log exported by a spreadsheet gives the same result", "[serve][cli]") {
   const std::string plain = "arrival,prompt,generated\n0,700,30\n1,900,20\n",
                     quoted = "\xEF\xBB\xBF\"arrival\",\"prompt\",\"generated\"\r\n\"0\",\"700\",\"30\"\r\n1,900,20\r\n",
                     lines =
@@ -181,19 +181,19 @@ TEST_CASE("a log as spreadsheets write it is served as any other", "[serve][cli]
   CHECK(served("marked.jsonl", lines) == as_usual);
 }
 
-TEST_CASE("sequences at once hold a shared prefix once", "[serve][cli]") {
+TEST_CASE("concurrent sequences share one copy of a prefix", "[serve][cli]") {
   const std::string run = llama + "--rate 2 --num-requests 300 --prompt 500 --shared-prefix 4000";
   const Count shared = test::ask(run)["engine_memory"]["most_sequences"],
               alone = test::ask(run + " --prefix-cache off")["engine_memory"]["most_sequences"];
   CHECK(shared > 4 * alone);
-  // At a rate beyond the capacity as many are in progress as that, within what preemption leaves.
+  // Beyond capacity about as many are in progress; preemption explains the rest.
   double most = 0;
   const json::Value overloaded = test::ask(run + "0");
   for (const json::Value& sample : overloaded["timeline"]) most = std::max(most, sample["in_progress"].get<double>());
   CHECK(most <= static_cast<double>(shared) * 1.1);
 }
 
-TEST_CASE("a server without room says which limit and what would help", "[serve][cli]") {
+TEST_CASE("a server that cannot hold the model states the limit and a remedy", "[serve][cli]") {
   const test::Ran r = test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1");
   CHECK(r.code == 0);
   CHECK(has(r.out, "fits   no: weights of 131.4 GiB"));
@@ -203,10 +203,10 @@ TEST_CASE("a server without room says which limit and what would help", "[serve]
   CHECK(has(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1 --weight-precision bf16").out, "experts=mxfp4"));
 }
 
-TEST_CASE("Ctrl-C prints what is known of a run", "[serve][cli]") {
+TEST_CASE("Ctrl-C prints the results of a run so far", "[serve][cli]") {
   const test::Ran r = test::signalled(llama + "--rate 20 --num-requests 20M --lengths lognormal:1", {SIGINT},
                                       std::chrono::milliseconds(400));
-  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
   CHECK(has(r.out, "first token"));
   CHECK((r.code == 0) == !has(r.out, "stopped before the end"));
 }
@@ -218,14 +218,14 @@ TEST_CASE("Ctrl-C while requests are drawn ends the drawing", "[serve][cli]") {
   CHECK(r.seconds_to_end < 5);
 }
 
-// Not under sanitizers, which reserve more addresses than the limit: the release build runs what is [long].
-TEST_CASE("memory that does not suffice for the requests is named", "[serve][cli][long]") {
+// Not under sanitizers, which reserve more address space than the limit. The release build runs [long] tests.
+TEST_CASE("too many requests for the memory are refused with a reason", "[serve][cli][long]") {
   const test::Ran r = test::llmcalc(llama + "--rate 5 --num-requests 100M", {.before = "ulimit -v 2000000;"});
   CHECK(r.code == 2);
   CHECK(has(r.err, "there is not enough memory for so many requests; give fewer with --num-requests"));
 }
 
-TEST_CASE("a prefix that all prompts share is computed once", "[serve][cli]") {
+TEST_CASE("a prefix shared by all prompts is computed once", "[serve][cli]") {
   const std::string run = llama + "--rate 4 --num-requests 300 --prompt 1000 --shared-prefix 3000 --prefix-cache ";
   const json::Value kept = test::ask(run + "on")["serving"], again = test::ask(run + "off")["serving"];
   CHECK(kept["prefix_hits"].get<double>() == Approx(3000.0 / 4000).margin(0.01));

@@ -20,7 +20,7 @@ json::Value trace_of(const std::string& options) {
 
 }  // namespace
 
-TEST_CASE("a server's trace holds every pass and every request, none over another", "[serve][trace][cli]") {
+TEST_CASE("a server's trace holds every pass and every request without overlap", "[serve][trace][cli]") {
   std::map<std::pair<Count, Count>, double> ends;
   std::map<std::string, Count> events;
   for (const json::Value& e : trace_of("--rate 10 --num-requests 200 --replicas 2")) {
@@ -33,5 +33,5 @@ TEST_CASE("a server's trace holds every pass and every request, none over anothe
   }
   CHECK(events["wait"] == 200);
   CHECK(events["answer"] == 200);
-  CHECK(events["pass"] > 200);  // a prompt's end and an answer's end change the batch
+  CHECK(events["pass"] > 200);  // the end of a prompt or an answer changes the batch
 }

@@ -1,4 +1,4 @@
-// 'llmcalc serve': traffic as it is asked for.
+// 'llmcalc serve': options that shape the traffic.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 const std::string llama = "serve llama-3.1-8b --hardware h100 --num-requests 400 ";
 
-/// Mean tokens of an answer.
+/// Mean tokens per answer.
 double mean_answer(const json::Value& report) {
   const json::Value& s = report["serving"];
   return s["throughput_out_tok_s"].get<double>() / s["throughput_req_s"].get<double>();
@@ -17,24 +17,24 @@ double mean_answer(const json::Value& report) {
 
 }  // namespace
 
-TEST_CASE("lengths come from a table of weights", "[serve][cli]") {
+TEST_CASE("lengths are drawn from a table of weights", "[serve][cli]") {
   const std::string path = test::scratch() + "/lengths.csv";
   test::write_file(path,
-                   "up_to,prompts,answers\n100,1,0\n200,0,0\n300,0,1\n");  // prompts to 100, answers of 201 to 300
+                   "up_to,prompts,answers\n100,1,0\n200,0,0\n300,0,1\n");  // prompts up to 100, answers of 201 to 300
   const json::Value r = test::ask(llama + "--rate 5 --lengths " + path);
   CHECK(mean_answer(r) == Approx(250).epsilon(0.03));
   const json::Value& s = r["serving"];
   CHECK(s["throughput_in_tok_s"].get<double>() / s["throughput_req_s"].get<double>() == Approx(50).epsilon(0.08));
 }
 
-TEST_CASE("log-normal lengths keep their mean, and lengthen the longest waits", "[serve][cli]") {
+TEST_CASE("log-normal lengths keep their mean and raise the latency tail", "[serve][cli]") {
   const json::Value even = test::ask(llama + "--rate 5"), spread = test::ask(llama + "--rate 5 --lengths lognormal:1");
   CHECK(mean_answer(even) == Approx(256).epsilon(1e-9));
   CHECK(mean_answer(spread) == Approx(256).epsilon(0.15));
   CHECK(spread["serving"]["latency_s"]["p99"] > even["serving"]["latency_s"]["p99"]);
 }
 
-TEST_CASE("the burstier the arrivals, the longer the wait for the first token", "[serve][cli]") {
+TEST_CASE("burstier arrivals wait longer for the first token", "[serve][cli]") {
   const auto wait = [](const std::string& arrivals) {
     return test::ask(llama + "--rate 8 --arrivals " + arrivals)["serving"]["ttft_s"]["p95"].get<double>();
   };
@@ -42,7 +42,7 @@ TEST_CASE("the burstier the arrivals, the longer the wait for the first token", 
   CHECK(wait("poisson") < wait("gamma:3"));
 }
 
-TEST_CASE("users who think longer ask less", "[serve][cli]") {
+TEST_CASE("users who think longer send fewer requests", "[serve][cli]") {
   const auto rate = [](const std::string& options) {
     return test::ask(llama + "--users 8 " + options)["serving"]["throughput_req_s"].get<double>();
   };
@@ -50,7 +50,7 @@ TEST_CASE("users who think longer ask less", "[serve][cli]") {
   CHECK(rate("") > rate("--think-time 20s"));
 }
 
-TEST_CASE("users who think ask as often as Little's law says", "[serve][cli]") {
+TEST_CASE("the request rate of thinking users obeys Little's law", "[serve][cli]") {
   const json::Value r = test::ask(
       "serve llama-3.1-8b --hardware h100 --users 1000 --think-time 60s --prompt 500 --generate 30 --price 2");
   const json::Value& s = r["serving"];
@@ -61,12 +61,12 @@ TEST_CASE("users who think ask as often as Little's law says", "[serve][cli]") {
   CHECK(s["counted_requests"].get<double>() == Approx(rate * s["counted_s"].get<double>()));
   CHECK(s["counted_requests"] < s["requests"]);
   CHECK(s["duty_cycle"].get<double>() == Approx(rate / s["capacity_req_s"].get<double>()));
-  // The dollars of a second are those of its tokens.
+  // The cost per second equals the cost of its tokens.
   const double dollars = rate * (500 * s["usd_per_1m_input"].get<double>() + 30 * s["usd_per_1m_output"].get<double>());
   CHECK(dollars / 1e6 == Approx(2.0 / 3600));
 }
 
-TEST_CASE("users who ask again at once are answered as often in a short run as in a long one", "[serve][cli]") {
+TEST_CASE("the throughput with immediate requests does not depend on the run's length", "[serve][cli]") {
   const auto tokens = [](Count users, Count rounds) {
     return test::ask("serve llama-3.1-8b --hardware h100 --prompt 500 --generate 100 --users " + std::to_string(users) +
                      " --num-requests " + std::to_string(rounds * users))["serving"]["throughput_out_tok_s"]
@@ -75,9 +75,9 @@ TEST_CASE("users who ask again at once are answered as often in a short run as i
   for (const Count users : {16, 300}) CHECK(tokens(users, 20) == Approx(tokens(users, 200)).epsilon(0.01));
 }
 
-TEST_CASE("a session's later turns find what was said before in the cache", "[serve][cli]") {
+TEST_CASE("later turns of a session hit the cache", "[serve][cli]") {
   const json::Value r = test::ask(llama + "--rate 4 --turns 4 --prompt 500 --generate 100");
-  CHECK(r["serving"]["prefix_hits"] > 0.5);  // of 500, 1100, 1700 and 2300 tokens 0, 600, 1200 and 1800 are known
+  CHECK(r["serving"]["prefix_hits"] > 0.5);  // of 500, 1100, 1700 and 2300 tokens 0, 600, 1200 and 1800 are cached
 }
 
 TEST_CASE("drafts shorten the time per token", "[serve][cli]") {
@@ -88,7 +88,7 @@ TEST_CASE("drafts shorten the time per token", "[serve][cli]") {
   CHECK(per_token("--draft-tokens 2 --acceptance 0.9") < per_token("--draft-tokens 2 --acceptance 0.1"));
 }
 
-TEST_CASE("a model's own modules draft: the engine holds them, and their passes take time", "[serve][cli][mtp]") {
+TEST_CASE("MTP modules can draft: the engine holds them, and their passes take time", "[serve][cli][mtp]") {
   const auto asked = [](const std::string& options) {
     return test::ask(
         "serve glm-4.5-air --hardware h200 --tp 4 --rate 2 --num-requests 100 --draft-tokens 1 "
@@ -98,13 +98,14 @@ TEST_CASE("a model's own modules draft: the engine holds them, and their passes 
   const json::Value with = asked("--mtp 1"), without = asked("");
   const auto weights = [](const json::Value& r) { return r["engine_memory"]["weights_bytes"].get<Count>(); };
   const json::Value model = test::ask("params glm-4.5-air")["parameters"];
-  CHECK(weights(with) > weights(without) + model["mtp"].get<Count>() / 4 * 2);  // norms and projection on every rank
+  CHECK(weights(with) >
+        weights(without) + model["mtp"].get<Count>() / 4 * 2);  // norms and projection are replicated on every rank
   CHECK(with["serving"]["tpot_s"]["mean"] < test::ask("serve glm-4.5-air --hardware h200 --tp 4 --rate 2 "
                                                       "--num-requests 100")["serving"]["tpot_s"]["mean"]);
   CHECK(with["serving"]["ttft_s"]["mean"] > without["serving"]["ttft_s"]["mean"]);  // prompts pass through the module
 }
 
-TEST_CASE("engines for answers alone give even times between tokens", "[serve][cli]") {
+TEST_CASE("separate decode engines give even times between tokens", "[serve][cli]") {
   const json::Value one = test::ask(llama + "--rate 8 --replicas 3"),
                     apart = test::ask(llama + "--rate 8 --pools 1P2D");
   CHECK(apart["layout"]["gpus"] == one["layout"]["gpus"]);

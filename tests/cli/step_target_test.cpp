@@ -1,4 +1,4 @@
-/// What `train --target` names reaches the target when it is put in, and a little less does not.
+/// Each change suggested by `train --target` reaches the target, and slightly less does not.
 
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ void change_peak(Cluster& c, double x) {
 
 }  // namespace
 
-TEST_CASE("the least rate reaches the step that is asked for, and a thousandth less does not", "[target]") {
+TEST_CASE("the smallest rate increase reaches the requested step time, and a thousandth less does not", "[target]") {
   const double now = test::ask("train " + trained + "--gpus 16")["step"]["time_s"], wanted = 0.97 * now;
   const json::Value t = asked(fmt::format("{} s", wanted))["step_target"];
   CHECK(t["reached"] == false);
@@ -68,7 +68,7 @@ TEST_CASE("the fewest GPUs reach the target, and fewer do not", "[target]") {
   CHECK_THAT(asked("1 ms")["step_target"]["no_gpus"].get<std::string>(), Contains("takes"));
 }
 
-TEST_CASE("an MFU and days are held against the same step", "[target]") {
+TEST_CASE("targets in MFU and in days are checked against the same step", "[target]") {
   const json::Value now = test::ask("train " + trained + "--gpus 16 --tokens 1T");
   const double mfu = now["step"]["mfu"], days = now["run"]["days"];
   for (const double off : {0.99, 1.01}) {
@@ -77,7 +77,7 @@ TEST_CASE("an MFU and days are held against the same step", "[target]") {
   }
 }
 
-TEST_CASE("a step is reached only by a plan that fits", "[target]") {
+TEST_CASE("only a plan that fits reaches its target", "[target]") {
   const json::Value v = test::ask("train llama-3.1-405b --hardware h100 --tp 8 --sp --target '1000 s'");
   CHECK(v["step_target"]["reached"] == false);
   bool said = false;

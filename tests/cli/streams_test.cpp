@@ -1,4 +1,4 @@
-// Output that cannot be written never destroys results: standard streams, checkpoints, signals that ask to stop.
+// Output that cannot be written never destroys results: standard streams, checkpoints, termination signals.
 
 #include <csignal>
 #include <filesystem>
@@ -30,7 +30,7 @@ bool is_checkpoint(const std::string& name) {
   return test::llmcalc("generate " + path(name) + " The --tokens 2").code == 0;
 }
 
-/// One call of every command that answers within seconds; calibrate, which takes a minute, reads tables instead.
+/// One call of every command that answers within seconds. calibrate, which takes a minute, reads tables instead.
 std::map<std::string_view, std::string> calls() {
   REQUIRE(test::llmcalc(learn("walk.safetensors", "--steps 2")).code == 0);
   test::write_file(path("config.json"),
@@ -63,7 +63,7 @@ std::map<std::string_view, std::string> calls() {
           {"check", ""}};
 }
 
-/// Sets whether the program started with SIGHUP ignored, as long as this lives.
+/// Sets the SIGHUP disposition that the program inherits, for its lifetime.
 class Hangup {
  public:
   explicit Hangup(void (*how)(int)) : before_(std::signal(SIGHUP, how)) {}
@@ -77,7 +77,7 @@ class Hangup {
 
 }  // namespace
 
-TEST_CASE("every command ends in order whatever stream is closed or full", "[streams][long]") {
+TEST_CASE("every command exits with the documented code for any closed or full stream", "[streams][long]") {
   const auto all = calls();
   for (const Command& c : commands()) {
     const std::string name(c.name);
@@ -100,7 +100,7 @@ TEST_CASE("every command ends in order whatever stream is closed or full", "[str
   }
 }
 
-TEST_CASE("bad input is exit code 2 whatever stream is closed or full", "[streams]") {
+TEST_CASE("bad input gives exit code 2 for any closed or full stream", "[streams]") {
   for (const Command& c : commands())
     for (const char* streams : {"2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full", "<&- >&- 2>&-"}) {
       INFO(c.name << " --nonsense " << streams);
@@ -108,29 +108,29 @@ TEST_CASE("bad input is exit code 2 whatever stream is closed or full", "[stream
     }
 }
 
-TEST_CASE("a file does not get the number of a closed stream", "[streams]") {
+TEST_CASE("a file never takes the descriptor of a closed stream", "[streams]") {
   CHECK(test::llmcalc(learn("closed.safetensors", "--steps 2"), {.streams = "<&- >&- 2>&-"}).code == 2);
   CHECK(is_checkpoint("closed.safetensors"));
 }
 
-TEST_CASE("a reader that leaves does not change what a check has found", "[streams]") {
+TEST_CASE("a reader that closes the pipe does not change the result of check", "[streams]") {
   json::Value saved = test::ask("params gpt2");
   saved["parameters"]["total"] = 1;
   test::write_file(path("saved.json"), saved.dump());
-  // The shell writes the program's code, since that of a pipe is its last command's.
+  // The shell writes the program's code, because a pipe's code is its last command's.
   test::llmcalc("check --baseline " + path("saved.json"),
                 {.before = "sleep 0.3;", .streams = "; echo $? >'" + path("code") + "'", .behind = "| true"});
   CHECK(test::read_file(path("code")) == "1\n");
 }
 
-TEST_CASE("learning survives progress that cannot be written", "[streams]") {
+TEST_CASE("learning survives a failing progress output", "[streams]") {
   const test::Ran r = test::llmcalc(learn("full.safetensors", "--minutes 0.03"), {.streams = "2>/dev/full"});
   CHECK(r.code == 0);
   CHECK(r.out.find("Perplexity ") != std::string::npos);
   CHECK(is_checkpoint("full.safetensors"));
 }
 
-TEST_CASE("learning keeps a checkpoint whoever asks it to stop", "[streams]") {
+TEST_CASE("learning keeps a checkpoint on every termination signal", "[streams]") {
   const Hangup heard(SIG_DFL);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string out = "signal-" + std::to_string(signal) + ".safetensors";
@@ -146,19 +146,19 @@ TEST_CASE("learning keeps a checkpoint whoever asks it to stop", "[streams]") {
 
 TEST_CASE("a second signal ends learning at once", "[streams]") {
   const test::Ran r = test::signalled(learn("twice.safetensors", "--steps 100000000"), {SIGINT, SIGTERM});
-  CHECK((r.code == 128 + SIGINT || r.code == 128 + SIGTERM));  // the system delivers two in either order
+  CHECK((r.code == 128 + SIGINT || r.code == 128 + SIGTERM));  // the system may deliver the two in either order
   CHECK(r.out.empty());
   CHECK(r.err.ends_with("stopped\n"));
 }
 
-TEST_CASE("a signal that was ignored from the beginning, as nohup has it, stays ignored", "[streams]") {
+TEST_CASE("a signal ignored from the start, as under nohup, stays ignored", "[streams]") {
   const Hangup ignored(SIG_IGN);
   const test::Ran r = test::signalled(learn("nohup.safetensors", "--minutes 0.02"), {SIGHUP});
   CHECK(r.code == 0);
   CHECK(r.out.find("Interrupted") == std::string::npos);
 }
 
-TEST_CASE("a file beyond its limit is a sentence, and leaves the checkpoint before it", "[streams]") {
+TEST_CASE("a checkpoint beyond the file size limit gives one sentence and keeps the previous checkpoint", "[streams]") {
   REQUIRE(test::llmcalc(learn("limit.safetensors", "--steps 2")).code == 0);
   const std::string before = test::read_file(path("limit.safetensors"));
   REQUIRE(before.size() > 64 * 1024);

@@ -1,4 +1,4 @@
-// The numbers of one report divide into each other, and those of several commands are the same.
+// Numbers within a report are consistent, and several commands give the same numbers.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -11,7 +11,7 @@ namespace {
 double real(const json::Value& v) { return v.get<double>(); }
 Approx about(double v) { return Approx(v).epsilon(1e-12); }
 
-/// The sum of those of the named parts that are there.
+/// Sum of the named parts that are present.
 double sum(const json::Value& section, std::initializer_list<const char*> parts) {
   double all = 0;
   for (const char* part : parts)
@@ -19,7 +19,7 @@ double sum(const json::Value& section, std::initializer_list<const char*> parts)
   return all;
 }
 
-/// A sum over the rows of a table of operators, each as often as there are layers of its kind.
+/// Sum over the rows of an operator table, weighted by the number of layers.
 double over_rows(const json::Value& rows, const char* key) {
   double all = 0;
   for (const json::Value& row : rows)
@@ -40,7 +40,7 @@ const char* const trained[] = {
 
 }  // namespace
 
-TEST_CASE("a step's tokens, time and throughput divide into each other", "[contract][cli]") {
+TEST_CASE("a step's tokens, time and throughput are consistent", "[contract][cli]") {
   for (const std::string plan : trained) {
     CAPTURE(plan);
     const json::Value r = ask("train " + plan + " --tokens 1T --price 2 --watts 700 --co2 0.4");
@@ -79,7 +79,7 @@ TEST_CASE("memory, FLOPs and caches are the sums of their parts", "[contract][cl
   }
 }
 
-TEST_CASE("one quantity has one value in every command", "[contract][cli]") {
+TEST_CASE("a quantity has one value in every command", "[contract][cli]") {
   for (const std::string plan : trained) {
     CAPTURE(plan);
     const json::Value all = ask("report " + plan), train = ask("train " + plan);
@@ -96,7 +96,7 @@ TEST_CASE("one quantity has one value in every command", "[contract][cli]") {
   CHECK_FALSE(ask("memory gpt2 --infer").contains("memory"));
 }
 
-TEST_CASE("a report's inference is that of infer, whatever ranks train", "[contract][cli]") {
+TEST_CASE("a report's inference equals infer's, whatever the training ranks", "[contract][cli]") {
   const auto equal = [](const std::string& plan, const std::string& training) {
     CAPTURE(plan, training);
     const json::Value all = ask("report " + plan + training), infer = ask("infer " + plan);
@@ -115,7 +115,7 @@ TEST_CASE("a report's inference is that of infer, whatever ranks train", "[contr
   for (const char* training : {"--dp 8", "--dp 16 --fsdp", "--dp 8 --zero 1"}) equal(small, training);
   equal(large, "--dp 8 --fsdp --hsdp 8");
   equal("mixtral-8x7b --hardware h100 --tp 2 --sp ", "--dp 4");
-  // 3.99 USD per hour of one GPU / (128.678 tokens/s x 3600 s) x 1e6 = 8.613 USD; eight would cost 68.9.
+  // 3.99 USD per GPU-hour / (128.678 tokens/s x 3600 s) x 1e6 = 8.613 USD. Eight GPUs would cost 68.9.
   const json::Value r = ask("report llama-3.1-8b --hardware h100 --dp 8")["end_to_end"];
   CHECK(real(r["usd_per_1m_tokens"]) == about(3.99 / 3600 * 1e6 / real(r["tokens_per_s"])));
   CHECK(ask("explain end_to_end.usd_per_1m_tokens llama-3.1-8b --hardware h100 --dp 8")["quantities"][0]["value"] ==
@@ -138,8 +138,8 @@ TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
     const double micro_batches = real(r["inputs"]["global_batch"]) / real(r["inputs"]["micro_batch"]) / replicas;
     const json::Value& parts = r["step"]["breakdown_s"];
     const double layers = sum(parts, {"matmul", "attention", "elementwise", "host", "tp"});
-    // Gradients that tensor-parallel ranks sum once per step are in no micro-batch. Waiting for the host is in no
-    // operator, nor is what --overlap cannot hide of an exchange that takes longer than its layer's work.
+    // Gradient reductions of tensor-parallel ranks, once per step, are in no micro-batch. Host waiting is in no
+    // operator, nor is the part of a collective that --overlap cannot hide because it exceeds its layer's work.
     const double waiting = r["inputs"].contains("software") ? real(parts["host"]) : 0;
     CHECK(micro_batches * over_rows(r["ops"], "time_s") <= layers * (1 + 1e-12));
     CHECK(micro_batches * over_rows(r["ops"], "time_s") >=
@@ -150,7 +150,7 @@ TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
   CHECK(over_rows(r["decode_ops"], "time_s") == about(real(r["decode"]["time_per_token_s"])));
 }
 
-TEST_CASE("first tokens of one request, of the mean and of the batch are told apart", "[contract][cli]") {
+TEST_CASE("first-token times of one request, of the mean and of the batch are distinct", "[contract][cli]") {
   const json::Value r = ask("infer llama-3.1-70b --hardware h100 --tp 8 --batch 100 --prompt 4096")["end_to_end"];
   const double alone = real(ask("infer llama-3.1-70b --hardware h100 --tp 8 --prompt 4096")["end_to_end"]["ttft_s"]);
   CHECK(real(r["ttft_alone_s"]) == about(alone));
@@ -158,13 +158,13 @@ TEST_CASE("first tokens of one request, of the mean and of the batch are told ap
   CHECK(real(r["ttft_s"]) > 50 * alone);
 }
 
-TEST_CASE("a master copy is named only where there is one", "[contract][cli]") {
+TEST_CASE("a master copy is mentioned only if there is one", "[contract][cli]") {
   CHECK(test::llmcalc("memory gpt2 --train").out.find("master copy included") != std::string::npos);
   for (const char* plan : {"--optimizer sgd --master none", "--precision fp32"})
     CHECK(test::llmcalc("memory gpt2 --train " + std::string(plan)).out.find("no master copy") != std::string::npos);
 }
 
-TEST_CASE("above 100 % the MFU of causal pairs stands beside that of full attention", "[contract][cli]") {
+TEST_CASE("an MFU above 100 % comes with the causal-exact MFU", "[contract][cli]") {
   const std::string plan = "train llama-3.1-8b --hardware h100 --seq 131072 --efficiency 1";
   const json::Value full = ask(plan)["step"];
   CHECK(real(full["mfu"]) > 1);
@@ -173,11 +173,11 @@ TEST_CASE("above 100 % the MFU of causal pairs stands beside that of full attent
   CHECK_FALSE(ask("train llama-3.1-8b --hardware h100 --seq 2048")["step"].contains("mfu_causal_exact"));
 }
 
-TEST_CASE("the length at which attention is half counts windows, and is absent where it never is", "[contract][cli]") {
+TEST_CASE("the length of equal attention counts windows, and is absent if never reached", "[contract][cli]") {
   const auto half = [](const std::string& model, const std::string& seq) {
     return ask("flops " + model + " --seq " + seq)["flops"];
   };
-  // All 32 layers of Mistral 7B v0.1 see 4096 tokens at most.
+  // All 32 layers of Mistral 7B v0.1 attend to at most 4096 tokens.
   CHECK_FALSE(half("mistral-7b-v0.1", "8192").contains("attention_equals_rest_seq"));
   const Count from = half("gemma-3-27b", "8192")["attention_equals_rest_seq"].get<Count>();
   const auto share = [&](Count seq) {
@@ -188,8 +188,7 @@ TEST_CASE("the length at which attention is half counts windows, and is absent w
   CHECK(share(from - 1) < 1);
 }
 
-TEST_CASE("under the roofline of a step every kind of attention reads the cache that its tokens took",
-          "[contract][cli]") {
+TEST_CASE("under the step roofline every kind of attention reads exactly its cache", "[contract][cli]") {
   constexpr double h100 = 3.35e12;  // bytes/s
   for (const std::string model : {"llama-3.1-8b", "falcon-7b", "deepseek-v2-lite", "deepseek-v2-lite --mla expanded"}) {
     CAPTURE(model);
@@ -200,13 +199,13 @@ TEST_CASE("under the roofline of a step every kind of attention reads the cache 
   }
 }
 
-TEST_CASE("--precision fp8 multiplies the blocks' matrices in fp8 and leaves the rest in bf16", "[contract][cli]") {
+TEST_CASE("--precision fp8 runs the blocks' matrix products in fp8 and the others in bf16", "[contract][cli]") {
   const std::string plan = "report llama-3.1-8b --hardware h100 --efficiency 1 --ops ";
   const json::Value wide = ask(plan), fp8 = ask(plan + "--precision fp8");
   CHECK(fp8["memory"] == wide["memory"]);  // a recipe keeps weights and activations in 16 bits
   CHECK(fp8["kv_cache"]["bytes_total"] == wide["kv_cache"]["bytes_total"]);
   CHECK(fp8["flops"] == wide["flops"]);
-  // Served, the blocks' matrices take a byte a number; tables, head and norms two.
+  // In inference the blocks' matrices take one byte per value; tables, head and norms two.
   const json::Value& n = wide["parameters"];
   CHECK(real(fp8["inference_memory"]["weights_bytes"]) ==
         real(n["attention"]) + real(n["mlp"]) + 2 * (real(n["embedding"]) + real(n["lm_head"]) + real(n["norm"])));

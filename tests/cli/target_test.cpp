@@ -1,4 +1,4 @@
-/// What --target names reaches the target when it is put in, and a little less does not.
+/// Each change suggested by --target reaches the target, and slightly less does not.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Seconds of a decoded token, and of the first one, as the report has them.
+/// Seconds per decoded token in the report.
 double token_seconds(const std::string& arguments) {
   return test::ask("infer " + arguments)["decode"]["time_per_token_s"];
 }
@@ -29,7 +29,7 @@ double first_token_seconds(const std::string& arguments) {
   return test::ask("infer " + arguments)["end_to_end"]["ttft_s"];
 }
 
-/// A little more than the time of a token under a plan, as --target takes it.
+/// A --target slightly above a plan's time per token.
 std::string as_fast_as(const std::string& arguments) {
   return fmt::format(" --target '{} s'", 1.01 * token_seconds(arguments));
 }
@@ -46,7 +46,7 @@ Request request(const char* model, const char* hardware, const char* speed) {
   return r;
 }
 
-/// Seconds of a decode step in the middle where the memory has that bandwidth.
+/// Seconds of a mid-run decode step with the given memory bandwidth.
 double seconds_at(Request r, double bandwidth) {
   r.hardware->cluster.device.bandwidth = BytesPerSecond(bandwidth);
   const Request asked = for_inference(r);
@@ -65,7 +65,7 @@ const std::string llama = "llama-3.1-70b --hardware h200 ";
 
 }  // namespace
 
-TEST_CASE("the largest batch reaches the target, and one sequence more does not", "[target]") {
+TEST_CASE("the largest batch reaches the target, and one more sequence does not", "[target]") {
   const std::string small = "llama-3.1-8b --hardware h100 ";
   const json::Value t = target(small + "--target '20 ms'");
   const Count batch = t["batch"];
@@ -74,7 +74,7 @@ TEST_CASE("the largest batch reaches the target, and one sequence more does not"
   CHECK(token_seconds(small + fmt::format("--batch {}", batch + 1)) > 0.02);
 }
 
-TEST_CASE("no batch is named that the device does not hold", "[target]") {
+TEST_CASE("the suggested batch fits the device", "[target]") {
   const json::Value report = test::ask("infer llama-3.1-8b --hardware h100 --target '1 tokens/s'");
   CHECK(report["target"]["batch"] == report["limits"]["max_batch"]);
 }
@@ -90,7 +90,7 @@ TEST_CASE("the least bandwidth reaches the target, and a thousandth less does no
   }
 }
 
-TEST_CASE("no bandwidth is named where all else already takes longer", "[target]") {
+TEST_CASE("no bandwidth is suggested if the other terms already exceed the target", "[target]") {
   const json::Value t = target(llama + "--target '1 us'");
   CHECK_FALSE(t.contains("bandwidth_factor"));
   CHECK_THAT(t["no_bandwidth"].get<std::string>(), Contains("however fast the memory is"));
@@ -103,7 +103,7 @@ TEST_CASE("the fewest devices reach the target", "[target]") {
   for (const Count n : {2, 4, 8}) CHECK(target(llama + as_fast_as(llama + fmt::format("--tp {}", n)))["tp"] == n);
 }
 
-TEST_CASE("devices hold the plan that reaches the target", "[target]") {
+TEST_CASE("the suggested devices hold the plan that reaches the target", "[target]") {
   const json::Value one = test::ask("infer llama-3.1-405b --hardware h200 --target '1 tokens/s'");
   CHECK(one["inference_memory"]["fits"] == false);
   CHECK(one["target"]["reached"] == false);
@@ -116,7 +116,7 @@ TEST_CASE("devices hold the plan that reaches the target", "[target]") {
   CHECK(fits(tp / 2) == false);
 }
 
-TEST_CASE("narrower weights are the widest that reach the target", "[target]") {
+TEST_CASE("the suggested weight format is the widest that reaches the target", "[target]") {
   for (const char* format : {"fp8", "int4-g128"}) {
     const std::string narrower = llama + "--weight-precision " + format;
     CHECK(target(llama + as_fast_as(narrower))["weight_precision"] == format);
@@ -125,7 +125,7 @@ TEST_CASE("narrower weights are the widest that reach the target", "[target]") {
   CHECK(narrow["no_weight_precision"] == "they are no wider than int4-g128");
 }
 
-TEST_CASE("a target of the first token is about the prompts", "[target]") {
+TEST_CASE("a first-token target applies to prompts", "[target]") {
   const std::string small = "llama-3.1-8b --hardware h100 ";
   const json::Value t = target(small + "--target 'TTFT 0.5 s'");
   const Count batch = t["batch"];
@@ -134,7 +134,7 @@ TEST_CASE("a target of the first token is about the prompts", "[target]") {
   CHECK(first_token_seconds(small + fmt::format("--batch {}", batch + 1)) > 0.5);
 }
 
-TEST_CASE("without an engine the target is held against the rates that are given", "[target]") {
+TEST_CASE("without software the target is checked at the given rates", "[target]") {
   for (const char* rates : {"--efficiency 0.5 --memory-efficiency 0.5", "--efficiency 1", "--no-kv-cache"}) {
     INFO(rates);
     const std::string plan = "llama-3.1-8b --hardware a100 " + std::string(rates);
@@ -144,7 +144,7 @@ TEST_CASE("without an engine the target is held against the rates that are given
   }
 }
 
-TEST_CASE("the verdict says whether the plan reaches the target, and what would", "[target]") {
+TEST_CASE("the verdict states whether the plan reaches the target, and the changes that do", "[target]") {
   const auto line = [](const std::string& target) {
     const json::Value report = test::ask("infer " + llama + target);
     for (const json::Value& v : report["verdict"])
@@ -159,7 +159,7 @@ TEST_CASE("the verdict says whether the plan reaches the target, and what would"
   CHECK_THAT(line(as_fast_as(llama)), Contains("is reached: ") && Contains("near enough to turn out otherwise"));
 }
 
-TEST_CASE("a speed is read in tokens/s, per token or of the first token", "[target]") {
+TEST_CASE("a target is read as tokens/s, time per token or first-token time", "[target]") {
   const auto read = [](const char* text) { return read_target(text, "--target"); };
   CHECK(read("50 tokens/s").time == Seconds(0.02));
   CHECK(read("50tok/s").time == Seconds(0.02));
@@ -175,7 +175,7 @@ TEST_CASE("a speed is read in tokens/s, per token or of the first token", "[targ
   CHECK(target_text(read("TTFT 500 ms")) == "TTFT 0.5 s");
 }
 
-TEST_CASE("a target that is no speed is refused in one sentence", "[target][errors]") {
+TEST_CASE("an invalid target is refused in one sentence", "[target][errors]") {
   for (const char* text : {"", "0", "50", "fast", "0 tokens/s", "-5 tokens/s", "-20 ms", "0 ms", "TTFT", "TTFT 0 s",
                            "TTFT 5 tokens/s", "inf tokens/s", "1e-320 s", "130 % MFU", "0 days", "-3 % MFU", "MFU"}) {
     INFO(text);
@@ -187,7 +187,7 @@ TEST_CASE("a target that is no speed is refused in one sentence", "[target][erro
   CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
 }
 
-TEST_CASE("--target is for what a command is about, and it says so", "[target][errors]") {
+TEST_CASE("a --target of the wrong kind is refused with the right one", "[target][errors]") {
   const auto refused = [](const std::string& arguments) {
     const test::Ran r = test::llmcalc(arguments);
     CHECK(r.code == 2);

@@ -1,4 +1,4 @@
-// Collectives over a torus, asked and explained.
+// Collectives over a torus, with their explanations.
 
 #include "calc/cluster.hpp"
 #include "presets/load.hpp"
@@ -11,26 +11,26 @@
 
 using namespace llmcalc;
 
-TEST_CASE("an all-to-all over a pod of TPU v5e takes eight times its bytes over four links", "[collective][cli]") {
+TEST_CASE("an all-to-all over a TPU v5e pod moves eight times its bytes over four links", "[collective][cli]") {
   const json::Value r = test::ask("collective all-to-all --bytes 1GiB --ranks 256 --hardware tpu-v5e");
   REQUIRE(r["algorithms"].size() == 1);
   const json::Value& way = r["algorithms"][0];
-  CHECK(way["volume_bytes"] == 8.0 * 1073741824);  // the mean of 8 hops
+  CHECK(way["volume_bytes"] == 8.0 * 1073741824);                                                    // a mean of 8 hops
   CHECK(way["bound_time_s"].get<double>() == Approx(8.0 * 1073741824 / (4 * 45e9)).epsilon(1e-12));  // 47.7 ms
   CHECK(way["rounds"] == 16);  // half of either ring of 16
   CHECK(r["notes"].dump().find("a torus of 16 (ring) x 16 (ring): each has 4 links") != std::string::npos);
-  // Eight of its chips are a slice of 2 x 4 without a ring; their busier axis carries 1 GiB over its middle link.
+  // Eight of its chips form a 2 x 4 slice without a ring. The middle link of the busier axis carries 1 GiB.
   const json::Value few = test::ask("collective all-to-all --bytes 1GiB --ranks 8 --hardware tpu-v5e")["algorithms"][0];
   CHECK(few["bound_time_s"].get<double>() == Approx(1073741824 / 45e9).epsilon(1e-12));
-  // A switch is what it was: seven messages of 0.6 us and 7/8 GiB over 450 GB/s.
+  // A switch is unaffected: seven messages of 0.6 us and 7/8 GiB over 450 GB/s.
   const json::Value h100 = test::ask("collective all-to-all --bytes 1GiB --ranks 8 --hardware h100")["algorithms"][0];
   CHECK(h100["bound_time_s"].get<double>() == Approx(7 * 0.6e-6 + 7.0 / 8 * 1073741824 / 450e9).epsilon(1e-12));
 }
 
-TEST_CASE("a collective's formulas for a torus give the times of TPU slices", "[explain]") {
+TEST_CASE("a collective's torus formulas reproduce the times of TPU slices", "[explain]") {
   Link v5e = load_hardware("tpu-v5e").cluster.levels[0];
   v5e.latency = Seconds(1e-6);
-  // 16 x 16 is two rings with 8 + 8 steps and four links of 45 GB/s; 4 x 4 two lines with 3 + 3 steps and two links.
+  // 16 x 16 is two rings with 8 + 8 steps and four links of 45 GB/s. 4 x 4 is two lines with 3 + 3 steps and two links.
   for (const auto& [ranks, steps, side, links] : {std::array{256, 16, 16, 2}, {16, 6, 4, 1}}) {
     const std::vector<explain::Symbol> values{{"n", "", std::to_string(ranks)},
                                               {"h_t", "", std::to_string(steps)},

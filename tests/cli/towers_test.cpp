@@ -1,4 +1,4 @@
-// Towers beside a model: rows of parameters and of inference's memory, and a note where bytes are counted.
+// Vision and audio encoders: rows of parameters and of inference memory, and a note in memory reports.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -8,7 +8,7 @@ using test::ask;
 
 namespace {
 
-/// A config like Llama 3.2 Vision's: 4 layers of text of width 64, and one that reads images alone.
+/// A config like Llama 3.2 Vision's: 4 text layers of width 64, and one layer that reads only images.
 std::string with_image_layer() {
   const std::string path = test::scratch() + "/mllama.json";
   test::write_file(path, R"({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
@@ -24,19 +24,20 @@ constexpr Count image_layer = 2 * 64 * 64 + 2 * 64 * 32 + 32 + 3 * 64 * 128 + 13
 
 }  // namespace
 
-TEST_CASE("params shows a vision tower and its projector beside the total", "[cli][towers]") {
+TEST_CASE("params shows a vision encoder and its projector in addition to the total", "[cli][towers]") {
   const json::Value kimi = ask("params kimi-k3")["parameters"];
   CHECK(kimi["vision"] == 401214464);
   CHECK(kimi["projector"] == 46144512);
-  CHECK(kimi["total"] == 2779484393568);  // the text model alone
+  CHECK(kimi["total"] == 2779484393568);  // the text model only
   CHECK_FALSE(kimi.contains("audio"));
   const json::Value qwen = ask("params qwen3.5-27b")["parameters"];
-  CHECK(qwen["vision"] == 460730096);  // its merger included
+  CHECK(qwen["vision"] == 460730096);  // with its merger
   CHECK_FALSE(qwen.contains("projector"));
   CHECK_FALSE(ask("params gpt-2-124m")["parameters"].contains("vision"));
 }
 
-TEST_CASE("inference loads towers with the model, whole on every rank, unless it is for text alone", "[cli][towers]") {
+TEST_CASE("inference loads encoders with the model, replicated on every rank, unless --no-towers is given",
+          "[cli][towers]") {
   const auto memory = [](const char* more) {
     return ask("memory qwen3.5-27b --infer" + std::string(more))["inference_memory"];
   };
@@ -49,7 +50,7 @@ TEST_CASE("inference loads towers with the model, whole on every rank, unless it
   CHECK(ask("memory qwen3.5-27b --infer")["inputs"]["towers"] == true);
 }
 
-TEST_CASE("a server's engine loads towers with the model", "[cli][towers]") {
+TEST_CASE("a server's engine loads encoders with the model", "[cli][towers]") {
   const auto memory = [](const char* more) {
     return ask("serve qwen3.5-27b --hardware h200 --rate 1 --num-requests 20" + std::string(more))["engine_memory"];
   };
@@ -58,7 +59,7 @@ TEST_CASE("a server's engine loads towers with the model", "[cli][towers]") {
   CHECK(with["kv_cache_bytes"].get<Count>() + 2 * 460730096 == without["kv_cache_bytes"].get<Count>());
 }
 
-TEST_CASE("llama.cpp has towers in a file of their own, and does not load them", "[cli][towers]") {
+TEST_CASE("llama.cpp keeps encoders in a separate file and does not load them", "[cli][towers]") {
   const auto memory = [](const char* software) {
     return ask("infer gemma-3-4b --hardware rtx-4090 --software " + std::string(software))["inference_memory"];
   };
@@ -66,12 +67,12 @@ TEST_CASE("llama.cpp has towers in a file of their own, and does not load them",
   CHECK_FALSE(memory("llama.cpp").contains("towers_bytes"));
 }
 
-TEST_CASE("a model without towers has none to leave out", "[cli][towers]") {
+TEST_CASE("--no-towers is refused for a model without encoders", "[cli][towers]") {
   test::refused("infer llama-3.1-8b --hardware h100 --no-towers",
                 "--no-towers is for models with towers for images or sounds, and this one has none; leave it out");
 }
 
-TEST_CASE("reports of memory say what counts towers", "[cli][towers]") {
+TEST_CASE("memory reports state whether encoders are counted", "[cli][towers]") {
   const char* note = "hold 460730096 parameters beside the text model, 878.8 MiB; memory of inference counts them";
   CHECK_THAT(ask("memory qwen3.5-27b --infer")["notes"].dump(), Catch::Contains(note));
   CHECK_THAT(ask("memory qwen3.5-27b --train")["notes"].dump(), Catch::Contains("878.8 MiB; nothing here counts them"));
@@ -79,13 +80,13 @@ TEST_CASE("reports of memory say what counts towers", "[cli][towers]") {
   CHECK(ask("memory llama-3.1-8b --infer").value("notes", json::Value()).dump().find("towers") == std::string::npos);
 }
 
-TEST_CASE("a tower's parameters are explained by the sum of its modules", "[cli][towers]") {
+TEST_CASE("an encoder's parameters are explained by the sum of its modules", "[cli][towers]") {
   CHECK_THAT(test::llmcalc("explain parameters.vision kimi-k3").out, Catch::Contains("401,214,464"));
   CHECK_THAT(test::llmcalc("explain parameters.projector kimi-k3").out, Catch::Contains("46,144,512"));
   CHECK(test::llmcalc("explain parameters.audio kimi-k3").code == 2);
 }
 
-TEST_CASE("layers that read images alone are a part of their own, cut over ranks", "[cli][towers]") {
+TEST_CASE("image-only layers are a separate part, sharded across ranks", "[cli][towers]") {
   const std::string model = with_image_layer();
   const json::Value p = ask("params " + model)["parameters"];
   CHECK(p["cross"] == image_layer);

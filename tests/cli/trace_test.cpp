@@ -1,4 +1,4 @@
-// The schedule of a step as a file that trace viewers read.
+// A step's schedule as a file for trace viewers.
 
 #include <cmath>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 
 std::string path(const std::string& name) { return test::scratch() + "/" + name; }
 
-/// Files whose names begin with a name: itself, and what is left of an attempt.
+/// Number of files whose names start with `name`: the file and any remains of an attempt.
 std::ptrdiff_t files_like(const std::string& name) {
   return std::count_if(std::filesystem::directory_iterator(test::scratch()), {},
                        [&](const auto& entry) { return entry.path().filename().string().starts_with(name); });
@@ -24,7 +24,7 @@ const std::string model = "train gpt2 --seq 512 --hardware h100 ";
 
 struct Traced {
   json::Value events;
-  double step_us = 0;  ///< that the report says
+  double step_us = 0;  ///< the report's value
 };
 Traced traced(const std::string& options) {
   const json::Value report = test::ask(model + options + " --trace " + path("step.json"));
@@ -37,7 +37,7 @@ std::int64_t nanoseconds(const json::Value& event, const char* key) { return std
 
 }  // namespace
 
-TEST_CASE("every event of a trace lies in its row without overlap, and the last ends with the step", "[trace]") {
+TEST_CASE("events of a trace do not overlap within a row, and the last ends with the step", "[trace]") {
   for (const char* options :
        {"--global-batch 4", "--pp 4 --global-batch 12", "--pp 4 --schedule zb-h1 --global-batch 12",
         "--pp 4 --dp 2 --zero 1 --schedule interleaved --chunks 3 --global-batch 16",
@@ -50,7 +50,7 @@ TEST_CASE("every event of a trace lies in its row without overlap, and the last 
     for (const json::Value& e : t.events) {
       if (e["ph"] != "X") continue;
       std::int64_t& row = until[{e["pid"].get<int>(), e["tid"].get<int>()}];
-      REQUIRE(nanoseconds(e, "ts") >= row);  // events are in the order of time
+      REQUIRE(nanoseconds(e, "ts") >= row);  // events are sorted by time
       row = nanoseconds(e, "ts") + nanoseconds(e, "dur");
       last = std::max(last, row);
     }
@@ -58,7 +58,7 @@ TEST_CASE("every event of a trace lies in its row without overlap, and the last 
   }
 }
 
-TEST_CASE("in a trace of stages that update by themselves the longest stage's part is the step", "[trace]") {
+TEST_CASE("if stages update independently, the longest stage of a trace is the step", "[trace]") {
   for (const char* schedule : {"zb-h2", "zb-2p", "zb-v"}) {
     INFO(schedule);
     const Traced t = traced("--pp 4 --global-batch 24 --schedule " + std::string(schedule));
@@ -79,7 +79,7 @@ TEST_CASE("in a trace of stages that update by themselves the longest stage's pa
   }
 }
 
-TEST_CASE("a trace has a process per stage, a named thread per stream, and an event per slot", "[trace]") {
+TEST_CASE("a trace has one process per stage, a named thread per stream, and an event per slot", "[trace]") {
   const Traced t = traced("--pp 4 --dp 2 --zero 1 --global-batch 12 --schedule zb-h1");
   std::map<std::string, int> names;
   std::set<std::pair<int, int>> rows, named;
@@ -106,7 +106,7 @@ TEST_CASE("a trace has a process per stage, a named thread per stream, and an ev
   CHECK(names["optimizer"] == 4);
 }
 
-TEST_CASE("a trace has the work of every layer, what it exchanges, gathers and reduces, by name", "[trace]") {
+TEST_CASE("a trace names every layer's work, collectives, gathers and reductions", "[trace]") {
   const Traced t = traced("--pp 2 --tp 2 --sp --dp 2 --zero 1 --global-batch 12 --overlap 0.5");
   std::map<std::string, int> names, threads;
   for (const json::Value& e : t.events) {
@@ -142,7 +142,7 @@ TEST_CASE("a trace of sharded weights has every layer's gathers and reductions i
   CHECK(names["F1"] == 1);
 }
 
-TEST_CASE("a trace that cannot be written is one sentence, and leaves nothing half-written", "[trace]") {
+TEST_CASE("an unwritable trace gives one sentence and no partial file", "[trace]") {
   const auto refused = [](const std::string& file, const test::Shell& shell = {}) {
     const test::Ran r = test::llmcalc(model + "--pp 4 --global-batch 64 --trace " + file, shell);
     INFO(r.err);
@@ -155,7 +155,7 @@ TEST_CASE("a trace that cannot be written is one sentence, and leaves nothing ha
   refused(test::scratch());
   const std::string earlier = "{\"traceEvents\":[\n],\n\"displayTimeUnit\":\"ms\"}\n";
   test::write_file(path("kept.json"), earlier);
-  refused(path("kept.json"), {.before = "trap '' XFSZ; ulimit -f 1;"});  // a disk with room for a block
+  refused(path("kept.json"), {.before = "trap '' XFSZ; ulimit -f 1;"});  // a disk with space for one block
   CHECK(test::read_file(path("kept.json")) == earlier);
   CHECK(files_like("kept.json") == 1);
 }
@@ -167,13 +167,13 @@ TEST_CASE("--trace replaces a trace and refuses any other file", "[trace]") {
         command + (" --trace " + path("thesis.tex")),
         "'" + path("thesis.tex") + "' exists and is not a trace; refusing to overwrite it, give another --trace");
     CHECK(test::read_file(path("thesis.tex")) == "\\documentclass");
-    test::write_file(path("new.json"), "");  // as mktemp makes it
+    test::write_file(path("new.json"), "");  // as created by mktemp
     for (int i = 0; i < 2; ++i) CHECK(test::llmcalc(command + (" --trace " + path("new.json"))).code == 0);
     std::filesystem::remove(path("new.json"));
   }
 }
 
-TEST_CASE("Ctrl-C ends a step's trace with a word and code 130, and nothing is left of it", "[trace]") {
+TEST_CASE("Ctrl-C ends a step's trace with a message and code 130, and leaves no file", "[trace]") {
   const test::Ran r =
       test::interrupted("train llama-3.1-405b --hardware h100 --gpus 2048 --tp 8 --pp 16 --global-batch 1024 --trace " +
                         path("ended.json"));
@@ -182,14 +182,14 @@ TEST_CASE("Ctrl-C ends a step's trace with a word and code 130, and nothing is l
   CHECK(files_like("ended.json") == 0);
 }
 
-TEST_CASE("a trace that no viewer opens is refused", "[trace]") {
+TEST_CASE("a trace too large for viewers is refused", "[trace]") {
   const std::string traced_to = " --dp 2 --pp 4 --trace " + path("step.json");
   test::refused(model + "--global-batch 1e7" + traced_to,
                 "--trace shows each layer of each micro-batch, and 5000000 micro-batches of 12 layers are more than "
                 "viewers open; give --global-batch 333328 or less");
 }
 
-TEST_CASE("gathers and reductions are shown at the level of the network that each uses", "[trace]") {
+TEST_CASE("gathers and reductions are shown at the network level that each uses", "[trace]") {
   const auto levels = [](const std::string& options, const char* category) {
     const Traced t = traced("--global-batch 16 --dp 16 --zero 3 " + options);
     std::map<std::pair<int, int>, std::string> threads;
@@ -202,7 +202,7 @@ TEST_CASE("gathers and reductions are shown at the level of the network that eac
   };
   using Names = std::set<std::string>;
   const Names inside{"data parallel, inside a node"}, between{"data parallel, between nodes"};
-  CHECK(levels("--hsdp 8", "gather_weights") == inside);  // a copy lies in a node of 8
+  CHECK(levels("--hsdp 8", "gather_weights") == inside);  // a copy is within a node of 8
   CHECK(levels("--hsdp 8", "reduce_gradients") == between);
   CHECK(levels("", "gather_weights") == between);
   CHECK(levels("--hsdp 16", "gather_weights") == between);

@@ -1,4 +1,4 @@
-/// What `train` tells about a layout, and about a run.
+/// Answers of `train` about a layout and a run.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ bool has_line(const json::Value& lines, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a length that Megatron-LM refuses under --sp is counted, and said", "[cli]") {
+TEST_CASE("a length that Megatron-LM refuses under --sp is counted, with a note", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 2 ";
   const std::string note = "Megatron-LM refuses --seq 1023 under --sp, since 2 ranks do not divide it";
   CHECK(has_line(ask(train + "--sp --seq 1023")["notes"], note));
@@ -27,15 +27,15 @@ TEST_CASE("a length that Megatron-LM refuses under --sp is counted, and said", "
   CHECK_FALSE(has_line(ask(train + "--sp --seq 1024")["notes"], "Megatron-LM refuses"));
 }
 
-TEST_CASE("documents without equal parts for context ranks are said", "[cli]") {
+TEST_CASE("warns when documents do not split evenly over context-parallel ranks", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --cp 8 --dp 1 ", note = "documents of 1000 tokens have";
   CHECK(has_line(ask(train + "--documents 3x1000,5192")["notes"], note));
   CHECK_FALSE(has_line(ask(train + "--documents 4x2048")["notes"], "documents of"));
   CHECK_FALSE(has_line(ask(train + "--cp-method ulysses --documents 3x1000,5192")["notes"], note));
 }
 
-// Of Mixtral's 46,702,792,704 parameters 32 layers x 8 experts x 3 x 4096 x 14336 are experts'. One copy lies on 8
-// GPUs, each with one expert and an eighth of all else; 2 + 4 + 12 bytes each.
+// Mixtral has 46,702,792,704 parameters, of which 32 layers x 8 experts x 3 x 4096 x 14336 belong to experts. One copy
+// spans 8 GPUs, each with one expert and an eighth of the rest, at 2 + 4 + 12 bytes per parameter.
 TEST_CASE("every copy of sharded states holds all experts", "[cli][hsdp]") {
   const long experts = 32L * 8 * 3 * 4096 * 14336, rest = 46'702'792'704 - experts;
   const auto memory = [](const std::string& layout) {
@@ -54,14 +54,13 @@ TEST_CASE("a vocabulary is padded as the training stack pads it", "[cli]") {
   const std::string layout = "gpt-3-175b --tp 8 --seq 2048 ", train = "train --hardware a100 " + layout;
   const json::Value padded = ask(train);
   const auto logits = [](const json::Value& answer) { return answer["memory"]["logits_bytes"].get<long>(); };
-  CHECK(logits(padded) == 4L * 2048 * 51200 / 8);  // Megatron-LM's rows of GPT-3 over 8 ranks
+  CHECK(logits(padded) == 4L * 2048 * 51200 / 8);  // Megatron-LM's padded rows of GPT-3 over 8 ranks
   CHECK(logits(ask("memory --train " + layout)) == logits(padded));
   CHECK(has_line(padded["notes"], "from 50257 to 51200 rows"));
   CHECK(logits(ask(train + "--software none")) == 4L * 2048 * 6283);
 }
 
-TEST_CASE("layers are spread by the estimate's seconds: no other number of them on the first stage is faster",
-          "[cli]") {
+TEST_CASE("layers are spread by estimated time: no other split over the two stages is faster", "[cli]") {
   for (const char* software : {"", " --software none"}) {
     const std::string train = "train gpt2 --hardware h100 --pp 2 --global-batch 16" + std::string(software);
     const double time = ask(train)["step"]["time_s"];
@@ -70,7 +69,7 @@ TEST_CASE("layers are spread by the estimate's seconds: no other number of them 
   }
 }
 
-TEST_CASE("a rank of DualPipe has a chunk of both directions, and the slowest rank is as fast as possible", "[cli]") {
+TEST_CASE("a DualPipe rank has a chunk of both directions, and the slowest rank is as fast as possible", "[cli]") {
   const std::string train =
       "train llama-3.1-8b --hardware h100 --pp 4 --schedule dualpipe --global-batch 16 --software none";
   const double time = ask(train)["step"]["time_s"];
@@ -78,7 +77,7 @@ TEST_CASE("a rank of DualPipe has a chunk of both directions, and the slowest ra
   CHECK(time < 0.98 * ask(train + " --stage-layers 9,9,9,5")["step"]["time_s"].get<double>());
 }
 
-TEST_CASE("how layers are spread is told, and can be typed again", "[cli]") {
+TEST_CASE("the spread of layers is shown in a form that can be typed", "[cli]") {
   for (const char* layout : {"--pp 8 --chunks 3", "--pp 8", "--pp 4 --schedule dualpipe", "--pp 8 --schedule zb-v"}) {
     const std::string train = std::string("train llama-3-70b --hardware h100 --global-batch 64 ") + layout;
     const json::Value one = ask(train);
@@ -94,12 +93,12 @@ TEST_CASE("how layers are spread is told, and can be typed again", "[cli]") {
   CHECK_FALSE(ask("train gpt2 --hardware h100")["layout"].contains("stage_layers"));
 }
 
-TEST_CASE("micro-batches that wait for weight gradients alone are told apart", "[cli]") {
+TEST_CASE("micro-batches in flight only for their weight gradients are counted separately", "[cli]") {
   const std::string train =
       "train gpt-3-175b --hardware a100 --gpus 64 --tp 8 --sp --pp 8 --global-batch 64 --schedule ";
   const json::Value stages = ask(train + "zb-h1")["stages"];
   REQUIRE(stages.size() == 8);
-  for (Count i = 0; i < 8; ++i) {  // the later a stage, the later its weight gradients
+  for (Count i = 0; i < 8; ++i) {  // later stages have later weight gradients
     const json::Value& s = stages[static_cast<std::size_t>(i)];
     CHECK(s["in_flight"] == 8);
     CHECK(s["for_weights"] == i + 1);
@@ -110,7 +109,7 @@ TEST_CASE("micro-batches that wait for weight gradients alone are told apart", "
   CHECK_THAT(text, Contains("for weight gradients alone"));
 }
 
-TEST_CASE("the GPUs for given days end the run in that time, and the next fewer do not", "[cli]") {
+TEST_CASE("the GPUs for given days finish the run in time, and the next smaller count does not", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 512 --tokens 15T --days 30 ";
   const json::Value run = ask(train)["run"];
   const Count gpus = run["gpus_needed"];
@@ -122,14 +121,14 @@ TEST_CASE("the GPUs for given days end the run in that time, and the next fewer 
           "gpus_needed"));
 }
 
-TEST_CASE("without a batch each replica brings its own, and one replica fewer is too late", "[cli]") {
+TEST_CASE("without --global-batch each replica adds its own batch, and one replica fewer is too late", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --tokens 1T --days 30 ";
   const Count gpus = ask(train)["run"]["gpus_needed"];
   CHECK(ask(train + fmt::format("--gpus {}", gpus))["run"]["days"] <= 30);
   CHECK(ask(train + fmt::format("--gpus {}", gpus - 8))["run"]["days"] > 30);
 }
 
-TEST_CASE("the GPUs for given days end the run in that time with the failures that it counts", "[cli]") {
+TEST_CASE("the GPUs for given days finish in time with failures counted", "[cli]") {
   const std::string train =
       "train llama-3.1-8b --hardware h100 --tp 2 --zero 1 --tokens 1T --days 30 --mtbf 2k --checkpoint-bandwidth 1GB/s "
       "--restart 600 ";
@@ -138,7 +137,7 @@ TEST_CASE("the GPUs for given days end the run in that time with the failures th
   CHECK(ask(train + fmt::format("--gpus {}", gpus - 2))["run"]["effective_days"] > 30);
 }
 
-TEST_CASE("a run's energy is at the hardware file's power, unless another is given", "[cli]") {
+TEST_CASE("a run's energy uses the hardware file's power unless --watts is given", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --tokens 1T ";
   const json::Value run = ask(train + "--co2 0.4")["run"], other = ask(train + "--watts 350 --pue 1.2")["run"];
   CHECK(run["energy_kwh"] == Approx(0.7 * run["gpu_hours"].get<double>()));
@@ -146,7 +145,7 @@ TEST_CASE("a run's energy is at the hardware file's power, unless another is giv
   CHECK(other["energy_kwh"] == Approx(0.6 * run["energy_kwh"].get<double>()));
 }
 
-TEST_CASE("the headline of a run with failures counts them throughout", "[cli]") {
+TEST_CASE("the headline of a run with failures counts them in every number", "[cli]") {
   const json::Value v = ask(
       "train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --tokens 1T --mtbf 1000 --checkpoint-bandwidth 1GB/s "
       "--price 2");
@@ -156,7 +155,7 @@ TEST_CASE("the headline of a run with failures counts them throughout", "[cli]")
   CHECK(has_line(v["verdict"], "failures counted"));
 }
 
-TEST_CASE("where only the memory is missed, the target's line says what makes the plan fit in time", "[cli]") {
+TEST_CASE("if only memory misses the target, its line suggests changes that make the plan fit in time", "[cli]") {
   const json::Value v = ask(
       "train llama-3.1-8b --hardware h100 --gpus 8 --tp 2 --sp --micro-batch 8 --global-batch 64 --target '1000 s'");
   REQUIRE(v["memory"]["fits"] == false);
@@ -177,7 +176,7 @@ TEST_CASE("shares are compared in percent", "[cli]") {
   CHECK_THAT(out, Contains("change of the step"));
 }
 
-TEST_CASE("a formula with long numbers is broken behind its operators", "[cli]") {
+TEST_CASE("a formula with long numbers is broken after its operators", "[cli]") {
   const std::string out = test::llmcalc(
                               "explain run.goodput llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --tokens 1T "
                               "--mtbf 50k --checkpoint-bandwidth 10GB/s")

@@ -5,9 +5,8 @@
 
 using namespace llmcalc;
 
-// Whole outputs. Each transcript is a command and what it prints, to the letter; scripts/transcripts writes them again,
-// and the difference is then read by a person. Outputs in the README and in docs/clusters.md are held
-// the same way.
+// Whole outputs. Each transcript is a command and its exact output. scripts/transcripts regenerates them, and a person
+// reviews the difference. Outputs in the README, docs/clusters.md and docs/tutorial.md are checked in the same way.
 
 namespace {
 
@@ -15,7 +14,7 @@ struct Transcript {
   std::string command, output;
 };
 
-/// "$ llmcalc ARGUMENTS" and the lines up to `end`.
+/// Each "$ llmcalc ARGUMENTS" and the lines up to `end`.
 std::vector<Transcript> transcripts(const std::string& text, const std::string& end) {
   std::vector<Transcript> found;
   const std::string prompt = "$ llmcalc ";
@@ -36,7 +35,7 @@ void holds(const Transcript& t) {
 
 }  // namespace
 
-TEST_CASE("every golden transcript is what the program prints", "[golden][cli]") {
+TEST_CASE("every golden transcript matches the program's output", "[golden][cli]") {
   std::size_t held = 0;
   for (const auto& file : std::filesystem::directory_iterator(LLMCALC_SOURCE_DIR "/tests/golden")) {
     if (file.path().extension() != ".txt") continue;
@@ -48,14 +47,14 @@ TEST_CASE("every golden transcript is what the program prints", "[golden][cli]")
   CHECK(held >= 12);
 }
 
-TEST_CASE("outputs in pages are what the program prints", "[golden][cli]") {
-  for (const char* page : {"/README.md", "/docs/clusters.md"}) {
+TEST_CASE("outputs in pages match the program's output", "[golden][cli]") {
+  for (const char* page : {"/README.md", "/docs/clusters.md", "/docs/tutorial.md"}) {
     const std::vector<Transcript> found = transcripts(test::read_file(std::string(LLMCALC_SOURCE_DIR) + page), "```");
     REQUIRE_FALSE(found.empty());
     for (const Transcript& t : found) holds(t);
   }
 }
 
-TEST_CASE("docs/formulas.md is the cheat sheet that the program prints", "[golden][cli]") {
+TEST_CASE("docs/formulas.md matches the printed cheat sheet", "[golden][cli]") {
   CHECK(test::llmcalc("explain --markdown").out == test::read_file(LLMCALC_SOURCE_DIR "/docs/formulas.md"));
 }

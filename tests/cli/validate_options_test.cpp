@@ -1,4 +1,4 @@
-// Options of 'llmcalc validate': which plans the reference transformer runs, and what it says of others.
+// Options of 'llmcalc validate': the plans that the reference transformer runs, and its refusals of others.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -44,7 +44,7 @@ TEST_CASE("validate names the option that a single-device run does not support",
           "another --weight-precision");
 }
 
-TEST_CASE("validate runs narrow formats, every optimizer and recomputation of some layers", "[cli]") {
+TEST_CASE("validate runs low-precision formats, every optimizer and recomputation of some layers", "[cli]") {
   for (const char* options :
        {"--precision fp16", "--infer --weight-precision int8 --kv-precision k=fp8,v=q4_0", "--kv-precision nvfp4",
         "--infer --weight-precision mlp=mxfp4,attention=int8", "--train --optimizer muon --state-precision bf16",
@@ -55,8 +55,7 @@ TEST_CASE("validate runs narrow formats, every optimizer and recomputation of so
   }
 }
 
-TEST_CASE("validate runs packed sequences, parts of models, adapters, chunks of logits and gradients of 2 bytes",
-          "[cli]") {
+TEST_CASE("validate runs packed sequences, frozen parts, adapters, chunked logits and 2-byte gradients", "[cli]") {
   for (const char* options :
        {"--documents 3x2,4,1", "--freeze embedding,norm", "--freeze attention,layers:1", "--lora 2",
         "--lora 2:q,v,down --base-precision nf4-dq --seq 12", "--logits chunked:4 --seq 18",
@@ -67,7 +66,7 @@ TEST_CASE("validate runs packed sequences, parts of models, adapters, chunks of 
   }
 }
 
-TEST_CASE("validate names the models that do not run packed sequences, parts or adapters", "[cli]") {
+TEST_CASE("validate names the models that do not run packed sequences, frozen parts or adapters", "[cli]") {
   const auto refuses = [](const std::string& options, const std::string& why) {
     refused("validate " + options, "the reference transformer does not run this plan: " + why);
   };

@@ -1,4 +1,4 @@
-// The verdict of a validation names the worst offender; the exit code is 1 if anything differs.
+// The verdict of a validation names the worst offender. The exit code is 1 if any value differs.
 
 #include <fmt/format.h>
 
@@ -20,14 +20,14 @@ validate::Case plain() { return validate::make_case(validate::LevelChoice(valida
 
 Ledger ledger(const validate::Case& c) { return validate::predicted_training(c.arch, c.plan); }
 
-/// As if `measured` had been measured where this was predicted.
+/// The verdict for a measurement against a prediction.
 CaseVerdict judged(const Ledger& predicted, const Ledger& measured, const std::string& name = "tiny-llama") {
   CaseVerdict v{.name = name, .rows = {}, .beside = {}, .order = "", .operators = 0};
   compare(v, "training", predicted, measured, validate::training_names);
   return v;
 }
 
-/// Some FLOPs are missing.
+/// A verdict with some FLOPs missing.
 CaseVerdict wrong_flops(const std::string& name = "tiny-llama") {
   Ledger m = ledger(plain());
   m.forward["mlp.up"] -= 1000;
@@ -44,21 +44,21 @@ std::string said(const Validated& f, bool check_time = false) {
 
 }  // namespace
 
-TEST_CASE("if everything matches, the exit code is 0 and the verdict says how much was compared", "[verdict]") {
+TEST_CASE("if everything matches, the exit code is 0 and the verdict counts the comparisons", "[verdict]") {
   const Validated f{{judged(ledger(plain()), ledger(plain()))}, {}, {}};
   CHECK(exit_code(f, false) == 0);
   CHECK(said(f) == fmt::format("{} comparisons of 1 model: every byte, FLOP and operator is as predicted",
                                f.verdicts[0].rows.size() + static_cast<std::size_t>(f.verdicts[0].operators)));
 }
 
-TEST_CASE("a wrong number makes the exit code 1, and the verdict names it", "[verdict]") {
+TEST_CASE("a wrong number gives exit code 1, and the verdict names it", "[verdict]") {
   const Validated f{{judged(ledger(plain()), ledger(plain()), "another"), wrong_flops()}, {}, {}};
   CHECK(exit_code(f, false) == 1);
   CHECK_THAT(said(f), Catch::Matches("2 of [0-9,]+ comparisons differ, worst training, FLOPs forward of mlp.up: "
                                      "predicted 29,568, measured 28,568 \\(tiny-llama\\)"));
 }
 
-TEST_CASE("however long the name, the verdict names the worst offender", "[verdict]") {
+TEST_CASE("the verdict names the worst offender, however long its name", "[verdict]") {
   const std::string name =
       "latent without query rank, window: every other layer, norm: LayerNorm without bias, block: "
       "parallel with two norms, experts: shared behind a gate";
@@ -67,7 +67,7 @@ TEST_CASE("however long the name, the verdict names the worst offender", "[verdi
   CHECK_THAT(line, Catch::Contains("worst training, FLOPs forward of mlp.up") && Catch::EndsWith("(" + name + ")"));
 }
 
-TEST_CASE("operators out of order make the exit code 1 even if every number matches", "[verdict]") {
+TEST_CASE("operators out of order give exit code 1 even if every number matches", "[verdict]") {
   Ledger m = ledger(plain());
   std::swap(m.order[0], m.order[1]);
   const Validated f{{judged(ledger(plain()), m)}, {}, {}};
@@ -102,7 +102,7 @@ Validated timed(double ratio) {
 
 }  // namespace
 
-TEST_CASE("times of whole steps and passes decide the exit code if asked to", "[verdict]") {
+TEST_CASE("times of whole steps and passes decide the exit code on request", "[verdict]") {
   for (const double within : {1.0, 1.24, 1 / 1.24}) CHECK(exit_code(timed(within), true) == 0);
   for (const double outside : {1.26, 1 / 1.26}) {
     CHECK(exit_code(timed(outside), true) == 1);
@@ -113,7 +113,7 @@ TEST_CASE("times of whole steps and passes decide the exit code if asked to", "[
   CHECK_THAT(said(timed(1.1), true), !Catch::Contains("outside"));
 }
 
-TEST_CASE("a suite's times stand under their names, with the band and a verdict for every case", "[verdict]") {
+TEST_CASE("a suite's times are listed by name, with the band and a verdict for every case", "[verdict]") {
   const validate::Timing prefill{"inference", "prefill", "", 1e-3, 3e-3};
   const validate::Timing decode{"inference", "decode", "", 1e-3, 1.1e-3};
   Report r;
@@ -131,7 +131,7 @@ TEST_CASE("a suite's times stand under their names, with the band and a verdict 
                                  {"within", false}});
 }
 
-TEST_CASE("a case that was not timed fails the check of times", "[verdict]") {
+TEST_CASE("a case without times fails the time check", "[verdict]") {
   Validated none = timed(1);
   for (const Times& times : {Times{}, Times{{}}, Times{{{"training", "forward", "attn.q", 1e-3, 1e-3}}}}) {
     none.times = times;
@@ -141,7 +141,7 @@ TEST_CASE("a case that was not timed fails the check of times", "[verdict]") {
   }
 }
 
-TEST_CASE("a step of several micro-batches is run whole, and a master copy can be left out", "[verdict][cli]") {
+TEST_CASE("a step of several micro-batches is run whole, and the master copy is optional", "[verdict][cli]") {
   const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 ";
   const json::Value r = test::ask(tiny + "--micro-batch 2 --global-batch 8");
   CHECK(r["notes"][0] ==
@@ -151,7 +151,7 @@ TEST_CASE("a step of several micro-batches is run whole, and a master copy can b
   CHECK(test::llmcalc(tiny + "--precision bf16 --master none --state-precision fp32").code == 0);
 }
 
-TEST_CASE("a note says what is not counted individually, and why", "[verdict][cli]") {
+TEST_CASE("a note names the FLOPs that are not counted individually, and why", "[verdict][cli]") {
   test::write_file(test::scratch() + "/wide.json",
                    R"({"model_type": "llama", "hidden_size": 72, "intermediate_size": 8, "num_hidden_layers": 1,
                        "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 16,
@@ -165,11 +165,11 @@ TEST_CASE("a note says what is not counted individually, and why", "[verdict][cl
   for (const json::Value& row : r["training"]) CHECK_FALSE(row["quantity"].get<std::string>().ends_with("counted"));
 }
 
-TEST_CASE("times of another machine's description have a note, and those of this one's have none", "[verdict][cli]") {
+TEST_CASE("times predicted for another machine have a note, and this machine's have none", "[verdict][cli]") {
   const validate::Where here;
   HardwareCard card;
   card.title = machine_title(here);
-  CHECK_FALSE(calibrated_here(card, here));  // nothing of it was measured
+  CHECK_FALSE(calibrated_here(card, here));  // without any measured rates
   card.cluster.device.achieved.present = true;
   CHECK(calibrated_here(card, here));
   card.title = "another, 2 threads";
@@ -189,7 +189,7 @@ TEST_CASE("times of another machine's description have a note, and those of this
   CHECK_FALSE(test::ask(tiny + test::scratch() + "/here.json").contains("notes"));
 }
 
-TEST_CASE("--check-time fails where another machine was described, and leaves the report whole", "[verdict][cli]") {
+TEST_CASE("--check-time fails for another machine's description, and keeps the report whole", "[verdict][cli]") {
   const std::string command = "validate docs/examples/tiny-llama.json --train --seq 8 --hardware h100 --repeats 1";
   CHECK(test::llmcalc(command).code == 0);
   const test::Ran r = test::llmcalc(command + " --check-time --json");

@@ -1,4 +1,4 @@
-// Numbers of JSON past 2^64, and texts of files that are none.
+// JSON numbers past 2^64, and file text that imitates them.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ std::string scratch_file(const std::string& name, const json::Value& value) {
 
 }  // namespace
 
-TEST_CASE("no text of a file is a number of JSON", "[wide_number]") {
+TEST_CASE("text from a file is never read as a JSON number", "[wide_number]") {
   json::Value v = json::parse(find_meant(builtin_models(), "gpt2")->text, "gpt2");
   for (const char* title : {"\x01wide:0,\"injected\":1", "\x01wide:1", "\x01wide:1e999"}) {
     v["title"] = title;

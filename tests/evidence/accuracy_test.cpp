@@ -35,7 +35,7 @@ const Accuracy& published_accuracy(AccuracyKind kind) {
   return all.at(kind);
 }
 
-/// A measured number by hand: 100, and what is predicted instead.
+/// A made-up row: 100 was measured, `predicted` was predicted.
 PredictedRow made(const char* family, const char* gpu, double predicted) {
   PredictedRow r{.id = "x", .of = {.family = family}, .quantity = "step_time_s"};
   r.of.gpu = gpu;
@@ -87,13 +87,13 @@ TEST_CASE("every published row is predicted or skipped with a reason", "[accurac
   CHECK(i.rows.size() + i.skipped.size() == figures);
 }
 
-TEST_CASE("what was measured stands in the row's own key and unit", "[accuracy]") {
+TEST_CASE("a measured value keeps the row's key and unit", "[accuracy]") {
   std::map<std::pair<std::string, std::string>, double> said;
   for (const InferenceRow& row : test::inference_rows())
     for (const auto& [key, value] : row.measured) said[{row.id, key}] = value;
   for (const PredictedRow& r : published_accuracy(AccuracyKind::inference).rows) {
     INFO(r.id << " " << r.quantity);
-    // Some sources write GB for 2^30 bytes, and mean the same number.
+    // Some sources write GB for 2^30 bytes; the number is the same.
     CHECK(about(r.measured, said.at({r.id, r.quantity})));
     CHECK(r.predicted.value > 0);
   }
@@ -103,7 +103,7 @@ TEST_CASE("what was measured stands in the row's own key and unit", "[accuracy]"
   }
 }
 
-TEST_CASE("a prediction is the engine's, in the unit of the measurement", "[accuracy]") {
+TEST_CASE("predictions are the calculated values in the unit of the measurement", "[accuracy]") {
   const InferenceRow& row = row_called(test::inference_rows(), "ft-gpt-89b-tp8-b1-i128-o8");
   const InferenceCase c = inference_case(row, test::devices_once());
   const auto& rows = published_accuracy(AccuracyKind::inference).rows;
@@ -111,7 +111,7 @@ TEST_CASE("a prediction is the engine's, in the unit of the measurement", "[accu
   CHECK(r.quantity == "e2e_latency_ms");
   CHECK(r.measured == Approx(279.44));
   CHECK(about(r.predicted.value, PredictedCase(c).figure(c.figures[0])->value * 1000));
-  // Korthikanti et al. 2022, Table 5: 1.42 s of the 22B model with full recomputation.
+  // Korthikanti et al. 2022, Table 5: 1.42 s for the 22B model with full recomputation.
   const PredictedRow& step = row_called(published_accuracy(AccuracyKind::training).rows, "korthikanti-22B-full");
   CHECK(step.measured == 1.42);
   CHECK((step.predicted.value > 0.5 && step.predicted.value < 2.5));
@@ -126,12 +126,12 @@ TEST_CASE("no published step is estimated below its bound", "[accuracy]") {
     INFO(r.id);
     REQUIRE(r.bound);
     CHECK(r.predicted.value >= *r.bound * (1 - 1e-12));
-    overlapped += r.id.starts_with("dgxc2505-deepseekv3-h100-bf16");  // runs that hide tensor-parallel exchanges
+    overlapped += r.id.starts_with("dgxc2505-deepseekv3-h100-bf16");  // runs that overlap tensor-parallel collectives
   }
   CHECK(overlapped >= 2);
 }
 
-TEST_CASE("errors of groups are those of their rows", "[accuracy]") {
+TEST_CASE("errors of a group are computed from its rows", "[accuracy]") {
   Accuracy a;
   a.rows = {made("a", "x", 110), made("a", "y", 80), made("a", "y", 130), made("b", "y", 60)};
   PredictedRow apart = made("b", "y", 500);
@@ -144,11 +144,11 @@ TEST_CASE("errors of groups are those of their rows", "[accuracy]") {
   const std::vector<ErrorGroup> groups = error_groups(a);
   const ErrorSummary* all = found(groups, "all rows");
   REQUIRE(all != nullptr);
-  CHECK(all->rows == 4);            // neither what repeats nor what is doubted
+  CHECK(all->rows == 4);            // excludes repeats and doubtful rows
   CHECK(about(all->median, 0.25));  // of 10, 20, 30, 40 %
   CHECK(about(all->mean, 0.25));    // 100 % / 4
   CHECK(about(all->p90, 0.37));     // 2.7: 0.7 of the way from 30 to 40 %
-  CHECK(all->coverage == 1.0);      // 100 lies in 90 to 115
+  CHECK(all->coverage == 1.0);      // 100 is within 90 to 115
   const ErrorSummary* families = found(groups, "families of 3 rows or more");
   REQUIRE(families != nullptr);
   CHECK(families->rows == 1);           // a has three, b one
@@ -159,7 +159,7 @@ TEST_CASE("errors of groups are those of their rows", "[accuracy]") {
   CHECK(groups.front().text() == "all rows");
 }
 
-TEST_CASE("nothing to sum up is no group", "[accuracy]") { CHECK(error_groups(Accuracy{}).empty()); }
+TEST_CASE("an accuracy without rows has no groups", "[accuracy]") { CHECK(error_groups(Accuracy{}).empty()); }
 
 TEST_CASE("a family of fewer than three rows does not count among families", "[accuracy]") {
   Accuracy a;
@@ -167,8 +167,8 @@ TEST_CASE("a family of fewer than three rows does not count among families", "[a
   CHECK(found(error_groups(a), "families of 3 rows or more") == nullptr);
 }
 
-TEST_CASE("what the engine refuses is skipped with its reason", "[accuracy]") {
-  // 1e15 sequences of 512 tokens of 4096 numbers of 2 bytes are 4e21 bytes, more than 2^63 = 9.2e18.
+TEST_CASE("refused figures are skipped with the reason", "[accuracy]") {
+  // 1e15 sequences of 512 tokens of 4096 elements of 2 bytes are 4e21 bytes, more than 2^63 = 9.2e18.
   const std::string many = R"({"batch": 1e15, "input_len": 512, "output_len": 8})";
   const Accuracy over = accuracy(file_of(inference_row(many, R"({"e2e_latency_ms": 5})")), AccuracyKind::inference);
   CHECK(over.rows.empty());
@@ -195,7 +195,7 @@ TEST_CASE("rows without a measured memory are neither predicted nor skipped", "[
   CHECK((a.rows.empty() && a.skipped.empty()));
 }
 
-TEST_CASE("a file's progress is told row by row", "[accuracy]") {
+TEST_CASE("progress is reported for every row of a file", "[accuracy]") {
   const std::string row = inference_row("{}", R"({"tpot_ms": 9})");
   Count calls = 0;
   accuracy(file_of(row), AccuracyKind::inference, [&](Count done, Count all) {
@@ -205,7 +205,7 @@ TEST_CASE("a file's progress is told row by row", "[accuracy]") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("no interval of a step reaches below its bound", "[accuracy]") {
+TEST_CASE("no interval of a step extends below its bound", "[accuracy]") {
   for (const PredictedRow& r : published_accuracy(AccuracyKind::training).rows) {
     if (!r.bound || !r.predicted.low) continue;
     INFO(r.id);

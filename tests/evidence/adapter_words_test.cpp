@@ -1,4 +1,4 @@
-// Adapters that rows of training say they train.
+// Adapters in training rows.
 
 #include "evidence/convert/adapter_words.hpp"
 
@@ -29,7 +29,7 @@ LoraTargets targets(std::initializer_list<LoraTarget> all) {
 
 }  // namespace
 
-TEST_CASE("a row of LoRA is predicted as LoRA, by rank and targets as it states them", "[adapters]") {
+TEST_CASE("a LoRA row is predicted with its stated rank and targets", "[adapters]") {
   using T = LoraTarget;
   const TrainingCase stated = with_precision("bf16, LoRA rank 8 on q_proj, v_proj");
   REQUIRE(stated.skip == "");
@@ -41,7 +41,7 @@ TEST_CASE("a row of LoRA is predicted as LoRA, by rank and targets as it states 
   CHECK(with_precision("LoRA-16 on the MLP, bf16").plan.lora_targets == targets({T::gate, T::up, T::down}));
 }
 
-TEST_CASE("rank and targets of adapters that are not stated are assumed", "[adapters]") {
+TEST_CASE("unstated rank and targets of adapters are assumed", "[adapters]") {
   const TrainingCase c = with_precision("bf16 LoRA");
   CHECK((c.plan.lora_rank == 16 && c.plan.lora_targets == LoraTargets::all() && c.input_assumed));
   CHECK(c.assumed[0] == "adapters of rank 16: the row does not state it");
@@ -52,7 +52,7 @@ TEST_CASE("rank and targets of adapters that are not stated are assumed", "[adap
   CHECK(flops(c) < flops(with_precision("bf16")));
 }
 
-TEST_CASE("the frozen weights of QLoRA are in four bits", "[adapters]") {
+TEST_CASE("the frozen weights of QLoRA have four bits", "[adapters]") {
   const DType bf16 = dtypes::bf16;
   CHECK(with_precision("QLoRA (nf4 base, bf16 compute)").plan.base_precision == served_weights(*dtype("nf4"), bf16));
   CHECK(with_precision("bf16 LoRA on an int8 base").plan.base_precision == served_weights(*dtype("int8-row"), bf16));
@@ -64,7 +64,7 @@ TEST_CASE("the frozen weights of QLoRA are in four bits", "[adapters]") {
   CHECK(c.layout.zero == Zero::gradients);
 }
 
-TEST_CASE("a row that denies adapters, or compares with them, trains the model", "[adapters]") {
+TEST_CASE("a row that denies adapters or compares with them trains the full model", "[adapters]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   for (const char* note : {"no LoRA", "full fine-tuning, faster than LoRA", "Colorado", "LoRA: off"}) {
     INFO(note);
@@ -80,7 +80,7 @@ TEST_CASE("a row that denies adapters, or compares with them, trains the model",
   CHECK_FALSE(trains_adapters(row));
 }
 
-TEST_CASE("a rank that is no lower than a matrix is no adapter's", "[adapters]") {
+TEST_CASE("an adapter rank not lower than a matrix is refused", "[adapters]") {
   CHECK(with_precision("bf16 LoRA rank 1024").skip ==
         "adapters of rank 1024, which is no lower than a matrix of 768 columns");
 }

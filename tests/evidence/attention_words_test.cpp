@@ -1,4 +1,4 @@
-// Kernels of attention as rows of training write them.
+// Attention kernels in the words of training rows.
 
 #include "evidence/convert/attention_words.hpp"
 
@@ -11,7 +11,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("a kernel of attention is told by whole words", "[attention-words]") {
+TEST_CASE("attention kernels are recognized by whole words", "[attention-words]") {
   using K = AttentionKernel;
   for (const auto& [text, kernel] : {std::pair{"FlashAttention 1.0.8", K::flash_1},
                                      {"memory-efficient attention (xformers)", K::flash_1},
@@ -52,7 +52,7 @@ TEST_CASE("a kernel of attention is told by whole words", "[attention-words]") {
   CHECK_FALSE(attention_called("not stated").stated);
 }
 
-TEST_CASE("an unknown word of attention is an assumption that is told", "[attention-words]") {
+TEST_CASE("an unknown word about attention is reported as an assumption", "[attention-words]") {
   CHECK(attention_called("flashish").assumed ==
         "attention by a flash kernel: \"flashish\" is not known, did you mean \"flash\"?");
   CHECK(attention_called("block sparse").assumed ==
@@ -67,6 +67,6 @@ TEST_CASE("an unknown word of attention is an assumption that is told", "[attent
   CHECK(c.assumed.back() == attention_called("ring attention").assumed);
 }
 
-TEST_CASE("every word of attention in the published rows is known", "[attention-words]") {
+TEST_CASE("all words about attention in the published rows are known", "[attention-words]") {
   for (const TrainingRow& row : training_rows()) CHECK(attention_called(row.attention).assumed == "");
 }

@@ -1,4 +1,4 @@
-// Memory of engines that rows and logs are about: versions, limits, and the cache that is left.
+// Memory of engines in rows and logs: versions, limits, and the remaining cache.
 
 #include "evidence/case_memory.hpp"
 
@@ -30,7 +30,7 @@ std::string refused(const std::string& table) {
 
 }  // namespace
 
-TEST_CASE("what an engine's version takes is the first line of the table that fits", "[engine-memory]") {
+TEST_CASE("the first matching line of the table gives the memory of an engine's version", "[engine-memory]") {
   CHECK(engine_terms({16, 1, card("h100")}).logit_bytes == 38.3);
   CHECK(engine_terms({17, 1, card("h100")}).logit_bytes == 14.8);
   CHECK(engine_terms({std::nullopt, 1, card("h100")}).logit_bytes == 14.8);
@@ -42,7 +42,7 @@ TEST_CASE("what an engine's version takes is the first line of the table that fi
   CHECK(libraries(19, 1, "rtx-pro-6000") == Approx(0.19));
 }
 
-TEST_CASE("vLLM's usual limits depend on its version and on the device", "[engine-memory]") {
+TEST_CASE("vLLM's default limits depend on its version and the device", "[engine-memory]") {
   const auto limits = [](std::optional<Count> version, const char* device, Count longest) {
     return usual_limits({version, 1, card(device)}, longest);
   };
@@ -53,7 +53,7 @@ TEST_CASE("vLLM's usual limits depend on its version and on the device", "[engin
   CHECK(limits(6, "h100", 131072) == EngineLimits{.pass_tokens = 2048, .sequences = 256});
 }
 
-TEST_CASE("a row's own limits, version and memory leave the cache that the law says", "[engine-memory]") {
+TEST_CASE("stated limits, version and memory determine the size of the cache", "[engine-memory]") {
   InferenceRow row = llama_on_two();
   row.batch.max_num_batched_tokens = 4096;
   row.batch.max_num_seqs = 128;
@@ -68,7 +68,7 @@ TEST_CASE("a row's own limits, version and memory leave the cache that the law s
   CHECK(cache_tokens(c) == static_cast<double>(m.kv_cache.value / (16 * 163840) * 16));  // 2 x 80 x 4 x 128 x 2 bytes
 }
 
-TEST_CASE("limits that notes tell count, and those that nobody tells are said to be assumed", "[engine-memory]") {
+TEST_CASE("limits in notes count, and unstated limits are reported as assumed", "[engine-memory]") {
   InferenceRow row = llama_on_two();
   CHECK(case_of(row).assumed.size() == 3);
   row.notes = "started with max_num_batched_tokens=4,096 and --max-num-seqs 64";
@@ -76,7 +76,7 @@ TEST_CASE("limits that notes tell count, and those that nobody tells are said to
   CHECK(case_of(row).assumed.size() == 1);
 }
 
-TEST_CASE("published starts of vLLM keep their cache within 3 % where the defaults are theirs", "[engine-memory]") {
+TEST_CASE("the cache of published vLLM starts with default settings is predicted within 3 %", "[engine-memory]") {
   for (const char* id : {"vllm-mem-10511-llama3-8b-tp1", "llmd-vllm-mem-llama-3.3-70b-tp2", "vllm-mem-pr2031-llama2-7b",
                          "vllm-mem-13061-r1distill14b-2x4090"}) {
     const InferenceCase c = case_of(row_called(inference_rows(), id));
@@ -90,7 +90,7 @@ TEST_CASE("published starts of vLLM keep their cache within 3 % where the defaul
   }
 }
 
-TEST_CASE("a table of engines' memory that says nothing is refused", "[engine-memory]") {
+TEST_CASE("an engine memory table with invalid entries is refused", "[engine-memory]") {
   const std::string visible = R"("name": "x", "visible": {"share": 0.99, "source": "s"})";
   CHECK(refused("{" + visible + "}") == "t, \"logit_bytes\": expected a list of objects");
   CHECK(refused("{" + visible + R"(, "logit_bytes": [{"value": -1, "source": "s"}]})") ==
@@ -99,9 +99,9 @@ TEST_CASE("a table of engines' memory that says nothing is refused", "[engine-me
         "t, \"visible\", \"share\": expected a number above 0");
 }
 
-TEST_CASE("experts in mxfp4 are padded to what their kernels take", "[engine-memory]") {
+TEST_CASE("mxfp4 experts are padded to the sizes of their kernels", "[engine-memory]") {
   const InferenceCase c = case_of(row_called(inference_rows(), "llmd-vllm-mem-gpt-oss-120b-tp1"));
-  // 128 experts of 3 x 2880 x 2880 in 36 layers, 4.25 bits each; biases beside them
+  // 128 experts of 3 x 2880 x 2880 in 36 layers, 4.25 bits each, plus biases
   const double experts = 128.0 * 36 * 3 * 2880 * 2880 * 4.25 / 8;
   const auto padding = [&](std::optional<Count> version, const char* device) {
     return static_cast<double>(expert_padding({version, 1, card(device)}, c.arch, c.plan, c.layout).value);

@@ -20,7 +20,7 @@ double step_of(const TrainingRow& row) {
 }
 double step_called(const char* id) { return step_of(row_called(training_rows(), id)); }
 
-/// The row without its times and rates but one.
+/// The row with only one of its times and rates.
 TrainingRow only(TrainingRow row, std::optional<double> TrainingMeasured::*rate) {
   const auto kept = row.measured.*rate;
   const std::string kind = row.measured.tflops_kind;
@@ -34,7 +34,7 @@ bool near(double a, double b) { return std::fabs(a / b - 1) < 1e-12; }
 
 }  // namespace
 
-TEST_CASE("a convention is told by its formula", "[convention]") {
+TEST_CASE("a FLOPs convention is recognized by its formula", "[convention]") {
   const auto formula = [](const char* text) { return flops_convention(text).formula; };
   CHECK(formula("hardware:96BsLh^2(1+s/6h+V/16Lh)") == FlopsFormula::hardware_96);
   CHECK(formula("model:72BLsh^2(1+s/6h+V/12Lh) full attention") == FlopsFormula::model_72);
@@ -62,7 +62,7 @@ TEST_CASE("a convention is told by its formula", "[convention]") {
   CHECK_FALSE(flops_convention("MFU against 989 TF (H100) / 312 TF (A100)").peak_tflops);
 }
 
-TEST_CASE("6N counts no attention, and of the parameters without embeddings those alone", "[convention]") {
+TEST_CASE("6N excludes attention, and with non-embedding parameters also the embeddings", "[convention]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.measured = {};
   row.measured.tflops_per_gpu = 100;
@@ -71,24 +71,24 @@ TEST_CASE("6N counts no attention, and of the parameters without embeddings thos
     row.flops_convention = said;
     return step_of(row) * 8 * 100e12;
   };
-  // GPT-2: 12 (12 h^2 + 13 h) + 2 h inside of blocks and the last norm, (50304 + 1024) h in tables; 512 x 1024 tokens.
+  // GPT-2: 12 (12 h^2 + 13 h) + 2 h in blocks and the last norm, (50304 + 1024) h in tables; 512 x 1024 tokens.
   const double h = 768, inside = 12 * (12 * h * h + 13 * h) + 2 * h, tokens = 512 * 1024;
   const double vocabulary = static_cast<double>(training_case(row, devices_once()).arch.vocabulary);
   CHECK(near(flops("model:6ND"), 6 * tokens * (inside + (vocabulary + 1024) * h)));
   CHECK(near(flops("model:6N non-embedding"), 6 * tokens * inside));
 }
 
-TEST_CASE("tokens and samples per second give the time of a step", "[convention]") {
-  // 8192 sequences of 2048 tokens at 2,535,811 tokens/s of all devices.
+TEST_CASE("the time of a step follows from tokens and samples per second", "[convention]") {
+  // 8192 sequences of 2048 tokens at 2,535,811 tokens/s over all devices.
   CHECK(near(step_called("mosaic-13b-s2048-512xh100_80gb-mbs16"), 8192.0 * 2048 / 2535811));
-  // 16 sequences of 8192 tokens, 8 devices at 8532 tokens/s each.
+  // 16 sequences of 8192 tokens on 8 devices at 8532 tokens/s each.
   CHECK(near(step_called("titan-8b-8-fsdp-compile-fp8"), 16.0 * 8192 / (8 * 8532.0)));
   // 72 samples at 34.56 samples/s.
   CHECK(near(step_called("zerobubble-6.2b-m24-zb-2p"), 72 / 34.56));
   CHECK(step_called("korthikanti-22B-full") == 1.42);
 }
 
-TEST_CASE("FLOP/s give the time of a step by the row's own formula", "[convention]") {
+TEST_CASE("the time of a step follows from FLOP/s by the row's formula", "[convention]") {
   // Narayanan et al., eq. 3: 96 B s L h^2 (1 + s/6h + V/16Lh); B 512, s 2048, L 24, h 2304, V 51200; 32 x 137 TFLOP/s.
   CHECK(near(step_called("sc21-t1-1.7B"), 96.0 * 512 * 2048 * 24 * 2304 * 2304 *
                                               (1 + 2048 / (6.0 * 2304) + 51200 / (16.0 * 24 * 2304)) / (32 * 137e12)));
@@ -96,35 +96,35 @@ TEST_CASE("FLOP/s give the time of a step by the row's own formula", "[conventio
   CHECK(near(step_called("megatron-h100-weak-1.7B"), 72.0 * 192 * 4096 * 24 * 2048 * 2048 *
                                                          (1 + 4096 / (6.0 * 2048) + 131072 / (12.0 * 24 * 2048)) /
                                                          (48 * 408.8e12)));
-  // Dao 2023: 6 s N + 12 L h s^2 for each of the 1024 sequences assumed; N of GPT-3 1.3B with 2048 positions:
-  // 24 (12 h^2 + 13 h) + 2 h + (50257 + 2048) h.
+  // Dao 2023: 6 s N + 12 L h s^2 for each of the 1024 assumed sequences; N of GPT-3 1.3B with 2048 positions: 24 (12
+  // h^2 + 13 h) + 2 h + (50257 + 2048) h.
   const double h = 2048, n = 24 * (12 * h * h + 13 * h) + 2 * h + (50257 + 2048) * h;
   CHECK(near(step_called("fa2-gpt3-1.3b-s2048-noflash"),
              1024 * (6 * 2048 * n + 12 * 24 * h * 2048 * 2048) / (8 * 142e12)));
 }
 
-TEST_CASE("an MFU gives the time of a step by the device's peak", "[convention]") {
+TEST_CASE("the time of a step follows from an MFU by the device's peak", "[convention]") {
   // 42 % of 989.4 TFLOP/s; B 1152, s 4096, L 96, h 12288, V 131072.
   CHECK(near(step_called("megatron-h100-strong-177B-4608"),
              72.0 * 1152 * 4096 * 96 * 12288 * 12288 * (1 + 4096 / (6.0 * 12288) + 131072 / (12.0 * 96 * 12288)) /
                  (4608 * 0.42 * 989.4e12)));
 }
 
-TEST_CASE("model FLOP/s and hardware FLOP/s of whole recomputation differ by a third", "[convention]") {
+TEST_CASE("with full recomputation, hardware FLOP/s are a third higher than model FLOP/s", "[convention]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   const double hardware = step_of(row);
   row.measured.tflops_kind = "model";
   CHECK(near(step_of(row), hardware * 3 / 4));
 }
 
-TEST_CASE("where rows have a time and a rate, both give the same step", "[convention]") {
+TEST_CASE("rows with both a time and a rate give the same step for both", "[convention]") {
   struct Family {
     const char* name;
     std::optional<double> TrainingMeasured::*rate;
-    double within;  ///< rounding of what was printed
+    double within;  ///< rounding of the printed values
   };
-  // Tolerances: three digits are printed; the times of BLOOM's tables are of one iteration, the rates of a mean; the
-  // formula of DGXC's rows does not speak of latent attention, which is 3.4 % away.
+  // Tolerances: printed values have three digits; BLOOM's tables give times of one iteration and mean rates; the
+  // formula of DGXC's rows does not include latent attention, a difference of 3.4 %.
   const Family families[] = {
       {"Aleph Alpha layouts sweep", &TrainingMeasured::mfu, 0.01},
       {"MosaicML llm-foundry", &TrainingMeasured::mfu, 0.001},
@@ -147,7 +147,7 @@ TEST_CASE("where rows have a time and a rate, both give the same step", "[conven
     }
 }
 
-TEST_CASE("the step is the one that the collection derived, wherever it did", "[convention]") {
+TEST_CASE("the step agrees with every value derived by the collection", "[convention]") {
   int compared = 0;
   for (const TrainingRow& row : training_rows()) {
     const TrainingCase c = training_case(row, devices_once());
@@ -156,8 +156,7 @@ TEST_CASE("the step is the one that the collection derived, wherever it did", "[
     const double tokens = static_cast<double>(c.plan.global_batch) * static_cast<double>(c.plan.seq);
     if (row.derived_iteration_time_s) {
       ++compared;
-      CHECK(std::fabs(c.step->value / *row.derived_iteration_time_s - 1) <
-            2e-3);  // rates are rounded, to 3 digits at worst
+      CHECK(std::fabs(c.step->value / *row.derived_iteration_time_s - 1) < 2e-3);  // rates have at least 3 digits
     }
     if (row.derived_tokens_per_s_per_gpu) {
       ++compared;

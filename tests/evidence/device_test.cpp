@@ -18,7 +18,7 @@ struct Meant {
   const char* preset;
 };
 
-/// Every name in the published rows, and others as people write them.
+/// All names in the published rows, and common spellings.
 constexpr Meant meant[] = {
     {"p4d.24xlarge", 40, "a100-sxm-40gb"},
     {"p4de.24xlarge", 0, "a100-sxm-80gb"},
@@ -145,7 +145,7 @@ constexpr Meant meant[] = {
 
 }  // namespace
 
-TEST_CASE("a source's device is the preset that it means", "[device]") {
+TEST_CASE("a source's device name maps to the intended preset", "[device]") {
   const Devices devices;
   for (const Meant& m : meant) {
     INFO(m.name << ", " << m.memory_gb << " GB");
@@ -155,7 +155,7 @@ TEST_CASE("a source's device is the preset that it means", "[device]") {
   }
 }
 
-TEST_CASE("every preset is found by its own name and aliases", "[device]") {
+TEST_CASE("every preset is found by its name", "[device]") {
   const Devices devices;
   for (const HardwareCard& card : devices.all()) {
     INFO(card.name);
@@ -165,14 +165,14 @@ TEST_CASE("every preset is found by its own name and aliases", "[device]") {
   }
 }
 
-TEST_CASE("a device that differs from a preset in a word that counts is not that preset", "[device]") {
+TEST_CASE("a device name with an extra significant word does not match a preset", "[device]") {
   const Devices devices;
   for (const char* name : {"RTX 4090 D", "RTX 4090 Laptop", "A100X", "H1000", "TPU v9", "RTX 4070 Ti Ultra", "X100",
                            "A100 MIG 1g.10gb", "RTX PRO 6000 Blackwell Max-Q Workstation Edition", ""})
     CHECK(devices.find(name) == nullptr);
 }
 
-TEST_CASE("every device in the published measurements has a preset, and stands in the table", "[device]") {
+TEST_CASE("every device in the published measurements has a preset", "[device]") {
   const Devices devices;
   std::set<std::string> names, listed;
   for (const TrainingRow& r : test::training_rows()) names.insert(r.hardware.gpu);

@@ -10,7 +10,7 @@ namespace {
 
 bool about(double a, double b) { return std::fabs(a - b) < 1e-12; }
 
-/// Errors +10 %, -20 %, +30 %, -40 % of family a; -5 % of family b.
+/// Errors of +10 %, -20 %, +30 % and -40 % in family a, and -5 % in family b.
 const std::vector<Compared> five{{"a", 110, 100, 100, 120},
                                  {"a", 80, 100, 70, 90},
                                  {"a", 130, 100, 90, 160},
@@ -19,19 +19,19 @@ const std::vector<Compared> five{{"a", 110, 100, 100, 120},
 
 }  // namespace
 
-TEST_CASE("an error is relative to what was measured, and has a sign", "[errors]") {
+TEST_CASE("an error is signed and relative to the measured value", "[errors]") {
   CHECK(about(relative_error({"", 110, 100, {}, {}}), 0.1));
   CHECK(about(relative_error({"", 80, 100, {}, {}}), -0.2));
   CHECK(relative_error({"", 3, 3, {}, {}}) == 0);
 }
 
-TEST_CASE("an interval covers what lies in it, its ends included", "[errors]") {
+TEST_CASE("an interval covers the values between its ends, ends included", "[errors]") {
   CHECK(is_covered({"", 110, 100, 100, 120}) == true);
   CHECK(is_covered({"", 80, 100, 70, 90}) == false);
   CHECK(is_covered({"", 80, 100, {}, 90}) == std::nullopt);
 }
 
-TEST_CASE("a quantile lies between two order statistics, linearly", "[errors]") {
+TEST_CASE("a quantile is interpolated linearly between two order statistics", "[errors]") {
   CHECK(quantile({4, 1, 3, 2}, 0.5) == 2.5);       // (n - 1) q = 1.5: halfway from 2 to 3
   CHECK(about(quantile({4, 1, 3, 2}, 0.9), 3.7));  // 2.7: 0.7 of the way from 3 to 4
   CHECK(quantile({7}, 0.9) == 7);
@@ -39,7 +39,7 @@ TEST_CASE("a quantile lies between two order statistics, linearly", "[errors]") 
   CHECK(quantile({1, 2}, 0) == 1);
 }
 
-TEST_CASE("a summary counts every row the same", "[errors]") {
+TEST_CASE("a summary weights every row equally", "[errors]") {
   const ErrorSummary s = summary(five);
   CHECK(s.rows == 5);
   CHECK(about(s.median, 0.2));  // of 5, 10, 20, 30, 40 %
@@ -47,10 +47,10 @@ TEST_CASE("a summary counts every row the same", "[errors]") {
   CHECK(about(s.p90, 0.36));    // 3.6: 0.6 of the way from 30 to 40 %
   CHECK(about(s.worst, 0.4));
   CHECK(about(s.signed_median, -0.05));  // of -40, -20, -5, 10, 30 %
-  CHECK(s.coverage == 0.75);             // 3 of the 4 that have an interval
+  CHECK(s.coverage == 0.75);             // 3 of the 4 intervals
 }
 
-TEST_CASE("groups are summed up each by itself, and all the same", "[errors]") {
+TEST_CASE("groups are summarized separately and weighted equally", "[errors]") {
   const auto groups = summary_by_group(five);
   REQUIRE(groups.size() == 2);
   CHECK(about(groups.at("a").median, 0.25));          // of 10, 20, 30, 40 %
@@ -65,16 +65,17 @@ TEST_CASE("groups are summed up each by itself, and all the same", "[errors]") {
   CHECK(about(*s.coverage, (2.0 / 3 + 1) / 2));
 }
 
-TEST_CASE("nothing compared is no error", "[errors]") {
+TEST_CASE("a summary without rows is zero", "[errors]") {
   const ErrorSummary s = summary({});
   CHECK((s.rows == 0 && s.median == 0 && s.worst == 0 && !s.coverage));
   CHECK(summary_of_groups({}).rows == 0);
 }
 
-TEST_CASE("a width covers as near to a share of errors as they allow, groups counting the same", "[errors]") {
+TEST_CASE("a covering width covers a fraction as close as possible to the target, with equal weights for groups",
+          "[errors]") {
   using Errors = std::map<std::string, std::vector<double>>;
-  CHECK(covering_width(Errors{{"a", {0.3}}}, 0.9) == Approx(0.31));  // all or nothing
-  // After 0.2 are 87.5 %, after 0.5 all: the former is nearer.
+  CHECK(covering_width(Errors{{"a", {0.3}}}, 0.9) == Approx(0.31));  // only full coverage is possible
+  // 0.2 covers 87.5 %, 0.5 covers all: the former is closer.
   CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.5}}, {"b", {0.2}}}, 0.9) == Approx(0.21));
   CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.202}}, {"b", {0.2}}}, 0.9) == Approx(0.201));  // half-way
   CHECK(covering_width(Errors{{"a", {0.1, 0.5}}, {"b", {0.2}}}, 0.9) == Approx(0.51));               // 75 % or all

@@ -25,8 +25,8 @@ const Figure& figure_called(const InferenceCase& c, std::string_view key) {
   return *std::find_if(c.figures.begin(), c.figures.end(), [&](const Figure& f) { return f.key == key; });
 }
 
-/// What a row of each source is, read off the row: ranks, a replica's batch, lengths, formats of MLP (or experts),
-/// head, products and cache, the engine, and a figure in base units.
+/// Expected values of one row per source: ranks, batch per replica, lengths, formats of MLP (or experts), head,
+/// products and cache, the engine, and a figure in base units.
 struct Seen {
   const char* id;
   Count layers, tp, pp, ep, dp, batch, prompt, generate;
@@ -50,7 +50,7 @@ constexpr Seen seen[] = {
      "tensorrt-llm", "output_tok_s", 3803},
     {"gptfast-llama-3.1-8b-bf16-tp1-a100-sxm4-80gb", 32, 1, 1, 1, 1, 1, 5, 200, "bf16", "bf16", "bf16", "bf16",
      "gpt-fast", "output_tok_s", 93.89},
-    // 32 tokens at a mean context of 16: from an empty cache.
+    // 32 tokens at a mean context of 16: starts with an empty cache.
     {"calm-m2-llama-3-8b-fp8-ctx4096-first32", 32, 1, 1, 1, 1, 1, 1, 32, "fp8", "fp8", "fp16", "fp16", "calm",
      "decode_tok_s", 12},
     {"xdai-3070-8gb-x1-llama-3-8b-q4-k-m-n1024", 32, 1, 1, 1, 1, 1, 1024, 1024, "q4_1", "q6_k", "fp16", "fp16",
@@ -94,7 +94,7 @@ constexpr Seen seen[] = {
     // 16384 tokens per GPU are 4 prompts.
     {"infersim-actual-qwen3-8b-h20-prefill", 36, 1, 1, 1, 1, 4, 4096, 1, "fp8", "bf16", "fp8", "bf16", "sglang",
      "prefill_tok_s_per_gpu", 15061},
-    // 16384 tokens per GPU are assumed, 9 prompts of 2000 when rounded up; 52300 tokens/s on each of 4 nodes.
+    // With the assumed 16384 tokens per GPU, 9 prompts of 2000 when rounded up; 52300 tokens/s on each of 4 nodes.
     {"lmsys-96h100-prefill-2k", 61, 1, 1, 32, 32, 9, 2000, 1, "fp8-block", "bf16", "fp8", "bf16", "sglang",
      "input_tok_s_per_node", 4 * 52300.0},
     {"qserve-l40s-llama-3-8b-b128", 32, 1, 1, 1, 1, 128, 1024, 512, "int4-g128", "bf16", "int8", "int4", "qserve",
@@ -133,7 +133,7 @@ bool near(double a, double b) { return std::fabs(a / b - 1) < 1e-12; }
 
 }  // namespace
 
-TEST_CASE("a row of every source is the architecture, plan and layout that it states", "[inference-case]") {
+TEST_CASE("a row of every source gives the stated architecture, plan and layout", "[inference-case]") {
   for (const Seen& s : seen) {
     INFO(s.id);
     const InferenceCase c = case_called(s.id);
@@ -153,7 +153,7 @@ TEST_CASE("a row of every source is the architecture, plan and layout that it st
   CHECK(std::size(seen) == 44);
 }
 
-TEST_CASE("the published inference rows are the engine's inputs, all of them", "[inference-case]") {
+TEST_CASE("every published inference row can be expressed and calculated", "[inference-case]") {
   std::map<std::string, int> skipped;
   std::size_t figures = 0;
   for (const InferenceRow& row : inference_rows()) {
@@ -173,14 +173,14 @@ TEST_CASE("the published inference rows are the engine's inputs, all of them", "
   CHECK(figures > 1200);
 }
 
-TEST_CASE("a figure is in base units, over all devices, and says what the row said", "[inference-case]") {
+TEST_CASE("figures in base units over all devices keep the row's values", "[inference-case]") {
   for (const InferenceRow& row : inference_rows())
     for (const Figure& f : inference_case(row, devices_once()).figures)
       for (const auto& [key, value] : row.measured)
         if (key == f.key && value != 0) CHECK(near(f.value / f.unit, value));
 }
 
-TEST_CASE("of figures that say the same, one is not a repetition", "[inference-case]") {
+TEST_CASE("equivalent figures are marked as repeats of the most direct one", "[inference-case]") {
   const auto repeats = [](const char* id, const char* key) { return figure_called(case_called(id), key).repeats; };
   CHECK_FALSE(repeats("qwen25-vllm-a100-0.5b-bf16-tp1-i1", "output_tok_s"));
   CHECK(repeats("qwen25-vllm-a100-0.5b-bf16-tp1-i1", "e2e_latency_ms"));
@@ -188,12 +188,12 @@ TEST_CASE("of figures that say the same, one is not a repetition", "[inference-c
   CHECK(repeats("spark-gemma-3-4b-pp512-b1", "prefill_ms"));
   CHECK_FALSE(repeats("spark-gemma-3-4b-pp512-b1", "prefill_tok_s"));
   CHECK(repeats("pope22-palm-540b-low-latency-prefill", "mfu_pct"));
-  // 28.84 tokens/s are one per 34.67 ms; at 8 sequences with their prompts, the rate is another figure.
+  // 28.84 tokens/s are one per 34.67 ms. At 8 sequences with their prompts, the rate is not equivalent.
   CHECK(repeats("neuron-inf2-llama-3-70b-tp24-b1-i2048-o2048", "output_tok_s"));
   CHECK_FALSE(repeats("nim18-llama33-70b-2xh100-i5000-o500-c25", "output_tok_s"));
 }
 
-TEST_CASE("a decode step's context is the stated one, else the middle of the answer", "[inference-case]") {
+TEST_CASE("the context of a decode step is as stated, otherwise at the middle of the answer", "[inference-case]") {
   const auto context = [](const char* id, const char* key) { return figure_called(case_called(id), key).context; };
   CHECK(context("xdai-3070-8gb-x1-llama-3-8b-q4-k-m-n1024", "decode_tok_s") == 512.0);
   CHECK(context("exllama-4090-llama-7b-g128-actno", "decode_tok_s_first128") == 64.0);
@@ -203,7 +203,7 @@ TEST_CASE("a decode step's context is the stated one, else the middle of the ans
   CHECK_FALSE(context("spark-gemma-3-4b-pp512-b1", "prefill_tok_s"));
 }
 
-TEST_CASE("what a row's notes advise against carries a doubt", "[inference-case]") {
+TEST_CASE("figures that a row's notes advise against carry a doubt", "[inference-case]") {
   const auto doubt = [](const char* id, const char* key) { return figure_called(case_called(id), key).doubt; };
   CHECK(doubt("qwen3-hf-h20-qwen3-8b-bf16-g1-i1-mem", "inout_tok_s") == "the row's notes: use its memory only");
   CHECK(doubt("qwen3-hf-h20-qwen3-8b-bf16-g1-i1-mem", "memory_mb") == "");
@@ -217,9 +217,9 @@ TEST_CASE("what a row's notes advise against carries a doubt", "[inference-case]
         "nothing is left: no error relative to it can be told");
 }
 
-TEST_CASE("ranks that are cores have a part of a chip each", "[inference-case]") {
+TEST_CASE("a rank that is a core has a part of its chip", "[inference-case]") {
   const InferenceCase c = case_called("neuron-inf2-llama-3-70b-tp24-b1-i2048-o2048");
-  // Inferentia2: 32 GiB, 820 GiB/s for two cores; 64 heads are padded to 72, which 24 cores and 8 KV heads divide.
+  // Inferentia2: 32 GiB, 820 GiB/s for two cores. 64 heads are padded to 72, a multiple of 24 cores and 8 KV heads.
   CHECK(c.cluster().device.memory == Bytes(Count{16} << 30));
   CHECK(c.cluster().device.bandwidth.value == 410 * gib);
   CHECK(c.cluster().levels[0].ranks == 24);
@@ -232,7 +232,7 @@ TEST_CASE("ranks that are cores have a part of a chip each", "[inference-case]")
   CHECK(inference_case(tpu, devices_once()).cluster().device.memory == Bytes(Count{96} << 30));
 }
 
-TEST_CASE("a rank is no part of a GPU, and no more parts of a chip than it has cores", "[inference-case]") {
+TEST_CASE("ranks cannot divide a GPU, nor a chip into more parts than it has cores", "[inference-case]") {
   InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
   const auto skip = [&](const char* device, Count count, Count tp) {
     row.hardware = {};
@@ -250,7 +250,7 @@ TEST_CASE("a rank is no part of a GPU, and no more parts of a chip than it has c
   CHECK(skip("AMD Instinct MI250X", 4, 8) == "");
 }
 
-TEST_CASE("weights that the devices cannot hold were elsewhere, which the row does not say", "[inference-case]") {
+TEST_CASE("a row is skipped if its weights do not fit on the devices", "[inference-case]") {
   InferenceRow row = row_called(inference_rows(), "qwen72b-vllm-2xa100-b1-o2048");
   row.hardware.accelerator = "RTX 4090";
   row.hardware.memory_gb = 24;
@@ -260,11 +260,11 @@ TEST_CASE("weights that the devices cannot hold were elsewhere, which the row do
                  Catch::EndsWith("GiB on each device do not fit into its 24 GiB: where the rest lies is not stated"));
 }
 
-TEST_CASE("experts that do not divide have copies, and those on fewer ranks than there are, cut widths",
+TEST_CASE("experts are padded with copies, and their widths are sharded across the remaining ranks",
           "[inference-case]") {
   const InferenceCase decode = case_called("lmsys-96h100-decode-2k");
   CHECK(decode.arch.moe.experts == 288);  // 72 x 4
-  CHECK(decode.plan.batch == 256);        // per GPU, each a replica
+  CHECK(decode.plan.batch == 256);        // per GPU, each of which is a replica
   CHECK(decode.batch == 72 * 256.0);
   for (const InferenceRow& row : inference_rows()) {
     if (row.tp != 4 || row.ep != 2) continue;
@@ -273,7 +273,7 @@ TEST_CASE("experts that do not divide have copies, and those on fewer ranks than
   }
 }
 
-TEST_CASE("formats of weights are read as sources write them", "[inference-case]") {
+TEST_CASE("weight formats are read in the spellings of sources", "[inference-case]") {
   const auto mlp = [](const char* said) {
     const FormatsSaid f = formats_of(said, "fp16", "fp16", dtypes::bf16);
     return f.skip.empty() ? std::string(f.weights[Component::mlp].name()) : "?";
@@ -284,7 +284,7 @@ TEST_CASE("formats of weights are read as sources write them", "[inference-case]
   CHECK(mlp("AWQ int4 g128") == "awq");
   CHECK(mlp("GPTQ int8") == "gptq-8bit");
   CHECK(mlp("GPTQ int4 g128 act-order=yes") == "gptq-act");
-  CHECK(mlp("int4 g64 (4.5 bpw)") == "q4_0");  // 4 bits, scale and zero of 16 bits per 64: 4.5
+  CHECK(mlp("int4 g64 (4.5 bpw)") == "q4_0");  // 4 bits plus a scale and a zero of 16 bits per 64: 4.5
   CHECK(mlp("int5 g32 (6.0 bpw)") == "q5_1");
   CHECK(mlp("int8 g64 (8.5 bpw)") == "q8_0");
   CHECK(mlp("EXL2 2.5 bpw") == "q2_k");
@@ -299,7 +299,7 @@ TEST_CASE("formats of weights are read as sources write them", "[inference-case]
   CHECK(formats_of("Q4_0 QAT (2.35 GiB)", "fp16", "fp16", dtypes::bf16).weight_bytes == 2.35 * gib);
 }
 
-TEST_CASE("a format that stands for another is told, and tables call it by its own name", "[inference-case]") {
+TEST_CASE("a substitute format is reported, and tables use the original name", "[inference-case]") {
   const auto read = [](const char* said) { return formats_of(said, "fp16", "fp16", dtypes::bf16); };
   const auto mlp = [](const FormatsSaid& f) { return std::string(f.weights[Component::mlp].name()); };
   for (const auto& [said, format, name] : {std::tuple{"4bit", "int4", "4-bit"},
@@ -324,7 +324,7 @@ TEST_CASE("a format that stands for another is told, and tables call it by its o
   CHECK_FALSE(read("99bit").skip.empty());
 }
 
-TEST_CASE("a format that is missing or not known is assumed, and that is said", "[inference-case]") {
+TEST_CASE("a missing or unknown format is assumed and reported", "[inference-case]") {
   const FormatsSaid none = formats_of("", "fp5", "fp5", dtypes::bf16);
   CHECK(none.skip == "");
   CHECK(none.weighty);
@@ -342,7 +342,7 @@ TEST_CASE("a format that is missing or not known is assumed, and that is said", 
   CHECK(inference_case(row, devices_once()).input_assumed);
 }
 
-TEST_CASE("an engine is told by its whole name", "[inference-case]") {
+TEST_CASE("engines are recognized by their whole name", "[inference-case]") {
   for (const char* other :
        {"ktransformers", "KTransformers 0.2", "exllamav3", "ExLlama-v3 0.0.1", "vllm-foo fork", "minim"})
     CHECK_FALSE(engine_name(other, "").known);
@@ -359,7 +359,7 @@ TEST_CASE("an engine is told by its whole name", "[inference-case]") {
   CHECK(engine_name("vllm-0.6.3", "").version == "0.6.3");
 }
 
-TEST_CASE("an engine is told by its name, with its version", "[inference-case]") {
+TEST_CASE("engines are recognized by name together with their version", "[inference-case]") {
   CHECK(engine_name("vLLM 0.6.3", "").version == "0.6.3");
   CHECK(engine_name("vLLM (PyTorch 2.1, late 2023)", "").version == "");
   CHECK(engine_name("NVIDIA NIM 1.8.0 (TensorRT-LLM)", "").name == "tensorrt-llm");
@@ -374,8 +374,7 @@ TEST_CASE("an engine is told by its name, with its version", "[inference-case]")
   CHECK_FALSE(engine_name("Wonder Engine 3", "").known);
 }
 
-TEST_CASE("a device without a preset is an assumed input, and without its bandwidth it gives no time",
-          "[inference-case]") {
+TEST_CASE("a device without a preset is an assumed input, and without bandwidth it gives no time", "[inference-case]") {
   InferenceRow row = row_called(inference_rows(), "vllm-arcb60-gpt-oss-20b-tp1-i1024-c75");
   row.hardware.accelerator = "Foo X100";
   const InferenceCase c = inference_case(row, devices_once());
@@ -385,11 +384,11 @@ TEST_CASE("a device without a preset is an assumed input, and without its bandwi
   row.hardware.peak_bw_gb_s = std::nullopt;
   CHECK(inference_case(row, devices_once()).skip ==
         "no preset is called \"Foo X100\", and the row does not state its bandwidth");
-  row.batch.kind = "capacity";  // memory alone
+  row.batch.kind = "capacity";  // memory only
   CHECK(inference_case(row, devices_once()).skip == "");
 }
 
-TEST_CASE("what a row does not state of its requests is assumed in whole words", "[inference-case]") {
+TEST_CASE("unstated properties of a row's requests are assumed in whole sentences", "[inference-case]") {
   const auto assumed = [](const InferenceRow& row) {
     const InferenceCase c = inference_case(row, devices_once());
     CHECK(c.input_assumed);
@@ -409,19 +408,19 @@ TEST_CASE("what a row does not state of its requests is assumed in whole words",
   row.engine = "Foo";
   CHECK(has(assumed(row), "prompts of 8 tokens: the row says \"short\""));
   CHECK(has(assumed(row), "an engine that replays graphs: \"Foo\" is not known"));
-  // 32 devices of 16384 tokens in prompts of 2000: 262.144
+  // 32 devices with 16384 tokens in prompts of 2000: 262.144
   CHECK(has(assumed(row_called(inference_rows(), "lmsys-96h100-prefill-2k")),
             "262 sequences at once, 16384 prompt tokens of each device: the row does not state the batch"));
 }
 
-TEST_CASE("memory in GB that is less than the weights is counted in GiB", "[inference-case]") {
-  // Qwen2.5-72B in bf16: 72.7e9 x 2 bytes are 145.4e9; its 136.2 "GB" are 146.2e9 bytes.
+TEST_CASE("memory in GB below the size of the weights counts in GiB", "[inference-case]") {
+  // Qwen2.5-72B in bf16: 72.7e9 x 2 bytes are 145.4e9; the row's 136.2 "GB" are 146.2e9 bytes.
   const InferenceCase c = case_called("qwen25-hf-a100-72b-bf16-g2-i1-mem");
   CHECK(near(figure_called(c, "memory_gb").value, 136.2 * gib));
   CHECK(figure_called(c, "memory_gb").devices == ranks(c.layout, Group::pipeline));
 }
 
-TEST_CASE("a device's stated memory and bandwidth outweigh the preset's where they differ", "[inference-case]") {
+TEST_CASE("a row's memory and bandwidth override the preset's", "[inference-case]") {
   const InferenceCase pro = case_called("llmservingsim-rtxpro6000x2-qwen3-32b-decode-t21-29");
   CHECK(pro.cluster().device.bandwidth.value == 1597e9);
   CHECK(pro.decode_window);

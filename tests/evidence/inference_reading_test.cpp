@@ -1,4 +1,4 @@
-// Rows of inference whose words and keys the published rows do not have.
+// Inference rows with words and keys that the published rows lack.
 
 #include "calc/infer.hpp"
 #include "evidence/case_memory.hpp"
@@ -28,7 +28,7 @@ double seconds_of(const InferenceCase& c, const Figure& f) {
   return *InferenceTimes(c, inference_stack(c), c.cluster()).figure(f);
 }
 
-/// A row of one object of requests and one of measurements, on one L40S.
+/// A row with the given requests and measurements, on one L40S.
 InferenceRow row_of(const std::string& engine, const std::string& batch, const std::string& measured) {
   return read_old_file(R"([{"id": "i", "source": {"title": "s"}, "model": {"arch": {"layers": 32, "hidden": 4096,
     "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256, "gated_mlp": true, "tied_embeddings": false}}, "quantization": {"weights": "bf16", "kv": "fp16"},
@@ -46,17 +46,17 @@ double memory_of(const InferenceRow& row) {
 
 }  // namespace
 
-TEST_CASE("a vocabulary that a row of inference does not state is an assumed input", "[inference-reading]") {
+TEST_CASE("an unstated vocabulary of an inference row is an assumed input", "[inference-reading]") {
   InferenceRow row = llama_row();
   CHECK_FALSE(read(row).input_assumed);
   row.model.vocab = std::nullopt;
   CHECK_FALSE(read(row).input_assumed);
-  CHECK(read(row).arch.vocabulary == 128256);  // of the preset that the row names
+  CHECK(read(row).arch.vocabulary == 128256);  // vocabulary of the preset named in the row
   row.model.name = "a model of ours";
   CHECK(read(row).input_assumed);
 }
 
-TEST_CASE("a checkpoint's name tells the format where the row leaves it open", "[inference-reading]") {
+TEST_CASE("a checkpoint's name gives the format if the row leaves it open", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.weights = "auto";
   row.model.name = "Llama-3.1-8B-Instruct-AWQ";
@@ -65,7 +65,7 @@ TEST_CASE("a checkpoint's name tells the format where the row leaves it open", "
   CHECK(read(row).plan.weight_precision[Component::mlp].name() == "bf16");
 }
 
-TEST_CASE("a device without fp16 multiplies in its own format, which is said", "[inference-reading]") {
+TEST_CASE("a device without fp16 multiplies in its own format, with a note", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.weights = row.activations = row.kv = "fp16";
   row.hardware = {};
@@ -77,7 +77,7 @@ TEST_CASE("a device without fp16 multiplies in its own format, which is said", "
   CHECK_THAT(c.assumed, Catch::VectorContains(std::string("products in bf16: TPU v5p does not multiply in fp16")));
 }
 
-TEST_CASE("prompt and answer are together as long as the sequence", "[inference-reading]") {
+TEST_CASE("prompt and answer add up to the length of the sequence", "[inference-reading]") {
   const std::string time = R"({"e2e_latency_ms": 7000})";
   const InferenceCase answer = read(row_of("vLLM", R"({"batch": 1, "input_len": 128, "total_len": 1024})", time));
   CHECK((answer.prompt == 128 && answer.generate == 896));
@@ -85,7 +85,7 @@ TEST_CASE("prompt and answer are together as long as the sequence", "[inference-
   CHECK((prompt.prompt == 896 && prompt.generate == 128));
 }
 
-TEST_CASE("a prompt behind a cached context sees it, and so do whole answers", "[inference-reading]") {
+TEST_CASE("a prompt after a cached context attends to it, and so does the whole answer", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.batch.kind = "static";
   row.batch.batch = 1;
@@ -95,7 +95,7 @@ TEST_CASE("a prompt behind a cached context sees it, and so do whole answers", "
   const InferenceCase deep = read(row);
   for (const FigureKind q : {FigureKind::first_token, FigureKind::whole_time})
     CHECK(seconds_of(deep, figure(q)) > seconds_of(empty, figure(q)));
-  // The last 512 of 33280 tokens: attention of the whole less that of the first 32768, but weights are read once.
+  // The last 512 of 33280 tokens: attention of the whole minus attention of the first 32768, with weights read once.
   const auto prompt = [&](Count tokens) {
     Plan plan = empty.plan;
     plan.prompt = tokens;
@@ -104,7 +104,7 @@ TEST_CASE("a prompt behind a cached context sees it, and so do whole answers", "
   CHECK(seconds_of(deep, figure(FigureKind::prefill_time)) == Approx(prompt(33280) - prompt(32768)).epsilon(0.05));
 }
 
-TEST_CASE("a percentile and a minimum of many requests are no mean", "[inference-reading]") {
+TEST_CASE("percentiles and minima are not used as means", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.batch.kind = "concurrency";
   row.batch.batch = 64;
@@ -120,7 +120,7 @@ TEST_CASE("a percentile and a minimum of many requests are no mean", "[inference
   CHECK((keyed.figures[0].statistic == Statistic::least && keyed.figures[1].statistic == Statistic::p99));
 }
 
-TEST_CASE("blocks of the cache have the engine's size where the row states none", "[inference-reading]") {
+TEST_CASE("cache blocks have the engine's default size if the row does not state it", "[inference-reading]") {
   const std::string capacity = R"({"kind": "capacity", "max_model_len": 8192})";
   const InferenceCase open = read(row_of("vLLM 0.6.3", capacity, R"({"kv_blocks": 9000})"));
   CHECK(open.figures.at(0).value == 16 * 9000.0);
@@ -130,9 +130,9 @@ TEST_CASE("blocks of the cache have the engine's size where the row states none"
   CHECK_FALSE(stated.input_assumed);
 }
 
-TEST_CASE("a cache outside of a pool is that of the context", "[inference-reading]") {
+TEST_CASE("a cache without a pool holds the context", "[inference-reading]") {
   const std::string context = R"({"kind": "capacity", "batch": 1, "max_context": 8192})";
-  // 32 layers x 8 heads x 128 numbers x 2 bytes, keys and values: 128 KiB a token
+  // 32 layers x 8 heads x 128 elements x 2 bytes, keys and values: 128 KiB per token
   CHECK(memory_of(row_of("llama.cpp", context, R"({"kv_mib_total": 1024})")) == 8192.0 * 0x1p17);
   CHECK(memory_of(row_of("llama.cpp", context, R"({"k_size_gb": 0.5})")) == 4096.0 * 0x1p17);
   CHECK(memory_of(row_of("llama.cpp", context, R"({"v_size_gb": 0.5})")) == 4096.0 * 0x1p17);
@@ -142,7 +142,7 @@ TEST_CASE("a cache outside of a pool is that of the context", "[inference-readin
         7168.0 * 0x1p17);
 }
 
-TEST_CASE("keys of a pool are half of it", "[inference-reading]") {
+TEST_CASE("keys take half of a cache pool", "[inference-reading]") {
   const std::string capacity = R"({"kind": "capacity", "max_model_len": 8192})";
   const double whole = memory_of(row_of("SGLang 0.4", capacity, R"({"kv_gib_per_gpu": 20})"));
   CHECK(memory_of(row_of("SGLang 0.4", capacity, R"({"k_size_gb": 10})")) == Approx(whole / 2));
@@ -150,8 +150,7 @@ TEST_CASE("keys of a pool are half of it", "[inference-reading]") {
   CHECK(read(row_of("SGLang 0.4", capacity, R"({"k_size_gb": 10})")).figures.at(0).value == 10 * 0x1p30);
 }
 
-TEST_CASE("ranks that a row does not state are replicas beside stated ones, else they cut the model",
-          "[inference-reading]") {
+TEST_CASE("unstated ranks are replicas next to stated ones, and otherwise divide the model", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.hardware.count = 8;
   row.tp = 4;
@@ -164,7 +163,7 @@ TEST_CASE("ranks that a row does not state are replicas beside stated ones, else
   CHECK(read(row).layout.pp == 8);
 }
 
-TEST_CASE("a batch is of all devices, of each, or of each replica", "[inference-reading]") {
+TEST_CASE("a batch counts per engine, per device or per replica", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.hardware.count = 8;
   row.tp = 2;
@@ -182,7 +181,7 @@ TEST_CASE("a batch is of all devices, of each, or of each replica", "[inference-
   }
 }
 
-TEST_CASE("notes of inference that deny something do not say it", "[inference-reading]") {
+TEST_CASE("notes that deny a feature of inference do not affirm it", "[inference-reading]") {
   InferenceRow row = llama_row();
   for (const char* note :
        {"no speculative decoding", "speculative decoding off", "without draft model", "LoRA adapters disabled"}) {
@@ -194,7 +193,7 @@ TEST_CASE("notes of inference that deny something do not say it", "[inference-re
   CHECK(read(row).skip == "decoding is speculative");
 }
 
-TEST_CASE("work beside plain decoding skips a row, wherever the row tells it", "[inference-reading]") {
+TEST_CASE("a row with work beyond plain decoding is skipped, regardless of the key", "[inference-reading]") {
   const auto skipped = [](const std::string& engine, const std::string& notes) {
     InferenceRow row = llama_row();
     if (!engine.empty()) row.engine = engine;
@@ -217,7 +216,7 @@ TEST_CASE("work beside plain decoding skips a row, wherever the row tells it", "
     CHECK_THAT(skipped("", note), Contains("cached_context"));
 }
 
-TEST_CASE("a row that denies work beside plain decoding is predicted", "[inference-reading]") {
+TEST_CASE("a row that denies work beyond plain decoding is predicted", "[inference-reading]") {
   InferenceRow row = llama_row();
   for (const char* note :
        {"no MTP", "MTP disabled", "MTP: off", "MTP=0", "Runs that look like MTP were left out.",
@@ -231,10 +230,10 @@ TEST_CASE("a row that denies work beside plain decoding is predicted", "[inferen
   }
   row.notes = "100 % prefix hit";
   row.batch.cached_context = 512;
-  CHECK(read(row).skip == "");  // it says how many tokens
+  CHECK(read(row).skip == "");  // the number of tokens is stated
 }
 
-TEST_CASE("keys that are not known tell of work beside plain decoding", "[inference-reading]") {
+TEST_CASE("unknown keys can indicate work beyond plain decoding", "[inference-reading]") {
   const auto with = [](const std::string& key) {
     return read(row_of("vllm", R"({"batch": 1, "kind": "static", "input_len": 128, "output_len": 128, )" + key + "}",
                        R"({"tpot_ms": 20})"));
@@ -258,7 +257,7 @@ TEST_CASE("keys that are not known tell of work beside plain decoding", "[infere
   CHECK_FALSE(with(R"("enforce_eager": false)").engine.eager);
 }
 
-TEST_CASE("an engine by the name of a trainer has the profile of an engine", "[inference-reading]") {
+TEST_CASE("an engine named like a trainer uses the profile of an engine", "[inference-reading]") {
   const InferenceStack usual = inference_stack(engine_name("vLLM 0.10.0", ""));
   Count trainers = 0;
   for (const Builtin& profile : builtin_software()) {
@@ -270,7 +269,7 @@ TEST_CASE("an engine by the name of a trainer has the profile of an engine", "[i
     for (const std::string& name : names) {
       INFO(name);
       const EngineName engine = engine_name(name, "");
-      if (engine.known) continue;  // MaxText serves, too
+      if (engine.known) continue;  // MaxText is also an engine
       CHECK(inference_stack(engine) == usual);
     }
   }
@@ -279,7 +278,7 @@ TEST_CASE("an engine by the name of a trainer has the profile of an engine", "[i
   CHECK(inference_stack(engine_name("MaxText", "")) == *load_software("jetstream").inference);
 }
 
-TEST_CASE("milliseconds per token and item of a batch are a step over its sequences", "[inference-reading]") {
+TEST_CASE("milliseconds per token and batch item are the time of a step over its sequences", "[inference-reading]") {
   const auto with = [](const std::string& batch) {
     return read(row_of("vLLM 0.10.0",
                        R"({"kind": "static", "input_len": 128, "output_len": 128, "batch": )" + batch + "}",
@@ -291,7 +290,7 @@ TEST_CASE("milliseconds per token and item of a batch are a step over its sequen
         "\"ms_per_token_per_batch_item\" counts as the time of a step over its 16 sequences");
 }
 
-TEST_CASE("kinds of requests and keys of times have more than one name", "[inference-reading]") {
+TEST_CASE("kinds of requests and time keys have several names", "[inference-reading]") {
   const auto with = [](const std::string& kind, const std::string& measured) {
     return read(row_of("vLLM 0.10.0", R"({"batch": 4, "input_len": 128, "output_len": 100, "kind": ")" + kind + R"("})",
                        measured));
@@ -317,7 +316,7 @@ TEST_CASE("kinds of requests and keys of times have more than one name", "[infer
   CHECK(seconds_of(c, figure(FigureKind::user_rate)) == Approx(1 / seconds_of(c, figure(FigureKind::time_per_token))));
 }
 
-TEST_CASE("ranks of attention's replicas and of experts are counted as engines count them", "[inference-reading]") {
+TEST_CASE("ranks of attention replicas and of experts are counted as engines count them", "[inference-reading]") {
   InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
   row.hardware.count = 8;
   row.model.experts = 128;
@@ -342,11 +341,11 @@ TEST_CASE("ranks of attention's replicas and of experts are counted as engines c
   CHECK(lay(std::nullopt, 1, 1).tp == 8);
 }
 
-TEST_CASE("a row of more clients than its cache has room for says so", "[inference-reading]") {
+TEST_CASE("a row with more clients than its cache can hold has a note", "[inference-reading]") {
   InferenceRow row = llama_row();
   CHECK_FALSE(read(row).input_assumed);
   row.batch.batch = 1024;
-  row.batch.input_len = 8192;  // 128 KiB a token: 1 GiB a request
+  row.batch.input_len = 8192;  // 128 KiB per token: 1 GiB per request
   const InferenceCase c = read(row);
   CHECK(c.input_assumed);
   CHECK_THAT(c.assumed.back(), Contains("of 1024 requests at once"));

@@ -1,4 +1,4 @@
-// Times of inference rows, and the engines that they are estimated under.
+// Times of inference rows, and the engines for which they are estimated.
 
 #include "evidence/inference_times.hpp"
 
@@ -15,7 +15,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// The case of the first row that is so.
+/// Case of the first row that fulfills the condition.
 template <typename Is>
 InferenceCase first_case(const Is& is) {
   for (const InferenceRow& row : test::inference_rows())
@@ -62,7 +62,7 @@ TEST_CASE("no published figure is estimated faster than its bound", "[inference-
   CHECK(seen > 1000);
 }
 
-TEST_CASE("the age of an engine chooses its loop", "[inference-times]") {
+TEST_CASE("the version of an engine selects its loop", "[inference-times]") {
   CHECK(stack_under("vllm", "0.6.3").loop == ServingLoop::vllm_legacy);
   CHECK(stack_under("vllm", "0.6.3").prompts_first);
   CHECK(stack_under("vllm", "0.10.2").loop == ServingLoop::vllm);
@@ -73,14 +73,14 @@ TEST_CASE("the age of an engine chooses its loop", "[inference-times]") {
   CHECK(stack_under("an engine of tomorrow", "") == stack_under("vllm", ""));
 }
 
-TEST_CASE("an engine that does not record launches its kernels one by one", "[inference-times]") {
+TEST_CASE("an engine without graph capture launches its kernels one by one", "[inference-times]") {
   InferenceCase c;
   c.engine.name = "vllm";
   c.engine.eager = true;
   CHECK(inference_stack(c).launching == Launching::eager);
 }
 
-TEST_CASE("prompts of others make tokens and first tokens wait", "[inference-times]") {
+TEST_CASE("prompts of other requests delay tokens and first tokens", "[inference-times]") {
   InferenceCase c = first_case([](const InferenceCase& x) {
     return x.kind == BatchKind::concurrency && !x.decode_window && x.batch >= 16 && x.prompt > 500;
   });
@@ -96,7 +96,7 @@ TEST_CASE("prompts of others make tokens and first tokens wait", "[inference-tim
   CHECK(*served.figure(first) > *InferenceTimes(alone, stack, c.cluster()).figure(first));
 }
 
-TEST_CASE("time of a request besides passes is part of its first token under load alone", "[inference-times]") {
+TEST_CASE("request time outside passes delays the first token only under load", "[inference-times]") {
   InferenceCase c =
       first_case([](const InferenceCase& x) { return x.kind == BatchKind::concurrency && !x.decode_window; });
   const Figure first = figure_of(FigureKind::first_token);
@@ -107,7 +107,7 @@ TEST_CASE("time of a request besides passes is part of its first token under loa
   CHECK(waits(Seconds(0.5)) == waits(Seconds()));
 }
 
-TEST_CASE("figures with an assumed input are a class of their own", "[inference-times]") {
+TEST_CASE("figures with an assumed input form a separate class", "[inference-times]") {
   InferenceCase c;
   CHECK(inference_class(c, FigureKind::time_per_token) == InferenceClass::decode);
   c.kind = BatchKind::concurrency;

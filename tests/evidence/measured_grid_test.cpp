@@ -1,4 +1,4 @@
-// Numbers that were measured at points.
+// Values measured at points.
 
 #include "evidence/profile/measured_grid.hpp"
 
@@ -16,7 +16,7 @@ double at(const MeasuredGrid& g, double x, double y) { return g.at(std::array{x,
 
 }  // namespace
 
-TEST_CASE("a measured number is linear between its points, goes on behind the last, and begins as at the first",
+TEST_CASE("a measured value is linear between points, extrapolated beyond the last, and constant before the first",
           "[measured]") {
   MeasuredGrid g;
   for (const auto& [x, v] : {std::pair{4.0, 10.0}, {2.0, 6.0}, {10.0, 40.0}}) g.add(std::array{x}, v);
@@ -29,7 +29,7 @@ TEST_CASE("a measured number is linear between its points, goes on behind the la
   CHECK(at(g, 4) == 12);
 }
 
-TEST_CASE("each value of the first size has points of its own", "[measured]") {
+TEST_CASE("each value of the first size has a separate set of points", "[measured]") {
   MeasuredGrid g;
   g.add(std::array{1.0, 0.0}, 10);
   g.add(std::array{1.0, 10.0}, 20);
@@ -39,7 +39,7 @@ TEST_CASE("each value of the first size has points of its own", "[measured]") {
   CHECK(at(g, 2, 5) == 57.5);  // between 15 and 100
 }
 
-TEST_CASE("a grid tells where its slope along the last size may change", "[measured]") {
+TEST_CASE("a grid reports the points at which its slope along the last size may change", "[measured]") {
   MeasuredGrid g;
   for (const double y : {0.0, 8.0}) g.add(std::array{1.0, y}, y);
   for (const double y : {0.0, 5.0}) g.add(std::array{2.0, y}, y);
@@ -50,7 +50,7 @@ TEST_CASE("a grid tells where its slope along the last size may change", "[measu
   CHECK(g.next_knot(std::array{9.0}, 5) == 6);
 }
 
-TEST_CASE("a single point is the number everywhere", "[measured]") {
+TEST_CASE("a grid with one point is constant", "[measured]") {
   MeasuredGrid g;
   CHECK(g.empty());
   g.add(std::array{5.0}, 3);

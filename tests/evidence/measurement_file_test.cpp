@@ -1,4 +1,4 @@
-// Measurements as requests: reading, refusals, and the converter from the old schema.
+// Measurements as requests: reading, refusals, and conversion from the old schema.
 
 #include "evidence/rows/measurement_file.hpp"
 
@@ -16,7 +16,7 @@ using llmcalc::test::sentence;
 
 namespace {
 
-/// A row with the fewest keys, `changed` put over it as a JSON merge patch.
+/// A row with the minimum of keys; `changed` is applied as a JSON merge patch.
 std::string row(const std::string& changed = "{}") {
   auto v = json::parse(R"({"id": "a", "command": "train", "model": "llama-3.1-8b", "hardware": "h100-sxm-80gb",
     "inputs": {"dp": 8, "zero": 3, "seq": 4096, "global_batch": 8}, "measured": {"step_time_s": 1.5}})",
@@ -31,7 +31,7 @@ std::string refused(const std::string& text) {
   return sentence([&] { read_measurements(text, "my.jsonl"); });
 }
 
-/// The text of the published rows in the old schema, a few of them.
+/// Every n-th published row in the old schema, as text.
 std::string some_old_rows(std::string_view name, Count every) {
   json::Value rows = json::Value::array();
   Count n = 0;
@@ -41,7 +41,7 @@ std::string some_old_rows(std::string_view name, Count every) {
   return rows.dump();
 }
 
-/// The published rows by id.
+/// Published rows by id.
 std::map<std::string, json::Value> published_by_id(std::string_view name) {
   std::map<std::string, json::Value> all;
   for_each_row(published_text(name), std::string(name),
@@ -51,7 +51,7 @@ std::map<std::string, json::Value> published_by_id(std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("a row is a request, with defaults where it states no input", "[measurement]") {
+TEST_CASE("a row is a request, with defaults for unstated inputs", "[measurement]") {
   const TrainingCase c = only();
   CHECK(c.head.id == "a");
   CHECK(c.head.model == "llama-3.1-8b");
@@ -68,7 +68,7 @@ TEST_CASE("a row is a request, with defaults where it states no input", "[measur
   CHECK(only(R"({"inputs": {"attention": "naive"}})").attention.kernel == AttentionKernel::unfused);
 }
 
-TEST_CASE("hardware is a preset, or one with other numbers", "[measurement]") {
+TEST_CASE("hardware is a preset, or a preset with different values", "[measurement]") {
   const TrainingCase c = only(R"({"hardware": {"like": "h100-sxm-80gb", "memory_bytes": 1000,
       "links": [{"ranks": 4, "bandwidth_bytes_per_s": 1e9, "latency_s": 1e-6}]}})");
   CHECK(c.cluster().device.memory == Bytes(1000));
@@ -79,7 +79,7 @@ TEST_CASE("hardware is a preset, or one with other numbers", "[measurement]") {
   CHECK_FALSE(only(R"({"hardware": {"like": "h100-sxm-80gb", "name": "mine"}})").on.preset);
 }
 
-TEST_CASE("a figure of inference has its own key and unit", "[measurement]") {
+TEST_CASE("an inference figure keeps its key and unit", "[measurement]") {
   const MeasurementFile f = read_measurements(
       R"({"id": "i", "command": "infer", "model": "llama-3.1-8b", "hardware": "l40s", "engine": "vllm",
           "inputs": {"batch": 4, "prompt": 512, "generate": 128}, "measured": {"tpot_ms": 9, "ttft_ms": 200}})",
@@ -91,7 +91,7 @@ TEST_CASE("a figure of inference has its own key and unit", "[measurement]") {
   CHECK(accuracy(f, AccuracyKind::inference).rows.size() == 2);
 }
 
-TEST_CASE("rows are JSON Lines, an array or one object, of several commands", "[measurement]") {
+TEST_CASE("rows of several commands may be JSON Lines, an array or one object", "[measurement]") {
   const std::string other = R"({"id": "i", "command": "infer", "model": "gpt2", "hardware": "l40s",
       "measured": {"tpot_ms": 9}})";
   std::string line = json::parse(other, "other").dump();
@@ -103,7 +103,7 @@ TEST_CASE("rows are JSON Lines, an array or one object, of several commands", "[
   }
 }
 
-TEST_CASE("a mistake in a measurement is one sentence with file, line and row", "[measurement]") {
+TEST_CASE("an error in a measurement is one sentence with file, line and row", "[measurement]") {
   CHECK(refused("[]") == "my.jsonl: expected rows: a list in square brackets, or an object on each line");
   CHECK(refused(row(R"({"id": null})")) == "my.jsonl:1: \"id\" is missing; a row is told from others by it");
   CHECK(refused(row() + "\n" + row()) == "my.jsonl:2, row \"a\": line 1 has a row of that id too; ids are unique");
@@ -126,7 +126,7 @@ TEST_CASE("a file in the old schema is refused with the command that converts it
   CHECK_THAT(refused(R"({"name": "run", "requests": []})"), Contains("accuracy convert"));
 }
 
-TEST_CASE("the published rows are what the converter makes of their sources' words", "[measurement]") {
+TEST_CASE("converting the sources' words reproduces the published rows", "[measurement]") {
   for (const auto& [name, every] : {std::pair{"training.jsonl", Count{40}}, {"inference.jsonl", Count{20}}}) {
     const std::map<std::string, json::Value> published = published_by_id(name);
     const Converted all = convert(some_old_rows(name, every), name);
@@ -138,7 +138,7 @@ TEST_CASE("the published rows are what the converter makes of their sources' wor
   }
 }
 
-TEST_CASE("the converter keeps a row without a request, and its reason", "[measurement]") {
+TEST_CASE("the converter keeps a row without a request, with the reason", "[measurement]") {
   const Converted all =
       convert(R"([{"id": "a", "new": 1, "model": {"layers": 2, "hidden": 64, "heads": 4, "seq_len": 64},
     "hardware": {"gpu": "A100-SXM", "count": 8}, "scope": "forward pass", "measured": {"iteration_time_s": 1.5}}])",
@@ -155,7 +155,7 @@ TEST_CASE("the converter keeps a row without a request, and its reason", "[measu
   CHECK_THAT(sentence([&] { convert(all.rows[0].dump(), "f"); }), Contains("needs no conversion"));
 }
 
-TEST_CASE("every published request is read back from what is written of it", "[measurement]") {
+TEST_CASE("every published request survives writing and reading", "[measurement]") {
   const MeasurementFile t = published_measurements(MeasurementKind::training);
   CHECK(t.training.size() == 1659);
   for (std::size_t i = 0; i < t.training.size(); i += 60) {

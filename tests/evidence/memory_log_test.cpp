@@ -1,4 +1,4 @@
-// Logs that say where memory went: every number of every wording, what is absent, and terms that add up.
+// Memory logs: all values in all wordings, missing values, and terms that add up.
 
 #include "evidence/logs/memory_booking.hpp"
 #include "evidence/logs/served_model.hpp"
@@ -58,7 +58,7 @@ bool about(Bytes b, double gibibytes) { return static_cast<double>(b.value) / gi
 
 }  // namespace
 
-TEST_CASE("an out-of-memory message of PyTorch 1 is read, and reserved less allocated is slack", "[memory_log]") {
+TEST_CASE("an out-of-memory message of PyTorch 1 is read, and reserved minus allocated is slack", "[memory_log]") {
   const OutOfMemory o = message(old_message);
   CHECK(o.gpu == 1);
   CHECK(o.asked.bytes == Bytes(Count{2} << 30));
@@ -89,7 +89,7 @@ TEST_CASE("an out-of-memory message of PyTorch 2 is read with its processes and 
   CHECK(gib_of(limited.allowed) == Approx(40));
 }
 
-TEST_CASE("a message that is wrapped over lines says the same", "[memory_log]") {
+TEST_CASE("a message wrapped over lines is read like an unwrapped one", "[memory_log]") {
   std::string wrapped = new_message;
   for (char& c : wrapped)
     if (c == ' ' && &c - wrapped.data() > 60 && (&c - wrapped.data()) % 3 == 0) c = '\n';
@@ -97,26 +97,26 @@ TEST_CASE("a message that is wrapped over lines says the same", "[memory_log]") 
   CHECK(message(wrapped).processes.size() == 2);
 }
 
-TEST_CASE("small sizes have bytes, KiB and MiB", "[memory_log]") {
+TEST_CASE("small sizes are in bytes, KiB and MiB", "[memory_log]") {
   std::string text = replaced(new_message, "1.21 GiB is free", "896.50 KiB is free");
   text = replaced(text, "8.00 GiB. GPU", "512 bytes. GPU");
   CHECK(message(text).free->bytes == Bytes(918016));  // 896.5 x 1024
   CHECK(message(text).asked.bytes == Bytes(512));
 }
 
-TEST_CASE("memory that a driver does not know, 2^34 GiB, is not said", "[memory_log]") {
+TEST_CASE("2^34 GiB, a driver's placeholder for unknown memory, counts as missing", "[memory_log]") {
   const OutOfMemory o = message(replaced(new_message, "73.85 GiB memory", "17179869184.00 GiB memory"));
   REQUIRE(o.processes.size() == 1);
-  CHECK(own_process(o) == nullptr);  // the other holds 4 GiB, less than PyTorch reserved
+  CHECK(own_process(o) == nullptr);  // the other process holds 4 GiB, less than PyTorch reserved
 }
 
-TEST_CASE("each GPU's first message counts", "[memory_log]") {
+TEST_CASE("the first message of each GPU counts", "[memory_log]") {
   const MemoryLog log = read(new_message + new_message + old_message);
   CHECK(log.out_of_memory.messages.size() == 2);
   CHECK(log.out_of_memory.repeats == 1);
 }
 
-TEST_CASE("a message's terms add up to the capacity", "[memory_log]") {
+TEST_CASE("the terms of a message add up to the capacity", "[memory_log]") {
   const MemoryBooking b = book(message(new_message), {});
   check_sum(b);
   CHECK(b.whole == BookedWhole::capacity);
@@ -133,7 +133,7 @@ TEST_CASE("a message's terms add up to the capacity", "[memory_log]") {
   CHECK(together.all == b.all);
 }
 
-TEST_CASE("what a message does not divide stays outside of PyTorch", "[memory_log]") {
+TEST_CASE("memory that a message does not divide stays outside PyTorch", "[memory_log]") {
   const MemoryBooking b = book(message(old_message), {});
   check_sum(b);
   CHECK(about(term(b, MemoryTerm::outside), 1.75));  // 79.15 - 76.20 - 1.20
@@ -143,7 +143,7 @@ TEST_CASE("what a message does not divide stays outside of PyTorch", "[memory_lo
   CHECK(own_process(foreign)->pid == 9);
 }
 
-TEST_CASE("numbers of a message that cannot be are refused", "[memory_log]") {
+TEST_CASE("impossible values in a message are refused", "[memory_log]") {
   const auto refused = [](const std::string& text) { return test::sentence([&] { read(text); }); };
   CHECK_THAT(refused(replaced(old_message, "70.01", "90.01")),
              Contains("a.log, line 1: 90.01 GiB allocated is more than 79.15 GiB of total capacity"));
@@ -186,14 +186,14 @@ TEST_CASE("the start of vLLM 0.6 is read, and its GB are GiB", "[memory_log]") {
   CHECK_FALSE(weights.vllm.cache_tokens());
 }
 
-TEST_CASE("the tokens of a block follow from what a log says of its concurrency", "[memory_log]") {
+TEST_CASE("the tokens of a block follow from the concurrency in a log", "[memory_log]") {
   const std::string blocks = "# cuda blocks: 1000, # CPU blocks: 5\n";
   CHECK(read(blocks).vllm.cache_tokens() == 16000);
   CHECK(read(blocks + "Maximum concurrency for 8000 tokens per request: 4.00x\n").vllm.cache_tokens() == 32000);
   CHECK(read(blocks + "GPU KV cache size: 15,984 tokens\n").vllm.cache_tokens() == 15984);
 }
 
-TEST_CASE("the start of vLLM 1 is read: of several workers the first one's memory counts", "[memory_log]") {
+TEST_CASE("the start of vLLM 1 is read with the memory of the first of several workers", "[memory_log]") {
   const MemoryLog log = read(
       "\033[1;36m(Worker_TP0 pid=30)\033[0;0m INFO 11-23 10:00:12 [gpu_model_runner.py:2602] Model loading took 7.5100 "
       "GiB memory and 5.1 seconds\n"
@@ -219,7 +219,7 @@ TEST_CASE("the start of vLLM 1 is read: of several workers the first one's memor
   CHECK(about(term(b, MemoryTerm::activations_and_libraries), 3.19));  // 72 - 7.51 - 61.30
 }
 
-TEST_CASE("the account of vLLM 0.11 and later says all terms, with weights and libraries apart or together",
+TEST_CASE("the summary of vLLM 0.11 and later has all terms, with weights and libraries separate or together",
           "[memory_log]") {
   const std::string account =
       "Free memory on device (78.60/79.15 GiB) on startup. Desired GPU memory utilization is (0.9, 71.24 GiB). Actual "
@@ -246,7 +246,7 @@ TEST_CASE("the account of vLLM 0.11 and later says all terms, with weights and l
   CHECK(c.all == b.all);
 }
 
-TEST_CASE("CUDA graphs that were set aside come out of what is granted", "[memory_log]") {
+TEST_CASE("memory set aside for CUDA graphs is part of the grant", "[memory_log]") {
   const std::string start =
       "Model loading took 1.00 GiB memory and 1 seconds\nEstimated CUDA graph memory: 0.50 GiB total\n"
       "Available KV cache memory: 5.00 GiB\n";
@@ -259,7 +259,7 @@ TEST_CASE("CUDA graphs that were set aside come out of what is granted", "[memor
   check_sum(b);
 }
 
-TEST_CASE("starts that failed say what was missing", "[memory_log]") {
+TEST_CASE("failed starts report the missing memory", "[memory_log]") {
   const VllmStart s = read(
                           "Available KV cache memory: 5.83 GiB\nValueError: To serve at least one request with the "
                           "models's max seq len "
@@ -273,7 +273,7 @@ TEST_CASE("starts that failed say what was missing", "[memory_log]") {
   CHECK(gib_of(read("Available KV cache memory: -2.81 GiB\n").vllm.memory.kv_cache) == Approx(-2.81));
 }
 
-TEST_CASE("the table of memory_summary is read for every device, cut to whole units", "[memory_log]") {
+TEST_CASE("the memory_summary table is read for every device, truncated to whole units", "[memory_log]") {
   const auto table = [](const std::string& device, const std::string& peak, const std::string& unit) {
     std::string text =
         "|                  PyTorch CUDA memory summary, device ID 0                 |\n"
@@ -294,7 +294,7 @@ TEST_CASE("the table of memory_summary is read for every device, cut to whole un
   CHECK(s.device == 0);
   CHECK(s.failures == 2);
   CHECK(s.allocated->current.bytes == Bytes(Count{30} << 30));
-  CHECK(s.allocated->peak.bytes == Bytes(Count{63} << 30));  // the last table's
+  CHECK(s.allocated->peak.bytes == Bytes(Count{63} << 30));  // of the last table
   CHECK(s.allocated->peak.within == Bytes(Count{1} << 20));
   CHECK(s.non_releasable->peak.bytes == Bytes(Count{6100} << 20));
   CHECK_FALSE(s.requested);
@@ -310,14 +310,14 @@ TEST_CASE("the table of memory_summary is read for every device, cut to whole un
   CHECK_THAT(test::sentence([&] { read(table("0", "70000", "MiB")); }), Contains("more is allocated than reserved"));
 }
 
-TEST_CASE("a failure comes before a table, and a table before a start", "[memory_log]") {
+TEST_CASE("a failure takes precedence over a table, and a table over a start", "[memory_log]") {
   const std::string start = "Model loading took 1.00 GiB memory and 1 seconds\n";
   const MemoryLog log = read(start + new_message);
   CHECK(log.kind == MemoryLogKind::out_of_memory);
   CHECK(log.vllm.says_memory());
 }
 
-TEST_CASE("texts that say nothing of memory are refused with what is recognised", "[memory_log]") {
+TEST_CASE("texts without memory information are refused with a list of known logs", "[memory_log]") {
   const auto refused = [](const std::string& text) { return test::sentence([&] { read(text); }); };
   CHECK_THAT(refused(""), Contains("a.log: the log is empty"));
   CHECK_THAT(refused(" \r\n\t"), Contains("a.log: the log is empty"));
@@ -350,7 +350,7 @@ TEST_CASE("a served model is found by the last part of its name", "[memory_log]"
   CHECK(preset("-AWQ").empty());
 }
 
-TEST_CASE("a server's configuration says options of a plan", "[memory_log]") {
+TEST_CASE("a server's configuration gives plan options", "[memory_log]") {
   const ModelCard llama = load_model("llama-3.1-8b");
   VllmConfig c{.dtype = "torch.float16", .cache_dtype = "fp8_e4m3", .tensor_parallel = 4, .pipeline_parallel = 2};
   std::vector<std::string> unknown, flags;
@@ -370,7 +370,7 @@ TEST_CASE("a server's configuration says options of a plan", "[memory_log]") {
   CHECK(unknown.back() == "quantization=experimental");
 }
 
-TEST_CASE("a log of several engines is read for the one whose memory comes first", "[memory_log]") {
+TEST_CASE("a log of several engines is read for the first engine that logs memory", "[memory_log]") {
   const std::string text =
       "(EngineCore_DP3 pid=88) INFO [gpu_model_runner.py:1] Model loading took 97.54 GiB memory and 121.4 seconds\n"
       "(EngineCore_DP0 pid=85) INFO [gpu_model_runner.py:1] Model loading took 97.50 GiB memory and 121.4 seconds\n"
@@ -385,7 +385,7 @@ TEST_CASE("a log of several engines is read for the one whose memory comes first
   CHECK(s.cache_tokens() == 676160);
   CHECK_FALSE(s.concurrency);
   CHECK(s.config.max_model_len == 32768);
-  // Workers of several ranks speak for the engine whose number they have; without one it is the only engine.
+  // A worker with an engine number belongs to that engine; without a number there is only one engine.
   for (const char* worker : {"(Worker_DP1_TP0 pid=30)", "(Worker_TP0 pid=30)"}) {
     const std::string ranks = std::string(worker) + " INFO Available KV cache memory: 10.00 GiB\n" +
                               "(EngineCore_DP1 pid=21) INFO GPU KV cache size: 1,000 tokens\n";
@@ -393,7 +393,7 @@ TEST_CASE("a log of several engines is read for the one whose memory comes first
   }
 }
 
-TEST_CASE("data-parallel ranks of a server hold experts together", "[memory_log]") {
+TEST_CASE("data-parallel ranks of a server divide the experts", "[memory_log]") {
   const Arch deepseek = load_model("deepseek-v3").arch, llama = load_model("llama-3.1-8b").arch;
   std::vector<std::string> unknown;
   const auto laid_out = [&](const VllmConfig& c, const Arch& arch, Count tp) {
@@ -415,7 +415,7 @@ TEST_CASE("data-parallel ranks of a server hold experts together", "[memory_log]
   CHECK(unknown.size() == 1);
 }
 
-TEST_CASE("mxfp4 of a server is the experts' format alone", "[memory_log]") {
+TEST_CASE("mxfp4 in a server's configuration is the format of experts only", "[memory_log]") {
   const WeightFormats w = *served_weights(VllmConfig{.quantization = "mxfp4"}, dtypes::bf16);
   CHECK(w[Component::experts].name() == "mxfp4");
   for (const Component c : {Component::attention, Component::mlp, Component::lm_head, Component::router})
@@ -424,7 +424,7 @@ TEST_CASE("mxfp4 of a server is the experts' format alone", "[memory_log]") {
   CHECK((*served_weights(VllmConfig{.quantization = "awq"}, dtypes::bf16))[Component::attention].name() == "awq");
 }
 
-TEST_CASE("a message names the variable of its allocator", "[memory_log]") {
+TEST_CASE("a message names the environment variable of its allocator", "[memory_log]") {
   CHECK(message(new_message).variable == "PYTORCH_CUDA_ALLOC_CONF");
   CHECK(message(replaced(new_message, "CUDA out of", "HIP out of")).variable == "PYTORCH_HIP_ALLOC_CONF");
   for (const char* named : {"PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})

@@ -1,4 +1,4 @@
-// Memory of training processes: its terms by hand, and how far they are from what was measured.
+// Memory of training processes: terms computed by hand, and errors relative to measurements.
 
 #include <cmath>
 #include <map>
@@ -20,7 +20,7 @@ TrainingCase case_called(std::string_view id) {
   return training_case(row_called(test::training_rows(), id), test::devices_once());
 }
 
-/// Without what is fitted.
+/// Excludes fitted terms by default.
 ProcessMemory held_in(std::string_view id, const MemoryParameters& fitted = {}) {
   const TrainingCase c = case_called(id);
   return process_memory(c, c.memory.at(0), fitted);
@@ -45,27 +45,26 @@ constexpr Count mib = Count{1} << 20;
 }  // namespace
 
 TEST_CASE("TransformerEngine keeps a buffer for every shape of weight gradients", "[memory]") {
-  // Llama-3.1-405B, 8 tensor-parallel ranks: q, out, k and v of 16 heads of 128, and three matrices of the MLP, in
-  // bf16.
+  // Llama-3.1-405B on 8 tensor-parallel ranks: q, out, k and v of 16 heads of 128, and three MLP matrices, in bf16.
   const Count h = 16384, f = 53248, kv = 16 * 128;
   const ProcessMemory m = held_in("simumax-b200-llama3_405b_l4_tp8_pp1_dp1_mbc32_cef");
   CHECK(m.weight_gradients == Bytes(2 * (2 * h * h + 2 * h * kv + 3 * h * f) / 8));
   CHECK(m.workspaces == Bytes(64 * mib));
   CHECK_FALSE(m.buckets.has_value());
   CHECK_FALSE(m.process.has_value());
-  // An expert's matrices once, whatever their number; a shared expert has the same shapes; the router has none.
-  // DeepSeek-V3: 128 heads, latent rows of 1536 and 512 + 64; experts of 2048, a dense MLP of 18432.
+  // Expert matrices count once for any number of experts; a shared expert has the same shapes; the router has no
+  // buffer. DeepSeek-V3: 128 heads, latent rows of 1536 and 512 + 64; experts of 2048, a dense MLP of 18432.
   const Count d = 7168, attention = d * 1536 + 1536 * 128 * 192 + d * 576 + 512 * 128 * 256 + 128 * 128 * d;
   const ProcessMemory v3 = held_in("simumax-b200-deepseekv3_l4_tp1_ep8_pp1_dp8_mbc32_cef");
   CHECK(v3.weight_gradients == Bytes(2 * (attention + 3 * d * 2048 + 3 * d * 18432)));
 }
 
-TEST_CASE("the head's weight gradient has a buffer while it runs", "[memory]") {
-  // Llama-3.1-405B, four layers, S = 4096 in bf16, by hand; u is a tensor of (S, h). A layer keeps input, normed input,
-  // q, core's output, residual, normed residual (6 u), keys and values (2 x 2048 / 16384 u), gate, up and their product
-  // (3 x 3.25 u). The head: its input, normed (2 u), logits in bf16, its buffer. All of that is cut into 8; whole are
-  // the normed input, gathered again, and its gradient, not yet summed. Megatron-LM pads the vocabulary of 128,256 to a
-  // multiple of 128 x 8.
+TEST_CASE("the head's weight gradient has a buffer during its computation", "[memory]") {
+  // Llama-3.1-405B, four layers, S = 4096 in bf16, by hand; u is a tensor of (S, h). A layer saves its input, normed
+  // input, q, attention core output, residual and normed residual (6 u), keys and values (2 x 2048 / 16384 u), gate, up
+  // and their product (3 x 3.25 u). The head: its input and normed input (2 u), logits in bf16, its buffer. All of
+  // these are sharded across 8 ranks. The re-gathered normed input and its unreduced gradient are whole. Megatron-LM
+  // pads the vocabulary of 128,256 to a multiple of 128 x 8.
   constexpr double vocabulary = 126 * 128 * 8;
   const double u = 2.0 * 4096 * 16384, logits = 2.0 * 4096 * vocabulary, buffer = 2.0 * 16384 * vocabulary;
   const double layer = (6 + 0.25 + 3 * 3.25) * u;
@@ -74,23 +73,23 @@ TEST_CASE("the head's weight gradient has a buffer while it runs", "[memory]") {
   const ProcessMemory m = held_in("simumax-b200-llama3_405b_l4_tp8_pp1_dp1_mbc32_cef");
   const double states = 18 * numbers, alive = 4 * layer + 2 * u + logits + buffer;
   const double without = static_cast<double>((m.tensors + *m.loss).value);
-  // Left out by hand: norms' weights and statistics, log-sum-exps.
+  // Excluded by hand: norms' weights and statistics, log-sum-exps.
   CHECK(std::fabs(without / ((states + alive) / 8 + 2 * u) - 1) < 0.001);
-  // 38.57 GiB were measured.
+  // The measured value is 38.57 GiB.
   CHECK(std::fabs(static_cast<double>(total(m).value) / (38.57 * 0x1p30) - 1) < 0.003);
 }
 
-TEST_CASE("DeepSpeed's copies of gradients", "[memory]") {
-  // Without ZeRO: float32 gradients twice, less what the peak of the step before it has beside the states.
+TEST_CASE("DeepSpeed holds copies of gradients during the optimizer step", "[memory]") {
+  // Without ZeRO: two float32 copies of the gradients, of which the part above the preceding peak of the step counts.
   const TrainingCase c = case_called("bloom-181B-L72-h14336-a64-tp8-pp12-dp4-mbs2-gbs2048-02-21-zero0");
   const ProcessMemory none = process_memory(c, c.memory.at(0), {});
   const Count h = 14336, layer = (12 * h * h + 7 * h) / 8 + 6 * h;
   REQUIRE(none.update.has_value());
-  // 6 layers, a table of 250880 rows and one of 2048 positions: 16 bytes of states and 8 of copies
+  // 6 layers, a table of 250880 rows and one of 2048 positions: 16 bytes of states and 8 of copies per parameter
   const double trained = static_cast<double>(6 * layer + 250880 * h / 8 + 2048 * h);
   CHECK(std::fabs(static_cast<double>((none.tensors + *none.update).value) / (24 * trained) - 1) < 0.001);
   CHECK(none.buckets == Bytes(1'000'000'000));  // 5e8 gradients in fp16
-  // bf16: gradients of all weights once more in bf16, and a float32 copy of the largest, the table.
+  // bf16: a second copy of all gradients in bf16, and a float32 copy of the largest one, the embedding table's.
   const ProcessMemory wide = held_in("bloom-176B-L70-h14336-a64-tp4-pp12-dp8-mbs4-gbs2048-02-28");
   const double table = 250880.0 * 14336 / 4, block = 12.0 * 14336 * 14336 / 4;
   REQUIRE(wide.weight_gradients.has_value());
@@ -98,14 +97,14 @@ TEST_CASE("DeepSpeed's copies of gradients", "[memory]") {
   CHECK(wide.buckets == Bytes(2'000'000'000));  // in float32
 }
 
-TEST_CASE("torchtitan keeps every second product, and runs the rest again", "[memory]") {
-  // Llama-3.1-8B, 2 x 8192 tokens: q, v, gate and down (the 1st, 3rd, 5th, 7th), the core's output in bf16, and its
-  // log-sum-exps in float32.
+TEST_CASE("torchtitan saves every second product and recomputes the rest", "[memory]") {
+  // Llama-3.1-8B, 2 x 8192 tokens: q, v, gate and down (the 1st, 3rd, 5th, 7th) and the attention core's output in
+  // bf16, and its log-sum-exps in float32.
   const Count tokens = 2 * 8192, numbers = 4096 + 1024 + 14336 + 4096 + 4096;
   const ProcessMemory m = held_in("titan-8b-128-fsdp");
   CHECK(m.products == Bytes(32 * tokens * (2 * numbers + 4 * 32)));
   CHECK(m.workspaces == Bytes(32 * mib));
-  // The loss, operator by operator: 10 bytes beside 2 of every logit. Compiled since 2025: 2 beside 2.
+  // The unfused loss takes 10 bytes per logit in addition to the logit's 2. Compiled, since 2025: 2 in addition to 2.
   const Count logits = tokens * 128256;
   REQUIRE(m.loss.has_value());
   CHECK((*m.loss > Bytes(9 * logits) && *m.loss <= Bytes(10 * logits)));
@@ -113,28 +112,28 @@ TEST_CASE("torchtitan keeps every second product, and runs the rest again", "[me
   CHECK(*held_in("titan-trainy-8b-h200-64").loss <= Bytes(2 * logits));
 }
 
-TEST_CASE("in a pipeline FSDP holds gradients of all weights in float32", "[memory]") {
+TEST_CASE("in a pipeline, FSDP holds gradients of all weights in float32", "[memory]") {
   const ProcessMemory m = held_in("titan-405b-512-1f1b");
   // 405e9 weights over 8 stages and 8 tensor-parallel ranks
   REQUIRE(m.weight_gradients.has_value());
   CHECK(std::fabs(static_cast<double>(m.weight_gradients->value) / (4 * 405e9 / 64) - 1) < 0.05);
 }
 
-TEST_CASE("what a reading counts", "[memory]") {
-  // nvidia-smi's GB are of 2^30 bytes, and so are torchtitan's; what somebody observed was on the first node.
+TEST_CASE("the unit, devices and kind of a measured memory follow from its source", "[memory]") {
+  // GB from nvidia-smi and torchtitan are 2^30 bytes. Observed memory is from the first node.
   CHECK(case_called("bigscience-1b3-v100-32gb-tp1-pp4-dp2-mbs8-ckpt").memory.at(0).bytes == 13 * 0x1p30);
   CHECK(case_called("bigscience-1b3-v100-32gb-tp1-pp4-dp2-mbs8-ckpt").memory.at(0).devices == 4);
   CHECK(case_called("titan-mxfp8-8b-b200-bf16").memory.at(0).bytes == 33.71 * 0x1p30);
   CHECK(case_called("zerobubble-6.2b-m24-1f1b").memory.at(0).bytes == 39e9);
   CHECK_FALSE(case_called("internevo-mem-20b-16gpu-tp1-pp16").memory.at(0).stated);
-  // The last of four stages has the logits, and is on the second node.
+  // The last of four stages has the logits and is on the second node.
   const TrainingCase c = case_called("bigscience-1b3-v100-32gb-tp1-pp4-dp2-mbs8-ckpt");
   MeasuredMemory everywhere = c.memory.at(0);
   everywhere.devices = 0;
   CHECK(total(process_memory(c, everywhere, {})) > total(process_memory(c, c.memory.at(0), {})));
 }
 
-TEST_CASE("slack and the process's own bytes follow from three parameters", "[memory]") {
+TEST_CASE("slack and process memory follow from three parameters", "[memory]") {
   const MemoryParameters p{.reserved = 0.1, .fragmented = 0.25, .process = 2e9};
   const std::string_view smi = "bigscience-1b3-v100-32gb-tp1-pp1-dp8-mbs1-ckpt";
   const Bytes bare = total(held_in(smi));
@@ -144,20 +143,20 @@ TEST_CASE("slack and the process's own bytes follow from three parameters", "[me
   CHECK_FALSE(reserved.process.has_value());
   CHECK(reserved.slack == Bytes(std::llround(0.1 * static_cast<double>(total(held_in("titan-8b-128-fsdp")).value))));
   CHECK_FALSE(held_in("zerobubble-6.2b-m24-1f1b", p).slack.has_value());
-  // The same, as the fit has it.
+  // The same in the fit.
   CHECK(predicted_bytes({.family = "", .process = true, .bytes = 8, .measured = 1},
                         {.fragmented = 0.5, .process = 3}) == 15);
   CHECK(predicted_bytes({.family = "", .reserved = true, .bytes = 8, .measured = 1}, {.reserved = 0.5}) == 12);
 }
 
-TEST_CASE("a run whose recomputation is not stated recomputed all, if it could not have fitted otherwise", "[memory]") {
+TEST_CASE("a run with unstated recomputation recomputed all layers if it would not have fitted otherwise", "[memory]") {
   const TrainingCase c = case_called("titan-nvfp4-llama3-8b-nvfp4");
   CHECK_FALSE(c.recomputed.stated());
   CHECK_FALSE(process_memory(c, c.memory.at(0), {}).products.has_value());
   CHECK(held_in("titan-nvfp4-qwen3-8b-bf16").products.has_value());
 }
 
-TEST_CASE("parts add up to what is predicted", "[memory]") {
+TEST_CASE("the parts of a memory add up to its prediction", "[memory]") {
   for (const PredictedRow& r : measured_memories().rows) {
     double sum = 0;
     for (const PredictedPart& part : r.parts) sum += part.value;
@@ -165,7 +164,7 @@ TEST_CASE("parts add up to what is predicted", "[memory]") {
   }
 }
 
-TEST_CASE("predicted memories are as near to measured ones as the documents say", "[memory]") {
+TEST_CASE("memory predictions are as accurate as documented", "[memory]") {
   const std::vector<ErrorGroup> groups = error_groups(measured_memories());
   CHECK(family(groups, "all rows").median < 0.0205);
   for (const auto& [name, median] : std::map<std::string, double>{{"family: SimuMax B200 real runs", 0.007},
@@ -180,7 +179,7 @@ TEST_CASE("predicted memories are as near to measured ones as the documents say"
   CHECK(*family(groups, "all rows").coverage > 0.9);
 }
 
-TEST_CASE("the shipped parameters of memory are the fit's", "[memory]") {
+TEST_CASE("the shipped memory parameters are the result of the fit", "[memory]") {
   const MemoryEstimate fitted = fitted_memory(fit_rows_once());
   const MemoryEstimate& shipped = memory_estimate();
   CHECK(std::fabs(fitted.parameters.reserved - shipped.parameters.reserved) < 1e-9);
@@ -193,8 +192,8 @@ TEST_CASE("the shipped parameters of memory are the fit's", "[memory]") {
   }
 }
 
-TEST_CASE("a family alone decides no parameter, and one that is far off widens the interval", "[memory]") {
-  // Two families hold 1.5 and 2 times what tensors take; the fit is between, and each is left out under the other's.
+TEST_CASE("a single family decides no parameter, and a distant family widens the interval", "[memory]") {
+  // Two families hold 1.1 and 1.2 times the tensors' memory. Each is predicted by the fit to the other.
   std::vector<MemoryFitRow> rows;
   for (const auto& [name, times] : std::map<std::string, double>{{"a", 1.1}, {"b", 1.2}})
     rows.push_back({.family = name, .reserved = true, .bytes = 100, .measured = 100 * times});
@@ -202,7 +201,7 @@ TEST_CASE("a family alone decides no parameter, and one that is far off widens t
   CHECK(e.interval(MemoryClass::allocator).families == 2);
   CHECK(e.interval(MemoryClass::allocator).factor == Approx(1.2 / 1.1 * std::exp(0.01)));
   CHECK(fit_memory({rows[0]}).reserved == Approx(0.1));
-  // What was read is not said: it is not fitted to.
+  // A row with an unstated kind of memory is not used in the fit.
   rows[1].stated = false;
   CHECK(fit_memory(rows).reserved == Approx(0.1));
 }

@@ -13,7 +13,7 @@ using llmcalc::test::sentence;
 
 namespace {
 
-/// A row of training with the fewest keys, `changed` put over it as a JSON merge patch.
+/// A training row with the minimum of keys; `changed` is applied as a JSON merge patch.
 std::string training(const std::string& changed = "{}") {
   auto row = json::parse(R"({"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4},
     "hardware": {"gpu": "A100-SXM", "count": 8}, "measured": {"iteration_time_s": 1.5}})",
@@ -38,7 +38,7 @@ std::string refused_inference(const std::string& changed) { return refused("[\n"
 
 }  // namespace
 
-TEST_CASE("the kind of a file is told by its rows' keys", "[measurement]") {
+TEST_CASE("the keys of the rows determine a file's kind", "[measurement]") {
   const OldFile t = read_old_file("[" + training() + "]", "t");
   CHECK(t.kind == MeasurementKind::training);
   REQUIRE(t.training.size() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("the kind of a file is told by its rows' keys", "[measurement]") {
   CHECK(i.inference[0].measured == std::vector<std::pair<std::string, double>>{{"tpot_ms", 9}});
 }
 
-TEST_CASE("a mistake in a file is one sentence with file, line and row", "[measurement]") {
+TEST_CASE("an error in a file is one sentence with file, line and row", "[measurement]") {
   CHECK(refused("[") == "my.json:1:2: unexpected end of input; the file is cut short or not JSON");
   CHECK(refused("[\n{\"id\": \"a\",}]") == "my.json:2:12: unexpected '}'; the file is not JSON from here on");
   CHECK(refused("[]") == "my.json:1: the list is empty; a file of measurements has at least one row");
@@ -69,7 +69,7 @@ TEST_CASE("a mistake in a file is one sentence with file, line and row", "[measu
   CHECK(refused("[\n{\"id\": \"a\", \"measured\": {}}]").starts_with("my.json:2, row \"a\": neither a measurement of"));
 }
 
-TEST_CASE("a missing key, a wrong type and a value beyond physics are refused", "[measurement]") {
+TEST_CASE("missing keys, wrong types and physically impossible values are refused", "[measurement]") {
   CHECK(refused_row(R"({"measured": null})") == "my.json:2, row \"a\": \"measured\" is missing");
   CHECK(refused_row(R"({"model": {"layers": null}})") ==
         "my.json:2, row \"a\", \"model\": \"layers\" is missing; a measurement says of what it is");
@@ -99,7 +99,7 @@ TEST_CASE("a missing key, a wrong type and a value beyond physics are refused", 
         "my.json:2, row \"i\", \"batch\", \"input_len\": expected a number of at least 0, got -1");
 }
 
-TEST_CASE("an unknown key never refuses a file and is told once", "[measurement]") {
+TEST_CASE("a file with unknown keys is accepted, and each key is reported once", "[measurement]") {
   const std::string extra = R"({"new": 1, "measured": {"joules": 3}})";
   const OldFile f =
       read_old_file("[" + training(extra) + "," + training(R"({"id": "b", "measured": {"joules": 4}})") + "]", "f");
@@ -118,7 +118,7 @@ TEST_CASE("every key of the published measurements is known, and every row keeps
   for (const InferenceRow& r : i.inference) CHECK((!r.source.title.empty() && !r.source.url.empty()));
 }
 
-TEST_CASE("a config.json in a row's model decides on its shapes", "[measurement-file]") {
+TEST_CASE("a config.json in a row determines the model's shapes", "[measurement-file]") {
   const std::string config = R"("config": {"architectures": ["LlamaForCausalLM"], "model_type": "llama",
     "num_hidden_layers": 3, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
     "intermediate_size": 512, "vocab_size": 1000, "max_position_embeddings": 4096})";

@@ -1,4 +1,4 @@
-// How much a measurement of the machine narrows an interval.
+// Reduction of an interval by a measurement on the machine.
 
 #include "evidence/fit/once_measured.hpp"
 
@@ -11,7 +11,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// A row whose prediction is off by `error`, in logarithms.
+/// A row whose prediction has the log error `error`.
 PredictedRow off_by(double error, const std::string& family, const std::string& gpu = "h100") {
   PredictedRow r;
   r.of.family = family;
@@ -30,39 +30,41 @@ PredictedRow of_replay(double error, const std::string& family, const std::strin
 
 }  // namespace
 
-TEST_CASE("a measured step re-scales other plans by the square root of what it is off", "[fit]") {
+TEST_CASE("a measured step re-scales other plans by the square root of its error", "[fit]") {
   CHECK(rescale(1) == 1);
   CHECK(rescale(1.21) == Approx(1.1));
   CHECK(rescale(0.25) == 0.5);
 }
 
-TEST_CASE("every step of a source on one machine predicts the others", "[fit]") {
+TEST_CASE("every step of a source predicts the others on the same machine", "[fit]") {
   Accuracy a;
-  a.rows = {off_by(0.1, "a"),  off_by(0.3, "a"),      off_by(0.9, "a", "a100"),  // 0.25, 0.05; alone on its machine
-            off_by(-0.2, "b"), off_by(-0.2, "b"),                                // 0.1, 0.1
-            off_by(0, "c"),    off_by(0.4, "c"),                                 // 0.4, 0.2
-            off_by(2, "d"),    off_by(3, "d", "a100")};                          // no two on one machine
+  a.rows = {off_by(0.1, "a"),         off_by(0.3, "a"),
+            off_by(0.9, "a", "a100"),                           // 0.25, 0.05; the last is the only one on its machine
+            off_by(-0.2, "b"),        off_by(-0.2, "b"),        // 0.1, 0.1
+            off_by(0, "c"),           off_by(0.4, "c"),         // 0.4, 0.2
+            off_by(2, "d"),           off_by(3, "d", "a100")};  // no two on one machine
   const IntervalsByClass found = intervals_after_a_step(a);
   CHECK(found.at("dense").families == 3);
-  CHECK(found.at("dense").factor == Approx(std::exp(0.25 + 0.01)));  // five of six, which is nearer to 90 % than all
+  CHECK(found.at("dense").factor ==
+        Approx(std::exp(0.25 + 0.01)));  // five of six, which is closer to 90 % than all six
   for (PredictedRow& r : a.rows) r.of.precision = r.of.gpu + std::to_string(&r - a.rows.data());
   CHECK(intervals_after_a_step(a).empty());
 }
 
-TEST_CASE("replays from tables narrow the classes of their figures, and no others", "[fit]") {
+TEST_CASE("replays from tables narrow only the classes of their figures", "[fit]") {
   Accuracy replays;
   replays.rows = {
       of_replay(0.02, "LLMServingSim one", "tpot_mean_ms"), of_replay(-0.04, "LLMServingSim another", "tpot_p90_ms"),
       of_replay(0.5, "LLMServingSim one", "latency_mean_ms"), of_replay(0.1, "LLMServingSim one", "ttft_mean_ms")};
   const IntervalsByClass without{{"decode under load", {1.3, 5}}, {"decode", {1.8, 15}}};
   const IntervalsByClass found = intervals_with_tables(replays, without);
-  REQUIRE(found.size() == 1);  // no class "first token" to begin with
+  REQUIRE(found.size() == 1);  // there is no class "first token" in `without`
   CHECK(found.at("decode under load").families == 6);
-  const double square = (std::log(1.3) * std::log(1.3) + 0.05 * 0.05) / 2;  // both sources are one
+  const double square = (std::log(1.3) * std::log(1.3) + 0.05 * 0.05) / 2;  // both sources are related and count as one
   CHECK(found.at("decode under load").factor == Approx(std::exp(std::sqrt(square))));
 }
 
-TEST_CASE("a narrower interval is taken where three sources stand behind it, a wider one never", "[fit]") {
+TEST_CASE("a narrower interval is used if at least three sources support it, and a wider one never", "[fit]") {
   TrainingEstimator e;
   e.intervals = in_order<EstimateClass>({{"dense", {1.3, 5}}, {"assumed input", {1.4, 5}}, {"experts", {1.6, 5}}});
   e.intervals_once_measured =

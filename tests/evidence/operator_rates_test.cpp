@@ -1,4 +1,4 @@
-// Tables made from known rates give these rates back; the published ones are predicted as closely as they should be.
+// Tables generated from known rates give these rates, and the published tables' products are predicted closely.
 
 #include "evidence/profile/operator_rates.hpp"
 
@@ -15,7 +15,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// A device that keeps what its tables say.
+/// A device with known rates.
 struct Known {
   double launch = 3e-6, memory = 0.8, matmul = 0.7, exposed = 0.4, attention = 200e12, cache = 4e12, reads = 0.7,
          large_tensors = 0.9;
@@ -30,8 +30,8 @@ struct Product {
   double in, out;
 };
 
-/// Tables of Llama-3.1-8B (width 4096, 32 heads and 8 of keys and values of 128 numbers, MLP 14336, vocabulary 128256)
-/// in bf16 by the law t = launch + max(C, M) + exposed min(C, M), from its shapes.
+/// Tables of Llama-3.1-8B (width 4096, 32 heads and 8 KV heads of 128 elements, MLP 14336, vocabulary 128256) in bf16,
+/// computed from its shapes by t = launch + max(C, M) + exposed min(C, M).
 class Synthetic {
  public:
   explicit Synthetic(const Known& k, Count ranks = 1) : k_(k) {
@@ -128,7 +128,7 @@ const LayerResidual& residual(const OperatorRates& r, std::string_view layer, st
   return *found;
 }
 
-/// Bytes of a launch's rows are up to 5 % of their time, and a median of them less.
+/// In rows that determine launch, bytes take up to 5 % of the time, and less in their median.
 auto about(double x) { return Approx(x).epsilon(0.02); }
 
 void gives_back(const Known& k, Count ranks) {
@@ -150,20 +150,21 @@ void gives_back(const Known& k, Count ranks) {
 
 }  // namespace
 
-TEST_CASE("tables of known rates give these rates back", "[operators]") {
+TEST_CASE("known rates are derived from tables generated with them", "[operators]") {
   gives_back({}, 1);
-  gives_back({}, 2);  // of two ranks each has half of every matrix
+  gives_back({}, 2);  // each of two ranks has half of every matrix
   gives_back({.launch = 6e-6, .memory = 0.6, .matmul = 0.9, .exposed = 0, .attention = 120e12, .cache = 6e12}, 1);
   gives_back({.memory = 0.95, .matmul = 0.5, .exposed = 0.7, .attention = 300e12}, 1);
 }
 
-TEST_CASE("a fused product is one kernel of the table, and several of the engine's", "[operators]") {
+TEST_CASE("a fused product is one kernel in the table and several in the cost model", "[operators]") {
   const Derived d = derived({Synthetic({.exposed = 0}).all().tables()});
-  // One token: q, k and v take 33.6 + 8.4 + 8.4 MB at 0.8 x 1.792 TB/s = 35.1 us and 3 us; the engine launches thrice.
+  // One token: q, k and v take 33.6 + 8.4 + 8.4 MB at 0.8 x 1.792 TB/s = 35.1 us, plus 3 us of launch. The cost model
+  // launches three times.
   CHECK(residual(d.rates, "qkv_proj").by_size[0].value() == Approx((35.1 + 9) / (35.1 + 3)).epsilon(0.02));
 }
 
-TEST_CASE("every table counts the same, however many rows it has", "[operators]") {
+TEST_CASE("every table has the same weight for any number of rows", "[operators]") {
   Synthetic slow({.matmul = 0.6}), quick({.matmul = 0.8});
   slow.all();
   quick.all();
@@ -175,7 +176,7 @@ TEST_CASE("every table counts the same, however many rows it has", "[operators]"
   CHECK(number(d.rates, "matmul.bf16")->high == Approx(0.8).margin(0.02));
 }
 
-TEST_CASE("no number comes from one row, nor from a few", "[operators]") {
+TEST_CASE("no value is derived from one row or from a few", "[operators]") {
   Synthetic s({});
   s.elementwise("act_fn", 3 * 14336, {1, 2, 3});
   s.elementwise("rotary_emb", 2 * 5120, {1, 2});
@@ -196,7 +197,7 @@ TEST_CASE("no number comes from one row, nor from a few", "[operators]") {
       "at least, which every other rate needs");
 }
 
-TEST_CASE("a wild row moves no number", "[operators]") {
+TEST_CASE("an outlier row does not change any value", "[operators]") {
   OperatorTables t = Synthetic({}).all().tables();
   const Derived before = derived({t});
   for (const char* layer : {"o_proj", "act_fn", "gate_up_proj"})
@@ -206,14 +207,14 @@ TEST_CASE("a wild row moves no number", "[operators]") {
     CHECK(value(after.rates, key) == about(value(before.rates, key)));
 }
 
-TEST_CASE("rates beyond the datasheet's are cut, with a note", "[operators]") {
+TEST_CASE("rates above the datasheet's are clamped, with a note", "[operators]") {
   const Derived d = derived({Synthetic({.memory = 1.2}).all().tables()});
   CHECK(value(d.rates, "memory") == 1);
   REQUIRE_FALSE(d.rates.notes.empty());
   CHECK(d.rates.notes[0].starts_with("memory: 1.2 is out of its range and was cut to 1"));
 }
 
-TEST_CASE("a hardware file takes what was derived", "[operators]") {
+TEST_CASE("a hardware file accepts the derived values", "[operators]") {
   const Derived d = derived({Synthetic({}).all().tables()}, true);
   json::Value sheet = hardware_json("rtx-pro-6000");
   sheet["achieved"] = achieved_json(d.rates, "from tables");
@@ -233,7 +234,7 @@ TEST_CASE("a hardware file takes what was derived", "[operators]") {
   CHECK_FALSE(achieved_json(derived({Synthetic({}).all().tables()}).rates, "how").contains("recorded"));
 }
 
-TEST_CASE("experts are priced by those that tokens go to", "[operators]") {
+TEST_CASE("experts are priced by the number of experts with tokens", "[operators]") {
   OperatorTables t = Synthetic({}).all().tables();
   t.model_folder = "qwen3-30b-a3b";
   t.experts = {{8, 8, Seconds(1e-4)}, {8, 64, Seconds(1e-4)}};
@@ -245,7 +246,7 @@ TEST_CASE("experts are priced by those that tokens go to", "[operators]") {
     weights.push_back(0);
     for (const TimedOp& o : row.ops) weights.back() += o.cost.moved.weights;
   }
-  // Three matrices of 2048 x 768 in each expert, and a router of 2048 x 128, all bf16.
+  // Three matrices of 2048 x 768 per expert, and a router of 2048 x 128, all in bf16.
   const double expert = 3 * 2048.0 * 768 * 2, router = 2048.0 * 128 * 2;
   REQUIRE(weights.size() == 2);
   CHECK(weights[0] == Approx(8 * expert + router));
@@ -255,7 +256,7 @@ TEST_CASE("experts are priced by those that tokens go to", "[operators]") {
         "'synthetic/moe.csv': 129 activated experts, and qwen3-30b-a3b, tp 1 has 128");
 }
 
-TEST_CASE("layers that the engine or the model does not have are left out, and named once", "[operators]") {
+TEST_CASE("layers that the cost model or the model lacks are skipped and reported once", "[operators]") {
   OperatorTables t = Synthetic({}).all().tables();
   t.per_sequence.push_back({"sampler", 1, Seconds(1e-5)});
   t.per_sequence.push_back({"sampler", 2, Seconds(1e-5)});
@@ -266,12 +267,12 @@ TEST_CASE("layers that the engine or the model does not have are left out, and n
                                                           "moe.csv: llama-3.1-8b, tp 1 has no experts; left out"});
 }
 
-TEST_CASE("the published tables give rates of one device, which predict their products", "[operators]") {
+TEST_CASE("the published tables give one device's rates, which predict their products", "[operators]") {
   const auto all = read_operator_tables(LLMCALC_SOURCE_DIR "/evidence/operators/rtx-pro-6000");
   REQUIRE(all.size() == 3);
   CHECK(device_of(all) == "rtx-pro-6000-blackwell-server");
   const Derived d = derived(all);
-  // Its GDDR7 is said to reach 1597 or 1792 GB/s; no kernel is faster.
+  // Its GDDR7 has 1597 or 1792 GB/s, depending on the source; no kernel is faster.
   CHECK(value(d.rates, "memory") > 0.75);
   CHECK(value(d.rates, "memory") < 1597.0 / 1792);
   CHECK(value(d.rates, "matmul.bf16") < 1);
@@ -279,5 +280,5 @@ TEST_CASE("the published tables give rates of one device, which predict their pr
   for (const std::size_t dense : {0, 2})  // Llama 8B, and Qwen3 32B on two ranks
     for (const char* layer : {"qkv_proj", "o_proj", "gate_up_proj", "down_proj", "lm_head"})
       CHECK(residual(d.rates, layer, dense).median == Approx(1).margin(0.1));
-  CHECK(residual(d.rates, "experts", 1).median == Approx(1).margin(0.1));  // of which no number was derived
+  CHECK(residual(d.rates, "experts", 1).median == Approx(1).margin(0.1));  // not used to derive a value
 }

@@ -1,4 +1,4 @@
-// Folders of tables of operators as files: what is read, and what is refused with which sentence.
+// Folders of operator tables: files that are read, and refusals with their messages.
 
 #include "evidence/profile/operator_table.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder rtx-4090 for a test's tables, removed with it.
+/// A folder rtx-4090 for a test's tables, removed at the end.
 class TableFolder {
  public:
   explicit TableFolder(const std::string& device = "rtx-4090")
@@ -39,7 +39,7 @@ class TableFolder {
     fs::create_directories((device_ / file).parent_path());
     std::ofstream(device_ / file) << text;
   }
-  /// Tables of one rank, with such a dense.csv.
+  /// Writes tables of one rank with the given dense.csv.
   void write_tables(const std::string& folder, const std::string& dense) const {
     write(folder + "dense.csv", dense);
     write(folder + "per_sequence.csv", "layer,sequences,time_us\nlm_head,3,700\n");
@@ -59,7 +59,7 @@ const std::string dense = "layer,tokens,time_us\no_proj,1,25\no_proj,16,24.5\nac
 
 }  // namespace
 
-TEST_CASE("the folder of a device, of a model and of its ranks give the same tables", "[operators]") {
+TEST_CASE("the folders of a device, of a model and of ranks give the same tables", "[operators]") {
   const TableFolder f;
   f.write_tables(tp1, dense);
   f.write_tables("llama-3.1-8b/tp2/", dense);
@@ -88,7 +88,7 @@ TEST_CASE("the folder of a device, of a model and of its ranks give the same tab
   CHECK(read_operator_tables(f.path(tp1))[0].model_folder == "llama-3.1-8b");
 }
 
-TEST_CASE("of meta.yaml the lines that matter are read, and no others", "[operators]") {
+TEST_CASE("only the known lines of meta.yaml are read", "[operators]") {
   const TableFolder f;
   f.write_tables(tp1, dense);
   f.write(tp1 + "meta.yaml",
@@ -105,13 +105,13 @@ TEST_CASE("of meta.yaml the lines that matter are read, and no others", "[operat
   CHECK_FALSE(read_operator_tables(f.path())[0].origin.eager.has_value());
 }
 
-TEST_CASE("columns without a meaning are listed, once for each file", "[operators]") {
+TEST_CASE("unknown columns are listed once per file", "[operators]") {
   const TableFolder f;
   f.write_tables(tp1, "layer,watts,tokens,time_us\no_proj,300,1,25\no_proj,310,2,25\n");
   CHECK(read_operator_tables(f.path())[0].unread == std::vector<std::string>{"dense.csv: watts"});
 }
 
-TEST_CASE("folders without tables are refused with what is expected", "[operators]") {
+TEST_CASE("folders without tables are refused with the expected layout", "[operators]") {
   const TableFolder f;
   CHECK(f.refused("nowhere") == "cannot read '" + f.path("nowhere") + "': no such folder");
   CHECK(f.refused() == "'" + f.path() +
@@ -130,7 +130,7 @@ TEST_CASE("folders without tables are refused with what is expected", "[operator
                            "tp2 ...");
 }
 
-TEST_CASE("a folder without one of the tables that a step takes is refused with the table's name", "[operators]") {
+TEST_CASE("a folder that lacks a required table is refused with the table's name", "[operators]") {
   const TableFolder f;
   for (const std::string missing : {"per_sequence.csv", "attention.csv"}) {
     f.write_tables(tp1, dense);
@@ -140,7 +140,7 @@ TEST_CASE("a folder without one of the tables that a step takes is refused with 
   }
 }
 
-TEST_CASE("rows that cannot be are refused with file, line and reason", "[operators]") {
+TEST_CASE("impossible rows are refused with file, line and reason", "[operators]") {
   const TableFolder f;
   const std::string file = f.path(tp1 + "dense.csv");
   const auto refused = [&](const std::string& rows) {
@@ -159,7 +159,7 @@ TEST_CASE("rows that cannot be are refused with file, line and reason", "[operat
         file +
             ", line 2: o_proj at tokens 64 takes 30 us, less than a third of the 91 us at tokens 2 in line 3; medians "
             "wobble and kernels change with the size, but not so far: check units and columns");
-  CHECK(refused("o_proj,64,31\no_proj,2,91\n") == "nothing was refused");  // a kernel of its own
+  CHECK(refused("o_proj,64,31\no_proj,2,91\n") == "nothing was refused");  // a different kernel
   f.write(tp1 + "attention.csv",
           "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,8,64,9\n0,0,8,128,2\n16,0,8,128,9\n");
   CHECK(f.refused() == f.path(tp1 + "attention.csv") +
@@ -172,7 +172,7 @@ TEST_CASE("rows that cannot be are refused with file, line and reason", "[operat
                            "nothing has no time, so leave the row out");
 }
 
-TEST_CASE("the device is the one that meta.yaml names, or the folder, and one for all tables", "[operators]") {
+TEST_CASE("meta.yaml or the folder names the device, which is the same for all tables", "[operators]") {
   const TableFolder f;
   f.write_tables(tp1, dense);
   CHECK(device_of(read_operator_tables(f.path())) == "rtx-4090");
@@ -191,7 +191,7 @@ TEST_CASE("the device is the one that meta.yaml names, or the folder, and one fo
                          "': unknown hardware \"rtx-409\", did you mean 'rtx-4090'"));
 }
 
-TEST_CASE("the model is the one that meta.yaml names, or the folder, and its ranks divide it", "[operators]") {
+TEST_CASE("meta.yaml or the folder names the model, which the ranks must divide", "[operators]") {
   const TableFolder f;
   const Device device = load_hardware("rtx-4090").cluster.device;
   std::vector<std::string> assumed;
@@ -200,7 +200,7 @@ TEST_CASE("the model is the one that meta.yaml names, or the folder, and its ran
   };
   f.write_tables(tp1, dense);
   CHECK(subject({}).name == "llama-3.1-8b, tp 1");
-  CHECK(assumed.size() == 1);  // its format
+  CHECK(assumed.size() == 1);  // the format
   f.write(tp1 + "meta.yaml", "model: Qwen/Qwen3-32B\nvariant: fp8\n");
   assumed.clear();
   CHECK(subject({}).name == "qwen3-32b, tp 1");
@@ -224,7 +224,7 @@ TEST_CASE("the model is the one that meta.yaml names, or the folder, and its ran
           "give --model");
 }
 
-TEST_CASE("a model with experts is refused without the table of their times", "[operators]") {
+TEST_CASE("a model with experts is refused without a table of expert times", "[operators]") {
   const TableFolder f;
   f.write_tables("qwen3-30b-a3b/tp1/", dense);
   const Device device = load_hardware("rtx-4090").cluster.device;

@@ -1,4 +1,4 @@
-// Passes from tables of operators: each layer as often as the model runs it, linear between rows.
+// Passes from operator tables: each layer counts as often as the model runs it, and times are linear between rows.
 
 #include "evidence/profile/operator_times.hpp"
 
@@ -14,8 +14,8 @@ namespace {
 
 Seconds us(double n) { return Seconds(n * 1e-6); }
 
-/// Tables of one rank: a projection takes 10 us and 1 us per token, a norm 1 us, the head 50 us and 5 us per sequence;
-/// a prompt of n tokens n us, 2 n us behind 100 others; a step of n sequences n (1 + context / 100) us.
+/// Tables of one rank. A projection takes 10 us and 1 us per token, a norm 1 us, the head 50 us and 5 us per sequence.
+/// A prompt of n tokens takes n us, or 2 n us after 100 others. A step of n sequences takes n (1 + context / 100) us.
 OperatorTables tables() {
   OperatorTables t;
   t.path = "dir";
@@ -45,13 +45,13 @@ std::string refused(const OperatorTables& t, const Arch& arch, const Layout& lay
 
 }  // namespace
 
-TEST_CASE("a pass has each layer as often as the model", "[operator-times]") {
-  // 2 layers: four products of 10 + 51 us and two norms; the table of tokens
+TEST_CASE("a pass counts each layer as often as the model runs it", "[operator-times]") {
+  // 2 layers: four products of 10 + 51 us and two norms; the embedding table
   CHECK(llama_times().rows(51).value == Approx(us(2 * (4 * 61 + 2) + 3).value));
   CHECK(llama_times().head(51).value == Approx(us(305).value));
 }
 
-TEST_CASE("chunks take as long as one after another and start once", "[operator-times]") {
+TEST_CASE("chunks take as long as in sequence but start only once", "[operator-times]") {
   const OperatorTimes t = llama_times();
   CHECK(t.attention({.chunks = 1, .chunk = 51, .past = 50}).value == Approx(us(1.5 * 51).value));
   CHECK(t.attention({.chunks = 3, .chunk = 51}).value == Approx(us(51 + 2 * (51 - 1)).value));
@@ -60,14 +60,14 @@ TEST_CASE("chunks take as long as one after another and start once", "[operator-
   CHECK(t.attention({}) == Seconds());
 }
 
-TEST_CASE("prompts and decoding in one call have the time that was measured for both", "[operator-times]") {
+TEST_CASE("prompts and decoding in one call take the time measured for both", "[operator-times]") {
   OperatorTables both = tables();
   both.attention.push_back({51, 0, 6, 150, us(500)});
   const OperatorTimes t = times_of(both, test::tiny_llama());
   CHECK(t.attention({.chunks = 1, .chunk = 51, .decoding = 6, .context = 150}).value == Approx(us(500).value));
 }
 
-TEST_CASE("decoding steps in a row take as long as one by one", "[operator-times]") {
+TEST_CASE("consecutive decode steps take the sum of their times", "[operator-times]") {
   const OperatorTimes t = llama_times();
   for (const double context : {10.0, 95.5, 150.0, 250.0, 290.0}) {
     Seconds one_by_one;
@@ -76,24 +76,24 @@ TEST_CASE("decoding steps in a row take as long as one by one", "[operator-times
   }
 }
 
-TEST_CASE("experts take the time of those that a pass reaches", "[operator-times]") {
+TEST_CASE("expert time depends on the number of experts that a pass reaches", "[operator-times]") {
   OperatorTables t = tables();
   const Arch arch = test::tiny_moe();  // 8 experts, 2 per token, on one layer of two
   for (const Count tokens : {1, 101})
     for (const Count reached : {2, 8}) t.experts.push_back({tokens, reached, us(static_cast<double>(1000 * reached))});
-  // One token reaches 2 of 8. Of the layer without experts two products, and of both layers two.
+  // One token reaches 2 of 8 experts. The layer without experts has two more products, and both layers have two.
   const double dense = 6 * 11 + 2 * 2 + 3;
   CHECK(times_of(t, arch).rows(1).value == Approx(us(2000 + dense).value));
   Layout two;
   two.dp = two.ep = 2;
   two.etp = 1;
-  // Two ranks with a token each, 4 experts of 8 on this one: 4 (1 - (6/8)^2) = 1.75, below the least measured
+  // Two ranks with a token each, and 4 of 8 experts on this one: 4 (1 - (6/8)^2) = 1.75, below the measured minimum
   CHECK(times_of(t, arch, two).rows(1).value == Approx(us(2000 + dense).value));
-  // 100 tokens each: all 4
+  // 100 tokens each: all 4 experts
   CHECK(times_of(t, arch, two).rows(100).value == Approx(us(4000 + 6 * 110 + 2 * 2 + 3).value));
 }
 
-TEST_CASE("tables without a layer of the model are refused", "[operator-times]") {
+TEST_CASE("tables that lack a layer of the model are refused", "[operator-times]") {
   OperatorTables t = tables();
   std::erase_if(t.dense, [](const LayerTime& l) { return l.layer == "o_proj"; });
   CHECK(refused(t, test::tiny_llama()) == "'dir/dense.csv': o_proj is missing; without it a pass has no time");
@@ -111,7 +111,7 @@ TEST_CASE("tables without a layer of the model are refused", "[operator-times]")
         "the tables in 'dir' and beside it are not of 2 tensor-parallel ranks; measure these");
 }
 
-TEST_CASE("tables are those of the run's device, or of one that nobody knows", "[operator-times]") {
+TEST_CASE("the tables for a run are those of its device, or of an unknown device", "[operator-times]") {
   OperatorTables server, card, unheard;
   server.origin.device = "NVIDIA RTX PRO 6000 Blackwell Server Edition";
   card.device_folder = "H100";

@@ -1,4 +1,4 @@
-// Recorded runs of servers: what is read, and what is refused with which sentence.
+// Recorded server runs: values that are read, and refusals with their messages.
 
 #include "evidence/convert/recorded_run.hpp"
 
@@ -32,7 +32,7 @@ std::string request(const std::string& numbers) { return run_text("{" + numbers 
 
 }  // namespace
 
-TEST_CASE("a recorded run says its engine, and its requests stand in the order of their arrival", "[recorded]") {
+TEST_CASE("a recorded run has its engine, and its requests in order of arrival", "[recorded]") {
   const RecordedRun r = read(run_text(two));
   CHECK(r.name == "run");
   CHECK(r.version == "0.19.0");
@@ -47,11 +47,11 @@ TEST_CASE("a recorded run says its engine, and its requests stand in the order o
   CHECK(r.requests[0].id == "a");
   CHECK_FALSE(r.requests[0].per_token());
   CHECK(r.requests[1].to_first() == Seconds(0.5));
-  CHECK(r.requests[1].per_token()->value == Approx(0.5));  // 2 s for the 4 tokens behind the first
+  CHECK(r.requests[1].per_token()->value == Approx(0.5));  // 2 s for the 4 tokens after the first
   CHECK(r.requests[1].whole() == Seconds(2.5));
 }
 
-TEST_CASE("stages, the share of memory and the block of the cache are the engine's", "[recorded]") {
+TEST_CASE("stages, memory fraction and cache block size of a run are read", "[recorded]") {
   std::string text = run_text(two);
   text.replace(text.find("\"seed\": 1"), 9,
                "\"pipeline_parallel_size\": 4, \"gpu_memory_utilization\": 0.8, \"block_size\": 32, "
@@ -64,7 +64,7 @@ TEST_CASE("stages, the share of memory and the block of the cache are the engine
   CHECK(r.unknown_keys.empty());
 }
 
-TEST_CASE("instances tell the device, and seconds what went on", "[recorded]") {
+TEST_CASE("instances give the device, and the per-second log gives the rates", "[recorded]") {
   const RecordedRun r = read(run_text(
       two,
       R"(, "instances": [{"hardware": "X", "npu_mem": {"mem_size": 96, "mem_bw": 1597, "mem_util": 0.8}, "tp_size": 1}],
@@ -80,7 +80,7 @@ TEST_CASE("instances tell the device, and seconds what went on", "[recorded]") {
   CHECK(r.seconds[1].running == 0);
 }
 
-TEST_CASE("a recorded run that cannot be is refused in one sentence", "[recorded]") {
+TEST_CASE("an impossible recorded run is refused in one sentence", "[recorded]") {
   CHECK(refused("[]") == "run.json: expected an object in braces, got a list");
   CHECK(refused(R"({"name": "run", "model": "m", "hardware": "h"})") ==
         "run.json: \"requests\" is missing; a recorded run has a list of at least one");
@@ -98,7 +98,7 @@ TEST_CASE("a recorded run that cannot be is refused in one sentence", "[recorded
         "run.json, \"per_second\", row 1: expected a number in column 1");
 }
 
-TEST_CASE("the runs of the program are whole", "[recorded]") {
+TEST_CASE("the shipped runs are complete", "[recorded]") {
   const std::vector<RecordedRun> runs = test::old_runs();
   REQUIRE(runs.size() == 2);
   for (const RecordedRun& r : runs) {
@@ -109,7 +109,7 @@ TEST_CASE("the runs of the program are whole", "[recorded]") {
   }
 }
 
-TEST_CASE("options that name further work are the reason why a run is not replayed", "[recorded]") {
+TEST_CASE("a run with options for work beyond plain decoding is not replayed", "[recorded]") {
   const auto beyond = [](const std::string& option) {
     std::string text = run_text(two);
     text.replace(text.find("\"seed\": 1"), 9, option);
@@ -133,7 +133,7 @@ TEST_CASE("options that name further work are the reason why a run is not replay
   CHECK(beyond(R"("cpu_offload_gb": 10)") == "weights or caches lay on the host (\"cpu_offload_gb\")");
 }
 
-TEST_CASE("a run without recorded graphs says so by a flag or by its compilation", "[recorded]") {
+TEST_CASE("a flag or the compilation options turn off graph capture in a run", "[recorded]") {
   const auto eager = [](const std::string& option) {
     std::string text = run_text(two);
     text.replace(text.find("\"seed\": 1"), 9, option);

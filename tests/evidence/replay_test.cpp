@@ -1,4 +1,4 @@
-// Recorded runs, served again.
+// Replays of recorded runs.
 
 #include "evidence/replay.hpp"
 
@@ -18,14 +18,14 @@ const RecordedRun& first_run() {
 }
 RunCase case_of(const RecordedRun& run) { return run_case(run, test::devices_once()); }
 
-/// A pass takes 10 ms, whatever it holds.
+/// Every pass takes 10 ms.
 PassTimes even_passes() {
   PassTimes t;
   t.rows = PassRowTimes({{1, ticks(Seconds(0.01))}});
   return t;
 }
 
-/// Requests of one prompt token at these times, with that many tokens.
+/// Requests with one prompt token, at these times and with these numbers of generated tokens.
 RecordedRun run_of(const std::vector<std::pair<double, Count>>& requests) {
   RecordedRun run = first_run();
   run.requests.clear();
@@ -46,7 +46,7 @@ double value_of(const std::vector<RunFigure>& all, std::string_view key) {
 
 }  // namespace
 
-TEST_CASE("the times of recorded requests are those of the run's clock", "[recorded]") {
+TEST_CASE("the times of recorded requests are on the run's clock", "[recorded]") {
   const RequestTimes t = recorded_times(case_of(run_of({{2, 1}, {3, 11}})));
   CHECK(t.first_token == std::vector{Seconds(0.5), Seconds(0.5)});
   CHECK(t.latency == std::vector{Seconds(1.5), Seconds(1.5)});
@@ -55,7 +55,7 @@ TEST_CASE("the times of recorded requests are those of the run's clock", "[recor
   CHECK(t.tokens_per_s == Approx(12 / 2.5));  // from 2 s to 4.5 s
 }
 
-TEST_CASE("requests are served at their times of arrival, pass by pass", "[recorded]") {
+TEST_CASE("requests are served at their arrival times, pass by pass", "[recorded]") {
   const RecordedRun run = run_of({{2, 3}, {3, 1}});
   const Replay r = replay(case_of(run), even_passes());
   CHECK(r.passes == 4);
@@ -66,7 +66,7 @@ TEST_CASE("requests are served at their times of arrival, pass by pass", "[recor
   CHECK(r.times.tokens_per_s == Approx(4 / 1.01));
 }
 
-TEST_CASE("engines without experts take turns by load, and those that divide experts step together", "[recorded]") {
+TEST_CASE("dense engines are chosen by load, and engines that divide experts run in lockstep", "[recorded]") {
   RecordedRun run = run_of({{0, 2}, {0, 2}, {0, 2}, {0, 2}});
   run.max_num_seqs = 1;
   CHECK(replay(case_of(run), even_passes()).times.latency[3].value == Approx(0.08));
@@ -77,7 +77,7 @@ TEST_CASE("engines without experts take turns by load, and those that divide exp
   CHECK(replay(case_of(run), even_passes()).times.latency[3].value == Approx(0.04));
 }
 
-TEST_CASE("the figures of a run are its means and percentiles, in milliseconds", "[recorded]") {
+TEST_CASE("the figures of a run are means and percentiles in milliseconds", "[recorded]") {
   RequestTimes t;
   t.tokens_per_s = 7;
   for (int i = 1; i <= 101; ++i) t.first_token.push_back(Seconds(i * 1e-3));
@@ -89,7 +89,7 @@ TEST_CASE("the figures of a run are its means and percentiles, in milliseconds",
   CHECK(value_of(all, "ttft_p99_ms") == Approx(100));
   CHECK(value_of(all, "latency_p90_ms") == Approx(2000));
   CHECK(value_of(all, "throughput_tok_s") == 7);
-  CHECK(all.size() == 9);  // no request had a second token
+  CHECK(all.size() == 9);  // no request has a second token
 }
 
 TEST_CASE("rates over time add up to the tokens of the run", "[recorded]") {
@@ -102,13 +102,13 @@ TEST_CASE("rates over time add up to the tokens of the run", "[recorded]") {
   CHECK(predicted == Approx(tokens).epsilon(1e-6));
 }
 
-TEST_CASE("layers of a limited reach have groups of blocks of their own", "[recorded]") {
+TEST_CASE("layers with limited reach have separate block groups", "[recorded]") {
   const RunCase c = case_of(first_run());
   const SchedulerRules dense = scheduler_rules(c.arch, c.memory, c.limits, c.stack);
   CHECK(dense.blocks == c.memory.blocks);
   CHECK(dense.limited_groups == 0);
   CHECK(dense.sequences == 128);
-  Arch gemma = c.arch;  // five of six layers slide
+  Arch gemma = c.arch;  // five of six layers have a window
   gemma.layers = 48;
   for (Count i = 0; i < 48; ++i)
     if (i % 6 != 5) gemma.local.layers.insert(i);
@@ -117,14 +117,14 @@ TEST_CASE("layers of a limited reach have groups of blocks of their own", "[reco
   CHECK(mixed.whole_groups == 1);
   CHECK(mixed.limited_groups == 5);
   CHECK(mixed.blocks == 6 * c.memory.blocks);
-  Arch mistral = c.arch;  // every layer slides
+  Arch mistral = c.arch;  // every layer has a window
   for (Count i = 0; i < mistral.layers; ++i) mistral.local.layers.insert(i);
   mistral.local.reach.tokens = 4096;
   const SchedulerRules windows = scheduler_rules(mistral, c.memory, c.limits, c.stack);
   CHECK(windows.whole_groups == 0);
   CHECK(windows.limited_groups == 1);
   CHECK(windows.blocks == c.memory.blocks);
-  Arch pooled = mistral;  // windows beside keys of groups of earlier tokens, which grow in number
+  Arch pooled = mistral;  // windows in addition to keys of groups of earlier tokens, whose number grows
   pooled.attention = AttentionKind::compressed;
   CHECK(scheduler_rules(pooled, c.memory, c.limits, c.stack).whole_groups == 1);
 }

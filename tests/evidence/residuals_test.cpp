@@ -16,7 +16,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// A line of evidence/residuals: id, quantity, class, measured, predicted, predicted with its source left out.
+/// A line of evidence/residuals: id, quantity, class, measured, predicted, and predicted with the source left out.
 struct Residual {
   std::string row;  ///< id and quantity
   double measured = 0, predicted = 0, left_out = 0;
@@ -42,7 +42,7 @@ std::vector<Residual> committed(const std::string& kind) {
   return all;
 }
 
-/// Predictions and measurements of the program's own rows.
+/// Predictions and measurements of the shipped rows.
 std::map<std::string, PredictedRow> predicted(MeasurementKind rows, AccuracyKind kind) {
   std::map<std::string, PredictedRow> all;
   for (const PredictedRow& r : accuracy(published_measurements(rows), kind).rows)
@@ -50,10 +50,10 @@ std::map<std::string, PredictedRow> predicted(MeasurementKind rows, AccuracyKind
   return all;
 }
 
-/// Of five digits.
+/// To five digits.
 bool rounds_to(double x, double shown) { return std::fabs(x - shown) <= 1e-4 * std::fabs(x); }
 
-/// The program's rows, predicted with their sources left out: those that a fit counts.
+/// The shipped rows used in a fit, predicted with their sources left out.
 Accuracy left_out(const std::string& name, MeasurementKind rows, AccuracyKind kind) {
   std::map<std::string, double> values;
   for (const Residual& r : committed(name)) values[r.row] = r.left_out;
@@ -63,7 +63,7 @@ Accuracy left_out(const std::string& name, MeasurementKind rows, AccuracyKind ki
   return a;
 }
 
-/// Factors are shipped with four digits, residuals with five.
+/// Shipped factors have four digits, residuals five.
 template <typename Class>
 void check_shipped(const IntervalsByClass& found, const std::array<EstimateInterval, choices<Class>.size()>& shipped) {
   const auto intervals = in_order<Class>(found);
@@ -77,7 +77,7 @@ void check_shipped(const IntervalsByClass& found, const std::array<EstimateInter
 
 }  // namespace
 
-TEST_CASE("the shipped intervals are those of the committed left-out residuals", "[accuracy]") {
+TEST_CASE("the shipped intervals follow from the committed residuals of left-out sources", "[accuracy]") {
   const Accuracy training = left_out("training", MeasurementKind::training, AccuracyKind::training),
                  inference = left_out("inference", MeasurementKind::inference, AccuracyKind::inference);
   check_shipped<EstimateClass>(intervals(training), training_estimator().intervals);
@@ -85,7 +85,7 @@ TEST_CASE("the shipped intervals are those of the committed left-out residuals",
   check_shipped<InferenceClass>(intervals(inference), inference_estimator().intervals);
 }
 
-TEST_CASE("the committed residuals are those of the shipped parameters", "[accuracy]") {
+TEST_CASE("the committed residuals follow from the shipped parameters", "[accuracy]") {
   const auto [name, rows, kind] = GENERATE(table<const char*, MeasurementKind, AccuracyKind>(
       {{"training", MeasurementKind::training, AccuracyKind::training},
        {"inference", MeasurementKind::inference, AccuracyKind::inference}}));

@@ -1,4 +1,4 @@
-// Rows whose figures mean nothing without a key that is missing, or that no device can reach.
+// Rows with figures that are meaningless because a key is missing, or that no device can reach.
 
 #include "evidence/case_check.hpp"
 
@@ -16,7 +16,7 @@ using Catch::Contains;
 
 namespace {
 
-/// GPT-22B on 8 A100, but for what was measured.
+/// GPT-22B on 8 A100, without measured values.
 std::string training(const std::string& batch, const std::string& measured) {
   return fmt::format(R"([
 {{"id": "a", "model": {{"layers": 48, "hidden": 6144, "heads": 64, "ffn_hidden": 24576, "seq_len": 2048}},
@@ -26,7 +26,7 @@ std::string training(const std::string& batch, const std::string& measured) {
 }
 const std::string whole_batch = R"({"micro": 4, "global": 4})";
 
-/// Llama-3.1 8B on an L40S of 864 GB/s and 48 GB.
+/// Llama-3.1 8B on an L40S with 864 GB/s and 48 GB.
 std::string inference(const std::string& batch, const std::string& measured) {
   return fmt::format(R"([
 {{"id": "i", "model": {{"arch": {{"layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336,
@@ -38,7 +38,7 @@ std::string inference(const std::string& batch, const std::string& measured) {
 std::string refused(const std::string& text, AccuracyKind kind) {
   return sentence([&] { accuracy(read_old(text, "my.json"), kind); });
 }
-/// The reason why the only row of a file has no request for all that it measured.
+/// Why a file's only row has no request for all measured values.
 std::string incomplete(const std::string& text) {
   const Converted c = convert(text, "my.json");
   return c.unconverted.empty() ? "nothing was refused" : c.unconverted.at(0).reason;
@@ -57,7 +57,7 @@ constexpr const char* nothing = "nothing was refused";
 
 }  // namespace
 
-TEST_CASE("a step that is faster than its devices multiply is refused, whatever key tells it", "[row-check]") {
+TEST_CASE("a step faster than its devices can multiply is refused, for any key", "[row-check]") {
   CHECK(refused_step(R"({"iteration_time_s": 1.4})") == nothing);
   // 6 x 21.7e9 parameters x 8192 tokens and attention, 1.1e15 FLOPs, in 1e-5 s on 8 x 312e12 FLOP/s
   const std::string said = refused_step(R"({"iteration_time_s": 1e-5})");
@@ -69,7 +69,7 @@ TEST_CASE("a step that is faster than its devices multiply is refused, whatever 
              Contains("\"tokens_per_s_per_gpu\": it is an MFU"));
 }
 
-TEST_CASE("a step's time without its batch means nothing, and a rate does", "[row-check]") {
+TEST_CASE("the time of a step is meaningless without its batch, but a rate is not", "[row-check]") {
   const std::string no_batch =
       "\"batch\": \"global\" is missing; \"iteration_time_s\" means nothing without the sequences of a step";
   CHECK(incomplete(training(R"({"micro": 4})", R"({"iteration_time_s": 1.4})")) == no_batch);
@@ -83,7 +83,7 @@ TEST_CASE("a step's time without its batch means nothing, and a rate does", "[ro
   CHECK(accuracy(file, AccuracyKind::memory).rows.size() == 1);
 }
 
-TEST_CASE("memory is at least a mebibyte, and no more than the device has", "[row-check]") {
+TEST_CASE("memory is at least a mebibyte and at most the device's", "[row-check]") {
   CHECK(refused_memory(R"({"memory_per_gpu_gb": 80})") == nothing);
   CHECK(refused_memory(R"({"memory_per_gpu_gb": 5000})") ==
         "my.json:2, row \"a\", \"measured\", \"memory_per_gpu_gb\": 4657 GiB are more than the 80 GiB of 1 A100 SXM "
@@ -95,7 +95,7 @@ TEST_CASE("memory is at least a mebibyte, and no more than the device has", "[ro
   CHECK_THAT(refused_figure(one, R"({"memory_mb": 0.1})"), Contains("are less than a mebibyte"));
 }
 
-TEST_CASE("no more bytes are read per second than the device can, but from its cache", "[row-check]") {
+TEST_CASE("bytes read per second do not exceed the device's bandwidth, except from its cache", "[row-check]") {
   CHECK(refused_figure(one, R"({"achieved_bw_gb_s": 700})") == nothing);
   CHECK(refused_figure(one, R"({"achieved_bw_gb_s": 99999})") ==
         "my.json:2, row \"i\", \"measured\", \"achieved_bw_gb_s\": 99999 GB/s are more than the 864 GB/s of L40S; "
@@ -107,7 +107,7 @@ TEST_CASE("no more bytes are read per second than the device can, but from its c
   CHECK(refused(small, AccuracyKind::inference) == nothing);
 }
 
-TEST_CASE("a figure of inference is not converted without the lengths and the clients that it needs", "[row-check]") {
+TEST_CASE("an inference figure is not converted without the lengths and clients that it needs", "[row-check]") {
   CHECK(incomplete(inference(R"({"batch": 1, "output_len": 8})", R"({"ttft_ms": 90})")) ==
         "\"batch\": \"input_len\" is missing; \"ttft_ms\" means nothing without the prompt's tokens");
   CHECK(incomplete(inference(R"({"batch": 1, "input_len": 8})", R"({"e2e_latency_ms": 90})")) ==
@@ -120,8 +120,8 @@ TEST_CASE("a figure of inference is not converted without the lengths and the cl
   CHECK(refused_figure(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": 9})") == nothing);
 }
 
-TEST_CASE("a time or rate of inference that no device reaches is refused", "[row-check]") {
-  // Llama-3.1 8B in bf16 on 864 GB/s: 15 GB of layers take 17 ms to read. 10 times faster could be drafts.
+TEST_CASE("an inference time or rate beyond any device is refused", "[row-check]") {
+  // Llama-3.1 8B in bf16 at 864 GB/s: reading 15 GB of layers takes 17 ms. 10 times faster is possible with drafts.
   CHECK(refused_figure(one, R"({"tpot_ms": 18})") == nothing);
   CHECK(refused_figure(one, R"({"tpot_ms": 2})") == nothing);
   CHECK_THAT(refused_figure(one, R"({"tpot_ms": 1})"),
@@ -130,7 +130,7 @@ TEST_CASE("a time or rate of inference that no device reaches is refused", "[row
                  Contains("by a factor of 1") && Contains("check its unit, the batch, the lengths and the devices"));
   for (const char* beyond : {R"({"tpot_ms": 1e-9})", R"({"ttft_ms": 1e-4})", R"({"e2e_latency_ms": 1e-6})"})
     CHECK_THAT(refused_figure(one, beyond), Contains("a kernel alone takes more than a microsecond"));
-  // 2 x 7.5e9 FLOPs a token at the 1466e12 FLOP/s of int8 or fp8: fewer than 1e5 tokens/s.
+  // 2 x 7.5e9 FLOPs per token at the 1466e12 FLOP/s of int8 or fp8: fewer than 1e5 tokens/s.
   for (const char* beyond : {R"({"output_tok_s": 1e15})", R"({"prefill_tok_s": 1e15})", R"({"decode_tok_s": 2e6})"})
     CHECK_THAT(refused_figure(one, beyond), Contains("is beyond what 1 L40S can multiply in a second"));
   CHECK_THAT(refused_figure(one, R"({"output_tok_s": 5000})"), Contains("can do by its datasheet"));
@@ -138,17 +138,17 @@ TEST_CASE("a time or rate of inference that no device reaches is refused", "[row
   CHECK_THAT(refused_figure(one, R"({"weights_gib_per_gpu": 500})"), Contains("500 GiB are more than the 48 GiB"));
 }
 
-TEST_CASE("what a row does not say of its work is not held against its figures", "[row-check]") {
-  // A batch of 500, which the row does not state, gives 5000 tokens/s; nothing gives 1e7.
+TEST_CASE("unstated work of a row does not invalidate its figures", "[row-check]") {
+  // With a batch of 500, which the row does not state, 5000 tokens/s are possible; 1e7 are impossible.
   const std::string no_batch = R"({"input_len": 512, "output_len": 128})";
   CHECK(refused_figure(no_batch, R"({"output_tok_s": 5000})") == nothing);
   CHECK_THAT(refused_figure(no_batch, R"({"output_tok_s": 1e7})"), Contains("multiply in a second"));
-  // 32 clients that wait for one another, and one whose request was alone.
+  // 32 clients that wait for each other, and a single request.
   const std::string clients = R"({"kind": "concurrency", "batch": 32, "input_len": 4096, "output_len": 16})";
   CHECK(refused_figure(clients, R"({"ttft_ms": 400})") == nothing);
 }
 
-TEST_CASE("a row of inference says how many devices it ran on", "[row-check]") {
+TEST_CASE("an inference row without its number of devices is refused", "[row-check]") {
   std::string text = inference(one, R"({"tpot_ms": 18})");
   text.replace(text.find(", \"count\": 1"), 12, "");
   CHECK(refused(text, AccuracyKind::inference) ==

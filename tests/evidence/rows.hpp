@@ -1,6 +1,6 @@
 #pragma once
-/// The published rows by id, read once: as requests, and in the words of their sources, from which the converter makes
-/// requests.
+/// The published rows by id, loaded once: as requests, and in the words of their sources, which the converter turns
+/// into requests.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@
 
 namespace llmcalc::test {
 
-/// A converted row in the old schema: what it states, with the keys that both schemas have.
+/// A converted row in the old schema: its stated values, with the keys that both schemas have.
 inline json::Value in_old_schema(const json::Value& row) {
   json::Value old = row.at("stated");
   std::vector<const char*> keys{"id", "source"};
@@ -42,7 +42,7 @@ inline const std::vector<InferenceRow>& inference_rows() {
   return rows;
 }
 
-/// A text in the old schema as the cases that its requests stand for. Throws InputError.
+/// The cases for a text in the old schema. Throws InputError.
 inline MeasurementFile read_old(std::string_view text, const std::string& where) {
   const OldFile old = read_old_file(text, where);
   const Devices devices;
@@ -87,7 +87,7 @@ inline TrainingCase training_case_called(const char* id) {
   return training_case(row_called(training_rows(), id), devices_once());
 }
 
-/// A row of Llama-3.1-8B on one H100 under 32 clients, which tests change.
+/// A row of Llama-3.1-8B on one H100 with 32 clients, for tests to modify.
 inline InferenceRow llama_row() {
   return row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
 }

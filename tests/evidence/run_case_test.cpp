@@ -1,4 +1,4 @@
-// Recorded runs as the engine's inputs.
+// Recorded runs as inputs of the calculation.
 
 #include "evidence/rows/run_case.hpp"
 
@@ -20,7 +20,7 @@ RunCase published_case(std::string_view name) { return case_of(published_run(nam
 
 }  // namespace
 
-TEST_CASE("a run's model, device, formats and limits are the engine's", "[recorded]") {
+TEST_CASE("a recorded run gives model, device, formats and limits", "[recorded]") {
   const RunCase c = published_case("rtx-pro-6000-llama-3.1-8b");
   CHECK(c.skip.empty());
   CHECK(c.head.model == "llama-3.1-8b");
@@ -31,18 +31,18 @@ TEST_CASE("a run's model, device, formats and limits are the engine's", "[record
   CHECK(c.limits == EngineLimits{.pass_tokens = 2048, .sequences = 128});
   CHECK(c.stack.loop == ServingLoop::vllm);
   CHECK(c.layout == Layout{});
-  // 0.9 of 0.99 of 96 GiB without 15 GiB of weights, in 128 KiB a token
+  // 0.9 of 0.99 of 96 GiB without 15 GiB of weights, at 128 KiB per token
   CHECK(c.memory.kv_tokens == Approx(575000).epsilon(0.01));
 }
 
-TEST_CASE("tensor-parallel ranks divide a run's model", "[recorded]") {
+TEST_CASE("tensor-parallel ranks divide the model of a recorded run", "[recorded]") {
   const RunCase c = published_case("rtx-pro-6000-qwen3-32b");
   CHECK(c.skip.empty());
   CHECK(c.layout.tp == 2);
   CHECK_FALSE(c.in_step());
 }
 
-TEST_CASE("stages, memory and formats of a run are those that it states", "[recorded]") {
+TEST_CASE("stages, memory and formats of a run are as stated", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   const RunCase whole = case_of(run);
   run.stages = 2;
@@ -66,12 +66,12 @@ TEST_CASE("stages, memory and formats of a run are those that it states", "[reco
   CHECK(weights(llama, "fp8") == "fp8");
   CHECK(weights("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "None") == "fp8");
   CHECK(weights("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "compressed-tensors") == "int4-g128");
-  CHECK(weights("openai/gpt-oss-20b", "") == "mxfp4");  // as it is published
+  CHECK(weights("openai/gpt-oss-20b", "") == "mxfp4");  // the published format
   CHECK(weights(llama, "compressed-tensors") == "bf16");
   CHECK(case_of(run).input_assumed);
 }
 
-TEST_CASE("a config.json that a run carries is its model", "[recorded]") {
+TEST_CASE("a config.json in a run determines its model", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.model = "a-model-of-tomorrow";
   CHECK_FALSE(case_of(run).skip.empty());
@@ -83,7 +83,7 @@ TEST_CASE("a config.json that a run carries is its model", "[recorded]") {
   CHECK(c.head.model == "a-model-of-tomorrow");
 }
 
-TEST_CASE("engines that divide experts step together, and others do not", "[recorded]") {
+TEST_CASE("only engines that divide experts run in lockstep", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.data_ranks = 2;
   run.expert_parallel = true;
@@ -99,7 +99,7 @@ TEST_CASE("engines that divide experts step together, and others do not", "[reco
   CHECK(experts.in_step());
 }
 
-TEST_CASE("a run on a device that nobody knows is replayed where its bandwidth is stated", "[recorded]") {
+TEST_CASE("a run on an unknown device is replayed if its bandwidth is stated", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.hardware = "Foo X100";
   CHECK(case_of(run).skip == "");
@@ -108,10 +108,10 @@ TEST_CASE("a run on a device that nobody knows is replayed where its bandwidth i
   CHECK(case_of(run).skip == "no preset is called \"Foo X100\", and the row does not state its bandwidth");
 }
 
-TEST_CASE("what a run does not state is assumed and said, and what cannot be is skipped", "[recorded]") {
+TEST_CASE("unstated values of a run are assumed and reported, and impossible runs are skipped", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.max_num_seqs = std::nullopt;
-  CHECK(case_of(run).limits.sequences == 1024);  // 96 GiB
+  CHECK(case_of(run).limits.sequences == 1024);  // for 96 GiB
   CHECK(case_of(run).assumed.size() == published_case("rtx-pro-6000-llama-3.1-8b").assumed.size() + 1);
   CHECK_FALSE(case_of(run).input_assumed);
   for (const auto& [engine, sentence] : {std::pair{"", "vLLM's scheduler and profile: no engine is named"},
@@ -130,7 +130,7 @@ TEST_CASE("what a run does not state is assumed and said, and what cannot be is 
   CHECK(case_of(run).skip == "no preset is called \"a-model-of-tomorrow\"");
 }
 
-TEST_CASE("options of scheduling that a replay has no part of are said", "[recorded]") {
+TEST_CASE("scheduling options that a replay does not model are reported", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   const std::size_t usual = case_of(run).assumed.size();
   run.chunked_prefill = true;
@@ -141,7 +141,7 @@ TEST_CASE("options of scheduling that a replay has no part of are said", "[recor
   CHECK_FALSE(case_of(run).input_assumed);
   run.chunked_prefill = false;
   CHECK(case_of(run).input_assumed);
-  run.version = "0.6.3";  // takes whole prompts first
+  run.version = "0.6.3";  // schedules whole prompts first
   CHECK_FALSE(case_of(run).input_assumed);
   run.beyond = "decoding is speculative";
   CHECK(case_of(run).skip == "decoding is speculative");

@@ -1,4 +1,4 @@
-// The software of a row of training, and how its words are read.
+// Software of a training row, and recognition of its words.
 
 #include "evidence/names/stack.hpp"
 
@@ -25,13 +25,13 @@ TrainingCase case_of_family(const char* family) {
 
 }  // namespace
 
-TEST_CASE("a stack whose name is an engine's too trains as PyTorch does", "[stack]") {
+TEST_CASE("a stack with the name of an engine trains like PyTorch", "[stack]") {
   const TrainingCase c = case_of_family("our runs of transformers");
   CHECK(c.stack.name == "transformers");
   CHECK(training_stack(c) == training_stack(case_of_family("our runs of fsdp")));
 }
 
-TEST_CASE("a stack is told by whole words, and not where another is compared with it", "[stack]") {
+TEST_CASE("a stack is recognized by whole words, except in comparisons", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.family = row.source.title = row.source.url = "s";
   for (const auto& [note, name] : {std::pair{"compared with Megatron-DeepSpeed", "torch-fsdp"},
@@ -45,13 +45,13 @@ TEST_CASE("a stack is told by whole words, and not where another is compared wit
   }
 }
 
-TEST_CASE("a row names its software by a key, as commands call it", "[stack]") {
+TEST_CASE("a row can name its software by key, with the names of profiles", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto stack = [&](const char* software) {
     row.software = software;
     return stack_of(row);
   };
-  CHECK(stack("").name == "llm.c");  // the family's words
+  CHECK(stack("").name == "llm.c");  // from the family's words
   for (const auto& [said, name] : {std::pair{"torchtitan", "torchtitan"},
                                    {"NeMo 24.09", "nemo"},
                                    {"megatron-lm", "megatron-core"},
@@ -67,7 +67,7 @@ TEST_CASE("a row names its software by a key, as commands call it", "[stack]") {
   CHECK(training_stack(case_of(row)).fusion == Fusion::compiled);
 }
 
-TEST_CASE("software that nobody knows is an assumption, with the nearest names", "[stack]") {
+TEST_CASE("unknown software is an assumption with the nearest names", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.software = "torchtitn";
   CHECK_THAT(stack_of(row).assumed,
@@ -80,7 +80,7 @@ TEST_CASE("software that nobody knows is an assumption, with the nearest names",
   CHECK(c.assumed.back() == stack_of(row).assumed);
 }
 
-TEST_CASE("the key of a row's software has three names", "[stack]") {
+TEST_CASE("the software key of a row has three names", "[stack]") {
   for (const char* key : {"software", "framework", "stack"}) {
     const OldFile f = read_old_file(
         R"([{"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4}, "hardware": {"gpu": "A100-SXM", "count": 8},
@@ -92,7 +92,8 @@ TEST_CASE("the key of a row's software has three names", "[stack]") {
   }
 }
 
-TEST_CASE("Megatron-LM's own core is of its time, and elsewhere a flash kernel is assumed", "[stack]") {
+TEST_CASE("Megatron-LM's built-in core applies to runs of its time, and elsewhere a flash kernel is assumed",
+          "[stack]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.family = row.source.title = row.source.url = "Megatron-LM";
   row.attention = row.notes = "";
@@ -120,7 +121,7 @@ TEST_CASE("Megatron-LM's own core is of its time, and elsewhere a flash kernel i
   CHECK(read("A100-SXM").attention.kernel == AttentionKernel::fused_softmax);
 }
 
-TEST_CASE("branches of Megatron-Core and forks with TransformerEngine are Megatron-Core's", "[stack]") {
+TEST_CASE("Megatron-Core branches and forks with TransformerEngine count as Megatron-Core", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.source.url = "s";
   for (const char* title : {"Megatron-LM core_r0.8 weak scaling", "Megatron-LM (MCore, TE 2.1)", "AMD Primus",
@@ -134,7 +135,7 @@ TEST_CASE("branches of Megatron-Core and forks with TransformerEngine are Megatr
   CHECK(stack_of(row).assumed == "");
 }
 
-TEST_CASE("submissions to MLPerf are NeMo's on NVIDIA's devices alone", "[stack]") {
+TEST_CASE("MLPerf submissions count as NeMo's only on NVIDIA's devices", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.family = row.source.title = row.source.url = "MLPerf Training v4.0";
   CHECK(stack_of(row).name == "nemo");

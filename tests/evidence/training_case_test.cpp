@@ -19,7 +19,7 @@ using Catch::Contains;
 
 namespace {
 
-/// What a row of each family is, read off the row.
+/// Expected values of one row per family.
 struct Read {
   const char *id, *device, *stack;
   Count layers, hidden, tp, pp, chunks, dp;
@@ -29,7 +29,7 @@ struct Read {
   Recompute recompute;
   AttentionImpl attention;
   const char* precision;
-  bool assumed;  ///< whether an input is assumed that time depends on
+  bool assumed;  ///< an input is assumed on which time depends
 };
 constexpr auto f1b1 = Schedule::one_f_one_b;
 constexpr Read reads[] = {
@@ -69,14 +69,14 @@ constexpr Read reads[] = {
      Zero::optimizer, f1b1, 1, 16, 4096, Recompute::none, AttentionImpl::flash, "bf16", false},
     {"llmq-4090x1-qwen2.5-0.5b-fp8", "rtx-4090", "llmq", 24, 896, 1, 1, 1, 1, Zero::none, f1b1, 16, 512, 1024,
      Recompute::none, AttentionImpl::flash, "fp8", false},
-    // 2^21 tokens a step are assumed: 8 x 16 x 2048 tokens, 8 times.
+    // 2^21 tokens per step are assumed: 8 x 16 x 2048 tokens, 8 times.
     {"tinyllama-1.1b", "a100-sxm-40gb", "lit-gpt", 22, 2048, 1, 1, 1, 16, Zero::weights, f1b1, 8, 1024, 2048,
      Recompute::none, AttentionImpl::flash, "bf16", true},
     {"fa2-gpt3-1.3b-s2048-noflash", "a100-sxm-80gb", "flash-attention", 24, 2048, 1, 1, 1, 8, Zero::none, f1b1, 8, 1024,
      2048, Recompute::none, AttentionImpl::naive, "bf16", true},
     {"mtnlg-530b-2240", "a100-sxm-80gb", "megatron-deepspeed", 105, 20480, 8, 35, 1, 8, Zero::optimizer, f1b1, 1, 1920,
      2048, Recompute::full, AttentionImpl::naive, "bf16", true},
-    // A micro-batch of 16384 tokens is assumed, and 2^21 tokens a step, in whole rounds of 124 x 8 sequences.
+    // A micro-batch of 16384 tokens and 2^21 tokens per step are assumed, in whole rounds of 124 x 8 sequences.
     {"opt-175b", "a100-sxm-80gb", "metaseq", 96, 12288, 8, 1, 1, 124, Zero::weights, f1b1, 8, 992, 2048,
      Recompute::full, AttentionImpl::naive, "fp16", true},
     {"palm-540b", "tpu-v4", "jax", 118, 18432, 12, 1, 1, 512, Zero::weights, f1b1, 4, 2048, 2048, Recompute::full,
@@ -95,7 +95,7 @@ Count sum_of(const StageLayers& layers) { return std::accumulate(layers.begin(),
 
 }  // namespace
 
-TEST_CASE("a row of every family is the architecture, plan and layout that it states", "[training-case]") {
+TEST_CASE("a row of every family gives the stated architecture, plan and layout", "[training-case]") {
   for (const Read& r : reads) {
     INFO(r.id);
     const TrainingCase c = training_case_called(r.id);
@@ -115,7 +115,7 @@ TEST_CASE("a row of every family is the architecture, plan and layout that it st
   }
 }
 
-TEST_CASE("the published training rows are the engine's inputs but for at most one in twenty", "[training-case]") {
+TEST_CASE("at most one in twenty published training rows cannot be expressed", "[training-case]") {
   std::map<std::string, int> skipped;
   int steps = 0, memories = 0;
   for (const TrainingRow& row : training_rows()) {
@@ -126,28 +126,28 @@ TEST_CASE("the published training rows are the engine's inputs but for at most o
     memories += !c.memory.empty();
     INFO(row.id);
     CHECK(devices(c.layout) == row.hardware.count);
-    // The engine takes it: a time comes out.
+    // The calculation accepts it and returns a time.
     CHECK(train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value > 0);
   }
   const std::map<std::string, int> expected{
       {"something is offloaded to the host", 16},
       {"sequences are packed, and attention is computed inside of documents", 5},
       {"the time is of one layer, not of a step", 5},
-      {"neither a time nor a rate was measured", 6},  // 5 of them with memory, and a memory of BLOOM's
+      {"neither a time nor a rate was measured", 6},  // 5 of these with memory, and one memory of BLOOM's
   };
   CHECK(skipped == expected);
   CHECK(steps == 1659 - 32);
   CHECK(memories >= 120);
 }
 
-TEST_CASE("experts, latent attention and windows are read off a row", "[training-case]") {
+TEST_CASE("experts, latent attention and windows are read from a row", "[training-case]") {
   const TrainingCase deepseek = training_case_called("simumax-b200-deepseekv2_tp1_ep4_pp2_dp4_l4_mbc32_cef");
   REQUIRE(deepseek.skip == "");
   CHECK(deepseek.arch.attention == AttentionKind::latent);
   CHECK(deepseek.arch.latent == Latent{1536, 512, 128, 64, 128});
   CHECK((deepseek.arch.moe.experts == 160 && deepseek.arch.moe.top_k == 6 && deepseek.arch.moe.width == 1536));
   CHECK((deepseek.arch.moe.shared_experts == 1 && deepseek.arch.moe.shared_width == 3072));
-  CHECK(deepseek.arch.moe.layers.size() == 3);  // 4 layers, the first of them dense
+  CHECK(deepseek.arch.moe.layers.size() == 3);  // 4 layers, the first of which is dense
   CHECK(deepseek.capacity_factor == 1.0);
   CHECK(ranks(deepseek.layout, Group::expert) == 4);
   const TrainingCase qwen =
@@ -156,7 +156,7 @@ TEST_CASE("experts, latent attention and windows are read off a row", "[training
   CHECK(qwen.cluster().levels[0].ranks == 72);
 }
 
-TEST_CASE("a window or chunks are read as sources write them", "[training-case]") {
+TEST_CASE("windows and chunks are read in the spellings of sources", "[training-case]") {
   const LocalAttention gpt = local_attention("alternating full / sliding window 128 with sinks", 0, 36);
   CHECK((gpt.reach.tokens == 128 && !gpt.reach.chunked && gpt.layers.size() == 18));
   const LocalAttention llama = local_attention("3 of 4 layers chunked attention (8192)", 0, 48);
@@ -173,8 +173,7 @@ TEST_CASE("a window or chunks are read as sources write them", "[training-case]"
   CHECK(local_attention("", 0, 61).layers.empty());
 }
 
-TEST_CASE("a window whose layers are not told is every layer's, and other mixers are the preset's or none",
-          "[training-case]") {
+TEST_CASE("a window without layers applies to every layer, and other mixers need a preset", "[training-case]") {
   const AttentionLayers open = attention_layers("sliding window (4096)", "attention_type", 0, 32);
   CHECK((open.local.reach.tokens == 4096 && open.local.layers.size() == 32));
   CHECK(open.assumed == "a window of 4096 tokens in every layer: \"attention_type\" says \"sliding window (4096)\"");
@@ -200,7 +199,7 @@ TEST_CASE("a window whose layers are not told is every layer's, and other mixers
   CHECK(c.arch.mixers.size() + static_cast<std::size_t>(!c.arch.linear_layers.empty()) > 0);
 }
 
-TEST_CASE("key-value heads that a row does not state are told, or the preset's", "[training-case]") {
+TEST_CASE("unstated key-value heads come from the text or the preset", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.model.kv_heads = std::nullopt;
   row.model.name = "a model of tomorrow";
@@ -217,14 +216,14 @@ TEST_CASE("key-value heads that a row does not state are told, or the preset's",
   CHECK_FALSE(training_case(llama, devices_once()).input_assumed);
 }
 
-TEST_CASE("layers lie on stages by the rule that the row states", "[training-case]") {
+TEST_CASE("layers are divided over stages by the rule in the row", "[training-case]") {
   const auto layers_on = [](const char* id, std::size_t chunk) {
     return training_case_called(id).layout.stage_layers[chunk];
   };
-  // 30 layers on 8 stages, one less on the first and the last: 3, 4, 4, 4, 4, 4, 4, 3.
+  // 30 layers on 8 stages, one fewer on the first and the last: 3, 4, 4, 4, 4, 4, 4, 3.
   CHECK(layers_on("zerobubble-6.2b-m24-zb-2p", 0) == 3);
   CHECK(layers_on("zerobubble-6.2b-m24-zb-2p", 1) == 4);
-  // 46 layers in 16 x 3 chunks, one less in the first and the last: none in these.
+  // 46 layers in 16 x 3 chunks, one fewer in the first and the last, which thus have 0.
   CHECK(layers_on("zerobubble-14.6b-m128-1f1b-i", 0) == 0);
   CHECK(layers_on("zerobubble-14.6b-m128-1f1b-i", 1) == 1);
   for (const TrainingRow& row : training_rows()) {
@@ -235,7 +234,7 @@ TEST_CASE("layers lie on stages by the rule that the row states", "[training-cas
   }
 }
 
-TEST_CASE("a Megatron-Core pipeline layout is written out", "[training-case]") {
+TEST_CASE("a Megatron-Core pipeline layout is expanded", "[training-case]") {
   using Chunks = std::vector<Count>;
   CHECK(chunks_of_layout("Et|tt|tL") == Chunks{1, 2, 1});
   CHECK(chunks_of_layout("Et*3|(tt|)*2,m|L") == Chunks{3, 2, 2, 0, 0});
@@ -244,7 +243,7 @@ TEST_CASE("a Megatron-Core pipeline layout is written out", "[training-case]") {
   CHECK(chunks_of_layout("").empty());
 }
 
-TEST_CASE("what runs again is what the row names", "[training-case]") {
+TEST_CASE("recomputation follows from the words of the row", "[training-case]") {
   const auto recomputed = [](const char* said) { return recomputed_called(said); };
   CHECK(recomputed("full") == Recomputed{.layers = true});
   CHECK(recomputed("none (recipe default)") == Recomputed{});
@@ -283,7 +282,7 @@ TEST_CASE("what runs again is what the row names", "[training-case]") {
   CHECK_FALSE(recomputed("").assumed.empty());
 }
 
-TEST_CASE("layers that run again are the first ones of every chunk", "[training-case]") {
+TEST_CASE("a number of recomputed layers means the first ones of every chunk", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");  // 12 layers, one stage
   const auto plan = [&](const char* said) {
     row.recompute = said;
@@ -303,7 +302,7 @@ TEST_CASE("layers that run again are the first ones of every chunk", "[training-
   CHECK((plan("uniform 4").recompute_method == RecomputeMethod::uniform && plan("uniform 4").recompute_layers == 4));
 }
 
-TEST_CASE("a schedule is told by any of its names, and a remark behind it is none", "[training-case]") {
+TEST_CASE("a schedule is recognized by all its names, and remarks after it are ignored", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "zerobubble-6.2b-m24-zb-2p");  // 8 stages
   row.parallelism.layer_split = "";
   row.model.layers = 32;
@@ -336,7 +335,7 @@ TEST_CASE("a schedule is told by any of its names, and a remark behind it is non
   }
 }
 
-TEST_CASE("a time of a part of a step is no step's", "[training-case]") {
+TEST_CASE("the time of a part of a step is not used as a step", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto skip = [&](const char* scope) {
     row.scope = scope;
@@ -352,7 +351,7 @@ TEST_CASE("a time of a part of a step is no step's", "[training-case]") {
   CHECK(skip("forward+backward") == "the time is of a step without its optimizer");
 }
 
-TEST_CASE("notes that deny something do not say it", "[training-case]") {
+TEST_CASE("notes that deny a feature of training do not affirm it", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const TrainingCase plain = training_case(row, devices_once());
   for (const char* note : {"data exploration", "no LoRA", "no activation offload", "from Colorado"}) {

@@ -1,4 +1,4 @@
-// Parameters of the estimator are found again in steps that were made with them.
+// Fits recover the parameters with which steps were generated.
 
 #include "evidence/fit/training_fit.hpp"
 
@@ -24,7 +24,7 @@ FitSet some_rows() {
   return set;
 }
 
-/// The same rows, measured as `truth` predicts them.
+/// The same rows, with the predictions of `truth` as measurements.
 FitSet made_with(FitSet set, const TrainingParameters& truth) {
   set.error = [error = set.error, truth](std::size_t i, std::span<const double> values) {
     return error(i, values) - error(i, truth.values());
@@ -43,7 +43,7 @@ constexpr std::size_t at(TrainingParameter p) { return static_cast<std::size_t>(
 
 }  // namespace
 
-TEST_CASE("A fit finds the parameters that steps were made with", "[fit]") {
+TEST_CASE("a fit recovers the parameters with which steps were generated", "[fit]") {
   TrainingParameters truth;
   truth.values()[at(TrainingParameter::matmul_ampere)] = 0.6;
   truth.values()[at(TrainingParameter::matmul_hopper)] = 0.8;
@@ -56,7 +56,7 @@ TEST_CASE("A fit finds the parameters that steps were made with", "[fit]") {
   CHECK(found[at(TrainingParameter::matmul_ampere)] == Approx(0.6).epsilon(0.05));
 }
 
-TEST_CASE("A parameter that no row depends on keeps its default, and a fixed one its value", "[fit]") {
+TEST_CASE("a fit keeps the default of an unused parameter and the value of a fixed one", "[fit]") {
   FitSet rows = some_rows();
   const std::vector<double> begin = [] {
     TrainingParameters p;
@@ -65,7 +65,7 @@ TEST_CASE("A parameter that no row depends on keeps its default, and a fixed one
   }();
   std::vector<double> moved = begin;
   moved[at(TrainingParameter::matmul_ampere)] += 0.01;
-  for (std::size_t i = 0; i < rows.weights.size(); ++i)  // rows of A100 alone
+  for (std::size_t i = 0; i < rows.weights.size(); ++i)  // only rows of the A100
     if (rows.weights[i] > 0 && rows.error(i, begin) == rows.error(i, moved)) rows.weights[i] = 0;
   const std::vector<double> found = fit(rows, begin, {.fixed = {at(TrainingParameter::launch)}, .most_steps = 2});
   CHECK(found[at(TrainingParameter::matmul_volta)] == Approx(begin[at(TrainingParameter::matmul_volta)]).epsilon(1e-9));
@@ -73,7 +73,7 @@ TEST_CASE("A parameter that no row depends on keeps its default, and a fixed one
   CHECK(found[at(TrainingParameter::matmul_ampere)] != begin[at(TrainingParameter::matmul_ampere)]);
 }
 
-TEST_CASE("Rows that are left out do not move a fit", "[fit]") {
+TEST_CASE("rows that are left out do not affect a fit", "[fit]") {
   const FitSet rows = some_rows();
   FitSet fewer = rows;
   FitOptions options{.most_steps = 2};
@@ -86,7 +86,7 @@ TEST_CASE("Rows that are left out do not move a fit", "[fit]") {
   CHECK(fit(rows, begin.values(), options) == fit(fewer, begin.values(), {.most_steps = 2}));
 }
 
-TEST_CASE("No family has more than 80 rows in a fit, and a family's weight grows less than its rows", "[fit]") {
+TEST_CASE("a family has at most 80 rows in a fit, and its weight grows more slowly than its rows", "[fit]") {
   const auto check = [](const FitSet& set, std::size_t families) {
     std::map<std::string, int> count;
     std::map<std::string, double> most;
@@ -107,7 +107,7 @@ TEST_CASE("No family has more than 80 rows in a fit, and a family's weight grows
   check(inference_fit_set(inference.inference, inference.serving), 25);
 }
 
-TEST_CASE("Terms of an estimator are left out by parameters of their own", "[fit]") {
+TEST_CASE("each term of an estimator has separate parameters", "[fit]") {
   for (const AccuracyKind kind : {AccuracyKind::training, AccuracyKind::inference}) {
     std::set<std::size_t> seen;
     CHECK(estimator_terms(kind).size() > 5);
@@ -119,7 +119,8 @@ TEST_CASE("Terms of an estimator are left out by parameters of their own", "[fit
   }
 }
 
-TEST_CASE("An interval holds as near to 90 of 100 left-out errors as it can, families counting the same", "[fit]") {
+TEST_CASE("an interval covers close to 90 % of the errors on left-out families, with equal weights for families",
+          "[fit]") {
   Accuracy a;
   const auto add = [&](const char* family, const char* kind, double error) {
     PredictedRow r;
@@ -129,7 +130,7 @@ TEST_CASE("An interval holds as near to 90 of 100 left-out errors as it can, fam
     r.predicted.value = std::exp(error);
     a.rows.push_back(r);
   };
-  for (int i = 0; i < 1000; ++i) add("large", "dense", 0.01);  // counts as much as the small ones
+  for (int i = 0; i < 1000; ++i) add("large", "dense", 0.01);  // counts the same as each small family
   for (int i = 0; i < 4; ++i) add("small", "dense", i % 2 == 0 ? 0.2 : -0.2);
   add("other", "dense", 0.5);
   add("one", "experts", -0.7);

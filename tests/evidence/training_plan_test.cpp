@@ -1,4 +1,4 @@
-// The devices, links, formats and states of a row of training, and what of it cannot be expressed.
+// Devices, links, formats and states of a training row, and rows that cannot be expressed.
 
 #include <array>
 
@@ -17,7 +17,7 @@ using namespace llmcalc;
 using namespace llmcalc::test;
 using Catch::Contains;
 
-TEST_CASE("a network's rate is a device's share of what the row states", "[training-case]") {
+TEST_CASE("the rate of a network is a device's share of the stated rate", "[training-case]") {
   const auto share = [](const char* text, Count per_node) {
     const auto said = network_share(text, per_node);
     return said ? said->rate.value : 0;
@@ -58,7 +58,7 @@ TEST_CASE("a network's rate is a device's share of what the row states", "[train
   CHECK(share("not stated", 8) == 0);
 }
 
-TEST_CASE("links are those of the row's nodes", "[training-case]") {
+TEST_CASE("links join the row's nodes", "[training-case]") {
   const TrainingCase v100 = training_case_called("bigscience-1b3-v100-32gb-tp1-pp1-dp8-mbs1-ckpt");
   CHECK(v100.cluster().levels[0].ranks == 4);
   CHECK(v100.cluster().levels[1].bandwidth.value == 12.5e9);
@@ -67,7 +67,7 @@ TEST_CASE("links are those of the row's nodes", "[training-case]") {
   CHECK(geforce.cluster().levels[0].ranks == 4);
 }
 
-TEST_CASE("measured memory says which memory it is", "[training-case]") {
+TEST_CASE("a measured memory has its kind", "[training-case]") {
   const TrainingCase c = training_case_called("simumax-b200-llama3_70b_l12_tp1_pp2_dp4_mbc4_cef");
   REQUIRE(c.memory.size() == 2);
   CHECK((c.memory[0].bytes == 70.88 * 0x1p30 && c.memory[0].kind == MemoryKind::reserved));
@@ -77,7 +77,7 @@ TEST_CASE("measured memory says which memory it is", "[training-case]") {
   CHECK((bloom.memory[0].bytes == 37 * 0x1p30 && bloom.memory[0].kind == MemoryKind::process));
 }
 
-TEST_CASE("what cannot be expressed is skipped with the reason", "[training-case]") {
+TEST_CASE("rows that cannot be expressed are skipped with the reason", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   const auto skip = [&] { return training_case(row, devices_once()).skip; };
   row.parallelism.schedule = "wavefront";
@@ -100,7 +100,7 @@ TEST_CASE("what cannot be expressed is skipped with the reason", "[training-case
   CHECK(skip() == "no preset is called \"Unheard-of 9000\", and the row does not state its memory");
 }
 
-TEST_CASE("layers of every stage are read off a list, and what is not understood is said", "[training-case]") {
+TEST_CASE("layers per stage are read from a list, and texts that are not understood are reported", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "zerobubble-6.2b-m24-zb-2p");  // 30 layers on 8 stages
   const auto first = [&](std::string TrainingParallelism::*key, const char* said) {
     row.parallelism.layer_split = row.parallelism.partition = row.parallelism.pp_balance = row.parallelism.pp_layout =
@@ -128,7 +128,7 @@ TEST_CASE("layers of every stage are read off a list, and what is not understood
     CHECK_THAT(sentence_of(key, "by the moon"), Catch::EndsWith("\"by the moon\", which is not understood"));
 }
 
-TEST_CASE("FSDP shards what its strategy names", "[training-case]") {
+TEST_CASE("FSDP shards the states of its strategy", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "mosaic-13b-s2048-512xh100_80gb-mbs16");
   row.parallelism.zero_stage = std::nullopt;
   const auto read = [&](const char* strategy) {
@@ -156,7 +156,7 @@ TEST_CASE("FSDP shards what its strategy names", "[training-case]") {
              VectorContains(std::string("sharding over all devices: the group \"the moon\" is not understood")));
 }
 
-TEST_CASE("states that the devices cannot hold are said to be held", "[training-case]") {
+TEST_CASE("a note reports states that exceed the memory of the devices", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto said = [&] {
     for (const std::string& sentence : training_case(row, devices_once()).assumed)
@@ -169,12 +169,12 @@ TEST_CASE("states that the devices cannot hold are said to be held", "[training-
   row.model.ffn_hidden = 4 * 8192;
   row.model.heads = 64;
   row.model.kv_heads = row.model.head_dim = std::nullopt;
-  // 12 x 96 x 8192^2 parameters of 2 + 4 bytes, and an eighth of 12 bytes each: 541 GiB
+  // 12 x 96 x 8192^2 parameters with 2 + 4 bytes and an eighth of 12 bytes each: 541 GiB
   CHECK_THAT(said(), Catch::StartsWith("devices that hold weights, gradients and optimizer states, 54") &&
                          Catch::EndsWith("GiB on each: they have 80"));
 }
 
-TEST_CASE("modules for further tokens and offloaded states are the plan's", "[training-case]") {
+TEST_CASE("MTP modules and offloaded states become part of the plan", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto read = [&] { return training_case(row, devices_once()); };
   const double plain = train(read().arch, read().plan, read().layout, read().cluster()).bound.total().value;
@@ -202,11 +202,11 @@ TEST_CASE("modules for further tokens and offloaded states are the plan's", "[tr
   CHECK(offload("cpu_optimizer + weights").plan.offload == Offload{.optimizer = {1, 1}, .weights = {1, 1}});
   CHECK(offload("opt-m").skip == "something is offloaded to the host, \"opt-m\", which a plan cannot say");
   row.parallelism.offload = "";
-  row.activation_offload_layers = 3;  // of 12
+  row.activation_offload_layers = 3;  // of 12 layers
   CHECK(read().plan.offload == Offload{.activations = {1, 4}});
 }
 
-TEST_CASE("a precision or an optimizer that cannot be expressed is skipped, with the nearest name", "[training-case]") {
+TEST_CASE("an unknown precision or optimizer is skipped with the nearest name", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto skip = [&](const char* precision, const char* optimizer) {
     row.precision = precision;
@@ -224,10 +224,10 @@ TEST_CASE("a precision or an optimizer that cannot be expressed is skipped, with
   for (const char* known : {"fp8_e4m3 + bf16", "mxfp8-cublas", "mixed", "half", ""}) CHECK(skip(known, "") == "");
 }
 
-TEST_CASE("products run in the format of what is multiplied, not of what is kept", "[training-case]") {
+TEST_CASE("products run in the compute format, not in the storage format", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.measured = {};
-  row.measured.iteration_time_s = 100;  // in fp32, too
+  row.measured.iteration_time_s = 100;  // also possible in fp32
   for (const auto& [said, format] : {std::pair{"fp32 master weights, bf16 compute", "bf16"},
                                      {"fp32 params, bf16 autocast", "bf16"},
                                      {"fp32 (TF32 matmuls)", "tf32"},
@@ -246,10 +246,10 @@ TEST_CASE("products run in the format of what is multiplied, not of what is kept
   CHECK(training_case(row, devices_once()).plan.precision.name() == "fp16");
 }
 
-TEST_CASE("a step that fp32 cannot take ran in TF32", "[training-case]") {
+TEST_CASE("a step too fast for fp32 ran in TF32", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.precision = "fp32";
-  // 8 x 19.5e12 FLOP/s in fp32, 8 x 156e12 in TF32; 6 x 124e6 FLOPs for each of 524288 tokens take 2.5 s of the former.
+  // 8 x 19.5e12 FLOP/s in fp32, 8 x 156e12 in TF32; 6 x 124e6 FLOPs for each of 524288 tokens take 2.5 s in fp32.
   row.measured = {};
   row.measured.iteration_time_s = 5;
   CHECK(training_case(row, devices_once()).plan.precision.name() == "fp32");
@@ -257,10 +257,10 @@ TEST_CASE("a step that fp32 cannot take ran in TF32", "[training-case]") {
   CHECK(training_case(row, devices_once()).plan.precision.name() == "tf32");
 }
 
-TEST_CASE("formats are read by any of their names, and assumed where none is named", "[training-case]") {
+TEST_CASE("formats are recognized by all their names, and assumed if missing", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.measured = {};
-  row.measured.iteration_time_s = 100;  // in fp32, too
+  row.measured.iteration_time_s = 100;  // also possible in fp32
   const auto read = [&](const char* precision) {
     row.precision = precision;
     return training_case(row, devices_once());
@@ -274,7 +274,7 @@ TEST_CASE("formats are read by any of their names, and assumed where none is nam
   CHECK(read("mixed").assumed.back() == "products in bf16: the precision \"mixed\" names no number format");
 }
 
-TEST_CASE("a device without a preset is made from what the row states, and that is said", "[training-case]") {
+TEST_CASE("a device without a preset is made from the row's values, with a note", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.hardware.gpu = "Unheard-of 9000";
   row.hardware.memory_gb = 100;
@@ -305,7 +305,7 @@ TEST_CASE("a published run has the same number of devices in every node, at leas
   CHECK(in_a_node("TPU v4", 32, 6144) == 3072);  // PaLM (arXiv:2204.02311): two pods of 4,096
 }
 
-TEST_CASE("a device without a preset is like those whose kind is a word of its name", "[training-case]") {
+TEST_CASE("a device without a preset resembles devices whose kind its name contains", "[training-case]") {
   const auto like = [](const char* device) {
     HardwareSaid said;
     said.device = device;
@@ -339,7 +339,7 @@ TEST_CASE("a device without a preset is like those whose kind is a word of its n
     CHECK_THAT(like(other), Contains(h100));
 }
 
-TEST_CASE("no number in a row, however large, ends in anything but a case or a reason", "[training-case]") {
+TEST_CASE("any value in a row, however large, leads to a case or a reason", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   const Count huge = Count{1} << 40;
   const auto skipped = [&](TrainingRow r) { return !training_case(r, devices_once()).skip.empty(); };

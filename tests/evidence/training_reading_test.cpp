@@ -1,4 +1,4 @@
-// Rows of training whose keys the published rows do not have.
+// Training rows with keys that the published rows lack.
 
 #include "evidence/accuracy.hpp"
 #include "evidence/convert/cluster_words.hpp"
@@ -14,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-/// A file of one row: a step of a model on eight devices.
+/// A file with one row: a step of a model on eight devices.
 OldFile file_of(const std::string& model, const std::string& gpu = "H100-SXM5-80GB") {
   return read_old_file(R"([{"id": "t", "family": "F", "source": {"title": "s"}, "model": {"name": "a model",
     "layers": 12, "hidden": 2048, "heads": 16, "kv_heads": 16, "ffn_hidden": 8192, "seq_len": 4096, "glu": true, "tied_embeddings": false,
@@ -31,7 +31,7 @@ const std::string vocabulary = R"("vocab": 32000)";
 
 }  // namespace
 
-TEST_CASE("widths of latent attention have the keys of a config, or short ones", "[training-reading]") {
+TEST_CASE("widths of latent attention have the keys of a config.json or shorter ones", "[training-reading]") {
   for (const char* keys :
        {R"({"q_lora_rank": 768, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
                                "v_head_dim": 96})",
@@ -46,7 +46,7 @@ TEST_CASE("widths of latent attention have the keys of a config, or short ones",
   }
 }
 
-TEST_CASE("a key of latent attention that is not known refuses no file", "[training-reading]") {
+TEST_CASE("unknown keys of latent attention are accepted", "[training-reading]") {
   for (const char* mla : {R"({"rank": 512})", "true", R"("yes, rank 512")"}) {
     INFO(mla);
     CHECK(read(vocabulary + R"(, "mla": )" + mla).skip == "latent attention whose widths are not stated");
@@ -59,7 +59,7 @@ TEST_CASE("a key of latent attention that is not known refuses no file", "[train
   }
 }
 
-TEST_CASE("shared experts are counted, and a width of their own is of all together", "[training-reading]") {
+TEST_CASE("shared experts are counted, and a different width is the total of all", "[training-reading]") {
   const auto moe = [](const std::string& shared) {
     return read(vocabulary + R"(, "moe": {"experts": 64, "top_k": 6, "expert_ffn": 1408)" + shared + "}").arch.moe;
   };
@@ -73,7 +73,7 @@ TEST_CASE("shared experts are counted, and a width of their own is of all togeth
   CHECK(moe(R"(, "shared_experts": 2, "shared_expert_ffn": 1408)").shared_experts == 2);
 }
 
-TEST_CASE("windows of training have keys of their own", "[training-reading]") {
+TEST_CASE("windows of training rows have separate keys", "[training-reading]") {
   for (const char* pattern : {R"("sliding_window_pattern": 6)", R"("sliding_pattern": "5:1")",
                               R"("sliding_pattern": "every 6th layer global")"}) {
     INFO(pattern);
@@ -88,7 +88,7 @@ TEST_CASE("windows of training have keys of their own", "[training-reading]") {
                                "a window of 1024 tokens in every layer: the row does not state which layers have it")));
 }
 
-TEST_CASE("a vocabulary that a row does not state is an assumed input", "[training-reading]") {
+TEST_CASE("an unstated vocabulary of a training row is an assumed input", "[training-reading]") {
   CHECK_FALSE(read(vocabulary).input_assumed);
   const TrainingCase c = read(R"("vocab": null)");
   CHECK(c.input_assumed);
@@ -96,7 +96,7 @@ TEST_CASE("a vocabulary that a row does not state is an assumed input", "[traini
   CHECK_FALSE(training_case(row_called(training_rows(), "vtrain-single-0000"), devices_once()).input_assumed);
 }
 
-TEST_CASE("a row on a device of a kind that was seldom measured says what is assumed", "[training-reading]") {
+TEST_CASE("a row on a rarely measured kind of device reports the assumption", "[training-reading]") {
   const auto predicted = [](const char* gpu) {
     MeasurementFile file;
     file.training.push_back(training_case(file_of(vocabulary, gpu).training.at(0), devices_once()));
@@ -111,7 +111,7 @@ TEST_CASE("a row on a device of a kind that was seldom measured says what is ass
 
 namespace {
 
-/// A row of a preset's shape, whose keys are the given ones.
+/// A row with the given shape keys.
 TrainingCase read_as(const std::string& shape) {
   OldFile f = read_old_file(R"([{"id": "t", "family": "F", "source": {"title": "s"}, "model": {)" + shape +
                                 R"(}, "hardware": {"gpu": "H100-SXM5-80GB", "count": 64, "nodes": 8},
@@ -131,7 +131,7 @@ bool says(const TrainingCase& c, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("shapes that a row leaves out are the preset's of its model", "[training-reading]") {
+TEST_CASE("missing shapes of a row come from the model's preset", "[training-reading]") {
   const TrainingCase c = read_as(R"("name": "Qwen3-32B", "layers": 64, "hidden": 5120, "heads": 64, "kv_heads": null,
     "head_dim": null, "ffn_hidden": 25600, "vocab": 151936, "seq_len": 4096, "glu": null, "tied_embeddings": null)");
   CHECK((c.arch.head_dim == 128 && c.arch.kv_heads == 8 && c.arch.mlp == MlpKind::gated && !c.arch.tied_head));
@@ -143,7 +143,7 @@ TEST_CASE("shapes that a row leaves out are the preset's of its model", "[traini
   CHECK_FALSE(experts.input_assumed);
 }
 
-TEST_CASE("shapes that neither a row nor a preset states are assumed and weighed", "[training-reading]") {
+TEST_CASE("shapes in neither the row nor a preset are assumed and reduce the row's weight", "[training-reading]") {
   const std::string shape = R"("name": "a model of ours", "layers": 12, "hidden": 2560, "heads": 32, "kv_heads": 32,
     "ffn_hidden": 8192, "vocab": 32000, "seq_len": 4096)";
   const TrainingCase narrow = read_as(shape + R"(, "glu": true)");
@@ -158,7 +158,7 @@ TEST_CASE("shapes that neither a row nor a preset states are assumed and weighed
   CHECK(says(experts, "experts as wide as a dense MLP, 8192"));
 }
 
-TEST_CASE("experts of training have the keys of rows of inference and configs, too", "[training-reading]") {
+TEST_CASE("experts of training rows also accept the keys of inference rows and of config.json", "[training-reading]") {
   const auto moe = [](const std::string& said) { return read(vocabulary + R"(, "moe": )" + said); };
   for (const char* said : {R"({"num_experts": 64, "experts_per_token": 6, "moe_ffn": 1408, "first_dense_layers": 1})",
                            R"({"n_routed_experts": 64, "num_experts_per_tok": 6, "moe_intermediate_size": 1408,
@@ -175,7 +175,7 @@ TEST_CASE("experts of training have the keys of rows of inference and configs, t
         "dense layers [3,7] are not the first ones");
 }
 
-TEST_CASE("an optimizer with as many states as one that is known stands for it", "[training-reading]") {
+TEST_CASE("an unknown optimizer is replaced by one with equally many states", "[training-reading]") {
   TrainingRow row = file_of(vocabulary).training.at(0);
   const auto with = [&](const char* optimizer) {
     row.optimizer = optimizer;
@@ -184,12 +184,12 @@ TEST_CASE("an optimizer with as many states as one that is known stands for it",
   CHECK(with("FusedLAMB").plan.optimizer == Optimizer::adam);
   CHECK(with("Adagrad").plan.optimizer == Optimizer::momentum);
   CHECK(says(with("LAMB"), "the states of adam, as many as those of \"LAMB\""));
-  CHECK(with("SOAP").skip != "");  // matrices of its own to multiply
+  CHECK(with("SOAP").skip != "");  // needs additional matrix products
   CHECK(with("precision-aware adam (bf16 moments)").plan.state_precision == dtypes::bf16);
   CHECK(with("precision-aware adam").input_assumed);
 }
 
-TEST_CASE("a memory of a part of a step is not compared with the whole", "[training-reading]") {
+TEST_CASE("the memory of a part of a step is not compared with the whole", "[training-reading]") {
   TrainingRow row = file_of(vocabulary).training.at(0);
   row.measured.memory_per_gpu_gib = 20;
   const auto with = [&](const char* kind) {
@@ -205,7 +205,7 @@ TEST_CASE("a memory of a part of a step is not compared with the whole", "[train
   CHECK(with("DCGM FB used").memory.at(0).kind == MemoryKind::process);
 }
 
-TEST_CASE("notes of training that tell of further work skip a row", "[training-reading]") {
+TEST_CASE("training rows with notes on other work are skipped", "[training-reading]") {
   TrainingRow row = file_of(vocabulary).training.at(0);
   for (const char* note : {"CPU offload", "ZeRO-Infinity NVMe", "packed sequences", "DPO", "RLHF", "MTP depth 1"}) {
     INFO(note);
@@ -219,7 +219,7 @@ TEST_CASE("notes of training that tell of further work skip a row", "[training-r
   }
 }
 
-TEST_CASE("devices without NVLink meet over PCI Express, and bridges join pairs", "[training-reading]") {
+TEST_CASE("devices without NVLink communicate over PCI Express, and bridges join pairs", "[training-reading]") {
   const auto bandwidth = [](const char* inside, Count count) {
     HardwareSaid said;
     said.device = "A100-PCIe";

@@ -1,4 +1,4 @@
-// Words of a row's texts: found whole, and not where they are denied.
+// Words of a row's texts: matched whole, and not if denied.
 
 #include "evidence/names/words.hpp"
 
@@ -6,7 +6,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("a word is found whole", "[words]") {
+TEST_CASE("a word is matched whole", "[words]") {
   CHECK(Words("LoRA rank 16").affirms("lora"));
   for (const char* other : {"data exploration", "a ranch in Colorado", "QLoRAX"}) CHECK_FALSE(Words(other).has("lora"));
   CHECK(words_of("FlashAttention-v3") == std::vector<std::string>{"flashattention", "v", "3"});
@@ -14,7 +14,7 @@ TEST_CASE("a word is found whole", "[words]") {
   CHECK_FALSE(Words("flash, attention").has("flash attention 2"));
 }
 
-TEST_CASE("a word that its clause denies is not said", "[words]") {
+TEST_CASE("a word denied in its clause does not count", "[words]") {
   for (const char* denied : {"no LoRA", "not trained with LoRA", "without any LoRA", "LoRA off", "LoRA: none",
                              "LoRA adapters disabled", "LoRA was not used", "faster than LoRA", "unlike LoRA",
                              "compared with LoRA", "runs with LoRA were left out", "LoRA=0", "LoRA layers: 0.0"}) {
@@ -31,7 +31,7 @@ TEST_CASE("a word that its clause denies is not said", "[words]") {
   CHECK(Words("no LoRA in warm-up, LoRA later").affirms("lora"));
 }
 
-TEST_CASE("a text that says nothing is told from one that says no", "[words]") {
+TEST_CASE("a text without information differs from a denial", "[words]") {
   for (const char* silent : {"", "-", "n/a", "not stated", "unknown", "not stated (default)"}) {
     INFO(silent);
     CHECK(Words(silent).silent());

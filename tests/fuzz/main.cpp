@@ -1,4 +1,4 @@
-// A driver for machines and compilers without libFuzzer: every seed of a corpus, and random mutants of them.
+// A driver for machines and compilers without libFuzzer: runs every seed of a corpus and random mutants.
 //   LLMCALC_FUZZ=PARSER llmcalc_fuzz MUTANTS FOLDER
 // Mutants are the same in every run. An input that ends the program is written to "crash".
 
@@ -37,7 +37,7 @@ std::vector<std::string> files_of(const std::filesystem::path& folder) {
   return texts;
 }
 
-/// Random edits: a byte replaced, a piece removed, repeated, or taken from another seed.
+/// Random edits: a byte is replaced, or a piece is removed, repeated or taken from another seed.
 class Mutator {
  public:
   explicit Mutator(const std::vector<std::string>& seeds) : seeds_(seeds) {}

@@ -1,5 +1,5 @@
-// Every parser of what a person or a file says, under libFuzzer: any bytes are read or refused with an InputError.
-// LLMCALC_FUZZ names the parser; scripts/fuzz builds and runs this.
+// Every parser of user input and files, under libFuzzer: any bytes are read or refused with an InputError.
+// LLMCALC_FUZZ names the parser. scripts/fuzz builds and runs this.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// A file in memory with these bytes, and a path that leads to it.
+/// An in-memory file with these bytes and a path.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : file_(::memfd_create("fuzz", 0)) {
@@ -41,7 +41,7 @@ class MemoryFile {
   int file_;
 };
 
-/// A checkpoint's header; of GGUF also its model.
+/// Reads a checkpoint's header, and for GGUF also its model.
 void checkpoint(std::string_view bytes) {
   const MemoryFile file(bytes);
   const Checkpoint c = read_checkpoint(file.path());

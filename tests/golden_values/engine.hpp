@@ -1,5 +1,5 @@
 #pragma once
-/// The golden cases as questions to the engine.
+/// Runs golden cases on the engine.
 
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ inline std::string digits(Int128 n) {
 inline std::string digits(Flops f) { return digits(f.value); }
 inline std::string digits(Bytes b) { return std::to_string(b.value); }
 
-/// Calls act(inputs, value) for every case of a quantity and returns how many there were.
+/// Calls act(inputs, value) for every case of a quantity and returns the number of cases.
 template <typename Act>
 int each_case(std::string_view quantity, const Act& act) {
   int n = 0;
@@ -32,12 +32,12 @@ int each_case(std::string_view quantity, const Act& act) {
   return n;
 }
 
-/// The golden value of a quantity that is no integer.
+/// Compares with a golden value that is not an integer.
 inline void close(double got, const std::string& value) { CHECK(got == Approx(std::stod(value)).epsilon(1e-9)); }
 
 inline Arch model(const json::Object& in) { return golden::arch(in.object("model")); }
 
-/// A format of that many bytes per number.
+/// A data type with p bytes per element.
 inline DType bytes_wide(Count p) {
   return p == 1 ? dtypes::fp8 : p == 2 ? dtypes::bf16 : p == 4 ? dtypes::fp32 : *dtype("fp64");
 }

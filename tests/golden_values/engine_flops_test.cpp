@@ -1,4 +1,4 @@
-// The golden parameters and FLOPs, from the engine's operators: the textbook takes no part.
+// Golden parameters and FLOPs, computed from the engine's operators without the textbook.
 
 #include "calc/cost/cost.hpp"
 #include "calc/infer.hpp"
@@ -23,7 +23,7 @@ Flops forward_of(const Arch& a, const Step& step, AttentionFlops convention, con
 }
 bool is_core(const Op& op) { return op.name == "attn.core"; }
 
-/// One forward pass of a case that states batch, seq, past, convention and what the head sees.
+/// FLOPs of one forward pass with the case's batch, seq, past, attention convention and LM head.
 Flops forward(const Arch& a, const json::Object& in) {
   const Step step{.sequences = in.count("batch"),
                   .queries = in.count("seq"),
@@ -70,7 +70,7 @@ TEST_CASE("the engine counts the golden active parameters in three conventions",
         }) == 7);
 }
 
-TEST_CASE("the engine counts the golden groups and the other kinds of N", "[golden]") {
+TEST_CASE("the engine counts the golden parameter groups and the other definitions of N", "[golden]") {
   CHECK(each_case("params_group", [](const json::Object& in, const std::string& value) {
           const Parameters p = parameters(model(in));
           const std::string g = in.text("group");
@@ -106,10 +106,10 @@ TEST_CASE("the engine counts the golden forward FLOPs", "[golden]") {
         }) == 17);
 }
 
-TEST_CASE("the engine counts the golden FLOPs of one kind of operator", "[golden]") {
+TEST_CASE("the engine counts the golden FLOPs of single operators", "[golden]") {
   CHECK(each_case("flops_op", [](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
-          if (in.text("op") == "qk") {  // as wide as the product with the values: half of the core
+          if (in.text("op") == "qk") {  // QK and PV are equally wide, so each is half of the core
             const Flops core = forward_of(a, whole(in), convention(in, "attention"), is_core);
             CHECK(digits(core) == digits(2 * Flops(core.value / 2)));
             CHECK(digits(core.value / 2) == value);
@@ -121,7 +121,7 @@ TEST_CASE("the engine counts the golden FLOPs of one kind of operator", "[golden
         }) == 2);
 }
 
-TEST_CASE("the engine counts the golden training FLOPs and the flash backward makes the scores again", "[golden]") {
+TEST_CASE("the engine counts the golden training FLOPs, with flash backward recomputing the scores", "[golden]") {
   int same_convention = 0;
   CHECK(each_case("flops_train", [&](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
@@ -133,7 +133,7 @@ TEST_CASE("the engine counts the golden training FLOPs and the flash backward ma
           REQUIRE(core.value % static_cast<Int128>(qk + v) == 0);
           const Flops again = in.flag("flash") ? qk * Flops(core.value / static_cast<Int128>(qk + v)) : Flops();
           CHECK(digits(f.hardware_total + again) == value);
-          // What the kernels do is the golden count where both count the same pairs.
+          // The executed FLOPs equal the golden count if both count the same pairs.
           const AttentionFlops done = in.flag("flash") ? AttentionFlops::causal_exact : AttentionFlops::full;
           if (p.attention_flops != done) return;
           CHECK(digits(f.executed) == value);

@@ -1,4 +1,4 @@
-// The golden activations, states, caches and traffic, from the engine's operators: the textbook takes no part.
+// Golden activations, states, caches and traffic, computed from the engine's operators without the textbook.
 
 #include "calc/block/program.hpp"
 #include "calc/cost/cost.hpp"
@@ -13,7 +13,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A model that is one tied table of n numbers: whatever the engine says of n parameters.
+/// A model with n parameters: a single tied embedding table.
 Arch table_of(Count n) {
   Arch a;
   a.hidden = a.embedding_width = 1;
@@ -24,7 +24,7 @@ Arch table_of(Count n) {
   return a;
 }
 
-/// GPT's block of the seeds and of Korthikanti et al.: MHA, E = 4, no biases, every layer alike.
+/// GPT's block in the seeds and Korthikanti et al.: MHA, E = 4, no biases, all layers alike.
 Arch gpt_of(Count layers, Count hidden, Count heads, Count vocabulary) {
   Arch a;
   a.layers = layers;
@@ -38,7 +38,7 @@ Arch gpt_of(Count layers, Count hidden, Count heads, Count vocabulary) {
   return a;
 }
 
-/// The seeds' rule: naive attention, dropout, scores before and after softmax, no statistics.
+/// The seeds' rule: naive attention, dropout, scores before and after softmax, no norm statistics.
 Plan seed_plan(Count batch, Count seq, Count precision) {
   Plan p;
   p.micro_batch = p.global_batch = batch;
@@ -55,7 +55,7 @@ OpList block(const Arch& a, const Step& step, const Layout& tp) {
   return split_tensor(block_ops(a, *layer_kinds(a).begin(), step), tp);
 }
 
-/// What one block keeps, dropout of the scores and of the hidden state apart.
+/// Bytes that one block saves for backward, with separate dropout options for scores and hidden state.
 Bytes kept(const Arch& a, const Plan& p, bool attention_dropout, const Layout& tp = {}) {
   Pricing price = pricing(p, Phase::training);
   price.dropout = attention_dropout;
@@ -65,7 +65,7 @@ Bytes kept(const Arch& a, const Plan& p, bool attention_dropout, const Layout& t
   return p.recompute == Recompute::full ? l.input : l.kept;
 }
 
-/// What a part of a block keeps besides its input: the operators from `first` to `last`.
+/// Bytes that part of a block, from operator `first` to `last`, saves for backward, excluding its input.
 Bytes kept_of(const Arch& a, const Plan& p, std::string_view first, std::string_view last) {
   OpList part;
   const OpList ops = block(a, training_step(p), {});
@@ -103,7 +103,7 @@ GluStore glu_store(const json::Object& in) {
 
 }  // namespace
 
-TEST_CASE("one block keeps the golden bytes in every storage option", "[golden]") {
+TEST_CASE("one block saves the golden bytes with every storage option", "[golden]") {
   CHECK(
       each_case("act_layer", [](const json::Object& in, const std::string& value) {
         REQUIRE(in.count("context_parallel") == 1);
@@ -125,7 +125,7 @@ TEST_CASE("one block keeps the golden bytes in every storage option", "[golden]"
       }) == 12);
 }
 
-TEST_CASE("the seeds' activation formulas come out of the plan's options", "[golden]") {
+TEST_CASE("the seeds' activation formulas follow from the plan's options", "[golden]") {
   CHECK(each_case("act_seed", [](const json::Object& in, const std::string& value) {
           REQUIRE(in.count("expansion") == 4);
           const Arch a = gpt_of(in.count("n_layers"), in.count("d_model"), in.count("n_heads"), 0);
@@ -139,7 +139,7 @@ TEST_CASE("the seeds' activation formulas come out of the plan's options", "[gol
             CHECK(digits(all) == value);
             return;
           }
-          // A part's input is the norm's output, which the part keeps and the norm makes.
+          // A part's input is the norm's output: the part saves it, the norm produces it.
           const Bytes input = bytes_of(p.precision, p.micro_batch * p.seq * a.hidden);
           const Bytes attention = a.layers * (input + kept_of(a, p, "attn.q", "attn.dropout"));
           const Bytes mlp = a.layers * (input + kept_of(a, p, "mlp.up", "mlp.dropout"));
@@ -147,7 +147,7 @@ TEST_CASE("the seeds' activation formulas come out of the plan's options", "[gol
         }) == 8);
 }
 
-TEST_CASE("one block keeps what Korthikanti et al. print in their Table 2", "[golden]") {
+TEST_CASE("one block saves the bytes in Table 2 of Korthikanti et al.", "[golden]") {
   CHECK(each_case("act_korthikanti_layer", [](const json::Object& in, const std::string& value) {
           const std::string mode = in.text("mode");
           Plan p = seed_plan(in.count("batch"), in.count("seq"), 2);
@@ -161,27 +161,27 @@ TEST_CASE("one block keeps what Korthikanti et al. print in their Table 2", "[go
         }) == 7);
 }
 
-TEST_CASE("outside the blocks a step keeps what Korthikanti et al. add up", "[golden]") {
+TEST_CASE("a step saves the bytes outside the blocks that Korthikanti et al. give", "[golden]") {
   int on_one_stage = 0;
   CHECK(each_case("act_extras", [&](const json::Object& in, const std::string& value) {
-          if (in.count("pipeline") != 1) return;  // the engine has no pipeline
+          if (in.count("pipeline") != 1) return;  // training_memory has no pipeline stages
           ++on_one_stage;
           Plan p = seed_plan(in.count("batch"), in.count("seq"), 2);
           Layout layout;
           layout.tp = in.count("tensor_parallel");
           layout.sp = true;
-          // Of one layer and of two: what is outside comes once, 2 a - b.
+          // Activations outside the layers: 2 a - b, with a for one layer and b for two.
           const auto memory = [&](Count layers) {
             return training_memory(gpt_of(layers, in.count("d_model"), layout.tp, in.count("vocab")), p, layout);
           };
           const Bytes activations = 2 * memory(1).activations - memory(2).activations;
-          const Bytes ids(8 * p.micro_batch * p.seq);  // which the paper leaves out
+          const Bytes ids(8 * p.micro_batch * p.seq);  // not counted in the paper
           CHECK(digits(activations - ids + memory(1).logits) == value);
         }) == 2);
   CHECK(on_one_stage == 1);
   int float32 = 0;
   CHECK(each_case("act_logits", [&](const json::Object& in, const std::string& value) {
-          if (in.count("bytes_per_logit") != 4) return;  // the engine knows 4, p and p + 8
+          if (in.count("bytes_per_logit") != 4) return;  // the engine supports 4, p and p + 8
           ++float32;
           Plan p;
           Layout layout;
@@ -194,7 +194,7 @@ TEST_CASE("outside the blocks a step keeps what Korthikanti et al. add up", "[go
   CHECK(float32 == 1);
 }
 
-TEST_CASE("a mixture's MLP keeps the golden bytes", "[golden]") {
+TEST_CASE("an MoE MLP saves the golden bytes", "[golden]") {
   CHECK(each_case("act_moe_mlp", [](const json::Object& in, const std::string& value) {
           const double capacity = in.has("capacity_factor") ? golden::real(in, "capacity_factor") : 1;
           const Count k = in.count("top_k"), copies = static_cast<Count>(capacity * static_cast<double>(k));
@@ -212,13 +212,13 @@ TEST_CASE("a mixture's MLP keeps the golden bytes", "[golden]") {
           p.precision = bytes_wide(in.count("p"));
           p.glu_store = glu_store(in);
           const Bytes mlp = kept_of(a, p, "mlp.router", "mlp.shared_add");
-          // A capacity factor multiplies copies, not the float32 gates: those of the spare copies come off.
+          // The capacity factor multiplies token copies, but not float32 gates: subtract the gates of the extra copies.
           const Bytes gates(4 * p.micro_batch * p.seq * (copies - k));
           CHECK(digits(mlp - gates) == value);
         }) == 2);
 }
 
-TEST_CASE("the engine counts the golden bytes of weights, gradients and optimizer", "[golden]") {
+TEST_CASE("the engine counts the golden bytes of weights, gradients and optimizer states", "[golden]") {
   const auto states = [](const std::string& preset, Count n) {
     Plan p;
     p.seq = p.global_batch = 1;
@@ -245,7 +245,7 @@ TEST_CASE("the engine counts the golden bytes of weights, gradients and optimize
           const Count n = in.count("n_params");
           const States s = states(preset, n);
           CHECK(s.parameters == n);
-          // The preset leaves the scales of 8-bit states out.
+          // The preset excludes the scales of 8-bit states.
           const Bytes scales(preset == "adam8bit_master" ? 8 * ceil_div(n, 256) : 0);
           CHECK(digits(s.weights + s.gradients + s.optimizer - scales) == value);
         }) == 7);
@@ -258,13 +258,13 @@ TEST_CASE("the engine counts the golden bytes of weights, gradients and optimize
           p.optimizer = Optimizer::adam8bit;
           p.master = false;
           const Count n = in.count("n_params"), block = in.count("block");
-          // The engine's blocks are bitsandbytes' 256; the paper's are 2048.
+          // The engine uses bitsandbytes' blocks of 256; the paper's have 2048.
           const Bytes finer(8 * (ceil_div(n, 256) - ceil_div(n, block)));
           CHECK(digits(optimizer_bytes(p, {.total = n}) - finer) == value);
         }) == 2);
 }
 
-TEST_CASE("mixed precision pays from the golden batch on", "[golden]") {
+TEST_CASE("mixed precision saves memory from the golden batch size upward", "[golden]") {
   CHECK(each_case("mixed_precision_break_even_batch", [](const json::Object& in, const std::string& value) {
           Arch a = gpt_of(1, in.count("d_model"), in.count("n_heads"), 0);
           a.norm = NormKind::weight_free;  // (2.9) counts matrices only
@@ -278,7 +278,7 @@ TEST_CASE("mixed precision pays from the golden batch on", "[golden]") {
         }) == 3);
 }
 
-TEST_CASE("the engine counts the golden bytes of quantised weights", "[golden]") {
+TEST_CASE("the engine counts the golden bytes of quantized weights", "[golden]") {
   CHECK(each_case("quant_bytes", [](const json::Object& in, const std::string& value) {
           CHECK(digits(tensor_bytes(*dtype(in.text("fmt")), in.count("rows"), in.count("cols"))) == value);
         }) == 7);
@@ -288,7 +288,7 @@ TEST_CASE("the engine counts the golden bytes of quantised weights", "[golden]")
   int known = 0;
   CHECK(each_case("int_group_bytes", [&](const json::Object& in, const std::string& value) {
           const Count bits = in.count("bits");
-          if (bits == 3) return;  // no such format in the table
+          if (bits == 3) return;  // no 3-bit format in the table
           ++known;
           const DType t = *dtype(bits == 8 ? "int8" : in.count("zero_bits") == 4 ? "awq" : "int4-g128");
           CHECK(digits(tensor_bytes(t, in.count("rows"), in.count("cols"))) == value);
@@ -301,7 +301,7 @@ TEST_CASE("the engine counts the golden bytes of quantised weights", "[golden]")
         }) == 2);
 }
 
-TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
+TEST_CASE("the engine counts the golden KV cache bytes", "[golden]") {
   CHECK(each_case("kv_bytes_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
           Layout layout;
@@ -317,7 +317,7 @@ TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
           Layout layout;
           layout.tp = in.count("tensor_parallel");
           p.kv_precision = bytes_wide(in.count("kv_bytes"));
-          // The engine has no pages: the context is rounded up to whole ones here.
+          // The engine has no pages, so round the context up to whole pages here.
           const Count page = in.count("page"), context = ceil_div(in.count("context"), page) * page;
           CHECK(digits(in.count("batch") * cache_bytes(a, p, context, layout)) == value);
         }) == 17);

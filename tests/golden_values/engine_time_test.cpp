@@ -1,4 +1,4 @@
-// The golden times of passes, from the engine's operators.
+// Golden times of passes, computed from the engine's operators.
 
 #include "calc/infer.hpp"
 #include "tests/golden_values/engine.hpp"
@@ -8,7 +8,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A device of that many bytes, as fast as n of the golden ones together.
+/// A device with the bandwidth and peak of n golden devices.
 Device machine(const json::Object& in) {
   Device d;
   const double n = golden::real(in, "n_devices");
@@ -25,7 +25,7 @@ Cluster cluster(const Device& d) {
 
 }  // namespace
 
-TEST_CASE("under the step roofline passes take the golden time", "[golden]") {
+TEST_CASE("passes under the step roofline take the golden time", "[golden]") {
   CHECK(each_case("decode_step_time", [](const json::Object& in, const std::string& value) {
           REQUIRE((in.count("weight_bytes") == 2 && in.count("kv_bytes") == 2));
           Plan p;

@@ -22,7 +22,7 @@ bool is_whole(std::string_view value) {
   return !value.empty() && value.find_first_not_of("0123456789", value.front() == '-' ? 1 : 0) == std::string::npos;
 }
 
-/// The integer that is written, digit by digit: no double in between.
+/// Parses an integer digit by digit, without going through a double.
 textbook::Exact parsed(std::string_view digits) {
   textbook::Exact n = 0;
   for (const char c : digits)

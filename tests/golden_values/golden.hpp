@@ -1,7 +1,6 @@
 #pragma once
-/// Golden cases: quantities with their inputs and values, computed once by an independent implementation of the same
-/// formulas, against which textbook and engine are held. golden.json carries them; values are text there, because some
-/// pass 2^63.
+/// Golden cases: quantities with inputs and values from an independent implementation of the same formulas. Tests
+/// compare the textbook and the engine with them. golden.json stores the values as text because some exceed 2^63.
 
 #include <optional>
 #include <string>
@@ -14,7 +13,7 @@
 
 namespace llmcalc::golden {
 
-/// An integer or a fraction, exact, or a real number.
+/// An exact integer or fraction, or a real number.
 using Number = std::variant<textbook::Fraction, double>;
 
 struct Case {
@@ -24,23 +23,23 @@ struct Case {
   std::string unit, convention;
 };
 
-/// The cases of a golden file. Throws InputError on malformed ones.
+/// The cases of a golden file. Throws InputError if it is malformed.
 std::vector<Case> cases(std::string_view text, const std::string& where);
-/// Those of golden.json.
+/// The cases of golden.json.
 const std::vector<Case>& all_cases();
 
-/// What the textbook says to a case's quantity and inputs; nothing if it has no such quantity.
+/// The textbook's value for a case; nullopt if it lacks the quantity.
 std::optional<Number> textbook_value(const Case& c);
 
 struct Result {
   Number computed;
   bool equal = false;
 };
-/// The same, compared: whole numbers exactly, others to 1e-9 relative.
+/// The textbook's value, compared with the golden one: integers exactly, others to 1e-9 relative.
 std::optional<Result> evaluate_textbook(const Case& c);
 bool equal(const Number& computed, std::string_view value);
 
-/// The number as it prints: every digit of a whole one.
+/// The number as printed, with all digits of an integer.
 std::string text(const Number& number);
 
 }  // namespace llmcalc::golden

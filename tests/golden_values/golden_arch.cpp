@@ -13,8 +13,8 @@ Latent latent(const json::Object& m) {
           .v_dim = m.count("d_v")};
 }
 
-/// The golden values count a stored correction bias of the router as parameters; an Arch calls that a buffer and does
-/// not. So it goes where the count is the same: into the router's own bias.
+/// The golden values count a stored router correction bias as parameters. An Arch treats it as a buffer, so it becomes
+/// the router's own bias, which has the same count.
 Moe moe(const json::Object& m, Count layers) {
   return {.experts = m.count("n_experts"),
           .top_k = m.count("top_k"),

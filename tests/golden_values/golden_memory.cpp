@@ -90,7 +90,7 @@ Number act_layer(const Object& in) {
        .context_parallel = in.count("context_parallel")});
 }
 
-/// A row of Korthikanti's Table 2.
+/// A row of Table 2 in Korthikanti et al.
 struct Mode {
   bool tensor_parallel = false, sequence_parallel = false;
   Recompute stored = Recompute::none;
@@ -174,7 +174,7 @@ Number adafactor_bytes(const Object& in) {
   return tb::Fraction(tb::Exact(in.count("bytes_per")) * tb::adafactor_numbers(model(in)), 1);
 }
 
-// ---- Quantised weights
+// ---- Quantized weights
 
 DType format(const Object& in) {
   if (const auto t = dtype(in.text("fmt"))) return *t;

@@ -8,7 +8,7 @@ namespace {
 using json::Object;
 namespace tb = textbook;
 
-// ---- Collectives: the product's own model, held against the golden values directly
+// ---- Collectives: the engine's model, compared with the golden values directly
 
 CollectiveOp op(const Object& in) {
   if (const auto o = parse<CollectiveOp>(in.text("op"))) return *o;

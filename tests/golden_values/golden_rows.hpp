@@ -1,5 +1,5 @@
 #pragma once
-/// One row per golden quantity: how its inputs are read, and which closed form answers.
+/// One row per golden quantity: the function that reads its inputs and computes the textbook value.
 
 #include <span>
 #include <string_view>
@@ -15,16 +15,16 @@ struct Row {
   Number (*value)(const json::Object& inputs);
 };
 std::span<const Row> model_rows();     ///< parameters and FLOPs
-std::span<const Row> memory_rows();    ///< states, activations, cache, quantised weights
-std::span<const Row> time_rows();      ///< rooflines, inference, a run
+std::span<const Row> memory_rows();    ///< states, activations, cache, quantized weights
+std::span<const Row> time_rows();      ///< rooflines, inference, training runs
 std::span<const Row> parallel_rows();  ///< collectives, traffic, pipelines
 
 /// A golden "model" object as an Arch.
 Arch arch(const json::Object& model);
 
-/// Readers of inputs. `real` reads any number.
+/// A number that may be fractional. Throws InputError if the key is missing.
 double real(const json::Object& in, std::string_view key);
-/// The choice whose name the input holds. Throws InputError for any other name.
+/// The value whose name the input has. Throws InputError for any other name.
 template <typename Enum, std::size_t size>
 Enum choice(const json::Object& in, std::string_view key, const std::pair<std::string_view, Enum> (&names)[size]) {
   const std::string given = in.text(key);

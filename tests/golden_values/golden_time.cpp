@@ -113,7 +113,7 @@ Number serving_value(const Object& in) {
                          {"tpot_s", tb::time_per_output_token(s)}});
 }
 
-// ---- A run
+// ---- Training runs
 
 Number mfu_value(const Object& in) {
   return mfu(real(in, "model_flops_per_token"), real(in, "tokens_per_second"), in.count("n_devices"),

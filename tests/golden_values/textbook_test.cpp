@@ -23,7 +23,7 @@ TEST_CASE("whole golden values are compared digit by digit", "[golden]") {
   CHECK_FALSE(golden::equal(textbook::Fraction(textbook::Exact(1), 2), "0"));
 }
 
-TEST_CASE("other golden values are compared to a billionth", "[golden]") {
+TEST_CASE("non-integer golden values are compared to 1e-9 relative", "[golden]") {
   CHECK(golden::equal(0.0877, "0.0877"));
   CHECK(golden::equal(1 + 5e-10, "1.0"));
   CHECK_FALSE(golden::equal(1 + 5e-9, "1.0"));
@@ -36,7 +36,7 @@ TEST_CASE("a quantity that the textbook lacks has no value", "[golden]") {
   CHECK_FALSE(golden::evaluate_textbook(c).has_value());
 }
 
-TEST_CASE("a golden file that is no list of whole cases is refused", "[golden]") {
+TEST_CASE("a golden file must be a list of complete cases", "[golden]") {
   CHECK_THROWS_AS(golden::cases("{}", "golden"), InputError);
   CHECK_THROWS_AS(golden::cases(R"([{"id": "x"}])", "golden"), InputError);
   CHECK_THROWS_AS(
@@ -45,7 +45,7 @@ TEST_CASE("a golden file that is no list of whole cases is refused", "[golden]")
       InputError);
 }
 
-TEST_CASE("an input that is missing or unknown is named", "[golden]") {
+TEST_CASE("a missing or unknown input is named in the error", "[golden]") {
   golden::Case c;
   c.id = "x";
   c.quantity = "kaplan_loss";
@@ -55,7 +55,7 @@ TEST_CASE("an input that is missing or unknown is named", "[golden]") {
   CHECK_THROWS_WITH(golden::textbook_value(c), Catch::Contains("\"x\" is missing"));
 }
 
-TEST_CASE("a golden model becomes an architecture", "[golden]") {
+TEST_CASE("a golden model is converted to an Arch", "[golden]") {
   for (const golden::Case& c : golden::all_cases()) {
     if (c.id != "published-037") continue;
     const Arch a = golden::arch(json::Object(c.inputs, c.id).object("model"));

@@ -18,7 +18,7 @@ using Tokens = std::vector<std::int32_t>;
 
 constexpr std::int32_t vocabulary = 4;
 
-/// A distribution that depends on every token of the prefix.
+/// Log-probabilities that depend on every token of the prefix.
 std::vector<float> any_model(std::span<const std::int32_t> prefix) {
   std::uint64_t seed = 1;
   for (const std::int32_t t : prefix) seed = seed * 31 + static_cast<std::uint64_t>(t) + 1;
@@ -30,7 +30,7 @@ std::vector<float> any_model(std::span<const std::int32_t> prefix) {
   return logs;
 }
 
-/// Every sequence of `length` tokens, or shorter with the end token last.
+/// Appends every sequence of `length` tokens, or shorter if it ends with the end token.
 void extend(const Tokens& prompt, const Sequence& s, const BeamOptions& o, std::vector<Sequence>& all) {
   const bool complete = !o.ends.empty() && !s.tokens.empty() && s.tokens.back() == o.ends[0];
   if (complete || static_cast<Count>(s.tokens.size()) == o.length) return all.push_back(s);
@@ -83,7 +83,7 @@ TEST_CASE("a wide beam with an end token is exhaustive search over sequences of 
   }
 }
 
-TEST_CASE("a beam of one is greedy", "[beam]") {
+TEST_CASE("a beam of width 1 is greedy search", "[beam]") {
   for (const std::int32_t first : {0, 1, 2, 3}) {
     Tokens prefix{first};
     double sum = 0;
@@ -99,8 +99,8 @@ TEST_CASE("a beam of one is greedy", "[beam]") {
   }
 }
 
-TEST_CASE("a beam finds what greedy search misses", "[beam]") {
-  // Token 0 first is likelier (0.6), but leads to 0.6 x 0.5; token 1 leads to 0.4 x 1.
+TEST_CASE("beam search finds a sequence that greedy search misses", "[beam]") {
+  // Token 0 is likelier first (0.6) but leads to 0.6 x 0.5; token 1 leads to 0.4 x 1.
   const auto model = [](std::span<const std::int32_t> prefix) -> std::vector<float> {
     if (prefix.empty()) return {std::log(0.6f), std::log(0.4f)};
     if (prefix[0] == 0) return {std::log(0.5f), std::log(0.5f)};
@@ -110,11 +110,11 @@ TEST_CASE("a beam finds what greedy search misses", "[beam]") {
   REQUIRE(found.size() == 2);
   CHECK(found[0].tokens == Tokens{1, 0});
   CHECK(found[0].log_probability == Approx(std::log(0.4)));
-  CHECK(found[1].tokens == Tokens{0, 0});  // of 00 and 01, equally probable, the lower
+  CHECK(found[1].tokens == Tokens{0, 0});  // 00 and 01 are equally probable: the lower one
   CHECK(beam_search(model, {}, {.width = 1, .length = 2})[0].tokens == Tokens{0, 0});
 }
 
-TEST_CASE("equally probable sequences come in the order of their tokens", "[beam]") {
+TEST_CASE("equally probable sequences are ordered by their tokens", "[beam]") {
   const auto even = [](std::span<const std::int32_t>) { return std::vector<float>{-1, -1}; };
   const auto found = beam_search(even, {}, {.width = 4, .length = 2});
   REQUIRE(found.size() == 4);
@@ -122,7 +122,7 @@ TEST_CASE("equally probable sequences come in the order of their tokens", "[beam
   CHECK(beam_search(even, {}, {.width = 2, .length = 3})[1].tokens == Tokens{0, 0, 1});
 }
 
-TEST_CASE("a search ends when every sequence is complete", "[beam]") {
+TEST_CASE("beam search ends when every sequence is complete", "[beam]") {
   int calls = 0;
   const auto model = [&calls](std::span<const std::int32_t>) -> std::vector<float> {
     ++calls;
@@ -135,17 +135,17 @@ TEST_CASE("a search ends when every sequence is complete", "[beam]") {
   CHECK(beam_search(model, Tokens{1}, {.width = 3, .length = 0, .ends = {1}}).front().tokens.empty());
 }
 
-TEST_CASE("the memory of a search grows with its beams, their length and the vocabulary", "[beam]") {
+TEST_CASE("beam search memory grows with beam width, length and vocabulary", "[beam]") {
   const auto memory = [](Count vocabulary, Count width, Count length) {
     return beam_memory(vocabulary, {.width = width, .length = length}).value;
   };
   CHECK(memory(10, 1000, 50) - memory(10, 0, 50) >= 1000 * 2 * 50 * 4);  // old and new sequences
   CHECK(memory(10, 1000, 50) > memory(10, 1000, 49));
-  CHECK(memory(1000, 10, 5) - memory(0, 10, 5) >= 1000 * (4 + 8));  // logits and logarithms
+  CHECK(memory(1000, 10, 5) - memory(0, 10, 5) >= 1000 * (4 + 8));  // logits and log-probabilities
   CHECK_THROWS_AS(memory(10, Count{1} << 60, 50), Overflow);
 }
 
-TEST_CASE("a search refuses NaN, and options out of range", "[beam]") {
+TEST_CASE("beam search refuses NaN and options out of range", "[beam]") {
   const auto broken = [](std::span<const std::int32_t>) { return std::vector<float>{0, std::nanf("")}; };
   CHECK_THROWS_WITH(beam_search(broken, {}, {}),
                     "the log-probability of token 1 is nan; the weights have diverged or are damaged");

@@ -50,7 +50,7 @@ ModelCard card_of(const Arch& arch) {
   return card;
 }
 
-/// A run on bytes, small enough to repeat.
+/// A small training run on bytes.
 struct Run {
   LearningSettings settings{.steps = 8, .batch = 2, .seq = 6, .rate = 1e-2, .seed = 5};
   Plan plan;
@@ -85,7 +85,7 @@ struct Run {
   void save(const std::string& path) { learner.save(path, card, tokenizer->serialized(), settings_json(settings)); }
 };
 
-/// The first tensor of one file that the other has not, or has with other bytes.
+/// Name of the first tensor that is missing from the other file or differs in it; empty if the files are equal.
 std::string different(const std::string& a, const std::string& b) {
   const SafetensorsFile one(a), other(b);
   for (const auto& e : one.entries())
@@ -95,7 +95,7 @@ std::string different(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-TEST_CASE("a run that is saved and goes on is, bit for bit, the run that never stopped", "[checkpoint]") {
+TEST_CASE("a resumed run is bitwise identical to an uninterrupted one", "[checkpoint]") {
   const Folder folder;
   const std::string half = folder.file("half"), whole = folder.file("whole"), again = folder.file("again");
   for (const Number number : {Number::f32, Number::bf16})
@@ -123,7 +123,7 @@ TEST_CASE("a run that is saved and goes on is, bit for bit, the run that never s
     }
 }
 
-TEST_CASE("a checkpoint gives back the model, and generates with its best weights", "[checkpoint]") {
+TEST_CASE("a checkpoint restores the model and generates with its best weights", "[checkpoint]") {
   const Folder folder;
   Run r(Number::f32);
   r.steps(3);
@@ -147,7 +147,7 @@ TEST_CASE("a checkpoint gives back the model, and generates with its best weight
   CHECK((weight_bytes(t) != weight_bytes(r.t)));
 }
 
-TEST_CASE("weights have their names, formats and shapes in the file", "[checkpoint]") {
+TEST_CASE("weights are stored with their names, dtypes and shapes", "[checkpoint]") {
   const Folder folder;
   Run r(Number::bf16, test::tiny_deepseek());
   r.steps(1);
@@ -163,7 +163,7 @@ TEST_CASE("weights have their names, formats and shapes in the file", "[checkpoi
   CHECK(file.text("precision") == "bf16");
 }
 
-TEST_CASE("every damaged byte is found, and so is every missing end", "[checkpoint]") {
+TEST_CASE("damaged bytes and truncation are detected", "[checkpoint]") {
   const Folder folder;
   Run r(Number::f32);
   r.steps(1);
@@ -171,7 +171,7 @@ TEST_CASE("every damaged byte is found, and so is every missing end", "[checkpoi
   const std::string good = content(folder.file("good"));
   const std::string path = folder.file("damaged");
   std::size_t silent = 0;
-  // All of the length and the beginning of the header, then bytes of the rest at even distances.
+  // Every byte of the length and the start of the header, then every 397th byte.
   for (std::size_t i = 0; i < good.size(); i += i < 600 ? 1 : 397) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x11);
@@ -187,7 +187,7 @@ TEST_CASE("every damaged byte is found, and so is every missing end", "[checkpoi
   }
 }
 
-TEST_CASE("a file of another program or model is refused with the wrong field", "[checkpoint]") {
+TEST_CASE("a file from another program or model is refused with the offending field", "[checkpoint]") {
   const Folder folder;
   const std::string path = folder.file("x");
   const auto refused = [&] { return sentence([&] { const TrainingCheckpoint c(path); }); };
@@ -243,7 +243,7 @@ TEST_CASE("a file of another program or model is refused with the wrong field", 
   CHECK(with(all, texts).find("\"training\"") != std::string::npos);
 }
 
-TEST_CASE("a disk that is full leaves the last good checkpoint", "[checkpoint]") {
+TEST_CASE("a full disk leaves the last good checkpoint intact", "[checkpoint]") {
   const Folder folder;
   const std::string path = folder.file("x");
   Run r(Number::f32);
@@ -266,7 +266,7 @@ TEST_CASE("a disk that is full leaves the last good checkpoint", "[checkpoint]")
   CHECK(TrainingCheckpoint(path).card().progress.updates == 2);
 }
 
-TEST_CASE("a step that is stopped leaves everything as it was", "[checkpoint]") {
+TEST_CASE("a stopped step leaves weights and counters unchanged", "[checkpoint]") {
   const Folder folder;
   std::atomic<bool> stop = false;
   Run r(Number::f32, test::tiny_gpt(), true);
@@ -280,7 +280,7 @@ TEST_CASE("a step that is stopped leaves everything as it was", "[checkpoint]") 
   CHECK(r.t.settings().steps == 1);
 }
 
-TEST_CASE("a loss that is not a number names the step and the operator", "[checkpoint]") {
+TEST_CASE("a NaN loss names the step and the operator", "[checkpoint]") {
   Run r(Number::f32);
   r.steps(1);
   Parameter& p = r.t.weights().at(1, "mlp.up.weight");
@@ -295,26 +295,26 @@ TEST_CASE("a loss that is not a number names the step and the operator", "[check
   CHECK(r.learner.updates() == 1);
 }
 
-TEST_CASE("the last tenth of a text is held out, from a line's beginning", "[corpus]") {
+TEST_CASE("the last tenth of a text is held out, starting at a line", "[corpus]") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "nine byte\n";
   CHECK(split(text).held_out == 900);
   text.insert(0, "12345");
-  CHECK(split(text).held_out == 895);  // 0.9 x 1005 = 904: the line that begins before it
+  CHECK(split(text).held_out == 895);  // 0.9 x 1005 = 904; its line starts at 895
   const std::string one_line(1000, 'a');
   CHECK(split(one_line).held_out == 900);
   std::string wide;
-  for (int i = 0; i < 333; ++i) wide += "\xE2\x82\xAC";  // 999 bytes: 899 is within a character
+  for (int i = 0; i < 333; ++i) wide += "\xE2\x82\xAC";  // 999 bytes; 899 is inside a character
   CHECK(split(wide).held_out == 897);
 }
 
-TEST_CASE("the twentieth before it is the validation piece, and no piece shares a byte with another", "[corpus]") {
+TEST_CASE("the twentieth before the held-out text is the validation set, and the sets share no bytes", "[corpus]") {
   CHECK(split(std::string(1000, 'a')).validation == 850);
   std::string text;
   for (int i = 0; i < 100; ++i) text += "nine byte\n";
   CHECK(split(text).validation == 850);
   text.insert(0, "12345");
-  CHECK(split(text).validation == 845);  // 17/18 x 895 = 845: a line begins there
+  CHECK(split(text).validation == 845);  // 17/18 x 895 = 845, where a line starts
   const Corpus c(text, *byte_tokenizer());
   CHECK(c.learnt().size() == 845);
   CHECK(c.validation().size() == 50);
@@ -322,7 +322,7 @@ TEST_CASE("the twentieth before it is the validation piece, and no piece shares 
   CHECK(sentence([] { Corpus(std::string(19, 'a'), *byte_tokenizer()); }).find("too short") != std::string::npos);
 }
 
-TEST_CASE("the weights are chosen on the validation piece", "[corpus]") {
+TEST_CASE("the best weights are chosen by validation loss", "[corpus]") {
   Run r(Number::f32);
   const double loss = r.learner.evaluate();
   CHECK(loss == Corpus::loss(r.t, r.corpus.validation()));
@@ -330,7 +330,7 @@ TEST_CASE("the weights are chosen on the validation piece", "[corpus]") {
   CHECK(r.learner.progress().validation_loss == loss);
 }
 
-TEST_CASE("bits per byte are the loss over the bytes that were predicted", "[corpus]") {
+TEST_CASE("bits per byte are the loss divided by the predicted bytes", "[corpus]") {
   const std::string text = repeated_text();
   const std::unique_ptr<Tokenizer> bytes = byte_tokenizer();
   const Corpus c(text, *bytes);
@@ -344,7 +344,7 @@ TEST_CASE("bits per byte are the loss over the bytes that were predicted", "[cor
   CHECK(c.batch(1, 1, 3, 10).ids != b.ids);
 }
 
-TEST_CASE("held-out loss is that of every token once, whatever the batch", "[corpus]") {
+TEST_CASE("the held-out loss counts every token once, for any batch size", "[corpus]") {
   Run r(Number::f32);
   const double all = Corpus::loss(r.t, r.corpus.held_out());
   double sum = 0;
@@ -363,12 +363,12 @@ TEST_CASE("held-out loss is that of every token once, whatever the batch", "[cor
   CHECK(all == Approx(sum / static_cast<double>(counted)).epsilon(1e-6));
 }
 
-TEST_CASE("the rate rises, then falls along half a cosine", "[corpus]") {
+TEST_CASE("the learning rate warms up, then decays along half a cosine", "[corpus]") {
   const LearningSettings s{.warm_up = 0.1, .least_rate = 0.2};
   CHECK(rate_share(s, 0) == 0);
   CHECK(rate_share(s, 0.05) == Approx(0.5));
   CHECK(rate_share(s, 0.1) == Approx(1));
-  CHECK(rate_share(s, 0.55) == Approx(0.6));  // half way between 1 and 0.2
+  CHECK(rate_share(s, 0.55) == Approx(0.6));  // halfway between 1 and 0.2
   CHECK(rate_share(s, 1) == Approx(0.2));
   CHECK(rate_share(s, 2) == Approx(0.2));
 }

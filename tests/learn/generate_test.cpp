@@ -12,7 +12,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// A model of random weights, wide enough apart that no two logits tie.
+/// A model with random weights, scaled so that no two logits tie.
 struct Random {
   std::unique_ptr<Backend> cpu = make_cpu(Number::f32);
   Transformer t;
@@ -34,7 +34,7 @@ std::string sentence(Transformer& t, std::span<const std::int32_t> text, const G
 
 }  // namespace
 
-TEST_CASE("a cache changes the time and not the tokens, in every variant, greedy or drawn", "[generate]") {
+TEST_CASE("greedy and sampled tokens are the same with and without a cache, in every variant", "[generate]") {
   for (test::Variant v : test::generating_variants()) {
     INFO(v.name);
     v.plan.kv_precision = v.plan.precision = dtypes::fp32;
@@ -50,7 +50,7 @@ TEST_CASE("a cache changes the time and not the tokens, in every variant, greedy
   }
 }
 
-TEST_CASE("at temperature 0 each token is the likeliest after all before it", "[generate]") {
+TEST_CASE("at temperature 0 each token has the largest logit given all previous tokens", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   std::vector<std::int64_t> text(prompt.begin(), prompt.end());
   for (const std::int32_t token : tokens(m.t, {.tokens = 6, .sampling = {.temperature = 0}})) {
@@ -60,7 +60,7 @@ TEST_CASE("at temperature 0 each token is the likeliest after all before it", "[
   }
 }
 
-TEST_CASE("token i is drawn by number i of the seed's stream, whatever came before", "[generate]") {
+TEST_CASE("token i is sampled with random number i of the seed's stream", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   const GenerateOptions one{.tokens = 8, .seed = 1}, two{.tokens = 8, .seed = 2}, few{.tokens = 3, .seed = 1};
   const auto all = tokens(m.t, one);
@@ -69,7 +69,7 @@ TEST_CASE("token i is drawn by number i of the seed's stream, whatever came befo
   CHECK(tokens(m.t, few) == std::vector<std::int32_t>(all.begin(), all.begin() + 3));
 }
 
-TEST_CASE("every token is reported as soon as it is known", "[generate]") {
+TEST_CASE("every token is reported as soon as it is generated", "[generate]") {
   Random m(test::tiny_gpt(), test::tiny_plan());
   std::vector<std::int32_t> told;
   const Generated g = generate(m.t, prompt, {.tokens = 4}, [&](std::int32_t t) { told.push_back(t); });
@@ -78,7 +78,7 @@ TEST_CASE("every token is reported as soon as it is known", "[generate]") {
   CHECK(generate(m.t, prompt, {.tokens = 0}).tokens.empty());
 }
 
-TEST_CASE("the text ends at the end token, which is not part of it", "[generate]") {
+TEST_CASE("generation ends at the end token and excludes it", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   const GenerateOptions greedy{.tokens = 6, .sampling = {.temperature = 0}};
   const auto all = tokens(m.t, greedy);
@@ -90,17 +90,17 @@ TEST_CASE("the text ends at the end token, which is not part of it", "[generate]
   CHECK(g.ended == Ended::end_of_text);
 }
 
-TEST_CASE("the text ends where the learned positions do", "[generate]") {
+TEST_CASE("generation ends at the last learned position", "[generate]") {
   Random m(test::tiny_gpt(), test::tiny_plan());  // 8 positions
   const Generated g = generate(m.t, prompt, {.tokens = 100});
   CHECK(g.ended == Ended::positions);
-  CHECK(g.tokens.size() == 6);  // tokens 4 to 9: the last one is said, and never read
+  CHECK(g.tokens.size() == 6);  // tokens 4 to 9; the last is generated but never read
   CHECK(generate(m.t, prompt, {.tokens = 6}).ended == Ended::length);
   const std::vector<std::int32_t> nine(9, 1);
   CHECK(sentence(m.t, nine, {}) == "the prompt has 9 tokens and the model 8 learned positions; give a shorter one");
 }
 
-TEST_CASE("beam search finds the same text with and without a cache, and with one beam the greedy one", "[generate]") {
+TEST_CASE("beam search finds the same text with and without a cache", "[generate]") {
   for (test::Variant v : test::generating_variants()) {
     INFO(v.name);
     v.plan.kv_precision = v.plan.precision = dtypes::fp32;
@@ -113,16 +113,16 @@ TEST_CASE("beam search finds the same text with and without a cache, and with on
   }
 }
 
-TEST_CASE("more beams find a text at least as likely", "[generate]") {
+TEST_CASE("more beams find a text that is at least as likely", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   const auto found = [&](Count beams) { return generate(m.t, prompt, {.tokens = 3, .beams = beams}).log_probability; };
-  const double exhaustive = found(17 * 17);  // the vocabulary to the power of length - 1
+  const double exhaustive = found(17 * 17);  // vocabulary^(length - 1)
   CHECK(found(2) <= exhaustive);
   CHECK(found(8) <= exhaustive);
   CHECK(found(8) >= found(2));
 }
 
-TEST_CASE("a stop ends the text between two operators and keeps the tokens so far", "[generate]") {
+TEST_CASE("a stop ends generation between two operators and keeps the tokens so far", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   std::atomic<bool> stop = false;
   GenerateOptions o{.tokens = 10, .sampling = {.temperature = 0}, .stop = &stop};
@@ -133,13 +133,13 @@ TEST_CASE("a stop ends the text between two operators and keeps the tokens so fa
   CHECK(tokens(m.t, o).size() == 10);
 }
 
-TEST_CASE("a search that is stopped gives the best text so far", "[generate]") {
+TEST_CASE("a stopped beam search returns the best text so far", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   std::atomic<bool> stop = false;
   GenerateOptions o{.tokens = 10, .beams = 3, .stop = &stop};
   o.searching = [&](Count done, Count most) {
     CHECK(most == 1 + 9 * 3);
-    stop = done == 4;  // one text of no token, three of one, and the first of two
+    stop = done == 4;  // one empty text, three of one token, and the first of two
   };
   Count shown = 0;
   const Generated g = generate(m.t, prompt, o, [&](std::int32_t) { ++shown; });
@@ -148,7 +148,7 @@ TEST_CASE("a search that is stopped gives the best text so far", "[generate]") {
   CHECK(shown == 2);
 }
 
-TEST_CASE("an impossible generation is refused with a sentence", "[generate]") {
+TEST_CASE("invalid generation options are refused with a sentence", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   CHECK(sentence(m.t, {}, {}) == "the prompt has no token; give a text of at least one character");
   const std::vector<std::int32_t> foreign{1, 17};
@@ -159,14 +159,14 @@ TEST_CASE("an impossible generation is refused with a sentence", "[generate]") {
         "temperature -1 is out of range; give 0 (greedy) or a positive number");
 }
 
-TEST_CASE("a text is continued by a decoder alone", "[generate]") {
+TEST_CASE("only decoder-only models generate text", "[generate]") {
   Random encoder(test::tiny_bert(), {}), both(test::tiny_t5(), {});
   CHECK(sentence(encoder.t, prompt, {}) == "the model sees later tokens and continues no text; give a decoder");
   CHECK(sentence(both.t, prompt, {}) ==
         "the model answers a text that its encoder reads and continues none; give a decoder alone");
 }
 
-TEST_CASE("a model whose logits are no numbers says so", "[generate]") {
+TEST_CASE("NaN logits are reported", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   Parameter& norm = m.t.weights().at(-1, "head.norm.weight");
   m.t.weights().set(norm, std::vector<double>(static_cast<std::size_t>(norm.elements()), NAN));

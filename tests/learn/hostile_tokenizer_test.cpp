@@ -1,4 +1,4 @@
-// Tokenizer files that would make a short text the work of hours, and what they may cost.
+// Tokenizer files that would take hours on a short text, and the limits that stop them.
 
 #include <chrono>
 
@@ -38,7 +38,7 @@ TextSteps normalizing(const json::Value& normalizers) {
 
 }  // namespace
 
-TEST_CASE("a pattern that tries every way to cut a text is refused", "[hostile_tokenizer]") {
+TEST_CASE("a pattern with exponential backtracking is refused", "[hostile_tokenizer]") {
   for (const char* pattern : {"(a+)+b", "(a|a)*b", "(a|aa)+b"}) {
     INFO(pattern);
     const std::string said = test::sentence([&] { cut_by(split({{"Regex", pattern}}))->encode(std::string(40, 'a')); });
@@ -46,9 +46,9 @@ TEST_CASE("a pattern that tries every way to cut a text is refused", "[hostile_t
   }
 }
 
-TEST_CASE("what patterns may take is for a text, not for each of its matches or pieces", "[hostile_tokenizer]") {
-  // (a+)+b tries the 2^19 ways to cut 20 letters, then those of 19: some 400 of the 2000 ten thousands of steps that a
-  // short text has.
+TEST_CASE("the step limit of patterns covers a whole text, not each match or piece", "[hostile_tokenizer]") {
+  // (a+)+b tries the 2^19 ways to split 20 letters, then the ways to split 19, and so on: about 400 of the 2000 units
+  // of 10,000 steps allowed for a short text.
   const std::string word = std::string(20, 'a') + " ";
   std::string text;
   const auto whole = cut_by(split({{"Regex", "(a+)+b"}}));
@@ -62,7 +62,7 @@ TEST_CASE("what patterns may take is for a text, not for each of its matches or 
   }
 }
 
-TEST_CASE("the patterns of known tokenizers cut long texts of any kind", "[hostile_tokenizer]") {
+TEST_CASE("the patterns of known tokenizers split long texts of any kind", "[hostile_tokenizer]") {
   for (const std::string name : {"gpt-2", "llama-3", "qwen", "digits"}) {
     const std::string path = LLMCALC_SOURCE_DIR "/tests/learn/tokenizers/" + name + ".json";
     const auto t = json_tokenizer(json::file_text(path), path);
@@ -76,21 +76,21 @@ TEST_CASE("the patterns of known tokenizers cut long texts of any kind", "[hosti
   }
 }
 
-TEST_CASE("a replacement takes time in proportion to the text", "[hostile_tokenizer]") {
+TEST_CASE("a replacement takes time linear in the text", "[hostile_tokenizer]") {
   std::string text, expected;
   for (int i = 0; i < 1'000'000; ++i) text += "a b ", expected += "a\u2581b\u2581";
   const TextSteps steps = normalizing(json::Value::array({replace(" ", "\u2581")}));
   const auto start = std::chrono::steady_clock::now();
   CHECK((steps.normalized(text) == expected));
-  // Moving the rest of 4 MB for each of 2 million spaces takes a minute, copying it once a hundredth of a second.
+  // Moving the rest of 4 MB for each of 2 million spaces takes a minute; copying it once takes 10 ms.
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
   CHECK(normalizing(json::Value::array({replace("aa", "a")})).normalized("aaaaa") ==
-        "aaa");  // replacements are not replaced a second time
+        "aaa");  // replacements are not applied to their own results
 }
 
-TEST_CASE("normalizers make no more of a text than any language's forms have", "[hostile_tokenizer]") {
+TEST_CASE("normalizers may expand a text only as far as Unicode forms do", "[hostile_tokenizer]") {
   std::string ligatures;
-  for (int i = 0; i < 1000; ++i) ligatures += "\uFDFA";  // 18 letters in NFKC, 3 of them spaces: The Unicode Standard
+  for (int i = 0; i < 1000; ++i) ligatures += "\uFDFA";  // 18 letters in NFKC, including 3 spaces: The Unicode Standard
   const std::string longest = normalizing({{{"type", "NFKC"}}, replace(" ", "\u2581")}).normalized(ligatures);
   CHECK(longest.size() == 1000 * (15 * 2 + 3 * 3));
 

@@ -1,4 +1,4 @@
-// tokenizer.json beside Hugging Face's library (scripts/tokenizer-fixtures), and files that are refused.
+// Compares tokenizer.json with Hugging Face's library (scripts/tokenizer-fixtures), and checks refused files.
 
 #include "learn/tokens/json_tokenizer.hpp"
 
@@ -23,7 +23,7 @@ std::string refusal(const json::Value& file) {
 
 }  // namespace
 
-TEST_CASE("every text has the tokens that Hugging Face's library gives it, and they decode alike", "[json_tokenizer]") {
+TEST_CASE("token IDs and decoded texts equal those of Hugging Face's library", "[json_tokenizer]") {
   for (const std::string name : families) {
     const auto t = json_tokenizer(file_of(name), name);
     const json::Value expected = parsed(name + ".expected");
@@ -37,7 +37,7 @@ TEST_CASE("every text has the tokens that Hugging Face's library gives it, and t
   }
 }
 
-TEST_CASE("tokens that are decoded one by one give the same text", "[json_tokenizer]") {
+TEST_CASE("decoding tokens one by one gives the same text", "[json_tokenizer]") {
   for (const std::string name : {"gpt-2", "llama-3", "gemma"}) {
     const auto t = json_tokenizer(file_of(name), name);
     const std::string text = "  caf\xC3\xA9 \xF0\x9F\x98\x80, the end.\n";
@@ -47,13 +47,13 @@ TEST_CASE("tokens that are decoded one by one give the same text", "[json_tokeni
   }
 }
 
-TEST_CASE("a tokenizer survives being serialized", "[json_tokenizer]") {
+TEST_CASE("a tokenizer round-trips through serialization", "[json_tokenizer]") {
   const auto t = json_tokenizer(file_of("qwen"), "qwen");
   const auto again = loaded_tokenizer(t->serialized(), "a checkpoint");
   CHECK(again->encode("the first day") == t->encode("the first day"));
 }
 
-TEST_CASE("what a tokenizer.json says and this program does not do is refused by its name", "[json_tokenizer]") {
+TEST_CASE("unsupported settings in tokenizer.json are refused by name", "[json_tokenizer]") {
   const auto with = [](const std::string& pointer, const json::Value& value) {
     json::Value file = parsed("qwen");
     file[json::Value::json_pointer(pointer)] = value;
@@ -73,7 +73,7 @@ TEST_CASE("what a tokenizer.json says and this program does not do is refused by
   CHECK_THAT(with("/added_tokens/0/lstrip", true), Contains("\"lstrip\" of token \"<|end|>\" is true"));
 }
 
-TEST_CASE("a damaged tokenizer.json is refused in a sentence", "[json_tokenizer]") {
+TEST_CASE("a damaged tokenizer.json is refused with a sentence", "[json_tokenizer]") {
   json::Value file = parsed("gpt-2");
   file["model"]["merges"].push_back("no pair");
   CHECK_THAT(refusal(file), Catch::Matchers::Contains("token \"no\" is not in its vocabulary"));
@@ -88,7 +88,7 @@ TEST_CASE("a damaged tokenizer.json is refused in a sentence", "[json_tokenizer]
   CHECK_THROWS_AS(json_tokenizer("{\"model\": {", "t.json"), InputError);
 }
 
-TEST_CASE("a long run of one character is encoded in a moment", "[json_tokenizer]") {
+TEST_CASE("a long run of one character is encoded quickly", "[json_tokenizer]") {
   for (const std::string name : {"llama-3", "gemma"}) {
     const auto t = json_tokenizer(file_of(name), name);
     const std::string text(50000, 'e');

@@ -1,4 +1,4 @@
-// Checkpoints of every family in small, written by PyTorch (scripts/torch-checkpoints), and damaged ones.
+// Small checkpoints of every family, written by PyTorch (scripts/torch-checkpoints).
 
 #include "learn/model_folder.hpp"
 
@@ -20,7 +20,7 @@ const char* const names[] = {"gpt2",    "gpt2-prefixed", "llama-3",    "llama-li
                              "mistral", "qwen2",         "qwen2-yarn", "qwen3",        "gemma",
                              "gemma-2", "gemma-3",       "qwen3-moe",  "mixtral",      "ouro"};
 
-/// What PyTorch made of a checkpoint, in float64.
+/// PyTorch's logits of a checkpoint, in float64.
 struct Expected {
   std::vector<std::int64_t> ids;
   std::vector<double> logits;
@@ -34,7 +34,7 @@ struct Expected {
     file.read(file.entry("logits"), std::as_writable_bytes(std::span(logits)));
     sequences = file.entry("ids").shape[0];
   }
-  /// The distance of some logits, over the length of these.
+  /// Relative distance of other logits: the L2 norm of the difference over the L2 norm of these.
   double difference(const std::vector<double>& other) const {
     REQUIRE(other.size() == logits.size());
     double apart = 0, length = 0;
@@ -46,7 +46,7 @@ struct Expected {
   }
 };
 
-/// A checkpoint that is loaded.
+/// A loaded checkpoint.
 struct Loaded {
   ModelFolder folder;
   std::unique_ptr<Backend> cpu;
@@ -61,7 +61,7 @@ struct Loaded {
 
 }  // namespace
 
-TEST_CASE("logits of every family's checkpoint in double equal PyTorch's", "[folder]") {
+TEST_CASE("float64 logits of every family's checkpoint equal PyTorch's", "[folder]") {
   for (const std::string name : names) {
     INFO(name);
     const Expected torch(name);
@@ -70,7 +70,7 @@ TEST_CASE("logits of every family's checkpoint in double equal PyTorch's", "[fol
   }
 }
 
-TEST_CASE("logits of naive attention and in float32 equal PyTorch's, too", "[folder]") {
+TEST_CASE("logits with naive attention and in float32 also equal PyTorch's", "[folder]") {
   Plan naive;
   naive.attention = AttentionImpl::naive;
   for (const std::string name : names) {
@@ -82,9 +82,9 @@ TEST_CASE("logits of naive attention and in float32 equal PyTorch's, too", "[fol
   }
 }
 
-TEST_CASE("with a cache the last token's logits are the same", "[folder]") {
+TEST_CASE("the last token's logits are the same with a cache", "[folder]") {
   for (const std::string name : names) {
-    if (name == "llama-dynamic") continue;  // its cached keys were turned when the text was shorter
+    if (name == "llama-dynamic") continue;  // its cached keys were rotated for a shorter text
     INFO(name);
     const Expected torch(name);
     Loaded ours(name, Number::f64);
@@ -100,7 +100,7 @@ TEST_CASE("with a cache the last token's logits are the same", "[folder]") {
   }
 }
 
-TEST_CASE("every family whose arithmetic is known has a table of names", "[folder]") {
+TEST_CASE("every runnable family has a tensor name table", "[folder]") {
   for (const std::string& type : import::runnable_types()) CHECK(name_table(type) != nullptr);
   CHECK(name_table("bloom") == nullptr);
 }

@@ -12,7 +12,7 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 }
 
-TEST_CASE("the unigram model is Witten and Bell's formula", "[ngram]") {
+TEST_CASE("the unigram model follows Witten and Bell's formula", "[ngram]") {
   const Tokens tokens{0, 0, 1};  // N = 3, T = 2, V = 4
   const Unigram model(tokens, 4);
   CHECK(model.probability(0) == Approx(2.5 / 5));
@@ -22,7 +22,7 @@ TEST_CASE("the unigram model is Witten and Bell's formula", "[ngram]") {
   CHECK(perplexity(model, Tokens{3, 0, 2}) == Approx(std::sqrt(2.0 * 10.0)));
 }
 
-TEST_CASE("the bigram model is Kneser and Ney's formula", "[ngram]") {
+TEST_CASE("the bigram model follows Kneser and Ney's formula", "[ngram]") {
   // Pairs: 01 twice, 10 twice, 02 once. D = 1/(1 + 2 x 2) = 0.2. Every token but 3 has one predecessor, so D' = 1/2 and
   // q = (1 - 0.5)/3 + 0.5 x 3/3/4 = 7/24 for 0, 1, 2, and 1/8 for 3.
   const Bigram model(Tokens{0, 1, 0, 1, 0, 2}, 4);
@@ -30,13 +30,13 @@ TEST_CASE("the bigram model is Kneser and Ney's formula", "[ngram]") {
   CHECK(model.probability(0, 2) == Approx((1 - 0.2) / 3 + 0.2 * 2 / 3 * 7 / 24));
   CHECK(model.probability(0, 3) == Approx(1.0 / 60));
   CHECK(model.probability(1, 0) == Approx((2 - 0.2) / 2 + 0.2 * 1 / 2 * 7 / 24));
-  CHECK(model.probability(2, 0) == Approx(7.0 / 24));  // 2 never begins a pair
+  CHECK(model.probability(2, 0) == Approx(7.0 / 24));  // no pair begins with 2
   CHECK(model.probability(3, 3) == Approx(1.0 / 8));
   CHECK(perplexity(model, Tokens{0, 3}) == Approx(60));
   CHECK(perplexity(model, Tokens{0, 2}, Tokens{3, 3}) == Approx(std::sqrt(60.0 * 8.0)));
 }
 
-TEST_CASE("probabilities sum to 1 after every token, and none is 0", "[ngram]") {
+TEST_CASE("probabilities sum to 1 after every token, and all are positive", "[ngram]") {
   Tokens tokens;
   for (int i = 0; i < 200; ++i) tokens.push_back((i * i + i / 7) % 11);
   const Count vocabulary = 13;
@@ -55,13 +55,13 @@ TEST_CASE("probabilities sum to 1 after every token, and none is 0", "[ngram]") 
   }
 }
 
-TEST_CASE("without a token to count every token is equally likely", "[ngram]") {
+TEST_CASE("without training tokens every token is equally likely", "[ngram]") {
   CHECK(Unigram({}, 5).probability(4) == Approx(0.2));
   CHECK(Bigram({}, 5).probability(0, 4) == Approx(0.2));
   CHECK(Bigram(Tokens{3}, 5).probability(3, 4) == Approx(0.2));
 }
 
-TEST_CASE("on text with an order the bigram model is the better one", "[ngram]") {
+TEST_CASE("the bigram model is better on ordered text", "[ngram]") {
   Tokens tokens;
   for (int i = 0; i < 100; ++i) tokens.insert(tokens.end(), {0, 1, 2, 3});
   CHECK(perplexity(Unigram(tokens, 4), tokens) == Approx(4).epsilon(0.02));

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 using test::sentence;
 
-/// A folder of its own, gone at the end. Paths in sentences are shown without it.
+/// A temporary folder, removed at the end. `shown` strips its path from error messages.
 struct Folder {
   fs::path path = fs::temp_directory_path() / ("llmcalc_safetensors_" + std::to_string(getpid()));
   Folder() { fs::create_directories(path); }
@@ -50,14 +50,14 @@ struct Folder {
   }
 };
 
-/// A file with this header and this many bytes of data, each 7.
+/// A file with this header and `data` bytes of data, each 7.
 std::string content(const std::string& header, std::size_t data) {
   std::string text(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>((header.size() >> (8 * i)) & 0xff);
   return text + header + std::string(data, '\7');
 }
 
-/// What is said of such a file.
+/// The error message for such a file.
 std::string refused(const std::string& header, std::size_t data) {
   const Folder folder;
   const std::string path = folder.write("x.safetensors", content(header, data));
@@ -80,7 +80,7 @@ std::vector<StoredTensor> tensors() {
 
 }  // namespace
 
-TEST_CASE("a file holds what was written", "[safetensors]") {
+TEST_CASE("a written file reads back unchanged", "[safetensors]") {
   const Folder folder;
   const std::string path = folder.file("x.safetensors");
   const Metadata metadata{{"step", "12"}, {"text", "\"quoted\"\n\xC3\xA9"}};
@@ -101,15 +101,15 @@ TEST_CASE("a file holds what was written", "[safetensors]") {
   CHECK_FALSE(file.has("v"));
 }
 
-TEST_CASE("a file is laid out byte for byte as the format says", "[safetensors]") {
+TEST_CASE("the bytes of a written file follow the format", "[safetensors]") {
   const Folder folder;
   write_safetensors(folder.file("x"), std::vector<StoredTensor>{{"ab", "U8", {3}, bytes(letters)}});
-  // 51 bytes of JSON, and spaces up to a multiple of 8.
+  // 51 bytes of JSON, padded with spaces to a multiple of 8.
   const std::string header = "{\"ab\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}";
   CHECK(folder.read("x") == "\x38\0\0\0\0\0\0\0"s + header + std::string(56 - header.size(), ' ') + "abc");
 }
 
-TEST_CASE("a file of another writer is read, in any order of its header and without metadata", "[safetensors]") {
+TEST_CASE("a file from another writer is read with any header order and without metadata", "[safetensors]") {
   const Folder folder;
   const std::string header =
       "{\"b\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[8,10]},"
@@ -125,7 +125,7 @@ TEST_CASE("a file of another writer is read, in any order of its header and with
   CHECK(empty.entries().empty());
 }
 
-TEST_CASE("every dtype has its size", "[safetensors]") {
+TEST_CASE("every dtype has its published size", "[safetensors]") {
   for (const auto& [dtype, size] :
        {std::pair("F64", 8), {"F32", 4}, {"BF16", 2}, {"F16", 2}, {"I64", 8}, {"I32", 4}, {"U8", 1}, {"F8_E4M3", 1}})
     CHECK(stored_bytes(dtype) == Bytes(size));
@@ -157,14 +157,14 @@ TEST_CASE("a truncated file, or one that is not a safetensors file, is refused",
         "cannot read '" + folder.path.string() + "': it is not a regular file; give a safetensors file");
 }
 
-TEST_CASE("a pipe that nobody writes to is refused, not waited for", "[safetensors]") {
+TEST_CASE("a pipe without a writer is refused immediately", "[safetensors]") {
   const Folder folder;
   REQUIRE(mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("pipe")); })) ==
         "cannot read 'pipe': it is not a regular file; give a safetensors file");
 }
 
-TEST_CASE("offsets that are out of range, overlap or leave a hole are refused", "[safetensors]") {
+TEST_CASE("offsets that are out of range, overlap or leave a gap are refused", "[safetensors]") {
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})"), 3) ==
         "'x.safetensors', tensor \"a\": \"data_offsets\" end at 4, past the 3 bytes of data; the file is cut short or "
         "damaged");
@@ -188,7 +188,7 @@ TEST_CASE("offsets that are out of range, overlap or leave a hole are refused", 
         "'x.safetensors': its tensors end at 4, its 6 bytes of data do not; the file is damaged");
 }
 
-TEST_CASE("a size that is not that of dtype and shape is refused", "[safetensors]") {
+TEST_CASE("a data size that disagrees with dtype and shape is refused", "[safetensors]") {
   CHECK(
       refused(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,12]})"), 12) ==
       "'x.safetensors', tensor \"a\": \"data_offsets\" hold 12 bytes, \"dtype\" and \"shape\" ask for 16; the file is "
@@ -214,7 +214,7 @@ TEST_CASE("duplicate names, unknown dtypes and unknown fields are refused", "[sa
         "'x.safetensors', \"__metadata__\", \"step\": expected a string in quotes; the file is damaged");
 }
 
-TEST_CASE("a tensor that is missing or of another shape is named", "[safetensors]") {
+TEST_CASE("a tensor that is missing or has another shape is named", "[safetensors]") {
   const Folder folder;
   write_safetensors(folder.file("x"), tensors());
   const SafetensorsFile file(folder.file("x"));
@@ -229,7 +229,7 @@ TEST_CASE("a tensor that is missing or of another shape is named", "[safetensors
   CHECK_THROWS_AS(file.read(file.entry("w"), small), InputError);
 }
 
-TEST_CASE("a file that is cut short while it is read is refused", "[safetensors]") {
+TEST_CASE("a file truncated during reading is refused", "[safetensors]") {
   const Folder folder;
   write_safetensors(folder.file("x"), tensors());
   const SafetensorsFile file(folder.file("x"));
@@ -238,7 +238,7 @@ TEST_CASE("a file that is cut short while it is read is refused", "[safetensors]
         "cannot read 'x', tensor \"w\": the file became shorter meanwhile");
 }
 
-TEST_CASE("every byte of the header matters: no damaged file is read past its end", "[safetensors]") {
+TEST_CASE("no damaged header leads to a read past the end of the file", "[safetensors]") {
   const Folder folder;
   write_safetensors(folder.file("x"), tensors(), {{"step", "12"}});
   const std::string whole = folder.read("x");
@@ -260,7 +260,7 @@ TEST_CASE("every byte of the header matters: no damaged file is read past its en
   }
 }
 
-TEST_CASE("tensors that the format cannot hold are not written", "[safetensors]") {
+TEST_CASE("tensors that the format cannot represent are not written", "[safetensors]") {
   const Folder folder;
   const auto refusal = [&](const std::vector<StoredTensor>& what, const Metadata& metadata = {}) {
     return folder.shown(sentence([&] { write_safetensors(folder.file("x"), what, metadata); }));
@@ -278,7 +278,7 @@ TEST_CASE("tensors that the format cannot hold are not written", "[safetensors]"
   CHECK(fs::is_empty(folder.path));
 }
 
-TEST_CASE("a file that may not grow leaves the last good one, however far it came", "[safetensors]") {
+TEST_CASE("a failed write leaves the last good file intact", "[safetensors]") {
   const Folder folder;
   folder.write("x", "the last good one");
   const std::vector<std::uint8_t> large(100000, 1);
@@ -298,7 +298,7 @@ TEST_CASE("a file that may not grow leaves the last good one, however far it cam
   CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);
 }
 
-TEST_CASE("a file is written neither into a missing folder nor over a folder or a device", "[safetensors]") {
+TEST_CASE("a file is not written into a missing folder or over a folder or device", "[safetensors]") {
   const Folder folder;
   const auto refusal = [&](const std::string& path) {
     return folder.shown(sentence([&] { write_safetensors(path, tensors()); }));
@@ -311,7 +311,7 @@ TEST_CASE("a file is written neither into a missing folder nor over a folder or 
   CHECK(refusal("/dev/null") == "cannot write '/dev/null': it is not a regular file; name another");
 }
 
-TEST_CASE("writing through a link replaces the file and keeps the link", "[safetensors]") {
+TEST_CASE("writing through a symbolic link keeps the link and replaces its target", "[safetensors]") {
   const Folder folder;
   fs::create_directory(folder.file("sub"));
   folder.write("sub/real", "old");

@@ -15,7 +15,7 @@ namespace {
 
 const float inf = std::numeric_limits<float>::infinity();
 
-/// Logits whose softmax is these probabilities.
+/// Logits whose softmax gives these probabilities.
 std::vector<float> logits_of(std::initializer_list<double> probabilities) {
   std::vector<float> logits;
   for (const double p : probabilities) logits.push_back(static_cast<float>(std::log(p)));
@@ -32,7 +32,7 @@ using Tokens = std::vector<std::int32_t>;
 
 }  // namespace
 
-TEST_CASE("greedy takes the likeliest token, and of several the lowest", "[sampling]") {
+TEST_CASE("greedy takes the likeliest token, and the lowest one on ties", "[sampling]") {
   CHECK(greedy(std::vector<float>{1, 3, 2}) == 1);
   CHECK(greedy(std::vector<float>{1, 3, 3}) == 1);
   CHECK(greedy(std::vector<float>{-inf, -5, -inf}) == 1);
@@ -42,7 +42,7 @@ TEST_CASE("greedy takes the likeliest token, and of several the lowest", "[sampl
 
 TEST_CASE("temperature divides the logits", "[sampling]") {
   const auto logits = logits_of({0.5, 0.25, 0.125, 0.125});
-  const auto half = candidates(logits, {.temperature = 0.5});  // squares: 16 4 1 1 over 22
+  const auto half = candidates(logits, {.temperature = 0.5});  // squares: 16, 4, 1, 1 over 22
   REQUIRE(tokens(half) == Tokens{0, 1, 2, 3});
   CHECK(half[0].probability == Approx(16.0 / 22));
   CHECK(half[1].probability == Approx(4.0 / 22));
@@ -53,7 +53,7 @@ TEST_CASE("temperature divides the logits", "[sampling]") {
   CHECK(sample(logits, {.temperature = 1e-300}, 0.999) == 0);
 }
 
-TEST_CASE("top-k keeps the k likeliest tokens, the lowest of equal ones", "[sampling]") {
+TEST_CASE("top-k keeps the k likeliest tokens, and the lowest on ties", "[sampling]") {
   const auto logits = logits_of({0.125, 0.5, 0.25, 0.125});
   const auto two = candidates(logits, {.top_k = 2});
   REQUIRE(tokens(two) == Tokens{1, 2});
@@ -74,11 +74,11 @@ TEST_CASE("the nucleus is the smallest set of likeliest tokens that reaches top-
   CHECK(tokens(candidates(logits, {.top_p = 1e-300})) == Tokens{1});
   CHECK(candidates(logits, {.top_p = 0.41})[0].probability == Approx(4.0 / 7));
   CHECK(tokens(candidates(std::vector<float>{1, 1, 1, 1}, {.top_p = 0.5})) == Tokens{0, 1});
-  // After top-k: 4/7 and 3/7 of what is left.
+  // After top-k: 4/7 and 3/7 of the remaining probability.
   CHECK(tokens(candidates(logits, {.top_k = 2, .top_p = 0.5})) == Tokens{1});
 }
 
-TEST_CASE("a uniform number falls on the token whose share it lies in", "[sampling]") {
+TEST_CASE("a uniform number selects the token whose interval contains it", "[sampling]") {
   const auto logits = logits_of({0.25, 0.5, 0.25});
   CHECK(sample(logits, {}, 0.0) == 0);
   CHECK(sample(logits, {}, 0.24) == 0);
@@ -86,13 +86,13 @@ TEST_CASE("a uniform number falls on the token whose share it lies in", "[sampli
   CHECK(sample(logits, {}, 0.74) == 1);
   CHECK(sample(logits, {}, 0.76) == 2);
   CHECK(sample(logits, {}, 1 - 0x1p-53) == 2);
-  CHECK(sample(std::vector<float>{0, 0}, {}, 0.5) == 1);  // the border belongs to the next one
+  CHECK(sample(std::vector<float>{0, 0}, {}, 0.5) == 1);  // the boundary belongs to the next token
   CHECK(sample(std::vector<float>{-inf, 0, -inf}, {}, 0.0) == 1);
   CHECK(sample(std::vector<float>{0, -inf}, {}, 1 - 0x1p-53) == 0);
   CHECK(sample(std::vector<float>{0, -1e30f}, {}, 1 - 0x1p-53) == 0);
 }
 
-TEST_CASE("sampled tokens come as often as they are likely", "[sampling]") {
+TEST_CASE("sampling frequencies match the probabilities", "[sampling]") {
   const auto logits = logits_of({0.2, 0.1, 0.7});
   const int n = 20000;
   std::array<int, 3> seen{};
@@ -103,14 +103,14 @@ TEST_CASE("sampled tokens come as often as they are likely", "[sampling]") {
   CHECK(seen[2] == Approx(0.7 * n).margin(5 * std::sqrt(n * 0.21)));
 }
 
-TEST_CASE("the logarithm of the softmax survives large logits", "[sampling]") {
+TEST_CASE("log-softmax does not overflow for large logits", "[sampling]") {
   const auto logs = log_softmax(std::vector<float>{1e30f, 1e30f, -1e30f});
   CHECK(logs[0] == Approx(std::log(0.5)));
   CHECK(logs[2] == Approx(-2e30));
   CHECK(log_softmax(std::vector<float>{0, -inf})[1] == -std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("logits that are not numbers are refused by the token they belong to", "[sampling]") {
+TEST_CASE("logits that are not finite are refused with their token", "[sampling]") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_WITH(greedy(std::vector<float>{0, nan}),
                     "the logit of token 1 is nan; the weights have diverged or are damaged");

@@ -21,7 +21,7 @@ double widened(const char* dtype, std::uint16_t bits) {
 
 }  // namespace
 
-TEST_CASE("float16 is read exactly: normal, denormal, infinite and none", "[stored]") {
+TEST_CASE("float16 is read exactly: normal, subnormal, infinite and NaN", "[stored]") {
   CHECK(widened("F16", 0x3c00) == 1);
   CHECK(widened("F16", 0xc248) == -3.140625);
   CHECK(widened("F16", 0x7bff) == 65504);
@@ -38,7 +38,7 @@ TEST_CASE("bfloat16 is the upper half of a float", "[stored]") {
   CHECK(std::isnan(widened("BF16", 0x7fc0)));
 }
 
-TEST_CASE("integers and formats of eight bits are no stored numbers", "[stored]") {
+TEST_CASE("integers and 8-bit formats are not stored numbers", "[stored]") {
   for (const char* dtype : {"F64", "F32", "F16", "BF16"}) CHECK(is_stored_number(dtype));
   for (const char* dtype : {"I64", "U8", "F8_E4M3", "BOOL"}) CHECK_FALSE(is_stored_number(dtype));
 }

@@ -18,7 +18,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// Texts that tokenizers stumble over.
+/// Texts that are difficult for tokenizers.
 std::vector<std::string> difficult_texts() {
   std::vector<std::string> all{
       "",
@@ -60,7 +60,7 @@ std::string lesson() {
 
 }  // namespace
 
-TEST_CASE("plain bytes are 256 tokens and nothing else", "[tokenizer]") {
+TEST_CASE("the byte tokenizer has exactly the 256 bytes as tokens", "[tokenizer]") {
   const auto tokenizer = byte_tokenizer();
   CHECK(tokenizer->vocabulary() == 256);
   CHECK(tokenizer->name() == "bytes");
@@ -71,13 +71,13 @@ TEST_CASE("plain bytes are 256 tokens and nothing else", "[tokenizer]") {
   CHECK_THROWS_AS(tokenizer->decode(Tokens{-1}), InputError);
 }
 
-TEST_CASE("plain bytes are stored and loaded", "[tokenizer]") {
+TEST_CASE("the byte tokenizer is stored and loaded", "[tokenizer]") {
   const std::string stored = byte_tokenizer()->serialized();
-  CHECK(stored == "llmcalc-tokenizer bytes cbf29ce484222325\n");  // FNV-1a of nothing is its offset basis
+  CHECK(stored == "llmcalc-tokenizer bytes cbf29ce484222325\n");  // FNV-1a of the empty string is its offset basis
   CHECK(loaded_tokenizer(stored, "x")->vocabulary() == 256);
 }
 
-TEST_CASE("a damaged tokenizer, or one of another program, is refused", "[tokenizer]") {
+TEST_CASE("a tokenizer that is damaged or from another program is refused", "[tokenizer]") {
   CHECK_THROWS_WITH(loaded_tokenizer("", "x.safetensors"),
                     "'x.safetensors': its tokenizer does not begin with \"llmcalc-tokenizer \"; it is damaged or was "
                     "written by another program");
@@ -90,7 +90,7 @@ TEST_CASE("a damaged tokenizer, or one of another program, is refused", "[tokeni
                     "'x': the checksum of its tokenizer is not that of its bytes; it is damaged");
 }
 
-TEST_CASE("without SentencePiece byte pairs are refused with what to do", "[tokenizer]") {
+TEST_CASE("without SentencePiece, byte-pair encoding is refused with a remedy", "[tokenizer]") {
   if (has_byte_pairs()) return;
   CHECK_THROWS_WITH(learnt_tokenizer("a b c", 300),
                     "byte-pair encoding needs SentencePiece, which this llmcalc was built without; install it (Debian: "
@@ -99,7 +99,7 @@ TEST_CASE("without SentencePiece byte pairs are refused with what to do", "[toke
                     Catch::Matchers::Contains("'x': its tokenizer needs SentencePiece"));
 }
 
-TEST_CASE("byte pairs give back every text, byte for byte", "[tokenizer]") {
+TEST_CASE("byte-pair encoding round-trips every text byte for byte", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learnt_tokenizer(lesson(), 320);
   CHECK(tokenizer->name() == "sentencepiece-bpe");
@@ -108,17 +108,17 @@ TEST_CASE("byte pairs give back every text, byte for byte", "[tokenizer]") {
   CHECK(tokenizer->decode(tokenizer->encode(lesson())) == lesson());
 }
 
-TEST_CASE("byte pairs that were seen often are few tokens", "[tokenizer]") {
+TEST_CASE("frequent byte pairs take few tokens", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learnt_tokenizer(lesson(), 400);
   CHECK(tokenizer->encode("the token").size() == 2);
   CHECK(tokenizer->encode("\n").size() == 1);
-  CHECK(tokenizer->encode("  ").size() == 1);  // an indent is a token
+  CHECK(tokenizer->encode("  ").size() == 1);  // an indent is one token
   CHECK(tokenizer->encode(lesson()).size() < lesson().size() / 3);
-  CHECK(tokenizer->encode("\xF0\x9F\x98\x80").size() == 4);  // never seen: its bytes
+  CHECK(tokenizer->encode("\xF0\x9F\x98\x80").size() == 4);  // never seen, so encoded as bytes
 }
 
-TEST_CASE("the end of a text is a token that decodes to nothing and no text encodes to", "[tokenizer]") {
+TEST_CASE("the end-of-text token decodes to an empty string, and no text encodes to it", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learnt_tokenizer(lesson(), 320);
   REQUIRE(tokenizer->end_of_text().has_value());
@@ -130,7 +130,7 @@ TEST_CASE("the end of a text is a token that decodes to nothing and no text enco
   }
 }
 
-TEST_CASE("every token decodes, and tokens past the vocabulary are refused", "[tokenizer]") {
+TEST_CASE("every token decodes, and tokens outside the vocabulary are refused", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learnt_tokenizer(lesson(), 320);
   std::set<std::string> texts;
@@ -140,7 +140,7 @@ TEST_CASE("every token decodes, and tokens past the vocabulary are refused", "[t
   CHECK_THROWS_AS(tokenizer->decode(Tokens{-1}), InputError);
 }
 
-TEST_CASE("the same text teaches the same byte pairs, and they are stored and loaded", "[tokenizer]") {
+TEST_CASE("byte-pair training is deterministic, and its result is stored and loaded", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learnt_tokenizer(lesson(), 320);
   const std::string stored = tokenizer->serialized();
@@ -150,7 +150,7 @@ TEST_CASE("the same text teaches the same byte pairs, and they are stored and lo
   CHECK(loaded->serialized() == stored);
 }
 
-TEST_CASE("byte pairs are refused when any of their bytes is damaged", "[tokenizer]") {
+TEST_CASE("a byte-pair tokenizer with any damaged byte is refused", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const std::string stored = learnt_tokenizer(lesson(), 300)->serialized();
   for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -160,12 +160,12 @@ TEST_CASE("byte pairs are refused when any of their bytes is damaged", "[tokeniz
   }
   for (std::size_t size = 0; size < stored.size(); size += 17)
     REQUIRE_THROWS_AS(loaded_tokenizer(stored.substr(0, size), "x"), InputError);
-  // A true checksum over what is no model: FNV-1a of "a" is published as af63dc4c8601ec8c.
+  // A valid checksum over an invalid model: FNV-1a of "a" is published as af63dc4c8601ec8c.
   CHECK_THROWS_WITH(loaded_tokenizer("llmcalc-tokenizer sentencepiece-bpe af63dc4c8601ec8c\na", "x"),
                     Catch::Matchers::Contains("'x': its tokenizer is not one of SentencePiece"));
 }
 
-TEST_CASE("texts that are hard to learn from are learnt from", "[tokenizer]") {
+TEST_CASE("byte-pair training handles difficult texts", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   std::string many_characters, reserved_lines;
   for (int i = 0; i < 2000; ++i) {
@@ -183,7 +183,7 @@ TEST_CASE("texts that are hard to learn from are learnt from", "[tokenizer]") {
   CHECK(learnt_tokenizer(reserved_lines, 300)->encode(" return").size() == 1);
 }
 
-TEST_CASE("a short text teaches fewer tokens than asked for", "[tokenizer]") {
+TEST_CASE("a short text yields fewer tokens than requested", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learnt_tokenizer("ab ab ab", 100000);
   CHECK(tokenizer->vocabulary() > 258);
@@ -191,7 +191,8 @@ TEST_CASE("a short text teaches fewer tokens than asked for", "[tokenizer]") {
   check_round_trips(*tokenizer);
 }
 
-TEST_CASE("a vocabulary without room, or a text without a line, teaches nothing", "[tokenizer]") {
+TEST_CASE("byte-pair training refuses a vocabulary that is too small or too large, and a text without lines",
+          "[tokenizer]") {
   if (!has_byte_pairs()) return;
   CHECK_THROWS_WITH(learnt_tokenizer(lesson(), 259),
                     "a vocabulary of 259 is out of range for byte-pair encoding; give 260 or more");
@@ -202,7 +203,7 @@ TEST_CASE("a vocabulary without room, or a text without a line, teaches nothing"
     CHECK_THROWS_WITH(learnt_tokenizer(text, 300), "the text has no line to learn byte pairs from; give a longer one");
 }
 
-TEST_CASE("learning is quiet", "[tokenizer]") {
+TEST_CASE("byte-pair training prints no output", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   std::FILE* const caught = std::tmpfile();
   REQUIRE(caught != nullptr);

@@ -1,4 +1,4 @@
-// The arena's books: what is held, for what, and the most there ever was.
+// The arena's accounting: live bytes by purpose and operator, and the peak.
 
 #include <atomic>
 #include <cstdlib>
@@ -14,7 +14,7 @@ using test::Variant;
 
 namespace {
 
-/// Memory that keeps books of its own.
+/// Memory that counts its own live and peak bytes.
 class Watched : public model::ArenaMemory {
  public:
   void* allocate(Bytes bytes) override {
@@ -41,7 +41,7 @@ Bytes states(const Arena& a) {
 
 }  // namespace
 
-TEST_CASE("the arena's books are the memory's, whatever comes and goes", "[arena]") {
+TEST_CASE("the arena's accounting matches the memory through random allocations and releases", "[arena]") {
   Watched memory;
   Arena arena(memory);
   {
@@ -78,7 +78,7 @@ TEST_CASE("only the first claim on a buffer counts", "[arena]") {
   CHECK(arena.by_operator(Purpose::activations) == std::map<std::string_view, Bytes>{{"first", Bytes(24)}});
 }
 
-TEST_CASE("after a step of training nothing is held but weights, gradients and optimizer", "[arena]") {
+TEST_CASE("after a training step only weights, gradients and optimizer states remain allocated", "[arena]") {
   for (const Variant& v : test::variants())
     for (const test::Kind& f : test::kinds) {
       INFO(v.name << ", " << f.name);
@@ -100,7 +100,7 @@ TEST_CASE("after a step of training nothing is held but weights, gradients and o
     }
 }
 
-TEST_CASE("after generation nothing is held but weights", "[arena]") {
+TEST_CASE("after generation only weights remain allocated", "[arena]") {
   for (const Variant& v : test::generating_variants()) {
     INFO(v.name);
     Run r(v, Number::f32);
@@ -111,7 +111,7 @@ TEST_CASE("after generation nothing is held but weights", "[arena]") {
       const Batch b = test::tiny_batch(v.arch, v.plan, 5);
       r.t.logits(std::span(b.ids).first(10), 2, 0, &cache);
       r.t.logits(std::span(b.ids).first(2), 2, 5, &cache);
-      Bytes open;  // keys and gates of groups of tokens that are not pooled yet
+      Bytes open;  // keys and gates of token groups that are not yet pooled
       for (const auto& [op, bytes] : a.by_operator(Purpose::activations)) {
         CHECK(op.find("pool") != std::string_view::npos);
         open += bytes;
@@ -124,7 +124,7 @@ TEST_CASE("after generation nothing is held but weights", "[arena]") {
   }
 }
 
-TEST_CASE("a pass that is stopped leaves nothing behind", "[arena]") {
+TEST_CASE("a stopped pass releases all of its memory", "[arena]") {
   for (const Recompute recompute : {Recompute::none, Recompute::full}) {
     Variant v{"", test::tiny_deepseek(), test::tiny_plan()};
     v.plan.recompute = recompute;

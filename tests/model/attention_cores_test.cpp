@@ -1,5 +1,5 @@
-// Every core of flash attention that can run here, one after another, against the processor's in double and against
-// each other: on the GPU's stand-in, and on a GPU where tests are told of one.
+// Compares every available core of flash attention with the CPU in double and with the other cores: on the GPU
+// emulator, and on a GPU if LLMCALC_TEST_GPU is set.
 
 #include <array>
 #include <string>
@@ -31,7 +31,7 @@ constexpr Count sequences = 2;
 
 std::size_t size(Count n) { return static_cast<std::size_t>(n); }
 
-/// What goes in: a token's queries, keys and values after each other, as a merged projection leaves them; and d_o.
+/// Inputs: each token's queries, keys and values side by side, as a merged projection leaves them; and d_o.
 struct Given {
   Numbers qkv, d_o;
   explicit Given(const Case& c)
@@ -54,7 +54,7 @@ struct Results {
   AttentionCores cores;
 };
 
-/// Memory of a backend, filled.
+/// Initialized memory of a backend.
 class Numbered {
  public:
   Numbered(Backend& b, const Numbers& from, bool is_wide) : Numbered(b, from.size(), is_wide) {
@@ -82,7 +82,7 @@ class Numbered {
   void* data_ = nullptr;
 };
 
-/// Forward and backward. Every output begins as NaN where the backend poisons.
+/// Forward and backward. Every output starts as NaN if the backend poisons.
 Results run(Backend& b, const Case& c, const Given& g) {
   const Attention s{.sequences = sequences,
                     .heads = c.heads,
@@ -124,7 +124,7 @@ void check_same(const Results& a, const Results& b) {
   CHECK(difference(a.gradients, b.gradients) <= 1e-2);
 }
 
-/// f(results) with one core of a GPU's.
+/// f(results) with one core of a GPU.
 template <typename F>
 void with_core(test::MakeBackend make, AttentionCore core, const Case& c, const Given& g, F f) {
   INFO(name(core) << ", " << c.heads << " heads on " << c.kv_heads << " of " << c.width << ", " << c.tokens
@@ -145,7 +145,7 @@ bool there_is_a_gpu() {
 
 }  // namespace
 
-TEST_CASE("the plain core of flash attention is the processor's attention in double", "[cuda]") {
+TEST_CASE("the plain core of flash attention equals CPU attention in double", "[cuda]") {
   const Case c{4, 2, 33, 16};
   const Given g(c);
   const Results exact = run_on_processor(c, g);
@@ -153,7 +153,7 @@ TEST_CASE("the plain core of flash attention is the processor's attention in dou
     with_core(make, AttentionCore::plain, c, g, [&](const Results& r) { check_same(r, exact); });
 }
 
-TEST_CASE("every core of a GPU's flash attention is the processor's in double, and the others", "[cuda]") {
+TEST_CASE("all cores of a GPU's flash attention equal CPU attention in double and each other", "[cuda]") {
   if (!there_is_a_gpu()) return;
   for (const Case& c : {Case{4, 4, 64, 64},
                         {4, 2, 333, 64},
@@ -172,7 +172,7 @@ TEST_CASE("every core of a GPU's flash attention is the processor's in double, a
   }
 }
 
-TEST_CASE("an obstacle to tensor cores leaves attention to the plain core, and is remembered", "[cuda]") {
+TEST_CASE("an obstacle to tensor cores selects the plain core and is recorded", "[cuda]") {
   CoreChoice any(nullptr);
   CHECK(any.tensor_cores(false, {}));
   CHECK_FALSE(any.tensor_cores(true, CoreObstacle::dropout));
@@ -180,7 +180,7 @@ TEST_CASE("an obstacle to tensor cores leaves attention to the plain core, and i
   CHECK(any.ran().backward == CoreRun{AttentionCore::plain, CoreObstacle::dropout});
 }
 
-TEST_CASE("LLMCALC_ATTENTION allows one core, and an obstacle to it is an error", "[cuda]") {
+TEST_CASE("LLMCALC_ATTENTION selects one core, and an obstacle to it is an error", "[cuda]") {
   CoreChoice plain("plain"), mma("mma");
   CHECK_FALSE(plain.tensor_cores(false, {}));
   CHECK(plain.ran().forward == CoreRun{AttentionCore::plain, CoreObstacle::environment});
@@ -191,7 +191,7 @@ TEST_CASE("LLMCALC_ATTENTION allows one core, and an obstacle to it is an error"
 
 namespace {
 
-/// The obstacle to an attention of 2 sequences of 6 tokens with 4 heads of 16 numbers, after change(it).
+/// The obstacle to attention over 2 sequences of 6 tokens with 4 heads of width 16, after change(it).
 struct Asked {
   alignas(16) std::array<std::uint16_t, 2 * 6 * 4 * 16> memory{};
   Attention s{.sequences = 2, .heads = 4, .kv_heads = 4, .queries = 6, .keys = 6, .qk_dim = 16, .v_dim = 16};
@@ -208,7 +208,7 @@ std::optional<CoreObstacle> obstacle_after(F change) {
 
 }  // namespace
 
-TEST_CASE("what keeps an attention from tensor cores has a name", "[cuda]") {
+TEST_CASE("every obstacle to tensor core attention has a name", "[cuda]") {
   CHECK_FALSE(obstacle_after([](Asked&) {}));
   CHECK_FALSE(obstacle_after([](Asked& a) { a.s.reach = {5}; }));
   CHECK_FALSE(obstacle_after([](Asked& a) { a.in.sinks = a.memory.data(); }));

@@ -1,5 +1,5 @@
-// Attention, flash and naive, in float32 and bfloat16 against the same in double, on the processor, on the GPU's
-// stand-in and on a GPU where tests are told of one.
+// Compares flash and naive attention in float32 and bfloat16 with double: on the CPU, on the GPU emulator, and on a GPU
+// if LLMCALC_TEST_GPU is set.
 
 #include "model/cpu/make.hpp"
 #include "tests/catch.hpp"
@@ -22,7 +22,7 @@ struct CoreVariant {
   bool chunked = false;  ///< the window is a chunk
 };
 
-/// One core forward and backward: 4 heads on 2 KV heads.
+/// One attention core forward and backward: 4 heads on 2 KV heads.
 void check_core(Lab& lab, Count sequences, Count queries, Count width, const CoreVariant& c) {
   INFO(c.name << ", " << queries << " queries");
   const Count keys = c.past + queries, heads = 4, kv = 2;
@@ -78,13 +78,13 @@ void check_core(Lab& lab, Count sequences, Count queries, Count width, const Cor
   lab.check("dq", dq);
   lab.check("dk", dk);
   lab.check("dv", dv);
-  // Naive keeps no share of the sink: it is what the rounded probabilities leave of 1.
+  // Naive attention does not save the sink's share; it is 1 minus the rounded probabilities.
   if (c.sinks) lab.check("sinks", dsinks, c.how == AttentionImpl::naive ? 4 : 1);
 }
 
 }  // namespace
 
-TEST_CASE("attention and its gradients equal those in double", "[kernels]") {
+TEST_CASE("attention and its gradients equal the results in double", "[kernels]") {
   const CoreVariant variants[] = {{"flash", AttentionImpl::flash},
                                   {"flash, window", AttentionImpl::flash, 5},
                                   {"flash, chunks", AttentionImpl::flash, 5, 0, false, false, 0, true},
@@ -106,7 +106,7 @@ TEST_CASE("attention and its gradients equal those in double", "[kernels]") {
         Lab lab(number, make_cpu(number, true));
         check_core(lab, 2, queries, queries == 33 ? 64 : 10, c);
       }
-      // More keys than a block has threads, at most 128: the kernels take them in tiles.
+      // More keys than threads per block (at most 128), so that kernels process them in tiles.
       for (const test::MakeBackend make : test::gpus()) {
         const int block = make == test::make_emulated ? std::min(test::emulation().most_threads, 128) : 128;
         for (const Count queries : {3, block + 2}) {

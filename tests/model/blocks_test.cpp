@@ -1,4 +1,4 @@
-// GGUF's K blocks: bytes, the numbers that hand-made blocks stand for, and what rounding changes.
+// GGUF's K blocks: bytes, values of hand-made blocks, and rounding errors.
 
 #include "model/storage/blocks.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 using Bytes8 = std::vector<std::uint8_t>;
 
-/// Bytes of a block, its two half-precision numbers in [1, 2) or [2, 4) so that no product overflows.
+/// A random block. Its half-precision numbers are in [1, 2), so that no product overflows.
 Bytes8 any_block(const char* format, std::uint64_t seed, std::initializer_list<std::size_t> halves) {
   Bytes8 b(static_cast<std::size_t>(dtype(format)->format().group_bits / 8));
   for (std::size_t i = 0; i < b.size(); ++i)
@@ -41,7 +41,7 @@ std::vector<float> decoded(const char* format, const Bytes8& b) {
   return y;
 }
 
-// ---- loops as ggml has them (ggml-quants.c, dequantize_row_*): a pointer that moves through codes
+// ---- loops as in ggml (ggml-quants.c, dequantize_row_*): a pointer moves through the quantized values
 
 std::vector<float> loop_q2(const Bytes8& b) {
   const float d = half(b, 80), least = half(b, 82);
@@ -88,7 +88,7 @@ std::array<float, 2> scale_and_least(std::size_t j, const std::uint8_t* q) {
   return {static_cast<float>(d), static_cast<float>(m)};
 }
 
-/// q4_k, and with `high` bits q5_k.
+/// q4_k, or q5_k if `high`.
 std::vector<float> loop_q45(const Bytes8& b, bool high) {
   const float d = half(b, 0), least = half(b, 2);
   std::vector<float> y;
@@ -138,7 +138,7 @@ std::vector<float> loop_iq4(const Bytes8& b) {
 
 }  // namespace
 
-TEST_CASE("blocks of any bytes stand for the numbers that ggml's loops make of them, to the bit", "[blocks]") {
+TEST_CASE("decoding blocks of random bytes equals ggml's loops bitwise", "[blocks]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Bytes8 q2 = any_block("q2_k", seed, {80, 82}), q3 = any_block("q3_k", seed, {108}),
                  q4 = any_block("q4_k", seed, {0, 2}), q5 = any_block("q5_k", seed, {0, 2}),
@@ -152,22 +152,23 @@ TEST_CASE("blocks of any bytes stand for the numbers that ggml's loops make of t
   }
 }
 
-TEST_CASE("a block made by hand stands for numbers found by hand", "[blocks]") {
-  // q4_k: d 1 and dmin 0.5 (0x3c00, 0x3800); part 0: scale 3, least 2; part 5: scale 0x2a = 42, least 0x15 = 21, whose
-  // low four bits are 10 and 5 in byte 4 + 9, and whose high two bits are 2 and 1 above byte 4 + 1 and byte 4 + 5.
+TEST_CASE("a hand-made block decodes to the values computed by hand", "[blocks]") {
+  // q4_k: d is 1 and dmin 0.5 (0x3c00, 0x3800). Part 0: scale 3, least 2. Part 5: scale 0x2a = 42, least 0x15 = 21.
+  // Their low four bits, 10 and 5, are in byte 4 + 9, and their high two bits, 2 and 1, at the top of bytes 4 + 1 and 4
+  // + 5.
   Bytes8 b(144, 0);
   b[1] = 0x3c, b[3] = 0x38;
   b[4] = 3, b[8] = 2;
   b[13] = 0x5a, b[5] = 2U << 6U, b[9] = 1U << 6U;
-  b[16] = 0x07;           // number 0 is 7
-  b[16 + 64 + 1] = 0xb0;  // number 161, the second of part 5, is 11
+  b[16] = 0x07;           // value 0 is 7
+  b[16 + 64 + 1] = 0xb0;  // value 161, the second of part 5, is 11
   const std::vector<float> y = decoded("q4_k", b);
   CHECK(y[0] == 3 * 7 - 0.5F * 2);
   CHECK(y[1] == -0.5F * 2);
   CHECK(y[161] == 42 * 11 - 0.5F * 21);
   CHECK(y[160] == -0.5F * 21);
   CHECK(y[255] == 0);
-  // iq4_nl: d 2; codes 0 and 15 in byte 2 are numbers 0 and 16.
+  // iq4_nl: d is 2; quantized values 0 and 15 in byte 2 belong to elements 0 and 16.
   Bytes8 nl(18, 0x88);
   nl[0] = 0, nl[1] = 0x40, nl[2] = 0xf0;
   const std::vector<float> z = decoded("iq4_nl", nl);
@@ -178,8 +179,8 @@ TEST_CASE("a block made by hand stands for numbers found by hand", "[blocks]") {
 
 namespace {
 
-/// A format's parts: the greatest code (of one sign where they have both), the greatest code of a scale (0: there is
-/// none), and half of the widest gap between codes.
+/// Properties of a format: size of a part, largest positive quantized value, largest quantized scale (0: no such
+/// scale), and half of the widest gap between quantized values.
 struct RunParts {
   const char* format;
   std::size_t size;
@@ -187,12 +188,12 @@ struct RunParts {
   bool has_least;
 };
 
-/// What a part's step is at least, and what is subtracted from all of its numbers.
+/// Smallest step of a part, and the value subtracted from all of its elements.
 struct Need {
   double step = 0, least = 0;
 };
 
-/// The steps that reach all numbers, where both scales of a block are rounded up.
+/// Steps with which all values are in range, given that both scales of a block are rounded up.
 std::vector<Need> needs(const RunParts& p, const std::vector<float>& x) {
   std::vector<Need> all((x.size() + p.size - 1) / p.size);
   double lowest = 0;
@@ -208,7 +209,7 @@ std::vector<Need> needs(const RunParts& p, const std::vector<float>& x) {
 
 }  // namespace
 
-TEST_CASE("every number becomes one within half a step of it", "[blocks]") {
+TEST_CASE("quantization to blocks changes every value by at most half a step", "[blocks]") {
   for (const RunParts& p : {RunParts{"q2_k", 16, 3, 15, 0.5, true}, RunParts{"q3_k", 16, 3, 31, 0.5, false},
                             RunParts{"q4_k", 32, 15, 63, 0.5, true}, RunParts{"q5_k", 32, 31, 63, 0.5, true},
                             RunParts{"q6_k", 16, 31, 127, 0.5, false}, RunParts{"iq4_nl", 32, 113, 0, 12, false},
@@ -227,7 +228,7 @@ TEST_CASE("every number becomes one within half a step of it", "[blocks]") {
       double most = 0;
       for (const Need& need : all) most = std::max(most, need.step);
       const double rounded = p.scale > 0 ? most / p.scale : 0;
-      for (std::size_t i = 0; i < some; ++i)  // half precision rounds a block's numbers up by less than a thousandth
+      for (std::size_t i = 0; i < some; ++i)  // half precision enlarges a block's numbers by less than 0.1 %
         CHECK(std::fabs(static_cast<double>(x[i] - y[i])) <= p.half_gap * (all[i / p.size].step + rounded) * 1.002);
     }
   }

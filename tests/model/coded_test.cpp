@@ -1,4 +1,4 @@
-// Codes of numbers take the bytes that the engine counts, and stand for numbers near by.
+// Quantized tensors: their size as the engine counts it, and their rounding errors.
 
 #include "model/storage/coded.hpp"
 
@@ -28,21 +28,21 @@ std::vector<float> drawn(Count n, float spread) {
 std::vector<float> there_and_back(const CodedShape& s, const std::vector<float>& x) {
   std::vector<std::byte> codes(static_cast<std::size_t>(s.bytes().value) + 1, std::byte{0xa5});
   encode(s, x, codes.data());
-  CHECK(codes.back() == std::byte{0xa5});  // nothing is written behind them
+  CHECK(codes.back() == std::byte{0xa5});  // no write past the end
   std::vector<float> y(x.size());
   decode_rows(s, codes.data(), 0, s.rows, y.data());
   return y;
 }
 
-/// Half of the widest gap between neighbours, as a share of a group's greatest number: what rounding may change, with
-/// the rounding of the scale.
+/// Half of the widest gap between neighbours, relative to a group's largest value: the bound of the rounding error,
+/// including the rounded scale.
 double widest_half_gap(std::string_view format) {
   if (format == "fp32" || format == "tf32") return 0;
   if (format == "fp16") return 0x1p-12;
   if (format == "bf16") return 0x1p-9;
-  if (format.starts_with("mxfp8")) return 64.0 / 512;  // above 448 there is nothing, of numbers up to 512
+  if (format.starts_with("mxfp8")) return 64.0 / 512;  // values up to 512 are clipped to 448
   if (format.starts_with("fp8")) return 1.0 / 28 * 1.01;
-  if (format.starts_with("mxfp6")) return 2.0 / 16;  // above 28 there is nothing, of numbers up to 32
+  if (format.starts_with("mxfp6")) return 2.0 / 16;  // values up to 32 are clipped to 28
   if (format.starts_with("mxfp4")) return 2.0 / 8;
   if (format.starts_with("nvfp4")) return 1.0 / 6 + 0.08;
   if (format.starts_with("nf4")) return 0.17;
@@ -53,7 +53,8 @@ double widest_half_gap(std::string_view format) {
   if (format == "gptq-8bit") return 1.5 / 255;
   if (format == "gptq-3bit") return 1.5 / 7;
   if (format == "gptq-2bit") return 1.5 / 3;
-  // Blocks of two scales: the range and a step of what is subtracted, over codes, and a step of the scale.
+  // Blocks with two scales: the range and one step of the subtracted minimum, over the largest quantized value, plus
+  // one step of the scale.
   if (format == "q2_k") return 0.5 * (2 + 1.0 / 15) / 3 * 16 / 15 * 1.01;
   if (format == "q4_k") return 0.5 * (2 + 1.0 / 63) / 15 * 64 / 63 * 1.01;
   if (format == "q5_k") return 0.5 * (2 + 1.0 / 63) / 31 * 64 / 63 * 1.01;
@@ -66,16 +67,16 @@ double widest_half_gap(std::string_view format) {
 
 }  // namespace
 
-TEST_CASE("every code of a small float stands for a number that has that code", "[coded]") {
+TEST_CASE("every code of a small float decodes to a value that encodes to it", "[coded]") {
   for (const Minifloat f : {e4m3, e3m2, e2m1}) {
     float before = -1;
     for (std::uint32_t code = 0; code < 1U << (f.bits() - 1); ++code) {
       const float x = f.value(code);
-      if (x > f.largest) continue;  // e4m3's last code is no number
+      if (x > f.largest) continue;  // e4m3's last code is NaN
       CHECK(x > before);
       CHECK(f.code(x) == code);
       if (code > 0) CHECK(f.code(-x) == (code | 1U << (f.bits() - 1)));
-      // Halfway between neighbours the even code wins.
+      // A value halfway between neighbours gets the even code.
       if (code > 0) CHECK(f.code((before + x) / 2) == (code % 2 == 0 ? code : code - 1));
       before = x;
     }
@@ -87,7 +88,7 @@ TEST_CASE("every code of a small float stands for a number that has that code", 
   CHECK(e2m1.value(7) == 6);
 }
 
-TEST_CASE("codes are as many bytes as the engine counts, and stand for the nearest numbers", "[coded]") {
+TEST_CASE("quantized tensors have the size that the engine counts, and decode to the nearest values", "[coded]") {
   std::size_t coded = 0;
   for (std::size_t row = 0; row < formats.size(); ++row) {
     const DType t(row);
@@ -105,7 +106,7 @@ TEST_CASE("codes are as many bytes as the engine counts, and stand for the neare
           most = std::max(most, std::fabs(static_cast<double>(x[i])));
         }
         CHECK(worst <= widest_half_gap(t.name()) * (t.plain() ? 1 : most));
-        // The last row alone is as it is among all.
+        // Decoding only the last row gives the same values.
         std::vector<float> some(static_cast<std::size_t>(width));
         std::vector<std::byte> codes(static_cast<std::size_t>(s.bytes().value));
         encode(s, x, codes.data());
@@ -116,7 +117,7 @@ TEST_CASE("codes are as many bytes as the engine counts, and stand for the neare
   CHECK(coded == 44);
 }
 
-TEST_CASE("zeros and numbers that are exact stay so", "[coded]") {
+TEST_CASE("zeros and exactly representable values are preserved by quantization", "[coded]") {
   for (std::size_t row = 0; row < formats.size(); ++row) {
     const DType t(row);
     if (!can_code(t)) continue;
@@ -124,7 +125,7 @@ TEST_CASE("zeros and numbers that are exact stay so", "[coded]") {
     const CodedShape s{t, 2, 70};
     CHECK(there_and_back(s, std::vector<float>(140, 0.0F)) == std::vector<float>(140, 0.0F));
   }
-  // int8: whole multiples of a 127th of the greatest; q4_0: of a 7th; mxfp4: e2m1's own times a power of two.
+  // int8: multiples of 1/127 of the maximum; q4_0: multiples of 1/7; mxfp4: e2m1 values times a power of two.
   std::vector<float> whole, few, tiny;
   for (int i = -127; i <= 127; ++i) whole.push_back(0.25F * static_cast<float>(i));
   for (int i = -7; i <= 7; ++i) few.push_back(0.5F * static_cast<float>(i));
@@ -135,12 +136,12 @@ TEST_CASE("zeros and numbers that are exact stay so", "[coded]") {
   CHECK(there_and_back({*dtype("mxfp4"), 1, 16}, tiny) == tiny);
 }
 
-TEST_CASE("formats without a scale, and of blocks whose values stand in tables, are not coded", "[coded]") {
+TEST_CASE("formats without a scale or with values from tables cannot be encoded", "[coded]") {
   for (const char* name : {"int4", "gptq-act", "iq1_s", "iq2_xs", "iq3_s", "tq1_0", "q2_0", "fp64"})
     CHECK_FALSE(can_code(*dtype(name)));
 }
 
-TEST_CASE("a backend codes rows alone and brings them back in its numbers", "[coded]") {
+TEST_CASE("a backend encodes rows independently and decodes them to its own number type", "[coded]") {
   for (const Number number : {Number::f32, Number::bf16, Number::f16, Number::f64}) {
     const std::unique_ptr<Backend> cpu = make_cpu(number, true);
     constexpr Count rows = 300, width = 70;
@@ -175,14 +176,14 @@ Variant in_float32(Variant v) {
   return v;
 }
 
-/// A model whose scrambled weights are in these formats.
+/// A model with scrambled weights, quantized to these formats.
 struct Coded {
   std::unique_ptr<Backend> cpu = make_cpu(Number::f32, true);
   Transformer t;
   explicit Coded(const Variant& v) : t(v.arch, *cpu, {.plan = v.plan, .coded = true}, 11) { test::scramble(t, 11); }
 };
 
-/// Logits of a prompt of 4 tokens and of 4 more, one by one, from a cache.
+/// Logits of a prompt of 4 tokens and of 4 more decode steps with a cache.
 std::vector<Numbers> generated(Transformer& t) {
   std::vector<Numbers> all;
   Cache cache = t.make_cache(1, 8);
@@ -195,7 +196,7 @@ std::vector<Numbers> generated(Transformer& t) {
 
 }  // namespace
 
-TEST_CASE("a model of codes computes what the numbers that they stand for do, to the bit", "[coded]") {
+TEST_CASE("a model with quantized weights is bitwise equal to one with the dequantized weights", "[coded]") {
   std::size_t models = 0;
   for (const Variant& given : test::generating_variants()) {
     if (given.arch.is_encoder_decoder()) continue;
@@ -222,7 +223,7 @@ TEST_CASE("a model of codes computes what the numbers that they stand for do, to
   CHECK(models > 100);
 }
 
-TEST_CASE("weights and keys in codes change logits by as much as they are rounded", "[coded]") {
+TEST_CASE("quantized weights and KV caches change logits only within their rounding errors", "[coded]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama()}) {
     Variant v = in_float32({"", arch, test::tiny_plan()});
     Coded exact(v);

@@ -1,5 +1,5 @@
 #pragma once
-/// Runs to set side by side, and what "the same" means: to the bit, or within rounding.
+/// Model runs to compare, and comparisons: bitwise or within rounding.
 
 #include <algorithm>
 #include <bit>
@@ -21,7 +21,7 @@ inline double norm(std::span<const double> a) {
   return std::sqrt(square);
 }
 
-/// |a - b| / |b|: NaN where a number is, infinite where the sizes differ or nothing is compared.
+/// |a - b| / |b|. NaN if a value is NaN; infinite if the sizes differ or are zero.
 inline double difference(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size() || a.empty()) return std::numeric_limits<double>::infinity();
   Numbers d(a.size());
@@ -29,7 +29,7 @@ inline double difference(std::span<const double> a, std::span<const double> b) {
   return norm(d) / norm(b);
 }
 
-/// The same bits, every one of them a number.
+/// Whether the values are finite and bitwise equal; false if there are no values.
 inline bool identical(std::span<const double> a, std::span<const double> b) {
   const auto same = [](double x, double y) {
     return std::isfinite(x) && std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
@@ -37,25 +37,25 @@ inline bool identical(std::span<const double> a, std::span<const double> b) {
   return !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
-/// A kind of number, and how far two ways to the same result may lie apart in it.
+/// A number type, and the tolerance between two ways to the same result.
 struct Kind {
   model::Number number;
   const char* name;
   double rounding;
 };
-/// bf16 has 8 bits of mantissa: 2^-9 = 0.002 at each rounding, of which a pass of two layers has some tens in a row;
-/// fp16 has 11, and fewer of what is small.
+/// bf16 has 8 bits of mantissa: each rounding is 2^-9 = 0.002, and a pass of two layers has some tens in a row. fp16
+/// has 11 bits, and fewer for small values.
 inline constexpr Kind kinds[] = {{model::Number::f32, "float32", 1e-5},
                                  {model::Number::bf16, "bf16", 0.03},
                                  {model::Number::f16, "fp16", 0.03 / 6},
                                  {model::Number::f64, "double", 1e-12}};
 
-/// How far two ways to the same result may lie apart in a model: twice the layers have twice the roundings in a row.
+/// Tolerance between two ways to the same result in a model: twice the layers have twice the roundings in a row.
 inline double room(const Variant& v, const Kind& k) {
   return k.rounding * std::max(1.0, static_cast<double>(v.arch.layers) / 2);
 }
 
-/// A model on a backend of its own, its weights scrambled: the same for the same variant, format and seed.
+/// A model on its own backend, with scrambled weights that depend only on the variant, format and seed.
 struct Run {
   std::unique_ptr<model::Backend> cpu;
   model::Transformer t;
@@ -66,7 +66,7 @@ struct Run {
   void make_trainable() { t.weights().make_trainable(t.settings().plan); }
 };
 
-/// Every gradient, one trained parameter after another.
+/// All gradients, concatenated over the trained parameters.
 inline Numbers gradients(const model::Transformer& given) {
   auto& t = const_cast<model::Transformer&>(given);
   Numbers all;
@@ -77,7 +77,7 @@ inline Numbers gradients(const model::Transformer& given) {
   return all;
 }
 
-/// Every weight as the model computes with it.
+/// All weights, as used in computation.
 inline Numbers weights(model::Transformer& t) {
   Numbers all;
   for (const model::Parameter& p : t.weights().all()) {
@@ -87,11 +87,11 @@ inline Numbers weights(model::Transformer& t) {
   return all;
 }
 
-/// The loss, and after it the gradients, of one micro-batch.
+/// The loss of one micro-batch, followed by its gradients.
 inline Numbers loss_and_gradients(const Variant& v, model::Number number, bool poison = false) {
   Run r(v, number, poison);
   r.make_trainable();
-  // Gradients below 2^-14 have fewer bits in fp16, so that its loss is scaled, as everybody's is who trains in it.
+  // Gradients below 2^-14 have fewer bits in fp16, so the loss is scaled, as usual in fp16 training.
   const double scale = number == model::Number::f16 ? 256 : 1;
   Numbers all{r.t.gradients(tiny_batch(v.arch, v.plan, 5), scale, nullptr)};
   const Numbers g = gradients(r.t);
@@ -99,14 +99,14 @@ inline Numbers loss_and_gradients(const Variant& v, model::Number number, bool p
   return all;
 }
 
-/// The same model with room for a given number of tokens.
+/// The same model with this context length.
 inline Variant with_context(Variant v, Count tokens) {
   v.arch.context = tokens;
   if (v.arch.position == Position::learned) v.arch.position_rows = tokens;
   return v;
 }
 
-/// The same model, wide enough, and on enough tokens, that its loops run on several threads and its products in blocks.
+/// The same model, with enough width and tokens for its loops to run on several threads and its products in blocks.
 inline Variant grown(const Variant& given) {
   Variant v = with_context(given, 48);
   Arch& a = v.arch;
@@ -121,7 +121,7 @@ inline Variant grown(const Variant& given) {
   return v;
 }
 
-/// What f leaves in the backend's memory: n doubles.
+/// The n doubles that f writes to the backend's memory.
 template <typename F>
 std::vector<double> left_by(model::Backend& b, std::size_t n, F f) {
   std::vector<double> all(n);

@@ -1,5 +1,5 @@
 #pragma once
-/// Prediction and execution side by side: the same operators in the same order, the same bytes, the same FLOPs.
+/// Compares prediction with execution: operators in order, bytes and FLOPs.
 
 #include "tests/catch.hpp"
 #include "tests/models/tiny.hpp"
@@ -37,14 +37,14 @@ inline void same(const Ledger& predicted, const Ledger& measured) {
   CHECK(predicted.order.size() == measured.order.size());
 }
 
-/// One step of training, with the adapters and the formats that the plan has.
+/// Compares one training step, with the plan's adapters and formats.
 inline void train_as_predicted(Variant v, model::Backend& backend) {
   model::Transformer t(v.arch, backend, {.plan = v.plan, .coded = trains_adapters(v.plan)}, 7);
   t.weights().make_trainable(v.plan);
   same(validate::predicted_training(v.arch, v.plan), validate::measured_training(t, 3));
 }
 
-/// The variant in numbers of a format.
+/// The variant with all numbers in one format.
 inline Variant in_format(Variant v, DType format) {
   v.plan.kv_precision = v.plan.precision = format;
   v.plan.weight_precision = v.plan.precision;

@@ -1,4 +1,4 @@
-// Prediction and execution agree: the same operators in the same order, the same bytes, the same FLOPs.
+// Prediction and execution agree in operators, their order, bytes and FLOPs.
 
 #include "tests/model/contract.hpp"
 #include "model/pass/forward.hpp"
@@ -11,7 +11,7 @@ using namespace llmcalc::validate;
 
 namespace {
 
-/// f(variant, backend) for every variant in every format that the processor, or the GPU, runs.
+/// f(variant, backend) for every variant in every format that the CPU or the GPU supports.
 template <typename F>
 void each_variant(test::MakeBackend make, F f) {
   std::vector formats{std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}};
@@ -30,7 +30,7 @@ void generate_as_predicted(test::Variant v, model::Backend& backend) {
   for (const Mla mla : {Mla::automatic, Mla::absorbed, Mla::expanded})
     for (const bool cache : {true, false}) {
       if (v.arch.attention != AttentionKind::latent && mla != Mla::automatic) continue;
-      if (v.plan.mtp > 0 && !cache) continue;  // drafts are tokens that a cache keeps
+      if (v.plan.mtp > 0 && !cache) continue;  // drafts need a cache
       v.plan.mla = mla;
       v.plan.kv_cache = cache;
       INFO("mla " << static_cast<int>(mla) << ", cache " << cache);
@@ -41,11 +41,12 @@ void generate_as_predicted(test::Variant v, model::Backend& backend) {
 
 }  // namespace
 
-TEST_CASE("training holds, does and orders exactly what is predicted", "[contract]") {
+TEST_CASE("memory, FLOPs and operator order of training are exactly as predicted", "[contract]") {
   each_variant(model::make_cpu, train_as_predicted);
 }
 
-TEST_CASE("the worst moment may be a layer's forward run: its last sum beside a narrow MLP", "[contract]") {
+TEST_CASE("training is as predicted if its peak is in the forward pass, at the last sum after a narrow MLP",
+          "[contract]") {
   for (const BlockKind block : {BlockKind::serial, BlockKind::parallel})
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
       test::Variant v{"narrow", test::tiny_llama(), test::tiny_plan()};
@@ -67,19 +68,18 @@ TEST_CASE("the worst moment may be a layer's forward run: its last sum beside a 
     }
 }
 
-TEST_CASE("training holds, does and orders what is predicted with logits in the compute format", "[contract]") {
+TEST_CASE("training is as predicted with logits in the compute format", "[contract]") {
   each_variant(model::make_cpu, [](test::Variant v, model::Backend& backend) {
     v.plan.logits.format = LogitFormat::compute;
     train_as_predicted(v, backend);
   });
 }
 
-TEST_CASE("generation holds, does and orders exactly what is predicted", "[contract]") {
+TEST_CASE("memory, FLOPs and operator order of generation are exactly as predicted", "[contract]") {
   each_variant(model::make_cpu, generate_as_predicted);
 }
 
-TEST_CASE("training holds, does and orders what is predicted where some layers run again, or groups of them",
-          "[contract]") {
+TEST_CASE("training is as predicted with recomputation of some layers or of groups of layers", "[contract]") {
   for (test::Variant v : test::variants()) {
     const std::unique_ptr<model::Backend> backend = model::make_cpu(model::Number::f32, true);
     v.plan.kv_precision = v.plan.precision = dtypes::fp32;
@@ -96,7 +96,7 @@ TEST_CASE("training holds, does and orders what is predicted where some layers r
   }
 }
 
-TEST_CASE("training keeps what is predicted of every optimizer, in states of every format", "[contract]") {
+TEST_CASE("training is as predicted for every optimizer with states in every format", "[contract]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()})
     for (const Optimizer optimizer : {Optimizer::adam, Optimizer::momentum, Optimizer::sgd, Optimizer::lion,
                                       Optimizer::adafactor, Optimizer::muon, Optimizer::adam8bit})
@@ -111,7 +111,7 @@ TEST_CASE("training keeps what is predicted of every optimizer, in states of eve
       }
 }
 
-TEST_CASE("a model in codes holds, does and orders exactly what is predicted", "[contract]") {
+TEST_CASE("generation is as predicted with quantized weights and caches", "[contract]") {
   std::size_t turn = 0;
   constexpr std::array formats{"int8", "mxfp4", "nvfp4", "gptq-g32", "fp8", "q5_1", "nf4-dq", "fp8-block"};
   constexpr std::array caches{"int8", "fp8", "q8_0", "mxfp8", "bf16"};
@@ -126,16 +126,15 @@ TEST_CASE("a model in codes holds, does and orders exactly what is predicted", "
   }
 }
 
-TEST_CASE("training by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda][long]") {
+TEST_CASE("training with CUDA kernels is as predicted", "[cuda][long]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, train_as_predicted);
 }
 
-TEST_CASE("training by CUDA's kernels holds, does and orders what is predicted with logits in the compute format",
-          "[cuda]") {
+TEST_CASE("training with CUDA kernels is as predicted with logits in the compute format", "[cuda]") {
   for (const test::MakeBackend make : test::gpus())
     for (const auto& [number, format] :
          {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
-      for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama()})  // tied and not
+      for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama()})  // tied and untied
         for (const Count vocabulary : {17, 32}) {
           test::Variant v{"", arch, test::tiny_plan()};
           v.arch.vocabulary = vocabulary;
@@ -148,11 +147,11 @@ TEST_CASE("training by CUDA's kernels holds, does and orders what is predicted w
         }
 }
 
-TEST_CASE("generation by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda][long]") {
+TEST_CASE("generation with CUDA kernels is as predicted", "[cuda][long]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, generate_as_predicted);
 }
 
-TEST_CASE("every micro-batch of a step holds and does what the first one does", "[contract]") {
+TEST_CASE("training is as predicted with several micro-batches per step", "[contract]") {
   each_variant(model::make_cpu, [](test::Variant v, model::Backend& backend) {
     v.plan.global_batch = 3 * v.plan.micro_batch;
     train_as_predicted(v, backend);

@@ -1,5 +1,5 @@
-// Hardware counters, as far as they go without hardware: CUPTI's description of chips needs no driver, and a stand-in
-// says what it was asked.
+// Hardware counters without hardware: CUPTI's chip descriptions need no driver, and a stand-in reports the calls it
+// gets.
 
 #include "model/cuda/instruments/counters.hpp"
 #include "model/cuda/shared_library.hpp"
@@ -10,7 +10,7 @@ using namespace llmcalc::model::cuda;
 
 namespace {
 
-/// A sentence that says so where there is no CUPTI, and then there is nothing to test.
+/// Whether CUPTI is available; warns if it is not.
 bool cupti_is_here() {
   if (!cupti_version().empty()) return true;
   WARN("CUPTI is not here: its counters' names are not checked");
@@ -28,7 +28,7 @@ std::string refusal(const std::string& chip, const std::vector<const char*>& nam
 
 #ifdef LLMCALC_CUPTI_STANDIN
 
-/// The stand-in, and what it says of itself.
+/// The CUPTI stand-in and its report of calls.
 struct StandIn {
   std::vector<std::string> names{LLMCALC_CUPTI_STANDIN};
   SharedLibrary library{names};
@@ -50,7 +50,7 @@ struct StandIn {
 
 #ifdef LLMCALC_CUPTI_STANDIN
 
-TEST_CASE("counters are opened, run and read in CUPTI's order", "[counters]") {
+TEST_CASE("counters are opened, run and read in the order that CUPTI requires", "[counters]") {
   StandIn cupti;
   {
     Counters c = cupti.counters();
@@ -78,7 +78,7 @@ TEST_CASE("counters are opened, run and read in CUPTI's order", "[counters]") {
   CHECK(cupti.calls() == "host-end ");
 }
 
-TEST_CASE("whatever CUPTI refuses is said in a sentence", "[counters]") {
+TEST_CASE("every refusal by CUPTI is reported with a sentence", "[counters]") {
   constexpr int invalid_operation = 7, virtual_device = 33, not_permitted = 35;
   StandIn cupti;
   CHECK(cupti.missing("availability", not_permitted).find("reading hardware counters is not permitted here") == 0);
@@ -88,7 +88,7 @@ TEST_CASE("whatever CUPTI refuses is said in a sentence", "[counters]") {
   CHECK(cupti.missing("passes", 0).find("in several passes, and a step runs once") != std::string::npos);
 }
 
-TEST_CASE("a session that fails is ended before the next", "[counters]") {
+TEST_CASE("a failed session is ended before the next one starts", "[counters]") {
   constexpr int not_permitted = 35;
   StandIn cupti;
   Counters c = cupti.counters();
@@ -105,7 +105,7 @@ TEST_CASE("a session that fails is ended before the next", "[counters]") {
 
 #endif
 
-TEST_CASE("every chip's fullest counters fit one pass: FLOPs and time, and bytes where it counts them", "[counters]") {
+TEST_CASE("the fullest counter set of every chip fits one pass: FLOPs, time, and bytes if supported", "[counters]") {
   if (!cupti_is_here()) return;
   const auto choice = [](const std::string& chip, bool bf16) {
     const std::vector<const char*> names = metrics_of(chip, bf16);
@@ -122,17 +122,17 @@ TEST_CASE("every chip's fullest counters fit one pass: FLOPs and time, and bytes
   }
   CHECK(choice("GB10B", true) == std::string("none"));
   CHECK(choice("GH100", false) == std::string("dram__bytes_read.sum"));
-  CHECK_THROWS_WITH(metrics_of("GB100", false), Catch::Contains("several passes"));  // its TF32 FLOPs alone take two
+  CHECK_THROWS_WITH(metrics_of("GB100", false), Catch::Contains("several passes"));  // its TF32 FLOPs take two
 }
 
-TEST_CASE("tensor cores of two formats do not fit one pass on Hopper", "[counters]") {
+TEST_CASE("tensor core counters of two formats do not fit one pass on Hopper", "[counters]") {
   if (!cupti_is_here()) return;
   std::vector<const char*> both = metrics_of("GH100", true);
   both.push_back(metrics_of("GH100", false).front());
   CHECK(passes("GH100", both) == 2);
 }
 
-TEST_CASE("a chip or a metric that CUPTI does not know is named", "[counters]") {
+TEST_CASE("an unknown chip or metric is named", "[counters]") {
   if (!cupti_is_here()) return;
   CHECK(refusal("GX999", metric_choices(true).front()) ==
         "CUPTI failed looking for the counters of chip GX999: CUPTI_ERROR_INVALID_CHIP_NAME");
@@ -141,7 +141,7 @@ TEST_CASE("a chip or a metric that CUPTI does not know is named", "[counters]") 
             .find("looking for sm__nonsense.sum on chip GH100") != std::string::npos);
 }
 
-TEST_CASE("without CUPTI or without a GPU counters say why they do not count", "[counters]") {
+TEST_CASE("without CUPTI or a GPU the reason for missing counters is reported", "[counters]") {
   const Counters none(true, {"/nowhere/libcupti.so"});
   if (cupti_is_here()) {
     CHECK(none.missing().find("NVIDIA's profiling library CUPTI is not here (/nowhere/libcupti.so") == 0);

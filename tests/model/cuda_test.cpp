@@ -1,5 +1,5 @@
-// The CUDA backend, on the GPU's stand-in and on a GPU where tests are told of one: whole steps and generations against
-// the processor's in double.
+// Compares training steps and generation of the CUDA backend with the CPU in double: on the GPU emulator, and on a GPU
+// if LLMCALC_TEST_GPU is set.
 
 #include <cmath>
 
@@ -14,7 +14,7 @@ using test::difference;
 
 namespace {
 
-/// The same weights, exactly those of the narrower format, in both.
+/// Copies the weights of `from`, so that both have exactly the values of the narrower format.
 void align(Transformer& from, Transformer& to) {
   for (std::size_t i = 0; i < from.weights().all().size(); ++i) {
     Parameter &a = from.weights().all()[i], &b = to.weights().all()[i];
@@ -44,7 +44,7 @@ std::vector<double> gradient_of(Transformer& t) {
   return all;
 }
 
-/// f(make, variant) for every variant, wherever there is a GPU.
+/// f(make, variant) for every variant on every tested GPU backend.
 template <typename F>
 void each_variant(F f) {
   for (const test::MakeBackend make : test::gpus())
@@ -56,7 +56,7 @@ void each_variant(F f) {
 
 }  // namespace
 
-TEST_CASE("a GPU's loss and gradient of every variant are the processor's", "[cuda]") {
+TEST_CASE("loss and gradients of every variant on a GPU equal the CPU's", "[cuda]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::f32);
     p.tested.weights().make_trainable(v.plan);
@@ -68,7 +68,7 @@ TEST_CASE("a GPU's loss and gradient of every variant are the processor's", "[cu
   });
 }
 
-TEST_CASE("a GPU's bfloat16 is no farther from double than the processor's", "[cuda]") {
+TEST_CASE("bfloat16 gradients on a GPU are as close to double as the CPU's", "[cuda]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::bf16);
     const std::unique_ptr<Backend> cpu = make_cpu(Number::bf16, true);
@@ -86,7 +86,7 @@ TEST_CASE("a GPU's bfloat16 is no farther from double than the processor's", "[c
   });
 }
 
-TEST_CASE("a GPU's logits after a prompt and a token are the processor's, cached or not", "[cuda]") {
+TEST_CASE("logits of a prompt and a decode step on a GPU equal the CPU's, with and without a cache", "[cuda]") {
   each_variant([](test::MakeBackend make, test::Variant v) {
     for (const Mla mla : {Mla::automatic, Mla::absorbed, Mla::expanded}) {
       if (v.arch.attention != AttentionKind::latent && mla != Mla::automatic) continue;
@@ -114,7 +114,7 @@ TEST_CASE("a GPU's logits after a prompt and a token are the processor's, cached
   });
 }
 
-TEST_CASE("ten steps of a GPU are ten of the processor's", "[cuda][long]") {
+TEST_CASE("the loss after ten training steps on a GPU equals the CPU's", "[cuda][long]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::f32);
     p.tested.weights().make_trainable(v.plan);

@@ -1,5 +1,5 @@
-// The kernels that generation lives on, on the GPU's stand-in and on a GPU: products of a few rows, and attention of
-// one query to what a cache holds, against double. And copies to the cache.
+// Compares decode kernels with double, on the GPU emulator and on a GPU: products of a few rows, attention of one query
+// to a cache, and cache writes.
 
 #include "tests/catch.hpp"
 #include "tests/model/lab.hpp"
@@ -20,7 +20,7 @@ struct Decoding {
   bool sinks = false, alibi = false, chunked = false;
 };
 
-/// Two sequences, one query each; the cache is a ring where it has less room than tokens.
+/// Two sequences with one query each. The cache is a ring if it has fewer slots than tokens.
 void check_decoding(Lab& lab, const Decoding& d) {
   INFO(d.name);
   const Attention s{.sequences = 2,
@@ -55,7 +55,7 @@ void check_decoding(Lab& lab, const Decoding& d) {
   lab.run([&](Backend& b, auto p) { ask(b, p, d.past); });
   lab.check("o", o);
   lab.check("log-sum-exp", log_sum_exp);
-  // Recorded with fewer tokens before it.
+  // Replays recordings made with fewer past tokens.
   lab.run([&](Backend& b, auto p) {
     std::unique_ptr<Recording> held;
     for (const Count past : {d.past / 2, d.past / 2, d.past}) b.replay(held, {.past = past}, [&] { ask(b, p, past); });
@@ -67,9 +67,9 @@ void check_decoding(Lab& lab, const Decoding& d) {
 
 }  // namespace
 
-TEST_CASE("products of a few rows equal those in double", "[kernels]") {
+TEST_CASE("products of a few rows equal the results in double", "[kernels]") {
   each_lab([](Lab& lab) {
-    // Whole packs, more of them than threads ask for at once; and rows that begin between packs.
+    // Whole packs, more than threads load at once; and rows that begin between packs.
     for (const Count in : {Count{8}, Count{264}, Count{4360}, Count{33}})
       for (const Count rows : {1, 2, 3, 4, 5, 8, 9})
         for (const bool wide : {false, true}) {
@@ -90,7 +90,7 @@ TEST_CASE("products of a few rows equal those in double", "[kernels]") {
   });
 }
 
-TEST_CASE("attention of one query to a cache equals that in double", "[kernels]") {
+TEST_CASE("attention of one query to a cache equals the result in double", "[kernels]") {
   const Decoding all[] = {{"a key for every head", 3, 3, 64, 100, 128},
                           {"two heads per key", 4, 2, 96, 40, 200},
                           {"four, many keys", 8, 2, 128, 1000, 1024},
@@ -110,7 +110,7 @@ TEST_CASE("attention of one query to a cache equals that in double", "[kernels]"
   });
 }
 
-TEST_CASE("a cache keeps the last tokens that share a slot", "[kernels]") {
+TEST_CASE("of tokens that share a cache slot, the last one is stored", "[kernels]") {
   each_lab([](Lab& lab) {
     for (const Count width : {Count{16}, Count{5}})
       for (const Count past : {0, 3}) {
@@ -126,7 +126,7 @@ TEST_CASE("a cache keeps the last tokens that share a slot", "[kernels]") {
 
 namespace {
 
-/// Kernels of one more token in two sequences, after 4 tokens, where nothing is recorded yet.
+/// Kernel launches for one more token in two sequences, after 4 tokens and before any recording.
 std::int64_t decoding_launches(const Arch& arch) {
   const std::unique_ptr<Backend> b = test::make_emulated(Number::f32, false);
   Plan plan = test::tiny_plan();
@@ -138,7 +138,7 @@ std::int64_t decoding_launches(const Arch& arch) {
   return test::launches() - before;
 }
 
-/// Widths of whole packs, for which a token's products are kernels.
+/// Widths in whole packs, so that a token's products run as kernels.
 Arch in_packs(Arch a) {
   a.hidden = a.embedding_width = 16;
   a.mlp_width = 24;
@@ -148,12 +148,13 @@ Arch in_packs(Arch a) {
 
 }  // namespace
 
-TEST_CASE("an operator of one more token is one launch, and attention two", "[kernels]") {
-  // Two layers: norm; queries, keys and values; two rotations; two caches; attention's parts and what puts them
-  // together; its projection; sum; norm; gate and up; what they make; down; sum. Beside the layers: the table's rows,
-  // the angles, the last norm, the logits.
+TEST_CASE("each operator of a decode step is one launch, and attention is two", "[kernels]") {
+  // Two layers: norm; queries, keys and values; two rotations; two cache writes; parts of attention and their
+  // combination; output projection; sum; norm; gate and up; activation; down; sum. Outside the layers: embedding rows,
+  // angles, final norm, logits.
   CHECK(decoding_launches(in_packs(test::tiny_llama())) == 2 * (1 + 3 + 2 + 2 + 2 + 1 + 1 + 1 + 2 + 1 + 1 + 1) + 4);
-  // Without rotations, and an activation in the gate's place: norm; three products; two caches; attention; projection;
-  // sum; norm; up; activation; down; sum. Beside the layers: two tables' rows, their sum, the last norm, the logits.
+  // Without rotations, and with an activation instead of the gate: norm; three products; two cache writes; attention;
+  // projection; sum; norm; up; activation; down; sum. Outside the layers: rows of two tables, their sum, final norm,
+  // logits.
   CHECK(decoding_launches(in_packs(test::tiny_gpt())) == 2 * (1 + 3 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1) + 5);
 }

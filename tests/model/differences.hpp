@@ -1,5 +1,5 @@
 #pragma once
-/// Analytic gradients against central differences, in double.
+/// Compares analytic gradients with central differences, in double.
 
 #include <cmath>
 #include <numeric>
@@ -16,15 +16,15 @@ using model::Number;
 using model::Parameter;
 using model::Transformer;
 
-/// The step of a central difference: its error is about h^2 = 1e-10 of the third derivative.
+/// Step of a central difference: the error is about h^2 = 1e-10 times the third derivative.
 inline constexpr double h = 1e-5;
 
 struct Differences {
   double gradient = 0, difference = 0;  ///< squared norms
 };
 
-/// A parameter's gradient against differences: along about 8 of its numbers, spread over it, and along three unit
-/// vectors of random signs, to which every number contributes.
+/// Compares a parameter's gradient with differences: along about 8 of its elements, evenly spaced, and along three unit
+/// vectors with random signs, to which all elements contribute.
 class Probe {
  public:
   Probe(Transformer& t, Parameter& p, const Batch& batch)

@@ -1,4 +1,4 @@
-// Packed sequences: documents side by side do not see one another.
+// Packed sequences: documents in one sequence do not attend to each other.
 
 #include "model/documents.hpp"
 #include "tests/catch.hpp"
@@ -9,7 +9,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// Documents of 3, 2 and 1 tokens: a sequence of tiny_plan().
+/// Documents of 3, 2 and 1 tokens, which fill a sequence of tiny_plan().
 constexpr std::array<Count, 3> lengths{3, 2, 1};
 
 Documents packed() {
@@ -18,7 +18,8 @@ Documents packed() {
   return all;
 }
 
-/// Models whose sequences have no other parts than their documents. Dice are thrown by place in a sequence.
+/// Variants whose sequences have no parts other than documents. Excludes dropout: its mask depends on the position in
+/// the sequence.
 std::vector<test::Variant> packable() {
   std::vector<test::Variant> all = test::variants();
   std::erase_if(all, [](const test::Variant& v) {
@@ -36,7 +37,7 @@ Batch part(const Batch& all, Count first, Count n) {
   return {of(all.ids), of(all.targets)};
 }
 
-/// The loss of all tokens, and its gradients, of documents that are sequences of their own.
+/// Loss over all tokens and its gradients, with every document as a separate sequence.
 test::Numbers one_by_one(test::Variant v, const Batch& all) {
   const Count tokens = v.plan.micro_batch * v.plan.seq;
   test::Numbers sums;
@@ -61,8 +62,7 @@ test::Numbers one_by_one(test::Variant v, const Batch& all) {
 
 }  // namespace
 
-TEST_CASE("a packed sequence has the loss and the gradients of its documents, each a sequence of its own",
-          "[documents]") {
+TEST_CASE("a packed sequence has the loss and gradients of its documents as separate sequences", "[documents]") {
   const std::vector<test::Variant> all = packable();
   CHECK(all.size() > 40);
   for (test::Variant v : all) {
@@ -74,7 +74,7 @@ TEST_CASE("a packed sequence has the loss and the gradients of its documents, ea
   }
 }
 
-TEST_CASE("documents that do not fill a sequence are a mistake of the caller", "[documents]") {
+TEST_CASE("documents that do not fill a sequence throw std::logic_error", "[documents]") {
   test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
   v.plan.documents = packed();
   v.plan.seq = 7;

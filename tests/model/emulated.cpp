@@ -18,7 +18,7 @@
 namespace llmcalc::test {
 namespace {
 
-/// A thread that waits for nobody.
+/// A thread that never waits for others.
 struct Lone {
   Count block_, blocks_;
   int index_, size_;
@@ -30,8 +30,8 @@ struct Lone {
 
 class EmulatedDevice;
 
-/// What model::cuda::GpuGraph is on a GPU: launches and copies with their parameters, to be done again. What is taken
-/// in it is its own memory, full of NaN before and after it is used.
+/// Counterpart of model::cuda::GpuGraph: recorded launches and copies with their parameters. Memory allocated in it is
+/// its own, filled with NaN before and after use.
 class EmulatedGraph {
  public:
   EmulatedGraph(EmulatedDevice& device, Count room)
@@ -84,7 +84,7 @@ class EmulatedGraph {
   std::map<void*, std::size_t> live_;
 };
 
-/// The kinds of kernels that are compiled, and which of them were launched.
+/// The compiled kernels, and whether each was launched.
 std::map<std::string, bool>& kinds() {
   static std::map<std::string, bool> all;
   return all;
@@ -125,7 +125,7 @@ class EmulatedDevice {
     copy(to, from, bytes);
   }
   void copy(void* to, const void* from, Count bytes) {
-    if (bytes > 0) ask([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });  // else both may be null
+    if (bytes > 0) ask([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });  // both may be null otherwise
   }
   void wait() {
     if (recording_ != nullptr) throw std::runtime_error("the host waits in it");
@@ -154,7 +154,7 @@ class EmulatedDevice {
   std::int64_t launches() const { return launches_; }
 
  private:
-  /// Done now, or whenever the recording is launched.
+  /// Runs f now, or at each launch of the current recording.
   template <typename F>
   void ask(const F& f) {
     if (recording_ != nullptr)
@@ -169,7 +169,7 @@ class EmulatedDevice {
     blocks_.run(kernel, blocks, size, room, how);
   }
   template <typename Kernel>
-  requires(Kernel::alone)  // nothing waits in it: no fibers
+  requires(Kernel::alone)  // no waits, so no fibers
       void run(const Kernel& kernel, Count given, int threads, Count) {
     const bool few = threads > emulation().most_threads;
     const Count blocks = few ? std::min<Count>(given, 3) : given;

@@ -1,6 +1,5 @@
 #pragma once
-/// Blocks of threads on the processor. Every thread is a fiber; they take turns, and meet where a kernel makes them
-/// wait.
+/// Thread blocks on the CPU. Every thread is a fiber; fibers take turns and meet at the waits of a kernel.
 
 #include <ucontext.h>
 
@@ -23,28 +22,28 @@
 
 namespace llmcalc::test {
 
-/// How kernels run. The scripts emulate and barrier-mutants set it by the environment.
+/// How kernels run. The scripts emulate and barrier-mutants set this through the environment.
 struct Emulation {
-  int most_threads = 64;    ///< of a block, few enough that tests end; LLMCALC_EMULATOR_THREADS
-  bool last_first = false;  ///< LLMCALC_EMULATOR_LAST_FIRST=1: warps and lanes take turns from the last one on
-  std::string file;         ///< LLMCALC_EMULATOR_WITHOUT=FILE:LINE: barriers and waits of this line do nothing
+  int most_threads = 64;    ///< per block, few enough for fast tests; LLMCALC_EMULATOR_THREADS
+  bool last_first = false;  ///< LLMCALC_EMULATOR_LAST_FIRST=1: warps and lanes take turns in reverse order
+  std::string file;         ///< LLMCALC_EMULATOR_WITHOUT=FILE:LINE: barriers and waits on this line are skipped
   unsigned line = 0;
 
   bool without(const Place& at) const { return at.line() == line && std::string_view(at.file_name()).ends_with(file); }
 };
 Emulation emulation();
 
-/// The threads of one block, each on a stack of its own, taking turns: a warp until all its lanes wait for the block or
-/// are done, then the next. A lane that waits for its warp goes on in its next turn: the others have come as far by
-/// then, since every turn begins with the same lane. Lanes, and threads, that wait for each other at unlike places are
-/// refused. Contexts start the stacks, once; jumps, which need no system call, change them.
+/// The threads of one block, each with its own stack, taking turns: a warp runs until all its lanes wait for the block
+/// or are done, then the next one. A lane that waits for its warp continues in its next turn: every round begins with
+/// the same lane, so the others have come as far by then. Lanes, and threads, that wait for each other at different
+/// places are refused. Contexts start each stack once; jumps then switch between them without system calls.
 class Block {
  public:
   explicit Block(int size) : fibers_(static_cast<std::size_t>(size)) {
     for (Fiber& f : fibers_) f.stack.resize(std::size_t{1} << 16);
   }
 
-  /// f(i) on every thread i, until all have returned.
+  /// Runs f(i) on every thread i until all have returned.
   void run(const std::function<void(int)>& f, const Emulation& how) {
     body_ = &f;
     how_ = &how;
@@ -59,15 +58,15 @@ class Block {
         if (fiber.state == Fiber::barred) fiber.state = Fiber::waiting;
     }
   }
-  /// Lets every other lane of the warp come as far; or every other thread.
+  /// Lets every other lane of the warp, or every other thread of the block, come as far.
   void wait_for_warp(const Place& at) { yield(Fiber::waiting, at); }
   void wait_for_block(const Place& at) { yield(Fiber::barred, at); }
   const Emulation& how() const { return *how_; }
 
  private:
   static constexpr std::size_t lanes = lanes_of_warp;
-  /// As __builtin_setjmp keeps it: what _setjmp does, without its check of the stack's bounds, which under ASan takes
-  /// two system calls for every jump. The callers of jump() are not watched either: ASan would check there.
+  /// State of __builtin_setjmp. Unlike _setjmp it does not check stack bounds, which takes two system calls per jump
+  /// under ASan. The callers of jump() are exempt from ASan for the same reason.
   using Jump = void* [5];
   [[gnu::noinline, gnu::no_sanitize("address")]] static void jump(Jump& to) { __builtin_longjmp(to, 1); }
 
@@ -78,7 +77,7 @@ class Block {
     std::vector<char> stack;
     bool started = false;
 
-    /// One that has returned goes on with the next block; one that was left where it waited starts again.
+    /// A fiber that returned continues with the next block; one abandoned in a wait is restarted.
     void begin() { state = started && state == over ? waiting : fresh; }
     bool with(const Fiber& o) const {
       return state == o.state && (state == over || (at.line() == o.at.line() && at.column() == o.at.column() &&
@@ -101,7 +100,7 @@ class Block {
       check_met("lanes of a warp", first, first + lanes, 1);
     }
   }
-  /// On a GPU what they do is undefined unless they all come, to the same call.
+  /// On a GPU the result is undefined unless all threads reach the same call.
   void check_met(const char* who, std::size_t first, std::size_t end, std::size_t step) const {
     for (std::size_t i = first + step; i < end; i += step)
       if (!fibers_[i].with(fibers_[first]))
@@ -118,7 +117,7 @@ class Block {
     if (f.state == Fiber::waiting) jump(f.here);
     f.started = true;
 #ifdef __SANITIZE_ADDRESS__
-    ASAN_UNPOISON_MEMORY_REGION(f.stack.data(), f.stack.size());  // what was called before never returned
+    ASAN_UNPOISON_MEMORY_REGION(f.stack.data(), f.stack.size());  // abandoned calls never returned
 #endif
     ucontext_t start;
     getcontext(&start);
@@ -145,7 +144,7 @@ class Block {
   std::size_t now_ = 0, left_ = 0;
 };
 
-/// The counterpart of model::cuda::GpuThread. A call that waits for other threads passes on where it was made.
+/// The counterpart of model::cuda::GpuThread. Calls that wait for other threads pass on their source location.
 class Thread {
  public:
   Thread(Block& b, Count block, Count blocks, int index, int size, std::span<std::byte> room,
@@ -209,7 +208,7 @@ class Thread {
   mutable WarpLane<Wait> lane_;
 };
 
-/// Runs the blocks of a launch one after another; their memory begins as what no result survives.
+/// Runs the blocks of a launch one after another. Their shared memory starts as NaN.
 class Blocks {
  public:
   template <typename Kernel>

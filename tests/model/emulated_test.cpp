@@ -1,5 +1,4 @@
-// The GPU's stand-in itself: threads that meet see each other's writes, and those that cannot meet on a GPU are
-// refused.
+// Tests the GPU emulator: threads that meet see each other's writes, and waits that are invalid on a GPU are refused.
 
 #include "tests/catch.hpp"
 #include "tests/model/emulated_block.hpp"
@@ -12,16 +11,16 @@ namespace {
 
 constexpr int threads = 128;
 
-/// The kernel f, as one block.
+/// Runs the kernel f as one block.
 template <typename F>
 void run(const F& f, const Emulation& how = {}) {
   test::Blocks().run(f, 1, threads, 1024, how);
 }
 
-/// Every thread leaves its number for the others, which read their left neighbour's.
+/// Every thread stores its index and reads its left neighbour's.
 struct Neighbours {
   int* seen;
-  static constexpr unsigned barrier = __LINE__ + 5;  ///< its line
+  static constexpr unsigned barrier = __LINE__ + 5;  ///< line of the barrier
   template <typename Thread>
   void operator()(const Thread& t) const {
     int* const room = reinterpret_cast<int*>(t.room());
@@ -41,7 +40,7 @@ bool neighbours_seen(const Emulation& how) {
 
 }  // namespace
 
-TEST_CASE("threads of a block meet at barriers and lanes at shuffles, whoever comes first", "[emulator]") {
+TEST_CASE("threads meet at barriers and lanes at shuffles, in any order", "[emulator]") {
   for (const bool last_first : {false, true}) {
     Emulation how;
     how.last_first = last_first;
@@ -57,7 +56,7 @@ TEST_CASE("threads of a block meet at barriers and lanes at shuffles, whoever co
   }
 }
 
-TEST_CASE("a barrier that is taken away is missed", "[emulator]") {
+TEST_CASE("removing a barrier is detected", "[emulator]") {
   Emulation how;
   how.file = "emulated_test.cpp";
   how.line = Neighbours::barrier;
@@ -66,7 +65,7 @@ TEST_CASE("a barrier that is taken away is missed", "[emulator]") {
   CHECK(neighbours_seen(how));
 }
 
-TEST_CASE("lanes that shuffle at unlike places are refused", "[emulator]") {
+TEST_CASE("lanes that shuffle at different places are refused", "[emulator]") {
   const auto apart = [](const test::Thread& t) {
     if (t.index() % 2 == 0)
       t.across(1, 2);
@@ -76,7 +75,7 @@ TEST_CASE("lanes that shuffle at unlike places are refused", "[emulator]") {
   CHECK_THROWS_WITH(run(apart), Catch::StartsWith("lanes of a warp meet at unlike places"));
 }
 
-TEST_CASE("lanes that shuffle with one that has returned, or that waits for the block, are refused", "[emulator]") {
+TEST_CASE("shuffling with a lane that has returned or waits for the block is refused", "[emulator]") {
   const auto returned = [](const test::Thread& t) {
     if (t.index() != 5) t.across(1, 1);
   };
@@ -85,7 +84,7 @@ TEST_CASE("lanes that shuffle with one that has returned, or that waits for the 
   CHECK_THROWS_WITH(run(barred), Catch::StartsWith("lanes of a warp meet at unlike places"));
 }
 
-TEST_CASE("warps that wait at unlike barriers, or for one that has returned, are refused", "[emulator]") {
+TEST_CASE("warps that wait at different barriers, or for a returned one, are refused", "[emulator]") {
   const auto apart = [](const test::Thread& t) {
     if (t.index() < 32)
       t.sync();
@@ -99,7 +98,7 @@ TEST_CASE("warps that wait at unlike barriers, or for one that has returned, are
   CHECK_THROWS_WITH(run(returned), Catch::EndsWith("the kernel's end"));
 }
 
-TEST_CASE("tensor cores and ldmatrix want the whole warp", "[emulator]") {
+TEST_CASE("mma and ldmatrix require the whole warp", "[emulator]") {
   const auto half = [](const test::Thread& t) {
     unsigned r[4] = {};
     if (t.index() % 32 < 16) t.ldmatrix(r, 0);

@@ -1,5 +1,5 @@
 #pragma once
-/// What a warp's lanes do together on the stand-in for a GPU: products of tensor cores, ldmatrix, asynchronous copies.
+/// Warp operations of the GPU emulator: tensor core products, ldmatrix, asynchronous copies.
 
 #include <algorithm>
 #include <bit>
@@ -16,12 +16,12 @@ namespace llmcalc::test {
 
 inline constexpr unsigned lanes_of_warp = 32;
 
-/// A call in the sources of a kernel.
+/// Source location of a call in a kernel.
 using Place = std::source_location;
 
-/// Where lanes lay what the others read. Two of them take turns, so that nobody overwrites what is still to be read.
+/// Values that lanes exchange. Two instances alternate, so that no value is overwritten before it is read.
 struct Exchange {
-  float a[16][16], b[8][16];  ///< of a product, b transposed
+  float a[16][16], b[8][16];  ///< operands of a product, b transposed
   std::byte value[lanes_of_warp][16];
   unsigned row[lanes_of_warp];
 };
@@ -42,7 +42,7 @@ class WarpLane {
     return v;
   }
 
-  /// Fragments as model/cuda/fast/mma_tile.hpp has them, from the PTX ISA.
+  /// Fragment layout as in model/cuda/fast/mma_tile.hpp, from the PTX ISA.
   void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const Place& at) {
     const auto number = [](unsigned word, unsigned i) {
       return std::bit_cast<float>(i == 0 ? word << 16U : word & 0xffff0000U);
@@ -80,7 +80,7 @@ class WarpLane {
     }
   }
 
-  /// Nothing arrives before it is waited for: until then there is what no result survives.
+  /// Data arrive only when waited for; until then the target is NaN.
   void cp_async(unsigned at, const void* from, bool there, unsigned bytes) {
     if (there && reinterpret_cast<std::uintptr_t>(from) % bytes != 0) ++counts_.faults;
     if (!checked(at, bytes, bytes)) return;
@@ -113,7 +113,7 @@ class WarpLane {
     if (!good) ++counts_.faults;
     return good;
   }
-  /// Rows of 16 bytes that one matrix's other rows keep waiting: of 32 banks of 4 bytes each row takes 4.
+  /// Bank conflicts between the eight 16-byte rows of one matrix. Each row takes 4 of 32 banks of 4 bytes.
   static std::int64_t conflicts(const unsigned* rows) {
     std::int64_t most = 0;
     for (unsigned bank = 0; bank < 8; ++bank) {

@@ -1,4 +1,4 @@
-// What must hold of encoders: every token sees all of its sequence, and their heads read what they say.
+// Properties of encoders: every token sees its whole sequence, and heads read the right tokens.
 
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
@@ -12,7 +12,7 @@ using test::Numbers;
 
 namespace {
 
-/// Every layer alike, pooled: the pooler's result of two sequences of 6 tokens.
+/// The pooler's output for two sequences of 6 tokens.
 Numbers pooled(Arch a, const std::vector<std::int64_t>& ids) {
   a.head = {.kind = HeadKind::none, .pooler = true};
   a.tied_head = a.head_bias = false;
@@ -20,7 +20,7 @@ Numbers pooled(Arch a, const std::vector<std::int64_t>& ids) {
   return r.t.logits(ids, 2, 0, nullptr);
 }
 
-/// Every variant of an encoder before a decoder.
+/// Calls check for every encoder-decoder variant.
 template <typename F>
 void each_encoder_decoder(const F& check) {
   for (const test::Variant& v : test::encoder_variants()) {
@@ -42,7 +42,7 @@ std::vector<std::int64_t> twelve_tokens() { return test::tiny_batch(test::tiny_b
 
 }  // namespace
 
-TEST_CASE("a changed token changes an encoder's logits of every token of its sequence, and of no other", "[encoder]") {
+TEST_CASE("a changed token changes all logits of its sequence in an encoder, and no others", "[encoder]") {
   for (const test::Variant& v : test::encoder_variants()) {
     if (!v.arch.is_encoder() || !v.arch.head.has_logits()) continue;
     INFO(v.name);
@@ -57,7 +57,7 @@ TEST_CASE("a changed token changes an encoder's logits of every token of its seq
   }
 }
 
-TEST_CASE("a pass of inference gives an encoder's logits of the last token of each sequence", "[encoder]") {
+TEST_CASE("inference with an encoder gives the logits of each sequence's last token", "[encoder]") {
   const test::Variant v{"", test::tiny_bert(), test::tiny_plan()};
   test::Run r(v, Number::f64, true);
   const Numbers all = r.t.all_logits(twelve_tokens(), 2), last = r.t.logits(twelve_tokens(), 2, 0, nullptr);
@@ -67,14 +67,14 @@ TEST_CASE("a pass of inference gives an encoder's logits of the last token of ea
   CHECK(test::difference(b.last(17), a.last(17)) < 1e-12);
 }
 
-TEST_CASE("a pooler's numbers are tangents, one row per sequence", "[encoder]") {
+TEST_CASE("pooler outputs are tanh values, one row per sequence", "[encoder]") {
   const Numbers y = pooled(test::tiny_bert(), twelve_tokens());
   REQUIRE(y.size() == 2 * 12);
   for (const double x : y) CHECK(std::abs(x) < 1);
 }
 
-TEST_CASE("without layers between, a pooler reads the first token alone", "[encoder]") {
-  Arch a = test::tiny_bert();  // whose layers give the residual stream as it is
+TEST_CASE("with empty layers a pooler reads only the first token", "[encoder]") {
+  Arch a = test::tiny_bert();  // its layers leave the residual stream unchanged
   LayerMixer none;
   none.layers = LayerSet::all(2);
   a.mixers.push(none);
@@ -93,7 +93,7 @@ TEST_CASE("without layers between, a pooler reads the first token alone", "[enco
   CHECK_FALSE(identical(x.last(12), y.last(12)));
 }
 
-TEST_CASE("a decoder's steps from both caches give the logits of the pass over all of its tokens", "[encoder]") {
+TEST_CASE("decode steps with self- and cross-attention caches give the logits of a full pass", "[encoder]") {
   each_encoder_decoder([](test::Variant v) {
     v.plan.prompt = 6;
     const model::Batch b = test::tiny_batch(v.arch, v.plan, 3);
@@ -115,7 +115,7 @@ TEST_CASE("a decoder's steps from both caches give the logits of the pass over a
   });
 }
 
-TEST_CASE("a changed token of the text changes all logits behind it, a changed token of the answer those after it",
+TEST_CASE("a changed source token changes all logits of its sequence, a changed target token only later ones",
           "[encoder]") {
   each_encoder_decoder([](const test::Variant& v) {
     model::Batch b = test::tiny_batch(v.arch, v.plan, 3);
@@ -135,13 +135,13 @@ TEST_CASE("a changed token of the text changes all logits behind it, a changed t
   });
 }
 
-TEST_CASE("a cache has room for a text of the plan's length, and for no other", "[encoder]") {
+TEST_CASE("an encoder-decoder cache accepts only a source of the plan's length", "[encoder]") {
   test::Run r({"", test::tiny_t5(), test::tiny_plan()}, Number::f64);
   Cache cache = r.t.make_cache(1, 8);
   CHECK_THROWS_AS(r.t.logits(std::vector<std::int64_t>{1, 2, 3, 4}, 1, 0, &cache), std::logic_error);
 }
 
-TEST_CASE("what differs from the encoders before decoders that run is refused", "[encoder]") {
+TEST_CASE("unsupported encoder-decoders are refused", "[encoder]") {
   const auto cpu = make_cpu(Number::f32);
   const auto refusal = [&](void (*change)(Arch&)) {
     Arch a = test::tiny_t5();
@@ -166,8 +166,8 @@ TEST_CASE("what differs from the encoders before decoders that run is refused", 
   CHECK_THROWS_AS(runnable(uneven, *cpu), InputError);
 }
 
-// The borders of PyTorch's function (hf t5/modeling_t5.py, 32 ranges, 128 tokens), made with torch 1.13.
-TEST_CASE("distances lie in T5's ranges", "[encoder]") {
+// Boundaries of PyTorch's function (hf t5/modeling_t5.py, 32 buckets, 128 tokens), computed with torch 1.13.
+TEST_CASE("relative distances fall into T5's buckets", "[encoder]") {
   const DistanceRanges both{32, 128, true}, back{32, 128, false};
   const std::vector<std::pair<Count, Count>> near_and_far{{0, 0},   {7, 7},   {8, 8},   {11, 8},  {12, 9},  {15, 9},
                                                           {16, 10}, {22, 10}, {23, 11}, {31, 11}, {32, 12}, {45, 12},
@@ -188,6 +188,6 @@ TEST_CASE("distances lie in T5's ranges", "[encoder]") {
   for (const Count distance : {-9, 0, 9})
     for (const bool both_ways : {false, true}) {
       CHECK(DistanceRanges{1, 128, both_ways}.of(distance) == 0);
-      CHECK(DistanceRanges{300, 8, both_ways}.of(50 * distance) < 300);  // more ranges than distances to part
+      CHECK(DistanceRanges{300, 8, both_ways}.of(50 * distance) < 300);  // more buckets than distinct distances
     }
 }

@@ -4,7 +4,7 @@
 
 namespace llmcalc::test {
 
-/// A variable of the environment, for as long as this lives.
+/// Sets an environment variable for its lifetime.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }

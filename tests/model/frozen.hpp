@@ -1,5 +1,5 @@
 #pragma once
-/// Models of which a part is trained.
+/// Models with frozen parts.
 
 #include <vector>
 
@@ -19,7 +19,7 @@ inline Frozen frozen_parts(std::initializer_list<FreezePart> some) {
   return f;
 }
 
-/// Parts of a model at its beginning, in its middle and at its end.
+/// Frozen parts at the beginning, in the middle and at the end of a model.
 inline std::vector<FrozenChoice> frozen_choices() {
   using P = FreezePart;
   return {{"embedding", frozen_parts({P::embedding})},
@@ -34,14 +34,14 @@ inline std::vector<FrozenChoice> frozen_choices() {
           {"last layer", {.layers = LayerSet::every(1, 1, 2)}}};
 }
 
-/// Those of a model; where layers repeat others, layers are no parts.
+/// The choices for a model. Excludes layers if some repeat the weights of others.
 inline std::vector<FrozenChoice> frozen_choices(const Arch& a) {
   std::vector<FrozenChoice> all = frozen_choices();
   if (a.has_repeats()) std::erase_if(all, [](const FrozenChoice& c) { return !c.frozen.layers.empty(); });
   return all;
 }
 
-/// Models that can be trained in part.
+/// Variants that support partial training.
 inline std::vector<Variant> trained_in_part() {
   std::vector<Variant> all = variants();
   std::erase_if(all, [](const Variant& v) { return !model::trains_in_part(v.arch) || v.plan.mtp > 0; });

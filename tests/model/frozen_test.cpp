@@ -1,4 +1,4 @@
-// Parts of a model that are frozen, and adapters beside frozen matrices.
+// Frozen parts of a model, and adapters on frozen matrices.
 
 #include "tests/model/frozen.hpp"
 #include "tests/model/differences.hpp"
@@ -8,7 +8,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// f(variant, choice) where the choice freezes something and leaves something.
+/// f(variant, run) for every choice that freezes only some of the parameters. Returns the number of calls.
 template <typename F>
 std::size_t each_frozen(const F& f) {
   std::size_t n = 0;
@@ -27,13 +27,13 @@ std::size_t each_frozen(const F& f) {
   return n;
 }
 
-/// The adapted variant.
+/// The variant with LoRA adapters of this rank.
 test::Variant with_rank(test::Variant v, Count rank) {
   v.plan.lora_rank = rank;
   return v;
 }
 
-/// W + B A of every adapted matrix of `from`, and all its other weights, in a model without adapters.
+/// Merges adapters into a model without them: W + B A for adapted matrices, other weights unchanged.
 void merge(Transformer& from, Transformer& to) {
   for (Parameter& p : to.weights().all()) {
     std::vector<double> w = from.weights().get(from.weights().find(-1, p.shape.name)->value, p.elements(), false);
@@ -58,7 +58,7 @@ void merge(Transformer& from, Transformer& to) {
 
 }  // namespace
 
-TEST_CASE("gradients of what is trained are those of the whole model's training, to the bit", "[frozen]") {
+TEST_CASE("gradients with frozen parts are bitwise equal to those of full training", "[frozen]") {
   const std::size_t n = each_frozen([](const test::Variant& v, test::Run& r) {
     const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
     const double loss = r.t.gradients(batch, 1, nullptr);
@@ -77,7 +77,7 @@ TEST_CASE("gradients of what is trained are those of the whole model's training,
   CHECK(n > 300);
 }
 
-TEST_CASE("an update leaves what is frozen as it is, and changes what has a gradient", "[frozen]") {
+TEST_CASE("an update leaves frozen parameters unchanged, and changes all others with nonzero gradients", "[frozen]") {
   each_frozen([](const test::Variant& v, test::Run& r) {
     const test::Numbers before = test::weights(r.t);
     r.t.train(std::vector{test::tiny_batch(v.arch, v.plan, 5)}, {.decay = 0});
@@ -96,7 +96,7 @@ TEST_CASE("an update leaves what is frozen as it is, and changes what has a grad
   });
 }
 
-TEST_CASE("adapters begin as nothing: the loss is that of the model without them, to the bit", "[adapters]") {
+TEST_CASE("initial adapters leave the loss bitwise unchanged", "[adapters]") {
   for (const test::Variant& v : test::trained_in_part()) {
     INFO(v.name);
     const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
@@ -109,7 +109,7 @@ TEST_CASE("adapters begin as nothing: the loss is that of the model without them
   }
 }
 
-TEST_CASE("a model with adapters is the model whose matrices have their products added", "[adapters]") {
+TEST_CASE("a model with adapters equals the model with merged adapters", "[adapters]") {
   for (const test::Variant& v : test::trained_in_part()) {
     INFO(v.name);
     test::Run with(with_rank(v, 2), Number::f64, true);
@@ -122,11 +122,11 @@ TEST_CASE("a model with adapters is the model whose matrices have their products
   }
 }
 
-TEST_CASE("every gradient of an adapter equals central differences", "[gradient][adapters]") {
+TEST_CASE("every adapter gradient equals central differences", "[gradient][adapters]") {
   for (const test::Variant& v : test::trained_in_part()) test::check_gradients(with_rank(v, 2), {});
 }
 
-TEST_CASE("only adapters of the targets are trained, and they learn", "[adapters]") {
+TEST_CASE("only adapters of target matrices are trained, and training reduces the loss", "[adapters]") {
   test::Variant v = with_rank({"", test::tiny_llama(), test::tiny_plan()}, 2);
   v.plan.lora_targets = LoraTarget::q;
   v.plan.lora_targets.add(LoraTarget::down);
@@ -140,7 +140,7 @@ TEST_CASE("only adapters of the targets are trained, and they learn", "[adapters
   CHECK(r.t.loss(batch[0]) < before);
 }
 
-TEST_CASE("frozen matrices in codes give the gradients of the numbers that the codes stand for", "[adapters]") {
+TEST_CASE("frozen quantized matrices give the gradients of their dequantized values", "[adapters]") {
   for (const char* format : {"nf4-dq", "int8", "mxfp4", "fp8"})
     for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()}) {
       INFO(format);

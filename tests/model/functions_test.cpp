@@ -1,4 +1,4 @@
-// The kernels' own exp, normal distribution, 1/x, cos and sin against the library's in double.
+// Compares the kernels' exp, normal distribution, 1/x, cos and sin with the library's in double.
 
 #include "model/math/functions.hpp"
 
@@ -11,7 +11,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// f(x) for every 997th of all floats, infinities and what is no number left out.
+/// f(x) for every 997th float, except infinities and NaN.
 template <typename F>
 void some_floats(F f) {
   for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32U; bits += 997) {
@@ -20,7 +20,7 @@ void some_floats(F f) {
   }
 }
 
-/// The difference in units of the exact value's last place in float.
+/// Error in units of the last float place of the exact value.
 double ulps(float value, double exact) {
   const float rounded = static_cast<float>(std::fabs(exact));
   const float next = std::nextafter(rounded, std::numeric_limits<float>::infinity());
@@ -32,7 +32,7 @@ constexpr float unbounded = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-TEST_CASE("exp of a float is right to 1.2 units of the last place", "[functions]") {
+TEST_CASE("exp in float is accurate to 1.2 ulp", "[functions]") {
   double worst = 0, worst_above = 0;
   some_floats([&](float x) {
     const double exact = std::exp(static_cast<double>(x));
@@ -51,7 +51,7 @@ TEST_CASE("exp of a float is right to 1.2 units of the last place", "[functions]
   CHECK(std::isnan(exp_of(-no_number)));
 }
 
-TEST_CASE("the normal distribution of a float is right to 5e-7, its exponential as exp is", "[functions]") {
+TEST_CASE("the normal distribution in float is accurate to 5e-7, and its exponential to 2e-7", "[functions]") {
   double worst = 0, worst_exponential = 0;
   some_floats([&](float x) {
     const Normal<double> exact = normal_of(static_cast<double>(x));
@@ -64,11 +64,11 @@ TEST_CASE("the normal distribution of a float is right to 5e-7, its exponential 
   CHECK(normal_of(unbounded).below == 1.0f);
   CHECK(normal_of(-unbounded).below == 0.0f);
   CHECK(normal_of(0.0).below == 0.5);
-  CHECK(normal_of(1.0).below == Approx(0.841344746068543));  // tables
+  CHECK(normal_of(1.0).below == Approx(0.841344746068543));  // from tables
   CHECK(std::isnan(normal_of(no_number).below));
 }
 
-TEST_CASE("a reciprocal without a division is right to 2 units of the last place", "[functions]") {
+TEST_CASE("a reciprocal without division is accurate to 2 ulp", "[functions]") {
   double worst = 0;
   some_floats([&](float x) {
     if (x >= 1 && x <= 1e37f) worst = std::max(worst, ulps(reciprocal_of(x), 1 / static_cast<double>(x)));
@@ -78,7 +78,7 @@ TEST_CASE("a reciprocal without a division is right to 2 units of the last place
   CHECK(std::isnan(reciprocal_of(no_number)));
 }
 
-TEST_CASE("cos and sin of angles up to a million are right to 1e-15", "[functions]") {
+TEST_CASE("cos and sin of angles up to a million are accurate to 1e-15", "[functions]") {
   double worst = 0;
   for (int i = -1000000; i < 1000000; ++i) {
     const double x = i * 0.99999 + i % 7 * 0.1;
@@ -90,14 +90,14 @@ TEST_CASE("cos and sin of angles up to a million are right to 1e-15", "[function
   CHECK(cos_sin(0).sine == 0);
 }
 
-TEST_CASE("GELU by a logistic function is the one by tanh", "[functions]") {
+TEST_CASE("GELU by a logistic function equals GELU by tanh", "[functions]") {
   for (double x = -6; x < 6; x += 0.01) {
     const double t = std::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x));
     CHECK(GeluTanh::value(x) == Approx(0.5 * x * (1 + t)).margin(1e-14));
   }
 }
 
-TEST_CASE("a logistic function is right to 4 units of the last place, and small far below 0", "[functions]") {
+TEST_CASE("the logistic function is accurate to 4 ulp, and near 0 for large negative arguments", "[functions]") {
   double worst = 0;
   some_floats([&](float x) {
     const double exact = 1 / (1 + std::exp(-static_cast<double>(x)));
@@ -110,7 +110,7 @@ TEST_CASE("a logistic function is right to 4 units of the last place, and small 
   CHECK(std::isnan(sigmoid(no_number)));
 }
 
-TEST_CASE("bfloat16 rounds to nearest, ties to even, and keeps what is no number", "[functions]") {
+TEST_CASE("bfloat16 rounds to nearest, ties to even, and preserves NaN", "[functions]") {
   CHECK(bf16(1.0f).bits == 0x3f80);
   CHECK(bf16(std::bit_cast<float>(0x3f808000U)).bits == 0x3f80);  // a tie: down to even
   CHECK(bf16(std::bit_cast<float>(0x3f818000U)).bits == 0x3f82);  // a tie: up to even
@@ -122,12 +122,12 @@ TEST_CASE("bfloat16 rounds to nearest, ties to even, and keeps what is no number
 
 namespace {
 
-/// The nearest half of x, ties to even: its bits, from arithmetic in double.
+/// Bits of the nearest half, ties to even, computed in double.
 std::uint16_t half_of(float x) {
   const std::uint16_t sign = std::signbit(x) ? 0x8000 : 0;
   const double size = std::fabs(static_cast<double>(x));
   if (std::isinf(x) || size >= 65520) return sign | 0x7c00;
-  // Neighbours are 2^-10 of their power of two apart, or 2^-24 below 2^-14; nearbyint rounds ties to even.
+  // Neighbours differ by 2^-10 of their power of two, or by 2^-24 below 2^-14; nearbyint rounds ties to even.
   const int power = std::max(size > 0 ? std::ilogb(size) : -14, -14);
   const double steps = std::nearbyint(std::ldexp(size, 10 - power));
   return static_cast<std::uint16_t>(sign + ((power + 14) << 10) + static_cast<int>(steps));
@@ -135,7 +135,7 @@ std::uint16_t half_of(float x) {
 
 }  // namespace
 
-TEST_CASE("half precision rounds to nearest, ties to even, tiny ones, large ones and none too", "[functions]") {
+TEST_CASE("float16 rounds to nearest, ties to even, including subnormals, overflow and NaN", "[functions]") {
   std::size_t wrong = 0;
   for (std::uint32_t i = 0; i < 0x10000U; ++i) {
     fp16 half;

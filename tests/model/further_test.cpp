@@ -1,4 +1,4 @@
-// Modules for further tokens: their loss, and their drafts.
+// MTP modules: loss and drafts.
 
 #include "tests/models/further.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 using Tokens = std::vector<std::int64_t>;
 
-/// A model in double with weights all over, whose passes are of `context` tokens at most.
+/// A model in double with scrambled weights and a context of `context` tokens.
 struct Drafting : Run {
   static constexpr Count context = 16, sequences = 2;
   explicit Drafting(const Variant& v) : Run(test::with_context(v, context), Number::f64), modules(v.plan.mtp) {
@@ -32,7 +32,7 @@ struct Drafting : Run {
   }
   const Arch& t_arch() const { return t.arch(); }
 
-  /// The tokens behind a prompt that the model finds most probable, one by one.
+  /// Greedy decoding after a prompt, token by token.
   std::vector<Tokens> plain(const Tokens& text, Count tokens) {
     Cache cache = t.make_cache(sequences, context);
     std::vector<Tokens> all(sequences);
@@ -50,7 +50,7 @@ struct Drafting : Run {
     }
     return all;
   }
-  /// The same by drafts.
+  /// Greedy decoding with drafts.
   std::vector<Tokens> by_drafts(const Tokens& text, Count tokens) {
     Cache cache = t.make_cache(sequences, context);
     std::vector<Tokens> all(sequences);
@@ -77,7 +77,7 @@ struct Drafting : Run {
   Count modules, passes = 0;
 };
 
-/// Variants whose caches can go back to an earlier token.
+/// Variants whose caches can be rewound to an earlier token.
 std::vector<Variant> rewinding() {
   std::vector<Variant> all = test::further_variants();
   std::erase_if(all, [](const Variant& v) { return Cache::forgets(v.arch, Drafting::context); });
@@ -95,7 +95,7 @@ Tokens counting(Count sequences, Count length, Count first) {
 
 }  // namespace
 
-TEST_CASE("modules have the parameters that the engine counts", "[further][parameters]") {
+TEST_CASE("MTP modules have the parameter counts of the engine", "[further][parameters]") {
   for (const Variant& v : test::further_variants()) {
     INFO(v.name);
     Arch used = v.arch;
@@ -107,7 +107,7 @@ TEST_CASE("modules have the parameters that the engine counts", "[further][param
   }
 }
 
-TEST_CASE("the loss is the model's and a share of the mean of its modules'", "[further]") {
+TEST_CASE("the loss is the model's plus a share of the mean loss of its MTP modules", "[further]") {
   for (const Variant& v : test::further_variants()) {
     if (v.plan.dropout) continue;
     INFO(v.name);
@@ -127,7 +127,7 @@ TEST_CASE("the loss is the model's and a share of the mean of its modules'", "[f
   }
 }
 
-TEST_CASE("a module's last tokens have nothing to predict: their targets do not matter to it", "[further]") {
+TEST_CASE("the last tokens of an MTP module have no targets", "[further]") {
   Drafting d(test::with_modules("", test::tiny_llama(), 2));
   d.t.settings().plan = test::tiny_plan();
   d.t.settings().plan.mtp = 2;
@@ -139,14 +139,13 @@ TEST_CASE("a module's last tokens have nothing to predict: their targets do not 
     return whole - d.t.loss(batch);
   };
   const double before = of_modules();
-  batch.targets[0] = (batch.targets[0] + 1) % d.t.arch().vocabulary;  // the first token's, which the model predicts
+  batch.targets[0] = (batch.targets[0] + 1) % d.t.arch().vocabulary;  // target of the first token
   CHECK(of_modules() == Approx(before).epsilon(1e-12));
-  batch.targets[5] =
-      (batch.targets[5] + 1) % d.t.arch().vocabulary;  // of the last: modules predict it from those before
+  batch.targets[5] = (batch.targets[5] + 1) % d.t.arch().vocabulary;  // target of the last token
   CHECK(of_modules() != Approx(before).epsilon(1e-3));
 }
 
-TEST_CASE("a batch too short for a module has no loss of it, and gradients that are zero", "[further]") {
+TEST_CASE("a batch too short for an MTP module gives it no loss and zero gradients", "[further]") {
   Variant v = test::with_modules("", test::tiny_llama(), 2);
   v.plan.seq = 1;
   Run r(v, Number::f64);
@@ -159,7 +158,7 @@ TEST_CASE("a batch too short for a module has no loss of it, and gradients that 
       for (const double g : r.t.weights().get(p.gradient, p.elements(), true)) CHECK(g == 0);
 }
 
-TEST_CASE("a greedy text by drafts is the model's own, whatever is drafted", "[further]") {
+TEST_CASE("greedy decoding with drafts equals greedy decoding without", "[further]") {
   for (const Variant& v : rewinding()) {
     INFO(v.name);
     Drafting d(v);
@@ -168,8 +167,8 @@ TEST_CASE("a greedy text by drafts is the model's own, whatever is drafted", "[f
   }
 }
 
-// The first module's: others have read drafts at the prompt's end that the model has not chosen.
-TEST_CASE("drafts behind cached tokens are those behind the whole text", "[further]") {
+// Compares the first module's drafts only: later modules read drafts at the prompt's end that the model has not chosen.
+TEST_CASE("drafts after cached tokens equal drafts after the whole text", "[further]") {
   for (const Variant& v : test::further_variants()) {
     INFO(v.name);
     Drafting d(v);
@@ -177,7 +176,7 @@ TEST_CASE("drafts behind cached tokens are those behind the whole text", "[furth
     const Tokens text = d.prompt(4);
     Cache cache = d.t.make_cache(2, Drafting::context), fresh = d.t.make_cache(2, Drafting::context);
     const Drafts first = d.t.drafted(text, 2, 0, cache);
-    // What the model says itself, so that all of it is kept.
+    // The model's own choices, so that all are accepted.
     Tokens next, whole;
     const std::vector<Tokens> certain = d.plain(text, queries);
     for (Count s = 0; s < 2; ++s) {
@@ -195,7 +194,7 @@ TEST_CASE("drafts behind cached tokens are those behind the whole text", "[furth
   }
 }
 
-TEST_CASE("modules that have learned a text draft it, so that a pass gives as many tokens as there are, and one",
+TEST_CASE("trained MTP modules draft correctly, so each pass yields one token more than there are modules",
           "[further]") {
   Variant v = test::with_modules("", test::tiny_llama(), 2);
   v.arch.mtp.own_norm = true;
@@ -209,10 +208,10 @@ TEST_CASE("modules that have learned a text draft it, so that a pass gives as ma
   }
   const Tokens prompt = counting(2, 4, 2);
   CHECK(d.by_drafts(prompt, 10) == std::vector<Tokens>{counting(1, 10, 6), counting(1, 10, 7)});
-  CHECK(d.passes == 4);  // the prompt's token, and three times three
+  CHECK(d.passes == 4);  // one token from the prompt, then three times three
 }
 
-TEST_CASE("modules whose layers read what others hand on, or mixed residual streams, are refused", "[further]") {
+TEST_CASE("MTP modules are refused with mixed residual streams or values shared across layers", "[further]") {
   for (void (*change)(Arch&) : {+[](Arch& a) { a.residual_block = 2; },
                                 +[](Arch& a) { a.position = Position::relative, a.position_rows = 6; }}) {
     Variant v = test::with_modules("", test::tiny_llama(), 1);
@@ -224,7 +223,7 @@ TEST_CASE("modules whose layers read what others hand on, or mixed residual stre
   }
 }
 
-TEST_CASE("a GPU runs no modules, and says so", "[further][suite][every]") {
+TEST_CASE("MTP modules on a GPU are refused with a reason", "[further][suite][every]") {
   validate::Case c = validate::small_suite().front();
   c.arch.mtp = {.modules = 1, .mixer_of = 2, .mlp_of = 2};
   c.plan.mtp = 1;
@@ -236,7 +235,7 @@ TEST_CASE("a GPU runs no modules, and says so", "[further][suite][every]") {
   CHECK_NOTHROW(validate::check_runnable(c, {}));
 }
 
-TEST_CASE("drafts behind windows are refused, and training such a model is not", "[further][suite]") {
+TEST_CASE("drafting with windows is refused, but training is not", "[further][suite]") {
   Variant v = test::with_modules("", test::tiny_llama(), 1);
   v.arch.local = {.reach = {3}, .layers = LayerSet::every(0, 2, 2)};
   v.plan.weight_precision = v.plan.precision = dtypes::fp32;

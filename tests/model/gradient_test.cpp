@@ -1,4 +1,4 @@
-// Every analytic gradient against central differences, in double.
+// Compares every analytic gradient with central differences, in double.
 
 #include "tests/model/differences.hpp"
 #include "text/error.hpp"
@@ -11,7 +11,9 @@ TEST_CASE("every gradient equals central differences in double", "[gradient]") {
   for (const test::Variant& v : test::variants()) check_gradients(v, {});
 }
 
-TEST_CASE("so does every gradient of norms by 1 + w, scaled tables and scores, and stretched rotations", "[gradient]") {
+TEST_CASE(
+    "gradients with unit-offset norms, scaled embeddings and scores, and YaRN rotations equal central differences",
+    "[gradient]") {
   test::Variant v{"gemma", test::tiny_llama(), test::tiny_plan()};
   v.arch.qk_norm = QkNorm::per_head;
   v.arch.local = {.reach = {3}, .layers = LayerSet::every(0, 2, v.arch.layers)};
@@ -29,7 +31,7 @@ TEST_CASE("so does every gradient of norms by 1 + w, scaled tables and scores, a
   check_gradients(v, numerics);
 }
 
-TEST_CASE("so does every gradient of capped scores and logits", "[gradient]") {
+TEST_CASE("gradients with capped scores and logits equal central differences", "[gradient]") {
   for (const LogitFormat format : {LogitFormat::fp32, LogitFormat::compute})
     for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()}) {
       test::Variant v{"capped", arch, test::tiny_plan()};
@@ -40,8 +42,7 @@ TEST_CASE("so does every gradient of capped scores and logits", "[gradient]") {
     }
 }
 
-TEST_CASE("gradients of layers that run again, the first ones or in groups, are those of a run that keeps all",
-          "[gradient]") {
+TEST_CASE("gradients with recomputation of some layers or of groups equal those without", "[gradient]") {
   std::size_t models = 0;
   for (const test::Variant& given : test::variants()) {
     test::Variant v = given;
@@ -61,7 +62,7 @@ TEST_CASE("gradients of layers that run again, the first ones or in groups, are 
   CHECK(models > 300);
 }
 
-TEST_CASE("a model that caps its scores is not trained with naive attention", "[gradient]") {
+TEST_CASE("training with capped scores is refused with naive attention", "[gradient]") {
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
   const Arch arch = test::tiny_llama();
   Plan plan = test::tiny_plan();

@@ -1,4 +1,4 @@
-// An indexer's choice, the gradient of its own loss, and who has no indexer.
+// An indexer's selection, the gradient of its own loss, and models without indexers.
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,8 @@ using test::Numbers;
 
 namespace {
 
-/// An indexer on one sequence of 9 tokens, in double: queries, keys and weights of its heads. Keys may be those of
-/// groups of tokens, which then stand for tokens below.
+/// An indexer on one sequence of 9 tokens, in double: queries, keys and weights of its heads. Keys may be pooled; then
+/// tokens below are groups of tokens.
 struct Bench {
   IndexScores s;
   bool weighted;
@@ -53,7 +53,7 @@ struct Bench {
   }
   void choose(AttentionImpl how) { cpu->index_scores(s, view(q, k, w), how, chosen.data()); }
 
-  /// The score of token j for query i, from the definition.
+  /// Score of token j for query i, by definition.
   double score(Count i, Count j) const {
     double sum = 0;
     for (Count h = 0; h < s.heads; ++h) {
@@ -63,14 +63,14 @@ struct Bench {
     }
     return sum;
   }
-  /// The greatest score of a block of tokens, or of one.
+  /// Largest score in a block of tokens, or the score of one token.
   double best(Count i, Count index) const {
     const Count size = std::max<Count>(1, s.selection.block);
     double most = -INFINITY;
     for (Count j = index * size; j < (index + 1) * size; ++j) most = std::max(most, score(i, j));
     return most;
   }
-  /// Tokens, or whole groups of them, up to query i.
+  /// Number of tokens, or of whole groups, up to query i.
   Count seen(Count i) const { return (s.past() + i + 1) / std::max<Count>(1, s.pooled); }
   /// Whether query i reads token j.
   bool reads(Count i, Count j) const {
@@ -86,8 +86,8 @@ struct Bench {
 Indexer lightning() { return {.kind = IndexerKind::lightning, .heads = 3, .width = 4, .top_k = 3}; }
 Indexer blocks() { return {.kind = IndexerKind::blocks, .heads = 2, .width = 5, .top_k = 2, .block = 2}; }
 
-/// KL(target || softmax(scores of the keys that are read)), summed over queries; target: even over them but for the
-/// first, which has twice the share.
+/// KL(target || softmax(scores of the selected keys)), summed over queries. The target is uniform, except that the
+/// first key has twice the share.
 double own_loss(const Bench& b, std::vector<double>* targets = nullptr) {
   double loss = 0;
   for (Count i = 0; i < b.s.queries; ++i) {
@@ -104,7 +104,7 @@ double own_loss(const Bench& b, std::vector<double>* targets = nullptr) {
   return loss;
 }
 
-/// The largest difference of a gradient from central differences of the loss along each number of x.
+/// Largest difference between a gradient and central differences of the loss over the elements of x.
 double off(Bench& b, Numbers& x, const Numbers& gradient) {
   double most = 0;
   for (std::size_t n = 0; n < x.size(); ++n) {
@@ -121,7 +121,7 @@ double off(Bench& b, Numbers& x, const Numbers& gradient) {
 
 }  // namespace
 
-TEST_CASE("an indexer chooses the tokens, groups, or blocks before the query's own of the greatest scores",
+TEST_CASE("an indexer selects the tokens, groups, or blocks before the query's own with the largest scores",
           "[indexer]") {
   for (const auto& [i, pooled] : {std::pair{lightning(), 0}, {blocks(), 0}, {lightning(), 2}})
     for (const Count past : {0, 6})
@@ -143,7 +143,7 @@ TEST_CASE("an indexer chooses the tokens, groups, or blocks before the query's o
       }
 }
 
-TEST_CASE("of equal scores the lower index is chosen, and places that nothing fills are -1", "[indexer]") {
+TEST_CASE("on equal scores the lower index is selected, and unused places are -1", "[indexer]") {
   Bench b(lightning(), 0);
   std::fill(b.k.begin(), b.k.end(), 0.0);
   b.choose(AttentionImpl::flash);
@@ -151,7 +151,7 @@ TEST_CASE("of equal scores the lower index is chosen, and places that nothing fi
   CHECK(std::equal(first.begin(), first.end(), b.chosen.begin()));
 }
 
-TEST_CASE("the gradient of an indexer's own loss equals central differences; without a target it is zero",
+TEST_CASE("the gradient of an indexer's loss equals central differences, and is zero without a target",
           "[indexer][gradient]") {
   for (const auto& [i, pooled] : {std::pair{lightning(), 0}, {blocks(), 0}, {lightning(), 2}}) {
     Bench b(i, 0, pooled);
@@ -171,7 +171,7 @@ TEST_CASE("the gradient of an indexer's own loss equals central differences; wit
 
 namespace {
 
-/// The logits of a model with an indexer, against those of one without and of one that chooses a key.
+/// Compares the logits with an indexer that selects all keys with those without an indexer, and with one selected key.
 void check_choice_of_all(const Arch& arch, Indexer& (*indexer)(Arch&)) {
   test::Variant sparse{"all keys", arch, test::tiny_plan()};
   indexer(sparse.arch).top_k = sparse.plan.seq;
@@ -190,13 +190,13 @@ void check_choice_of_all(const Arch& arch, Indexer& (*indexer)(Arch&)) {
 
 }  // namespace
 
-TEST_CASE("a choice of all keys, or of all pooled keys, gives the logits of a model without an indexer", "[indexer]") {
+TEST_CASE("selecting all keys, or all pooled keys, gives the logits of a model without an indexer", "[indexer]") {
   check_choice_of_all(test::tiny_sparse(2), [](Arch& a) -> Indexer& { return a.indexer; });
   check_choice_of_all(test::tiny_pooled_choice(),
                       [](Arch& a) -> Indexer& { return a.mixers[a.mixers.size() - 1].indexer; });
 }
 
-TEST_CASE("the model's loss trains no weight of an indexer", "[indexer]") {
+TEST_CASE("the model's loss trains no indexer weights", "[indexer]") {
   const test::Variant v{"sparse", test::with_shared_choice(test::tiny_sparse(2)), test::tiny_plan()};
   test::Run r(v, Number::f64);
   r.make_trainable();
@@ -208,10 +208,10 @@ TEST_CASE("the model's loss trains no weight of an indexer", "[indexer]") {
     INFO(p.shape.name);
     CHECK((test::norm(r.t.weights().get(p.gradient, p.elements(), true)) == 0) == is_index);
   }
-  CHECK(indexers == 5);  // of the first layer alone: queries, key, its norm's two vectors, weights
+  CHECK(indexers == 5);  // only in the first layer: queries, key, two vectors of its norm, weights
 }
 
-TEST_CASE("a GPU refuses attention to chosen keys", "[indexer]") {
+TEST_CASE("a GPU refuses attention to selected keys", "[indexer]") {
   const Arch arch = test::tiny_sparse(1);
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> gpu = make(Number::f32, true);

@@ -1,9 +1,9 @@
-// Every kernel of the processor's backends in float32 and 16 bits against the same kernel in double, on the same
-// numbers: odd sizes, outputs that begin as NaN. The double kernels are held by finite differences (gradient_test.cpp).
+// Compares every kernel of the CPU backends in float32 and 16 bits with the same kernel in double, on the same inputs:
+// odd sizes, outputs that start as NaN. Finite differences verify the double kernels (gradient_test.cpp).
 
 #include <cmath>
 
-#define LLMCALC_ISA tested  // instances of our own
+#define LLMCALC_ISA tested  // instances for this test only
 #include "model/cpu/make.hpp"
 #include "model/cpu/rowwise/dropout.hpp"
 #include "model/random.hpp"
@@ -24,7 +24,7 @@ const char* name_of(Number n) {
   return n == Number::f32 ? "float32" : n == Number::bf16 ? "bfloat16" : "half precision";
 }
 
-/// f(lab, width) on the processor and where CUDA's kernels are tried, in the formats that they have and odd widths.
+/// f(lab, width) on the CPU and every tested GPU backend, in their formats and with odd widths.
 template <typename F>
 void everywhere(F f) {
   std::vector<test::MakeBackend> all = test::gpus();
@@ -44,7 +44,7 @@ constexpr Count rows = 11;
 
 }  // namespace
 
-TEST_CASE("sums and products of numbers equal those in double", "[kernels]") {
+TEST_CASE("element-wise sums and products equal the results in double", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Pointwise s{.rows = rows, .width = width};
     const Count n = rows * width;
@@ -70,7 +70,7 @@ TEST_CASE("sums and products of numbers equal those in double", "[kernels]") {
   });
 }
 
-TEST_CASE("activations, gates and their gradients equal those in double", "[kernels]") {
+TEST_CASE("activations, gates and their gradients equal the results in double", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Pointwise s{.rows = rows, .width = width};
     const Count n = rows * width;
@@ -97,7 +97,7 @@ TEST_CASE("activations, gates and their gradients equal those in double", "[kern
   });
 }
 
-TEST_CASE("norms and their gradients equal those in double", "[kernels]") {
+TEST_CASE("norms and their gradients equal the results in double", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     for (const bool centred : {true, false})
       for (const bool weights : {true, false})
@@ -126,7 +126,7 @@ TEST_CASE("norms and their gradients equal those in double", "[kernels]") {
   });
 }
 
-TEST_CASE("scaling, capping and norms by 1 + w equal those in double", "[kernels]") {
+TEST_CASE("scaling, capping and unit-offset norms equal the results in double", "[kernels]") {
   for (const Number number : {Number::f32, Number::bf16, Number::f16})
     for (const Count width : {Count{7}, Count{130}, Count{1000}}) {
       Lab lab(number, make_cpu(number, true));
@@ -154,7 +154,7 @@ TEST_CASE("scaling, capping and norms by 1 + w equal those in double", "[kernels
     }
 }
 
-TEST_CASE("a stretched rotation equals that in double", "[kernels]") {
+TEST_CASE("a scaled rotation equals the result in double", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Count even = width / 2 * 2, tokens = 6;
     const Rotary slow = rotary({.base = 500, .scaling = RopeScaling::linear, .factor = 3}, even, 0);
@@ -166,7 +166,7 @@ TEST_CASE("a stretched rotation equals that in double", "[kernels]") {
   });
 }
 
-TEST_CASE("positions and tables equal those in double", "[kernels]") {
+TEST_CASE("lookups, sinusoids and rotations equal the results in double", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Count vocabulary = 5, queries = 4, tokens = 3 * queries, even = width / 2 * 2;
     const Lookup s{.tokens = tokens, .rows = vocabulary, .width = width};
@@ -188,13 +188,13 @@ TEST_CASE("positions and tables equal those in double", "[kernels]") {
     });
     lab.check("rows of positions", z);
     lab.check("their gradient", dtable);
-    // Two heads of even + 1 numbers, the first of which stays where it is.
+    // Two heads of width even + 1; the first element of each is not rotated.
     const Pair x = lab.input(tokens * 2 * (even + 1));
     lab.run([&](Backend& k, auto p) { k.rope(tokens, at, p(x), 2 * (even + 1), 2, even + 1, even, 1, false); });
     lab.check("rotation", x);
     lab.run([&](Backend& k, auto p) { k.rope(tokens, at, p(x), 2 * (even + 1), 2, even + 1, even, 1, true); });
     lab.check("rotation back", x);
-    // The same by packs: the first 8 of each head's numbers stay.
+    // The same in packs: the first 8 elements of each head are not rotated.
     const Count head = even + 8;
     const Pair wider = lab.input(tokens * 2 * head);
     lab.run([&](Backend& k, auto p) { k.rope(tokens, at, p(wider), 2 * head, 2, head, even, 8, false); });
@@ -202,7 +202,7 @@ TEST_CASE("positions and tables equal those in double", "[kernels]") {
   });
 }
 
-TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
+TEST_CASE("the loss and the optimizers equal the results in double", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Loss s{.rows = rows, .vocabulary = width};
     const std::vector<std::int64_t> targets(rows, width - 2);
@@ -212,7 +212,7 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
       losses.push_back(test::left_by(k, 1, [&](double* mean) { k.loss(s, targets.data(), p(x), nullptr, mean); })[0]);
     });
     CHECK(losses[0] == Approx(losses[1]).epsilon(1e-5));
-    // The logits' gradient lies as the head reads it: it is seen through the head.
+    // The layout of the logits' gradient belongs to the head, so it is checked through the head's gradients.
     const Linear head{.rows = rows, .in = 5, .out = width};
     const Pair h = lab.input(rows * 5), table = lab.input(width * 5), dh = lab.output(rows * 5);
     const Pair dtable = lab.input(width * 5, true);
@@ -229,7 +229,7 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     const Pair v = lab.input(n, true), w2 = lab.input(n), velocity = lab.input(n, true);
     std::vector<double> squares;
     lab.run([&](Backend& k, auto p) {
-      // A loss, the square of the gradient, its norm and what clips it to 0.3 of that.
+      // A loss, the squared gradient norm, the norm, and the factor that clips the gradient to 0.3 of it.
       const std::vector<double> left = test::left_by(k, 4, [&](double* at) {
         const double loss = 1;
         k.upload(at, &loss, Bytes(sizeof loss));
@@ -246,7 +246,7 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     });
     lab.check("clipped", g);
     CHECK(squares[0] == Approx(squares[1]).epsilon(1e-6));
-    // The second moment, which is never negative, begins at 0.
+    // The second moment, which is never negative, starts at 0.
     lab.run([&](Backend& k, auto p) {
       k.zero(p(v), n * k.wide());
       const ParameterUpdate adam{
@@ -264,7 +264,7 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
   });
 }
 
-TEST_CASE("parameters of every length are updated at once, each with its own decay", "[kernels]") {
+TEST_CASE("parameters of every length are updated in one call, each with its own decay", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const std::vector<Count> lengths{2100, 1, 4 * width, 0, 7, 8200 + width};
     struct Arrays {
@@ -298,7 +298,7 @@ TEST_CASE("parameters of every length are updated at once, each with its own dec
 
 namespace {
 
-/// Products of every number of 16 bits with others of every size must be rounded as one number is.
+/// Products of every 16-bit value with values of all sizes must be rounded like single values.
 template <typename T>
 void check_rounding(Number number) {
   std::vector<T> a, b;
@@ -319,12 +319,12 @@ void check_rounding(Number number) {
 
 }  // namespace
 
-TEST_CASE("results are rounded to 16 bits as one number is, tiny ones, infinite ones and none too", "[kernels]") {
+TEST_CASE("results are rounded to 16 bits like single values, including subnormals, infinity and NaN", "[kernels]") {
   check_rounding<bf16>(Number::bf16);
   check_rounding<fp16>(Number::f16);
 }
 
-TEST_CASE("dropout throws the dice that the generator defines", "[kernels]") {
+TEST_CASE("dropout follows the random generator's definition", "[kernels]") {
   const Dropout d{.p = 0.3, .key = 99};
   everywhere([&](Lab& lab, Count width) {
     const Pointwise s{.rows = rows, .width = width};
@@ -344,7 +344,7 @@ TEST_CASE("dropout throws the dice that the generator defines", "[kernels]") {
   });
 }
 
-TEST_CASE("dice for any stretch of numbers are those of the whole", "[kernels]") {
+TEST_CASE("dropout dice for any interval equal those of the whole range", "[kernels]") {
   const Dropout d{.p = 0.5, .key = 3};
   std::vector<double> all(256), some(256);
   tested::throw_dice(d, 0, 256, all.data());
@@ -358,15 +358,15 @@ TEST_CASE("dice for any stretch of numbers are those of the whole", "[kernels]")
     }
 }
 
-TEST_CASE("an instruction set that the processor lacks is refused with those it has", "[kernels]") {
+TEST_CASE("an unsupported instruction set is refused with the supported ones", "[kernels]") {
   const test::Environment only("LLMCALC_ISA", "mmx");
   CHECK_THROWS_WITH(make_cpu(Number::f32),
                     Catch::StartsWith("LLMCALC_ISA: this processor has ") && Catch::EndsWith("portable; got \"mmx\""));
 }
 
-TEST_CASE("products of the backends equal those in double", "[kernels]") {
+TEST_CASE("matrix products of the CPU backends equal the results in double", "[kernels]") {
   for (const Number number : {Number::f32, Number::bf16, Number::f16})
-    // A row, a few, an odd block of our own, a size for the library, and one with many tiles.
+    // One row, a few rows, an odd block for our own kernel, a size for the library, and one with many tiles.
     for (const auto& [m, n, k] : {std::tuple{1, 33, 7}, {3, 130, 33}, {33, 7, 130}, {130, 131, 137}, {300, 70, 600}})
       for (const bool wide : {false, true}) {
         INFO(name_of(number) << ", " << m << " x " << n << " x " << k);

@@ -1,5 +1,5 @@
 #pragma once
-/// A backend's kernel and the same kernel in double, on the same numbers.
+/// Compares a backend's kernel with the same kernel in double, on the same inputs.
 
 #include <cmath>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace llmcalc::test {
 
-/// The same numbers on two backends.
+/// The same values on two backends.
 struct Pair {
   void *tested = nullptr, *exact = nullptr;
   Count n = 0;
@@ -37,7 +37,7 @@ class Lab {
   Lab(const Lab&) = delete;
   Lab& operator=(const Lab&) = delete;
 
-  /// Random numbers of the tested format, in [-spread, spread).
+  /// Random values representable in the tested format, in [-spread, spread).
   Pair input(Count n, bool wide = false, double spread = 2) {
     Pair p = output(n, wide);
     std::vector<double> v(static_cast<std::size_t>(n));
@@ -52,21 +52,21 @@ class Lab {
   Pair output(Count n, bool wide = false) {
     return taken(n, wide, n * (wide ? tested_->wide() : tested_->number()), n * exact_->number());
   }
-  /// n bytes in the memory of both, such as a mask.
+  /// n bytes on both backends, such as a mask.
   Pair bytes(Count n) { return taken(n, false, Bytes(n), Bytes(n)); }
   std::vector<std::uint8_t> tested_bytes(const Pair& p) {
     std::vector<std::uint8_t> all(static_cast<std::size_t>(p.n));
     tested_->download(all.data(), p.tested, Bytes(p.n));
     return all;
   }
-  /// f(backend, p) on both: p(pair) is its pointer there.
+  /// Runs f(backend, p) on both; p(pair) is the pair's pointer on that backend.
   template <typename F>
   void run(F f) {
     f(*tested_, [](const Pair& p) { return p.tested; });
     f(*exact_, [](const Pair& p) { return p.exact; });
   }
   model::Backend& tested() { return *tested_; }
-  /// Norm of the difference over the norm.
+  /// Checks the relative L2 error.
   void check(const char* what, const Pair& p, double factor = 1) {
     std::vector<double> a(static_cast<std::size_t>(p.n)), b(a.size());
     tested_->read(a, p.tested, p.wide);
@@ -97,7 +97,7 @@ class Lab {
   std::uint64_t stream_ = 0;
 };
 
-/// f(lab) wherever CUDA's kernels are tried, in both formats; what is allocated begins as NaN.
+/// f(lab) on every tested GPU backend in both formats. Allocations start as NaN.
 template <typename F>
 void each_lab(F f) {
   for (const MakeBackend make : gpus())

@@ -1,4 +1,4 @@
-// Logits in the format of the products: their loss and gradient against double, and what their rounding costs a step.
+// Logits in the compute format: loss and gradient compared with double, and the effect of their rounding on a step.
 
 #include <cmath>
 
@@ -16,7 +16,7 @@ using test::Pair;
 
 namespace {
 
-constexpr double bf16_rounding = 0x1p-8;  ///< half of it at each number
+constexpr double bf16_rounding = 0x1p-8;  ///< twice the rounding error of one value
 
 std::vector<test::MakeBackend> backends() {
   std::vector<test::MakeBackend> all = test::gpus();
@@ -31,8 +31,8 @@ struct Result {
   std::vector<Numbers> gradients;
 };
 
-/// Difference of gradient i over its norm; one that is nothing but rounding (a key's bias), over a thousandth of the
-/// whole gradient's.
+/// Error of gradient i relative to its norm, or to a thousandth of the whole gradient's norm if that is larger: some
+/// gradients (a key's bias) are pure rounding errors.
 double off(const Result& tested, const Result& exact, std::size_t i) {
   Numbers d = tested.gradients[i], whole;
   for (std::size_t k = 0; k < d.size(); ++k) d[k] -= exact.gradients[i][k];
@@ -40,7 +40,7 @@ double off(const Result& tested, const Result& exact, std::size_t i) {
   return test::norm(d) / std::max(test::norm(exact.gradients[i]), 1e-3 * test::norm(whole));
 }
 
-/// One step of the same weights, which are numbers of bf16, in any format.
+/// One step with weights that are exact in bf16, on any backend.
 Result step(const test::Variant& v, Backend& backend, LogitFormat logits) {
   Plan plan = v.plan;
   plan.logits.format = logits;
@@ -61,7 +61,7 @@ Result step(const test::Variant& v, Backend& backend, LogitFormat logits) {
   return s;
 }
 
-/// Tied and not, with a head's bias; vocabularies of whole packs of 16 bytes and not.
+/// Tied and untied models, with and without head bias; vocabularies of whole 16-byte packs and others.
 std::vector<test::Variant> models() {
   std::vector<test::Variant> all;
   for (Arch a : {test::tiny_gpt(), test::tiny_llama(), test::tiny_llama()})
@@ -75,7 +75,7 @@ std::vector<test::Variant> models() {
 
 }  // namespace
 
-TEST_CASE("a loss of logits in the format of the products, and its gradient in their place, equal those in double",
+TEST_CASE("the loss of logits in the compute format, and its in-place gradient, equal the results in double",
           "[kernels]") {
   for (const test::MakeBackend make : backends())
     for (const Number number : {Number::f32, Number::bf16})
@@ -91,13 +91,13 @@ TEST_CASE("a loss of logits in the format of the products, and its gradient in t
           losses.push_back(test::left_by(k, 1, ask)[0]);
         });
         CHECK(losses[0] == Approx(losses[1]).epsilon(1e-5));
-        lab.check("log-sum-exps", sums, number == Number::f32 ? 1 : 1e-3);  // wide numbers
+        lab.check("log-sum-exps", sums, number == Number::f32 ? 1 : 1e-3);  // accumulated in wide format
         lab.run([&](Backend& k, auto p) { k.loss_gradient(s, targets.data(), 0.25, p(x), p(sums)); });
         lab.check("gradient", x, number == Number::f32 ? 1 : bf16_rounding / 1e-2);
       }
 }
 
-TEST_CASE("in float32 logits in the compute format are wide ones: the same loss and gradients", "[gradient]") {
+TEST_CASE("in float32, logits in the compute format give the same loss and gradients as fp32 logits", "[gradient]") {
   for (const test::MakeBackend make : backends())
     for (const test::Variant& v : models()) {
       const Result usual = step(v, *make(Number::f32, true), LogitFormat::fp32);
@@ -110,7 +110,7 @@ TEST_CASE("in float32 logits in the compute format are wide ones: the same loss 
     }
 }
 
-TEST_CASE("logits in bfloat16 leave the loss and every gradient as near to double as rounding allows", "[gradient]") {
+TEST_CASE("bfloat16 logits keep the loss and all gradients within rounding of double", "[gradient]") {
   for (const test::MakeBackend make : backends())
     for (const test::Variant& v : models()) {
       const Result exact = step(v, *make_cpu(Number::f64, true), LogitFormat::fp32);

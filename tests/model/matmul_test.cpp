@@ -1,8 +1,8 @@
-// The ways to multiply matrices against number by number.
+// Compares all matrix multiplication algorithms with a plain loop.
 
 #include <cmath>
 
-#define LLMCALC_ISA tested  // instances of our own
+#define LLMCALC_ISA tested  // instances for this test only
 #include "model/cpu/products/matmul.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
@@ -12,7 +12,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// Every way to multiply against number by number, all in one format.
+/// Compares every algorithm with a plain loop for one combination of types.
 template <typename T, typename C>
 void check_matmul(const MatmulShape& s, double tolerance) {
   const auto numbers = [](Count n, std::uint64_t stream) {
@@ -46,7 +46,7 @@ void check_matmul(const MatmulShape& s, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("every way to multiply gives the product, and nothing beside it", "[matmul]") {
+TEST_CASE("every algorithm computes the product and writes only inside the result", "[matmul]") {
   for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {5, 7, 3}, {13, 33, 130}, {97, 65, 257}, {129, 130, 128}})
     for (const bool ta : {false, true})
       for (const bool tb : {false, true})
@@ -64,7 +64,7 @@ TEST_CASE("every way to multiply gives the product, and nothing beside it", "[ma
 
 namespace {
 
-/// A product of some rows of `all` must have the bits of the product of all of them.
+/// The product of some rows of `all` must be bitwise equal to the same rows of the whole product.
 template <typename T>
 void check_rows_alike(Count all, Count n, Count k) {
   std::vector<T> a(static_cast<std::size_t>(all * k)), b(static_cast<std::size_t>(n * k));
@@ -82,7 +82,7 @@ void check_rows_alike(Count all, Count n, Count k) {
 
 }  // namespace
 
-TEST_CASE("an expert's row has the same bits however many others it gets", "[matmul]") {
+TEST_CASE("an expert's rows are bitwise independent of its number of tokens", "[matmul]") {
   for (const Count all : {16, 50, 400}) {
     check_rows_alike<float>(all, 70, 300), check_rows_alike<bf16>(all, 70, 300);
     check_rows_alike<float>(all, 352, 512), check_rows_alike<bf16>(all, 352, 512);

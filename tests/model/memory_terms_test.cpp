@@ -1,4 +1,4 @@
-// A GPU's memory, explained by terms whose sum is what is used.
+// A GPU's memory, divided into terms that sum to the used bytes.
 
 #include "model/cuda/instruments/memory_terms.hpp"
 #include "tests/catch.hpp"
@@ -8,7 +8,7 @@ using namespace llmcalc::model::cuda;
 
 namespace {
 
-/// 10 before, a context of 400, libraries of 50, kernels of 25; a pool of 4000 with a workspace of 32.
+/// 10 bytes used before, a context of 400, libraries of 50, kernels of 25; a pool of 4000 with a workspace of 32.
 MemoryPoints points() {
   return {.before = Bytes(10),
           .context = Bytes(410),
@@ -50,7 +50,7 @@ TEST_CASE("every byte of a GPU's memory has a term", "[memory_terms]") {
   CHECK(sum(m) == m.used.value);
 }
 
-TEST_CASE("what was in use before is part of the context where nobody could tell", "[memory_terms]") {
+TEST_CASE("memory used before counts as context if it is unknown", "[memory_terms]") {
   MemoryPoints p = points();
   p.before.reset();
   const model::DeviceMemory m = explained(p, Bytes(3500));
@@ -59,7 +59,7 @@ TEST_CASE("what was in use before is part of the context where nobody could tell
   CHECK(sum(m) == m.used.value);
 }
 
-TEST_CASE("a pool that says it was used less than its tensors has no negative scratch", "[memory_terms]") {
+TEST_CASE("scratch is not negative if the pool reports less use than its tensors", "[memory_terms]") {
   MemoryPoints p = points();
   p.pool_most = Bytes(100);
   const model::DeviceMemory m = explained(p, Bytes(3500));

@@ -1,5 +1,5 @@
-// What a device's instruments are asked, and what becomes of their answers: with instruments that stand in for a GPU's,
-// and with a GPU's where tests are told of one.
+// Calls to a device's instruments, and the evaluation of their results: with stand-ins for a GPU's instruments, and
+// with a GPU's if LLMCALC_TEST_GPU is set.
 
 #include "validate/metered.hpp"
 
@@ -20,7 +20,7 @@ using namespace llmcalc::validate;
 
 namespace {
 
-/// What was asked, and how it is answered.
+/// Recorded calls and configured answers.
 struct Desk {
   std::vector<std::string> ranges;
   std::string missing, fault;
@@ -38,7 +38,7 @@ class StandIn final : public model::Instruments {
   }
   void begin(const std::string& range) override { desk_.ranges.push_back(range); }
   void end() override { ++ended_; }
-  /// A product of 64 x 64 x 64 in every range; backwards, since nobody says in which order ranges are told.
+  /// A product of 64 x 64 x 64 in every range, in reverse, since the order of reported ranges is unspecified.
   std::vector<model::RangeCount> stop_counting() override {
     CHECK(first_ + ended_ == desk_.ranges.size());
     ended_ = 0;
@@ -89,13 +89,13 @@ Metered metered_at(Desk& desk, const Case& c) {
   return metered(c, {}, how, where).value();
 }
 
-/// A metered tiny case whose wishes are all granted.
+/// A metered tiny case with all instruments available.
 struct Session {
   Desk desk;
   Case c = tiny_case();
   Metered m = metered_at(desk, c);
 };
-/// Several tests look at one: metering on the GPU's stand-in takes long.
+/// Shared by several tests, since metering on the emulator is slow.
 const Session& session() {
   static const Session one;
   return one;
@@ -109,7 +109,7 @@ double total(const std::map<std::string, Count>& book) {
 
 }  // namespace
 
-TEST_CASE("every phase of a step and a generation is counted in a range of its own", "[metered]") {
+TEST_CASE("every phase of a step and a generation is counted in its own range", "[metered]") {
   const Metered& m = session().m;
   std::vector<std::string> whole = session().desk.ranges;
   std::erase_if(whole, [](const std::string& r) { return r.starts_with("operator "); });
@@ -126,7 +126,7 @@ TEST_CASE("every phase of a step and a generation is counted in a range of its o
   CHECK(m.versions.at(0).version == "13.0");
 }
 
-TEST_CASE("energy is told per run and per token", "[metered]") {
+TEST_CASE("energy is reported per run and per token", "[metered]") {
   const auto& [desk, c, m] = session();
   REQUIRE(m.energy.size() == 3);
   CHECK(m.energy[0].what == "training step");
@@ -139,7 +139,7 @@ TEST_CASE("energy is told per run and per token", "[metered]") {
   CHECK(m.energy[0].energy.watts() == 300);
 }
 
-TEST_CASE("a device's memory is tensors, workspaces and what calibration found beside them", "[metered]") {
+TEST_CASE("device memory is the sum of tensors, workspaces and calibrated overhead", "[metered]") {
   const auto& [desk, c, m] = session();
   REQUIRE(m.memory.size() == 2);
   for (const MemoryUse& u : m.memory) CHECK(u.predicted() == u.measured.used);
@@ -147,7 +147,7 @@ TEST_CASE("a device's memory is tensors, workspaces and what calibration found b
   CHECK(m.memory[1].tensors == inference_memory(c.arch, c.plan).peak);
 }
 
-TEST_CASE("what cannot be measured has a reason instead", "[metered]") {
+TEST_CASE("a quantity that cannot be measured has a reason instead", "[metered]") {
   Desk poor{.ranges = {}, .missing = "no CUPTI", .fault = "", .energy = false, .others = 2};
   const Metered m = metered_at(poor, tiny_case());
   CHECK(m.no_counts == "no CUPTI");
@@ -165,7 +165,7 @@ TEST_CASE("what cannot be measured has a reason instead", "[metered]") {
   CHECK(r.energy.size() == 3);
 }
 
-TEST_CASE("float32's products are not expected in the tensor cores", "[metered]") {
+TEST_CASE("float32 products are not expected on tensor cores", "[metered]") {
   Desk desk;
   const Metered m = metered_at(desk, tiny_case(dtypes::fp32));
   CHECK_FALSE(m.tensor_cores);
@@ -173,7 +173,7 @@ TEST_CASE("float32's products are not expected in the tensor cores", "[metered]"
   CHECK(m.phases.size() == 5);
 }
 
-TEST_CASE("a verdict names the code that computed attention, by part", "[metered]") {
+TEST_CASE("a verdict names the attention core of each part", "[metered]") {
   const Case c = tiny_case();
   const Where where{.make = [](model::Number n) { return test::make_emulated(n, false); }};
   const CaseVerdict v = validated(c, {}, where);
@@ -189,11 +189,11 @@ TEST_CASE("a verdict names the code that computed attention, by part", "[metered
   CHECK(validated(c, {}, {}).cores.empty());
 }
 
-TEST_CASE("a processor has no instruments", "[metered]") {
+TEST_CASE("the CPU has no instruments", "[metered]") {
   CHECK_FALSE(metered(tiny_case(dtypes::fp32), {}, how, {}).has_value());
 }
 
-TEST_CASE("phases have the FLOPs that the ledgers predict", "[metered]") {
+TEST_CASE("the FLOPs of phases equal those of the predicted ledgers", "[metered]") {
   for (const test::Variant& v : test::generating_variants()) {
     INFO(v.name);
     Plan plan = v.plan;
@@ -211,7 +211,7 @@ TEST_CASE("phases have the FLOPs that the ledgers predict", "[metered]") {
   }
 }
 
-TEST_CASE("near is two per cent of the prediction", "[metered]") {
+TEST_CASE("near allows two per cent of the prediction", "[metered]") {
   CHECK(near(100, 102));
   CHECK(near(100, 98));
   CHECK_FALSE(near(100, 102.1));
@@ -219,7 +219,7 @@ TEST_CASE("near is two per cent of the prediction", "[metered]") {
   CHECK_FALSE(near(0, 1));
 }
 
-TEST_CASE("a device's memory may exceed its prediction by blocks of the driver", "[metered]") {
+TEST_CASE("device memory may exceed its prediction by the driver's allocation blocks", "[metered]") {
   const auto within = [](Count predicted, Count used) {
     MemoryUse use{.part = "training", .tensors = Bytes(predicted), .overhead = {}, .measured = {}};
     use.measured.used = Bytes(used);
@@ -228,12 +228,12 @@ TEST_CASE("a device's memory may exceed its prediction by blocks of the driver",
   constexpr Count mib = Count{1} << 20;
   CHECK(within(500 * mib, 564 * mib));  // 13 % of a small model
   CHECK_FALSE(within(500 * mib, 565 * mib));
-  CHECK_FALSE(within(500 * mib, 489 * mib));  // less than predicted is no rounding
-  CHECK(within(40000 * mib, 40800 * mib));    // 2 % of a large one
+  CHECK_FALSE(within(500 * mib, 489 * mib));  // rounding never reduces memory
+  CHECK(within(40000 * mib, 40800 * mib));    // 2 % of a large model
   CHECK_FALSE(within(40000 * mib, 40801 * mib));
 }
 
-TEST_CASE("operators that run from recordings take time, forward and backward", "[metered]") {
+TEST_CASE("recorded operators have positive times, forward and backward", "[metered]") {
   for (const test::MakeBackend make : test::gpus()) {
     const OperatorSeconds s = recorded_operator_seconds(*make(model::Number::f32, false));
     CHECK(s.forward > Seconds());
@@ -241,7 +241,7 @@ TEST_CASE("operators that run from recordings take time, forward and backward", 
   }
 }
 
-TEST_CASE("products and additions that run from recordings are timed", "[metered]") {
+TEST_CASE("recorded products and additions are timed", "[metered]") {
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<model::Backend> b = make(model::Number::f32, false);
     CHECK(matmul_seconds(*b, {16, 16, 16}) > Seconds());
@@ -249,7 +249,7 @@ TEST_CASE("products and additions that run from recordings are timed", "[metered
   }
 }
 
-TEST_CASE("a GPU's counters see the FLOPs of a product", "[metered][cuda]") {
+TEST_CASE("a GPU's counters count the FLOPs of a product", "[metered][cuda]") {
   if (std::getenv("LLMCALC_TEST_GPU") == nullptr) return;
   const std::unique_ptr<model::Backend> gpu = model::make_cuda(model::Number::bf16);
   REQUIRE(gpu->instruments() != nullptr);

@@ -1,4 +1,4 @@
-// Mixes of residual streams: what they compute, what a layer reads, and what the engine says of single layers.
+// Mixes of residual streams: their results, the streams each layer reads, and the engine's counts for single layers.
 
 #include <cmath>
 
@@ -13,7 +13,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// Numbers in a backend's memory.
+/// Values in a backend's memory.
 class Held {
  public:
   Held(Backend& b, const std::vector<double>& x) : b_(b), n_(x.size()), data_(b.allocate(bytes())) {
@@ -38,9 +38,9 @@ class Held {
 
 }  // namespace
 
-// Streams (3, 4) and (1, -1) of one token, epsilon 0: their norms have the root mean squares sqrt(12.5) and 1. With q
+// Streams (3, 4) and (1, -1) of one token, epsilon 0: the root mean squares in their norms are sqrt(12.5) and 1. With q
 // (1, 2) and w (2, 0.5) the scores are (2 x 3 + 1 x 4) / sqrt(12.5) = sqrt(8) and 2 - 1 = 1.
-TEST_CASE("a mix is the sum of streams under the softmax of their scores", "[mixed]") {
+TEST_CASE("a mix is the sum of streams weighted by the softmax of their scores", "[mixed]") {
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
   const Held first(*cpu, {3, 4}), second(*cpu, {1, -1}), query(*cpu, {1, 2}), norm(*cpu, {2, 0.5}), y(*cpu, {0, 0});
   const std::array<const void*, 2> streams{first.data(), second.data()};
@@ -51,8 +51,8 @@ TEST_CASE("a mix is the sum of streams under the softmax of their scores", "[mix
   CHECK(y.read()[1] == Approx(4 * share - 1 * (1 - share)).epsilon(1e-14));
 }
 
-// Blocks of two layers: layer 0 saves the embedding, layer 2 what layers 0 and 1 made, layer 4 what 2 and 3 made.
-TEST_CASE("each mix reads the streams that are saved before it and the present one", "[mixed]") {
+// Blocks of two layers: layer 0 saves the embedding, layer 2 the output of layers 0 and 1, layer 4 that from 2 and 3.
+TEST_CASE("each mix reads all streams saved before it and the current one", "[mixed]") {
   Arch a = test::tiny_llama();
   a.layers = 5;
   a.residual_block = 2;
@@ -62,12 +62,12 @@ TEST_CASE("each mix reads the streams that are saved before it and the present o
     CHECK(mixed_tensors(a, i, false) == later[static_cast<std::size_t>(i)]);
   }
   CHECK(mixed_at_end(a) == 4);
-  CHECK(layer_kinds(a).size() == 2);  // those that begin a block, and the others
+  CHECK(layer_kinds(a).size() == 2);  // layers that begin a block, and the others
 }
 
 namespace {
 
-/// Logits of two layers whose mixers and MLPs give nothing, without a last norm.
+/// Logits of two layers with zero mixers and MLPs, without final norm.
 std::vector<double> logits_of_nothing(Count residual_block) {
   test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
   v.arch.layers = 2;
@@ -86,9 +86,9 @@ std::vector<double> logits_of_nothing(Count residual_block) {
 
 }  // namespace
 
-// The head of two blocks of one layer mixes the embedding and two streams that began again and are 0, a third each; of
-// one block of two layers the embedding and one; without blocks it reads the embedding.
-TEST_CASE("the stream starts again where a block begins", "[mixed]") {
+// With two blocks of one layer, the head averages the embedding and two restarted streams that are 0. With one block of
+// two layers, it averages the embedding and one such stream. Without blocks, it reads the embedding.
+TEST_CASE("the residual stream restarts at each block", "[mixed]") {
   const std::vector<double> whole = logits_of_nothing(0), half = logits_of_nothing(2), third = logits_of_nothing(1);
   REQUIRE(test::norm(whole) > 0.1);
   for (std::size_t i = 0; i < whole.size(); ++i) {

@@ -1,5 +1,5 @@
-// Attention on tensor cores, on the GPU's stand-in and on a GPU where tests are told of one: against the processor's in
-// double, against the kernels of single threads, and against what it is said to execute.
+// Compares attention on tensor cores with the CPU in double, with the single-thread kernels, and with the predicted
+// FLOPs: on the GPU emulator, and on a GPU if LLMCALC_TEST_GPU is set.
 
 #include "model/cuda/fast/mma_attention.hpp"
 
@@ -23,7 +23,7 @@ struct Variant {
   bool chunked = false;  ///< the window is a chunk
 };
 
-/// At least one for the kernels of every width.
+/// At least one variant for the kernels of every width.
 constexpr Variant small_variants[] = {{"two queries on a cache", 64, 4, 1, 2, 90, 0, 128},
                                       {"narrow heads", 16, 2, 1, 16},
                                       {"a tile and a row", 64, 2, 2, 33},
@@ -44,8 +44,8 @@ constexpr Variant variants[] = {{"a tile of keys", 64, 2, 1, 64},
                                 {"sinks", 64, 2, 1, 70, 0, 0, 0, true},
                                 {"scores that rise by far", 64, 2, 1, 129, 0, 0, 0, false, 1.5}};
 
-/// An attention of two sequences. q, k and v of a token lie side by side, as a product of matrices leaves them, and a
-/// few numbers before the next token's.
+/// Attention over two sequences. q, k and v of a token are side by side, as a matrix product leaves them, with a few
+/// elements of padding before the next token.
 class Bench {
  public:
   Bench(const Variant& shape, std::unique_ptr<Backend> on)
@@ -79,7 +79,7 @@ class Bench {
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  /// `odd`: everything lies a number further, where tensor cores do not read it.
+  /// `odd`: all data start one element later, an alignment that tensor cores cannot read.
   void forward(bool odd = false) {
     on_->attention(s_, inputs(odd), AttentionImpl::flash, {}, {.log_sum_exp = log_sum_exp_}, o_);
   }
@@ -92,7 +92,7 @@ class Bench {
   Numbers output() const { return read(o_, outputs(), false); }
   Numbers log_sum_exp() const { return read(log_sum_exp_, rows(), true); }
   Numbers sink_gradient() const { return read(d_sinks_, s_.heads, true); }
-  /// Of q, k and v.
+  /// Gradients of q, k and v.
   std::array<Numbers, 3> gradients(bool odd = false) const {
     const Numbers all = read(dx_[odd], qkv(), false);
     std::array<Numbers, 3> d;
@@ -117,7 +117,7 @@ class Bench {
     made_.emplace_back(on_->allocate(bytes), bytes);
     return static_cast<std::byte*>(made_.back().first) + (odd ? number.value : 0);
   }
-  /// Random numbers that bf16 has.
+  /// Random values representable in bf16.
   void* filled(Count n, std::uint64_t stream, bool odd = false) {
     Numbers v(static_cast<std::size_t>(n));
     for (std::size_t i = 0; i < v.size(); ++i)
@@ -157,7 +157,7 @@ class Bench {
   void *x_[2], *dx_[2], *d_o_, *sinks_, *o_, *log_sum_exp_, *d_sinks_;
 };
 
-/// f(tested, exact) of these shapes, wherever there is a GPU.
+/// f(tested, exact) for these shapes on every tested GPU backend.
 template <typename F>
 void each_shape(std::span<const Variant> shapes, F f) {
   const test::Environment own("LLMCALC_ATTENTION", "mma");
@@ -191,7 +191,7 @@ void check_shapes(std::span<const Variant> shapes) {
     CHECK(tested.cores().forward == CoreRun{AttentionCore::mma});
     CHECK(tested.cores().backward == CoreRun{AttentionCore::mma});
     if (tested.shape().sinks) CHECK(difference(tested.sink_gradient(), exact.sink_gradient()) <= 1e-2);
-    if (between == start) return;  // a GPU ran it
+    if (between == start) return;  // ran on a real GPU
     CHECK(cuda::mma_flops(tested.shape(), false) == (between - start) * flops(2, 16, 8 * 16));
     CHECK(cuda::mma_flops(tested.shape(), true) == (counts.products - between) * flops(2, 16, 8 * 16));
   });
@@ -201,14 +201,14 @@ void check_shapes(std::span<const Variant> shapes) {
 
 }  // namespace
 
-TEST_CASE("attention on tensor cores and its gradients equal those in double, by the FLOPs foretold", "[cuda]") {
+TEST_CASE("attention on tensor cores equals double and executes the predicted FLOPs", "[cuda]") {
   check_shapes(small_variants);
 }
-TEST_CASE("attention on tensor cores equals that in double in tiles and blocks of any size", "[cuda]") {
+TEST_CASE("attention on tensor cores equals double for tiles and blocks of any size", "[cuda]") {
   check_shapes(variants);
 }
 
-TEST_CASE("tensor cores read what single threads kept, and the reverse", "[cuda]") {
+TEST_CASE("forward and backward may use different attention cores", "[cuda]") {
   for (const test::MakeBackend make : test::gpus())
     for (const bool odd : {false, true}) {
       const Variant shape{"", 64, 2, 1, 70, 0, 0, 0, true};
@@ -223,7 +223,7 @@ TEST_CASE("tensor cores read what single threads kept, and the reverse", "[cuda]
     }
 }
 
-TEST_CASE("attention on tensor cores gives the same bits every time", "[cuda]") {
+TEST_CASE("attention on tensor cores is bitwise reproducible", "[cuda]") {
   const test::Environment own("LLMCALC_ATTENTION", "mma");
   for (const test::MakeBackend make : test::gpus()) {
     const Variant shape{"", 64, 4, 2, 129};
@@ -239,7 +239,7 @@ TEST_CASE("attention on tensor cores gives the same bits every time", "[cuda]") 
   }
 }
 
-TEST_CASE("blocks of attention cover every stretch of every head once, long ones first", "[cuda]") {
+TEST_CASE("blocks of attention cover every query interval of every head once, longest intervals first", "[cuda]") {
   for (const int heads : {1, 5, 16, 40}) {
     const int stretches = 3, sequences = 2;
     const Count blocks = Count{stretches} * heads * sequences;

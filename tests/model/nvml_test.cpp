@@ -1,4 +1,4 @@
-// What NVML tells, read from a library that stands in for the driver's.
+// NVML's board information, read from a stand-in for the driver's library.
 
 #include "model/cuda/instruments/nvml.hpp"
 #include "tests/catch.hpp"
@@ -28,11 +28,11 @@ TEST_CASE("a board's clocks, power and memory are read in Hz, W and bytes", "[nv
   CHECK(b.celsius == 41);
   CHECK(b.throttled == std::vector<std::string>{"power cap", "software thermal slowdown"});
   CHECK(b.reserved == Bytes(618659840));
-  CHECK(b.other_processes == 2);  // of three, this is one
+  CHECK(b.other_processes == 2);  // three minus this one
   CHECK(nvml.used() == Bytes(136160256));
 }
 
-TEST_CASE("what a board does not tell is absent, not 0", "[nvml]") {
+TEST_CASE("values that a board does not report are absent, not 0", "[nvml]") {
   const model::Board b = Nvml(address, LLMCALC_NVML_POOR).board();
   CHECK(b.name == "NVIDIA H200");
   CHECK_FALSE(b.driver);
@@ -42,10 +42,10 @@ TEST_CASE("what a board does not tell is absent, not 0", "[nvml]") {
   CHECK_FALSE(b.celsius);
   CHECK_FALSE(b.reserved);
   CHECK_FALSE(b.other_processes);
-  CHECK(b.throttled == std::vector<std::string>{"power cap", "reason 0x400"});  // by the function's older name
+  CHECK(b.throttled == std::vector<std::string>{"power cap", "reason 0x400"});  // through the function's older name
 }
 
-TEST_CASE("without NVML, or without the board, a sentence says so and all is absent", "[nvml]") {
+TEST_CASE("a missing NVML or board is reported with a sentence, and all values are absent", "[nvml]") {
   const Nvml none(address, nothing), elsewhere("0000:00:00.0", LLMCALC_NVML_FULL);
   CHECK(none.missing().find("the driver's management library is not here (/nowhere/libnvidia-ml.so.1") == 0);
   CHECK(elsewhere.missing() == "the driver's management library does not know the board at 0000:00:00.0");
@@ -57,7 +57,7 @@ TEST_CASE("without NVML, or without the board, a sentence says so and all is abs
   }
 }
 
-TEST_CASE("energy is the difference of the board's counter", "[nvml]") {
+TEST_CASE("energy is the difference of two counter readings", "[nvml]") {
   const Nvml nvml(address, LLMCALC_NVML_FULL);
   model::cuda::EnergyMeter meter(nvml);
   meter.start();
@@ -67,7 +67,7 @@ TEST_CASE("energy is the difference of the board's counter", "[nvml]") {
   CHECK(used->watts() == Approx(500 / used->time.value));
 }
 
-TEST_CASE("a board without an energy counter tells no energy", "[nvml]") {
+TEST_CASE("a board without an energy counter reports no energy", "[nvml]") {
   for (const char* const library : {LLMCALC_NVML_POOR, nothing}) {
     const Nvml nvml(address, library);
     model::cuda::EnergyMeter meter(nvml);

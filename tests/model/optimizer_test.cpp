@@ -1,4 +1,4 @@
-// What a step does to the weights, against arithmetic by hand.
+// Compares optimizer steps with arithmetic by hand.
 
 #include "model/math/numbers.hpp"
 #include "tests/catch.hpp"
@@ -14,7 +14,7 @@ using test::Variant;
 
 namespace {
 
-/// Numbers of a backend's, as weights or wide.
+/// Values in a backend's memory, in its weight or wide format.
 class Row {
  public:
   Row(Backend& b, const Numbers& values, bool wide)
@@ -44,7 +44,7 @@ class Row {
   void* data_;
 };
 
-/// Weights that AdamW moves, with moments that begin at nothing.
+/// Weights updated by AdamW, with moments that start at zero.
 struct Adam {
   std::unique_ptr<Backend> cpu;
   Count n;
@@ -69,7 +69,7 @@ struct Adam {
   }
 };
 
-/// A model, its matrices and its vectors apart.
+/// A model's weights, split into matrices and vectors.
 struct RunParts {
   Numbers matrices, vectors;
   explicit RunParts(Transformer& t) {
@@ -92,8 +92,8 @@ double gradient_norm(Transformer& t) { return test::norm(test::gradients(t)); }
 
 }  // namespace
 
-TEST_CASE("the first step of AdamW moves every weight by the rate, whatever its gradient's size", "[optimizer]") {
-  // m = (1 - b1) g and v = (1 - b2) g^2; corrected: g and g^2; the step is rate g / (|g| + epsilon).
+TEST_CASE("the first AdamW step moves every weight by the learning rate, for any gradient size", "[optimizer]") {
+  // m = (1 - b1) g and v = (1 - b2) g^2. Corrected: g and g^2. The step is rate g / (|g| + epsilon).
   const OptimizerStep o{.rate = 0.5, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
   Adam a(Number::f64, {1, 1, 1, 1}, o);
   const Numbers after = a.step({1000, -1e-3, 0, 1e-8});
@@ -102,8 +102,7 @@ TEST_CASE("the first step of AdamW moves every weight by the rate, whatever its 
   CHECK(difference(a.v.get(), Numbers{50000, 5e-8, 0, 5e-18}) < 1e-15);
 }
 
-TEST_CASE("under a gradient that never changes bias correction makes every step of AdamW the first one's size",
-          "[optimizer]") {
+TEST_CASE("with a constant gradient, bias correction makes all AdamW steps equally large", "[optimizer]") {
   Adam a(Number::f64, {1, -2}, {.rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 0});
   Numbers after;
   for (int i = 1; i <= 20; ++i) {
@@ -112,24 +111,24 @@ TEST_CASE("under a gradient that never changes bias correction makes every step 
   }
 }
 
-TEST_CASE("the second step of AdamW against arithmetic by hand", "[optimizer]") {
-  // g = 1, then -3; b1 = 0.9, b2 = 0.5. m: 0.1, then 0.09 - 0.3 = -0.21; corrected by 1/(1 - 0.81): -0.21/0.19.
-  // v: 0.5, then 0.25 + 4.5 = 4.75; corrected by 1/(1 - 0.25): 19/3. epsilon is added after the root.
+TEST_CASE("the second AdamW step equals arithmetic by hand", "[optimizer]") {
+  // g = 1, then -3; b1 = 0.9, b2 = 0.5. m: 0.1, then 0.09 - 0.3 = -0.21; corrected by 1/(1 - 0.81): -0.21/0.19. v: 0.5,
+  // then 0.25 + 4.5 = 4.75; corrected by 1/(1 - 0.25): 19/3. epsilon is added after the root.
   Adam a(Number::f64, {2}, {.rate = 0.1, .beta1 = 0.9, .beta2 = 0.5, .epsilon = 0.25});
   const double first = 2 - 0.1 / 1.25, second = first + 0.1 * (0.21 / 0.19) / (std::sqrt(19.0 / 3) + 0.25);
   CHECK(difference(a.step({1}), Numbers{first}) < 1e-14);
   CHECK(difference(a.step({-3}), Numbers{second}) < 1e-14);
 }
 
-TEST_CASE("AdamW shrinks a weight by rate x decay before it steps, apart from its gradient", "[optimizer]") {
+TEST_CASE("AdamW decays a weight by rate x decay, independently of its gradient", "[optimizer]") {
   Adam a(Number::f64, {8, 8}, {.rate = 0.1, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 0, .decay = 0.5});
-  CHECK(difference(a.step({0, 2}), Numbers{NAN, 7.5}) != 0);  // 0/0 without an epsilon is no number
+  CHECK(difference(a.step({0, 2}), Numbers{NAN, 7.5}) != 0);  // 0/0 without epsilon is NaN
   Adam b(Number::f64, {8, 8}, {.rate = 0.1, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-30, .decay = 0.5});
   CHECK(difference(b.step({0, 2}), Numbers{7.6, 7.5}) < 1e-14);
-  CHECK(difference(b.m.get(), Numbers{0, 0.2}) < 1e-14);  // decay is not in the moments
+  CHECK(difference(b.m.get(), Numbers{0, 0.2}) < 1e-14);  // moments exclude decay
 }
 
-TEST_CASE("float32 follows double through ten steps of AdamW", "[optimizer]") {
+TEST_CASE("float32 follows double through ten AdamW steps", "[optimizer]") {
   const OptimizerStep o{.rate = 0.01, .decay = 0.1};
   Adam a(Number::f32, {1, -0.5, 3}, o), b(Number::f64, {1, -0.5, 3}, o);
   for (int i = 0; i < 10; ++i) {
@@ -138,8 +137,8 @@ TEST_CASE("float32 follows double through ten steps of AdamW", "[optimizer]") {
   }
 }
 
-TEST_CASE("steps below the resolution of bf16 add up in the master weights and are lost without", "[optimizer]") {
-  // bf16 has 8 bits: below 1 its neighbours are 2^-8 apart. 40 steps of 2^-12 are 2.5 of those.
+TEST_CASE("AdamW steps below bf16 resolution accumulate in master weights and are lost without them", "[optimizer]") {
+  // bf16 has 8 bits: values just below 1 are 2^-8 apart. 40 steps of 2^-12 are 2.5 such gaps.
   const OptimizerStep o{.rate = 0x1p-12, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 0};
   Adam with(Number::bf16, {1, -1}, o), without(Number::bf16, {1, -1}, o);
   const Row master(*with.cpu, {1, -1}, true);
@@ -148,11 +147,11 @@ TEST_CASE("steps below the resolution of bf16 add up in the master weights and a
     without.step({1, -1});
   }
   CHECK(difference(master.get(), Numbers{1 - 40 * 0x1p-12, -1 + 40 * 0x1p-12}) < 1e-6);
-  CHECK(with.w.get() == Numbers{1 - 2 * 0x1p-8, -1 + 2 * 0x1p-8});  // 2.5, to even
+  CHECK(with.w.get() == Numbers{1 - 2 * 0x1p-8, -1 + 2 * 0x1p-8});  // 2.5, rounded to even
   CHECK(without.w.get() == Numbers{1, -1});
 }
 
-TEST_CASE("a model in bf16 keeps master weights where the plan says so, and trains on them", "[optimizer]") {
+TEST_CASE("a bf16 model keeps master weights if planned, and trains on them", "[optimizer]") {
   for (const bool master : {true, false}) {
     Variant v = small(Optimizer::adam);
     v.plan.master = master;
@@ -164,7 +163,7 @@ TEST_CASE("a model in bf16 keeps master weights where the plan says so, and trai
     for (const Parameter& p : r.t.weights().all()) {
       REQUIRE((p.master != nullptr) == master);
       if (!master) continue;
-      // What the model computes with is the master, rounded.
+      // The computing weights are the rounded master weights.
       const Numbers wide = r.t.weights().get(p.master, p.elements(), true),
                     kept = r.t.weights().get(p.value, p.elements(), false);
       for (std::size_t i = 0; i < wide.size(); ++i)
@@ -178,7 +177,7 @@ TEST_CASE("a model in bf16 keeps master weights where the plan says so, and trai
   }
 }
 
-TEST_CASE("decay works on matrices and leaves norms and biases alone", "[optimizer]") {
+TEST_CASE("weight decay applies to matrices, not to norms and biases", "[optimizer]") {
   for (const Optimizer optimizer : {Optimizer::adam, Optimizer::momentum, Optimizer::sgd}) {
     Arch experts = test::tiny_deepseek();
     experts.moe.router_bias = experts.moe.expert_bias = experts.qkv_bias = true;
@@ -199,7 +198,7 @@ TEST_CASE("decay works on matrices and leaves norms and biases alone", "[optimiz
   }
 }
 
-TEST_CASE("gradient descent with momentum and without against arithmetic by hand", "[optimizer]") {
+TEST_CASE("gradient descent with and without momentum equals arithmetic by hand", "[optimizer]") {
   const auto cpu = make_cpu(Number::f64);
   const Row w(*cpu, {10, 10}, false), velocity(*cpu, {0, 0}, true);
   Row g(*cpu, {2, -4}, true);
@@ -213,11 +212,11 @@ TEST_CASE("gradient descent with momentum and without against arithmetic by hand
   CHECK(velocity.get() == Numbers{2.5, -2});
   CHECK(w.get() == Numbers{5.53125, 10.40625});
   p.first = nullptr;
-  cpu->update({&p, 1}, o);  // no velocity: w (1 - 0.125) - 0.5 (1, 1)
+  cpu->update({&p, 1}, o);  // without velocity: w (1 - 0.125) - 0.5 (1, 1)
   CHECK(w.get() == Numbers{4.33984375, 8.60546875});
 }
 
-TEST_CASE("gradient descent in bf16 adds up in the master weights", "[optimizer]") {
+TEST_CASE("gradient descent steps below bf16 resolution accumulate in master weights", "[optimizer]") {
   for (const bool moving : {false, true}) {
     const auto cpu = make_cpu(Number::bf16);
     const Row w(*cpu, {1}, false), master(*cpu, {1}, true), velocity(*cpu, {0}, true), g(*cpu, {1}, true);
@@ -229,7 +228,7 @@ TEST_CASE("gradient descent in bf16 adds up in the master weights", "[optimizer]
   }
 }
 
-TEST_CASE("an update steps every parameter as AdamW alone would, and counts its steps", "[optimizer]") {
+TEST_CASE("an update applies one AdamW step to every parameter and increments the step count", "[optimizer]") {
   const Variant v = small(Optimizer::adam);
   Run r(v, Number::f64);
   r.make_trainable();
@@ -242,8 +241,7 @@ TEST_CASE("an update steps every parameter as AdamW alone would, and counts its 
   }
 }
 
-TEST_CASE("a gradient longer than the limit has its length after clipping, a shorter one is left as it is",
-          "[optimizer]") {
+TEST_CASE("clipping shortens a long gradient to the limit and leaves a short one unchanged", "[optimizer]") {
   for (const test::Kind& f : test::kinds) {
     INFO(f.name);
     const Variant v = small(Optimizer::adam);
@@ -258,7 +256,7 @@ TEST_CASE("a gradient longer than the limit has its length after clipping, a sho
     CHECK(identical(test::gradients(r.t), before));
     CHECK(difference(Numbers{r.t.update({.rate = 0, .clip = 0})}, Numbers{norm}) < room);  // 0: no limit
     CHECK(identical(test::gradients(r.t), before));
-    CHECK(difference(Numbers{r.t.update({.rate = 0, .clip = norm / 8})}, Numbers{norm}) < room);  // what it was
+    CHECK(difference(Numbers{r.t.update({.rate = 0, .clip = norm / 8})}, Numbers{norm}) < room);  // norm before
     CHECK(difference(Numbers{gradient_norm(r.t)}, Numbers{norm / 8}) < room);
     Numbers eighth = before;
     for (double& x : eighth) x /= 8;
@@ -266,7 +264,7 @@ TEST_CASE("a gradient longer than the limit has its length after clipping, a sho
   }
 }
 
-TEST_CASE("each optimizer keeps what it needs", "[optimizer]") {
+TEST_CASE("each optimizer allocates only the states it needs", "[optimizer]") {
   for (const auto& [optimizer, moments] :
        {std::pair{Optimizer::sgd, 0}, {Optimizer::momentum, 1}, {Optimizer::adam, 2}}) {
     Run r(small(optimizer), Number::f32);
@@ -277,7 +275,7 @@ TEST_CASE("each optimizer keeps what it needs", "[optimizer]") {
   }
 }
 
-TEST_CASE("a loss that is not a number stops the step: the weights stay and nothing is left over", "[optimizer]") {
+TEST_CASE("a NaN loss stops the step, leaves weights unchanged and frees activations", "[optimizer]") {
   Run r(small(Optimizer::adam), Number::f32);
   r.make_trainable();
   Parameter& p = r.t.weights().at(-1, "head.norm.bias");
@@ -292,7 +290,7 @@ TEST_CASE("a loss that is not a number stops the step: the weights stay and noth
   CHECK(r.t.arena().live(Purpose::activations) == Bytes());
 }
 
-TEST_CASE("a gradient that is not a number stops the update", "[optimizer]") {
+TEST_CASE("a gradient that is not finite stops the update", "[optimizer]") {
   Run r(small(Optimizer::adam), Number::f32);
   r.make_trainable();
   Parameter& p = r.t.weights().at(0, "attn.q.weight");

@@ -1,4 +1,4 @@
-// Optimizers beside AdamW and gradient descent against plain computations from their papers.
+// Compares Lion, Adafactor, Muon and 8-bit AdamW with plain computations from their papers.
 
 #include "model/math/dynamic_codes.hpp"
 #include "tests/catch.hpp"
@@ -19,7 +19,7 @@ Variant trained_by(const Arch& arch, Optimizer optimizer) {
   return v;
 }
 
-/// A step on a plain copy of every parameter: step(parameter, weights, gradient, number of the step).
+/// Compares training with step(parameter, weights, gradient, step number), applied to a plain copy of every parameter.
 template <typename Step>
 void check_against(const Variant& v, const OptimizerSettings& o, double room, const Step& step) {
   Run r(v, Number::f64);
@@ -42,7 +42,7 @@ constexpr OptimizerSettings usual{.rate = 0.01, .beta1 = 0.9, .beta2 = 0.8, .dec
 
 double shrink(const Parameter& p) { return p.decays() ? 1 - usual.rate * usual.decay : 1; }
 
-/// What is kept from step to step, by parameter.
+/// Values kept across steps, by parameter.
 struct Kept {
   std::map<std::string, Numbers> of;
   Numbers& at(const std::string& name, std::size_t n) {
@@ -93,7 +93,7 @@ Matrix orthogonal(Matrix x) {
 
 }  // namespace
 
-TEST_CASE("Lion steps by the sign of momentum, and decays", "[optimizer]") {
+TEST_CASE("Lion steps by the sign of its momentum, with decay", "[optimizer]") {
   Kept kept;
   check_against(trained_by(test::tiny_gpt(), Optimizer::lion), usual, 1e-14,
                 [&](const Parameter& p, Numbers& w, const Numbers& g, int) {
@@ -106,8 +106,8 @@ TEST_CASE("Lion steps by the sign of momentum, and decays", "[optimizer]") {
                 });
 }
 
-TEST_CASE("Adafactor divides by the product of rows' and columns' means, and clips", "[optimizer]") {
-  for (const Arch& arch : {test::tiny_gpt(), test::tiny_deepseek()}) {  // experts: a matrix each
+TEST_CASE("Adafactor divides by factored second moments and clips", "[optimizer]") {
+  for (const Arch& arch : {test::tiny_gpt(), test::tiny_deepseek()}) {  // one matrix per expert
     Kept rows, columns;
     check_against(trained_by(arch, Optimizer::adafactor), usual, 1e-12,
                   [&](const Parameter& p, Numbers& w, const Numbers& g, int step) {
@@ -133,7 +133,7 @@ TEST_CASE("Adafactor divides by the product of rows' and columns' means, and cli
                         u[i] = g[e * out * in + i] / std::sqrt(v);
                         if (matrix) square += u[i] * u[i] / static_cast<double>(out * in);
                       }
-                      if (!matrix) {  // a parameter's groups of biases are one vector
+                      if (!matrix) {  // all groups of biases of a parameter are one vector
                         for (const double x : u) square += x * x / static_cast<double>(u.size());
                       }
                       const double most = std::max(1.0, std::sqrt(square));
@@ -146,7 +146,7 @@ TEST_CASE("Adafactor divides by the product of rows' and columns' means, and cli
   }
 }
 
-TEST_CASE("Muon makes the momentum of the blocks' matrices orthogonal; AdamW updates all else", "[optimizer]") {
+TEST_CASE("Muon orthogonalizes the momentum of layer matrices, and AdamW updates the rest", "[optimizer]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_deepseek()}) {
     Kept velocities, first, second;
     std::size_t matrices = 0;
@@ -185,14 +185,15 @@ TEST_CASE("Muon makes the momentum of the blocks' matrices orthogonal; AdamW upd
   }
 }
 
-TEST_CASE("an orthogonal update has singular values near 1", "[optimizer]") {
+TEST_CASE("an orthogonalized update has singular values near 1", "[optimizer]") {
   Matrix x(5, Numbers(9));
   for (std::size_t i = 0; i < 45; ++i) x[i / 9][i % 9] = std::sin(static_cast<double>(i * i));
   const Matrix o = orthogonal(x), square = product(o, turned(o));
   for (std::size_t i = 0; i < 5; ++i) CHECK(square[i][i] == Approx(1).margin(0.6));
 }
 
-TEST_CASE("codes of moments are 256 different numbers, dense near 0, and each is its own nearest", "[optimizer]") {
+TEST_CASE("8-bit moment codes are 256 distinct values, dense near 0, and each is its own nearest value",
+          "[optimizer]") {
   for (const DynamicCodes* codes : {&DynamicCodes::with_signs(), &DynamicCodes::without_signs()}) {
     for (int i = 0; i < 256; ++i) {
       const auto code = static_cast<std::uint8_t>(i);
@@ -206,10 +207,10 @@ TEST_CASE("codes of moments are 256 different numbers, dense near 0, and each is
       CHECK(std::fabs(y - static_cast<double>(x)) <= 0.5 * static_cast<double>(x));
     }
   }
-  CHECK(DynamicCodes::with_signs().value(0) == Approx(-0.99296875));  // the lowest has no -1 beside it
+  CHECK(DynamicCodes::with_signs().value(0) == Approx(-0.99296875));  // the smallest value is not -1
 }
 
-TEST_CASE("AdamW in 8 bits follows AdamW, its blocks across parameters, and keeps 2 bytes and a bit", "[optimizer]") {
+TEST_CASE("8-bit AdamW follows AdamW, with blocks across parameters, in about 2 bytes per parameter", "[optimizer]") {
   const Arch arch = test::tiny_deepseek();
   Run coded(trained_by(arch, Optimizer::adam8bit), Number::f32), exact(trained_by(arch, Optimizer::adam), Number::f32);
   const Numbers start = test::weights(coded.t);
@@ -228,7 +229,7 @@ TEST_CASE("AdamW in 8 bits follows AdamW, its blocks across parameters, and keep
   CHECK(difference(moved, right) > 0);
 }
 
-TEST_CASE("states in bfloat16 take half the bytes and follow those in float32", "[optimizer]") {
+TEST_CASE("bfloat16 optimizer states take half the bytes of float32 and give nearly the same updates", "[optimizer]") {
   for (const Optimizer optimizer : {Optimizer::adam, Optimizer::momentum, Optimizer::lion, Optimizer::muon}) {
     const Variant wide = trained_by(test::tiny_gpt(), optimizer);
     Variant narrow = wide;

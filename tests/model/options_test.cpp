@@ -1,4 +1,4 @@
-// Options of training: each holds, does and orders what is predicted, and its gradients are those of its loss.
+// Training options: memory, FLOPs and operator order are as predicted, and gradients match the loss.
 
 #include "model/documents.hpp"
 #include "tests/model/contract.hpp"
@@ -10,20 +10,20 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// Documents of 1, 2 and 3 tokens: a sequence of tiny_plan().
+/// Documents of 1, 2 and 3 tokens, which fill a sequence of tiny_plan().
 Documents packed() {
   Documents all;
   for (const Count length : {1, 2, 3}) all.push({.count = 1, .length = length});
   return all;
 }
 
-/// As predicted in float32 and in bfloat16.
+/// Compares training with its prediction in float32 and bfloat16.
 void train_in_both(const test::Variant& v) {
   test::train_as_predicted(test::in_format(v, dtypes::fp32), *make_cpu(Number::f32, true));
   test::train_as_predicted(test::in_format(v, dtypes::bf16), *make_cpu(Number::bf16, true));
 }
 
-/// Whether something of the model is trained.
+/// Whether any parameters are trained.
 bool trains_some(const test::Variant& v) {
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f32);
   Transformer t(v.arch, *cpu, {.plan = v.plan}, 7);
@@ -33,7 +33,7 @@ bool trains_some(const test::Variant& v) {
 
 }  // namespace
 
-TEST_CASE("training on packed sequences holds, does and orders exactly what is predicted", "[contract][options]") {
+TEST_CASE("training on packed sequences is exactly as predicted", "[contract][options]") {
   for (test::Variant v : test::variants()) {
     if (!keeps_documents_apart(v.arch)) continue;
     INFO(v.name);
@@ -53,7 +53,7 @@ TEST_CASE("gradients of packed sequences equal central differences", "[gradient]
     }
 }
 
-TEST_CASE("training a part of a model holds, does and orders exactly what is predicted", "[contract][options]") {
+TEST_CASE("training with frozen parts is exactly as predicted", "[contract][options]") {
   std::size_t n = 0;
   for (test::Variant v : test::trained_in_part())
     for (const test::FrozenChoice& c : test::frozen_choices(v.arch)) {
@@ -66,7 +66,8 @@ TEST_CASE("training a part of a model holds, does and orders exactly what is pre
   CHECK(n > 300);
 }
 
-TEST_CASE("so does training a part of a model by every optimizer, and where layers run again", "[contract][options]") {
+TEST_CASE("training with frozen parts is as predicted for every optimizer and recomputation mode",
+          "[contract][options]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()})
     for (const test::FrozenChoice& c : test::frozen_choices())
       for (const Optimizer optimizer : {Optimizer::adam, Optimizer::adafactor, Optimizer::muon, Optimizer::adam8bit})
@@ -81,8 +82,7 @@ TEST_CASE("so does training a part of a model by every optimizer, and where laye
         }
 }
 
-TEST_CASE("training adapters holds, does and orders exactly what is predicted, beside matrices of every format",
-          "[contract][options]") {
+TEST_CASE("training of adapters is exactly as predicted, with frozen matrices in every format", "[contract][options]") {
   std::size_t turn = 0;
   constexpr std::array formats{"fp32", "nf4-dq", "int8", "mxfp4", "fp8", "nf4", "gptq-g32"};
   for (test::Variant v : test::trained_in_part())
@@ -96,7 +96,7 @@ TEST_CASE("training adapters holds, does and orders exactly what is predicted, b
     }
 }
 
-TEST_CASE("training with logits in chunks holds, does and orders exactly what is predicted", "[contract][options]") {
+TEST_CASE("training with logits in chunks is exactly as predicted", "[contract][options]") {
   for (test::Variant v : test::variants()) {
     if (v.plan.mtp > 0 || v.arch.head.exit_gate) continue;
     INFO(v.name);
@@ -107,7 +107,7 @@ TEST_CASE("training with logits in chunks holds, does and orders exactly what is
   }
 }
 
-TEST_CASE("so does training adapters, or a head alone, with logits in chunks", "[contract][options]") {
+TEST_CASE("training of adapters, or of the head only, is as predicted with logits in chunks", "[contract][options]") {
   for (test::Variant v : test::trained_in_part()) {
     INFO(v.name);
     v.plan.logits.chunks = 4;
@@ -120,7 +120,7 @@ TEST_CASE("so does training adapters, or a head alone, with logits in chunks", "
   }
 }
 
-TEST_CASE("logits in chunks give the loss and the gradients of whole ones", "[options]") {
+TEST_CASE("logits in chunks give the loss and gradients of whole logits", "[options]") {
   for (test::Variant v : test::variants()) {
     if (v.plan.mtp > 0 || v.arch.head.exit_gate) continue;
     INFO(v.name);
@@ -132,10 +132,10 @@ TEST_CASE("logits in chunks give the loss and the gradients of whole ones", "[op
   }
 }
 
-TEST_CASE("tokens without a target are in no chunk's mean, and capped logits have capped gradients", "[options]") {
+TEST_CASE("chunked means skip tokens without a target, and capped logits have capped gradients", "[options]") {
   const test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
   Batch batch = test::tiny_batch(v.arch, v.plan, 5);
-  for (const std::size_t i : {0U, 1U, 7U}) batch.targets[i] = -1;  // the first chunk of six has none
+  for (const std::size_t i : {0U, 1U, 7U}) batch.targets[i] = -1;  // the first of six chunks has no targets
   const auto run = [&](Count chunks) {
     const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
     Plan plan = v.plan;
@@ -151,8 +151,7 @@ TEST_CASE("tokens without a target are in no chunk's mean, and capped logits hav
   CHECK(test::difference(run(6), run(1)) < 1e-13);
 }
 
-TEST_CASE("training with gradients of 2 bytes holds, does and orders exactly what is predicted",
-          "[contract][options]") {
+TEST_CASE("training with 2-byte gradients is exactly as predicted", "[contract][options]") {
   for (test::Variant v : test::variants()) {
     INFO(v.name);
     v.plan.gradient_bytes = 2;
@@ -161,7 +160,7 @@ TEST_CASE("training with gradients of 2 bytes holds, does and orders exactly wha
   }
 }
 
-TEST_CASE("gradients of 2 bytes are those of float32, rounded, and added up rounded", "[options]") {
+TEST_CASE("2-byte gradients are float32 gradients, rounded at each addition", "[options]") {
   for (test::Variant v : test::variants()) {
     v.plan.mtp = 0;
     INFO(v.name);
@@ -182,7 +181,7 @@ TEST_CASE("gradients of 2 bytes are those of float32, rounded, and added up roun
   }
 }
 
-TEST_CASE("a model learns with gradients of 2 bytes and moments of half precision", "[options]") {
+TEST_CASE("a model learns with 2-byte gradients and float16 moments", "[options]") {
   test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
   v.plan.gradient_bytes = 2;
   v.plan.state_precision = dtypes::fp16;

@@ -1,5 +1,5 @@
-// Kernels that take numbers by packs, on the GPU's stand-in and on a GPU: arrays that begin between packs and end
-// within one, against double.
+// Compares kernels that process elements in packs with double, on the GPU emulator and on a GPU: arrays that begin
+// between packs and end inside one.
 
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
@@ -12,9 +12,9 @@ using test::Pair;
 
 namespace {
 
-constexpr Count n = 1003;  // whole packs and a rest
+constexpr Count n = 1003;  // whole packs and a remainder
 
-/// f(lab, skip) on every GPU, in both formats: arrays begin `skip` numbers past a pack.
+/// f(lab, skip) on every tested GPU backend in both formats; arrays begin `skip` elements after a pack boundary.
 template <typename F>
 void each_begin(F f) {
   for (const test::MakeBackend make : test::gpus())
@@ -31,7 +31,7 @@ void* past(void* data, Bytes bytes) { return static_cast<std::byte*>(data) + byt
 
 }  // namespace
 
-TEST_CASE("element-wise kernels take arrays that begin anywhere", "[kernels]") {
+TEST_CASE("element-wise kernels accept arrays of any alignment", "[kernels]") {
   each_begin([](Lab& lab, Count skip) {
     const Pointwise s{.rows = 1, .width = n};
     const Pair a = lab.input(n + 1), b = lab.input(n + 1), y = lab.input(n + 1), z = lab.input(n + 1);
@@ -48,7 +48,7 @@ TEST_CASE("element-wise kernels take arrays that begin anywhere", "[kernels]") {
   });
 }
 
-TEST_CASE("optimizers take arrays that begin anywhere", "[kernels]") {
+TEST_CASE("optimizers accept arrays of any alignment", "[kernels]") {
   each_begin([](Lab& lab, Count skip) {
     const Pair g = lab.input(n + 1, true), w = lab.input(n + 1), master = lab.input(n + 1, true);
     const Pair m = lab.input(n + 1, true), v = lab.output(n + 1, true), plain = lab.input(n + 1);
@@ -79,7 +79,7 @@ TEST_CASE("optimizers take arrays that begin anywhere", "[kernels]") {
   });
 }
 
-TEST_CASE("norms take rows that begin anywhere, lie apart, or belong to heads", "[kernels]") {
+TEST_CASE("norms accept rows with any alignment, stride or head width", "[kernels]") {
   each_begin([](Lab& lab, Count skip) {
     for (const auto& [width, gap, heads] : {std::tuple<Count, Count, Count>{64, 8, 1}, {64, 3, 1}, {24, 0, 2}})
       for (const bool centred : {true, false}) {
@@ -104,7 +104,7 @@ TEST_CASE("norms take rows that begin anywhere, lie apart, or belong to heads", 
   });
 }
 
-TEST_CASE("a norm's row, or the sums of its columns, may be too long to be kept by a block", "[kernels]") {
+TEST_CASE("a norm's row, or its column sums, may exceed the memory of a block", "[kernels]") {
   each_begin([](Lab& lab, Count) {
     for (const Count width : {Count{60000}, Count{10000}}) {
       INFO("width " << width);
@@ -125,7 +125,7 @@ TEST_CASE("a norm's row, or the sums of its columns, may be too long to be kept 
   });
 }
 
-TEST_CASE("biases' gradients are sums over rows by packs or not", "[kernels]") {
+TEST_CASE("bias gradients are row sums, with and without packs", "[kernels]") {
   each_begin([](Lab& lab, Count) {
     for (const Count out : {Count{264}, Count{35}}) {
       const Count rows = 300;

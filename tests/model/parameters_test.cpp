@@ -1,5 +1,5 @@
-// The transformer's parameters, written down from the architecture alone, beside the engine's count, which sums over
-// operators: every preset, without a byte of them.
+// The transformer's parameters, derived from the architecture, equal the engine's count, which sums over operators.
+// Covers every preset without allocating memory.
 
 #include <set>
 
@@ -16,12 +16,12 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// "attn.q.weight" of "layers.3.attn.q.weight".
+/// "attn.q.weight" for "layers.3.attn.q.weight".
 std::string in_layer(const std::string& name) {
   return name.starts_with("layers.") ? name.substr(name.find('.', 7) + 1) : name;
 }
 
-/// The engine's component that a parameter belongs to, by its name.
+/// The engine's component of a parameter, by its name.
 Count& part_of(Parameters& p, const std::string& name) {
   for (const char* norm : {"embedding.norm.",
                            "embedding.per_layer_norm.",
@@ -59,10 +59,10 @@ Count& part_of(Parameters& p, const std::string& name) {
   return p.mlp;
 }
 
-/// A matrix for each channel, of one row: nothing to factor.
+/// A one-row matrix per channel, which is not factored.
 bool is_convolution(const std::string& name) { return name.ends_with("_conv.weight") || name == "conv.core.weight"; }
 
-/// The layers that multiply by a weight: its own and those that repeat it.
+/// Number of layers that multiply by a weight: its own layer and those that repeat it.
 Count times_used(const Arch& a, const std::string& name) {
   if (!a.has_repeats() || !name.starts_with("layers.")) return 1;
   const Count owner = std::stoll(name.substr(7));
@@ -82,24 +82,24 @@ Parameters counted(const Arch& arch) {
     p.total += n;
     p.active += n - idle(arch.moe.top_k);
     part_of(p, name) += n;
-    // Adafactor: a row and a column of every matrix, vectors as they are (arXiv:1804.04235).
+    // Adafactor: a row and a column of every matrix, and full vectors (arXiv:1804.04235).
     const bool is_matrix = s.in > 0 && !is_convolution(name);
     p.factored += is_matrix ? s.groups * (s.out + s.in) : s.elements();
     const bool multiplied = name == "embedding.project.weight" || name == "embedding.per_layer_project.weight" ||
                             name == "embedding.streams.weight";
     const bool table = (name.starts_with("embedding.") && !multiplied) || name == "attn.distances.weight";
     if (s.in > 0 && !table) {
-      if (name == "altup.router.weight") {  // a layer multiplies by it twice
+      if (name == "altup.router.weight") {  // used twice per layer
         p.matmul += n;
         p.matmul_active += n;
       }
       p.matmul += times_used(arch, s.name) * n;
       p.matmul_active += times_used(arch, s.name) *
-                         (n - idle(arch.moe.visited()));  // of choices of experts without weights a token has its share
+                         (n - idle(arch.moe.visited()));  // only a share of a token's choices are experts with weights
     }
   }
   p.non_embedding = p.total - p.embedding - p.position - p.lm_head;
-  const Count head = arch.tied_head ? arch.vocabulary * arch.embedding_width : 0;  // works, but is learned as the table
+  const Count head = arch.tied_head ? arch.vocabulary * arch.embedding_width : 0;  // counted as the embedding table
   p.matmul += head;
   p.matmul_active += head;
   return p;
@@ -130,7 +130,7 @@ void check(const std::string& name, const Arch& arch) {
 
 }  // namespace
 
-TEST_CASE("every preset runs, and has the parameters that the engine counts, part by part, each name once",
+TEST_CASE("every preset runs, has the engine's parameter counts in every component, and unique parameter names",
           "[parameters]") {
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f32);
   for (const Builtin& b : builtin_models()) {
@@ -139,6 +139,6 @@ TEST_CASE("every preset runs, and has the parameters that the engine counts, par
   }
 }
 
-TEST_CASE("so has every variant", "[parameters]") {
+TEST_CASE("every variant has the engine's parameter counts in every component", "[parameters]") {
   for (const test::Variant& v : test::variants()) check(v.name, v.arch);
 }

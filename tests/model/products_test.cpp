@@ -1,5 +1,4 @@
-// Products of matrices as the CUDA backend asks its device for them, on the GPU's stand-in and on a GPU: against
-// double.
+// Compares the CUDA backend's matrix products with double, on the GPU emulator and on a GPU.
 
 #include "tests/catch.hpp"
 #include "tests/model/lab.hpp"
@@ -12,7 +11,7 @@ using test::Pair;
 
 namespace {
 
-/// The first gradient of a matrix, where there was NaN, and a second one that is added to it.
+/// Checks a matrix's first gradient, written over NaN, and a second one that is added to it.
 void check_two_gradients(Lab& lab, const Linear& s, const LinearView& shape, const Pair& choice) {
   const Pair x = lab.input(s.rows * s.in), weight = lab.input(s.groups * s.out * s.in), dy = lab.input(s.rows * s.out);
   const Pair dx = lab.output(s.rows * s.in), dw = lab.output(s.groups * s.out * s.in, true);
@@ -34,21 +33,21 @@ void check_two_gradients(Lab& lab, const Linear& s, const LinearView& shape, con
 
 }  // namespace
 
-TEST_CASE("a first gradient of a matrix is written over whatever was there", "[kernels]") {
+TEST_CASE("a matrix's first gradient overwrites the memory", "[kernels]") {
   each_lab([](Lab& lab) {
     for (const auto& [rows, in, out] : {std::tuple<Count, Count, Count>{1, 8, 8}, {13, 24, 40}, {70, 33, 7}})
       check_two_gradients(lab, {.rows = rows, .in = in, .out = out}, {}, {});
   });
 }
 
-TEST_CASE("a first gradient of experts is written, and 0 for one that nobody visits", "[kernels]") {
+TEST_CASE("an expert's first gradient is written, and is 0 if the expert gets no tokens", "[kernels]") {
   each_lab([](Lab& lab) {
     const Count tokens = 9, experts = 4, top_k = 2;
     const Pointwise s{.kind = PointwiseKind::route, .rows = tokens, .width = experts, .top_k = top_k};
     const Pair logits = lab.input(tokens * experts), gates = lab.output(tokens * experts);
     const Pair kept = lab.output(2 * tokens * experts, true);
     std::vector<double> numbers;
-    for (Count i = 0; i < tokens; ++i)  // two of three experts in turn, never the one between them
+    for (Count i = 0; i < tokens; ++i)  // cycles through pairs of three experts and skips a fourth
       for (const double x : {i % 3 == 0 ? 0.0 : 2.0, i % 3 == 1 ? 0.0 : 1.5, -8.0, i % 3 == 2 ? 0.0 : 1.0})
         numbers.push_back(x);
     lab.run([&](Backend& k, auto p) {
@@ -67,7 +66,7 @@ std::vector<double> numbers(Backend& b, In from, Count n, bool wide) {
   return all;
 }
 
-/// x W' + b on the stand-in, whose products do the sum or do not.
+/// x W' + b on the emulator, with the bias added in the product's epilogue or afterwards.
 std::vector<double> with_bias(Number number, bool wide, bool epilogue) {
   test::add_biases_in_epilogues(epilogue);
   const Linear s{.rows = 20, .in = 24, .out = 13, .bias = true};
@@ -88,7 +87,7 @@ TEST_CASE("a bias is added by a product's epilogue or by a kernel after it", "[k
     for (const bool wide : {false, true}) {
       INFO((number == Number::f32 ? "float32" : "bfloat16") << ", wide " << wide);
       const std::vector<double> after = with_bias(number, wide, false), within = with_bias(number, wide, true);
-      // An epilogue rounds once; it has no biases of another format than the result's.
+      // An epilogue rounds once. It supports only biases in the result's format.
       CHECK((after == within) == (number == Number::bf16 && wide));
     }
 }

@@ -1,4 +1,4 @@
-// What must hold of the transformer whatever its weights are, of every variant and in every kind of number.
+// Properties of the transformer that hold for any weights, for every variant and number type.
 
 #include <functional>
 #include <set>
@@ -47,7 +47,7 @@ std::vector<std::int64_t> part(const std::vector<std::int64_t>& ids, Count first
   return some;
 }
 
-/// Logits of token i of each of two sequences, of all that were made.
+/// Logits of token i of each of two sequences, from all logits.
 Numbers of_token(const Numbers& logits, std::size_t context, std::size_t i) {
   const auto width = static_cast<std::ptrdiff_t>(logits.size() / context / 2);
   Numbers two;
@@ -60,7 +60,7 @@ Numbers of_token(const Numbers& logits, std::size_t context, std::size_t i) {
 
 constexpr Count prompt = 5, context = 16;
 
-/// Logits of tokens [prompt - 1, context) of two sequences, by a prefill and decode steps, or by whole passes.
+/// Logits of tokens [prompt - 1, context) of two sequences, from prefill and decode steps or from full passes.
 std::vector<Numbers> generated(Transformer& t, const std::vector<std::int64_t>& ids, bool cached) {
   Cache cache = t.make_cache(2, context);
   std::vector<Numbers> all{t.logits(part(ids, 0, prompt), 2, 0, cached ? &cache : nullptr)};
@@ -69,7 +69,7 @@ std::vector<Numbers> generated(Transformer& t, const std::vector<std::int64_t>& 
   return all;
 }
 
-/// Weights after two steps of two micro-batches each, and both losses.
+/// Both losses and the final weights of two steps of two micro-batches each.
 Numbers trained(const Variant& v, Number number, bool poison = false, std::uint64_t dice = 1) {
   Run r(v, number, poison);
   r.t.settings().seed = dice;
@@ -86,7 +86,7 @@ Numbers trained(const Variant& v, Number number, bool poison = false, std::uint6
 
 }  // namespace
 
-TEST_CASE("recomputing nothing, the attention core or every block gives the same bits", "[properties]") {
+TEST_CASE("no, selective and full recomputation are bitwise equal", "[properties]") {
   each([](Variant v, const Kind& f) {
     for (const bool dropout : {false, true}) {
       v.plan.dropout = dropout;
@@ -101,7 +101,7 @@ TEST_CASE("recomputing nothing, the attention core or every block gives the same
   });
 }
 
-TEST_CASE("decoding token by token, with a cache and without, gives the logits of the full forward pass",
+TEST_CASE("decoding token by token, with and without a cache, gives the logits of the full forward pass",
           "[properties]") {
   each_generating([](const Variant& given, const Kind& f) {
     const Variant v = test::with_context(given, context);
@@ -122,7 +122,7 @@ TEST_CASE("decoding token by token, with a cache and without, gives the logits o
   });
 }
 
-TEST_CASE("latent attention absorbed gives the logits of the expanded form for every token", "[properties]") {
+TEST_CASE("absorbed latent attention gives the logits of the expanded form for every token", "[properties]") {
   each([](Variant v, const Kind& f) {
     if (v.arch.attention != AttentionKind::latent) return;
     const std::vector<std::int64_t> ids = tokens(v.arch, 2 * v.plan.seq);
@@ -133,8 +133,7 @@ TEST_CASE("latent attention absorbed gives the logits of the expanded form for e
   });
 }
 
-TEST_CASE("a changed token leaves the logits before it and those of the other sequence as they are, to the bit",
-          "[properties]") {
+TEST_CASE("a changed token leaves earlier logits and the other sequence's logits bitwise unchanged", "[properties]") {
   const auto check = [](const Variant& v, const Kind& f) {
     const Count length = v.plan.seq, changed = length / 2;
     std::vector<std::int64_t> ids = tokens(v.arch, 2 * length);
@@ -159,7 +158,7 @@ TEST_CASE("a changed token leaves the logits before it and those of the other se
     }
 }
 
-TEST_CASE("a changed prompt leaves what is generated for the other sequence as it is, to the bit", "[properties]") {
+TEST_CASE("a changed prompt leaves generation for the other sequence bitwise unchanged", "[properties]") {
   each_generating([](const Variant& given, const Kind& f) {
     const Variant v = test::with_context(given, context);
     std::vector<std::int64_t> ids = tokens(v.arch, 2 * context);
@@ -174,7 +173,7 @@ TEST_CASE("a changed prompt leaves what is generated for the other sequence as i
   });
 }
 
-TEST_CASE("two runs with one seed are identical, and memory that begins as NaN never shows", "[properties]") {
+TEST_CASE("training is bitwise reproducible and independent of uninitialized memory", "[properties]") {
   each([](Variant v, const Kind& f) {
     v.plan.dropout = true;
     const Numbers first = trained(v, f.number);
@@ -183,7 +182,7 @@ TEST_CASE("two runs with one seed are identical, and memory that begins as NaN n
   });
 }
 
-TEST_CASE("generation does not show whether memory began as NaN", "[properties]") {
+TEST_CASE("generation is independent of uninitialized memory", "[properties]") {
   each_generating([](const Variant& given, const Kind& f) {
     const Variant v = test::with_context(given, context);
     const std::vector<std::int64_t> ids = tokens(v.arch, 2 * context);
@@ -193,7 +192,7 @@ TEST_CASE("generation does not show whether memory began as NaN", "[properties]"
   });
 }
 
-TEST_CASE("another seed draws other weights, and other dice where there is dropout", "[properties]") {
+TEST_CASE("another seed gives other weights and other dropout", "[properties]") {
   const Variant v{"", test::tiny_llama(), test::tiny_plan()};
   for (const Kind& f : kinds) {
     const auto cpu = make_cpu(f.number);
@@ -210,7 +209,7 @@ TEST_CASE("another seed draws other weights, and other dice where there is dropo
   }
 }
 
-TEST_CASE("every step throws new dice", "[properties]") {
+TEST_CASE("dropout differs between steps", "[properties]") {
   Variant v{"", test::tiny_gpt(), test::tiny_plan()};
   v.plan.dropout = true;
   Run r(v, Number::f64);
@@ -221,8 +220,8 @@ TEST_CASE("every step throws new dice", "[properties]") {
   CHECK(first != r.t.loss(b));
 }
 
-TEST_CASE("one thread and two give the same bits", "[properties]") {
-  // Every kernel once; the kinds of number take turns.
+TEST_CASE("one and two threads give bitwise equal results", "[properties]") {
+  // Every kernel once; the number types alternate.
   const std::set<std::string> names{"multi-head, flash",
                                     "naive, seed storage",
                                     "window, naive",
@@ -245,7 +244,7 @@ TEST_CASE("one thread and two give the same bits", "[properties]") {
     if (!names.contains(given.name)) continue;
     const Kind& f = test::kinds[turn++ % std::size(kinds)];
     Variant v = test::grown(given);
-    v.plan.micro_batch = 3;  // halves that are not alike
+    v.plan.micro_batch = 3;  // does not divide evenly between two threads
     INFO(v.name << ", " << f.name);
     model::set_threads(1);
     const Numbers one = test::loss_and_gradients(v, f.number);
@@ -257,7 +256,7 @@ TEST_CASE("one thread and two give the same bits", "[properties]") {
   CHECK(turn == names.size());
 }
 
-TEST_CASE("gradients of four micro-batches are those of one large batch, and so is the loss", "[properties]") {
+TEST_CASE("loss and gradients of four micro-batches equal those of one large batch", "[properties]") {
   each([](Variant v, const Kind& f) {
     v.plan.dropout = false;
     v.plan.micro_batch = v.plan.global_batch = 4;
@@ -279,7 +278,7 @@ TEST_CASE("gradients of four micro-batches are those of one large batch, and so 
   });
 }
 
-TEST_CASE("naive and flash attention agree, with the same dice where there is dropout", "[properties]") {
+TEST_CASE("naive and flash attention agree, with the same dropout", "[properties]") {
   each([](Variant v, const Kind& f) {
     for (const bool dropout : {false, true})
       for (const SoftmaxStore store : {SoftmaxStore::minimal, SoftmaxStore::seed}) {
@@ -289,9 +288,9 @@ TEST_CASE("naive and flash attention agree, with the same dice where there is dr
         const Numbers naive = test::loss_and_gradients(v, f.number);
         v.plan.attention = AttentionImpl::flash;
         INFO("dropout " << dropout);
-        // Naive attention rounds the probabilities, those that dropout leaves, and their gradients where it stores
-        // them: that often the room in 16 bits. In fp16 the largest differences are a choice of experts or a side of a
-        // ReLU that rounding decides, under dropout above all.
+        // Naive attention rounds the stored probabilities, dropped probabilities and their gradients, which multiplies
+        // the tolerance in 16 bits. In fp16 the largest differences come from an expert choice or a ReLU side that
+        // rounding decides, above all with dropout.
         double room = test::room(v, f);
         if (f.number == Number::bf16) room *= dropout ? 3 : 2;
         if (f.number == Number::f16) room *= dropout ? 8 : 2;
@@ -300,7 +299,7 @@ TEST_CASE("naive and flash attention agree, with the same dice where there is dr
   });
 }
 
-TEST_CASE("a window's and a chunk's cache refuse what they would overwrite unread", "[properties]") {
+TEST_CASE("window and chunk caches refuse to overwrite unread tokens", "[properties]") {
   for (test::Variant v : test::variants()) {
     if (v.name != "window" && v.name != "chunks") continue;
     const std::unique_ptr<model::Backend> cpu = model::make_cpu(model::Number::f32);

@@ -8,27 +8,27 @@
 
 using namespace llmcalc::model;
 
-// The known answers that the Random123 distribution carries for philox4x32 with 10 rounds (its file kat_vectors):
-// counter and key of zeros, of ones, and of the digits of pi.
+// Known answers for philox4x32 with 10 rounds from the Random123 distribution (file kat_vectors): counter and key all
+// zeros, all ones, and digits of pi.
 static_assert(philox({{0, 0}}, {{0, 0, 0, 0}}) == RandomWords{{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}});
 static_assert(philox({{~0U, ~0U}}, {{~0U, ~0U, ~0U, ~0U}}) ==
               RandomWords{{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}});
 static_assert(philox({{0xa4093822, 0x299f31d0}}, {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}) ==
               RandomWords{{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
 
-// Seed and counter fill their words from the lowest.
+// Seed and counter fill their words from the lowest up.
 static_assert(random_key(0x299f31d0a4093822) == RandomKey{{0xa4093822, 0x299f31d0}});
 static_assert(random_counter(0x85a308d3243f6a88, 0x0370734413198a2e) ==
               RandomWords{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}});
 
-// Uniform numbers reach 0, never 1.
+// Uniform numbers include 0 but not 1.
 static_assert(unit_float(0) == 0.0f && unit_float(~0U) == 1.0f - 0x1p-24f && unit_float(1U << 31U) == 0.5f);
 static_assert(unit_double(0, 0) == 0.0 && unit_double(~0U, ~0U) == 1.0 - 0x1p-53 && unit_double(1U << 30U, 0) == 0.25);
 static_assert(uniform({{0, 0}}, {{0, 0, 0, 0}}) == static_cast<float>(0x6627e8) * 0x1p-24f);
 static_assert(uniform<double>({{0, 0}}, {{0, 0, 0, 0}}) == static_cast<double>(0x6627e8d5e169c58d >> 11) * 0x1p-53);
 static_assert(uniform_block({{0, 0}}, {{0, 0, 0, 0}}).value[3] == static_cast<float>(0x9b00db) * 0x1p-24f);
 
-TEST_CASE("uniform numbers have the mean and the variance of [0, 1)", "[random]") {
+TEST_CASE("uniform numbers have the mean and variance of [0, 1)", "[random]") {
   const int n = 1 << 16;
   double sum = 0, squares = 0;
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -58,7 +58,7 @@ TEST_CASE("normal numbers have the moments of the normal distribution, and pairs
   CHECK(std::abs(products / n) < 5 / std::sqrt(static_cast<double>(n)));
 }
 
-TEST_CASE("seeds, streams and counters give different numbers, and the same give the same", "[random]") {
+TEST_CASE("different seeds, streams and counters give different numbers, and equal ones equal numbers", "[random]") {
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
   for (std::uint64_t seed = 0; seed < 8; ++seed)
     for (std::uint64_t stream = 0; stream < 8; ++stream)

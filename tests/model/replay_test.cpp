@@ -1,5 +1,5 @@
-// Steps from a recording are the steps themselves: the same bits, FLOPs and bytes, whatever moves from run to run. On
-// the GPU's stand-in, which keeps launches with their parameters as a CUDA graph does, and on a GPU where there is one.
+// Replayed steps are bitwise equal to direct steps, with the same FLOPs and bytes, while inputs change between runs.
+// Tested on the GPU emulator, which records launches with their parameters like a CUDA graph, and on a GPU if present.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ std::unique_ptr<Backend> without_recordings(test::MakeBackend make, Number numbe
   return b;
 }
 
-/// What a run leaves, to the bit.
+/// Results of a run.
 struct Run {
   std::vector<double> numbers;
   Flops flops;
@@ -42,7 +42,8 @@ void append(std::vector<double>& all, const std::vector<double>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-/// Ten updates of two micro-batches: other tokens, rates and dice in each; the last is read to the last moment.
+/// Ten updates of two micro-batches with different tokens, learning rates and dropout; reads all final weights and
+/// moments.
 Run trained(Backend& b, const test::Variant& v) {
   Transformer t(v.arch, b, {.plan = v.plan}, 7);
   test::scramble(t, 11, 0.2);
@@ -64,7 +65,7 @@ Run trained(Backend& b, const test::Variant& v) {
   return r;
 }
 
-/// A prompt of 4 tokens, and 20 more one after another, in two sequences.
+/// A prompt of 4 tokens and 20 decode steps, in two sequences.
 Run decoded(Backend& b, const test::Variant& v) {
   Transformer t(v.arch, b, {.plan = v.plan}, 7);
   test::scramble(t, 11, 0.2);
@@ -103,7 +104,7 @@ std::vector<test::Variant> named(const std::vector<std::string>& names) {
   return found;
 }
 
-/// Its table, if it has one, reaches as far as the test.
+/// Extends the context, and the position table if there is one, for the test.
 test::Variant longer(test::Variant v) {
   v.arch.context = 32;
   if (v.arch.position_rows > 0) v.arch.position_rows = 32;
@@ -112,7 +113,7 @@ test::Variant longer(test::Variant v) {
 
 }  // namespace
 
-TEST_CASE("ten training steps from a recording are ten without, to the bit", "[replay]") {
+TEST_CASE("ten replayed training steps are bitwise equal to ten direct steps", "[replay]") {
   // Every kind of position, attention, dropout and recomputation.
   for (const test::Variant& v :
        named({"multi-head, naive", "window", "chunks", "sinks", "latent", "narrow embedding", "sinusoids", "ALiBi",
@@ -129,7 +130,7 @@ TEST_CASE("ten training steps from a recording are ten without, to the bit", "[r
   with_and_without(half, Number::bf16, trained, from_recording);
 }
 
-TEST_CASE("twenty tokens from a recording are twenty without, to the bit", "[replay]") {
+TEST_CASE("twenty replayed decode steps are bitwise equal to twenty direct steps", "[replay]") {
   for (const test::Variant& v : named({"multi-head, flash", "grouped heads", "window", "chunks", "sinks", "latent",
                                        "latent with biases and a window", "sinusoids", "ALiBi", "no positions"}))
     with_and_without(longer(v), Number::f32, decoded, from_recording);
@@ -140,14 +141,14 @@ TEST_CASE("twenty tokens from a recording are twenty without, to the bit", "[rep
   with_and_without(longer(expanded), Number::f32, decoded, from_recording);
 }
 
-TEST_CASE("what the host must read while it runs is not recorded, and says so", "[replay]") {
+TEST_CASE("a step with results that the host must read is not recorded, with a reason", "[replay]") {
   const test::Variant v{"experts", test::tiny_deepseek(), test::tiny_plan()};
   const char* const why = "not from a recording: the host reads results in it";
   with_and_without(v, Number::f32, trained, why);
   with_and_without(longer(v), Number::f32, decoded, why);
 }
 
-TEST_CASE("a step is recorded again when what it was recorded for has changed", "[replay]") {
+TEST_CASE("a step is re-recorded after its settings change", "[replay]") {
   const test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
   const auto run = [](Backend& b, const test::Variant& of) {
     Transformer t(of.arch, b, {.plan = of.plan}, 7);
@@ -162,7 +163,7 @@ TEST_CASE("a step is recorded again when what it was recorded for has changed", 
     steps({.clip = 0.01});
     t.settings().plan.attention = AttentionImpl::naive;
     steps({});
-    t.weights().make_trainable(of.plan);  // other gradients and moments
+    t.weights().make_trainable(of.plan);  // new gradients and moments
     steps({});
     r.flops = b.done();
     r.peak = t.arena().peak();
@@ -172,7 +173,7 @@ TEST_CASE("a step is recorded again when what it was recorded for has changed", 
   with_and_without(v, Number::f32, run, from_recording);
 }
 
-TEST_CASE("a step whose loss or gradient is not a number leaves everything as it was", "[replay]") {
+TEST_CASE("a replayed step with a NaN loss or gradient leaves the model unchanged", "[replay]") {
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> b = make(Number::f32, true);
     const test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
@@ -191,9 +192,9 @@ TEST_CASE("a step whose loss or gradient is not a number leaves everything as it
   }
 }
 
-TEST_CASE("in deterministic mode two runs are the same bits", "[replay]") {
+TEST_CASE("two runs in deterministic mode are bitwise equal", "[replay]") {
   test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
-  v.arch.head_dim = 16;  // what libraries have attention for
+  v.arch.head_dim = 16;  // supported by attention libraries
   v.arch.hidden = v.arch.embedding_width = 64;
   setenv("LLMCALC_DETERMINISTIC", "1", 1);
   for (const test::MakeBackend make : test::gpus()) {
@@ -203,7 +204,7 @@ TEST_CASE("in deterministic mode two runs are the same bits", "[replay]") {
   unsetenv("LLMCALC_DETERMINISTIC");
 }
 
-TEST_CASE("LLMCALC_GRAPHS is 0 or 1", "[replay]") {
+TEST_CASE("LLMCALC_GRAPHS accepts only 0 and 1", "[replay]") {
   CHECK(model::cuda::graphs_wanted(nullptr));
   CHECK(model::cuda::graphs_wanted("1"));
   CHECK_FALSE(model::cuda::graphs_wanted("0"));

@@ -1,4 +1,4 @@
-// Which token goes to which expert, made by kernels: the order that the host's routing has.
+// Kernels assign tokens to experts in the same order as the host's routing.
 
 #include "model/math/routing.hpp"
 
@@ -11,7 +11,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// Numbers in a backend's memory.
+/// Values in a backend's memory.
 class Array {
  public:
   Array(Backend& b, Count n, bool wide = false)
@@ -83,7 +83,7 @@ void check_routing(Backend& b, Count tokens, Count experts, Count top_k, bool ta
 
 }  // namespace
 
-TEST_CASE("kernels send tokens to experts in the order that the host does", "[kernels]") {
+TEST_CASE("kernels dispatch tokens to experts in the host's order", "[kernels]") {
   for (const test::MakeBackend make : test::gpus())
     for (const bool taping : {false, true}) {
       const std::unique_ptr<Backend> b = make(Number::f32, true);

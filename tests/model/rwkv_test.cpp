@@ -1,4 +1,4 @@
-// RWKV-7: one form and the other, prompts in parts, values of the first layer, long chunks.
+// RWKV-7: chunked and sequential forms, prompts in parts, first-layer values, long chunks.
 
 #include "tests/models/rwkv.hpp"
 
@@ -19,8 +19,7 @@ test::Variant of(Count chunk, Count tokens) {
 
 }  // namespace
 
-TEST_CASE("RWKV-7 in chunks of any size has the loss and the gradients of a state that takes token by token",
-          "[rwkv]") {
+TEST_CASE("RWKV-7 in chunks of any size has the loss and gradients of the sequential form", "[rwkv]") {
   const Numbers one = test::loss_and_gradients(of(0, 11), Number::f64, true);
   for (const Count chunk : {2, 4, 11, 64}) {
     INFO("chunks of " << chunk);
@@ -28,19 +27,20 @@ TEST_CASE("RWKV-7 in chunks of any size has the loss and the gradients of a stat
   }
 }
 
-TEST_CASE("RWKV-7 in one long chunk stays finite: no quotient of decays overflows", "[rwkv]") {
+TEST_CASE("RWKV-7 stays finite in one long chunk, since no quotient of decays overflows", "[rwkv]") {
   const test::Variant v = of(300, 300);
   test::Run r(v, Number::f32);
   for (Parameter& p : r.t.weights().all())
     if (p.shape.name.ends_with("decay_up.bias"))
-      r.t.weights().set(p, Numbers(static_cast<std::size_t>(p.elements()), 9));  // e^-0.6065 per token, e^-182 in all
+      r.t.weights().set(p, Numbers(static_cast<std::size_t>(p.elements()), 9));  // e^-0.6065 per token, e^-182 in total
   r.make_trainable();
   CHECK(std::isfinite(r.t.gradients(test::tiny_batch(v.arch, v.plan, 5), 1, nullptr)));
   const Numbers all = test::gradients(r.t);
   CHECK(std::all_of(all.begin(), all.end(), [](double g) { return std::isfinite(g); }));
 }
 
-TEST_CASE("a prompt of RWKV-7 in parts of any length leaves the states and last tokens of the whole prompt", "[rwkv]") {
+TEST_CASE("a prompt of RWKV-7 in parts of any length leaves the same states and last tokens as the whole prompt",
+          "[rwkv]") {
   for (const Count chunk : {0, 4}) {
     test::Run run(of(chunk, 16), Number::f64);
     const std::vector<std::int64_t> ids{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
@@ -55,7 +55,7 @@ TEST_CASE("a prompt of RWKV-7 in parts of any length leaves the states and last 
   }
 }
 
-TEST_CASE("a cache of RWKV-7 is used for a second text as if it were new", "[rwkv]") {
+TEST_CASE("an RWKV-7 cache can be reused for a second text", "[rwkv]") {
   test::Run run(of(0, 8), Number::f32, true);
   const std::vector<std::int64_t> one{3, 1, 4}, other{2, 7, 1};
   Cache cache = run.t.make_cache(1, 4), fresh = run.t.make_cache(1, 4);
@@ -64,13 +64,13 @@ TEST_CASE("a cache of RWKV-7 is used for a second text as if it were new", "[rwk
   CHECK(test::identical(run.t.logits(one, 1, 3, &cache), run.t.logits(one, 1, 3, &fresh)));
 }
 
-TEST_CASE("the values of RWKV-7's first layer reach the others: a share of 1 leaves nothing of their own", "[rwkv]") {
+TEST_CASE("with a value share of 1, RWKV-7's later layers use only the first layer's values", "[rwkv]") {
   const test::Variant v = of(0, 6);
   test::Run run(v, Number::f64);
   Weights& w = run.t.weights();
   for (const Count layer : {1, 2}) {
     Parameter& bias = w.at(layer, "rwkv.value_up.bias");
-    w.set(bias, Numbers(static_cast<std::size_t>(bias.elements()), 800));  // sigmoid is 1 exactly
+    w.set(bias, Numbers(static_cast<std::size_t>(bias.elements()), 800));  // sigmoid is exactly 1
   }
   const test::Numbers before = run.t.logits(std::vector<std::int64_t>{3, 1, 4, 1}, 1, 0, nullptr);
   for (const Count layer : {2, 1, 0}) {

@@ -1,4 +1,4 @@
-// Recurrences: one form and the other, prompts in parts, and what is refused.
+// Recurrences: chunked and sequential forms, prompts in parts, and refusals.
 
 #include "tests/catch.hpp"
 #include "tests/model/differences.hpp"
@@ -39,7 +39,7 @@ std::string sentence(const Arch& arch, Backend& backend) {
 
 }  // namespace
 
-TEST_CASE("chunks of any size give the loss and the gradients of a state that takes token by token", "[state]") {
+TEST_CASE("chunks of any size have the loss and gradients of the sequential form", "[state]") {
   for (const Sized sized : in_chunks) {
     const Numbers one = test::loss_and_gradients(hybrid(sized(0)), Number::f64, true);
     for (const Count chunk : {2, 4, 11, 64}) {
@@ -49,13 +49,14 @@ TEST_CASE("chunks of any size give the loss and the gradients of a state that ta
   }
 }
 
-TEST_CASE("a state that forgets nearly all within a chunk stays finite: no quotient of decays overflows", "[state]") {
+TEST_CASE("a state that decays almost fully within a chunk stays finite, since no quotient of decays overflows",
+          "[state]") {
   for (const Sized sized : in_chunks) {
     const test::Variant v = hybrid(sized(8));
     test::Run r(v, Number::f32);
     for (Parameter& p : r.t.weights().all())
       if (p.shape.name.ends_with("log_decay"))
-        r.t.weights().set(p, Numbers(static_cast<std::size_t>(p.elements()), 5));  // e^-148 times the step
+        r.t.weights().set(p, Numbers(static_cast<std::size_t>(p.elements()), 5));  // e^-148 times the step size
     r.make_trainable();
     CHECK(std::isfinite(r.t.gradients(test::tiny_batch(v.arch, v.plan, 5), 1, nullptr)));
     const Numbers all = test::gradients(r.t);
@@ -63,7 +64,7 @@ TEST_CASE("a state that forgets nearly all within a chunk stays finite: no quoti
   }
 }
 
-TEST_CASE("a prompt in parts of any length leaves the states of the whole prompt", "[state]") {
+TEST_CASE("a prompt in parts of any length leaves the same states as the whole prompt", "[state]") {
   for (const Recurrent& r : {test::short_convolution(), test::mamba(), test::mamba2(4), test::gated_delta_net(4),
                              test::kimi_delta(4), test::mamba_heads(4), test::rg_lru(), test::mlstm(0), test::mlstm(4),
                              test::rwkv6(0), test::rwkv6(4), test::rwkv5(4)}) {
@@ -81,7 +82,7 @@ TEST_CASE("a prompt in parts of any length leaves the states of the whole prompt
   }
 }
 
-TEST_CASE("gradients of mLSTM reach through the normaliser where that is above 1", "[state]") {
+TEST_CASE("gradients of mLSTM pass through the normalizer where it exceeds 1", "[state]") {
   for (const Count chunk : {0, 4}) {
     const test::Variant v = hybrid(test::mlstm(chunk));
     test::Run r(v, Number::f64);
@@ -94,7 +95,7 @@ TEST_CASE("gradients of mLSTM reach through the normaliser where that is above 1
     Numbers larger = large;
     for (double& x : larger) x *= 1e6;
     r.t.weights().set(queries, larger);
-    CHECK(std::abs(r.t.loss(batch) / loss - 1) < 0.05);  // above 1 outputs do not grow with the queries
+    CHECK(std::abs(r.t.loss(batch) / loss - 1) < 0.05);  // above 1, outputs do not grow with the queries
     r.t.weights().set(queries, large);
     r.make_trainable();
     r.t.gradients(batch, 1, nullptr);
@@ -108,7 +109,7 @@ TEST_CASE("gradients of mLSTM reach through the normaliser where that is above 1
   }
 }
 
-TEST_CASE("a cache is used for a second text as if it were new", "[state]") {
+TEST_CASE("a recurrent cache can be reused for a second text", "[state]") {
   for (const Recurrent& r : {test::short_convolution(), test::mamba2(0), test::gated_delta_net(4), test::rg_lru(),
                              test::mlstm(0), test::rwkv6(0)}) {
     test::Run run(hybrid(r), Number::f32, true);
@@ -120,8 +121,7 @@ TEST_CASE("a cache is used for a second text as if it were new", "[state]") {
   }
 }
 
-TEST_CASE("states of two bytes and a scan in chunks are refused, and on a GPU what its kernels do not have",
-          "[state]") {
+TEST_CASE("states of two bytes, chunked Mamba-1 scans, and operators without GPU kernels are refused", "[state]") {
   Arch arch = hybrid(test::mamba2(0)).arch;
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f32, true);
   arch.mixers[0].recurrent.state_bytes = 2;

@@ -1,4 +1,4 @@
-// The small suite covers what it says, and comes out as predicted.
+// The small suite covers all pairs of options, and runs as predicted.
 
 #include "validate/suite.hpp"
 
@@ -21,7 +21,7 @@
 using namespace llmcalc;
 using namespace llmcalc::validate;
 
-TEST_CASE("every two choices that can go together appear together", "[suite][every]") {
+TEST_CASE("the suite covers every compatible pair of options", "[suite][every]") {
   const std::vector<validate::LevelChoice> rows = covering_array();
   const std::vector<Factor>& f = factors();
   std::set<std::array<std::size_t, 4>> seen;
@@ -30,7 +30,7 @@ TEST_CASE("every two choices that can go together appear together", "[suite][eve
     for (std::size_t a = 0; a < f.size(); ++a)
       for (std::size_t b = a + 1; b < f.size(); ++b) seen.insert({a, row[a], b, row[b]});
   }
-  // Every level of every factor beside every other, on random rows made possible.
+  // Every pair of levels in random rows, made valid, must be covered.
   std::size_t state = 1;
   for (int i = 0; i < 20000; ++i) {
     validate::LevelChoice row(f.size());
@@ -44,8 +44,7 @@ TEST_CASE("every two choices that can go together appear together", "[suite][eve
   }
 }
 
-TEST_CASE("a backend that lacks recurrences has every case of the suite with the usual layers instead",
-          "[suite][every]") {
+TEST_CASE("a backend without some operators runs every suite case with default layers instead", "[suite][every]") {
   const auto lacks = [](const Case& c) -> std::string {
     const Arch& a = c.arch;
     const bool recurs =
@@ -64,8 +63,7 @@ TEST_CASE("a backend that lacks recurrences has every case of the suite with the
   CHECK(changed == std::set<std::string>{"modules", "recurrence", "xIELU"});
 }
 
-TEST_CASE("a GPU has every case of the suite with the usual levels in place of what its kernels lack",
-          "[suite][every]") {
+TEST_CASE("a GPU runs every suite case with default levels for what its kernels lack", "[suite][every]") {
   const auto gpu = test::make_emulated(model::Number::f32);
   const auto lacks = [&](const Case& c) {
     const std::string lack = gpu->lacks(c.arch);
@@ -88,7 +86,7 @@ namespace {
 
 class Dice {
  public:
-  /// One of [least, most].
+  /// A number in [least, most].
   Count of(Count least, Count most) {
     state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
     return least + static_cast<Count>(state_ >> 33U) % (most - least + 1);
@@ -98,7 +96,7 @@ class Dice {
   std::uint64_t state_ = 1;
 };
 
-/// Layers with a mixer or an MLP of their own have neither the model's window nor its experts.
+/// Removes the model's window and experts from layers with another mixer or MLP.
 void leave_apart(Arch& a) {
   LayerSet& local = a.local.layers;
   local = local.filtered(a.linear_layers, false);
@@ -108,14 +106,14 @@ void leave_apart(Arch& a) {
   if (a.moe.layers.empty()) a.moe = {};
 }
 
-/// Whether some layer has the model's own dense MLP.
+/// Whether some layer uses the model's dense MLP.
 bool uses_mlp(const Arch& a) {
   LayerSet own = LayerSet::all(a.layers).filtered(a.moe.layers, false);
   for (const LayerMlp& m : a.mlps) own = own.filtered(m.layers, false);
   return a.block == BlockKind::shortcut || !own.empty();
 }
 
-/// Documents of any length that fill a sequence.
+/// Documents of random lengths that fill a sequence.
 Documents any_documents(Dice& dice, Count seq) {
   Documents all;
   while (seq > 0) {
@@ -127,7 +125,7 @@ Documents any_documents(Dice& dice, Count seq) {
   return all;
 }
 
-/// Layers repeat the one a period before them where they are of one kind with it.
+/// Lets a layer repeat the one a period earlier if both are of the same kind.
 void repeat_alike(Arch& a) {
   const Repeats given = std::exchange(a.repeats, {});
   if (given.layers.empty()) return;
@@ -138,7 +136,8 @@ void repeat_alike(Arch& a) {
   if (!alike.empty()) a.repeats = {given.period, alike, given.normed};
 }
 
-/// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
+/// Any combination of the suite's options with random sizes: narrow MLPs with wide heads, one layer, a vocabulary of
+/// one token.
 Case any_case(Dice& dice) {
   validate::LevelChoice row;
   for (const Factor& f : factors())
@@ -146,7 +145,7 @@ Case any_case(Dice& dice) {
   Case c = make_case(possible(row));
   Arch& a = c.arch;
   const Count width = a.hidden;
-  const bool unlike = !a.mixers.empty() || !a.mlps.empty() || !a.linear_layers.empty();  // the second or third layer is
+  const bool unlike = !a.mixers.empty() || !a.mlps.empty() || !a.linear_layers.empty();  // in the second or third layer
   a.layers = dice.of(unlike ? 3 : 1, 4);
   a.mtp.mixer_of = a.mtp.mlp_of = a.mtp.modules > 0 ? a.layers - 1 : 0;
   a.hidden = 2 * dice.of(1, 20);
@@ -188,7 +187,7 @@ Case any_case(Dice& dice) {
 
 }  // namespace
 
-TEST_CASE("models of any size are as predicted", "[suite][contract]") {
+TEST_CASE("models of random sizes run as predicted", "[suite][contract]") {
   Dice dice;
   for (int i = 0; i < 400; ++i) {
     const Case c = any_case(dice);
@@ -209,14 +208,14 @@ TEST_CASE("models of any size are as predicted", "[suite][contract]") {
 
 namespace {
 
-/// The whole of what an operator's cut goes through, in its units; 0 where it is not cut that way.
+/// Size of the dimension along which an operator is sharded, in its units; 0 if it is not sharded that way.
 Count cut_units(const Op& op) {
   const Linear* l = std::get_if<Linear>(&op.shape);
   if (l == nullptr) return 0;
   return op.split == Split::column ? l->out / op.unit : op.split == Split::row ? l->in / op.unit : 0;
 }
 
-/// Holds one rank's operators against the whole ones: nothing is lost, and what divides is cut evenly.
+/// Compares one rank's operators with the unsharded ones: all are present, and divisible matrices are sharded evenly.
 void check_cut(const Segment& s, Count ranks) {
   std::size_t next = 0;
   for (const Op& op : s.whole) {
@@ -236,12 +235,12 @@ void check_cut(const Segment& s, Count ranks) {
 
 }  // namespace
 
-TEST_CASE("a model file of any size can be cut over any ranks, and its parameters add up", "[suite][contract]") {
+TEST_CASE("a model file of any size can be sharded across any ranks, and rank parameters add up", "[suite][contract]") {
   Dice dice;
   for (int i = 0; i < 400; ++i) {
     Case c = any_case(dice);
-    if (!uses_mlp(c.arch)) c.arch.mlp_width = 0;  // a file must not say what nothing uses
-    c.plan.lora_rank = 0;                         // nor has it adapters
+    if (!uses_mlp(c.arch)) c.arch.mlp_width = 0;  // a model file must not have unused sizes
+    c.plan.lora_rank = 0;                         // model files have no adapters
     ModelCard card;
     card.name = "any";
     card.arch = c.arch;
@@ -261,7 +260,8 @@ TEST_CASE("a model file of any size can be cut over any ranks, and its parameter
   }
 }
 
-TEST_CASE("the small suite is as predicted, to the last byte and FLOP, and counted one by one", "[suite][contract]") {
+TEST_CASE("the small suite is predicted to the last byte and FLOP, also with every operation counted",
+          "[suite][contract]") {
   for (const Case& c : small_suite()) {
     const CaseVerdict v = validated(c, {.training = true, .inference = true, .counted = true}, {});
     INFO(v.name << " " << v.order);
@@ -287,7 +287,7 @@ std::vector<std::string> operators(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("the suite's models as they are timed have the operators of the small ones, trained whole",
+TEST_CASE("the suite's enlarged models for timing have the operators of the small ones, without frozen parts",
           "[suite][every]") {
   for (Case c : small_suite()) {
     c.plan.frozen = {};
@@ -301,7 +301,7 @@ TEST_CASE("the suite's models as they are timed have the operators of the small 
   }
 }
 
-TEST_CASE("a plan that the reference does not run is refused in a sentence", "[suite][every]") {
+TEST_CASE("a plan that the reference does not support is refused with a sentence", "[suite][every]") {
   Case c = small_suite().front();
   c.layout.tp = 2;
   CHECK_THROWS_WITH(
@@ -322,7 +322,7 @@ TEST_CASE("a plan that the reference does not run is refused in a sentence", "[s
                     "whole; leave out --mtp, or chunked in --logits");
 }
 
-TEST_CASE("what memory does not hold is refused before anything runs, a suite for any of its cases", "[suite]") {
+TEST_CASE("a case that exceeds memory is refused before any of its suite runs", "[suite]") {
   std::vector<Case> cases = small_suite();
   CHECK_NOTHROW(check_room(cases, {}));
   Case large = cases.front();
@@ -335,7 +335,7 @@ TEST_CASE("what memory does not hold is refused before anything runs, a suite fo
                         Catch::Contains("bytes) and this machine has") &&
                         Catch::EndsWith("available; free some, or choose --suite small or --infer alone"));
 
-  Case many = small_suite().front();  // micro-batches of a step, whose tokens wait
+  Case many = small_suite().front();  // micro-batches of a step, whose tokens are held until used
   many.plan.global_batch = Count{1} << 45;
   CHECK_THROWS_WITH(check_runnable(many, {}), Catch::Contains("bytes) and this machine has"));
   CHECK_NOTHROW(check_runnable(many, {.training = false}));

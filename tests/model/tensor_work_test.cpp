@@ -1,4 +1,4 @@
-// What tensor cores execute, foretold and counted: by instruments that count what an emulated GPU's tensor cores do.
+// Predicted and counted tensor core FLOPs, with instruments that count the work of an emulated GPU's tensor cores.
 
 #include <map>
 
@@ -24,8 +24,7 @@ double attention(const Attention& s, AttentionCore core, bool backward = false) 
   return cuda::tensor_work({.shape = s, .backward = backward, .core = core})->flops;
 }
 
-/// Counts the products of tiles that emulated tensor cores do in attention, and in a phase what its other products have
-/// besides.
+/// Counts tile products of emulated tensor cores in attention, and adds a phase's other products.
 class TileCounter final : public model::Instruments {
  public:
   std::map<std::string, double> products;
@@ -44,12 +43,12 @@ class TileCounter final : public model::Instruments {
   std::vector<model::Version> versions() override { return {}; }
 
  private:
-  /// A tile's product is 16 x 8 x 16.
+  /// A tile product is 16 x 8 x 16.
   static double executed() { return 2.0 * 16 * 8 * 16 * static_cast<double>(test::warp_counts().products); }
   std::vector<model::RangeCount> all_;
 };
 
-/// 128 tokens, every product's sizes multiples of 128 but the head's.
+/// 128 tokens; all product sizes except the head's are multiples of 128.
 Case whole_tiles() {
   Case c{"whole tiles", test::tiny_llama(), test::tiny_plan()};
   Arch& a = c.arch;
@@ -77,7 +76,7 @@ double products_of(const PhaseWork& phase) {
 
 }  // namespace
 
-TEST_CASE("products are told by their sizes", "[metered]") {
+TEST_CASE("matrix products are classified by their sizes", "[metered]") {
   const Linear whole{.rows = 256, .in = 128, .out = 384};
   CHECK(work(whole).kind == WorkKind::products);
   CHECK(work(Linear{.rows = 256, .in = 128, .out = 50257}, true).kind == WorkKind::padded);
@@ -86,7 +85,7 @@ TEST_CASE("products are told by their sizes", "[metered]") {
   CHECK_FALSE(cuda::tensor_work({.shape = Norm{}}));
 }
 
-TEST_CASE("products of up to 8 rows run outside the tensor cores, forward", "[metered]") {
+TEST_CASE("forward products of up to 8 rows run outside the tensor cores", "[metered]") {
   const Linear few{.rows = 8, .in = 64, .out = 50257};
   CHECK(work(few).kind == WorkKind::products);
   CHECK(work(few, true).kind == WorkKind::padded);
@@ -96,7 +95,7 @@ TEST_CASE("products of up to 8 rows run outside the tensor cores, forward", "[me
   for (const Linear& s : {more, odd}) CHECK(work(s).kind == WorkKind::padded);
 }
 
-TEST_CASE("attention is what its core executes", "[metered]") {
+TEST_CASE("the tensor core FLOPs of attention depend on its core", "[metered]") {
   for (const bool backward : {false, true}) CHECK(attention(causal(128), AttentionCore::mma, backward) > 0);
   CHECK(attention(causal(128), AttentionCore::plain) == 0);
   Attention one = causal(1);
@@ -106,7 +105,7 @@ TEST_CASE("attention is what its core executes", "[metered]") {
   CHECK(cuda::tensor_work(naive)->flops == 0);
 }
 
-TEST_CASE("each kind of work is judged by its own count", "[metered]") {
+TEST_CASE("each kind of tensor core work is compared with its own count", "[metered]") {
   const Case c = whole_tiles();
   TileCounter counter;
   std::vector<PhaseWork> phases = training_phases(c.arch, c.plan);
@@ -121,7 +120,7 @@ TEST_CASE("each kind of work is judged by its own count", "[metered]") {
       INFO(p.predicted.name << ", kind " << static_cast<int>(t.kind));
       CHECK(t.judged == (t.kind != WorkKind::padded));
       if (t.judged) CHECK(t.within());
-      if (t.judged) CHECK(t.counted == t.predicted);  // nothing is near only
+      if (t.judged) CHECK(t.counted == t.predicted);  // exact, not only near
     }
   for (const std::size_t phase : {0U, 1U, 3U}) {  // forward, backward, prefill
     REQUIRE(m.phases[phase].parts.front().kind == WorkKind::products);
@@ -131,11 +130,11 @@ TEST_CASE("each kind of work is judged by its own count", "[metered]") {
     CHECK(core.predicted > 0);
     CHECK(core.core.value().core == AttentionCore::mma);
   }
-  CHECK(m.phases[2].parts.empty());  // the optimizer's
+  CHECK(m.phases[2].parts.empty());  // the optimizer
   for (const TensorCount& t : m.phases[4].parts) CHECK(t.predicted == 0);
 }
 
-TEST_CASE("work that is further off than 2 %, or was not counted, is told", "[metered]") {
+TEST_CASE("work that deviates by more than 2 %, or was not counted, is reported", "[metered]") {
   const TileCounter device{};
   const Linear shape{.rows = 128, .in = 128, .out = 128},
       experts{.rows = 256, .in = 128, .out = 128, .groups = 4, .top_k = 2};

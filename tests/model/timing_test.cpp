@@ -1,4 +1,4 @@
-// What is timed is what is predicted: as many runs, and as many micro-batches.
+// Timings and predictions cover the same runs and micro-batches.
 
 #include "validate/timing.hpp"
 
@@ -22,14 +22,14 @@ const Timing& row(const std::vector<Timing>& all, const std::string& what, const
 
 }  // namespace
 
-TEST_CASE("a step of many micro-batches is predicted and timed with all of them", "[timing]") {
+TEST_CASE("a step of many micro-batches is predicted and timed with all of its micro-batches", "[timing]") {
   const Device device = load_hardware("h100").cluster.device;
   const Case one = make_case(validate::LevelChoice(factors().size(), 0));
   Case many = one;
   many.plan.global_batch = 32 * one.plan.micro_batch;
   const std::vector<Timing> of_one = timed_training(one, device, 5, {}), of_many = timed_training(many, device, 5, {});
   CHECK(row(of_many, "forward", "mlp.up").predicted == Approx(32 * row(of_one, "forward", "mlp.up").predicted));
-  // Gradients are read too where they are added to.
+  // Later micro-batches also read the gradients that they add to.
   CHECK(row(of_many, "backward", "mlp.up").predicted > 32 * row(of_one, "backward", "mlp.up").predicted);
   CHECK(row(of_many, "step", "").measured > 8 * row(of_one, "step", "").measured);
   CHECK(row(of_many, "forward", "mlp.up").measured > 8 * row(of_one, "forward", "mlp.up").measured);
@@ -45,7 +45,7 @@ TEST_CASE("attention is predicted at the rate of the core that ran it", "[timing
   rope.plan.seq = 32;
   rope.plan.weight_precision = rope.plan.precision = dtypes::bf16;
   Case alibi = rope;
-  alibi.arch.position = Position::alibi;  // which tensor cores' kernels do not take
+  alibi.arch.position = Position::alibi;  // not supported on tensor cores
   for (const test::MakeBackend make : test::gpus()) {
     const Where where{[make](model::Number n) { return make(n, false); }, false};
     const auto predicted = [&](const Case& c, const char* way) {

@@ -1,4 +1,4 @@
-// Ours beside PyTorch: what scripts/torch-fixtures wrote down of small models of every kind, in float64.
+// Comparison with PyTorch: results of small models of every kind, which scripts/torch-fixtures wrote in float64.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ double norm(std::span<const double> a) {
   return std::sqrt(square);
 }
 
-/// |a - b| / max(|b|, floor): NaN where a number is, infinite where the sizes differ.
+/// |a - b| / max(|b|, floor). NaN if a value is NaN; infinite if the sizes differ.
 double difference(const Numbers& a, const Numbers& b, double floor = 0) {
   if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
   Numbers d(a.size());
@@ -33,7 +33,7 @@ double difference(const Numbers& a, const Numbers& b, double floor = 0) {
   return norm(d) / std::max(norm(b), floor);
 }
 
-/// One model of PyTorch's, and what it made of it.
+/// A PyTorch model and its results.
 class Fixture {
  public:
   explicit Fixture(const std::filesystem::path& path)
@@ -60,7 +60,7 @@ class Fixture {
             .decay = o.number_or("decay", NAN),
             .clip = o.number_or("clip", NAN)};
   }
-  /// T5 does not scale its scores; the others have what a model file means.
+  /// T5 does not scale its scores; the others use a model file's defaults.
   Numerics numerics() const { return {.score_scale = arch.is_encoder_decoder() ? 1.0 : 0.0}; }
   Plan plan() const {
     const std::vector<Count>& shape = file_.entry("ids").shape;
@@ -120,8 +120,8 @@ struct Ours {
 
 constexpr double double_tolerance = 1e-9;
 
-/// A gradient that mathematics makes nothing (of a key's bias without positions, say) is rounding on both sides: below
-/// a thousandth of the whole gradient it is measured by that.
+/// A gradient that is mathematically zero (for example of a key's bias without positions) is rounding error on both
+/// sides. If it is below a thousandth of the whole gradient, its error is relative to that.
 double gradient_floor(const Fixture& f) {
   double square = 0;
   for (const std::string& name : f.parameters()) square += std::pow(norm(f.numbers("gradient/" + name)), 2);
@@ -181,16 +181,16 @@ void each_way(F f) {
   }
 }
 
-/// Difference of the logits in a format of fewer digits.
+/// Relative error of the logits in a narrower format.
 double rounding(const Fixture& f, Number number) {
   return difference(Ours(f, number, f.plan()).logits(f), f.numbers("logits"));
 }
 
 }  // namespace
 
-TEST_CASE("there is a fixture of PyTorch's for every kind of model", "[torch]") { CHECK(fixture_paths().size() == 58); }
+TEST_CASE("every kind of model has a PyTorch fixture", "[torch]") { CHECK(fixture_paths().size() == 58); }
 
-TEST_CASE("the parameters are those of the PyTorch model, by name and size", "[torch]") {
+TEST_CASE("parameters equal the PyTorch model's by name and size", "[torch]") {
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);
     INFO(f.name);
@@ -211,11 +211,11 @@ TEST_CASE("loss and every gradient in double equal PyTorch's", "[torch]") {
   each_way([](const Fixture& f, Ours& ours) { compare_gradients(f, ours); });
 }
 
-TEST_CASE("ten steps of AdamW in double follow PyTorch's, loss by loss, to the same weights", "[torch]") {
+TEST_CASE("ten AdamW steps in double give PyTorch's losses and final weights", "[torch]") {
   each_way([](const Fixture& f, Ours& ours) { compare_training(f, ours); });
 }
 
-TEST_CASE("logits in float32 are PyTorch's to a hundred-thousandth", "[torch]") {
+TEST_CASE("logits in float32 equal PyTorch's to 1e-5", "[torch]") {
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);
     INFO(f.name);
@@ -223,20 +223,19 @@ TEST_CASE("logits in float32 are PyTorch's to a hundred-thousandth", "[torch]") 
   }
 }
 
-// Rounding the weights alone costs 0.004 to 0.024 of these logits; activations are rounded some dozen times besides.
-TEST_CASE("bf16 costs the logits little more than the rounding of the weights costs PyTorch's", "[torch]") {
+// Rounding only the weights changes these logits by 0.004 to 0.024; activations are also rounded some dozen times.
+TEST_CASE("bf16 changes logits little more than rounding the weights does in PyTorch", "[torch]") {
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);
     INFO(f.name);
-    if (!f.arch.head.has_logits()) continue;  // a few numbers of the first tokens: too few for roundings to average out
+    if (!f.arch.head.has_logits()) continue;  // too few values for rounding errors to average out
     const double weights_alone = difference(f.numbers("logits/bf16"), f.numbers("logits"));
     CHECK(rounding(f, Number::bf16) <= 2.5 * weights_alone);
     CHECK(rounding(f, Number::bf16) >= 0.5 * weights_alone);
   }
 }
 
-TEST_CASE("logits in bf16 are PyTorch's to a hundredth where its own with rounded weights are to half of it",
-          "[torch]") {
+TEST_CASE("bf16 logits are within 1 % of PyTorch's if rounding the weights changes those by at most 0.5 %", "[torch]") {
   int models = 0;
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);

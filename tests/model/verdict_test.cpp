@@ -1,4 +1,4 @@
-// A wrong prediction is found: what a small model did beside what another model or plan would have done.
+// Wrong predictions are detected: compares a small model's run with the prediction for another model or plan.
 
 #include "tests/catch.hpp"
 #include "validate/compare.hpp"
@@ -11,7 +11,7 @@ using namespace llmcalc::validate;
 
 namespace {
 
-/// Multi-head, LayerNorm, plain MLP, nothing recomputed, 3 layers 16 wide, 14 tokens.
+/// Multi-head attention, LayerNorm, plain MLP, no recomputation, 3 layers of width 16, 14 tokens.
 Case plain() { return make_case(validate::LevelChoice(factors().size(), 0)); }
 
 Ledger predicted(const Case& c) { return predicted_training(c.arch, c.plan); }
@@ -36,7 +36,7 @@ const Comparison& row(const CaseVerdict& v, const std::string& quantity, const s
   return v.rows.front();
 }
 
-/// Measured less predicted; equal() says the same.
+/// Measured minus predicted; equal() must agree.
 Count off(const CaseVerdict& v, const std::string& quantity, const std::string& op = "") {
   const Comparison& c = row(v, quantity, op);
   CHECK(c.equal() == (c.measured == c.predicted));
@@ -45,15 +45,14 @@ Count off(const CaseVerdict& v, const std::string& quantity, const std::string& 
 
 }  // namespace
 
-TEST_CASE("what is right differs nowhere", "[verdict]") {
+TEST_CASE("a correct prediction has no differences", "[verdict]") {
   const CaseVerdict v = judged(predicted(plain()), measured(plain()));
   CHECK(v.differing() == 0);
   CHECK(v.order.empty());
   CHECK(v.operators == static_cast<Count>(measured(plain()).order.size()));
 }
 
-TEST_CASE("a prediction for a wider MLP differs in count, bytes, FLOPs and shapes, and only in the MLP's",
-          "[verdict]") {
+TEST_CASE("a prediction for a wider MLP differs in count, bytes, FLOPs and shapes of the MLP only", "[verdict]") {
   Case wider = plain();
   wider.arch.mlp_width += 1;
   const CaseVerdict v = judged(predicted(wider), measured(plain()));
@@ -70,7 +69,7 @@ TEST_CASE("a prediction for a wider MLP differs in count, bytes, FLOPs and shape
         1 + std::count_if(v.rows.begin(), v.rows.end(), [](const Comparison& c) { return c.predicted != c.measured; }));
 }
 
-TEST_CASE("what only one side knows differs: recomputation that was predicted, or that was not", "[verdict]") {
+TEST_CASE("recomputation that is only predicted or only measured is a difference", "[verdict]") {
   Case again = plain();
   again.plan.recompute = Recompute::full;
   const CaseVerdict missing = judged(predicted(again), measured(plain()));
@@ -86,7 +85,7 @@ TEST_CASE("what only one side knows differs: recomputation that was predicted, o
   CHECK(off(more, "activations") < 0);
 }
 
-TEST_CASE("an operator that is missing, too many or out of place is told, and nothing else is wrong", "[verdict]") {
+TEST_CASE("a missing, extra or misplaced operator is reported as the only difference", "[verdict]") {
   const Ledger right = predicted(plain());
   const std::size_t last = right.order.size() - 1;
   REQUIRE(right.order[0].name == "embedding.tokens");
@@ -113,7 +112,7 @@ TEST_CASE("an operator that is missing, too many or out of place is told, and no
         place + "embedding.tokens run again was predicted and embedding.tokens backward ran");
 }
 
-TEST_CASE("FLOPs that were counted one by one are compared in rows of their own", "[verdict]") {
+TEST_CASE("individually counted FLOPs are compared in separate rows", "[verdict]") {
   const Ledger right = predicted(plain());
   Ledger counted = right;
   counted.forward["attn.q"] += 1;
@@ -128,7 +127,7 @@ TEST_CASE("FLOPs that were counted one by one are compared in rows of their own"
   CHECK(v.beside[0].operations == 77);
 }
 
-TEST_CASE("the worst is what is furthest off for its size, of all models", "[verdict]") {
+TEST_CASE("worst returns the largest relative difference over all models", "[verdict]") {
   const Ledger right = predicted(plain());
   std::string name = "none";
   CHECK(worst({judged(right, right)}, name) == nullptr);
@@ -147,7 +146,7 @@ TEST_CASE("the worst is what is furthest off for its size, of all models", "[ver
   CHECK(c->op == "head.norm");
   CHECK(c->measured == right.kept.at("head.norm") / 2);
 
-  gravely.kept.erase("attn.q");  // all of it is missing
+  gravely.kept.erase("attn.q");  // missing completely
   all[2] = judged(right, gravely);
   all[2].name = "the third";
   CHECK(worst(all, name)->op == "attn.q");

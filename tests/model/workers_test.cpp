@@ -1,4 +1,4 @@
-// The threads that the kernels share: every number once, and asleep while they wait.
+// Threads shared by the kernels: each index runs once, and waiting threads sleep.
 
 #include "model/cpu/workers.hpp"
 
@@ -16,7 +16,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// So many threads for as long as this lives.
+/// Sets the number of threads for its lifetime.
 class Threads {
  public:
   explicit Threads(Count n) { set_threads(n); }
@@ -34,28 +34,28 @@ bool each_once(Count n) {
   return std::all_of(times.begin(), times.end(), [](int t) { return t == 1; });
 }
 
-/// Seconds of computing by all threads of this process.
+/// CPU seconds of all threads of this process.
 double computed() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 void sleep_for(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 }  // namespace
 
-TEST_CASE("a loop on all threads runs every number once", "[workers]") {
+TEST_CASE("a loop on all threads runs every index once", "[workers]") {
   for (const Count n : {1, 2, 3, 8}) {
     const Threads some(n);
     for (const Count numbers : {0, 1, 2, 3, 15, 16, 17, 1000}) CHECK(each_once(numbers));
   }
 }
 
-TEST_CASE("a loop within a loop runs every number of each once", "[workers]") {
+TEST_CASE("a nested loop runs every index once", "[workers]") {
   const Threads some(3);
   std::atomic<int> right = 0;
   share_out(20, [&](Count) { right += each_once(50) ? 1 : 0; });
   CHECK(right == 20);
 }
 
-TEST_CASE("loops begun by several threads at once run every number once", "[workers]") {
+TEST_CASE("loops started by several threads run every index once", "[workers]") {
   const Threads some(3);
   std::atomic<int> right = 0;
   std::vector<std::thread> callers;
@@ -67,13 +67,13 @@ TEST_CASE("loops begun by several threads at once run every number once", "[work
   CHECK(right == 4 * 200);
 }
 
-TEST_CASE("threads that wait for a loop, or for its end, sleep", "[workers]") {
+TEST_CASE("threads that wait for a loop or its end sleep", "[workers]") {
   const Threads some(3);
   const double before = computed();
   for (int i = 0; i < 5; ++i) {
     share_out(2, [](Count n) { sleep_for(n == 0 ? 40 : 0); });  // all but one wait for its end
     sleep_for(40);
   }
-  // 400 ms, in which one thread awake would compute 400 ms; asleep they wake ten times for 20 microseconds.
+  // In 400 ms one thread that is awake would compute for 400 ms; sleeping threads wake ten times for 20 microseconds.
   CHECK(computed() - before < 0.1);
 }

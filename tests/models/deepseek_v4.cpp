@@ -19,7 +19,7 @@ std::vector<Variant> residual_variants() {
 
 namespace {
 
-/// Layers of the window alone, of pooled keys beside it, and of pooled keys that overlap: those from `first` on.
+/// Layers `first` to 2 of three: window only; window and pooled keys; window and overlapping pooled keys.
 Arch tiny_compressed(Count first) {
   Arch a = tiny_llama();
   a.layers = 3 - first;

@@ -1,5 +1,5 @@
 #pragma once
-/// Small models of DeepSeek-V4's parts: several residual streams, compressed attention.
+/// Small models with parts of DeepSeek-V4: several residual streams, compressed attention.
 
 #include "tests/models/tiny.hpp"
 
@@ -7,10 +7,9 @@ namespace llmcalc::test {
 
 /// Several residual streams (hyper-connections).
 std::vector<Variant> residual_variants();
-/// One layer of pooled keys that overlap, of which an indexer chooses one for every query, by what no rounding has
-/// changed yet.
+/// One layer with overlapping pooled keys. An indexer selects one per query, from inputs without rounding differences.
 Arch tiny_pooled_choice();
-/// Compressed attention in every layer, alone and between residual streams, and with a choice of pooled keys.
+/// Compressed attention in every layer: plain, with residual streams, and with pooled keys selected by an indexer.
 std::vector<Variant> compressed_variants();
 
 }  // namespace llmcalc::test

@@ -50,7 +50,7 @@ Arch tiny_t5() {
 
 namespace {
 
-/// BERT with narrow ends, whose layers all have the first one's weights.
+/// BERT with narrow ends; all layers share the first one's weights.
 Arch tiny_albert() {
   Arch a = tiny_bert();
   a.layers = 3;
@@ -60,7 +60,7 @@ Arch tiny_albert() {
   return a;
 }
 
-/// T5 with gated MLPs and a table of distances in every layer.
+/// T5 with gated MLPs and a table of relative positions in every layer.
 Arch tiny_umt5() {
   Arch a = tiny_t5();
   a.mlp = MlpKind::gated;
@@ -69,7 +69,7 @@ Arch tiny_umt5() {
   return a;
 }
 
-/// Changes both stacks' attention.
+/// Changes the attention of both stacks.
 template <typename F>
 void in_both(Arch& a, F change) {
   change(static_cast<Mixer&>(a));
@@ -132,7 +132,7 @@ std::vector<Variant> encoder_decoder_variants() {
   return all;
 }
 
-/// Variants of tiny BERT that generate nothing.
+/// Variants of tiny BERT that do not generate.
 class EncoderList {
  public:
   void operator()(const char* name, void (*change)(Arch&, Plan&)) {
@@ -211,7 +211,7 @@ void add_albert(EncoderList& add) {
   });
 }
 
-/// Windows on both sides and no norm before the first mixer, and decoders that share a part of that.
+/// Symmetric windows and no norm before the first mixer; also decoders without first norm or without head.
 void add_modernbert(EncoderList& add) {
   add("ModernBERT", [](Arch& a, Plan&) { a = tiny_modernbert(); });
   add("ModernBERT, naive, dropout", [](Arch& a, Plan& p) {

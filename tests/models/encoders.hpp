@@ -5,17 +5,17 @@
 
 namespace llmcalc::test {
 
-/// BERT: learned positions, segments, norms behind each sum, biases, a pooler and logits of masked tokens.
+/// BERT: learned positions, segments, post-norms, biases, a pooler and masked-token logits.
 Arch tiny_bert();
 
-/// ModernBERT: three layers, two of which see three tokens; LayerNorms without bias, none before the first attention;
-/// logits of masked tokens from a tied head with a bias.
+/// ModernBERT: three layers, two with a window of three tokens; LayerNorms without bias, none before the first
+/// attention; masked-token logits from a tied head with a bias.
 Arch tiny_modernbert();
 
-/// T5: two layers of an encoder and two of a decoder that reads its result, distances in 8 ranges, a tied head.
+/// T5: two encoder layers and two decoder layers with cross-attention, relative positions in 8 buckets, a tied head.
 Arch tiny_t5();
 
-/// Encoders alone, and before decoders.
+/// Encoder-only models and encoder-decoders.
 std::vector<Variant> encoder_variants();
 
 }  // namespace llmcalc::test

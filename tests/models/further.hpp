@@ -1,11 +1,11 @@
 #pragma once
-/// Small models with modules for further tokens (DeepSeek-V3).
+/// Small models with MTP modules (DeepSeek-V3).
 
 #include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 
-/// The architecture with n modules like its last layer, and a plan that has all of them.
+/// The architecture with n MTP modules like its last layer, and a plan that uses all n.
 Variant with_modules(const char* name, const Arch& arch, Count n);
 
 std::vector<Variant> further_variants();

@@ -4,7 +4,7 @@ namespace llmcalc::test {
 
 namespace {
 
-/// The model's own attention in these layers, with keys and values of an earlier one.
+/// The model's attention in these layers, with keys and values shared from an earlier layer.
 LayerMixer sharing(const Arch& a, const Reach& reach, const LayerSet& layers) {
   LayerMixer m;
   static_cast<Mixer&>(m) = a;
@@ -75,7 +75,7 @@ std::vector<Variant> input_variants() {
   std::vector<Variant> all;
   const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
     Variant v{name, tiny_llama(), tiny_plan()};
-    v.arch.per_layer = {.rows = 17, .width = 61};  // so wide that bf16's rounding evens out
+    v.arch.per_layer = {.rows = 17, .width = 61};  // wide enough for bf16 rounding errors to average out
     v.arch.activation = Activation::gelu_tanh;
     change(v.arch, v.plan);
     all.push_back(std::move(v));
@@ -93,7 +93,7 @@ std::vector<Variant> input_variants() {
   return all;
 }
 
-/// Gemma 3n: streams under alternating updates, a low rank beside attention, keys and values of earlier layers.
+/// Gemma 3n: AltUp streams, a low-rank path parallel to attention, keys and values shared across layers.
 std::vector<Variant> alternating_variants() {
   std::vector<Variant> all;
   const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
@@ -142,7 +142,7 @@ std::vector<Variant> expert_variants() {
   const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
     Variant v{name, tiny_llama(), tiny_plan()};
     v.arch.moe.experts = 4;
-    v.arch.moe.top_k = 4;  // bf16's rounding must not decide between two experts
+    v.arch.moe.top_k = 4;  // all experts, since bf16 rounding must not decide between two
     v.arch.moe.width = 6;
     v.arch.moe.layers = LayerSet::every(1, 1, 2);
     change(v.arch, v.plan);

@@ -1,5 +1,5 @@
 #pragma once
-/// Small models with what Gemma 4 has of its own.
+/// Small models with features specific to Gemma 3n and Gemma 4.
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace llmcalc::test {
 
-/// A Llama of four layers: the third and the fourth, which has a window, read the keys and values of the first two.
+/// A Llama with four layers. The third and the fourth, which has a window, reuse the keys and values of the first two.
 Arch tiny_sharing();
 
 std::vector<Variant> gemma_variants();

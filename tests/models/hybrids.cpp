@@ -4,7 +4,7 @@ namespace llmcalc::test {
 
 namespace {
 
-/// The recurrence in layer 0 of a Llama of two layers, alone.
+/// A two-layer Llama with only the recurrence in layer 0.
 Variant with(const std::string& name, const Recurrent& r) {
   Variant v{name, tiny_llama(), tiny_plan()};
   LayerMixer m;
@@ -15,7 +15,7 @@ Variant with(const std::string& name, const Recurrent& r) {
   return v;
 }
 
-/// Heads and MLPs that differ by layer; the last layer has no MLP.
+/// Heads and MLPs differ by layer; the last layer has no MLP.
 Variant unlike_layers() {
   Variant v{"heads, windows and MLPs by layer", tiny_llama(), tiny_plan()};
   v.arch.layers = 3;
@@ -32,7 +32,7 @@ Variant unlike_layers() {
   return v;
 }
 
-/// Nemotron-H: a layer is a mixer or an MLP.
+/// Nemotron-H: each layer is a mixer or an MLP.
 Variant one_thing_per_layer() {
   Variant v = with("a mixer or an MLP per layer", mamba2(4));
   v.arch.layers = 3;
@@ -62,7 +62,7 @@ std::vector<Variant> attention_variants() {
     a.attention_gate = AttentionGate::per_channel;
     p.recompute = Recompute::selective;
   });
-  // bf16's rounding must not decide between two experts, nor add up in absorbed heads: grouped ones.
+  // Grouped attention: bf16 rounding must not decide between two experts or accumulate in absorbed heads.
   add("experts of a latent width", tiny_deepseek(), [](Arch& a, Plan&) {
     a.attention = AttentionKind::grouped;
     a.latent = {};

@@ -1,12 +1,12 @@
 #pragma once
-/// Small models whose layers differ, and recurrences of every kind.
+/// Small models with different layers, and recurrences of every kind.
 
 #include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 
 Recurrent short_convolution();
-/// chunk: tokens that are taken at once; 0: one.
+/// chunk: tokens processed together; 0: one at a time.
 Recurrent mamba2(Count chunk);
 Recurrent gated_delta_net(Count chunk);
 Recurrent kimi_delta(Count chunk);

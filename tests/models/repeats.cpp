@@ -3,7 +3,7 @@
 namespace llmcalc::test {
 namespace {
 
-/// Two layers that run twice, the final norm behind each run, a gate behind the last.
+/// Two layers that run twice, with the final norm after each run and an exit gate after the last.
 Arch tiny_ouro() {
   Arch a = tiny_llama();
   a.layers = 4;

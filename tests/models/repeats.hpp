@@ -1,5 +1,5 @@
 #pragma once
-/// Small models whose layers repeat the weights of others (ALBERT, Ouro).
+/// Small models whose layers reuse the weights of others (ALBERT, Ouro).
 
 #include <vector>
 

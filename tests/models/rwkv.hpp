@@ -1,12 +1,12 @@
 #pragma once
-/// RWKV-7 in small.
+/// Small RWKV-7 models.
 
 #include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 
-/// Three layers, the first of which hands its values on. chunk: tokens that are taken at once; 0: one. Heads of 8: of
-/// fewer numbers, norms of outputs near 0 bend so much that central differences are coarse.
+/// Three layers; the first shares its values with the others. chunk: tokens processed together; 0: one at a time. Heads
+/// have 8 elements: with fewer, output norms near 0 curve so much that central differences are inaccurate.
 Variant rwkv7(Count chunk);
 
 std::vector<Variant> rwkv_variants();

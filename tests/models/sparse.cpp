@@ -40,7 +40,8 @@ class SparseVariants {
 
 std::vector<Variant> sparse_variants() {
   SparseVariants c;
-  // bf16's rounding must not decide between two keys: the first layer chooses by what no rounding has changed yet.
+  // bf16 rounding must not decide between two keys, so the first layer selects from inputs without rounding
+  // differences.
   const Arch shared = with_shared_choice(tiny_sparse(2));
   c.add("chosen keys", tiny_sparse(1), [](Arch&, Plan&) {});
   c.add("chosen keys, naive", tiny_sparse(1), [](Arch&, Plan& p) { p.attention = AttentionImpl::naive; });

@@ -1,17 +1,17 @@
 #pragma once
-/// Small models whose attention reads keys that an indexer chooses.
+/// Small models whose attention reads keys selected by an indexer.
 
 #include "tests/models/tiny.hpp"
 
 namespace llmcalc::test {
 
-/// A lightning indexer that chooses 4 tokens, and one of blocks that chooses `blocks` of 2 tokens.
+/// An indexer that selects 4 tokens (lightning), and one that selects `blocks` blocks of 2 tokens.
 Indexer lightning_indexer();
 Indexer block_indexer(Count blocks);
 
-/// The latent heads of a DeepSeek under a lightning indexer.
+/// DeepSeek's latent attention with a lightning indexer.
 Arch tiny_sparse(Count layers);
-/// The same model, whose last layer takes the choice of the layer before it.
+/// The same model, with a last layer that reuses the previous layer's selection.
 Arch with_shared_choice(Arch a);
 
 std::vector<Variant> sparse_variants();

@@ -1,5 +1,5 @@
 #pragma once
-/// Small models of every shape that the transformer has, and numbers to run them on.
+/// Small models that cover every shape of the transformer, and inputs and weights for them.
 
 #include <string>
 #include <vector>
@@ -14,27 +14,27 @@ struct Variant {
   Plan plan;
 };
 
-/// LayerNorm, learned positions, plain MLP with biases, tied head: GPT-2, with heads x head_dim unlike hidden.
+/// GPT-2: LayerNorm, learned positions, plain MLP with biases, tied head. heads x head_dim differs from hidden.
 Arch tiny_gpt();
-/// RMSNorm, RoPE, SwiGLU, grouped heads, no bias, head of its own: Llama.
+/// Llama: RMSNorm, RoPE, SwiGLU, grouped heads, no biases, untied head.
 Arch tiny_llama();
 /// DeepSeek-V2: latent attention, experts after a dense layer, shared experts.
 Arch tiny_deepseek();
 
-/// Training in small: 2 sequences of 6 tokens in double.
+/// A small training plan: 2 sequences of 6 tokens.
 Plan tiny_plan();
 
-/// Every operator, size, place and choice at least once.
+/// Variants that cover every operator, size, position and option at least once.
 std::vector<Variant> variants();
-/// Those that continue a text: no encoders.
+/// The variants that generate text: no encoders.
 std::vector<Variant> generating_variants();
-/// Those that the backend has all operators of.
+/// The variants whose operators the backend supports.
 std::vector<Variant> variants(const model::Backend& backend);
 
-/// `n` token ids of a vocabulary, and those that follow them.
+/// Random token IDs and targets of a micro-batch.
 model::Batch tiny_batch(const Arch& arch, const Plan& plan, std::uint64_t seed);
 
-/// Every weight drawn at random, norms' and biases' too, so that nothing is zero or one.
+/// Draws every weight at random, including norms and biases, so that none is exactly zero or one.
 void scramble(model::Transformer& t, std::uint64_t seed, double deviation = 0.3);
 
 }  // namespace llmcalc::test

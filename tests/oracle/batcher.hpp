@@ -1,17 +1,16 @@
 #pragma once
 /// A batcher in the order of vLLM's scheduler, written from vllm/v1/core/sched/scheduler.py (Scheduler.schedule and
 /// update_from_output) and docs/configuration/optimization.md, not from serve/:
-///   - a pass has a budget of tokens (max_num_batched_tokens)
-///   - sequences in progress come first, in the order in which they were admitted, each with all of its tokens that are
-///     not computed yet, within the budget and long_prefill_token_threshold
-///   - one that finds no free block of the cache preempts the newest in progress, until it finds one or is itself the
-///     newest; a preempted one gives up its blocks, goes to the front of the queue, and computes all its tokens again
-///   - where no sequence was preempted, waiting ones are admitted, first come, first served, as long as there are
-///   budget,
-///     places (max_num_seqs) and blocks; with scheduler_reserve_full_isl only where their whole prompt finds room
-///   - a sequence whose tokens are all computed gets its next one at the pass's end; with its last token it leaves
-///   - requests that come during a pass wait for its end
-/// The length of a pass is a function of its content, which the caller has from the engine under test.
+///   - A pass has a budget of tokens (max_num_batched_tokens).
+///   - Sequences in progress come first, in order of admission, each with all tokens not yet computed, within the
+///     budget and long_prefill_token_threshold.
+///   - A sequence without a free block of the cache preempts the newest in progress, until it finds one or is the
+///     newest. A preempted sequence releases its blocks, goes to the front of the queue, and recomputes all its tokens.
+///   - If no sequence was preempted, waiting ones are admitted first come, first served, within budget, slots
+///     (max_num_seqs) and blocks; with scheduler_reserve_full_isl only if their whole prompt fits.
+///   - A fully computed sequence gets its next token at the pass's end, and leaves with its last token.
+///   - Requests that arrive during a pass wait for its end.
+/// The length of a pass is a function of its content, which the caller takes from the engine under test.
 
 #include <deque>
 #include <functional>
@@ -38,8 +37,8 @@ struct Outcome {
 /// A sequence in a pass: tokens computed before and in it.
 struct Scheduled {
   Count past = 0, tokens = 0;
-  bool decodes = false;  ///< it had its last token in the pass before that it took part in
-  bool samples = false;  ///< it gets a token
+  bool decodes = false;  ///< sampled a token in its previous pass
+  bool samples = false;  ///< samples a token
 };
 using Pass = std::vector<Scheduled>;
 

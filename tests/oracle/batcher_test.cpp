@@ -1,4 +1,4 @@
-// `serve` against a batcher that was written from vLLM's scheduler: every request's first and last token, to the tick.
+// `serve` compared with a batcher written from vLLM's scheduler: every request's first and last token, to the tick.
 
 #include "tests/oracle/batcher.hpp"
 
@@ -16,11 +16,11 @@ using oracle::Outcome;
 using oracle::Pass;
 using oracle::Settings;
 
-/// Of a sequence: n new tokens behind `past` others are n past + n (n + 1) / 2 pairs of a query and a key.
+/// n new tokens of a sequence after `past` others are n past + n (n + 1) / 2 query-key pairs.
 CoreWork core_of(const oracle::Scheduled& s) {
   return {s.tokens, s.past + s.tokens, s.tokens * s.past + s.tokens * (s.tokens + 1) / 2};
 }
-/// A pass in the words of the engine, which times it.
+/// A pass in the engine's terms, for its time.
 PassWork work_of(const Pass& pass) {
   PassWork w;
   for (const oracle::Scheduled& s : pass) {
@@ -54,7 +54,7 @@ std::vector<Outcome> served_by_oracle(const Settings& s, const PassTimes& times,
   return oracle::Batcher(s, jobs, [&](const Pass& p) { return times.pass(work_of(p)); }).run();
 }
 
-/// The number of preemptions, which both agree on.
+/// Checks that both agree, and returns the number of preemptions.
 Count agree(const Settings& s, const PassTimes& times, const RequestTraffic& traffic) {
   const std::vector<Outcome> expected = served_by_oracle(s, times, traffic), got = served_by_engine(s, times, traffic);
   Count preemptions = 0;
@@ -96,9 +96,9 @@ RequestTraffic drawn(double rate, Count n, double prompt, double output, std::ui
 
 }  // namespace
 
-TEST_CASE("by hand: a decoding sequence goes first, and a prompt is cut to what it leaves", "[oracle][serve]") {
-  // Passes of 10 tokens and 1 tick. The second request, 20 tokens long, comes in the first one's first pass of 4. Its
-  // chunks: 9 beside a decoded token, 9, then the last 2; so it has its first token with the fourth pass.
+TEST_CASE("by hand: a decoding sequence goes first, and a prompt is cut to the remaining budget", "[oracle][serve]") {
+  // Passes of 10 tokens and 2 ticks. The second request, 20 tokens long, arrives in the first one's first pass of 4.
+  // Its chunks: 9 with a decoded token, 9, then the last 2; so it has its first token with the fourth pass.
   const RequestTraffic t = written({{0, 4, 5}, {1e-18, 20, 2}});
   std::vector<Count> tokens;
   oracle::Batcher b({.budget = 10}, {{0, 4, 5}, {1, 20, 2}}, [&](const Pass& p) {
@@ -111,26 +111,26 @@ TEST_CASE("by hand: a decoding sequence goes first, and a prompt is cut to what 
   CHECK(agree({.budget = 10}, llama(), t) == 0);
 }
 
-TEST_CASE("by hand: the newest gives up its blocks, and computes all its tokens again", "[oracle][serve]") {
-  // Four blocks of 4 tokens. Two prompts of 7 take two blocks each, and hold 8 tokens with their first; the second
-  // token of the first one needs a third block, for which the second is preempted: 7 + 1 or 2 tokens again when the
-  // first ends.
+TEST_CASE("by hand: the newest sequence releases its blocks and recomputes all its tokens", "[oracle][serve]") {
+  // Four blocks of 4 tokens. Two prompts of 7 take two blocks each, which hold 8 tokens with their first output. The
+  // second output of the first one needs a third block, for which the second is preempted. It recomputes 7 + 1 or 2
+  // tokens when the first ends.
   oracle::Batcher b({.budget = 100, .block = 4, .blocks = 4}, {{0, 7, 4}, {0, 7, 4}},
                     [](const Pass&) { return Ticks{1}; });
   const std::vector<Outcome> all = b.run();
   CHECK(all[0] == Outcome{1, 4, 0});
   CHECK(all[1].first == 1);
   CHECK(all[1].preemptions == 1);
-  CHECK(all[1].last == 6);  // pass 5: the 9 tokens that it had, and its third; pass 6: the fourth
+  CHECK(all[1].last == 6);  // pass 5: its earlier 9 tokens, and its third output; pass 6: the fourth
   CHECK(agree({.budget = 100, .block = 4, .blocks = 4}, llama(), written({{0, 7, 4}, {0, 7, 4}})) == 1);
 }
 
 TEST_CASE("serve equals the batcher request by request", "[oracle][serve]") {
   const std::vector<Settings> all{
-      {},                                  // one prompt a pass, or several
+      {},                                  // one prompt per pass, or several
       {.budget = 512},                     // chunked prefill
-      {.budget = 2048, .threshold = 256},  // and of no more than 256 tokens of a prompt at once
-      {.budget = 2048, .sequences = 6},    // few places
+      {.budget = 2048, .threshold = 256},  // at most 256 tokens of a prompt per pass
+      {.budget = 2048, .sequences = 6},    // few slots
       {.budget = 1024, .blocks = 400},     // preemption
       {.budget = 512, .blocks = 420, .reserves_prompt = false},
       {.budget = 300, .sequences = 9, .threshold = 100, .block = 5, .blocks = 1500},

@@ -1,4 +1,4 @@
-// Hardware on which one link alone takes time: steps are the bytes of Megatron-LM, ZeRO and GPipe over its bandwidth.
+// Hardware on which only one link takes time: steps are the bytes of Megatron-LM, ZeRO and GPipe over its bandwidth.
 
 #include "calc/train.hpp"
 #include "presets/hardware_file.hpp"
@@ -9,7 +9,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// A device that computes and reads in no time to speak of; `bandwidth` of the link that joins 64, in bytes per second.
+/// A device with negligible compute and memory time; `bandwidth` of the link that joins 64, in bytes per second.
 Cluster link_alone(double bandwidth) {
   const json::Value file = json::parse(
       R"({"name": "link-alone", "memory": {"capacity": "1 TiB", "bandwidth": "1e9 TB/s"},
@@ -36,7 +36,7 @@ double step(const Arch& a, const Layout& l, Count micro_batches) {
   p.gradient_bytes = 2;
   return train(a, p, l, link_alone(rate)).bound.total().value;
 }
-/// What two layers more add, over two.
+/// Added time per layer, from two more layers.
 double of_a_layer(const Layout& l, Count micro_batches) {
   return (step(layers(6), l, micro_batches) - step(layers(4), l, micro_batches)) / 2;
 }
@@ -48,15 +48,15 @@ double parameters_of_a_layer() {
 }  // namespace
 
 TEST_CASE("tensor parallelism takes four all-reduces of the residual stream per layer", "[oracle][train]") {
-  // Shoeybi et al. 2019, section 3: f and g, one each in attention and MLP, forward and backward; a ring moves
+  // Shoeybi et al. 2019, section 3: f and g, one each in attention and MLP, forward and backward. A ring moves
   // 2 (t - 1)/t of a message over each rank's link.
   for (const Count t : {2, 4, 8})
     for (const Count m : {1, 3}) {
       const double n = static_cast<double>(t), message = batch * seq * width * element;
       const double expected = static_cast<double>(m) * 4 * 2 * (n - 1) / n * message / rate;
       CHECK(of_a_layer({.tp = t}, m) == Approx(expected).epsilon(1e-6));
-      // Sequence parallelism has a reduce-scatter and an all-gather in the place of each (Korthikanti et al. 2022), and
-      // gathers each of a layer's two saved shards once more for the gradients of weights.
+      // Sequence parallelism replaces each by a reduce-scatter and an all-gather (Korthikanti et al. 2022), and
+      // re-gathers each of a layer's two saved shards for the weight gradients.
       const double again = static_cast<double>(m) * 2 * (n - 1) / n * message / rate;
       // Once per step the ranks sum the gradients of two norms of 64 (Megatron-LM, finalize_model_grads.py).
       const double norms = 2 * (n - 1) / n * 2 * width * element / rate;
@@ -64,9 +64,9 @@ TEST_CASE("tensor parallelism takes four all-reduces of the residual stream per 
     }
 }
 
-TEST_CASE("ZeRO 3 moves three times the weights of a layer, ZeRO 1 twice", "[oracle][train]") {
+TEST_CASE("ZeRO-3 moves three times the weights of a layer, and ZeRO-1 twice", "[oracle][train]") {
   // Rajbhandari et al. 2020, section 7: a reduce-scatter of gradients and an all-gather of weights; stage 3 gathers
-  // them twice. Nothing hides them where work takes no time. Gradients here have 2 bytes.
+  // them twice. All are exposed, since work takes no time. Gradients here have 2 bytes.
   for (const Count d : {2, 8}) {
     const double n = static_cast<double>(d), one = (n - 1) / n * 2 * parameters_of_a_layer() / rate;
     CHECK(of_a_layer({.dp = d, .zero = Zero::optimizer}, 1) == Approx(2 * one).epsilon(1e-6));
@@ -75,8 +75,8 @@ TEST_CASE("ZeRO 3 moves three times the weights of a layer, ZeRO 1 twice", "[ora
   }
 }
 
-TEST_CASE("a micro-batch in a pipeline passes every border twice", "[oracle][train]") {
-  // Forward the residual stream, backward its gradient, one after the other where one micro-batch is alone.
+TEST_CASE("a micro-batch in a pipeline crosses every stage boundary twice", "[oracle][train]") {
+  // Forward the residual stream, backward its gradient, one after the other with a single micro-batch.
   for (const Count p : {2, 4}) {
     const double expected = 2 * static_cast<double>(p - 1) * batch * seq * width * element / rate;
     CHECK(step(layers(4), {.pp = p}, 1) == Approx(expected).epsilon(1e-6));

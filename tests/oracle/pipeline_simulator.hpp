@@ -1,5 +1,5 @@
 #pragma once
-/// A pipeline, simulated from what its slots wait for: no line of it is the engine's.
+/// A pipeline simulated from the dependencies of its slots, without any code of the engine.
 
 #include <algorithm>
 #include <compare>
@@ -10,19 +10,19 @@
 
 namespace llmcalc::oracle {
 
-/// A forward, the gradients of inputs, those of weights, or a rank's update, of a chunk of one copy of the model.
+/// A forward, the input gradients, the weight gradients, or a rank's update, of a chunk of one copy of the model.
 struct Job {
   enum Kind { forward, inputs, weights, update } kind = forward;
   int copy = 0, chunk = 0, micro_batch = 0;
   auto operator<=>(const Job&) const = default;
 };
-/// Jobs that begin together, when the last of them has its inputs, and take the sum of their times.
+/// Jobs that begin together, when all have their inputs, and take the sum of their times.
 using Slot = std::vector<Job>;
 using RankSlots = std::vector<Slot>;
 
 struct Machine {
   int last_chunk = 0;
-  double send = 0;  ///< between ranks; it holds nobody up but its receiver
+  double send = 0;  ///< between ranks; delays only its receiver
   std::function<double(const Job&)> seconds;
   std::function<int(const Job&)> rank;
 };
@@ -32,7 +32,7 @@ struct Run {
   std::vector<double> first, last;  ///< by rank: begin of its first slot, end of its last
 };
 
-/// When a job's inputs are at its rank; infinity: some are not made yet.
+/// Time when a job's inputs are at its rank; infinity if some are not made yet.
 inline double inputs_of(const Job& j, const Slot& slot, const Machine& machine, const Run& run) {
   double all = 0;
   const auto from = [&](Job input) {
@@ -51,7 +51,7 @@ inline double inputs_of(const Job& j, const Slot& slot, const Machine& machine, 
   return all;
 }
 
-/// Runs every rank's slots in order, each as soon as it can.
+/// Runs every rank's slots in order, each as soon as possible.
 inline Run simulate(const std::vector<RankSlots>& ranks, const Machine& machine) {
   Run run;
   std::vector<std::size_t> at(ranks.size());

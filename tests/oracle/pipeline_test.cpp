@@ -1,4 +1,4 @@
-// The step of every pipeline schedule, found again by a simulation of its slots.
+// The step of every pipeline schedule, compared with a simulation of its slots.
 
 #include "tests/oracle/pipeline_simulator.hpp"
 
@@ -11,7 +11,7 @@ using oracle::Job;
 
 namespace {
 
-/// A layer's seconds, its numbers, and the links: a message takes its latency and 8 tokens of 64 numbers of 2 bytes.
+/// A layer's seconds, its parameters, and the links: a message takes its latency and 8 tokens of 64 values of 2 bytes.
 struct Sizes {
   double forward = 1, inputs = 1, weights = 1;
   Count learned = 1'000'000'000;
@@ -33,7 +33,7 @@ void add(oracle::RankSlots& slots, std::initializer_list<Job::Kind> kinds, int c
 }
 
 /// GPipe (arXiv:1811.06965): all forwards, all backwards. 1F1B (arXiv:2006.09503): P - r - 1 forwards ahead. ZB-H1 and
-/// ZB-H2 (arXiv:2401.10241): once and twice as many ahead, gradients of weights r and 2 r backwards late.
+/// ZB-H2 (arXiv:2401.10241): once and twice as many ahead, weight gradients r and 2 r backwards late.
 oracle::RankSlots one_chunk(const Pipeline& p, Count r) {
   const Count m = p.micro_batches, far = p.schedule == Schedule::zb_h2 ? 2 : 1;
   const bool split = p.schedule == Schedule::zb_h1 || p.schedule == Schedule::zb_h2;
@@ -51,7 +51,7 @@ oracle::RankSlots one_chunk(const Pipeline& p, Count r) {
   return slots;
 }
 
-/// Interleaved 1F1B (arXiv:2104.04473) as Megatron-LM runs it: groups of P micro-batches, chunk after chunk.
+/// Interleaved 1F1B (arXiv:2104.04473) as in Megatron-LM: groups of P micro-batches, chunk after chunk.
 oracle::RankSlots interleaved(const Pipeline& p, Count r) {
   const Count n = p.micro_batches * p.chunks, ahead = std::min(n, 2 * (p.ranks - r - 1) + (p.chunks - 1) * p.ranks);
   oracle::RankSlots slots;
@@ -72,7 +72,7 @@ oracle::RankSlots interleaved(const Pipeline& p, Count r) {
 
 // ---- the other orders are the engine's slots, taken as data
 
-/// The model chunk that is local chunk 0 or 1: two in a V, or in DualPipe the same ranks from both ends.
+/// The model chunk of local chunk 0 or 1: two in a V, or in DualPipe the same ranks from both ends.
 int chunk_of(const Pipeline& p, Count r, Count local) {
   if (local == 0) return static_cast<int>(r);
   return static_cast<int>((p.schedule == Schedule::dualpipe ? p.ranks : 2 * p.ranks) - 1 - r);
@@ -138,7 +138,7 @@ Count layers_of(const Case& c, Count rank) {
 double update_of(const Case& c, Count rank) {
   return static_cast<double>(layers_of(c, rank) * c.sizes.learned) * (2 * 12 + 4 + 2) / Sizes::memory;
 }
-/// DualPipe's two copies exchange their gradients.
+/// DualPipe's two copies reduce their gradients.
 double sums_of(const Case& c, Count rank) {
   if (c.p.schedule != Schedule::dualpipe) return 0;
   return Sizes::latency + static_cast<double>(layers_of(c, rank) * c.sizes.learned) * 4 / Sizes::link;
@@ -159,8 +159,8 @@ oracle::Machine machine_of(const Case& c) {
 
 bool goes_on_alone(Schedule s) { return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v; }
 
-/// All ranks update together, once the last has its sums. With updates validated afterwards (arXiv:2401.10241, section
-/// 4) a step is as long as the longest way of a rank from its first forward to its own update's end.
+/// All ranks update together, after the last has its sums. With updates validated afterwards (arXiv:2401.10241, section
+/// 4) a step is the longest time of a rank from its first forward to the end of its update.
 double step_of(const Case& c) {
   const oracle::Run run = oracle::simulate(orders(c), machine_of(c));
   double summed = 0, updated = 0, longest = 0;
@@ -173,7 +173,7 @@ double step_of(const Case& c) {
   return goes_on_alone(c.p.schedule) ? longest : summed + updated;
 }
 
-/// The seconds of a step among many: every rank begins the next one's slots after its own update.
+/// Seconds of a step among many: every rank begins the next one's slots after its own update.
 double step_among_many(const Case& c) {
   constexpr int steps = 12, counted = 6;
   const std::vector<oracle::RankSlots> one = orders(c);
@@ -197,7 +197,7 @@ PassPrice pass(double seconds) {
   return p;
 }
 
-/// The engine's step of the same layers, with neither embedding nor head.
+/// The engine's step of the same layers, without embedding and head.
 double step_of_engine(const Case& c) {
   Arch a = even();
   a.layers = 0;
@@ -222,7 +222,7 @@ double step_of_engine(const Case& c) {
   return assemble(prices, plan, l, cluster).bound.total().value;
 }
 
-/// Calls visit(case) for every schedule and size that it can have; layers: equal, or 1 to 4.
+/// Calls visit(case) for every valid combination of schedule and sizes; layers: equal, or 1 to 4.
 template <typename Visit>
 void for_each_case(bool equal, const Visit& visit) {
   unsigned seed = 1;
@@ -248,7 +248,7 @@ std::string text(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("The step of every schedule is the simulated one", "[oracle][pipeline]") {
+TEST_CASE("the step of every schedule matches the simulation", "[oracle][pipeline]") {
   int cases = 0;
   for (const bool equal : {true, false})
     for_each_case(equal, [&](const Case& c) {
@@ -259,13 +259,13 @@ TEST_CASE("The step of every schedule is the simulated one", "[oracle][pipeline]
   CHECK(cases > 900);
 }
 
-TEST_CASE("Ranks that go on by themselves take from step to step what the step says", "[oracle][pipeline]") {
+TEST_CASE("with independent updates of ranks the period across steps matches the step", "[oracle][pipeline]") {
   for (const bool equal : {true, false})
     for_each_case(equal, [&](const Case& c) {
       if (!goes_on_alone(c.p.schedule)) return;
       INFO(text(c) << (equal ? "" : ", unequal layers"));
       const double many = step_among_many(c), one = step_of_engine(c);
       if (equal) CHECK(one == Approx(many).epsilon(1e-9));
-      CHECK(many <= one * (1 + 1e-9));  // ranks of unequal work shift against each other, and never wait longer
+      CHECK(many <= one * (1 + 1e-9));  // ranks of unequal work shift against each other and never wait longer
     });
 }

@@ -1,5 +1,5 @@
-// `plan serve` against trials by hand: every number of tensor-parallel ranks, and of engines from one on, is served by
-// `serve` itself, with several draws of the traffic.
+// `plan serve` compared with trials by hand: `serve` runs every number of tensor-parallel ranks with one or more
+// engines and several draws of the traffic.
 
 #include <optional>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int draws = 3;
 
-/// Whether so many engines keep the limits in all draws, or in none; nothing where draws differ.
+/// Whether that many engines keep the limits; empty if the draws differ.
 std::optional<bool> keeps(const std::string& question, Count ranks, Count engines) {
   int kept = 0;
   for (int seed = 0; seed < draws; ++seed) {
@@ -24,7 +24,7 @@ std::optional<bool> keeps(const std::string& question, Count ranks, Count engine
   return kept == draws ? std::optional(true) : kept == 0 ? std::optional(false) : std::nullopt;
 }
 
-/// The fewest engines of so many ranks that keep the limits; nothing: more than `most` do not.
+/// The fewest engines of that many ranks that keep the limits; empty if `most` do not.
 std::optional<Count> fewest(const std::string& question, Count ranks, Count most) {
   for (Count n = 1; n <= most; ++n) {
     const std::optional<bool> kept = keeps(question, ranks, n);
@@ -46,7 +46,7 @@ TEST_CASE("plan serve finds the fewest GPUs of all layouts and numbers of engine
     CAPTURE(q);
     Count best = 1 << 20;
     for (Count ranks = 1; ranks <= 8; ranks *= 2) {
-      const Count most = (best - 1) / ranks;  // of which the GPUs are fewer than the best so far
+      const Count most = (best - 1) / ranks;  // engines with fewer GPUs than the best so far
       if (const auto n = fewest(q, ranks, std::min<Count>(most, 6))) best = *n * ranks;
     }
     const json::Value plan = test::ask("plan serve " + q)["plans"][0];

@@ -1,5 +1,5 @@
-// `plan train` against loops written by hand over all layouts of a small space: the engine is asked for the seconds and
-// bytes of each, and the rules of which layouts there are come from Megatron-LM's documentation, not from search/.
+// `plan train` compared with loops over all layouts of a small space. The engine computes the seconds and bytes of each
+// layout; the rules for layouts come from Megatron-LM's documentation, not from search/.
 
 #include "search/search.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -9,7 +9,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// A node of four devices, and a network beyond it.
+/// A node of four devices, and a network around it.
 Cluster small_cluster(Count memory) {
   Cluster c;
   c.device.memory = Bytes(memory);
@@ -30,7 +30,7 @@ Space space(const Arch& arch, Count gpus, Count memory) {
   return s;
 }
 
-/// 16 query and 8 KV heads, which 1, 2, 4 and 8 ranks divide.
+/// 16 query and 8 KV heads, divisible by 1, 2, 4 and 8 ranks.
 Arch four_layers() {
   Arch a = test::even();
   a.layers = 4;
@@ -56,7 +56,7 @@ void try_plan(const Space& s, const Layout& l, Count micro_batch, Recompute r, T
 }
 
 /// Every way to run the layers of `pp` stages: 1F1B, ZB-H1 and ZB-H2 with a chunk each; ZB-V with two; interleaved with
-/// two or more, where the micro-batches come in groups of pp (Megatron-LM).
+/// two or more, if the micro-batches come in groups of pp (Megatron-LM).
 std::vector<std::pair<Schedule, Count>> schedules(Count layers, Count pp, Count micro_batches) {
   std::vector<std::pair<Schedule, Count>> all{{Schedule::one_f_one_b, 1}};
   if (pp == 1) return all;
@@ -68,7 +68,7 @@ std::vector<std::pair<Schedule, Count>> schedules(Count layers, Count pp, Count 
   return all;
 }
 
-/// Each of the axes, in powers of two; ZeRO where there are replicas.
+/// Tries all layouts with axes in powers of two; ZeRO only with replicas.
 Tried all_plans(const Space& s) {
   Tried t;
   const Count gpus = s.gpus[0], batch = s.plan.global_batch;

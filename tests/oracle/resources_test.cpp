@@ -1,4 +1,4 @@
-// Hardware on which one resource alone costs time: the step is then a few products.
+// Hardware on which only one resource costs time, so that a step is a few products.
 
 #include "calc/infer.hpp"
 #include "calc/train.hpp"
@@ -9,7 +9,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// Hardware whose resources cost nothing that can be measured, but for those that `costs` names.
+/// Hardware with negligible costs, except for the resources in `costs`.
 Cluster hardware(const std::string& costs) {
   json::Value file = json::parse(R"({"name": "free", "source": "made up",
     "memory": {"capacity": "80 GiB", "bandwidth": "1e12 TB/s"}, "matmul": {"bf16": "1e15 TFLOP/s"},
@@ -21,7 +21,7 @@ Cluster hardware(const std::string& costs) {
 }
 
 // Two layers of width 64: 8 heads of 8, four matrices of 64 x 64, an MLP of three of 64 x 128, two norms; a token table
-// and a head of 512 x 64, a last norm.
+// and a head of 512 x 64, a final norm.
 constexpr double layers = 2, width = 64, products = 4 * 64 * 64 + 3 * 64 * 128, head = 512 * 64;
 constexpr double numbers = layers * (products + 2 * width) + 2 * head + width;
 
@@ -55,47 +55,47 @@ double step(const Layout& layout, const std::string& costs) {
 
 }  // namespace
 
-TEST_CASE("Compute alone: 6 FLOPs per weight of a product and token, 12 S^2 D per layer", "[oracle][resources]") {
+TEST_CASE("compute only: 6 FLOPs per weight of a product and token, 12 S^2 D per layer", "[oracle][resources]") {
   const double weights = 6 * tokens * (layers * products + head);
-  const double scores = 3 * layers * 2 * (2 * tokens * tokens * width);  // two products, and twice as much backward
+  const double scores = 3 * layers * 2 * (2 * tokens * tokens * width);  // two products, and twice as many backward
   CHECK(step({}, R"({"matmul": {"bf16": "1 TFLOP/s"}})") ==
         Approx(micro_batch_count * (weights + scores) / 1e12).epsilon(1e-6));
 }
 
-TEST_CASE("Memory alone: a token reads the weights and its cache, an update moves 30 bytes per number",
+TEST_CASE("memory only: a token reads the weights and its cache, an update moves 30 bytes per parameter",
           "[oracle][resources]") {
   const std::string slow = R"({"memory": {"bandwidth": "1 GB/s"}})";
   Plan p = plan_of();
   p.roofline = Roofline::step;
-  const double read = numbers - head, cache = layers * 100 * 2 * width;  // of the table one row, which counts as none
+  const double read = numbers - head, cache = layers * 100 * 2 * width;  // one row of the table is negligible
   CHECK(decode(model(), p, {}, hardware(slow), 100).bound.total().value ==
         Approx(2 * (read + cache) / 1e9).epsilon(1e-3));
   const StepTime t = train(model(), plan_of(), {}, hardware(slow)).bound;
   CHECK(t[Part::optimizer].value == Approx(30 * numbers / 1e9).epsilon(1e-6));
 }
 
-TEST_CASE("One level of links alone: a ring all-reduce moves 2 (n - 1)/n of 4 bytes per number",
+TEST_CASE("one level of links only: a ring all-reduce moves 2 (n - 1)/n of 4 bytes per parameter",
           "[oracle][resources]") {
   const double gradients = 4 * numbers;
-  // Two replicas in a node, over its link; four in two nodes, each of whose GPUs sums half of all over the network.
+  // Two replicas in a node use its link. Four in two nodes: each GPU reduces half of the gradients over the network.
   CHECK(step({.dp = 2}, R"({"link": {"bandwidth": "1 GB/s"}})") == Approx(2 * 0.5 * gradients / 1e9).epsilon(1e-6));
   CHECK(step({.dp = 4}, R"({"link": {"bandwidth": "1 GB/s"}})") == Approx(2 * 0.5 * gradients / 1e9).epsilon(1e-6));
   CHECK(step({.dp = 4}, R"({"network": {"bandwidth": "1 GB/s"}})") ==
         Approx(2 * 0.5 * gradients / 2 / 1e9).epsilon(1e-6));
   CHECK(step({.dp = 2}, R"({"network": {"bandwidth": "1 GB/s"}})") < 1e-9);
-  // ZeRO-1 reduces and scatters gradients of 4 bytes, and gathers weights of 2.
+  // ZeRO-1 reduce-scatters gradients of 4 bytes and all-gathers weights of 2.
   CHECK(step({.dp = 2, .zero = Zero::optimizer}, R"({"link": {"bandwidth": "1 GB/s"}})") ==
         Approx(0.5 * 6 * numbers / 1e9).epsilon(1e-6));
 }
 
-TEST_CASE("Messages alone: two stages pass two micro-batches on and back in two messages' time",
+TEST_CASE("messages only: two stages pass two micro-batches forward and back in the time of two messages",
           "[oracle][resources]") {
   const double message = 2 * tokens * width / 1e9;
   CHECK(step({.pp = 2}, R"({"link": {"bandwidth": "1 GB/s"}})") == Approx(2 * 2 * message).epsilon(1e-6));
   CHECK(step({.pp = 2}, R"({"link": {"latency": "1 us"}})") == Approx(2 * 2 * 1e-6).epsilon(1e-6));
 }
 
-TEST_CASE("Latency alone: 2 (n - 1) for each all-reduce, one per layer, table and head", "[oracle][resources]") {
+TEST_CASE("latency only: 2 (n - 1) for each all-reduce, one per layer, table and head", "[oracle][resources]") {
   CHECK(step({.dp = 2}, R"({"link": {"latency": "1 us"}})") == Approx(2 * (layers + 2) * 1e-6).epsilon(1e-6));
   CHECK(step({.dp = 4}, R"({"network": {"latency": "1 us"}})") == Approx(2 * (layers + 2) * 1e-6).epsilon(1e-6));
   // Tensor parallelism: two all-reduces per layer forward and two backward, one for the table, one for the head's

@@ -1,4 +1,4 @@
-/// Parameters of Llama-3.1 405B with nothing but the installed engine.
+/// Parameters of Llama-3.1 405B from the installed engine only.
 
 #include <calc/parameters.hpp>
 #include <iostream>

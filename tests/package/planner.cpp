@@ -1,4 +1,4 @@
-/// Models, hardware and reports with the installed libraries; the argument is the folder of its files.
+/// Models, hardware and reports with the installed libraries. The argument is the folder with the test's files.
 
 #include <calc/parameters.hpp>
 #include <iostream>

@@ -1,4 +1,4 @@
-// Models of mid-2025 to 2026, and Jamba: published configurations, and counts worked out from the modelling code.
+// Models from mid-2025 to 2026, and Jamba: published configs, and counts derived from the modelling code.
 
 #include "calc/memory.hpp"
 #include "calc/operator/liveness.hpp"
@@ -34,7 +34,7 @@ void for_each_row(const Act& act) {
 
 }  // namespace
 
-TEST_CASE("a configuration of 2026 imports to its parameters by component", "[import][architectures]") {
+TEST_CASE("a 2026 config imports with its parameters by component", "[import][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     const Parameters p = parameters(card.arch);
     CHECK(p.total == row["parameters"].get<Count>());
@@ -58,7 +58,7 @@ TEST_CASE("a configuration of 2026 imports to its parameters by component", "[im
 }
 
 namespace {
-/// Parameters of the operators whose names begin so, over all layers.
+/// Parameters of operators with these name prefixes, over all layers.
 Count parameters_of(const Arch& a, std::initializer_list<std::string_view> names) {
   Count n = 0;
   for_each_operator(a, {}, {}, {.training = true}, [&](const OperatorRow& row) {
@@ -69,18 +69,19 @@ Count parameters_of(const Arch& a, std::initializer_list<std::string_view> names
 }
 }  // namespace
 
-TEST_CASE("Gemma 4 E2B has its table of per-layer inputs and the rest of them apart", "[import][architectures]") {
+TEST_CASE("Gemma 4 E2B's table of per-layer inputs is counted separately from its other parameters",
+          "[import][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     if (row["name"] != "gemma-4-E2B") return;
     const Count all = parameters_of(card.arch, {"embedding.per_layer", "per_layer."});
-    CHECK(all == 2348810240 + 41341696);  // vocabulary x 35 x 256, and projections and norms
+    CHECK(all == 2348810240 + 41341696);  // vocabulary x 35 x 256, then projections and norms
     CHECK(parameters(card.arch).total - 2348810240 == 2279759139);
   });
 }
 
-// Published totals of the checkpoints with vision and audio, which are the same in both. In these the 10 and 15 layers
-// that share keys and values have matrices of 2048 x 512 for them and a norm of 256, which nothing reads.
-TEST_CASE("Gemma 3n E4B has as many parameters more than E2B as their checkpoints", "[import][architectures]") {
+// Published totals of the checkpoints with vision and audio, which are the same in both. Their 10 and 15 layers with
+// shared keys and values have unused matrices of 2048 x 512 for these, and an unused norm of 256.
+TEST_CASE("the parameters of Gemma 3n E4B and E2B differ as in their checkpoints", "[import][architectures]") {
   Count e2b = 0, e4b = 0;
   for_each_row([&](const json::Value& row, const ModelCard& card) {
     if (row["name"] == "gemma-3n-E2B") e2b = parameters(card.arch).total + 10 * (2 * 2048 * 512 + 256);
@@ -89,18 +90,18 @@ TEST_CASE("Gemma 3n E4B has as many parameters more than E2B as their checkpoint
   CHECK(e4b - e2b == 7849978192 - 5439438272);
 }
 
-// mtp: the published total less the model's, where files hold the modules; correction biases of routers, which files
-// hold too, left out of both.
-TEST_CASE("the modules for further tokens of a configuration of 2026 have the parameters that its files have besides",
-          "[import][architectures][mtp]") {
+// mtp: the published total minus the model's, if the files have the modules. Excludes router correction biases, which
+// the files also have.
+TEST_CASE("MTP modules of 2026 configs have the published parameter counts", "[import][architectures][mtp]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     CHECK(mtp_parameters(card.arch).total == row.value("mtp", Count{0}));
     CHECK(mtp_parameters(card.arch).total == card.arch.mtp.modules * textbook::module_parameters(card.arch));
   });
 }
 
-// hidden 2560: attention 15728640, dense MLP 3 x 2560 x 12288, projection 2 x 2560^2, 4 norms; the model's final norm.
-TEST_CASE("a module of ERNIE 4.5 has the dense MLP and no norm before the head", "[import][architectures][mtp]") {
+// hidden 2560: attention 15728640, dense MLP 3 x 2560 x 12288, projection 2 x 2560^2, 4 norms. The final norm is the
+// model's.
+TEST_CASE("an MTP module of ERNIE 4.5 has a dense MLP and no norm before the head", "[import][architectures][mtp]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     if (row["name"] != "ERNIE-4.5-21B-A3B") return;
     CHECK(card.arch.mtp.modules == 0);
@@ -110,9 +111,9 @@ TEST_CASE("a module of ERNIE 4.5 has the dense MLP and no norm before the head",
   });
 }
 
-// Every 128 tokens all pools have a key more. fixed_per_sequence: full windows, recurrent states in float32, the last K
-// - 1 inputs of convolutions in 16 bits. A decoder behind an encoder has a row more, of the token that begins it.
-TEST_CASE("a model of 2026 caches its bytes per token and per sequence", "[import][architectures]") {
+// 128 tokens add whole keys to every pool. fixed_per_sequence: full windows, recurrent states in float32, the last K -
+// 1 inputs of convolutions in 16 bits. A decoder after an encoder has one more row, for its start token.
+TEST_CASE("a 2026 model caches the expected bytes per token and per sequence", "[import][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     constexpr Count far = 1 << 20;
     const Bytes at = cache_bytes(card.arch, {}, far);
@@ -125,10 +126,10 @@ TEST_CASE("a model of 2026 caches its bytes per token and per sequence", "[impor
 
 namespace {
 
-/// Bytes of a (out, in) matrix in fp8 with a scale of `scale` bytes for each block of 128 x 128.
+/// Bytes of an (out, in) matrix in fp8 with a scale of `scale` bytes per block of 128 x 128.
 Count in_blocks(Count out, Count in, Count scale) { return out * in + scale * ceil_div(out, 128) * ceil_div(in, 128); }
 
-/// Bytes of attention's weights as the checkpoint has them.
+/// Bytes of attention weights as stored in the checkpoint.
 Bytes stored_attention(const ModelCard& card) {
   Plan p;
   p.weight_precision = *card.weights;
@@ -137,8 +138,9 @@ Bytes stored_attention(const ModelCard& card) {
 
 }  // namespace
 
-// Of 61 layers: five projections of latent attention and two of the indexer in fp8, weights of 64 index heads in bf16.
-TEST_CASE("DeepSeek-V3.2's indexer is stored in fp8 but for the weights of its heads", "[quantized][architectures]") {
+// In each of 61 layers: five latent attention projections and two of the indexer in fp8, weights of 64 index heads in
+// bf16.
+TEST_CASE("DeepSeek-V3.2's indexer is stored in fp8 except for its head weights", "[quantized][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     if (row["name"] != "DeepSeek-V3.2") return;
     const Count each = in_blocks(1536, 7168, 4) + in_blocks(128 * 192, 1536, 4) + in_blocks(576, 7168, 4) +
@@ -148,10 +150,11 @@ TEST_CASE("DeepSeek-V3.2's indexer is stored in fp8 but for the weights of its h
   });
 }
 
-// Of 43 layers five projections in fp8 with scales of one byte, and of 21 the indexer's queries; in bf16 the pools of
-// 21 layers (4096 x 1024 x 2, 4 x 1024) and of 20 (4096 x 512 x 2, 128 x 512), keys of 21 indexers (4096 x 256 x 2, 4 x
+// In fp8 with one-byte scales: five projections in 43 layers, and the indexer's queries in 21. In bf16: the pools of 21
+// layers (4096 x 1024 x 2, 4 x 1024) and of 20 (4096 x 512 x 2, 128 x 512), keys of 21 indexers (4096 x 256 x 2, 4 x
 // 256), weights of 64 index heads, and 64 sinks.
-TEST_CASE("DeepSeek-V4's attention is stored in fp8 but for what pools keys", "[quantized][architectures]") {
+TEST_CASE("DeepSeek-V4's attention is stored in fp8 except for pools, index keys, head weights and sinks",
+          "[quantized][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     if (row["name"] != "DeepSeek-V4-Flash") return;
     const Count each = in_blocks(1024, 4096, 1) + in_blocks(64 * 512, 1024, 1) + in_blocks(512, 4096, 1) +
@@ -163,13 +166,13 @@ TEST_CASE("DeepSeek-V4's attention is stored in fp8 but for what pools keys", "[
   });
 }
 
-TEST_CASE("a model of 2026 survives being written as a model file and read back", "[import][architectures]") {
+TEST_CASE("a 2026 model round-trips through a model file", "[import][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     CHECK(read_model_file(model_file_json(card), "a file").arch == card.arch);
   });
 }
 
-TEST_CASE("the parameters of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
+TEST_CASE("the parameters of 2026 models equal the closed forms", "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
     const Parameters p = parameters(a);
@@ -184,10 +187,10 @@ TEST_CASE("the parameters of a model of 2026 are those of the closed forms", "[t
   });
 }
 
-TEST_CASE("the FLOPs of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
+TEST_CASE("the forward FLOPs of 2026 models equal the closed forms", "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
-    if (a.is_encoder_decoder()) return;  // its halves have tokens of their own: see the next test
+    if (a.is_encoder_decoder()) return;  // its encoder and decoder have separate tokens: see the T5 test
     for (const Count queries : {1, 700}) {
       const Step s{.sequences = 3, .queries = queries, .past = 900};
       const Work w = test::forward_work(a, s, {.convention = AttentionFlops::causal_exact});
@@ -201,7 +204,7 @@ TEST_CASE("the FLOPs of a model of 2026 are those of the closed forms", "[textbo
   });
 }
 
-TEST_CASE("the training FLOPs of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
+TEST_CASE("the training FLOPs of 2026 models equal the closed forms", "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
@@ -214,7 +217,7 @@ TEST_CASE("the training FLOPs of a model of 2026 are those of the closed forms",
       const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
       const TrainingFlops f = training_flops(a, p);
       CHECK(f.model_total == textbook::train_flops(t));
-      const bool made_before = a.per_layer.width > 0;  // their projection is in no block, and linear here
+      const bool made_before = a.per_layer.width > 0;  // their projection is outside all blocks, and linear here
       if (recompute == Recompute::full && made_before) continue;
       CHECK(f.hardware_total == textbook::train_flops(t, recompute));
       textbook::PassShape done = pass;
@@ -226,7 +229,7 @@ TEST_CASE("the training FLOPs of a model of 2026 are those of the closed forms",
   });
 }
 
-TEST_CASE("encoder and decoder of T5 read as many tokens in training, and do the FLOPs of the closed forms",
+TEST_CASE("T5 trains on equally long sources and targets, with the FLOPs of the closed forms",
           "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
@@ -241,7 +244,7 @@ TEST_CASE("encoder and decoder of T5 read as many tokens in training, and do the
   });
 }
 
-TEST_CASE("the layers of a model of 2026 keep for backward what the table of stored tensors says",
+TEST_CASE("the layers of 2026 models save for backward the bytes in the table of stored tensors",
           "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
@@ -257,7 +260,7 @@ TEST_CASE("the layers of a model of 2026 keep for backward what the table of sto
   });
 }
 
-TEST_CASE("the ranks of a model of 2026 do and hold together what one device does, and what is on every rank",
+TEST_CASE("two ranks of a 2026 model do one device's FLOPs, with replicated operators on both",
           "[contract][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
@@ -276,7 +279,7 @@ TEST_CASE("the ranks of a model of 2026 do and hold together what one device doe
     for_each_operator(a, {}, {.tp = 2}, s,
                       [&](const OperatorRow& row) { ranks += row.segment.repeats * forward(row.op.shape, {}).model; });
     const Flops twice = 2 * ranks;
-    CHECK(twice.value >= (whole + replicas).value);  // one group of Mamba's B and C, or one KV head, lies on both
+    CHECK(twice.value >= (whole + replicas).value);  // one group of Mamba's B and C, or one KV head, is on both
     if (a.kv_heads % 2 != 0) return;
     if (card.arch.recurrent.key_heads != 1 && (a.mixers.empty() || a.mixers[0].recurrent.key_heads != 1))
       CHECK(twice == whole + replicas);

@@ -20,7 +20,7 @@ TEST_CASE("every preset is built in byte for byte, sorted by name", "[builtin]")
   }
 }
 
-TEST_CASE("the names of presets that need no parsing are those of their files", "[builtin]") {
+TEST_CASE("built-in names and aliases equal those in the preset files", "[builtin]") {
   for (const auto presets : {builtin_models(), builtin_hardware()}) {
     for (const Builtin& p : presets) {
       INFO(p.name);
@@ -33,7 +33,7 @@ TEST_CASE("the names of presets that need no parsing are those of their files", 
   }
 }
 
-TEST_CASE("no name means two presets, in no spelling", "[builtin]") {
+TEST_CASE("no name matches two presets, in any spelling", "[builtin]") {
   for (const auto presets : {builtin_models(), builtin_hardware()})
     for (const Builtin& preset : presets) {
       INFO(preset.name);
@@ -51,7 +51,7 @@ TEST_CASE("presets are found by name and alias, in upper and lower case", "[buil
   CHECK(find_builtin(hardware, "") == nullptr);
 }
 
-TEST_CASE("presets are found as people write them", "[builtin]") {
+TEST_CASE("presets are found by common spellings of their names", "[builtin]") {
   const auto model = [](std::string_view name) {
     const Builtin* found = find_meant(builtin_models(), name);
     return found == nullptr ? std::string("none") : std::string(found->name);
@@ -75,7 +75,7 @@ TEST_CASE("presets are found as people write them", "[builtin]") {
     const Builtin* found = find_meant(builtin_hardware(), name);
     return found == nullptr ? std::string("none") : std::string(found->name);
   };
-  CHECK(device("NVIDIA H100 80GB HBM3") == "h100-sxm-80gb");  // as the driver calls them
+  CHECK(device("NVIDIA H100 80GB HBM3") == "h100-sxm-80gb");  // as the driver reports them
   CHECK(device("NVIDIA A100-SXM4-80GB") == "a100-sxm-80gb");
   CHECK(device("NVIDIA GeForce RTX 4070 Ti SUPER") == "rtx-4070-ti-super");
   CHECK(device("NVIDIA RTX 6000 Ada Generation") == "rtx-6000-ada");

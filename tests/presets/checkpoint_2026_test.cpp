@@ -1,4 +1,4 @@
-// Checkpoints of families of 2026: their tensors' names in small shapes, and what is beside the model.
+// Checkpoints of 2026 families: tensor names with small shapes, and tensors outside the model.
 
 #include "tests/presets/checkpoint_shapes.hpp"
 
@@ -8,7 +8,7 @@ using namespace llmcalc::test::shapes;
 
 namespace {
 
-/// Four experts of 32 under a router called so.
+/// Four experts of width 32, with the given router name.
 Shapes four_experts(const std::string& before, const std::string& router) {
   Shapes all{{before + router + ".weight", {4, d}}};
   for (const char* number : {"0", "1", "2", "3"}) all = all + gated(before + "experts." + number + ".", 32);
@@ -29,8 +29,8 @@ json::Value experts_config(const std::string& type, json::Value more) {
 
 }  // namespace
 
-// tencent/Hy3: a module for a further token is the layer behind the model's.
-TEST_CASE("a checkpoint of Hy3 has every tensor counted, its module beside the model", "[checkpoint][families]") {
+// tencent/Hy3: an MTP module is the layer after the model's last.
+TEST_CASE("every tensor of a Hy3 checkpoint is counted, with its MTP module separate", "[checkpoint][families]") {
   Shapes all = untied + gated("model.layers.0.mlp.");
   for (const std::string& layer : layer_names)
     all = all + norms(layer, two_norms) + attention(layer + "self_attn.") + head_norms(layer + "self_attn.");
@@ -49,7 +49,7 @@ TEST_CASE("a checkpoint of Hy3 has every tensor counted, its module beside the m
 }
 
 // poolside/Laguna-XS.2
-TEST_CASE("a checkpoint of Laguna has every tensor counted", "[checkpoint][families]") {
+TEST_CASE("every tensor of a Laguna checkpoint is counted", "[checkpoint][families]") {
   Shapes all = untied + gated("model.layers.0.mlp.");
   for (const std::string& layer : layer_names) {
     const Count heads = layer == layer_names[0] ? 4 : 6;
@@ -69,7 +69,7 @@ TEST_CASE("a checkpoint of Laguna has every tensor counted", "[checkpoint][famil
 }
 
 // CohereLabs' North Mini Code and ibm-granite/granite-swash-2b
-TEST_CASE("checkpoints of Cohere's experts and of Granite with sinks have every tensor counted",
+TEST_CASE("every tensor of checkpoints of Cohere's experts and of Granite with sinks is counted",
           "[checkpoint][families]") {
   Shapes north = ends, granite = ends;
   for (const std::string& layer : layer_names) {
@@ -88,7 +88,7 @@ TEST_CASE("checkpoints of Cohere's experts and of Granite with sinks have every 
 }
 
 // meta-models/Muse-Glimmer-30B, the text model, and karpathy/nanochat-d32
-TEST_CASE("checkpoints of Muse Glimmer and nanochat have every tensor counted", "[checkpoint][families]") {
+TEST_CASE("every tensor of Muse Glimmer and nanochat checkpoints is counted", "[checkpoint][families]") {
   Shapes muse = untied, nano{{"model.embed_tokens.weight", {V, d}}, {"lm_head.weight", {V, d}}};
   for (const std::string& layer : layer_names) {
     muse = muse +
@@ -104,7 +104,7 @@ TEST_CASE("checkpoints of Muse Glimmer and nanochat have every tensor counted", 
 }
 
 // jhu-clsp/ettin-decoder-150m
-TEST_CASE("a checkpoint of ModernBERT's decoder has every tensor counted", "[checkpoint][families]") {
+TEST_CASE("every tensor of a ModernBERT decoder checkpoint is counted", "[checkpoint][families]") {
   Shapes all{{"model.embeddings.tok_embeddings.weight", {V, d}},
              {"model.embeddings.norm.weight", {d}},
              {"model.final_norm.weight", {d}},

@@ -1,4 +1,4 @@
-// Checkpoints of T5, BERT and their kin: stacks, heads of the class that the config names, and tied tables.
+// Checkpoints of T5, BERT and relatives: stacks, heads of the class named in the config, and tied tables.
 
 #include "tests/presets/checkpoint_shapes.hpp"
 
@@ -43,8 +43,9 @@ json::Value t5_config() {
 }
 }  // namespace
 
-// google/flan-t5-*: "shared" is the table, which some files hold again for each stack.
-TEST_CASE("T5's decoder follows its encoder, and copies of its table are not counted", "[checkpoint][families]") {
+// google/flan-t5-*: "shared" is the token table; some files repeat it for each stack.
+TEST_CASE("T5's encoder and decoder are read, and copies of its token table are not counted",
+          "[checkpoint][families]") {
   const Shapes all = Shapes{{"shared.weight", {V, d}}, {"lm_head.weight", {V, d}}} + t5_stack("encoder", false) +
                      t5_stack("decoder", true);
   check_read(t5_config(), all);
@@ -56,7 +57,7 @@ TEST_CASE("T5's decoder follows its encoder, and copies of its table are not cou
 }
 
 namespace {
-/// Two layers of BERT, and its tables.
+/// Two BERT layers and the embedding tables.
 Shapes bert_body(const std::string& before, Count positions, Count types) {
   Shapes all{{"embeddings.word_embeddings.weight", {V, d}},
              {"embeddings.position_embeddings.weight", {positions, d}},
@@ -85,8 +86,8 @@ json::Value bert_config(const std::string& type, const std::string& name, Count 
 }
 }  // namespace
 
-// google-bert/bert-base-uncased: its file holds the heads of BertForPreTraining, and its config names BertForMaskedLM.
-TEST_CASE("BERT's file is read as the class that its config names", "[checkpoint][families]") {
+// google-bert/bert-base-uncased: its file has the heads of BertForPreTraining, its config names BertForMaskedLM.
+TEST_CASE("a BERT checkpoint is read as the class named in its config", "[checkpoint][families]") {
   const Shapes body = bert_body("bert.", 128, 2);
   const Shapes pooler = biased({{"bert.pooler.dense", {d, d}}}), pair = biased({{"cls.seq_relationship", {2, d}}});
   const Shapes masked = biased({{"cls.predictions.transform.dense", {d, d}}}) +
@@ -100,7 +101,7 @@ TEST_CASE("BERT's file is read as the class that its config names", "[checkpoint
   check_read(bert_config("bert", "BertForPreTraining", 128, 2), body + masked + pooler + pair);
 }
 
-TEST_CASE("RoBERTa's head is read before its tied table", "[checkpoint][families]") {
+TEST_CASE("RoBERTa's head is read, and its tied copy of the token table is not counted", "[checkpoint][families]") {
   const Shapes head =
       biased({{"lm_head.dense", {d, d}}}) +
       Shapes{{"lm_head.layer_norm.weight", {d}}, {"lm_head.layer_norm.bias", {d}}, {"lm_head.bias", {V}}};

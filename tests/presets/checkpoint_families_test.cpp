@@ -1,4 +1,4 @@
-// Checkpoints of single families: their tensors' names, small shapes, and what is beside the model.
+// Checkpoints of single families: tensor names with small shapes, and tensors outside the model.
 
 #include "presets/header/tensor_group.hpp"
 #include "tests/presets/checkpoint_shapes.hpp"
@@ -7,8 +7,8 @@ using namespace llmcalc;
 using namespace llmcalc::test;
 using namespace llmcalc::test::shapes;
 
-// ibm-granite/granite-4.0-h-1b and -micro: num_local_experts is 0, and the one MLP is called shared_mlp.
-TEST_CASE("Granite's dense MLPs are read under their name of shared ones", "[checkpoint][families]") {
+// ibm-granite/granite-4.0-h-1b and -micro: num_local_experts is 0, and the only MLP is called shared_mlp.
+TEST_CASE("Granite's dense MLPs are read from tensors named shared_mlp", "[checkpoint][families]") {
   Shapes all = ends;
   for (const std::string layer : {"model.layers.0.", "model.layers.1."})
     all = all + norms(layer, {"input_layernorm", "post_attention_layernorm"}) + attention(layer + "self_attn.") +
@@ -21,7 +21,7 @@ TEST_CASE("Granite's dense MLPs are read under their name of shared ones", "[che
 }
 
 // swiss-ai/Apertus-8B: hf activations.py, XIELUActivation registers beta and eps as buffers.
-TEST_CASE("what Apertus's activation does not learn is a buffer", "[checkpoint][families]") {
+TEST_CASE("fixed values of Apertus's activation are buffers", "[checkpoint][families]") {
   Shapes all = untied, buffers;
   for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
     all = all + norms(layer, {"attention_layernorm", "feedforward_layernorm"}) + attention(layer + "self_attn.") +
@@ -36,8 +36,8 @@ TEST_CASE("what Apertus's activation does not learn is a buffer", "[checkpoint][
   check_read(config("apertus", {{"hidden_act", "xielu"}}), all, buffers, {"buffers"});
 }
 
-// state-spaces/mamba-*-hf and mistralai/Mamba-Codestral-7B: the table is called embeddings.
-TEST_CASE("Mamba's token table is recognised", "[checkpoint][families]") {
+// state-spaces/mamba-*-hf and mistralai/Mamba-Codestral-7B: the token table is called embeddings.
+TEST_CASE("Mamba's token table is recognized", "[checkpoint][families]") {
   Shapes all{{"backbone.embeddings.weight", {V, d}}, {"backbone.norm_f.weight", {d}}};
   for (const std::string layer : {"backbone.layers.0.", "backbone.layers.1."})
     all = all + norms(layer, {"norm"}) +
@@ -76,9 +76,8 @@ json::Value gemma4_config() {
 }
 }  // namespace
 
-// google/gemma-4-E2B: its file holds keys and values of the layers that read another's (hf gemma4, is_kv_shared_layer).
-TEST_CASE("Gemma 4's inputs of layers are read, and keys and values that nothing reads are not",
-          "[checkpoint][families]") {
+// google/gemma-4-E2B: its file has unused keys and values in layers with shared ones (hf gemma4, is_kv_shared_layer).
+TEST_CASE("Gemma 4's per-layer inputs are read, and unused keys and values are not counted", "[checkpoint][families]") {
   Shapes all = ends + Shapes{{"model.embed_tokens_per_layer.weight", {V, 4 * 8}},
                              {"model.per_layer_model_projection.weight", {4 * 8, d}},
                              {"model.per_layer_projection_norm.weight", {8}}};
@@ -105,8 +104,8 @@ TEST_CASE("Gemma 4's inputs of layers are read, and keys and values that nothing
   check_read(gemma4_config(), all, unread, {"keys and values of layers that read another's"});
 }
 
-// google/gemma-4-26B-A4B: experts beside the dense MLP, a router with a norm and a factor per expert.
-TEST_CASE("Gemma 4's router has a norm and factors", "[checkpoint][families]") {
+// google/gemma-4-26B-A4B: experts parallel to the dense MLP, a router with a norm and a factor per expert.
+TEST_CASE("Gemma 4's router norm and expert factors are read", "[checkpoint][families]") {
   Shapes all = ends;
   for (const std::string layer : {"model.layers.0.", "model.layers.1."})
     all = all + attention(layer + "self_attn.") + gated(layer + "mlp.") +
@@ -135,8 +134,8 @@ TEST_CASE("Gemma 4's router has a norm and factors", "[checkpoint][families]") {
   check_read(c, all);
 }
 
-// google/gemma-3n-E2B: 4 streams; layers that read another's keys and values have matrices for them.
-TEST_CASE("Gemma 3n's streams and low ranks are read", "[checkpoint][families]") {
+// google/gemma-3n-E2B: 4 streams; layers with shared keys and values also have matrices for them.
+TEST_CASE("Gemma 3n's streams and low-rank paths are read", "[checkpoint][families]") {
   Shapes all = ends + Shapes{{"model.embed_tokens_per_layer.weight", {V, 2 * 8}},
                              {"model.per_layer_model_projection.weight", {2 * 8, d}},
                              {"model.per_layer_projection_norm.weight", {8}}};
@@ -171,8 +170,8 @@ TEST_CASE("Gemma 3n's streams and low ranks are read", "[checkpoint][families]")
              {"keys and values of layers that read another's"});
 }
 
-// stepfun-ai/Step-3.5-Flash: experts are "moe.gate_proj", and a correction bias is "moe.router_bias".
-TEST_CASE("Step 3.5's experts are experts", "[checkpoint][families]") {
+// stepfun-ai/Step-3.5-Flash: experts are named "moe.gate_proj", and the correction bias "moe.router_bias".
+TEST_CASE("Step 3.5's expert tensors are recognized", "[checkpoint][families]") {
   const auto layer = [](const std::string& before, Count heads) {
     return norms(before, {"input_layernorm", "post_attention_layernorm"}) + attention(before + "self_attn.", heads) +
            under(before + "self_attn.",
@@ -203,7 +202,7 @@ TEST_CASE("Step 3.5's experts are experts", "[checkpoint][families]") {
   CHECK(card.caveats == std::vector<std::string>());
 }
 
-TEST_CASE("names of single families tell their groups", "[checkpoint][families]") {
+TEST_CASE("tensor names of single families map to their groups", "[checkpoint][families]") {
   const auto group = [](const char* name) { return std::string(tensor_group(name, 0).name); };
   const auto counts = [](const char* name) { return tensor_group(name, 0).parameter; };
   // deepseek-ai/DeepSeek-V4
@@ -228,7 +227,7 @@ TEST_CASE("names of single families tell their groups", "[checkpoint][families]"
   CHECK(group("model.layers.0.mlp.gate_proj.weight") == "mlp");
   CHECK(group("decoder.bias") == "lm_head");
   CHECK(group("decoder.block.0.layer.0.SelfAttention.q.weight") == "attention");
-  // A value matrix that is called v, and GGUF's vision tower
+  // A value matrix named v, and GGUF's vision encoder
   CHECK(group("encoder.block.0.layer.0.SelfAttention.v.weight") == "attention");
   CHECK(group("v.blk.0.attn_q.weight") == "vision and audio");
   CHECK(group("vpm.encoder.layers.0.self_attn.q_proj.weight") == "vision and audio");

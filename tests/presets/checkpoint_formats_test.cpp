@@ -1,4 +1,4 @@
-// What a config says of number formats, and what parts of a split file say of themselves, against the tensors.
+// Number formats in configs, and the keys of split GGUF files, compared with the tensors.
 
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
@@ -27,7 +27,7 @@ json::Value config_with(const json::Value& block) {
   return c;
 }
 
-/// A layer's matrices, each as `stored(name, out, in)` lists its tensors, and all else in 16 bits.
+/// A layer whose matrices are stored as `stored(name, out, in)`, with all other tensors in 16 bits.
 template <typename Stored>
 std::vector<WrittenTensor> one_layer(const Stored& stored) {
   std::vector<WrittenTensor> all;
@@ -73,7 +73,7 @@ const json::Value nvfp4 = {
 
 }  // namespace
 
-TEST_CASE("a quantisation block whose numbers would have another type is refused", "[checkpoint]") {
+TEST_CASE("a quantization block that contradicts the tensor types is refused", "[checkpoint]") {
   const CheckpointFolder folder;
   const auto read = [&](const json::Value& block, const std::vector<WrittenTensor>& all) {
     folder.write("config.json", config_with(block).dump());
@@ -94,7 +94,7 @@ TEST_CASE("a quantisation block whose numbers would have another type is refused
   CHECK(read(exl3, one_layer(in_exl3)).caveats.empty());
 }
 
-TEST_CASE("packed numbers that no block names are told", "[checkpoint]") {
+TEST_CASE("packed tensors without a quantization block are reported", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", config_with({}).dump());
   const ModelCard card = load_model(write_safetensors(folder, "model.safetensors", one_layer(in_gptq)));
@@ -105,7 +105,7 @@ TEST_CASE("packed numbers that no block names are told", "[checkpoint]") {
   CHECK_THAT(card.caveats[1], Catch::Contains("tensors of mlp pack numbers"));
 }
 
-TEST_CASE("parts of a split GGUF file are of one model, in their order", "[checkpoint]") {
+TEST_CASE("parts of a split GGUF file must belong to one model and be in order", "[checkpoint]") {
   const CheckpointFolder folder;
   const LlamaSizes s{.d = 256, .layers = 2, .vocabulary = 512, .heads = 4, .kv = 2, .head_dim = 64, .ff = 512};
   const std::vector<WrittenTensor> all = gguf_llama(s, [](const std::string&, Count) { return "Q8_0"; });
@@ -123,7 +123,7 @@ TEST_CASE("parts of a split GGUF file are of one model, in their order", "[check
              Catch::Contains("\"general.architecture\" is \"qwen2\", and \"llama\" in the first part"));
 }
 
-TEST_CASE("a GGUF file of more tensors than any model has is refused before they are read", "[checkpoint]") {
+TEST_CASE("a GGUF file with too many tensors is refused before they are read", "[checkpoint]") {
   const CheckpointFolder folder;
   GgufBytes g;
   g.begin(2000000, 0);

@@ -1,5 +1,5 @@
 #pragma once
-// Checkpoints of small models as the names and shapes of their tensors.
+// Checkpoints of small models: names and shapes of their tensors.
 
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
@@ -12,7 +12,7 @@ namespace llmcalc::test::shapes {
 
 inline constexpr Count V = 256, d = 64, f = 128;
 
-/// Tensors in bf16: names and shapes.
+/// bf16 tensors: names and shapes.
 using Shapes = std::vector<std::pair<std::string, std::vector<Count>>>;
 
 inline Shapes operator+(Shapes a, const Shapes& b) {
@@ -20,14 +20,14 @@ inline Shapes operator+(Shapes a, const Shapes& b) {
   return a;
 }
 
-/// The same under a name in front of theirs, as matrices where they are so.
+/// The same tensors with a prefix in their names.
 inline Shapes under(const std::string& before, const Shapes& all) {
   Shapes out;
   for (const auto& [name, shape] : all) out.emplace_back(before + name, shape);
   return out;
 }
 
-/// Each with its bias.
+/// Every tensor as a weight, with a bias.
 inline Shapes biased(const Shapes& all) {
   Shapes out;
   for (const auto& [name, shape] : all) {
@@ -81,7 +81,7 @@ inline ModelCard read(const json::Value& config, const Shapes& all) {
   return load_model(write_safetensors(folder, "model.safetensors", written));
 }
 
-/// The notes on what is beside the model, up to their numbers.
+/// The caveats about tensors outside the model, up to their sizes.
 inline std::vector<std::string> beside(const ModelCard& card) {
   std::vector<std::string> out;
   for (const std::string& note : card.caveats)
@@ -89,7 +89,8 @@ inline std::vector<std::string> beside(const ModelCard& card) {
   return out;
 }
 
-/// The model has the numbers and bytes of `of_model`, and says of what is beside it what `notes` say.
+/// Checks that the model has the parameters and bytes of `of_model`, and that the caveats about other tensors are
+/// `notes`.
 inline void check_read(const json::Value& config, const Shapes& of_model, const Shapes& others = {},
                        const std::vector<std::string>& notes = {}) {
   const ModelCard card = read(config, of_model + others);

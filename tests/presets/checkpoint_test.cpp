@@ -1,4 +1,4 @@
-// Models that are loaded from checkpoints: files with the layout of real ones, of which only headers are there.
+// Models loaded from checkpoints: files with the layout of real ones, but only headers.
 
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
@@ -23,8 +23,8 @@ Bytes weights_of(const ModelCard& card) {
   return weights_bytes(card.arch, p);
 }
 
-/// The layers that llama-quantize keeps wider in its _M mixes (github.com/ggml-org/llama.cpp, src/llama-quant.cpp,
-/// use_more_bits).
+/// The layers that llama-quantize stores in more bits in its _M mixes (github.com/ggml-org/llama.cpp,
+/// src/llama-quant.cpp, use_more_bits).
 bool is_wider(Count i, Count n) { return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2; }
 
 const char* q4_k_m(const std::string& name, Count layer, Count layers) {
@@ -55,7 +55,7 @@ bool config_disagrees(const std::string& path) {
   }
 }
 
-/// The tensors of a Llama under Hugging Face's names.
+/// The tensors of a Llama with Hugging Face's names.
 std::vector<WrittenTensor> hf_llama(const LlamaSizes& s, const std::string& dtype) {
   std::vector<WrittenTensor> all{{"model.embed_tokens.weight", dtype, {s.vocabulary, s.d}}};
   for (Count i = 0; i < s.layers; ++i) {
@@ -85,7 +85,7 @@ std::string model_refusal(const std::string& path) {
 }  // namespace
 
 // TheBloke/Llama-2-7B-Chat-GGUF: 4081004224 bytes in Q4_K_M and 7161089728 in Q8_0, with a header of 741056.
-TEST_CASE("a GGUF file's model has the file's own bytes as weights", "[checkpoint]") {
+TEST_CASE("weights of a GGUF model have exactly the file's bytes", "[checkpoint]") {
   const LlamaSizes s;
   const CheckpointFolder folder;
   const std::string mixed = write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s));
@@ -101,20 +101,20 @@ TEST_CASE("a GGUF file's model has the file's own bytes as weights", "[checkpoin
   CHECK(weights_of(load_model(one_type)) == Bytes(7161089728 - 741056));
 }
 
-TEST_CASE("tensor-parallel ranks share a file's bytes as they share its matrices", "[checkpoint]") {
+TEST_CASE("tensor-parallel ranks share a file's bytes in the proportions of its matrices", "[checkpoint]") {
   const LlamaSizes s{.d = 1024, .layers = 8, .vocabulary = 512, .heads = 8, .kv = 8, .head_dim = 128, .ff = 2048};
   const CheckpointFolder folder;
   const ModelCard card = load_model(write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s)));
   Plan p;
   p.weight_precision = *card.weights;
-  // Two ranks hold all matrices once and the 17 norms of 1024 float32 twice; shares of five components are rounded
+  // Two ranks hold all matrices once and the 17 norms of 1024 float32 twice. The shares of five components are rounded
   // down.
   const Count held = weights_of(card).value + 17 * 1024 * 4, both = 2 * weights_bytes(card.arch, p, {.tp = 2}).value;
   CHECK(both <= held);
   CHECK(held - both <= 2 * 5);
 }
 
-TEST_CASE("a decoded token reads a file's bytes, all but the token table", "[checkpoint]") {
+TEST_CASE("decoding a token reads a file's bytes except for the token table", "[checkpoint]") {
   const CheckpointFolder folder;
   const LlamaSizes s;
   const ModelCard card = load_model(write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s)));
@@ -127,7 +127,7 @@ TEST_CASE("a decoded token reads a file's bytes, all but the token table", "[che
   CHECK(read == Approx(static_cast<double>(weights_of(card).value) - table + row).epsilon(1e-12));
 }
 
-TEST_CASE("rotary factors of a file are weights, and a split file is one model", "[checkpoint]") {
+TEST_CASE("a GGUF file's rotary factors are weights, and a split file is one model", "[checkpoint]") {
   const CheckpointFolder folder;
   std::vector<WrittenTensor> all = gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; });
   const Bytes without = weights_of(load_model(write_gguf(folder, "a.gguf", llama_keys(tiny), all)));
@@ -137,7 +137,7 @@ TEST_CASE("rotary factors of a file are weights, and a split file is one model",
   CHECK(weights_of(load_model(second)) == without + Bytes(4 * 32));
 }
 
-TEST_CASE("a folder of Hugging Face is one model, whatever of it is named", "[checkpoint]") {
+TEST_CASE("a Hugging Face folder loads as one model from any of its files", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
   folder.write("m/config.json", tiny_config().dump());
@@ -163,8 +163,8 @@ TEST_CASE("a folder of Hugging Face is one model, whatever of it is named", "[ch
   CHECK(load_model(index).caveats.empty());
 }
 
-// hub deepseek-ai/DeepSeek-V3: model-00001-of-000163.safetensors, which its index names.
-TEST_CASE("shards are those that the index names, whatever they are called", "[checkpoint]") {
+// hub deepseek-ai/DeepSeek-V3: model-00001-of-000163.safetensors, as named in its index.
+TEST_CASE("shards are found by the names in the index", "[checkpoint]") {
   const std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
   for (const auto& [first, second] :
        {std::pair{"model-00001-of-000002", "model-00002-of-000002"}, std::pair{"weights_a", "weights_b"}}) {
@@ -182,7 +182,7 @@ TEST_CASE("shards are those that the index names, whatever they are called", "[c
   }
 }
 
-TEST_CASE("a shard with DeepSeek's digits leads to the others", "[checkpoint]") {
+TEST_CASE("a shard numbered in DeepSeek's style is found with all others", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
   folder.write("config.json", tiny_config().dump());
@@ -193,7 +193,7 @@ TEST_CASE("a shard with DeepSeek's digits leads to the others", "[checkpoint]") 
   CHECK(weights_of(card) == Bytes(2 * parameters(card.arch).total));
 }
 
-TEST_CASE("an index without its shards leaves the config, whose bytes it is compared with", "[checkpoint]") {
+TEST_CASE("without shards, the config is used and its bytes are compared with the index", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::string config = folder.write("config.json", tiny_config().dump());
   const Count bytes = 2 * parameters(load_model(config).arch).total;
@@ -212,7 +212,7 @@ TEST_CASE("an index without its shards leaves the config, whose bytes it is comp
   CHECK(config_document(folder.path.string()).where == config);
 }
 
-TEST_CASE("an index that names a missing shard, a missing tensor or a path is refused", "[checkpoint]") {
+TEST_CASE("an index with a missing shard, a missing tensor or a path is refused", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
   write_safetensors(folder, "a.safetensors", hf_llama(tiny, "BF16"));
@@ -238,7 +238,7 @@ TEST_CASE("an index without tensors is refused", "[checkpoint]") {
   CHECK_THAT(model_refusal(folder.file("model.safetensors.index.json")), Catch::Contains("\"weight_map\" is empty"));
 }
 
-TEST_CASE("a folder with two models is refused, and one with Mistral's own file is not", "[checkpoint]") {
+TEST_CASE("a folder with two models is refused, except for Mistral's consolidated file", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
   write_safetensors(folder, "model.safetensors", hf_llama(tiny, "BF16"));
@@ -274,7 +274,7 @@ TEST_CASE("a config and tensors of different models are refused", "[checkpoint]"
         "'" + path + "' holds tensors, which say no architecture; put the model's config.json beside it");
 }
 
-TEST_CASE("tensors beside the model are named with their size and not counted", "[checkpoint]") {
+TEST_CASE("tensors outside the model are named with their size and not counted", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
   std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
@@ -292,7 +292,7 @@ TEST_CASE("tensors beside the model are named with their size and not counted", 
   CHECK(card.towers.bytes() == Bytes(400));
 }
 
-TEST_CASE("a tensor that is not recognised explains no more numbers than it holds", "[checkpoint]") {
+TEST_CASE("an unrecognized tensor explains at most as many missing parameters as it has", "[checkpoint]") {
   const CheckpointFolder folder;
   const auto refused = [&](Count mlp_width, Count strange) {
     json::Value config = tiny_config();
@@ -306,10 +306,10 @@ TEST_CASE("a tensor that is not recognised explains no more numbers than it hold
   constexpr Count missing = 2 * 3 * 256 * (600 - 512);
   CHECK(refused(600, missing - 1));
   CHECK_FALSE(refused(600, missing));
-  CHECK(refused(500, 7));  // the file holds more
+  CHECK(refused(500, 7));  // the file has more
 }
 
-TEST_CASE("tensors of a tower that the config counts are no surprise", "[checkpoint][towers]") {
+TEST_CASE("tensors of a vision encoder that the config describes cause no caveat", "[checkpoint][towers]") {
   const CheckpointFolder folder;
   json::Value config = {{"model_type", "llava"}, {"text_config", tiny_config()}};
   config["vision_config"] = {{"model_type", "pixtral"},
@@ -332,7 +332,7 @@ TEST_CASE("tensors of a tower that the config counts are no surprise", "[checkpo
   CHECK(load_model((folder.path / "model.safetensors").string()).towers.bytes() == Bytes(2 * (tower + 1 + projector)));
 }
 
-TEST_CASE("a quantised folder has the formats of its config and the bytes of its files", "[checkpoint]") {
+TEST_CASE("a quantized folder has the formats of its config and the bytes of its files", "[checkpoint]") {
   const CheckpointFolder folder;
   json::Value config = tiny_config();
   config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
@@ -345,13 +345,13 @@ TEST_CASE("a quantised folder has the formats of its config and the bytes of its
   }
   const ModelCard card = load_model(write_safetensors(folder, "model.safetensors", all));
   CHECK(weight_formats_text(*card.weights) == "fp8-block (attention, mlp), bf16");
-  CHECK_FALSE(card.weights->any_held());  // the format alone gives every byte
+  CHECK_FALSE(card.weights->any_held());  // the format accounts for every byte
   Bytes held;
   for (const WrittenTensor& t : all) held += llmcalc::safetensors_bytes(t.type, t.shape, t.name);
   CHECK(weights_of(card) == held);
 }
 
-TEST_CASE("a tensor's name tells its group", "[checkpoint]") {
+TEST_CASE("tensor names map to their groups", "[checkpoint]") {
   const auto group = [](const char* name) { return std::string(tensor_group(name, 4).name); };
   CHECK(group("model.layers.3.self_attn.q_norm.weight") == "norm");
   CHECK(group("model.layers.3.mlp.experts.7.down_proj.weight") == "experts");
@@ -373,7 +373,7 @@ TEST_CASE("a tensor's name tells its group", "[checkpoint]") {
   CHECK(group("something.else") == "not recognised");
 }
 
-TEST_CASE("a part of the model that no tensor is of is refused", "[checkpoint]") {
+TEST_CASE("a component of the model without tensors is refused", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::string where = folder.write("config.json", tiny_config().dump());
   const auto without = [&](const char* part) {
@@ -393,7 +393,7 @@ TEST_CASE("a part of the model that no tensor is of is refused", "[checkpoint]")
              Catch::Contains("parameters of attention against none"));
 }
 
-TEST_CASE("a bare model, or one that scores, has no head of tokens", "[checkpoint]") {
+TEST_CASE("a bare or scoring model has no LM head", "[checkpoint]") {
   const CheckpointFolder folder;
   json::Value config = tiny_config();
   std::vector<WrittenTensor> all;
@@ -419,7 +419,7 @@ TEST_CASE("a bare model, or one that scores, has no head of tokens", "[checkpoin
   CHECK_THAT(sentence([&] { read("LlamaForCausalLM"); }), Catch::Contains("parameters of lm_head against none"));
 }
 
-TEST_CASE("a quantisation block is held against the tensors", "[checkpoint]") {
+TEST_CASE("a quantization block is compared with the tensors", "[checkpoint]") {
   const CheckpointFolder folder;
   json::Value config = tiny_config();
   config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
@@ -437,7 +437,8 @@ TEST_CASE("a quantisation block is held against the tensors", "[checkpoint]") {
                                                   "block against bf16, which counts"});
 }
 
-TEST_CASE("a config.json beside a GGUF file explains it, or is of the same model", "[checkpoint]") {
+TEST_CASE("a config.json next to a GGUF file must describe the same model, and can explain an unknown one",
+          "[checkpoint]") {
   const CheckpointFolder folder;
   const auto type_of = [](const std::string&, Count) { return "Q8_0"; };
   const std::string file = write_gguf(folder, "m.gguf", llama_keys(tiny), gguf_llama(tiny, type_of));
@@ -446,7 +447,7 @@ TEST_CASE("a config.json beside a GGUF file explains it, or is of the same model
     config[key] = value;
     return folder.write("config.json", config.dump());
   };
-  beside("vocab_size", 500);  // converters cut and pad it
+  beside("vocab_size", 500);  // converters truncate and pad it
   const ModelCard own = load_model(file);
   CHECK(own.source == file);
   const std::string config = beside("num_hidden_layers", 3);
@@ -471,7 +472,7 @@ TEST_CASE("a config.json beside a GGUF file explains it, or is of the same model
   CHECK_THAT(model_refusal(file), Catch::Contains("\"newllama\" is not known"));
 }
 
-TEST_CASE("a vision tower's file beside a GGUF model is no second model", "[checkpoint]") {
+TEST_CASE("a vision encoder's file next to a GGUF model is not a second model", "[checkpoint]") {
   const CheckpointFolder folder;
   write_gguf(folder, "m.gguf", llama_keys(tiny), gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; }));
   write_gguf(folder, "mmproj-F16.gguf", {{"general.architecture", std::string("clip")}},
@@ -479,7 +480,7 @@ TEST_CASE("a vision tower's file beside a GGUF model is no second model", "[chec
   CHECK(load_model(folder.path.string()).name == "A Llama");
 }
 
-TEST_CASE("a model's name holds nothing that a terminal obeys", "[checkpoint]") {
+TEST_CASE("a model's name contains no control characters", "[checkpoint]") {
   const CheckpointFolder folder;
   std::vector<GgufPair> keys = llama_keys(tiny);
   for (GgufPair& k : keys)

@@ -1,5 +1,5 @@
 #pragma once
-// Files with the layout of real checkpoints: headers byte for byte, and holes where the weights would lie.
+// Files with the layout of real checkpoints: exact headers, and holes instead of weights.
 
 #include <unistd.h>
 
@@ -20,7 +20,7 @@
 
 namespace llmcalc::test {
 
-/// A folder of its own, gone at the end.
+/// A temporary folder, removed with the object.
 struct CheckpointFolder {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("llmcalc_checkpoint_" + std::to_string(getpid()));
@@ -30,7 +30,7 @@ struct CheckpointFolder {
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
   std::string file(const std::string& name) const { return (path / name).string(); }
-  /// Writes the bytes, and a hole behind them up to `size`.
+  /// Writes the bytes, followed by a hole up to `size`.
   std::string write(const std::string& name, const std::string& bytes, std::uintmax_t size = 0) const {
     std::filesystem::create_directories((path / name).parent_path());
     std::ofstream(file(name), std::ios::binary) << bytes;
@@ -39,7 +39,7 @@ struct CheckpointFolder {
   }
 };
 
-/// A tensor of a file: its type as the file calls it, and its shape, the longest stride first.
+/// A tensor in a file: its type by the file's name, and its shape, outermost dimension first.
 struct WrittenTensor {
   std::string name, type;
   std::vector<Count> shape;
@@ -49,7 +49,7 @@ using GgufText = std::vector<std::string>;
 using GgufPair =
     std::pair<std::string, std::variant<std::uint32_t, float, bool, std::string, GgufText, std::vector<std::int32_t>>>;
 
-/// A GGUF file's bytes without its data, and its size with them.
+/// A GGUF file's bytes without its data, and its total size.
 class GgufBytes {
  public:
   std::uint32_t version = 3;
@@ -115,7 +115,7 @@ inline Count numbers_of(const std::vector<Count>& shape) {
   return n;
 }
 
-/// Fills `g`: every tensor begins at a multiple of the alignment behind the one before.
+/// Fills `g`. Every tensor starts at the next multiple of the alignment.
 inline void fill(GgufBytes& g, const std::vector<GgufPair>& keys, const std::vector<WrittenTensor>& tensors) {
   g.begin(static_cast<Count>(tensors.size()), static_cast<Count>(keys.size()));
   for (const GgufPair& p : keys) g.pair(p);
@@ -136,7 +136,7 @@ inline std::string write_gguf(const CheckpointFolder& folder, const std::string&
   return folder.write(name, g.text, static_cast<std::uintmax_t>(g.size));
 }
 
-/// A safetensors file: the length of its header, and the header.
+/// A safetensors file: the length of its header, then the header.
 inline std::string safetensors_bytes(const std::string& header) {
   std::string text(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>((header.size() >> (8 * i)) & 0xff);
@@ -156,12 +156,12 @@ inline std::string write_safetensors(const CheckpointFolder& folder, const std::
   return folder.write(name, bytes, bytes.size() + static_cast<std::uintmax_t>(end));
 }
 
-/// Sizes of a Llama, as configs name them.
+/// Sizes of a Llama, with names as in configs.
 struct LlamaSizes {
   Count d = 4096, layers = 32, vocabulary = 32000, heads = 32, kv = 32, head_dim = 128, ff = 11008;
 };
 
-/// The tensors of a Llama in GGUF, matrices in `type_of(name, layer)`.
+/// The tensors of a Llama in GGUF, with matrices in `type_of(name, layer)`.
 template <typename TypeOf>
 std::vector<WrittenTensor> gguf_llama(const LlamaSizes& s, const TypeOf& type_of) {
   std::vector<WrittenTensor> all{{"token_embd.weight", type_of("token_embd", 0), {s.vocabulary, s.d}}};

@@ -1,4 +1,4 @@
-// Every shipped model: what is publicly known of it, and the engine against the closed forms.
+// Published facts about every shipped model, and the engine compared with the closed forms.
 
 #include <cmath>
 #include <set>
@@ -20,9 +20,9 @@ using namespace llmcalc;
 
 namespace {
 
-/// Of the models before mid-2025 (data/configs_2026.json has the later ones): published count, active parameters (0:
-/// dense), cached numbers per token, layers whose cache grows, and the count by component: token table and learned
-/// positions, attention with its norms, MLPs, norms, head (all 0: not published).
+/// Published facts of models before mid-2025 (data/configs_2026.json has later ones): total and active parameters
+/// (active 0: dense), cached elements per token, layers with a growing cache, and parameters by component: token table
+/// and learned positions, attention with its norms, MLPs, norms, head (all 0: not published).
 struct Facts {
   std::string_view name;
   Count total, active, cached, cached_layers, embedding, attention, mlp, norm, lm_head;
@@ -39,7 +39,7 @@ void for_each_model(const Act& act) {
   }
 }
 
-/// The models whose layers all run over the same tokens; an encoder before a decoder is in tests/calc/encoder_test.cpp.
+/// The models whose layers all process the same tokens; tests/calc/encoder_test.cpp covers encoder-decoders.
 template <typename Act>
 void for_each_of_one_stack(const Act& act) {
   for_each_model([&](const Arch& a) {
@@ -79,7 +79,7 @@ TEST_CASE("every shipped model has its published parameters by component", "[gol
   }
 }
 
-TEST_CASE("every shipped model caches its published numbers per token", "[golden][engine]") {
+TEST_CASE("every shipped model caches its published number of elements per token", "[golden][engine]") {
   for (const Facts& f : facts) {
     CAPTURE(std::string(f.name));
     const Arch a = load_model(f.name).arch;
@@ -89,7 +89,7 @@ TEST_CASE("every shipped model caches its published numbers per token", "[golden
   }
 }
 
-TEST_CASE("a model's parameters are those of the closed forms", "[textbook][engine]") {
+TEST_CASE("parameters of shipped models equal the closed forms", "[textbook][engine]") {
   for_each_model([](const Arch& a) {
     const Parameters p = parameters(a);
     const textbook::ParameterSums t = textbook::parameters(a);
@@ -108,7 +108,7 @@ TEST_CASE("a model's parameters are those of the closed forms", "[textbook][engi
   });
 }
 
-TEST_CASE("a model's forward FLOPs are those of the closed forms in every convention", "[textbook][engine]") {
+TEST_CASE("forward FLOPs of shipped models equal the closed forms in every convention", "[textbook][engine]") {
   for_each_of_one_stack([](const Arch& a) {
     for (const AttentionFlops convention : conventions)
       for (const auto& [queries, past] : {std::pair<Count, Count>{1, 0}, {37, 0}, {5000, 0}, {300, 4000}, {1, 9000}})
@@ -124,7 +124,7 @@ TEST_CASE("a model's forward FLOPs are those of the closed forms in every conven
   });
 }
 
-TEST_CASE("a model's training FLOPs are those of the closed forms", "[textbook][engine]") {
+TEST_CASE("training FLOPs of shipped models equal the closed forms", "[textbook][engine]") {
   for_each_model([](const Arch& a) {
     for (const AttentionFlops convention : conventions) {
       Plan p;
@@ -147,7 +147,7 @@ TEST_CASE("a model's training FLOPs are those of the closed forms", "[textbook][
   });
 }
 
-TEST_CASE("a model's decode FLOPs, cache and traffic are those of the closed forms", "[textbook][engine]") {
+TEST_CASE("decode FLOPs, cache and traffic of shipped models equal the closed forms", "[textbook][engine]") {
   for_each_decoder([](const Arch& a) {
     for (const Count context : {1, 1000, 20000})
       for (const Count batch : {1, 32}) {
@@ -166,7 +166,7 @@ TEST_CASE("a model's decode FLOPs, cache and traffic are those of the closed for
   });
 }
 
-TEST_CASE("a dense model's decode step reads all it holds but the tables, in every format", "[contract][engine]") {
+TEST_CASE("a dense model's decode step reads all weights except the tables, in every format", "[contract][engine]") {
   for_each_decoder([](const Arch& a) {
     if (a.has_experts()) return;
     for (const char* format : {"bf16", "fp8", "int8", "awq", "q4_k", "nf4"}) {
@@ -183,7 +183,7 @@ TEST_CASE("a dense model's decode step reads all it holds but the tables, in eve
       const Bytes rows = tensor_bytes(table, 3, a.embedding_width) + tensor_bytes(table, 3, inputs) +
                          (a.position == Position::learned ? tensor_bytes(table, 3, a.hidden) : Bytes());
       const Bytes tables = matrix + positions + tensor_bytes(table, a.per_layer.rows, inputs);
-      // What a layer's alternating updates read twice.
+      // Read twice by a layer's alternating updates.
       const Bytes routers = a.altup ? a.layers * tensor_bytes(weights, a.streams, a.hidden) : Bytes();
       Bytes again;  // by layers that repeat others' weights
       const Prices held = price_prefill(a, p, {}, {}, 1);
@@ -194,12 +194,11 @@ TEST_CASE("a dense model's decode step reads all it holds but the tables, in eve
   });
 }
 
-TEST_CASE("a model's decode and prefill times under the step roofline are those of the closed forms",
-          "[textbook][engine]") {
+TEST_CASE("decode and prefill times under the step roofline equal the closed forms", "[textbook][engine]") {
   const Cluster dev = test::device(989.4e12, 3.35e12);
   const textbook::Machine machine{1, 989.4e12, 3.35e12, 1, 1};
   for_each_decoder([&](const Arch& a) {
-    if (textbook::state_bytes_per_sequence(a, 2) != Bytes()) return;  // states are read besides
+    if (textbook::state_bytes_per_sequence(a, 2) != Bytes()) return;  // states are also read
     Plan p;
     p.roofline = Roofline::step;
     p.attention_flops = AttentionFlops::causal_exact;
@@ -219,7 +218,7 @@ TEST_CASE("a model's decode and prefill times under the step roofline are those 
 
 namespace {
 
-/// Bytes of one layer with grouped attention and an MLP by the closed form and the terms that it leaves out.
+/// Bytes of one layer with grouped attention and an MLP: the closed form plus the terms it excludes.
 textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan& p) {
   const Mixer& x = a.mixer(kind.mixer);
   textbook::LayerActivations l;
@@ -240,15 +239,15 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
   if (a.block == BlockKind::parallel && a.norms_per_layer == 2) more += 2 * d_model + statistic;
   if (a.norm_placement == NormPlacement::both) more += 2 * (2 * d_model + statistic);
   more += 2 * (x.heads + x.kv_heads) * (x.v_dim() - x.head_dim);  // values and output
-  if (x.attention_gate != AttentionGate::none)                    // the output under the gate, and the gate
+  if (x.attention_gate != AttentionGate::none)                    // the ungated output, and the gate
     more += 2 * x.heads * (x.v_dim() + (x.attention_gate == AttentionGate::per_head ? 1 : x.v_dim()));
   if (x.qk_norm != QkNorm::none) {
     const bool centred =
         x.qk_norm == QkNorm::per_head_bias || x.qk_norm == QkNorm::full_bias || x.qk_norm == QkNorm::each_head;
-    const Count rows = x.qk_norm == QkNorm::full ? 2 : x.heads + x.kv_heads;  // one of all heads for q, one for k
+    const Count rows = x.qk_norm == QkNorm::full ? 2 : x.heads + x.kv_heads;  // one norm each for q and k
     more += 2 * (x.heads + x.kv_heads) * x.head_dim + rows * (centred ? 8 : 4);
   }
-  if (a.sub_norms) more += 2 * (x.attention_width() + kind.mlp_width) + 2 * 4;  // before these norms; statistics
+  if (a.sub_norms) more += 2 * (x.attention_width() + kind.mlp_width) + 2 * 4;  // inputs of these norms; statistics
   if (kind.experts) {
     const Moe& m = a.moe;
     f = f + textbook::moe_activations({1, p.seq, d_model, m.experts, m.top_k, m.width, m.shared_experts, m.shared_width,
@@ -260,7 +259,7 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
 
 }  // namespace
 
-TEST_CASE("every layer with attention and an MLP keeps its closed form and the terms named here",
+TEST_CASE("every layer with attention and an MLP saves the bytes of its closed form plus the extra terms",
           "[textbook][engine]") {
   for_each_of_one_stack([](const Arch& a) {
     Plan p;
@@ -279,7 +278,7 @@ TEST_CASE("every layer with attention and an MLP keeps its closed form and the t
   });
 }
 
-TEST_CASE("a step of every model adds up under every plan", "[contract][engine]") {
+TEST_CASE("memory of a training step adds up for every model under every plan", "[contract][engine]") {
   for_each_model([](const Arch& a) {
     Bytes last;
     for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
@@ -292,7 +291,7 @@ TEST_CASE("a step of every model adds up under every plan", "[contract][engine]"
       CHECK(m.total == m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.workspace);
       CHECK(m.peak <= m.total);
       CHECK(m.parameters == parameters(a).total);
-      const bool has_core = cache_elements_per_token(a) > 0;  // else there is nothing to recompute selectively
+      const bool has_core = cache_elements_per_token(a) > 0;  // otherwise no core to recompute
       if (r == Recompute::full || (r == Recompute::selective && has_core)) CHECK(m.activations < last);
       last = m.activations;
     }
@@ -300,8 +299,9 @@ TEST_CASE("a step of every model adds up under every plan", "[contract][engine]"
 }
 
 /// train_gpt2.cu (karpathy/llm.c f1e2ace), fill_in_activation_sizes: the tensor "output" of B T max(3C, NH T, Vp)
-/// numbers of floatX, here Vp, is the logits, and after fused_classifier their gradient. Vp: 50257 filled up to 50304.
-TEST_CASE("GPT-2 124M's logits in the compute format are llm.c's", "[contract][engine]") {
+/// floatX elements, here with Vp, has the logits and, after fused_classifier, their gradient. Vp: 50257 padded to
+/// 50304.
+TEST_CASE("GPT-2 124M's logits in the compute format have the size in llm.c", "[contract][engine]") {
   Arch a = load_model("gpt-2-124m").arch;
   a.vocabulary = 50304;
   Plan p;
@@ -319,7 +319,7 @@ TEST_CASE("GPT-2 124M's logits in the compute format are llm.c's", "[contract][e
   CHECK(narrow.activations - wide.activations == Bytes(4 * 64 * 1024));  // a float32 log-sum-exp per token
 }
 
-TEST_CASE("the layers of a model keep for backward what the table of stored tensors says", "[textbook][engine]") {
+TEST_CASE("layers of shipped models save for backward the bytes in the table of stored tensors", "[textbook][engine]") {
   for_each_model([](const Arch& a) {
     const Plan p{.seq = 64, .micro_batch = 1, .global_batch = 1};
     Bytes kept;
@@ -335,13 +335,13 @@ TEST_CASE("the layers of a model keep for backward what the table of stored tens
 
 namespace {
 
-/// Operators that every rank runs whole.
+/// Operators that run unsharded on every rank.
 bool is_on_every_rank(const Op& op) {
   const bool is_product = std::holds_alternative<Linear>(op.shape);
   return op.split == Split::tokens || op.split == Split::inside || (op.split == Split::partial && is_product);
 }
 
-/// Forward FLOPs of the operators that `which` takes, on one of `ranks`.
+/// Forward FLOPs of the operators that `which` accepts, on one of `ranks`.
 template <typename Which>
 Flops rank_flops(const Arch& a, Count ranks, const Which& which) {
   Flops all;
@@ -352,8 +352,7 @@ Flops rank_flops(const Arch& a, Count ranks, const Which& which) {
   return all;
 }
 
-/// Whether both of two ranks hold a head of keys and values that cannot be halved, or a group of Mamba's B and C that
-/// all heads share.
+/// Whether two ranks both hold a KV head that cannot be split, or a group of Mamba's B and C shared by all heads.
 bool shares_groups(const Arch& a) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
     const Mixer& m = a.mixer(i);
@@ -366,8 +365,7 @@ bool shares_groups(const Arch& a) {
 
 }  // namespace
 
-TEST_CASE("two ranks of every model do together what one device does, and again what is on each",
-          "[contract][engine]") {
+TEST_CASE("two ranks of every model do one device's FLOPs, with replicated operators on both", "[contract][engine]") {
   for_each_model([](const Arch& a) {
     if (flaw(a, {.tp = 2}) != LayoutFlaw::none || a.vocabulary % 2 != 0) return;
     const auto any_operator = [](const Op&) { return true; };
@@ -380,7 +378,7 @@ TEST_CASE("two ranks of every model do together what one device does, and again 
   });
 }
 
-TEST_CASE("a model's chunks and decode steps do the work of one prefill", "[contract][engine]") {
+TEST_CASE("chunks and decode steps do the attention FLOPs of one prefill", "[contract][engine]") {
   for_each_decoder([](const Arch& a) {
     const Pricing exact{.convention = AttentionFlops::causal_exact};
     const auto core = [&](Count queries, Count past) {

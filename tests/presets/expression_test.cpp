@@ -1,4 +1,4 @@
-// Regular expressions of module names: what Python's re says of them, in time that no pattern makes long.
+// Regular expressions for module names: the same results as Python's re, and no slow patterns.
 
 #include "presets/import/expression.hpp"
 #include "tests/catch.hpp"
@@ -6,7 +6,7 @@
 using llmcalc::import::Expression;
 using llmcalc::import::ExpressionError;
 
-TEST_CASE("an expression matches what Python's re matches", "[expression]") {
+TEST_CASE("an expression matches the same text as in Python's re", "[expression]") {
   struct Row {
     const char *pattern, *text;
     bool begins, within;
@@ -29,7 +29,7 @@ TEST_CASE("an expression matches what Python's re matches", "[expression]") {
   CHECK(Expression(row.pattern).within(row.text) == row.within);
 }
 
-TEST_CASE("no expression takes long, and one that is none is refused", "[expression]") {
+TEST_CASE("no expression takes long, and an invalid one is refused", "[expression]") {
   const std::string text(200, 'a');
   CHECK_FALSE(Expression("(a+)+$b").begins(text));
   CHECK_FALSE(Expression("(.*)*(.*)*(.*)*x").within(text));

@@ -1,4 +1,4 @@
-// Families of 2026 without operators of their own: published configurations, counted from the shapes of their modules.
+// Families of 2026 without new operators: published configs, counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -7,20 +7,20 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Routed experts of `width` under a router without bias.
+/// Routed experts of `width` with a router without bias.
 Tensors routed(Count hidden, Count experts, Count width) {
   return together({gated_mlp("experts", hidden, width, experts), {{"gate", {experts, hidden}}}});
 }
 
 Tensors qk_norms(Count head_dim) { return {{"q_norm", {head_dim}}, {"k_norm", {head_dim}}}; }
 
-/// Table, untied head and last norm.
+/// Token table, untied head and final norm.
 Tensors untied(Count vocabulary, Count hidden) {
   return {{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
 }
 Tensors tied(Count vocabulary, Count hidden) { return {{"embed_tokens", {vocabulary, hidden}}, {"norm", {hidden}}}; }
 
-/// A list of `layers` words: `one` in the layers where (i + shift) is a multiple of `step`, `other` elsewhere.
+/// A list with one word per layer: `one` in the layers where (i + shift) is a multiple of `step`, `other` elsewhere.
 json::Value words(Count layers, Count step, Count shift, const char* one, const char* other) {
   json::Value list = json::Value::array();
   for (Count i = 0; i < layers; ++i) list.push_back((i + shift) % step == 0 ? one : other);
@@ -28,7 +28,7 @@ json::Value words(Count layers, Count step, Count shift, const char* one, const 
 }
 json::Value with_lists(const std::string& config) { return json::parse(config, "c.json"); }
 
-/// All layers but those from `first` on, in steps.
+/// All layers except `first` and every `step`-th after it.
 LayerSet all_but(Count layers, Count first, Count step) {
   LayerSet set;
   for (Count i = 0; i < layers; ++i)
@@ -97,9 +97,9 @@ json::Value gemma_12b() {
 
 }  // namespace
 
-// 295033528320 and a module of 3752612096 are, with a bias per expert of 80 layers, the 298786155776 numbers of the
-// published files.
-TEST_CASE("Hy3 has the parameters of its modules, and its files those of the module beside them", "[import][family]") {
+// The published files have 298786155776 parameters: 295033528320 of the model, 3752612096 of its MTP module, and a bias
+// per expert in 80 layers.
+TEST_CASE("Hy3's parameter count matches its modules, and its files also have the MTP module", "[import][family]") {
   const Tensors attention = together({projections(4096, 64, 8, 128), qk_norms(128), {{"norms", {4096}, 2}}});
   const Tensors experts = together({routed(4096, 192, 1536), gated_mlp("shared_mlp", 4096, 1536)});
   const Arch a = check_tensors(hy3,
@@ -117,7 +117,7 @@ TEST_CASE("Hy3 has the parameters of its modules, and its files those of the mod
   CHECK(imported(small("hy_v3", R"("enable_moe_fp32_combine": true)")).unknown_keys.empty());
 }
 
-TEST_CASE("Laguna has the parameters of its modules, more heads where it has windows", "[import][family]") {
+TEST_CASE("Laguna's parameter count matches its modules, with more heads in layers with windows", "[import][family]") {
   const auto attention = [](Count heads) {
     return together({projections(2048, heads, 8, 128), {{"g_proj", {heads, 2048}}}, qk_norms(128)});
   };
@@ -134,7 +134,7 @@ TEST_CASE("Laguna has the parameters of its modules, more heads where it has win
   CHECK(cache_elements_per_token(a) == 40 * 2 * 8 * 128);
 }
 
-TEST_CASE("Laguna's and Mellum's layers without experts are what either list says", "[import][family]") {
+TEST_CASE("Laguna and Mellum accept either list of layers without experts", "[import][family]") {
   for (const char* type : {"laguna", "mellum"}) {
     INFO(type);
     const auto sparse = [&](const char* more) { return arch(small(type, more)).moe.layers; };
@@ -146,7 +146,7 @@ TEST_CASE("Laguna's and Mellum's layers without experts are what either list say
   }
 }
 
-TEST_CASE("Laguna's heads, windows and gates are what its lists say, or are refused", "[import][family]") {
+TEST_CASE("Laguna's heads, windows and gates follow its lists or are refused", "[import][family]") {
   const Arch a = arch(small("laguna", R"("head_dim": 16, "sliding_window": 8, "gating": "per-element",
     "num_attention_heads_per_layer": [6, 4, 6, 4, 6, 4, 6, 8], "layer_types": ["full_attention", "sliding_attention",
     "sliding_attention", "full_attention", "full_attention", "sliding_attention", "full_attention",
@@ -172,7 +172,8 @@ TEST_CASE("Laguna's heads, windows and gates are what its lists say, or are refu
         AttentionGate::per_channel);
 }
 
-TEST_CASE("Mellum 2 has the parameters of its modules, a full layer after three with windows", "[import][family]") {
+TEST_CASE("Mellum 2's parameter count matches its modules, with a full layer after three with windows",
+          "[import][family]") {
   const Tensors layer =
       together({projections(2304, 32, 4, 128), qk_norms(128), routed(2304, 64, 896), {{"norms", {2304}, 2}}});
   const Arch a = check_tensors(mellum().dump(), together({in_layers(28, layer), untied(98304, 2304)}), 12149923072);
@@ -181,7 +182,8 @@ TEST_CASE("Mellum 2 has the parameters of its modules, a full layer after three 
   CHECK_FALSE(a.moe.router_correction);
 }
 
-TEST_CASE("North Mini has the parameters of its modules, experts beside attention under one norm", "[import][family]") {
+TEST_CASE("North Mini's parameter count matches its modules, with experts parallel to attention under one norm",
+          "[import][family]") {
   const Tensors layer = together({projections(2048, 32, 4, 128), {{"input_layernorm", {2048}}}});
   const Arch a = check_tensors(north_mini,
                                together({in_layers(49, layer), in_layers(48, routed(2048, 128, 768)),
@@ -192,7 +194,7 @@ TEST_CASE("North Mini has the parameters of its modules, experts beside attentio
   CHECK(a.local == LocalAttention{{4096}, all_but(49, 0, 4)});
 }
 
-TEST_CASE("Cohere's experts and windows are where its lists or its first dense layers say", "[import][family]") {
+TEST_CASE("Cohere's experts and windows follow its lists or its first dense layers", "[import][family]") {
   const Arch plain = arch(small("cohere2_moe", R"("num_shared_experts": 2, "sliding_window": 8)"));
   CHECK(plain.norm == NormKind::layer_norm_no_bias);
   CHECK(plain.moe.shared_experts == 2);
@@ -205,8 +207,8 @@ TEST_CASE("Cohere's experts and windows are where its lists or its first dense l
   CHECK(dense.local.layers == layers({0, 2, 3, 4, 6, 7}));
 }
 
-// ibm-granite/granite-swash-2b: the class's defaults.
-TEST_CASE("Granite with sinks has the parameters of its modules, a full layer before three with windows",
+// ibm-granite/granite-swash-2b: the defaults of its config class.
+TEST_CASE("the parameter count of Granite with sinks matches its modules, with a full layer before three with windows",
           "[import][family]") {
   const Tensors layer =
       together({projections(2560, 20, 4, 128), gated_mlp("mlp", 2560, 8192), {{"sinks", {20}}, {"norms", {2560}, 2}}});
@@ -221,7 +223,7 @@ TEST_CASE("Granite with sinks has the parameters of its modules, a full layer be
   CHECK(experts.local == LocalAttention{{8}, others_of(8, {0, 4})});
 }
 
-TEST_CASE("Gemma 4 12B has the parameters of its text model's modules, one KV head in full layers",
+TEST_CASE("the parameter count of Gemma 4 12B's text model matches its modules, with one KV head in full layers",
           "[import][family]") {
   const Tensors slide = together({projections(3840, 16, 8, 256), qk_norms(256)});
   const Tensors full = {
@@ -236,7 +238,7 @@ TEST_CASE("Gemma 4 12B has the parameters of its text model's modules, one KV he
 }
 
 // configuration_gemma4.py: "Last layer must use full_attention".
-TEST_CASE("Gemma 4's last layer is full whatever its list says", "[import][family]") {
+TEST_CASE("Gemma 4's last layer has full attention for any list of layers", "[import][family]") {
   const auto full = [](const std::string& more) {
     const Arch a = arch(small("gemma4_unified_text", R"("head_dim": 16, "global_head_dim": 32)" + more));
     LayerSet wide;
@@ -251,8 +253,8 @@ TEST_CASE("Gemma 4's last layer is full whatever its list says", "[import][famil
     "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention"])") == test::layers({7}));
 }
 
-// What transformers 5 saves has heads of full layers under their numbers.
-TEST_CASE("Gemma 4's heads of full layers are read by layer, or refused", "[import][family]") {
+// transformers 5 saves the heads of full layers by layer number.
+TEST_CASE("Gemma 4's heads of full layers are read by layer or refused", "[import][family]") {
   json::Value saved = gemma_12b();
   saved.erase("global_head_dim");
   saved.erase("num_global_key_value_heads");
@@ -271,8 +273,8 @@ TEST_CASE("Gemma 4's heads of full layers are read by layer, or refused", "[impo
   CHECK_THAT(refusal(saved.dump()), Catch::Contains("expected the layers with full attention, and no others"));
 }
 
-// meta-models/Muse-Glimmer-30B, the text model: the class's defaults.
-TEST_CASE("Muse Glimmer has the parameters of its text model's modules, norms of q and k without weights",
+// meta-models/Muse-Glimmer-30B, the text model: the defaults of its config class.
+TEST_CASE("the parameter count of Muse Glimmer's text model matches its modules, with weight-free q and k norms",
           "[import][family]") {
   const Tensors layer = together({projections(6656, 32, 2, 128),
                                   gated_mlp("mlp", 6656, 19968),
@@ -285,14 +287,14 @@ TEST_CASE("Muse Glimmer has the parameters of its text model's modules, norms of
 }
 
 // naver-hyperclovax/HyperCLOVAX-SEED-Think-14B has both norms.
-TEST_CASE("HyperCLOVA X is Granite with norms after each half, unless it says otherwise", "[import][family]") {
+TEST_CASE("HyperCLOVA X is Granite with norms after each half, unless these are disabled", "[import][family]") {
   CHECK(arch(small("hyperclovax", "")).norms_per_layer == 4);
   CHECK(arch(small("hyperclovax", R"("use_post_norm": true)")).norm_placement == NormPlacement::both);
   CHECK(arch(small("hyperclovax", R"("use_post_norm": false)")) == arch(small("granite", "")));
 }
 
 // karpathy/nanochat-d32
-TEST_CASE("nanochat has matrices alone", "[import][family]") {
+TEST_CASE("nanochat's parameter count matches its modules, which are only matrices", "[import][family]") {
   const Tensors layer = {{"q, k, v, o_proj", {2048, 2048}, 4}, {"fc", {8192, 2048}}, {"proj", {2048, 8192}}};
   const Arch a = check_tensors(R"({"model_type": "nanochat", "vocab_size": 65536, "hidden_size": 2048,
     "intermediate_size": 8192, "num_hidden_layers": 32, "num_attention_heads": 16, "num_key_value_heads": 16,
@@ -302,8 +304,8 @@ TEST_CASE("nanochat has matrices alone", "[import][family]") {
   CHECK(a.qk_norm == QkNorm::weight_free);
 }
 
-// sarvamai/sarvam-30b and sarvam-105b: the classes' defaults.
-TEST_CASE("Sarvam's models have the parameters of their modules", "[import][family]") {
+// sarvamai/sarvam-30b and sarvam-105b: the defaults of their config classes.
+TEST_CASE("parameter counts of Sarvam's models match their modules", "[import][family]") {
   const Tensors experts = together({routed(4096, 128, 1024), gated_mlp("shared_experts", 4096, 1024)});
   const Arch a = check_tensors(
       part(R"({"model_type": "sarvam_moe"})"),
@@ -329,7 +331,7 @@ TEST_CASE("HunyuanOCR's text model is the dense Hunyuan, tied by default", "[imp
   CHECK_FALSE(imported(small("hunyuan_vl", R"("vision_config": {"hidden_size": 32})")).caveats.empty());
 }
 
-TEST_CASE("MiniCPM 4 is a tied Llama; a note says how sparse attention is counted", "[import][family]") {
+TEST_CASE("MiniCPM 4 is a tied Llama, with a caveat on how sparse attention is counted", "[import][family]") {
   CHECK(arch(small("minicpm4", "")) == arch(small("llama", R"("tie_word_embeddings": true)")));
   for (const char* type : {"minicpm4", "minicpm"}) {
     const ModelCard sparse = imported(small(type, R"("sparse_config": {"topk": 64})"));
@@ -340,7 +342,7 @@ TEST_CASE("MiniCPM 4 is a tied Llama; a note says how sparse attention is counte
 }
 
 // Tele-AI/TeleChat3-36B-Thinking
-TEST_CASE("TeleChat 3 has the parameters of its modules, those of a Llama", "[import][family]") {
+TEST_CASE("TeleChat 3's parameter count matches its modules, which are a Llama's", "[import][family]") {
   const Tensors layer =
       together({projections(6144, 48, 8, 128), gated_mlp("mlp", 6144, 24576), {{"norms", {6144}, 2}}});
   check_tensors(R"({"architectures": ["Telechat3ForCausalLM"], "attention_bias": false, "head_dim": 128,
@@ -354,7 +356,8 @@ TEST_CASE("TeleChat 3 has the parameters of its modules, those of a Llama", "[im
 }
 
 // FreedomIntelligence/openPangu-Embedded-7B
-TEST_CASE("openPangu Embedded has biases on attention alone", "[import][family]") {
+TEST_CASE("openPangu Embedded's parameter count matches its modules, with biases only in attention",
+          "[import][family]") {
   const Tensors layer =
       together({projections(4096, 32, 8, 128),
                 gated_mlp("mlp", 4096, 12800),
@@ -366,7 +369,7 @@ TEST_CASE("openPangu Embedded has biases on attention alone", "[import][family]"
 }
 
 // inclusionAI/LLaDA2.0-mini and LLaDA-MoE-7B-A1B-Base
-TEST_CASE("LLaDA's mixtures have the parameters of their modules", "[import][family]") {
+TEST_CASE("parameter counts of LLaDA's mixtures match their modules", "[import][family]") {
   const Tensors layer = together({projections(2048, 16, 4, 128), qk_norms(128), {{"norms", {2048}, 2}}});
   const Tensors experts = together({routed(2048, 256, 512), gated_mlp("shared_experts", 2048, 512)});
   const std::string blocks = R"({"first_k_dense_replace": 1, "head_dim": 128, "hidden_act": "silu",
@@ -398,16 +401,18 @@ TEST_CASE("LLaDA's mixtures have the parameters of their modules", "[import][fam
             .moe.layers == LayerSet::every(1, 1, 8));
 }
 
-TEST_CASE("SDAR is Qwen 3 that writes blocks", "[import][family]") {
+TEST_CASE("SDAR is Qwen 3 with a caveat that it generates blocks", "[import][family]") {
   CHECK(arch(small("sdar", "")) == arch(small("qwen3", "")));
   CHECK(arch(small("sdar_moe", R"("num_experts": 4, "num_experts_per_tok": 2)")) ==
         arch(small("qwen3_moe", R"("num_experts": 4, "num_experts_per_tok": 2)")));
   CHECK(imported(small("sdar", "")).caveats.front().starts_with("it writes blocks of tokens"));
 }
 
-// The class's defaults: layers 0, 3, ... are full, the others see 64 tokens.
-TEST_CASE("ModernBERT's decoder has the parameters of its modules, a dense layer and a norm before its tied head",
-          "[import][family]") {
+// The defaults of its config class: layers 0, 3, ... are full, the others have windows of 64 tokens.
+TEST_CASE(
+    "the parameter count of ModernBERT's decoder matches its modules, with a dense layer and a norm before the tied "
+    "head",
+    "[import][family]") {
   const Tensors layer = {
       {"q, k, v, Wo", {768, 768}, 4}, {"Wi", {2 * 1152, 768}}, {"Wo", {768, 1152}}, {"mlp_norm", {768}}};
   const Arch a = check_tensors(

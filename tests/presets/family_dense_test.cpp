@@ -1,4 +1,4 @@
-// Dense families: published configurations, counted from the shapes of their modules.
+// Dense families: published configs, counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -24,7 +24,7 @@ const std::string youtu = R"({"architectures": ["YoutuForCausalLM"], "attention_
   "rope_parameters": {"rope_theta": 1600000, "rope_type": "default"}, "tie_word_embeddings": true,
   "v_head_dim": 128, "vocab_size": 128256})";
 
-// microsoft/bitnet-b1.58-2B-4T, without its quantisation block
+// microsoft/bitnet-b1.58-2B-4T, without its quantization block
 const std::string bitnet = R"({"architectures": ["BitNetForCausalLM"], "bos_token_id": 128000, "eos_token_id": 128001,
   "hidden_act": "relu2", "hidden_size": 2560, "initializer_range": 0.02, "intermediate_size": 6912,
   "max_position_embeddings": 4096, "model_type": "bitnet", "rms_norm_eps": 1e-05, "num_attention_heads": 20,
@@ -59,7 +59,7 @@ const std::string dream = R"({"architectures": ["DreamModel"], "attention_dropou
   "rope_theta": 1000000.0, "sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
   "use_cache": true, "use_mrope": false, "use_sliding_window": false, "vocab_size": 152064})";
 
-/// A half of google/t5gemma-2b-2b-ul2: Gemma 2 2B; `more`: keys besides.
+/// A half of google/t5gemma-2b-2b-ul2, which is Gemma 2 2B; `more`: additional keys.
 std::string half(const std::string& more = "") {
   return R"({"attention_bias": false, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2304,
     "intermediate_size": 9216, "max_position_embeddings": 8192, "model_type": "t5_gemma_module",
@@ -73,7 +73,7 @@ std::string t5gemma(const std::string& decoder, const std::string& more = R"("is
          half() + R"(, "decoder": )" + decoder + ", " + more + "}";
 }
 
-/// A layer of grouped attention and a gated MLP under two norms.
+/// A layer of grouped attention and a gated MLP with two norms.
 Tensors layer(Count hidden, Count heads, Count kv_heads, Count head_dim, Count width) {
   return together(
       {projections(hidden, heads, kv_heads, head_dim), gated_mlp("mlp", hidden, width), {{"norms", {hidden}, 2}}});
@@ -81,7 +81,7 @@ Tensors layer(Count hidden, Count heads, Count kv_heads, Count head_dim, Count w
 
 }  // namespace
 
-TEST_CASE("VaultGemma has the parameters of its modules, two norms per layer", "[import][family]") {
+TEST_CASE("VaultGemma's parameter count matches its modules, with two norms per layer", "[import][family]") {
   const Arch a = check_tensors(
       vaultgemma,
       together({in_layers(26, layer(1152, 4, 4, 256, 6912)), {{"embed_tokens", {256000, 1152}}, {"norm", {1152}}}}),
@@ -89,10 +89,10 @@ TEST_CASE("VaultGemma has the parameters of its modules, two norms per layer", "
   CHECK(a.tied_head);
   CHECK(a.local == LocalAttention{{512}, LayerSet::every(0, 2, 26)});
   CHECK(a.activation == Activation::gelu_tanh);
-  CHECK(arch(small("gemma2", "")).norms_per_layer == 4);  // whose layers have two more
+  CHECK(arch(small("gemma2", "")).norms_per_layer == 4);  // its layers have two more
 }
 
-TEST_CASE("Youtu-LLM has the parameters of its modules, latent attention and dense MLPs", "[import][family]") {
+TEST_CASE("Youtu-LLM's parameter count matches its modules, with latent attention and dense MLPs", "[import][family]") {
   const Tensors each = {{"q_a_proj", {1536, 2048}},     {"q_a_layernorm", {1536}},
                         {"q_b_proj", {16 * 192, 1536}}, {"kv_a_proj_with_mqa", {512 + 64, 2048}},
                         {"kv_a_layernorm", {512}},      {"kv_b_proj", {16 * (128 + 128), 512}},
@@ -105,7 +105,7 @@ TEST_CASE("Youtu-LLM has the parameters of its modules, latent attention and den
   CHECK_FALSE(a.has_experts());
 }
 
-TEST_CASE("PLaMo has the parameters of its modules, one norm per layer", "[import][family]") {
+TEST_CASE("PLaMo's parameter count matches its modules, with one norm per layer", "[import][family]") {
   const Tensors each = together({projections(5120, 40, 5, 128), gated_mlp("mlp", 5120, 16640), {{"norm", {5120}}}});
   const Arch a = check_tensors(
       plamo,
@@ -116,8 +116,8 @@ TEST_CASE("PLaMo has the parameters of its modules, one norm per layer", "[impor
   CHECK_THAT(refusal(small("plamo", R"("n_shared_head": 4)")), Catch::Contains("multiple of \"n_shared_head\""));
 }
 
-// 8015581184 and 7615616512: the published totals of both checkpoints.
-TEST_CASE("models of masked diffusion are Llama and Qwen 2 whose tokens see all others", "[import][family]") {
+// 8015581184 and 7615616512: the published totals of the two checkpoints.
+TEST_CASE("masked diffusion models are bidirectional Llama and Qwen 2", "[import][family]") {
   const auto ends = [](Count vocabulary, Count hidden) {
     return Tensors{{"wte", {vocabulary, hidden}}, {"ff_out", {vocabulary, hidden}}, {"ln_f", {hidden}}};
   };
@@ -138,7 +138,7 @@ TEST_CASE("models of masked diffusion are Llama and Qwen 2 whose tokens see all 
   CHECK_THAT(refusal(small("llada", R"("block_type": "sequential")")), Catch::Contains("only llama is known"));
 }
 
-TEST_CASE("T5Gemma has the parameters of its modules, an encoder's and a decoder's", "[import][family]") {
+TEST_CASE("T5Gemma's parameter count matches its modules, with an encoder and a decoder", "[import][family]") {
   const Tensors own = together({layer(2304, 8, 4, 256, 9216), {{"post_layernorms", {2304}, 2}}});
   const Tensors cross = together({projections(2304, 8, 4, 256), {{"cross_attn_layernorms", {2304}, 2}}});
   const Tensors all = together({in_layers(26, own),
@@ -150,19 +150,20 @@ TEST_CASE("T5Gemma has the parameters of its modules, an encoder's and a decoder
   const Arch a = check_tensors(t5gemma(half()), all, 5596853760);
   CHECK(a.is_encoder_decoder());
   CHECK(a.layers == 52);
-  CHECK(a.local == LocalAttention());  // 4096 tokens on each side are the context
+  CHECK(a.local == LocalAttention());  // 4096 tokens on each side cover the context
   CHECK(a.mixers[1].reach == Reach{4096, false});
   CHECK(a.mixers[1].layers == LayerSet::every(26, 2, 52));
   const Arch alone = arch(t5gemma(half(), R"("is_encoder_decoder": false)"));
   CHECK(alone.is_encoder());
-  CHECK(parameters(alone).total == 2614341888);  // those of Gemma 2 2B
+  CHECK(parameters(alone).total == 2614341888);  // as in Gemma 2 2B
   const std::string narrow = R"({"hidden_size": 1152, "num_attention_heads": 4, "num_hidden_layers": 26,
     "intermediate_size": 6912, "vocab_size": 256000})";
   CHECK_THAT(refusal(t5gemma(narrow)), Catch::Contains("halves must be alike in them"));
   CHECK_THAT(refusal(R"({"model_type": "t5gemma"})"), Catch::Contains("\"encoder\" is missing"));
 }
 
-TEST_CASE("CWM, Helium and Jais 2 have the parameters of their modules, at their classes' sizes", "[import][family]") {
+TEST_CASE("parameter counts of CWM, Helium and Jais 2 match their modules, with their config classes' sizes",
+          "[import][family]") {
   const auto ends = [](Count vocabulary, Count hidden) {
     return Tensors{{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
   };
@@ -200,7 +201,7 @@ TEST_CASE("CWM, Helium and Jais 2 have the parameters of their modules, at their
 }
 
 // 2412820480: all tensors of microsoft/bitnet-b1.58-2B-4T-bf16.
-TEST_CASE("BitNet has the parameters of its modules, norms before the last matrices", "[import][family]") {
+TEST_CASE("BitNet's parameter count matches its modules, with norms before the last matrices", "[import][family]") {
   const Tensors each = together({layer(2560, 20, 5, 128, 6912), {{"attn_sub_norm", {2560}}, {"ffn_sub_norm", {6912}}}});
   const Arch a = check_tensors(
       bitnet, together({in_layers(30, each), {{"embed_tokens", {128256, 2560}}, {"norm", {2560}}}}), 2412820480);
@@ -210,7 +211,7 @@ TEST_CASE("BitNet has the parameters of its modules, norms before the last matri
 }
 
 namespace {
-/// A layer of GPT-2: biases everywhere, two LayerNorms.
+/// A GPT-2 layer: biases everywhere, two LayerNorms.
 Tensors gpt_layer(Count hidden, Count width) {
   return {{"q, k, v, out_proj", {hidden, hidden}, 4},
           {"their biases", {hidden}, 4},
@@ -223,7 +224,7 @@ Tensors gpt_layer(Count hidden, Count width) {
 }  // namespace
 
 // microsoft/biogpt, facebook/xglm-564M, Salesforce/ctrl
-TEST_CASE("BioGPT, XGLM and CTRL have the parameters of their modules", "[import][family]") {
+TEST_CASE("parameter counts of BioGPT, XGLM and CTRL match their modules", "[import][family]") {
   check_tensors(R"({"model_type": "biogpt", "vocab_size": 42384, "hidden_size": 1024, "num_hidden_layers": 24,
     "num_attention_heads": 16, "intermediate_size": 4096, "hidden_act": "gelu", "max_position_embeddings": 1024,
     "layerdrop": 0.0, "scale_embedding": true})",

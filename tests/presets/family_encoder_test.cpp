@@ -1,4 +1,4 @@
-// Encoders with rotation: published configurations, counted from the shapes of their modules.
+// Encoder families: published configs, counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -75,7 +75,7 @@ std::string electra_small(const std::string& architecture) {
     "vocab_size": 30522})";
 }
 
-/// A layer of BERT with biases everywhere and two LayerNorms.
+/// A BERT layer with biases everywhere and two LayerNorms.
 Tensors bert_layer(Count hidden, Count width) {
   return together({projections(hidden, hidden / 64, hidden / 64, 64),
                    {{"biases of q, k, v, o, output", {hidden}, 5},
@@ -84,7 +84,7 @@ Tensors bert_layer(Count hidden, Count width) {
                     {"output", {hidden, width}},
                     {"LayerNorms", {hidden}, 4}}});
 }
-/// An embedding of `width`, and a matrix with bias to the layers'.
+/// An embedding of `width`, and a biased projection to the layers' width.
 Tensors narrow_embedding(Count vocabulary, Count width, Count hidden) {
   return {{"word_embeddings", {vocabulary, width}}, {"position_embeddings", {512, width}},
           {"token_type_embeddings", {2, width}},    {"LayerNorm", {width}, 2},
@@ -93,7 +93,7 @@ Tensors narrow_embedding(Count vocabulary, Count width, Count hidden) {
 
 }  // namespace
 
-TEST_CASE("EuroBERT has the parameters of its modules, with a head or without", "[import][family]") {
+TEST_CASE("EuroBERT's parameter count matches its modules, with and without a head", "[import][family]") {
   const Tensors layer =
       together({projections(768, 12, 12, 64), gated_mlp("mlp", 768, 3072), {{"layernorms", {768}, 2}}});
   const Tensors body = together({in_layers(12, layer), {{"embed_tokens", {128256, 768}}, {"norm", {768}}}});
@@ -108,7 +108,7 @@ TEST_CASE("EuroBERT has the parameters of its modules, with a head or without", 
 }
 
 // 136731648: the published total of its checkpoint.
-TEST_CASE("NomicBERT has the parameters of its modules, rotation and a gated MLP", "[import][family]") {
+TEST_CASE("NomicBERT's parameter count matches its modules, with RoPE and a gated MLP", "[import][family]") {
   const Tensors layer =
       together({projections(768, 12, 12, 64), gated_mlp("mlp", 768, 3072), {{"norm1, norm2", {768}, 4}}});
   const Tensors body = together(
@@ -126,7 +126,7 @@ TEST_CASE("NomicBERT has the parameters of its modules, rotation and a gated MLP
   CHECK_THAT(refusal(nomic("NomicBertModel", R"(, "num_experts": 8)")), Catch::Contains("share one bias"));
 }
 
-TEST_CASE("NomicBERT's switches are read, and what it could be besides is refused", "[import][family]") {
+TEST_CASE("NomicBERT's switches are read, and unsupported variants are refused", "[import][family]") {
   const auto switched = [](const std::string& key, const std::string& from, const std::string& to) {
     std::string all = nomic("NomicBertModel");
     const std::string said = "\"" + key + "\": ";
@@ -143,7 +143,7 @@ TEST_CASE("NomicBERT's switches are read, and what it could be besides is refuse
 }
 
 // 434139136: the published total of its checkpoint.
-TEST_CASE("GTE has the parameters of its modules, a bias on the MLP's last matrix alone", "[import][family]") {
+TEST_CASE("GTE's parameter count matches its modules, with an MLP bias only on the last matrix", "[import][family]") {
   const Tensors each = together({projections(1024, 16, 16, 64),
                                  gated_mlp("mlp", 1024, 4096),
                                  {{"biases of q, k, v, o, down_proj", {1024}, 5}, {"attn_ln, mlp_ln", {1024}, 4}}});
@@ -156,7 +156,7 @@ TEST_CASE("GTE has the parameters of its modules, a bias on the MLP's last matri
   CHECK(a.head == ModelHead{.kind = HeadKind::none});
 }
 
-TEST_CASE("GTE's config chooses norms and positions", "[import][family]") {
+TEST_CASE("GTE's config selects norms and positions", "[import][family]") {
   const auto with = [](const std::string& more) { return arch(small("new", more)); };
   CHECK(with("").norm == NormKind::layer_norm);
   CHECK(with(R"("layer_norm_type": "rms_norm")").norm == NormKind::rms_norm);
@@ -167,8 +167,8 @@ TEST_CASE("GTE's config chooses norms and positions", "[import][family]") {
   CHECK_THAT(refusal(small("new", R"("position_embedding_type": "alibi")")), Catch::Contains("rope or absolute"));
 }
 
-// 109486464: the published total of its checkpoint without 514 position_ids, which are a buffer.
-TEST_CASE("MPNet has the parameters of its modules, learned positions beside relative ones", "[import][family]") {
+// 109486464: the published total of its checkpoint minus 514 position_ids, which are a buffer.
+TEST_CASE("MPNet's parameter count matches its modules, with both learned and relative positions", "[import][family]") {
   const Tensors each = together({projections(768, 12, 12, 64),
                                  {{"biases of q, k, v, o, output", {768}, 5},
                                   {"intermediate", {3072, 768}},
@@ -190,7 +190,7 @@ TEST_CASE("MPNet has the parameters of its modules, learned positions beside rel
 }
 
 // 11683584: the parameters of transformers' AlbertModel.
-TEST_CASE("ALBERT has the parameters of one layer and of a narrow embedding", "[import][family]") {
+TEST_CASE("ALBERT's parameter count matches one layer and a narrow embedding", "[import][family]") {
   const Tensors body = together({bert_layer(768, 3072), narrow_embedding(30000, 128, 768)});
   const Arch a =
       check_tensors(albert("AlbertModel"), together({body, {{"pooler", {768, 768}}, {"its bias", {768}}}}), 11683584);
@@ -201,7 +201,7 @@ TEST_CASE("ALBERT has the parameters of one layer and of a narrow embedding", "[
   CHECK(a.repeats.layers == LayerSet::every(1, 1, 12));
 }
 
-TEST_CASE("ALBERT's groups of layers run one after the other", "[import][family]") {
+TEST_CASE("ALBERT's layer groups run one after the other", "[import][family]") {
   const Arch a = arch(small("albert", R"("num_hidden_groups": 2, "inner_group_num": 2)"));
   REQUIRE(a.layers == 16);  // layers 0 and 1 four times, then 8 and 9
   std::vector<Count> weights;
@@ -213,7 +213,7 @@ TEST_CASE("ALBERT's groups of layers run one after the other", "[import][family]
   CHECK((both.kind == HeadKind::masked_token && both.pooler && both.sentence_pair));
 }
 
-TEST_CASE("ELECTRA's small models have the parameters of a narrow embedding", "[import][family]") {
+TEST_CASE("the parameter count of ELECTRA's small models matches a narrow embedding", "[import][family]") {
   const Tensors body = together({in_layers(12, bert_layer(256, 1024)), narrow_embedding(30522, 128, 256)});
   check_tensors(electra_small("ElectraModel"), body, 13483008);
 }

@@ -1,4 +1,4 @@
-// Families with experts: published configurations, counted from the shapes of their modules.
+// Families with experts: published configs, counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -7,12 +7,12 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Table, untied head and last norm.
+/// Token table, untied head and final norm.
 Tensors ends(Count vocabulary, Count hidden) {
   return {{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
 }
 
-/// Routed experts and their router, `shared` experts of the same width fused into one MLP.
+/// Routed experts with their router, and `shared` experts of the same width fused into one MLP.
 Tensors mixture(Count hidden, Count experts, Count width, Count shared) {
   return together({gated_mlp("experts", hidden, width, experts),
                    gated_mlp("shared_experts", hidden, shared * width),
@@ -60,7 +60,7 @@ const std::string step3 = R"({"architectures": ["Step3VLForConditionalGeneration
   "num_attention_heads": 64, "num_hidden_layers": 61, "rms_norm_eps": 1e-05, "rope_theta": 500000,
   "share_expert_dim": 5120, "share_q_dim": 2048, "tie_word_embeddings": false, "vocab_size": 128815}})";
 
-// LGAI-EXAONE/K-EXAONE-236B-A23B; its lists, one entry per layer, put in by the test.
+// LGAI-EXAONE/K-EXAONE-236B-A23B; its per-layer lists are generated.
 json::Value exaone() {
   json::Value c = json::parse(R"({"architectures": ["ExaoneMoEForCausalLM"], "attention_dropout": 0.0,
     "first_last_k_dense_replace": 1, "head_dim": 128, "hidden_act": "silu", "hidden_size": 6144,
@@ -127,7 +127,7 @@ std::string grok_2(const std::string& architecture) {
     "sliding_window_size": -1, "torch_dtype": "bfloat16", "vocab_size": 131072})";
 }
 
-// PowerInfer/SmallThinker-21BA3B-Instruct; its lists, one entry per layer, put in by the test.
+// PowerInfer/SmallThinker-21BA3B-Instruct; its per-layer lists are generated.
 json::Value smallthinker() {
   json::Value c = json::parse(R"({"architectures": ["SmallThinkerForCausalLM"], "attention_dropout": 0.0,
     "head_dim": 128, "hidden_size": 2560, "initializer_range": 0.02, "max_position_embeddings": 16384,
@@ -144,7 +144,7 @@ json::Value smallthinker() {
   return c;
 }
 
-// XiaomiMiMo/MiMo-V2.5-Pro; which of its layers have a window is the test's.
+// XiaomiMiMo/MiMo-V2.5-Pro; the test chooses its layers with windows.
 json::Value mimo_v2() {
   json::Value c = json::parse(R"({"architectures": ["MiMoV2ForCausalLM"], "add_full_attention_sink_bias": false,
     "add_swa_attention_sink_bias": true, "attention_bias": false, "attention_projection_layout": "fused_qkv",
@@ -167,7 +167,7 @@ json::Value mimo_v2() {
 
 }  // namespace
 
-TEST_CASE("Hunyuan-A13B has the parameters of its modules", "[import][family]") {
+TEST_CASE("Hunyuan-A13B's parameter count matches its modules", "[import][family]") {
   const Tensors layer = together({projections(4096, 32, 8, 128),
                                   qk_norms(128),
                                   gated_mlp("shared_mlp", 4096, 3072),
@@ -178,7 +178,7 @@ TEST_CASE("Hunyuan-A13B has the parameters of its modules", "[import][family]") 
   CHECK(a.moe.top_k == 8);
 }
 
-TEST_CASE("Hunyuan's layers have experts alike beside one MLP, or are refused", "[import][family]") {
+TEST_CASE("Hunyuan's layers must have equal experts and one shared MLP", "[import][family]") {
   const auto says = [](const char* more) { return refusal(small("hunyuan_v1_moe", more)); };
   CHECK(arch(small("hunyuan_v1_moe", R"("num_experts": 4, "moe_topk": 2)")).moe.width == 256);
   CHECK(says(R"("num_experts": [4, 4, 4, 4, 4, 4, 4, 8])") ==
@@ -191,8 +191,8 @@ TEST_CASE("Hunyuan's layers have experts alike beside one MLP, or are refused", 
   CHECK_THAT(says(R"("num_shared_expert": 2)"), Catch::Contains("\"num_shared_expert\": expected 1"));
 }
 
-// Every second layer reads the keys and values of the one before it, and norms the keys by weights of its own.
-TEST_CASE("Hunyuan-Large has the parameters of its modules and half the cache", "[import][family]") {
+// Every second layer reuses the keys and values of the previous one, and has separate norm weights for the keys.
+TEST_CASE("Hunyuan-Large's parameter count matches its modules, with half the cache", "[import][family]") {
   const Tensors mlp = together({gated_mlp("shared_mlp", 6400, 18304),
                                 gated_mlp("experts", 6400, 18304, 16),
                                 {{"gate.wg", {16, 6400}}, {"norms", {6400}, 2}, {"query, key_layernorm", {80}, 2}}});
@@ -208,7 +208,7 @@ TEST_CASE("Hunyuan-Large has the parameters of its modules and half the cache", 
   CHECK(imported(hunyuan_large).caveats.empty());
 }
 
-TEST_CASE("Hunyuan's older config says what its layers have", "[import][family]") {
+TEST_CASE("Hunyuan's older config selects experts, norms and shared caches", "[import][family]") {
   const Arch dense = arch(small("hunyuan", R"("use_qk_norm": true)"));
   CHECK_FALSE(dense.has_experts());
   CHECK(dense.qk_norm == QkNorm::per_head);
@@ -221,8 +221,7 @@ TEST_CASE("Hunyuan's older config says what its layers have", "[import][family]"
   CHECK_THAT(refusal(small("hunyuan", R"("mlp_bias": true)")), Catch::Contains("\"mlp_bias\" is true"));
 }
 
-TEST_CASE("Step 3 has the parameters of its modules, queries from a low rank over one head of keys",
-          "[import][family]") {
+TEST_CASE("Step 3's parameter count matches its modules, with low-rank queries and one KV head", "[import][family]") {
   const Tensors attention{{"q_proj", {2048, 7168}},           {"inter_norm", {2048}},       {"wq", {64 * 256, 2048}},
                           {"k_proj, v_proj", {256, 7168}, 2}, {"o_proj", {7168, 64 * 256}}, {"norms", {7168}, 2}};
   const Tensors moe =
@@ -237,7 +236,8 @@ TEST_CASE("Step 3 has the parameters of its modules, queries from a low rank ove
   CHECK(arch(small("step3_text", R"("moe_layers_enum": [2, 5, 60])")).moe.layers == layers({2, 5}));
 }
 
-TEST_CASE("K-EXAONE has the parameters of its modules, experts in all layers but the first", "[import][family]") {
+TEST_CASE("K-EXAONE's parameter count matches its modules, with experts in all layers but the first",
+          "[import][family]") {
   const Tensors attention = together({projections(6144, 64, 8, 128), qk_norms(128), {{"norms", {6144}, 2}}});
   const Arch a = check_tensors(exaone().dump(),
                                together({in_layers(48, attention), in_layers(47, mixture(6144, 128, 2048, 1)),
@@ -248,7 +248,7 @@ TEST_CASE("K-EXAONE has the parameters of its modules, experts in all layers but
   CHECK(imported(exaone().dump()).caveats.front() == "1 MTP module beside the model is not counted");
 }
 
-TEST_CASE("EXAONE's experts are where its lists or its first dense layers say", "[import][family]") {
+TEST_CASE("EXAONE's experts follow its lists or its first dense layers", "[import][family]") {
   const auto sparse = [](const char* more) { return arch(small("exaone_moe", more)).moe.layers; };
   CHECK(sparse("") == LayerSet::every(1, 1, 8));
   CHECK(sparse(R"("first_k_dense_replace": 3)") == LayerSet::every(3, 1, 8));
@@ -265,7 +265,7 @@ TEST_CASE("EXAONE's experts are where its lists or its first dense layers say", 
              Catch::Contains("expected true or false, got 1"));
 }
 
-TEST_CASE("Solar Open has the parameters of its modules", "[import][family]") {
+TEST_CASE("Solar Open's parameter count matches its modules", "[import][family]") {
   const Tensors layer = together({projections(4096, 64, 8, 128), mixture(4096, 128, 1280, 1), {{"norms", {4096}, 2}}});
   check_tensors(solar, together({in_layers(48, layer), ends(196608, 4096)}), 102651793408);
   CHECK(arch(small("solar_open", R"("attention_bias": true)")).qkv_bias);
@@ -274,7 +274,7 @@ TEST_CASE("Solar Open has the parameters of its modules", "[import][family]") {
   CHECK_THAT(refusal(small("solar_open", R"("use_qk_norm": true)")), Catch::Contains("\"use_qk_norm\" is true"));
 }
 
-TEST_CASE("Trinity has the parameters of its modules, a gate on attention and four norms", "[import][family]") {
+TEST_CASE("Trinity's parameter count matches its modules, with gated attention and four norms", "[import][family]") {
   const Tensors layer =
       together({projections(2048, 32, 4, 128), qk_norms(128), {{"gate_proj", {32 * 128, 2048}}, {"norms", {2048}, 4}}});
   const Arch a = check_tensors(trinity,
@@ -285,7 +285,7 @@ TEST_CASE("Trinity has the parameters of its modules, a gate on attention and fo
   CHECK(a.moe.router_correction);
 }
 
-TEST_CASE("FlexOlmo has the parameters of its modules", "[import][family]") {
+TEST_CASE("FlexOlmo's parameter count matches its modules", "[import][family]") {
   const Tensors layer = together({projections(4096, 32, 32, 128),
                                   gated_mlp("experts", 4096, 11008, 7),
                                   {{"q_norm", {4096}}, {"k_norm", {4096}}, {"gate", {7, 4096}}, {"norms", {4096}, 2}}});
@@ -294,7 +294,7 @@ TEST_CASE("FlexOlmo has the parameters of its modules", "[import][family]") {
   CHECK(a.moe.top_k == 5);
 }
 
-TEST_CASE("Mistral Small 4 has the parameters of its text model's modules", "[import][family]") {
+TEST_CASE("the parameter count of Mistral Small 4's text model matches its modules", "[import][family]") {
   const Tensors attention = {{"q_a_proj", {1024, 4096}},     {"q_a_layernorm", {1024}},
                              {"q_b_proj", {32 * 128, 1024}}, {"kv_a_proj_with_mqa", {256 + 64, 4096}},
                              {"kv_a_layernorm", {256}},      {"kv_b_proj", {32 * (64 + 128), 256}},
@@ -307,7 +307,8 @@ TEST_CASE("Mistral Small 4 has the parameters of its text model's modules", "[im
 }
 
 // 269515497472: the published total of its checkpoint.
-TEST_CASE("Grok 2 has the parameters of its modules, a dense MLP beside experts", "[import][family]") {
+TEST_CASE("Grok 2's parameter count matches its modules, with a dense MLP parallel to the experts",
+          "[import][family]") {
   const Tensors layer = together({projections(8192, 64, 8, 128),
                                   gated_mlp("mlp", 8192, 32768),
                                   gated_mlp("block_sparse_moe.experts", 8192, 16384, 8),
@@ -320,7 +321,7 @@ TEST_CASE("Grok 2 has the parameters of its modules, a dense MLP beside experts"
         "c.json: \"git\" is known for Grok 2 alone, whose \"architectures\" names Grok1ForCausalLM; GIT is not known");
 }
 
-TEST_CASE("SmallThinker has the parameters of its modules, ReLU experts in every layer", "[import][family]") {
+TEST_CASE("SmallThinker's parameter count matches its modules, with ReLU experts in every layer", "[import][family]") {
   const Tensors layer = together({projections(2560, 28, 4, 128),
                                   gated_mlp("experts", 2560, 768, 64),
                                   {{"primary_router", {64, 2560}}, {"norms", {2560}, 2}}});
@@ -332,7 +333,8 @@ TEST_CASE("SmallThinker has the parameters of its modules, ReLU experts in every
   CHECK_THAT(refusal(small("smallthinker", R"("use_qk_norm": true)")), Catch::Contains("\"use_qk_norm\" is true"));
 }
 
-TEST_CASE("MiMo-V2.5-Pro has the parameters of its modules, sinks where it has windows", "[import][family]") {
+TEST_CASE("MiMo-V2.5-Pro's parameter count matches its modules, with sinks in layers with windows",
+          "[import][family]") {
   const Tensors attention = {{"q of qkv_proj", {128 * 192, 6144}},
                              {"k of qkv_proj", {8 * 192, 6144}},
                              {"v of qkv_proj", {8 * 128, 6144}},

@@ -1,4 +1,4 @@
-// Families with lightning attention: published configurations, counted from the shapes of their modules.
+// Families with lightning attention: published configs, counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 
 Tensors qk_norms() { return {{"query_layernorm, key_layernorm", {128}, 2}}; }
 
-/// Heads of 128 with queries, keys and values for each, a gate, and norms of q, k and of the output.
+/// Multi-head attention with width 128, a gate, and norms of q, k and the output.
 Tensors lightning(Count hidden, Count heads) {
   return together({{{"query_key_value", {3 * heads * 128, hidden}},
                     {"g_proj", {heads * 128, hidden}},
@@ -18,7 +18,7 @@ Tensors lightning(Count hidden, Count heads) {
                    qk_norms()});
 }
 
-/// hub modeling_bailing_moe_linear_v2.py: 256 experts and a shared one in all layers but the first `dense`.
+/// hub modeling_bailing_moe_linear_v2.py: 256 experts and a shared one in all layers except the first `dense`.
 Tensors bailing_body(Count layers, Count hidden, Count dense, Count width, Count expert) {
   const Tensors sparse = together({gated_mlp("experts", hidden, expert, 257), {{"gate", {256, hidden}}}});
   return together({in_layers(layers, {{"layernorms", {hidden}, 2}}),
@@ -51,7 +51,7 @@ const std::string ling = R"({"architectures": ["BailingMoeV2_5ForCausalLM"], "fi
   "tie_word_embeddings": false, "topk_group": 4, "use_bias": false, "use_qk_norm": true, "use_qkv_bias": false,
   "use_rmsnorm": true, "v_head_dim": 128, "vocab_size": 157184})";
 
-// openbmb/MiniCPM-SALA; its list of mixers put in by the test.
+// openbmb/MiniCPM-SALA; its list of mixers is generated.
 json::Value sala() {
   json::Value c = json::parse(R"j({"architectures": ["MiniCPMSALAForCausalLM"], "attention_bias": false,
     "attention_dropout": 0.0, "attn_use_output_gate": true, "attn_use_rope": false, "dim_model_base": 256,
@@ -69,7 +69,8 @@ json::Value sala() {
 
 }  // namespace
 
-TEST_CASE("Ring-mini-linear has the parameters of its modules, four lightning layers in five", "[import][family]") {
+TEST_CASE("Ring-mini-linear's parameter count matches its modules, with lightning attention in four of five layers",
+          "[import][family]") {
   const Tensors full = together({projections(2048, 16, 4, 128), qk_norms()});
   const Arch a = check_tensors(
       ring_mini,
@@ -79,7 +80,8 @@ TEST_CASE("Ring-mini-linear has the parameters of its modules, four lightning la
   CHECK(cache_elements_per_token(a) == 4 * 2 * 4 * 128);
 }
 
-TEST_CASE("Ling 2.5 has the parameters of its modules, latent attention in one layer of eight", "[import][family]") {
+TEST_CASE("Ling 2.5's parameter count matches its modules, with latent attention in one of eight layers",
+          "[import][family]") {
   const Tensors latent = {{"q_a_proj", {1536, 8192}},     {"q_a_layernorm", {1536}},
                           {"q_b_proj", {64 * 192, 1536}}, {"kv_a_proj_with_mqa", {512 + 64, 8192}},
                           {"kv_a_layernorm", {512}},      {"kv_b_proj", {64 * (128 + 128), 512}},
@@ -93,7 +95,7 @@ TEST_CASE("Ling 2.5 has the parameters of its modules, latent attention in one l
   CHECK(a.mtp.mixer_of == 79);
 }
 
-TEST_CASE("layers behind Ling's last whole group have softmax attention", "[import]") {
+TEST_CASE("layers after Ling's last whole group have softmax attention", "[import]") {
   const auto linear = [](const std::string& more) {
     return arch(small("bailing_moe_linear", R"("first_k_dense_replace": 8, "layer_group_size": )" + more))
         .linear_layers;
@@ -109,7 +111,7 @@ TEST_CASE("layers behind Ling's last whole group have softmax attention", "[impo
              Catch::Contains("are of Ling 3"));
 }
 
-TEST_CASE("MiniCPM-SALA has the parameters of its modules, gates in all layers", "[import][family]") {
+TEST_CASE("MiniCPM-SALA's parameter count matches its modules, with gates in all layers", "[import][family]") {
   const Tensors softmax = together({projections(4096, 32, 2, 128), {{"o_gate", {4096, 4096}}}});
   const Tensors each = together({gated_mlp("mlp", 4096, 16384), {{"layernorms", {4096}, 2}}});
   const Arch a =
@@ -132,12 +134,12 @@ TEST_CASE("MiniCPM-SALA has the parameters of its modules, gates in all layers",
   CHECK_THAT(refusal(without.dump()), Catch::Contains("one entry per layer"));
 }
 
-TEST_CASE("norms of queries and keys are counted in lightning layers as in the others", "[import]") {
+TEST_CASE("q and k norms are counted in lightning layers as in the others", "[import]") {
   const auto vectors = [](const char* norms) {
     Arch a = arch(small("bailing_moe_linear",
                         R"("layer_group_size": 4, "first_k_dense_replace": 8, "use_qk_norm": )" + std::string(norms)));
     CHECK(parameters(a).total == textbook::parameters(a).total());
     return parameters(a).total;
   };
-  CHECK(vectors("true") - vectors("false") == 8 * 2 * 128);  // in the 6 lightning layers and the 2 others
+  CHECK(vectors("true") - vectors("false") == 8 * 2 * 128);  // in 6 lightning layers and 2 others
 }

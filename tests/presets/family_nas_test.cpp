@@ -1,4 +1,4 @@
-// Nemotron-NAS: layers whose parts are there or not, with heads and widths of their own.
+// Nemotron-NAS: layers with optional parts and different heads and widths.
 
 #include <map>
 
@@ -9,7 +9,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A block that a letter stands for: query heads per KV head (0: no attention) and the factor of its MLP (0: none).
+/// The block for a letter: query heads per KV head (0: no attention) and the MLP factor (0: no MLP).
 struct Block {
   Count group = 0;
   double factor = 0;
@@ -76,26 +76,26 @@ const std::string ultra = config(16384, 128,
                                   {'p', {0, 27.5625}}},
                                  ultra_pattern);
 
-/// Tables, head and last norm.
+/// Token table, head and final norm.
 Tensors ends(Count hidden) {
   return {{"embed_tokens", {128256, hidden}}, {"lm_head", {128256, hidden}}, {"norm", {hidden}}};
 }
-/// A gated MLP and the norm before it, in so many layers.
+/// A gated MLP and its preceding norm, in the given number of layers.
 Tensors mlps(Count layers, Count hidden, Count width) {
   return in_layers(layers, together({gated_mlp("mlp", hidden, width), {{"post_attention_layernorm", {hidden}}}}));
 }
-/// Attention of 8 KV heads and the norm before it.
+/// Attention with 8 KV heads and its preceding norm.
 Tensors attentions(Count layers, Count hidden, Count heads) {
   return in_layers(layers, together({projections(hidden, heads, 8, 128), {{"input_layernorm", {hidden}}}}));
 }
 
-/// A model of 8 heads of 8 numbers.
+/// A model with 8 heads of width 8.
 std::string tiny(const Blocks& known, const std::string& pattern) { return config(64, 8, known, pattern); }
 
 }  // namespace
 
 // 49,867,145,216: huggingface.co/nvidia/Llama-3_3-Nemotron-Super-49B-v1, published total.
-TEST_CASE("Nemotron Super has the parameters of its modules, layer by layer", "[import][family]") {
+TEST_CASE("Nemotron Super's parameter count matches its modules, layer by layer", "[import][family]") {
   const Tensors all = together({ends(8192), attentions(49, 8192, 64), mlps(49, 8192, 28672), mlps(10, 8192, 7168),
                                 mlps(8, 8192, 5632), mlps(6, 8192, 14336), mlps(6, 8192, 2816), mlps(1, 8192, 17920)});
   const Arch a = check_tensors(super, all, 49867145216);
@@ -106,7 +106,7 @@ TEST_CASE("Nemotron Super has the parameters of its modules, layer by layer", "[
   CHECK(cache_elements_per_token(a) == 49 * 2 * 8 * 128);
 }
 
-TEST_CASE("Nemotron Ultra's layers without parts are left out, and MLPs have twelve widths", "[import][family]") {
+TEST_CASE("Nemotron Ultra's empty layers are left out, and its MLPs have twelve widths", "[import][family]") {
   std::vector<Tensors> all{ends(16384), attentions(64, 16384, 128)};
   for (const auto& [width, layers] : std::map<Count, Count>{{5376, 1},
                                                             {10752, 1},
@@ -130,7 +130,7 @@ TEST_CASE("Nemotron Ultra's layers without parts are left out, and MLPs have twe
   CHECK_THAT(notes[0], Catch::StartsWith("81 layers with neither attention nor MLP"));
 }
 
-TEST_CASE("layers of Nemotron-NAS have KV heads of their own and attention or an MLP alone", "[import][family]") {
+TEST_CASE("Nemotron-NAS layers may differ in KV heads and lack attention or an MLP", "[import][family]") {
   const Arch a = arch(tiny({{'a', {2, 6}}, {'b', {4, 6}}, {'c', {8, 0}}, {'d', {0, 6}}}, "abcdab"));
   CHECK(a.kv_heads == 4);
   REQUIRE(a.mixers.size() == 3);
@@ -140,11 +140,12 @@ TEST_CASE("layers of Nemotron-NAS have KV heads of their own and attention or an
   CHECK(a.mixers[2].layers == layers({3}));
   REQUIRE(a.mlps.size() == 1);
   CHECK(a.mlps[0] == LayerMlp{0, layers({2})});
-  // 2 x 2 of 8 wide keys and values per KV head, of layers with 4, 2 and 1 of them.
+  // Keys and values of width 8 per KV head: two layers with 4 KV heads, two with 2 and one with 1.
   CHECK(cache_elements_per_token(a) == 2 * 8 * (2 * 4 + 2 * 2 + 1));
 }
 
-TEST_CASE("an MLP's width is two thirds of its factor, up to a multiple of 256, or stated", "[import][family]") {
+TEST_CASE("a Nemotron-NAS MLP is 2/3 of its factor wide, rounded up to a multiple of 256, or has a stated width",
+          "[import][family]") {
   const auto width = [](double factor) { return arch(tiny({{'a', {8, factor}}}, "a")).mlp_width; };
   CHECK(width(6) == 256);    // 2 x 6 x 64 / 3 = 256
   CHECK(width(7) == 512);    // 298
@@ -154,7 +155,7 @@ TEST_CASE("an MLP's width is two thirds of its factor, up to a multiple of 256, 
   CHECK(arch(stated).mlp_width == 100);
 }
 
-TEST_CASE("what Nemotron-NAS's blocks do otherwise is refused by its place", "[import][family]") {
+TEST_CASE("an unsupported block of Nemotron-NAS is refused with its place", "[import][family]") {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = tiny({{'a', {8, 6}}}, "aa");
     text.replace(text.find(from), from.size(), to);

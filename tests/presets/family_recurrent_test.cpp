@@ -1,4 +1,4 @@
-// Families with recurrences: published configurations, counted from the shapes of their modules.
+// Families with recurrences: published configs, counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -61,7 +61,7 @@ const std::string jamba = R"({"architectures": ["JambaForCausalLM"], "attention_
   "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "use_mamba_kernels": true,
   "vocab_size": 65536})";
 
-// allenai/Olmo-Hybrid-7B: the sizes of its config class; without rotation.
+// allenai/Olmo-Hybrid-7B: the sizes of its config class, without RoPE.
 std::string olmo_hybrid(const std::string& more) {
   return R"({"architectures": ["OlmoHybridForCausalLM"], "attention_bias": false, "hidden_act": "silu",
     "hidden_size": 3840, "intermediate_size": 11008, "linear_allow_neg_eigval": true, "linear_conv_kernel_dim": 4,
@@ -84,7 +84,7 @@ Tensors olmo_delta_net(Count hidden, Count heads, Count key, Count value) {
           {"o_norm", {value}}};
 }
 
-/// `small` of keys that a pure Mamba-2 model has.
+/// `small` with the keys of a pure Mamba-2 model.
 std::string small_mamba2(const std::string& more) {
   return R"({"model_type": "mamba2", "num_hidden_layers": 2, "hidden_size": 32, "vocab_size": 100, "num_heads": 4,
     "head_dim": 16, "n_groups": 1)" +
@@ -93,7 +93,7 @@ std::string small_mamba2(const std::string& more) {
 
 }  // namespace
 
-TEST_CASE("Codestral Mamba has the parameters of its modules", "[import][family]") {
+TEST_CASE("Codestral Mamba's parameter count matches its modules", "[import][family]") {
   const Tensors layer = together({{{"norm", {4096}}}, mamba2_mixer(4096, 128, 64, 8, 128)});
   const Arch a = check_tensors(
       codestral,
@@ -111,7 +111,7 @@ TEST_CASE("a Mamba-2 model's heads are its channels, and its projections have no
   CHECK_THAT(refusal(small_mamba2(R"("use_bias": true)")), Catch::Contains("\"use_bias\" is true"));
 }
 
-TEST_CASE("Bamba has the parameters of its modules", "[import][family]") {
+TEST_CASE("Bamba's parameter count matches its modules", "[import][family]") {
   const Tensors each = together({gated_mlp("feed_forward", 4096, 14336), {{"norms", {4096}, 2}}});
   const Arch a = check_tensors(
       bamba,
@@ -124,7 +124,7 @@ TEST_CASE("Bamba has the parameters of its modules", "[import][family]") {
   CHECK(cache_elements_per_token(a) == 3 * 2 * 8 * 128);
 }
 
-TEST_CASE("Mamba heads share the channels where their width is \"auto\" or left out", "[import][family]") {
+TEST_CASE("Mamba heads share all channels if their width is \"auto\" or absent", "[import][family]") {
   const auto width = [](const char* type, const std::string& more) {
     const Arch a = arch(small(type, R"("mamba_n_heads": 4)" + more));
     return (a.mixers.empty() ? a.recurrent : a.mixers[0].recurrent).head_dim;
@@ -141,7 +141,7 @@ TEST_CASE("Mamba heads share the channels where their width is \"auto\" or left 
   CHECK_THAT(refusal(small("bamba", R"("mamba_n_heads": 5)")), Catch::Contains("share all channels"));
 }
 
-TEST_CASE("Jamba has the parameters of its modules", "[import][family]") {
+TEST_CASE("Jamba's parameter count matches its modules", "[import][family]") {
   const Tensors experts = together({gated_mlp("experts", 4096, 14336, 16), {{"router", {16, 4096}}}});
   const Arch a = check_tensors(
       jamba,
@@ -157,7 +157,7 @@ TEST_CASE("Jamba has the parameters of its modules", "[import][family]") {
   CHECK(a.position == Position::none);
 }
 
-TEST_CASE("Jamba without experts is dense, and its step's rank follows the hidden size", "[import][family]") {
+TEST_CASE("Jamba without experts is dense, and the rank of its step follows the hidden size", "[import][family]") {
   const Arch a = arch(small("jamba", R"("num_experts": 1, "mamba_dt_rank": "auto")"));
   CHECK_FALSE(a.has_experts());
   CHECK(a.mixers[0].recurrent.rank == 6);
@@ -166,7 +166,8 @@ TEST_CASE("Jamba without experts is dense, and its step's rank follows the hidde
         "c.json: \"attn_layer_offset\" must be below \"attn_layer_period\": it counts layers of one period");
 }
 
-TEST_CASE("Olmo Hybrid has the parameters of its modules, three DeltaNets for one attention", "[import][family]") {
+TEST_CASE("Olmo Hybrid's parameter count matches its modules, with three DeltaNets per attention layer",
+          "[import][family]") {
   const Tensors attention = together({projections(3840, 30, 30, 128), {{"q_norm, k_norm", {3840}, 2}}});
   const Tensors each = together({gated_mlp("mlp", 3840, 11008), {{"norms", {3840}, 2}}});
   const Arch a =
@@ -181,7 +182,7 @@ TEST_CASE("Olmo Hybrid has the parameters of its modules, three DeltaNets for on
   CHECK(cache_elements_per_token(a) == 8 * 2 * 30 * 128);
 }
 
-TEST_CASE("Olmo Hybrid's DeltaNets follow its heads where no key says otherwise", "[import][family]") {
+TEST_CASE("Olmo Hybrid's DeltaNet sizes default to values derived from its heads", "[import][family]") {
   const Arch a = arch(small("olmo_hybrid", ""));
   CHECK(a.position == Position::rope);
   CHECK(a.mixers[0].recurrent.heads == 6);

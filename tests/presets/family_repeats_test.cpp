@@ -1,5 +1,4 @@
-// Families whose layers repeat the weights of others: published configurations, counted from the shapes of their
-// modules.
+// Families whose layers repeat the weights of others: published configs, counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -46,7 +45,7 @@ std::string mobilellm(const std::string& sharing) {
 }  // namespace
 
 // 2667974657: the published total of Ouro-2.6B's checkpoint.
-TEST_CASE("Ouro has the parameters of one run of its layers, and a cache of every run", "[import][family]") {
+TEST_CASE("Ouro's parameter count matches one run of its layers, and its cache covers every run", "[import][family]") {
   const Arch a = check_tensors(ouro(48), ouro_modules(48), 2667974657);
   CHECK(a.layers == 4 * 48);
   CHECK(cache_elements_per_token(a) == 4 * 48 * 2 * 16 * 128);
@@ -54,7 +53,7 @@ TEST_CASE("Ouro has the parameters of one run of its layers, and a cache of ever
   check_tensors(ouro(24), ouro_modules(24), 1434652673);
 }
 
-TEST_CASE("Ouro in one run repeats nothing, and with windows is refused", "[import][family]") {
+TEST_CASE("Ouro with one run has no repeated layers, and is refused with windows", "[import][family]") {
   const Arch once = arch(ouro(24, "1"));
   CHECK(once.layers == 24);
   CHECK_FALSE(once.has_repeats());
@@ -62,7 +61,7 @@ TEST_CASE("Ouro in one run repeats nothing, and with windows is refused", "[impo
   CHECK_THAT(refusal(ouro(500)), Catch::Contains("expected 1 to 1024 layers, got 2000"));
 }
 
-// 124.6 million parameters are published of both (arXiv:2402.14905, table 3).
+// 124.6 million parameters are published for both (arXiv:2402.14905, table 3).
 TEST_CASE("MobileLLM's shared layers run twice and count once", "[import][family]") {
   const Tensors layer = together({projections(576, 9, 3, 64), gated_mlp("mlp", 576, 1536), {{"layernorms", {576}, 2}}});
   const Tensors all = together({in_layers(30, layer), {{"embed_tokens", {32000, 576}}, {"norm", {576}}}});

@@ -1,5 +1,4 @@
-// PLaMo 2 and 3, RecurrentGemma, xLSTM, RWKV-5 and RWKV-6: published configurations, counted from the shapes of their
-// modules.
+// PLaMo 2 and 3, RecurrentGemma, xLSTM, RWKV-5 and RWKV-6: published configs, counted from the shapes of their modules.
 
 #include "calc/memory.hpp"
 #include "tests/presets/tensor_list.hpp"
@@ -9,7 +8,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-// pfnet/plamo-2-1b, 1.29B parameters by its card.
+// pfnet/plamo-2-1b, 1.29B parameters in its card.
 const std::string plamo = R"({"architectures": ["Plamo2ForCausalLM"], "attention_window_size": 2048,
   "bos_token_id": 1, "eos_token_id": 2, "full_attention_idx": null, "hidden_size": 2048, "hidden_size_per_head": 128,
   "intermediate_size": 8192, "mamba_chunk_size": 256, "mamba_d_conv": 4, "mamba_d_state": 64, "mamba_enabled": true,
@@ -66,7 +65,7 @@ const std::string lstm = R"({"add_embedding_dropout": false, "add_forward_backen
   "step_kernel": "triton", "tie_word_embeddings": false, "torch_dtype": "float32", "use_bias": false,
   "use_cache": true, "v_dim_factor": 1.0, "vocab_size": 50304, "weight_mode": "single"})";
 
-// RWKV/rwkv-6-world-1b6 and RWKV/rwkv-5-world-1b5: the same but for the class.
+// RWKV/rwkv-6-world-1b6 and RWKV/rwkv-5-world-1b5, which differ only in the class.
 std::string earlier_rwkv(int version, Count layers, Count hidden) {
   const std::string v = std::to_string(version);
   return R"({"architectures": ["Rwkv)" + v + R"(ForCausalLM"], "attention_hidden_size": )" + std::to_string(hidden) +
@@ -76,7 +75,7 @@ std::string earlier_rwkv(int version, Count layers, Count hidden) {
          R"(, "rescale_every": 6, "tie_word_embeddings": false, "use_cache": false, "vocab_size": 65536})";
 }
 
-/// hub RWKV/rwkv-6-world-1b6, modeling_rwkv6.py; without ranks modeling_rwkv5.py.
+/// hub RWKV/rwkv-6-world-1b6, modeling_rwkv6.py; modeling_rwkv5.py if the ranks are 0.
 Tensors rwkv_layer(Count d, Count inner, Count mix_rank, Count decay_rank) {
   const Tensors both{{"receptance, key, value, gate, output", {d, d}, 5},
                      {"time_faaaa, time_decay", {d}, 2},
@@ -97,7 +96,7 @@ Tensors rwkv_ends(Count d) { return {{"embeddings, head", {65536, d}, 2}, {"pre_
 
 }  // namespace
 
-TEST_CASE("PLaMo 2 has the parameters of its modules", "[import][family]") {
+TEST_CASE("PLaMo 2's parameter count matches its modules", "[import][family]") {
   const Tensors each = together({gated_mlp("mlp", 2048, 8192), {{"norms", {2048}, 4}}});
   const Tensors attention =
       together({projections(2048, 16, 1, 128), {{"q_weight", {16, 128}}, {"k_weight", {1, 128}}}});
@@ -111,12 +110,12 @@ TEST_CASE("PLaMo 2 has the parameters of its modules", "[import][family]") {
   CHECK(a.mixers[0].recurrent.chunk == 256);
   CHECK(a.local.reach.tokens == 2048);
   CHECK(a.local.layers == LayerSet::every(1, 2, 16));
-  // A state of 64 x 128 per head in float32, three inputs of the convolution, and at most 2048 keys and values.
+  // Per head a state of 64 x 128 in float32 and three inputs of the convolution; at most 2048 keys and values.
   const Count state = 8 * (4 * 32 * 64 * 128 + 2 * 3 * 32 * 128);
   CHECK(cache_bytes(a, {}, 5000) == Bytes(state + 8 * 2048 * 2 * 2 * 128));
 }
 
-TEST_CASE("PLaMo 2's layers with attention are one in mamba_step, and those of full_attention_idx have no window",
+TEST_CASE("PLaMo 2 has attention once per mamba_step layers, without a window in those of full_attention_idx",
           "[import][family]") {
   const auto of = [](const std::string& more) {
     return arch(R"({"model_type": "plamo2", "hidden_size": 64, "num_hidden_layers": 8, "num_attention_heads": 2,
@@ -127,13 +126,13 @@ TEST_CASE("PLaMo 2's layers with attention are one in mamba_step, and those of f
   const Arch four = of(R"(, "mamba_step": 4, "full_attention_idx": [2])");
   CHECK(others_of(four.layers, {2, 6}) == four.mixers[0].layers);
   CHECK(four.local.layers == LayerSet::every(6, 1, 7));
-  CHECK(of(R"(, "mamba_step": 16)").mixers[0].layers == LayerSet::every(0, 1, 7));  // attention in the last layer
+  CHECK(of(R"(, "mamba_step": 16)").mixers[0].layers == LayerSet::every(0, 1, 7));  // attention only in the last layer
   CHECK(of(R"(, "mamba_enabled": false)").mixers.size() == 0);
   CHECK(of("").mixers[0].recurrent.rank == 64);  // max(64, hidden / 16)
   CHECK_THROWS_WITH(of(R"(, "n_expert": 8)"), Catch::Contains("\"n_expert\""));
 }
 
-TEST_CASE("PLaMo 3 has norms of queries and keys, four norms and windows but in every eighth layer",
+TEST_CASE("PLaMo 3 has q and k norms, four norms per layer, and windows in all but every eighth layer",
           "[import][family]") {
   const Arch a = check_tensors(R"({"model_type": "plamo3", "hidden_size": 64, "num_hidden_layers": 16,
     "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96, "vocab_size": 100,
@@ -148,7 +147,7 @@ TEST_CASE("PLaMo 3 has norms of queries and keys, four norms and windows but in 
   CHECK(a.local.layers == others_of(16, {7, 15}));
 }
 
-TEST_CASE("RecurrentGemma has the parameters of its modules", "[import][family]") {
+TEST_CASE("RecurrentGemma's parameter count matches its modules", "[import][family]") {
   const Tensors each = {{"gate_proj, up_proj, down_proj", {7680, 2560}, 3},
                         {"gate_proj.bias, up_proj.bias", {7680}, 2},
                         {"down_proj.bias", {2560}},
@@ -163,11 +162,11 @@ TEST_CASE("RecurrentGemma has the parameters of its modules", "[import][family]"
   CHECK(a.tied_head);
   CHECK(a.local.layers == LayerSet::every(2, 3, 26));
   CHECK(a.mixers[0].recurrent.heads == 10);
-  // A float32 number per channel, three inputs of the convolution; keys and values of 2048 tokens.
+  // A float32 state and three inputs of the convolution per channel; keys and values of 2048 tokens.
   CHECK(cache_bytes(a, {}, 8192) == Bytes(18 * 2560 * (4 + 2 * 3) + 8 * 2048 * 2 * 2 * 256));
 }
 
-TEST_CASE("a RecurrentGemma may have other blocks, and words that it does not know are refused", "[import][family]") {
+TEST_CASE("RecurrentGemma accepts other patterns of blocks and refuses unknown ones", "[import][family]") {
   const auto with = [](const std::string& more) {
     return R"({"model_type": "recurrent_gemma", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
       "intermediate_size": 96, "vocab_size": 100, )" +
@@ -182,7 +181,7 @@ TEST_CASE("a RecurrentGemma may have other blocks, and words that it does not kn
   CHECK_THAT(refusal(with(R"("lru_width": 66)")), Catch::Contains("a multiple of \"num_attention_heads\""));
 }
 
-TEST_CASE("xLSTM has the parameters of its modules", "[import][family]") {
+TEST_CASE("xLSTM's parameter count matches its modules", "[import][family]") {
   const Tensors layer = together({{{"q, k", {2048, 4096}, 2},
                                    {"v, ogate_preact, out_proj", {4096, 4096}, 3},
                                    {"igate_preact, fgate_preact", {8, 4096}, 2},
@@ -195,19 +194,19 @@ TEST_CASE("xLSTM has the parameters of its modules", "[import][family]") {
       6865424896);  // arXiv:2503.13427: 6,865,424,896
   CHECK(a.recurrent.chunk == 64);
   CHECK(cache_elements_per_token(a) == 0);
-  // 8 heads with a state of 256 x 512, a normaliser of 256 and its scale, in float32 (arXiv:2503.13427).
+  // 8 heads with a state of 256 x 512, a normalizer of 256 and its scale, in float32 (arXiv:2503.13427).
   CHECK(cache_bytes(a, {}, 1) == Bytes(Count{32} * 8 * 4 * (256 * 512 + 256 + 1)));
 }
 
-TEST_CASE("xLSTM's heads must share its widths", "[import][family]") {
+TEST_CASE("xLSTM's heads must divide its widths", "[import][family]") {
   CHECK_THAT(refusal(R"({"model_type": "xlstm", "hidden_size": 100, "num_hidden_layers": 2, "num_heads": 7,
     "vocab_size": 100})"),
-             Catch::Contains("7 heads cannot share a width of 128 evenly"));  // 100 in whole multiples of 64
+             Catch::Contains("7 heads cannot share a width of 128 evenly"));  // 100 rounded up to a multiple of 64
 }
 
-// The paper's count: 13 D^2 L + 464 D L + 4 D + 2 D V of RWKV-6, 13 D^2 L + 14 D L + 4 D + 2 D V of RWKV-5 (arXiv:
-// 2404.05892, table of the models), where the MLP is 3.5 D wide.
-TEST_CASE("RWKV-6 and RWKV-5 have the parameters of their modules, and of the paper's formula", "[import][family]") {
+// The paper's count: 13 D^2 L + 464 D L + 4 D + 2 D V for RWKV-6, 13 D^2 L + 14 D L + 4 D + 2 D V for RWKV-5
+// (arXiv:2404.05892, table of the models), with an MLP of width 3.5 D.
+TEST_CASE("parameter counts of RWKV-6 and RWKV-5 match their modules and the paper's formula", "[import][family]") {
   const auto of = [](Count per_layer, Count d, Count layers) {
     return 13 * d * d * layers + per_layer * d * layers + 4 * d + 2 * d * 65536;
   };
@@ -216,7 +215,7 @@ TEST_CASE("RWKV-6 and RWKV-5 have the parameters of their modules, and of the pa
   CHECK(a.recurrent.mix_rank == 32);
   CHECK(a.recurrent.heads == 32);
   CHECK(cache_elements_per_token(a) == 0);
-  // A state of 64 x 64 per head in float32, and the last token of both shifts.
+  // A state of 64 x 64 per head in float32, and the last token for both shifts.
   CHECK(cache_bytes(a, {}, 100) == Bytes(Count{24} * (4 * 32 * 64 * 64 + 2 * 2 * 2048)));
   const Tensors eagle = together({in_layers(24, rwkv_layer(2048, 7168, 0, 0)), rwkv_ends(2048)});
   check_tensors(earlier_rwkv(5, 24, 2048), eagle, of(14, 2048, 24));

@@ -1,4 +1,4 @@
-// A GGUF file's keys give the model that the published config.json gives.
+// A GGUF file's keys give the same model as the published config.json.
 
 #include "presets/header/gguf_config.hpp"
 
@@ -12,8 +12,8 @@ using test::sentence;
 
 namespace {
 
-/// What a file of the architecture says: keys after the architecture's name, and names of tensors beside the token
-/// table, which is `vocabulary` x the embedding length.
+/// Contents of a file: keys without the architecture's prefix, and names of tensors other than the token table, whose
+/// shape is `vocabulary` x the embedding length.
 struct Said {
   const char *preset, *architecture;
   Count vocabulary;
@@ -59,7 +59,7 @@ KeyNames with(KeyNames keys, const KeyNames& more) {
   keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }
-/// Keys of DeepSeek-V3, which V3.2 has too.
+/// Keys of DeepSeek-V3, shared by V3.2.
 KeyNames deepseek_v3() {
   return sizes(61, 7168, 128, 1, 163840,
                {{"feed_forward_length", 18432},
@@ -76,7 +76,7 @@ KeyNames deepseek_v3() {
                 {"attention.value_length", 512},
                 {"attention.value_length_mla", 128}});
 }
-/// Keys of MiniMax-M3 but for its indexer, and tensors that say what it has.
+/// Keys of MiniMax-M3 without its indexer, and tensors that show its features.
 KeyNames minimax_m3() {
   return sizes(60, 6144, 64, 4, 1048576,
                {{"attention.key_length", 128},
@@ -92,7 +92,7 @@ const std::vector<std::string> minimax_m3_tensors{"output.weight", "blk.0.attn_q
 
 }  // namespace
 
-TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]") {
+TEST_CASE("GGUF keys give the architecture of the published config", "[gguf]") {
   for (const Said& s : {
            Said{"llama-3.1-8b", "llama", 128256, sizes(32, 4096, 32, 8, 131072, {{"feed_forward_length", 14336}})},
            Said{"llama-3.2-1b", "llama", 128256, sizes(16, 2048, 32, 8, 131072, {{"feed_forward_length", 8192}}), {}},
@@ -238,12 +238,13 @@ TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]"
     Arch published = load_model(s.preset).arch;
     const bool modules =
         std::any_of(s.keys.begin(), s.keys.end(), [](const auto& k) { return k.first == "nextn_predict_layers"; });
-    if (!modules) published.mtp = {};  // llama.cpp's converter leaves DeepSeek-V3's out
+    if (!modules) published.mtp = {};  // llama.cpp's converter omits DeepSeek-V3's
     CHECK(arch_of(s) == published);
   }
 }
 
-TEST_CASE("a MiniMax-M3 without an indexer attends to all keys, and one without its keys is refused", "[gguf]") {
+TEST_CASE("a MiniMax-M3 file without an indexer attends to all keys, and one without its indexer's keys is refused",
+          "[gguf]") {
   Said s{"minimax-m3", "minimax-m3", 200064, minimax_m3(), {"output.weight", "blk.0.attn_q_norm.weight"}};
   const Arch all = arch_of(s);
   CHECK(all.mixers.empty());
@@ -253,7 +254,7 @@ TEST_CASE("a MiniMax-M3 without an indexer attends to all keys, and one without 
   CHECK_THAT(sentence([&] { arch_of(s); }), Catch::Contains("minimax-m3.attention.indexer.head_count"));
 }
 
-TEST_CASE("an architecture or a file that GGUF's keys do not explain is refused", "[gguf]") {
+TEST_CASE("a GGUF file with an unknown architecture or missing keys is refused", "[gguf]") {
   const auto said = [](const Said& s) { return sentence([&] { arch_of(s); }); };
   CHECK_THAT(
       said({"", "qwen3moee", 8, {}}),
@@ -270,7 +271,7 @@ TEST_CASE("an architecture or a file that GGUF's keys do not explain is refused"
              Catch::Contains("\"token_embd.weight\" is missing, so it holds no language model"));
 }
 
-TEST_CASE("a file that claims 2^40 layers is refused at once", "[gguf]") {
+TEST_CASE("a file with 2^40 layers is refused immediately", "[gguf]") {
   const Said huge{"", "llama", 64, sizes(Count{1} << 40, 64, 2, 2, 128, {{"feed_forward_length", 128}})};
   CHECK_THAT(sentence([&] { arch_of(huge); }), Catch::Contains("expected 1 to 1024 layers, got 1099511627776"));
 }

@@ -1,5 +1,4 @@
-// GGUF files of models without experts that few files have. Loading one compares its tensors' numbers with the
-// engine's, part by part.
+// GGUF files of less common dense models. Loading compares their tensors with the engine's counts by component.
 
 #include "tests/presets/gguf_file.hpp"
 
@@ -8,14 +7,14 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Four heads in width 64 over two heads of keys.
+/// Four heads in width 64, with two KV heads.
 GgufFile dense_file(const char* architecture, bool tied = false, bool head = true) {
   GgufFile f(architecture, 2, 64, 256, tied || !head);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 128);
   return f;
 }
 
-/// Two layers of a Llama, with what `more` adds to each.
+/// Two layers of a Llama; `more` adds tensors to each.
 template <typename More>
 void llama_layers(GgufFile& f, const More& more) {
   for (Count i = 0; i < 2; ++i) {
@@ -35,7 +34,7 @@ void qkv_biases(GgufFile& f) {
 
 }  // namespace
 
-TEST_CASE("a GGUF file of ChatGLM has every tensor booked, queries, keys and values in one matrix", "[gguf]") {
+TEST_CASE("all tensors of a ChatGLM GGUF file are counted, with fused q, k and v", "[gguf]") {
   GgufFile f = dense_file("chatglm");
   for (Count i = 0; i < 2; ++i) {
     f.layer(i);
@@ -68,7 +67,7 @@ TEST_CASE("a GGUF file of MPT-7B has the preset's architecture", "[gguf]") {
   check(f, "mpt-7b");
 }
 
-TEST_CASE("a GGUF file of Jais 2 has every tensor booked, biases everywhere", "[gguf]") {
+TEST_CASE("all tensors of a Jais 2 GGUF file are counted, with biases everywhere", "[gguf]") {
   GgufFile f = dense_file("jais2");
   f.prefix("");
   f.norm("output_norm.bias", 64);
@@ -87,7 +86,7 @@ TEST_CASE("a GGUF file of Jais 2 has every tensor booked, biases everywhere", "[
   CHECK(parameters(booked(f).arch).total == f.numbers());
 }
 
-TEST_CASE("GGUF files of Dream and LLaDA have every tensor booked, and tokens that see all others", "[gguf]") {
+TEST_CASE("all tensors of Dream and LLaDA GGUF files are counted, with bidirectional attention", "[gguf]") {
   GgufFile dream = dense_file("dream");
   llama_layers(dream, [&] { qkv_biases(dream); });
   CHECK(parameters(booked(dream).arch).total == dream.numbers());
@@ -98,7 +97,7 @@ TEST_CASE("GGUF files of Dream and LLaDA have every tensor booked, and tokens th
   CHECK(booked(llada).arch.bidirectional);
 }
 
-TEST_CASE("a GGUF file of PLaMo has every tensor booked, one norm per layer", "[gguf]") {
+TEST_CASE("all tensors of a PLaMo GGUF file are counted, with one norm per layer", "[gguf]") {
   GgufFile f = dense_file("plamo");
   for (Count i = 0; i < 2; ++i) {
     f.layer(i);
@@ -111,7 +110,7 @@ TEST_CASE("a GGUF file of PLaMo has every tensor booked, one norm per layer", "[
   CHECK(card.arch.kv_heads == 2);
 }
 
-TEST_CASE("a GGUF file of Nemotron Super has every tensor booked, layers without attention or MLP", "[gguf]") {
+TEST_CASE("all tensors of a Nemotron Super GGUF file are counted, with layers without attention or MLP", "[gguf]") {
   GgufFile f("deci", 3, 64, 256, false);
   f.key("attention.head_count", List{4, 0, 4}).key("attention.head_count_kv", List{2, 0, 1});
   f.key("feed_forward_length", List{128, 256, 0});
@@ -130,13 +129,13 @@ TEST_CASE("a GGUF file of Nemotron Super has every tensor booked, layers without
   CHECK(card.arch.mixers.size() == 2);
 }
 
-TEST_CASE("a GGUF file with a matrix in place of attention is refused", "[gguf]") {
+TEST_CASE("a GGUF file with a matrix instead of attention is refused", "[gguf]") {
   GgufFile f("deci", 1, 64, 256, false);
   f.key("attention.head_count", List{4}).key("attention.head_count_kv", List{0}).key("feed_forward_length", List{128});
   CHECK_THROWS_WITH(f.load(), Catch::Contains("a layer has a matrix in place of attention, which is not known"));
 }
 
-TEST_CASE("GGUF files of PaddleOCR's and HunyuanOCR's text models have every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of GGUF files of PaddleOCR's and HunyuanOCR's text models are counted", "[gguf]") {
   GgufFile paddle = dense_file("paddleocr");
   paddle.key("attention.key_length", 16);
   llama_layers(paddle, [] {});
@@ -149,8 +148,7 @@ TEST_CASE("GGUF files of PaddleOCR's and HunyuanOCR's text models have every ten
   CHECK(parameters(booked(hunyuan).arch).total == hunyuan.numbers());
 }
 
-TEST_CASE("a GGUF file of a Llama for embeddings has every tensor booked, no head and tokens that see all others",
-          "[gguf]") {
+TEST_CASE("all tensors of an embedding Llama's GGUF file are counted, bidirectional and without a head", "[gguf]") {
   GgufFile f = dense_file("llama-embed", false, false);
   llama_layers(f, [] {});
   const ModelCard card = booked(f);
@@ -159,7 +157,7 @@ TEST_CASE("a GGUF file of a Llama for embeddings has every tensor booked, no hea
   CHECK_FALSE(card.arch.head.has_logits());
 }
 
-TEST_CASE("a GGUF file of openPangu Embedded has every tensor booked, biases on attention", "[gguf]") {
+TEST_CASE("all tensors of an openPangu Embedded GGUF file are counted, with biases in attention", "[gguf]") {
   GgufFile f = dense_file("pangu-embedded");
   llama_layers(f, [&] {
     qkv_biases(f);
@@ -168,8 +166,8 @@ TEST_CASE("a GGUF file of openPangu Embedded has every tensor booked, biases on 
   CHECK(parameters(booked(f).arch).total == f.numbers());
 }
 
-// The converter writes the factor of the queries, and ones for the keys, as weights of norms that have none.
-TEST_CASE("a GGUF file of Muse Glimmer has every tensor booked but the norms that stand for a factor", "[gguf]") {
+// The model's q and k norms have no weights: the converter stores the factor of the queries, and ones for the keys.
+TEST_CASE("all tensors of a Muse Glimmer GGUF file are counted except norm weights that store a factor", "[gguf]") {
   GgufFile f = dense_file("muse-glimmer");
   f.key("attention.key_length", 16).key("attention.sliding_window", 128);
   f.key("attention.sliding_window_pattern", List{1, 0});

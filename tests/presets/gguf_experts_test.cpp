@@ -1,5 +1,5 @@
-// GGUF files of models with experts or latent attention. Loading one compares its tensors' numbers with the engine's,
-// part by part.
+// GGUF files of models with experts or latent attention. Loading compares their tensors with the engine's counts by
+// component.
 
 #include "tests/presets/gguf_file.hpp"
 
@@ -12,7 +12,7 @@ void norms(GgufFile& f, const std::vector<const char*>& names, Count width) {
   for (const char* name : names) f.norm(name + std::string(".weight"), width);
 }
 
-/// Attention through low ranks: heads of 16 + 8 numbers, values of `values`.
+/// Latent attention with heads of width 16 + 8 and values of width `values`.
 void latent(GgufFile& f, Count values) {
   f.matrix("attn_q_a", 32, 64);
   f.norm("attn_q_a_norm.weight", 32);
@@ -36,7 +36,7 @@ GgufFile mixture(const char* architecture) {
 
 }  // namespace
 
-TEST_CASE("a GGUF file of Hunyuan's mixture has every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of a GGUF file of Hunyuan's mixture are counted", "[gguf]") {
   GgufFile f = mixture("hunyuan-moe");
   f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 128).key("expert_shared_count", 1);
   for (Count i = 0; i < 2; ++i) {
@@ -50,7 +50,7 @@ TEST_CASE("a GGUF file of Hunyuan's mixture has every tensor booked", "[gguf]") 
   CHECK(parameters(booked(f).arch).total == f.numbers());
 }
 
-TEST_CASE("a GGUF file of K-EXAONE has every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of a K-EXAONE GGUF file are counted", "[gguf]") {
   GgufFile f = mixture("exaone-moe");
   f.key("expert_feed_forward_length", 32).key("expert_shared_count", 1).key("leading_dense_block_count", 1);
   f.key("attention.sliding_window", 32).key("attention.sliding_window_pattern", List{1, 0});
@@ -62,12 +62,12 @@ TEST_CASE("a GGUF file of K-EXAONE has every tensor booked", "[gguf]") {
     dense_or_experts(f, i == 0);
   }
   const ModelCard card = booked(f);
-  CHECK(parameters(card.arch).total == f.numbers() - 4);  // without the correction
+  CHECK(parameters(card.arch).total == f.numbers() - 4);  // without the correction bias
   CHECK(card.arch.local.layers.first() == 0);
   CHECK(card.arch.local.layers.size() == 1);
 }
 
-TEST_CASE("a GGUF file of AFMoE has every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of an AFMoE GGUF file are counted", "[gguf]") {
   GgufFile f = mixture("afmoe");
   f.key("expert_feed_forward_length", 32).key("expert_shared_count", 1).key("leading_dense_block_count", 1);
   f.key("attention.sliding_window", 32);
@@ -82,7 +82,7 @@ TEST_CASE("a GGUF file of AFMoE has every tensor booked", "[gguf]") {
   CHECK(parameters(booked(f).arch).total == f.numbers() - 4);
 }
 
-TEST_CASE("a GGUF file of MiniCPM3 says the width of its values by its tensors", "[gguf]") {
+TEST_CASE("a MiniCPM3 GGUF file gives the width of its values by its tensors", "[gguf]") {
   GgufFile f("minicpm3", 2, 64, 256, true);
   latent_keys(f);
   f.key("feed_forward_length", 128);
@@ -97,7 +97,7 @@ TEST_CASE("a GGUF file of MiniCPM3 says the width of its values by its tensors",
   CHECK(card.arch.latent.v_dim == 12);
 }
 
-TEST_CASE("a GGUF file of Mistral 4 has every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of a Mistral 4 GGUF file are counted", "[gguf]") {
   GgufFile f("mistral4", 2, 64, 256, false);
   latent_keys(f);
   f.key("attention.value_length", 16).key("feed_forward_length", 128).key("expert_count", 4);

@@ -1,5 +1,5 @@
 #pragma once
-// GGUF files in the making: keys and tensors as llama.cpp's converters write them.
+// Builders of GGUF files: keys and tensors as llama.cpp's converters write them.
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace llmcalc::test {
 
 using List = std::vector<std::int32_t>;
 
-/// A file in the making: matrices in `matrices`, all else in float32.
+/// A GGUF file under construction: matrices in bf16, all else in float32.
 class GgufFile {
  public:
   GgufFile(std::string architecture, Count layers, Count width, Count vocabulary, bool tied, bool normed = true)
@@ -39,14 +39,14 @@ class GgufFile {
     keys_.emplace_back(architecture_ + "." + name, x);
     return *this;
   }
-  /// Names of the tensors that follow begin so.
+  /// Sets the prefix of the following tensors' names.
   void prefix(std::string begin) { prefix_ = std::move(begin); }
-  /// Names of the tensors that follow begin with that of a layer.
+  /// Sets the prefix of the following tensors' names to a layer's.
   void layer(Count i) { prefix_ = "blk." + std::to_string(i) + "."; }
   void add(const std::string& name, std::vector<Count> shape) { tensors_.push_back({prefix_ + name, "BF16", shape}); }
   void norm(const std::string& name, Count width) { tensors_.push_back({prefix_ + name, "F32", {width}}); }
   void matrix(const std::string& name, Count rows, Count columns) { add(name + ".weight", {rows, columns}); }
-  /// A matrix to and one from `inner` numbers.
+  /// Matrices to, and one from, width `inner`.
   void projections(const std::vector<std::string>& to, Count inner, const std::string& from) {
     for (const std::string& name : to) matrix(name, inner, width_);
     matrix(from, width_, inner);
@@ -75,7 +75,7 @@ class GgufFile {
     if (normed) add("ssm_norm.weight", {groups, inner / groups});
     matrix("ssm_out", width_, inner);
   }
-  /// Numbers of all tensors.
+  /// Number of elements in all tensors.
   Count numbers() const {
     Count n = 0;
     for (const WrittenTensor& t : tensors_) n += numbers_of(t.shape);
@@ -94,7 +94,7 @@ class GgufFile {
   std::vector<WrittenTensor> tensors_;
 };
 
-/// An MLP of 128, or 4 experts of 32 with the router's correction and a shared expert.
+/// An MLP of width 128, or 4 experts of width 32 with a router correction bias and a shared expert.
 inline void dense_or_experts(GgufFile& f, bool dense) {
   if (dense) return f.gated_mlp("", 128);
   f.experts(4, 32);
@@ -108,7 +108,7 @@ inline List heads_in(Count layers, const std::vector<Count>& with, std::int32_t 
   return all;
 }
 
-/// The model of a file, every tensor of which is booked.
+/// Loads a file and checks that every tensor is counted.
 inline ModelCard booked(const GgufFile& f) {
   ModelCard card = f.load();
   for (const std::string& caveat : card.caveats) {
@@ -119,8 +119,8 @@ inline ModelCard booked(const GgufFile& f) {
   return card;
 }
 
-/// Every tensor is booked, and the architecture is the preset's. The file says no chunk of kernels and, of some
-/// converters, no context; `modules`: whether it holds those for further tokens.
+/// Checks that every tensor is counted and that the architecture is the preset's, except for values that files lack:
+/// the chunk size of kernels and, for some converters, the context. `modules`: whether the file has MTP modules.
 inline void check(const GgufFile& f, const char* preset, bool modules = false) {
   const ModelCard card = booked(f);
   Arch expected = load_model(preset).arch;

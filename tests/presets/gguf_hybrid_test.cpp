@@ -1,6 +1,6 @@
-// GGUF files of models with recurrences: keys and tensors as llama.cpp's converters write them (github.com/ggml-org/
-// llama.cpp, conversion/, gguf-py/gguf/constants.py). Loading one compares its tensors' numbers with the engine's, part
-// by part.
+// GGUF files of models with recurrences: keys and tensors as llama.cpp's converters write them
+// (github.com/ggml-org/llama.cpp, conversion/, gguf-py/gguf/constants.py). Loading compares their tensors with the
+// engine's counts by component.
 
 #include <functional>
 
@@ -12,8 +12,8 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Gated DeltaNet but in every fourth layer: 16 heads of keys, `heads` of values, all 128 wide. `decays`: the names of
-/// the projections to decay and beta.
+/// Gated DeltaNet in all but every fourth layer: 16 key heads and `heads` value heads, all of width 128. `decays`:
+/// names of the projections to decay and beta.
 void delta_layers(GgufFile& f, Count layers, Count width, Count heads, Count queries, Count kv,
                   const std::vector<std::string>& decays, const std::function<void()>& mlp) {
   for (const auto& [name, n] : {std::pair{"ssm.conv_kernel", 4L},
@@ -51,7 +51,7 @@ void delta_layers(GgufFile& f, Count layers, Count width, Count heads, Count que
 
 }  // namespace
 
-TEST_CASE("a GGUF file of Qwen3-Next has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Qwen3-Next GGUF file are counted", "[gguf][hybrid]") {
   GgufFile f("qwen3next", 48, 2048, 151936, false);
   f.key("feed_forward_length", 5120).key("expert_count", 512).key("expert_used_count", 10);
   f.key("expert_feed_forward_length", 512).key("expert_shared_feed_forward_length", 512);
@@ -65,7 +65,7 @@ TEST_CASE("a GGUF file of Qwen3-Next has every tensor booked", "[gguf][hybrid]")
 
 namespace {
 
-/// Bytes that modules for further tokens add to a file's weights.
+/// Bytes that MTP modules add to a file's weights.
 Count added_by_modules(const ModelCard& card) {
   Plan p;
   p.weight_precision = *card.weights;
@@ -76,8 +76,8 @@ Count added_by_modules(const ModelCard& card) {
 
 }  // namespace
 
-// Matrices are in bf16, norms in float32. The repeated table is a copy of the model's.
-TEST_CASE("a GGUF file of Qwen3.5 27B has every tensor booked, those of its prediction layer too", "[gguf][hybrid]") {
+// Matrices are in bf16, norms in float32. The second token table is a copy of the model's.
+TEST_CASE("all tensors of a Qwen3.5 27B GGUF file are counted, including its MTP layer", "[gguf][hybrid]") {
   constexpr Count d = 5120;
   GgufFile f("qwen35", 65, d, 248320, false);
   f.key("feed_forward_length", 17408).key("nextn_predict_layers", 1);
@@ -97,7 +97,7 @@ TEST_CASE("a GGUF file of Qwen3.5 27B has every tensor booked, those of its pred
   CHECK(2 * module == 849398784);
 }
 
-TEST_CASE("a GGUF file of Falcon-Mamba 7B has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Falcon-Mamba 7B GGUF file are counted", "[gguf][hybrid]") {
   GgufFile f("mamba", 64, 4096, 65024, false);
   f.key("attention.head_count", 0).key("feed_forward_length", 0).key("ssm.conv_kernel", 4);
   f.key("ssm.inner_size", 8192).key("ssm.state_size", 16).key("ssm.time_step_rank", 256);
@@ -117,7 +117,7 @@ TEST_CASE("a GGUF file of Falcon-Mamba 7B has every tensor booked", "[gguf][hybr
   check(f, "falcon-mamba-7b");
 }
 
-TEST_CASE("a GGUF file of Granite 4.0 H has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Granite 4.0 H GGUF file are counted", "[gguf][hybrid]") {
   const std::vector<Count> attention{5, 15, 25, 35};
   GgufFile f("granitehybrid", 40, 1536, 100352, true);
   f.key("attention.head_count", 12).key("attention.head_count_kv", heads_in(40, attention, 4));
@@ -135,7 +135,7 @@ TEST_CASE("a GGUF file of Granite 4.0 H has every tensor booked", "[gguf][hybrid
   check(f, "granite-4.0-h-tiny");
 }
 
-TEST_CASE("a GGUF file of Falcon-H1 has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Falcon-H1 GGUF file are counted", "[gguf][hybrid]") {
   GgufFile f("falcon-h1", 36, 1024, 32784, false);
   f.key("attention.head_count", 8).key("attention.head_count_kv", 2).key("attention.key_length", 64);
   f.key("feed_forward_length", 2048).key("ssm.conv_kernel", 4).key("ssm.state_size", 128);
@@ -151,7 +151,7 @@ TEST_CASE("a GGUF file of Falcon-H1 has every tensor booked", "[gguf][hybrid]") 
   check(f, "falcon-h1-0.5b");
 }
 
-TEST_CASE("a GGUF file of Nemotron 3 Ultra has every tensor booked, experts in a latent width", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Nemotron 3 Ultra GGUF file are counted, with experts of a latent width", "[gguf][hybrid]") {
   const Arch a = load_model("nemotron-3-ultra-550b-a55b").arch;
   List kv, widths;
   for (Count i = 0; i < 108; ++i) {
@@ -183,7 +183,7 @@ TEST_CASE("a GGUF file of Nemotron 3 Ultra has every tensor booked, experts in a
   check(f, "nemotron-3-ultra-550b-a55b");
 }
 
-TEST_CASE("a GGUF file of LFM2 8B-A1B has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of an LFM2 8B-A1B GGUF file are counted", "[gguf][hybrid]") {
   const std::vector<Count> attention{2, 6, 10, 14, 18, 21};
   const List kv = heads_in(24, attention, 8);
   GgufFile f("lfm2moe", 24, 2048, 65536, true);
@@ -213,7 +213,7 @@ TEST_CASE("a GGUF file of LFM2 8B-A1B has every tensor booked", "[gguf][hybrid]"
   check(f, "lfm2-8b-a1b");
 }
 
-TEST_CASE("a GGUF file of Kimi Linear has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Kimi Linear GGUF file are counted", "[gguf][hybrid]") {
   List kv(27, 0);
   for (const std::size_t i : {3, 7, 11, 15, 19, 23, 26}) kv[i] = 1;
   GgufFile f("kimi-linear", 27, 2304, 163840, false);
@@ -255,7 +255,7 @@ TEST_CASE("a GGUF file of Kimi Linear has every tensor booked", "[gguf][hybrid]"
   check(f, "kimi-linear-48b-a3b");
 }
 
-TEST_CASE("a GGUF file of Mamba-2 has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Mamba-2 GGUF file are counted", "[gguf][hybrid]") {
   GgufFile f("mamba2", 2, 64, 256, false);
   f.key("attention.head_count", 0).key("feed_forward_length", 0).key("ssm.conv_kernel", 4).key("ssm.inner_size", 128);
   f.key("ssm.state_size", 16).key("ssm.time_step_rank", 8).key("ssm.group_count", 2);
@@ -270,7 +270,7 @@ TEST_CASE("a GGUF file of Mamba-2 has every tensor booked", "[gguf][hybrid]") {
   CHECK(card.arch.recurrent.head_dim == 16);
 }
 
-TEST_CASE("a GGUF file of Jamba has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Jamba GGUF file are counted", "[gguf][hybrid]") {
   GgufFile f("jamba", 4, 64, 256, false);
   f.key("attention.head_count", 4)
       .key("attention.head_count_kv", heads_in(4, {1, 3}, 2))
@@ -307,8 +307,8 @@ TEST_CASE("a GGUF file of Jamba has every tensor booked", "[gguf][hybrid]") {
   CHECK(card.arch.mixers[0].layers == even);
 }
 
-// The first layer holds mixed values that nothing reads: llama.cpp's loader wants them (conversion/rwkv.py).
-TEST_CASE("a GGUF file of RWKV-7 has every tensor booked", "[gguf][hybrid]") {
+// The first layer has unused tensors for value mixing, which llama.cpp's loader requires (conversion/rwkv.py).
+TEST_CASE("all tensors of an RWKV-7 GGUF file are counted", "[gguf][hybrid]") {
   GgufFile f("rwkv7", 24, 2048, 65536, false);
   f.key("attention.head_count", 0).key("feed_forward_length", 8192).key("wkv.head_size", 64);
   f.key("attention.decay_lora_rank", 96).key("attention.iclr_lora_rank", 96);

@@ -1,5 +1,5 @@
-// llama-quantize's mixes against the sizes of published files. A file is its tensors and a header, which is the same
-// for every type of one model.
+// Compares llama-quantize's mixes with the sizes of published files. A file has its tensors and a header, which is the
+// same for all types of a model.
 
 #include "presets/formats/gguf_mix.hpp"
 
@@ -24,13 +24,13 @@ struct PublishedFile {
 
 }  // namespace
 
-// TheBloke/Llama-2-7B-Chat-GGUF; bartowski/Meta-Llama-3.1-8B-Instruct-GGUF and Llama-3.2-3B-Instruct-GGUF, which hold
-// 64 rotary factors of float32 too; Qwen/Qwen2.5-Coder-7B-Instruct-GGUF; unsloth/Qwen3-30B-A3B-Instruct-2507-GGUF and
+// TheBloke/Llama-2-7B-Chat-GGUF; bartowski/Meta-Llama-3.1-8B-Instruct-GGUF and Llama-3.2-3B-Instruct-GGUF, which also
+// have 64 float32 rotary factors; Qwen/Qwen2.5-Coder-7B-Instruct-GGUF; unsloth/Qwen3-30B-A3B-Instruct-2507-GGUF and
 // Qwen3-Coder-30B-A3B-Instruct-GGUF; TheBloke/Mistral-7B-Instruct-v0.2-GGUF; bartowski/google_gemma-3-27b-it-GGUF;
-// lmstudio-community/Meta-Llama-3-8B-Instruct-GGUF. Two files of a repository have one header, which checks both; a
-// header alone is known from its file and these rules. Without a header: the bytes of tensors that llama.cpp reports
-// for unsloth/gemma-3-27b-it-GGUF and gpt-oss-120b.
-TEST_CASE("a mix of llama-quantize has the bytes of published files", "[mix]") {
+// lmstudio-community/Meta-Llama-3-8B-Instruct-GGUF. Two files of a repository share a header, which verifies both;
+// other headers are derived from their file and these rules. Header 0: tensor bytes that llama.cpp reports for
+// unsloth/gemma-3-27b-it-GGUF and gpt-oss-120b.
+TEST_CASE("llama-quantize's mixes have the bytes of published files", "[mix]") {
   constexpr Count rotary = 4 * 64;
   for (const PublishedFile& f : {PublishedFile{"llama-2-7b", "q4_k_m", 4081004224, 741056},
                                  PublishedFile{"llama-2-7b", "q8_0", 7161089728, 741056},
@@ -53,12 +53,11 @@ TEST_CASE("a mix of llama-quantize has the bytes of published files", "[mix]") {
   }
 }
 
-// The rules with today's llama.cpp for the shape of Llama 2 7B, which the file of 2023 (2825940672 bytes) did not
-// follow.
-TEST_CASE("the mix of Q2_K is today's", "[mix]") { CHECK(bytes_under("llama-2-7b", "q2_k") == 2532122624); }
+// The rules of current llama.cpp for the shape of Llama 2 7B; the file of 2023 (2825940672 bytes) used older rules.
+TEST_CASE("the Q2_K mix follows current llama.cpp", "[mix]") { CHECK(bytes_under("llama-2-7b", "q2_k") == 2532122624); }
 
 // unsloth/GLM-4.6V-Flash-GGUF in BF16: 9400279040 parameters in 18802245632 bytes of tensors (llama.cpp).
-TEST_CASE("a file of 16 bits keeps vectors in float32", "[mix]") {
+TEST_CASE("a 16-bit GGUF file has float32 vectors", "[mix]") {
   const json::Value config = {
       {"model_type", "glm4"},       {"num_hidden_layers", 40},     {"hidden_size", 4096},
       {"num_attention_heads", 32},  {"num_key_value_heads", 2},    {"head_dim", 128},
@@ -71,17 +70,18 @@ TEST_CASE("a file of 16 bits keeps vectors in float32", "[mix]") {
   CHECK(weights_bytes(a, p) == Bytes(18802245632));
 }
 
-// bartowski/microsoft_Phi-4-mini-instruct-GGUF, which has q, k and v in one matrix: 2491874688 bytes in Q4_K_M and
-// 4084611456 in Q8_0. Its llama.cpp (of February 2025) kept that matrix in Q5_K in all 32 layers; today's makes it Q6_K
-// in 16 of them and Q4_K in the others.
-TEST_CASE("Phi-4-mini's file differs by the type of its fused projections alone", "[mix]") {
+// bartowski/microsoft_Phi-4-mini-instruct-GGUF, with q, k and v in one matrix: 2491874688 bytes in Q4_K_M and
+// 4084611456 in Q8_0. Its llama.cpp (February 2025) stored that matrix in Q5_K in all 32 layers; the current one uses
+// Q6_K in 16 layers and Q4_K in the others.
+TEST_CASE("Phi-4-mini's file differs only in the type of its fused projections", "[mix]") {
   constexpr Count header = 8251776, qkv = 3072 * (3072 + 2 * 1024);
   CHECK(bytes_under("phi-4-mini", "q8_0") == 4084611456 - header);
   constexpr Count today = 16 * qkv / 256 * (144 + 210), then = 32 * qkv / 256 * 176;
   CHECK(bytes_under("phi-4-mini", "q4_k_m") - today + then == 2491874688 - header);
 }
 
-TEST_CASE("a mix keeps norms, biases and routers in float32 and names the format of most numbers", "[mix]") {
+TEST_CASE("a mix keeps norms, biases and routers in float32 and is named after the format of most parameters",
+          "[mix]") {
   const auto formats = [](const char* model, std::string_view mix) {
     return weight_formats_text(gguf_mix(load_model(model).arch, mix, ""));
   };
@@ -90,8 +90,8 @@ TEST_CASE("a mix keeps norms, biases and routers in float32 and names the format
   CHECK(formats("gpt-oss-20b", "mxfp4_moe") == "fp32 (router, norm), mxfp4 (experts), q8_0");
 }
 
-TEST_CASE("rows that are no whole blocks take a type with smaller blocks", "[mix]") {
-  // 576 columns are no multiple of 256: q4_k becomes q5_0, q6_k becomes q8_0 (SmolLM2 135M, tied).
+TEST_CASE("rows that do not divide into blocks use a type with smaller blocks", "[mix]") {
+  // 576 columns are not a multiple of 256: q4_k becomes q5_0, q6_k becomes q8_0 (SmolLM2 135M, tied).
   Arch a = load_model("llama-3.2-1b").arch;
   a.hidden = a.embedding_width = 576;
   a.heads = 9;
@@ -100,7 +100,7 @@ TEST_CASE("rows that are no whole blocks take a type with smaller blocks", "[mix
     if (t.columns == 576 && t.rows > 1) CHECK((t.format.name() == "q5_0" || t.format.name() == "q8_0"));
 }
 
-TEST_CASE("every mix prices every model", "[mix]") {
+TEST_CASE("every mix gives a size for every model", "[mix]") {
   for (const std::string_view mix : gguf_mixes()) {
     CHECK(is_gguf_mix(mix));
     CHECK(bytes_under("mixtral-8x7b", mix) > 0);

@@ -1,5 +1,5 @@
-// GGUF files of models with experts, whose keys are of a kind of their own. Loading one compares its tensors' numbers
-// with the engine's, part by part.
+// GGUF files of models with experts and their special keys. Loading compares their tensors with the engine's counts by
+// component.
 
 #include "tests/presets/gguf_file.hpp"
 
@@ -12,7 +12,7 @@ void norms_of(GgufFile& f, const std::vector<const char*>& names, Count width) {
   for (const char* name : names) f.norm(name + std::string(".weight"), width);
 }
 
-/// Four heads of 16 in width 64 over `kv` heads of keys.
+/// Four heads of width 16 in width 64, with `kv` KV heads.
 GgufFile file_of_experts(const char* architecture, bool tied = false, Count layers = 2, Count kv = 2) {
   GgufFile f(architecture, layers, 64, 256, tied);
   f.key("attention.head_count", 4).key("attention.head_count_kv", kv).key("attention.key_length", 16);
@@ -20,14 +20,14 @@ GgufFile file_of_experts(const char* architecture, bool tied = false, Count laye
   return f;
 }
 
-/// Hyper-connections of four streams of `width`: the mixing matrix, its bases and scales.
+/// Hyper-connections of four streams of `width`: the mixing matrix, its biases and scales.
 void streams(GgufFile& f, const std::string& name, Count mixes, Count scales, Count width) {
   f.matrix(name + "_fn", mixes, 4 * width);
   f.norm(name + "_base.weight", mixes);
   f.norm(name + "_scale.weight", scales);
 }
 
-/// Pooled keys of `width` made of `ratio` tokens, twice as wide where they overlap.
+/// Keys of `width`, pooled from `ratio` tokens; twice as wide if the pools overlap.
 void compressor(GgufFile& f, const std::string& name, Count width, Count ratio, Count hidden) {
   const Count wide = ratio == 4 ? 2 * width : width;
   f.matrix(name + "_kv", wide, hidden);
@@ -64,7 +64,7 @@ void deepseek4_layer(GgufFile& f, Count layer, Count ratio) {
     f.norm("exp_probs_b.bias", 256);
 }
 
-/// Of layers with so many heads, all but the first with experts; a gate per head, or per number of their output.
+/// One layer per entry of `heads`, all but the first with experts. The gate is per head, or per output element.
 GgufFile laguna_file(const List& heads, bool per_head) {
   GgufFile f("laguna", static_cast<Count>(heads.size()), 64, 256, false);
   f.key("attention.head_count", heads).key("attention.head_count_kv", 2).key("attention.key_length", 16);
@@ -84,7 +84,7 @@ GgufFile laguna_file(const List& heads, bool per_head) {
 
 }  // namespace
 
-// The converter takes the module for a further token out and leaves its number and its ratio.
+// The converter removes the MTP module but leaves its count and ratio.
 TEST_CASE("a GGUF file of DeepSeek-V4-Flash has the preset's architecture", "[gguf]") {
   GgufFile f("deepseek4", 43, 4096, 129280, false);
   List ratios{0, 0};
@@ -103,7 +103,7 @@ TEST_CASE("a GGUF file of DeepSeek-V4-Flash has the preset's architecture", "[gg
   check(f, "deepseek-v4-flash");
 }
 
-TEST_CASE("a GGUF file of Grok 1 has the preset's architecture, and one of Grok 2 a dense MLP besides", "[gguf]") {
+TEST_CASE("a GGUF file of Grok 1 has the preset's architecture, and one of Grok 2 also has a dense MLP", "[gguf]") {
   GgufFile one("grok", 64, 6144, 131072, true);
   one.key("attention.head_count", 48).key("attention.head_count_kv", 8).key("feed_forward_length", 32768);
   one.key("expert_count", 8).key("expert_used_count", 2);
@@ -140,7 +140,7 @@ TEST_CASE("a GGUF file of DBRX has the preset's architecture", "[gguf]") {
   check(f, "dbrx");
 }
 
-TEST_CASE("a GGUF file of Ling 1.5 has every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of a Ling 1.5 GGUF file are counted", "[gguf]") {
   GgufFile f = file_of_experts("bailingmoe");
   f.key("expert_feed_forward_length", 32).key("expert_shared_count", 2).key("leading_dense_block_count", 0);
   for (Count i = 0; i < 2; ++i) {
@@ -156,7 +156,7 @@ TEST_CASE("a GGUF file of Ling 1.5 has every tensor booked", "[gguf]") {
   CHECK_FALSE(card.arch.moe.router_correction);
 }
 
-TEST_CASE("a GGUF file of SmallThinker has every tensor booked, three windows after a full layer", "[gguf]") {
+TEST_CASE("all tensors of a SmallThinker GGUF file are counted, with three windows after a full layer", "[gguf]") {
   GgufFile f = file_of_experts("smallthinker", true, 8);
   f.key("expert_feed_forward_length", 32).key("attention.sliding_window", 4096);
   for (Count i = 0; i < 8; ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("a GGUF file of SmallThinker has every tensor booked, three windows af
   CHECK_FALSE(card.arch.local.layers.contains(4));
 }
 
-TEST_CASE("a GGUF file of Hy3 has every tensor booked, and its module beside the model", "[gguf]") {
+TEST_CASE("all tensors of a Hy3 GGUF file are counted, with a separate MTP module", "[gguf]") {
   GgufFile f = file_of_experts("hy_v3", false, 3);
   f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 32).key("nextn_predict_layers", 1);
   Count model = 0;
@@ -186,17 +186,17 @@ TEST_CASE("a GGUF file of Hy3 has every tensor booked, and its module beside the
   f.matrix("nextn.eh_proj", 64, 128);
   norms_of(f, {"nextn.enorm", "nextn.hnorm", "nextn.shared_head_norm"}, 64);
   const ModelCard card = booked(f);
-  CHECK(parameters(card.arch).total == model - 4);  // without the correction
+  CHECK(parameters(card.arch).total == model - 4);  // without the correction bias
   CHECK(mtp_parameters(card.arch).total == f.numbers() - model - 4);
   CHECK(card.arch.moe.layers.first() == 1);
 }
 
-TEST_CASE("a GGUF file of Laguna has every tensor booked, heads by layer and gates of both kinds", "[gguf]") {
+TEST_CASE("all tensors of a Laguna GGUF file are counted, with heads by layer and both kinds of gates", "[gguf]") {
   for (const bool per_head : {true, false}) {
     GgufFile f = laguna_file(per_head ? List{4, 6, 6, 6} : List{4, 4, 4, 4}, per_head);
     if (per_head) f.key("attention.sliding_window", 512);
     const Arch a = booked(f).arch;
-    CHECK(parameters(a).total == f.numbers() - 3 * 4);  // without the corrections
+    CHECK(parameters(a).total == f.numbers() - 3 * 4);  // without the correction biases
     CHECK((a.attention_gate == AttentionGate::per_head) == per_head);
     CHECK_FALSE(a.local.reach.limited());
     REQUIRE(a.mixers.size() == (per_head ? 1u : 0u));
@@ -206,7 +206,7 @@ TEST_CASE("a GGUF file of Laguna has every tensor booked, heads by layer and gat
   }
 }
 
-TEST_CASE("windows of Laguna's GGUF files are in all but every fourth layer, or as the file says", "[gguf]") {
+TEST_CASE("Laguna's GGUF files have windows in all but every fourth layer, unless a key differs", "[gguf]") {
   const auto file = [] {
     GgufFile f = laguna_file({4, 4, 4, 4, 4, 4}, true);
     f.key("attention.sliding_window", 512);
@@ -219,7 +219,7 @@ TEST_CASE("windows of Laguna's GGUF files are in all but every fourth layer, or 
   CHECK(full(list.key("attention.sliding_window_pattern", List{1, 1, 0, 1, 1, 0})) == LayerSet::every(2, 3, 6));
 }
 
-TEST_CASE("a GGUF file of Mellum 2 has every tensor booked, windows by its list", "[gguf]") {
+TEST_CASE("all tensors of a Mellum 2 GGUF file are counted, with windows from its list", "[gguf]") {
   GgufFile f = file_of_experts("mellum");
   f.key("expert_feed_forward_length", 32).key("attention.sliding_window", 1024);
   f.key("attention.sliding_window_pattern", List{1, 0});
@@ -236,7 +236,7 @@ TEST_CASE("a GGUF file of Mellum 2 has every tensor booked, windows by its list"
   CHECK(card.arch.local.layers.first() == 0);
 }
 
-TEST_CASE("a GGUF file of North Mini has every tensor booked, one norm per layer", "[gguf]") {
+TEST_CASE("all tensors of a North Mini GGUF file are counted, with one norm per layer", "[gguf]") {
   GgufFile f = file_of_experts("cohere2moe", true);
   f.key("expert_feed_forward_length", 32).key("attention.sliding_window", 4096);
   f.key("attention.sliding_window_pattern", List{0, 1}).real("attention.layer_norm_rms_epsilon", 1e-6f);
@@ -255,7 +255,7 @@ TEST_CASE("a GGUF file of North Mini has every tensor booked, one norm per layer
   CHECK(card.arch.local.layers.first() == 1);
 }
 
-TEST_CASE("a GGUF file of Granite with sinks has every tensor booked, with experts or without", "[gguf]") {
+TEST_CASE("all tensors of a GGUF file of Granite with sinks are counted, with and without experts", "[gguf]") {
   for (const bool mixture : {true, false}) {
     GgufFile f("granite-swa", 2, 64, 256, true);
     f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 128);
@@ -278,7 +278,7 @@ TEST_CASE("a GGUF file of Granite with sinks has every tensor booked, with exper
   }
 }
 
-TEST_CASE("a GGUF file of LLaDA-MoE has every tensor booked, and tokens that see all others", "[gguf]") {
+TEST_CASE("all tensors of an LLaDA-MoE GGUF file are counted, with bidirectional attention", "[gguf]") {
   GgufFile f = file_of_experts("llada-moe", false, 2, 4);
   f.key("expert_feed_forward_length", 32);
   for (Count i = 0; i < 2; ++i) {

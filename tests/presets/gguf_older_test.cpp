@@ -1,4 +1,4 @@
-// GGUF files of families of 2023, and of EmbeddingGemma.
+// GGUF files of 2023 families and of encoders.
 
 #include "tests/presets/gguf_file.hpp"
 
@@ -7,7 +7,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Two layers of 4 heads of 16, MLPs of 96 between a norm each: Baichuan's, XVERSE's and the first Qwen's.
+/// Two layers of 4 heads of width 16 and MLPs of width 96, with two norms each: Baichuan, XVERSE and the first Qwen.
 GgufFile two_layers(const char* architecture, Count stated_width, bool fused) {
   GgufFile f(architecture, 2, 64, 256, false);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 4).key("attention.key_length", 16);
@@ -29,7 +29,7 @@ GgufFile two_layers(const char* architecture, Count stated_width, bool fused) {
 
 }  // namespace
 
-TEST_CASE("a GGUF file of NomicBERT has every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of a NomicBERT GGUF file are counted", "[gguf]") {
   GgufFile f("nomic-bert", 2, 64, 100, true, false);
   f.key("attention.head_count", 4).key("feed_forward_length", 96);
   f.matrix("token_types", 2, 64);
@@ -48,7 +48,7 @@ TEST_CASE("a GGUF file of NomicBERT has every tensor booked", "[gguf]") {
   CHECK(parameters(a).total == f.numbers());
 }
 
-TEST_CASE("a GGUF file of ModernBERT has every tensor booked, gate and up in one", "[gguf]") {
+TEST_CASE("all tensors of a ModernBERT GGUF file are counted, with fused gate and up", "[gguf]") {
   GgufFile f("modern-bert", 4, 64, 100, true);
   f.key("attention.head_count", 4).key("feed_forward_length", 96);
   f.key("attention.sliding_window", 128).key("attention.sliding_window_pattern", 3);
@@ -68,7 +68,7 @@ TEST_CASE("a GGUF file of ModernBERT has every tensor booked, gate and up in one
   CHECK(parameters(a).total == f.numbers());
 }
 
-TEST_CASE("a GGUF file of EuroBERT has every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of a EuroBERT GGUF file are counted", "[gguf]") {
   GgufFile f("eurobert", 2, 64, 100, true);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 96);
   for (Count i = 0; i < 2; ++i) {
@@ -82,8 +82,8 @@ TEST_CASE("a GGUF file of EuroBERT has every tensor booked", "[gguf]") {
   CHECK(parameters(a).total == f.numbers());
 }
 
-// github.com/ggml-org/llama.cpp, "bitnet"; github.com/microsoft/BitNet's own copy writes "bitnet-b1.58".
-TEST_CASE("a GGUF file of BitNet has its norms before the last matrices booked", "[gguf]") {
+// github.com/ggml-org/llama.cpp, "bitnet"; the copy in github.com/microsoft/BitNet writes "bitnet-b1.58".
+TEST_CASE("all tensors of a BitNet GGUF file are counted, with norms before the last matrices", "[gguf]") {
   for (const char* name : {"bitnet", "bitnet-b1.58"}) {
     GgufFile f(name, 2, 64, 100, true);
     f.key("attention.head_count", 8).key("attention.head_count_kv", 2).key("feed_forward_length", 96);
@@ -101,7 +101,7 @@ TEST_CASE("a GGUF file of BitNet has its norms before the last matrices booked",
   }
 }
 
-TEST_CASE("GGUF files of Baichuan, XVERSE and the first Qwen have every tensor booked", "[gguf]") {
+TEST_CASE("all tensors of Baichuan, XVERSE and first Qwen GGUF files are counted", "[gguf]") {
   for (const GgufFile& f :
        {two_layers("baichuan", 96, false), two_layers("xverse", 96, false), two_layers("qwen", 192, true)}) {
     const ModelCard card = booked(f);

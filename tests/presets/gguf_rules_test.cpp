@@ -1,4 +1,4 @@
-// Rules of llama-quantize that the names of newer architectures' tensors meet, counted by hand.
+// llama-quantize's rules for tensor names of newer architectures, counted by hand.
 
 #include "presets/formats/gguf_rules.hpp"
 
@@ -14,12 +14,12 @@ using test::bytes_under;
 
 namespace {
 
-/// Bytes of a block of 256 numbers.
+/// Bytes of a block of 256 elements.
 constexpr Count q2_k = 84, q3_k = 110, q4_k = 144, q5_k = 176, q6_k = 210, q8_0 = 8 * 34, f16 = 512, f32 = 1024;
 constexpr Count blocks(Count rows, Count columns, Count block) { return rows * columns / 256 * block; }
 constexpr bool more(Count i, Count n) { return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2; }
 
-/// What one mix makes of a base, of values, of down projections and of attention's output.
+/// Types that a mix assigns to matrices in general, values, down projections and attention's output.
 struct Hand {
   const char* mix;
   Count base;
@@ -30,9 +30,9 @@ struct Hand {
 
 }  // namespace
 
-// Qwen3.5-27B: 48 of 64 layers are gated DeltaNets, whose queries, keys and values are one tensor, attn_qkv, which
-// counts as a value among the 16 of attention.
-TEST_CASE("queries, keys and values of a gated DeltaNet are one tensor, of a value's type", "[mix]") {
+// Qwen3.5-27B: 48 of 64 layers are gated DeltaNets. Their queries, keys and values are one tensor, attn_qkv, which
+// counts as a value along with the 16 of attention.
+TEST_CASE("a gated DeltaNet's fused q, k and v have a value's type", "[mix]") {
   constexpr Count d = 5120, v = 248320, q = 24 * 256, kv = 4 * 256, inner = 48 * 128, qkv = 2 * 16 * 128 + inner,
                   f = 17408, n = 64;
   const ModelCard model = load_model("qwen3.5-27b");
@@ -49,7 +49,7 @@ TEST_CASE("queries, keys and values of a gated DeltaNet are one tensor, of a val
       all += blocks(2 * f, d, h.base) + blocks(d, f, h.down(i, n)) + 4 * 2 * d;
       if (i % 4 == 3)  // queries and their gate, keys, values, output, two norms
         all += blocks(2 * q + kv, d, h.base) + blocks(kv, d, h.value(i, n)) + blocks(d, q, h.out) + 4 * 2 * 256;
-      else  // the gate, two numbers per head, output; taps, decay and its bias, a norm
+      else  // the gate, two values per head, output; taps, decay and its bias, a norm
         all += blocks(qkv, d, h.value(i, n)) + blocks(inner + 2 * 48, d, h.base) + blocks(d, inner, h.base) +
                4 * (4 * qkv + 2 * 48 + 128);
     }
@@ -58,9 +58,9 @@ TEST_CASE("queries, keys and values of a gated DeltaNet are one tensor, of a val
   }
 }
 
-// The table of 262144 x (35 layers x 256) is as the head, which is the token table: Q6_K. per_layer_model_proj stays in
-// 16 bits.
-TEST_CASE("a table of inputs for every layer is typed as the tied head, and its projection is kept", "[mix]") {
+// The table of 262144 x (35 layers x 256) has the type of the head, which is the token table: Q6_K.
+// per_layer_model_proj stays in 16 bits.
+TEST_CASE("a table of per-layer inputs has the tied head's type, and its projection is not quantized", "[mix]") {
   constexpr Count d = 1536, width = 35 * 256;
   for (const MixedTensor& t : mixed_tensors(load_model("gemma-4-e2b").arch, "q4_k_m", "gemma4_text")) {
     if (t.component != Component::embedding || t.columns == 1) continue;
@@ -68,8 +68,8 @@ TEST_CASE("a table of inputs for every layer is typed as the tied head, and its 
     if (t.rows == width && t.columns == d) CHECK(t.format == dtypes::bf16);
   }
   const ModelCard model = load_model("gemma-4-e2b");
-  // All other matrices are quantised: attention of 15 layers with keys and values and of 20 without, MLPs, and the gate
-  // and projection of a layer's own input.
+  // All other matrices are quantized: attention in 15 layers with keys and values and in 20 without, MLPs, and the gate
+  // and projection of per-layer inputs.
   Count all = blocks(262144, d + width, q6_k) + blocks(width, d, f16);
   Count values = 0;
   for (Count i = 0; i < 35; ++i) {
@@ -80,14 +80,14 @@ TEST_CASE("a table of inputs for every layer is typed as the tied head, and its 
            blocks(d, f, down) + blocks(2 * 256, d, q4_k);
     values += i < 15;
     const Count head_norms = (i < 15 ? 2 : 1) * (full ? 512 : 256);
-    all += 4 * (4 * d + head_norms + d + 1);  // four norms, those of heads, one of the own input; a factor
+    all += 4 * (4 * d + head_norms + d + 1);  // four norms, the head norms, a norm of the per-layer input, and a factor
   }
   CHECK(bytes_under(model, "q4_k_m") == all + 4 * (d + 256));
 }
 
-// Gemma 3n E4B: per layer two low ranks of 64, a router of 4 x 2048 and 4 x (16 + 4) coefficients; three projections of
-// 2048 x 2048 at each end; per_layer_model_proj. Coefficients are in float32, the others in 16 bits.
-TEST_CASE("AltUp's and LAuReL's matrices stay as they were stored", "[mix]") {
+// Gemma 3n E4B: per layer two low-rank matrices of 64, a router of 4 x 2048 and 4 x (16 + 4) coefficients; three
+// projections of 2048 x 2048 at each end; per_layer_model_proj. Coefficients are in float32, the others in 16 bits.
+TEST_CASE("AltUp's and LAuReL's matrices are not quantized", "[mix]") {
   constexpr Count d = 2048, n = 35, width = n * 256;
   Count kept = 0, coefficients = 0;
   for (const MixedTensor& t : mixed_tensors(load_model("gemma-3n-e4b").arch, "q4_k_m", "gemma3n_text")) {
@@ -98,22 +98,22 @@ TEST_CASE("AltUp's and LAuReL's matrices stay as they were stored", "[mix]") {
   CHECK(coefficients == n * (16 * 4 + 4 * 4));
 }
 
-// RWKV-7 1.5B: no rule knows its MLPs and its mixers, which are all in the base type. Ranks of decay, 96, are in
-// float32; those of the step, the gate and, from layer 1 on, of values (96, 256, 64) in 16 bits.
-TEST_CASE("RWKV's matrices are of the base type, and its low ranks are kept", "[mix]") {
+// RWKV-7 1.5B: no rule matches its MLPs and mixers, so all are in the base type. Decay ranks, 96, are in float32; those
+// of the step, the gate and, from layer 1 on, values (96, 256, 64) in 16 bits.
+TEST_CASE("RWKV's matrices have the base type, and its low-rank matrices are not quantized", "[mix]") {
   constexpr Count d = 2048, n = 24, v = 65536, f = 8192;
   constexpr Count matrices = n * (4 * blocks(d, d, q4_k) + 2 * blocks(f, d, q4_k));
   constexpr Count ranks = n * (2 * 96 * d * 4 + 2 * (96 + 256) * d * 2) + (n - 1) * 2 * 64 * d * 2;
-  // Six shares of a shift, and one of the MLP's; biases of decay, step and values; per head a weight of the bonus and
-  // of two products of keys, and a norm with a bias; two norms. The first layer has no values of its own to mix.
+  // Six factors of the token shift and one of the MLP's; biases of decay, step and values; weights of the bonus and of
+  // two key products per head, and a norm with a bias; two norms. The first layer has no value mixing.
   constexpr Count vectors = n * (6 * d + d + 2 * d + 3 * d + 2 * d + 4 * d) + (n - 1) * d;
-  constexpr Count ends =
-      blocks(v, d, q4_k) + blocks(v, d, q6_k) + 4 * 4 * d;  // a norm behind the table, one at the end
+  constexpr Count ends = blocks(v, d, q4_k) + blocks(v, d, q6_k) + 4 * 4 * d;  // a norm after the table, one at the end
   CHECK(bytes_under(load_model("rwkv7-1.5b"), "q4_k_m") == matrices + ranks + 4 * vectors + ends);
 }
 
-// Kimi-Linear: a KDA layer's q, k and v have attention's names. 20 of its 27 layers have a value; the latent ones none.
-TEST_CASE("queries, keys and values of KDA have attention's types", "[mix]") {
+// Kimi-Linear: q, k and v of a KDA layer have attention's names. 20 of its 27 layers have a value; the latent ones do
+// not.
+TEST_CASE("q, k and v of KDA have attention's types", "[mix]") {
   Count values = 0, first = 0;
   for (const MixedTensor& t : mixed_tensors(load_model("kimi-linear-48b-a3b").arch, "q4_k_s", "kimi_linear")) {
     if (t.component != Component::attention || t.rows != 4096 || t.columns != 2304 || t.format.name() != "q5_k")
@@ -125,16 +125,16 @@ TEST_CASE("queries, keys and values of KDA have attention's types", "[mix]") {
   CHECK(first == 0 + 1 + 2 + 4);
 }
 
-// microsoft/Phi-3-mini-4k-instruct-gguf, q4: 2393231072 bytes with a header of 737504. Its llama.cpp (of 2024) had
-// attn_qkv in Q5_K; today it is Q6_K where more bits are used, of which there are 16 layers.
-TEST_CASE("attention's fused projections have a value's type", "[mix]") {
+// microsoft/Phi-3-mini-4k-instruct-gguf, q4: 2393231072 bytes with a header of 737504. Its llama.cpp (2024) stored
+// attn_qkv in Q5_K; the current one uses Q6_K in the 16 layers with more bits.
+TEST_CASE("attention's fused q, k and v have a value's type", "[mix]") {
   constexpr Count d = 3072, n = 32;
   const Count today = bytes_under(load_model("phi-3-mini-4k"), "q4_k_m");
   constexpr Count fused = 16 * blocks(3 * d, d, q4_k) + 16 * blocks(3 * d, d, q6_k);
   CHECK(today - fused + n * blocks(3 * d, d, q5_k) == 2393231072 - 737504);
   CHECK(mixed_tensors(load_model("gpt-2-124m").arch, "q4_k_m", "").size() >
         mixed_tensors(load_model("gpt-2-124m").arch, "q4_k_m", "gpt2").size());
-  // Taken apart where a file is made: as if they had never been one.
+  // The converter splits these, so the file is as if they had never been fused.
   for (const char* name : {"internlm2-7b", "baichuan2-7b"}) {
     ModelCard split = load_model(name);
     const Count bytes = bytes_under(split, "q4_k_m");
@@ -143,7 +143,7 @@ TEST_CASE("attention's fused projections have a value's type", "[mix]") {
   }
 }
 
-TEST_CASE("a model file says the family whose files are fused", "[mix]") {
+TEST_CASE("a model file records the family that decides on fused matrices", "[mix]") {
   const ModelCard config = test::imported(test::small("phi3", ""));
   const ModelCard file = read_model_file(model_file_json(config), "m.json");
   CHECK(file.family == "phi3");
@@ -153,19 +153,19 @@ TEST_CASE("a model file says the family whose files are fused", "[mix]") {
   CHECK(older_fused_type(config.arch, "q4_k_m", "internlm2").empty());
 }
 
-// Ling 1.5 and 2.0 are both bailing_moe; the first has no norms on queries and keys, and conversion takes it apart.
-TEST_CASE("Ling 2.0 has one matrix where Ling 1.5 has three", "[mix]") {
+// Ling 1.5 and 2.0 are both bailing_moe. Ling 1.5 has no q and k norms, and the converter splits its fused matrix.
+TEST_CASE("Ling 2.0 has one fused matrix where Ling 1.5 has three", "[mix]") {
   ModelCard model = load_model("ling-mini-2.0");
   const auto tensors = [&] { return mixed_tensors(model.arch, "q4_k_m", model.family).size(); };
   const std::size_t fused = tensors(), layers = static_cast<std::size_t>(model.arch.layers);
   model.arch.qk_norm = QkNorm::none;
-  const std::size_t norms = layers;  // one operator has both
+  const std::size_t norms = layers;  // one operator for both
   CHECK((tensors() + norms == fused + 2 * layers || tensors() + 2 * norms == fused + 2 * layers));
 }
 
-// LFM2's first layer has no keys, so that its file's first number of queries per key is 0: values stay in the base
-// type, although its attention has 4 queries per key.
-TEST_CASE("queries per key are the first layer's", "[mix]") {
+// LFM2's first layer has no keys, so its file's first number of queries per key is 0, and values stay in the base type
+// although its attention has 4 queries per key.
+TEST_CASE("the rules use the first layer's queries per key", "[mix]") {
   for (const MixedTensor& t : mixed_tensors(load_model("lfm2-1.2b").arch, "iq4_xs", "lfm2"))
     if (t.component == Component::attention) CHECK(t.format.name() != "q5_k");
   Count values = 0;
@@ -174,9 +174,9 @@ TEST_CASE("queries per key are the first layer's", "[mix]") {
   CHECK(values == 16);
 }
 
-// NVIDIA-Nemotron-Nano-9B-v2: 25 of 56 layers are MLPs. The first 7 of them, not those among the first 7 layers, have
-// down projections in Q5_K under Q4_K_S.
-TEST_CASE("MLPs of a dense model are counted as they come", "[mix]") {
+// NVIDIA-Nemotron-Nano-9B-v2: 25 of 56 layers are MLPs. With Q4_K_S, the down projections of the first 7 MLPs, not of
+// MLPs in the first 7 layers, are in Q5_K.
+TEST_CASE("MLPs of a dense model are numbered in order of appearance", "[mix]") {
   const ModelCard model = test::imported(R"({"model_type": "nemotron_h", "hidden_size": 96, "num_attention_heads": 6,
     "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 512, "mamba_num_heads": 4, "mamba_head_dim": 64, "n_groups": 2,
     "num_hidden_layers": 56, "hybrid_override_pattern": "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-"})");
@@ -193,8 +193,8 @@ TEST_CASE("MLPs of a dense model are counted as they come", "[mix]") {
   CHECK(last == 15);  // M-M-M-MM-M-M-M*-: layers 1, 3, 5, 8, 10, 12 and 15
 }
 
-// Falcon-40B: llama.cpp has rules of its own. The table is the head, in Q8_0.
-TEST_CASE("Falcon has its own types", "[mix]") {
+// Falcon-40B: llama.cpp has separate rules. The token table is the head, in Q8_0.
+TEST_CASE("Falcon's tensors have types by separate rules", "[mix]") {
   const ModelCard model = load_model("falcon-40b");
   constexpr Count d = 8192, v = 65024, qkv = (128 + 2 * 8) * 64, f = 4 * d, n = 60;
   const auto by_hand = [](Count base, auto value, auto down, Count out) {
@@ -222,25 +222,24 @@ TEST_CASE("Falcon has its own types", "[mix]") {
             q4_k, [](Count i) { return i < 4 ? q5_k : q4_k; }, [](Count) { return q4_k; }, q4_k));
 }
 
-// Files of GLM-4.5 hold the module as block 92, so that the rules count 93 layers and 93 values. The sums are those of
-// llama.cpp's list of tensors, each with its type, with the routers' biases of 4 bytes for each of 160 and 128 experts.
-TEST_CASE("modules for further tokens are layers to the rules where files hold them", "[mix]") {
+// Files of GLM-4.5 have the MTP module as block 92, so the rules count 93 layers and 93 values. The sums are from
+// llama.cpp's list of tensors with their types, including router biases of 4 bytes for each of 160 and 128 experts.
+TEST_CASE("MTP modules in files count as layers in the rules", "[mix]") {
   CHECK(bytes_under(load_model("glm-4.5"), "q4_k_m", 1) == 215300973824);
   CHECK(bytes_under(load_model("glm-4.5"), "q5_k_m", 1) == 252933383424);
   CHECK(bytes_under(load_model("glm-4.5-air"), "q4_k_m", 1) == 72149810176);
   CHECK(bytes_under(load_model("glm-4.5-air"), "q5_k_m", 1) == 82542967808);
 }
 
-TEST_CASE("a router's correction bias is in a file, 4 bytes for an expert, though it is no parameter", "[mix]") {
+TEST_CASE("a file has 4 bytes of router correction bias per expert, which is not a parameter", "[mix]") {
   ModelCard model = load_model("deepseek-v3");
   const Count with = bytes_under(model, "q4_k_m");
   model.arch.moe.router_correction = false;
   CHECK(with - bytes_under(model, "q4_k_m") == 58 * 256 * 4);
 }
 
-// Llama 3.1 8B: 128,256 x 4,096 numbers in the token table and in the head.
-TEST_CASE("a file of Q2_0 has its token table in Q4_K, one of Q1_0 in its own type, and both their head in Q6_K",
-          "[mix]") {
+// Llama 3.1 8B: the token table and the head have 128,256 x 4,096 elements each.
+TEST_CASE("Q2_0 files have a Q4_K token table, Q1_0 files a Q1_0 one, and both have a Q6_K head", "[mix]") {
   const ModelCard model = load_model("llama-3.1-8b");
   constexpr Count table = 128256 * 4096 / 256, norms = 65 * 4096;
   const Count inside = 8030261248 - 2 * table * 256 - norms;

@@ -1,4 +1,4 @@
-// GGUF files of PLaMo 2 and RWKV-6: keys and tensors as llama.cpp's converters write them (conversion/plamo.py,
+// GGUF files of PLaMo 2 and 3 and RWKV-6: keys and tensors as llama.cpp's converters write them (conversion/plamo.py,
 // conversion/rwkv.py).
 
 #include "tests/presets/gguf_file.hpp"
@@ -6,7 +6,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("a GGUF file of PLaMo 2 1B has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a PLaMo 2 1B GGUF file are counted", "[gguf][hybrid]") {
   constexpr Count d = 2048, inner = 4096;
   GgufFile f("plamo2", 16, d, 100000, true);
   std::vector<Count> attention;
@@ -47,7 +47,7 @@ TEST_CASE("a GGUF file of PLaMo 2 1B has every tensor booked", "[gguf][hybrid]")
   CHECK_FALSE(a.local.reach.limited());
 }
 
-TEST_CASE("a GGUF file of RWKV-6 1.6B has every tensor booked", "[gguf][hybrid]") {
+TEST_CASE("all tensors of an RWKV-6 1.6B GGUF file are counted", "[gguf][hybrid]") {
   constexpr Count d = 2048;
   GgufFile f("rwkv6", 24, d, 65536, false);
   f.key("attention.head_count", 0).key("feed_forward_length", 7168).key("wkv.head_size", 64);
@@ -78,7 +78,7 @@ TEST_CASE("a GGUF file of RWKV-6 1.6B has every tensor booked", "[gguf][hybrid]"
   check(f, "rwkv-6-1.6b");
 }
 
-TEST_CASE("a GGUF file of PLaMo 3 has every tensor booked, and its windows", "[gguf]") {
+TEST_CASE("all tensors of a PLaMo 3 GGUF file are counted, with its windows", "[gguf]") {
   constexpr Count d = 64;
   GgufFile f("plamo3", 16, d, 100, true);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("attention.key_length", 16);

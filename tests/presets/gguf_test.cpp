@@ -1,4 +1,4 @@
-// The headers of GGUF files: what is read, and what is refused in a sentence.
+// GGUF headers: valid ones and refusals.
 
 #include "tests/catch.hpp"
 #include "tests/presets/checkpoint_writer.hpp"
@@ -15,7 +15,7 @@ std::vector<WrittenTensor> tiny_tensors() {
   return gguf_llama(tiny, [](const std::string& name, Count) { return name == "attn_v" ? "Q6_K" : "Q4_K"; });
 }
 
-/// What is said of a file with these bytes, and a hole up to `size`; paths are shown without their folder.
+/// The error message for a file with these bytes and a hole up to `size`, with paths relative to the folder.
 std::string refusal(const std::string& bytes, std::uintmax_t size = 0) {
   const CheckpointFolder folder;
   std::string said = sentence([&] { read_checkpoint(folder.write("x.gguf", bytes, size)); });
@@ -25,7 +25,7 @@ std::string refusal(const std::string& bytes, std::uintmax_t size = 0) {
   return said;
 }
 
-/// What is said of a file with one key and one tensor, which `change` makes different.
+/// The error message for a file with one tensor, written by `change`.
 template <typename Change>
 std::string refused_tensor(const Change& change, std::uintmax_t data = 4096) {
   GgufBytes g;
@@ -36,7 +36,7 @@ std::string refused_tensor(const Change& change, std::uintmax_t data = 4096) {
 
 }  // namespace
 
-TEST_CASE("every version and byte order of a GGUF file says the same", "[gguf]") {
+TEST_CASE("every version and byte order of a GGUF file is read to the same content", "[gguf]") {
   const CheckpointFolder folder;
   Count bytes = 0;
   for (const WrittenTensor& t : tiny_tensors())
@@ -49,13 +49,13 @@ TEST_CASE("every version and byte order of a GGUF file says the same", "[gguf]")
       CHECK(c.tensor_bytes() == Bytes(bytes));
       CHECK(c.keys["llama.block_count"] == 2);
       CHECK(c.keys["general.name"] == "A Llama");
-      CHECK_FALSE(c.keys.contains("tokenizer.ggml.tokens"));  // vocabularies are passed over
+      CHECK_FALSE(c.keys.contains("tokenizer.ggml.tokens"));  // vocabularies are skipped
       CHECK(c.tensors[0].shape == std::vector<Count>{512, 256});
     }
 }
 
-// Blocks of numbers in bytes: ggml-common.h.
-TEST_CASE("every type of GGUF has its block", "[gguf]") {
+// Block sizes in bytes: ggml-common.h.
+TEST_CASE("every GGUF type has its published block size", "[gguf]") {
   const std::vector<std::tuple<const char*, Count, Count>> published{
       {"F32", 1, 4},      {"F16", 1, 2},        {"NVFP4", 64, 36},   {"Q1_0", 128, 18},    {"Q2_0", 64, 18},
       {"BF16", 1, 2},     {"Q4_0", 32, 18},     {"Q4_1", 32, 20},    {"Q5_0", 32, 22},     {"Q5_1", 32, 24},
@@ -70,12 +70,12 @@ TEST_CASE("every type of GGUF has its block", "[gguf]") {
     CHECK(c.tensors[0].bytes == Bytes(3 * 512 / block * bytes));
     CHECK(c.tensors[0].format == name);
     REQUIRE(c.tensors[0].dtype.has_value());
-    const DType format = *c.tensors[0].dtype;  // NVFP4's scale of the tensor is one of its own in GGUF
+    const DType format = *c.tensors[0].dtype;  // GGUF stores NVFP4's tensor scale as a separate tensor
     CHECK(tensor_bytes(format, 3, 512) == c.tensors[0].bytes + Bytes(format.format().tensor_bytes));
   }
 }
 
-TEST_CASE("a file of 400 GB is read by its header alone", "[gguf]") {
+TEST_CASE("a file of 400 GB is read by its header only", "[gguf]") {
   const LlamaSizes large{.d = 16384, .layers = 126, .vocabulary = 128256, .heads = 128, .kv = 8, .ff = 53248};
   const CheckpointFolder folder;
   const std::string path = write_gguf(folder, "x.gguf", llama_keys(large),
@@ -84,7 +84,7 @@ TEST_CASE("a file of 400 GB is read by its header alone", "[gguf]") {
   CHECK(read_checkpoint(path).tensors.size() == 126 * 9 + 3);
 }
 
-TEST_CASE("a split file is read whole, whichever part is named", "[gguf]") {
+TEST_CASE("a split file is read completely from any of its parts", "[gguf]") {
   const CheckpointFolder folder;
   const std::vector<WrittenTensor> all = tiny_tensors(), half(all.begin(), all.begin() + 10),
                                    rest(all.begin() + 10, all.end());
@@ -107,7 +107,7 @@ TEST_CASE("a split file is read whole, whichever part is named", "[gguf]") {
              Catch::Contains("\"split.tensors.count\" is 21, and its parts hold 20 tensors"));
 }
 
-TEST_CASE("a GGUF file that is cut short, or none, is refused", "[gguf]") {
+TEST_CASE("a truncated or invalid GGUF file is refused", "[gguf]") {
   CHECK(refusal("") == "'x.gguf': its header passes the end of the file at 0 bytes; it is cut short or damaged");
   CHECK(refusal("GGML\3\0\0\0") == "'x.gguf': it does not begin with \"GGUF\"; it is not a GGUF file");
   GgufBytes old{.version = 4};
@@ -120,7 +120,7 @@ TEST_CASE("a GGUF file that is cut short, or none, is refused", "[gguf]") {
   CHECK_THAT(refusal(whole.text, static_cast<std::uintmax_t>(whole.size) - 33), Catch::Contains("pass the"));
 }
 
-TEST_CASE("absurd counts and lengths in a GGUF file are refused before they take memory", "[gguf]") {
+TEST_CASE("absurd counts and lengths in a GGUF file are refused before allocation", "[gguf]") {
   GgufBytes g;
   g.begin(0, 1'000'000'000);
   CHECK(refusal(g.text, 1 << 20) ==
@@ -147,7 +147,7 @@ TEST_CASE("absurd counts and lengths in a GGUF file are refused before they take
   CHECK_THAT(refusal(value(77, 1)), Catch::Contains("key \"k\" has a value of type 77"));
 }
 
-TEST_CASE("tensors of a GGUF file that pass its end, overlap or are absurd are refused", "[gguf]") {
+TEST_CASE("GGUF tensors that exceed the file, overlap or have absurd shapes are refused", "[gguf]") {
   const auto said = [](std::vector<Count> shape, std::uint32_t type, Count offset) {
     return refused_tensor([&](GgufBytes& g) { g.tensor("a\x1b[31m", std::move(shape), type, offset); });
   };
@@ -172,7 +172,7 @@ TEST_CASE("tensors of a GGUF file that pass its end, overlap or are absurd are r
   CHECK_THAT(two("a", 256), Catch::Contains("tensor \"a\" is there twice"));
 }
 
-TEST_CASE("keys of a GGUF file that are there twice, or an alignment that is none, are refused", "[gguf]") {
+TEST_CASE("duplicate keys and invalid alignments in a GGUF file are refused", "[gguf]") {
   GgufBytes g;
   fill(g, {{"k", 1U}, {"k", 2U}}, {});
   CHECK(refusal(g.text) == "'x.gguf': key \"k\" appears twice; the file is damaged");
@@ -180,7 +180,7 @@ TEST_CASE("keys of a GGUF file that are there twice, or an alignment that is non
   CHECK(refusal(g.text) == "'x.gguf': \"general.alignment\": expected a power of 2 up to 2^20, got 24");
 }
 
-TEST_CASE("no damaged byte of a GGUF header makes the reader fall over", "[gguf]") {
+TEST_CASE("a damaged byte in a GGUF header never crashes the reader", "[gguf]") {
   const CheckpointFolder folder;
   GgufBytes whole;
   fill(whole, {{"general.architecture", std::string("llama")}, {"l", std::vector<std::int32_t>{1, 2}}},

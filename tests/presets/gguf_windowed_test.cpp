@@ -1,5 +1,5 @@
-// GGUF files of models that say layer by layer which slide, and of encoders. Loading one compares its tensors' numbers
-// with the engine's, part by part.
+// GGUF files of models with lists of layers with windows, and of encoders. Loading compares their tensors with the
+// engine's counts by component.
 
 #include "tests/presets/gguf_file.hpp"
 
@@ -10,7 +10,8 @@ namespace {
 
 const List slides_but_every_second{1, 0, 1, 0};
 
-/// Gemma 4 with 4 layers, the last 2 of which read another's keys and values, which the file holds too.
+/// Gemma 4 with 4 layers. The last 2 share earlier keys and values; the file has K and V tensors for the first `kept`
+/// layers.
 GgufFile gemma4(Count kept) {
   GgufFile f("gemma4", 4, 64, 256, true);
   f.key("attention.head_count", 4).key("attention.head_count_kv", List{1, 2, 1, 2});
@@ -43,7 +44,7 @@ GgufFile gemma4(Count kept) {
 
 }  // namespace
 
-TEST_CASE("a GGUF file of Gemma 4 has every tensor booked", "[gguf][windowed]") {
+TEST_CASE("all tensors of a Gemma 4 GGUF file are counted", "[gguf][windowed]") {
   const GgufFile f = gemma4(2);
   const ModelCard card = booked(f);
   CHECK(parameters(card.arch).total == f.numbers() - 16);  // without rotary factors
@@ -57,7 +58,8 @@ TEST_CASE("a GGUF file of Gemma 4 has every tensor booked", "[gguf][windowed]") 
   CHECK_THAT(all.caveats[0], Catch::StartsWith("keys and values of layers that read another's: 5 tensors"));
 }
 
-TEST_CASE("a GGUF file of Gemma 4 with experts has its router's norm and factors", "[gguf][windowed]") {
+TEST_CASE("all tensors of a GGUF file of Gemma 4 with experts are counted, with router norm and factors",
+          "[gguf][windowed]") {
   GgufFile f("gemma4", 2, 64, 256, true);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 128);
   f.key("attention.sliding_window", 32).key("attention.sliding_window_pattern", List{1, 0});
@@ -82,7 +84,7 @@ TEST_CASE("a GGUF file of Gemma 4 with experts has its router's norm and factors
   CHECK(parameters(booked(f).arch).total == f.numbers());
 }
 
-TEST_CASE("a GGUF file of Gemma 3n has every tensor booked", "[gguf][windowed]") {
+TEST_CASE("all tensors of a Gemma 3n GGUF file are counted", "[gguf][windowed]") {
   GgufFile f("gemma3n", 2, 64, 256, true);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("attention.key_length", 16);
   f.key("feed_forward_length", List{128, 128}).key("attention.sliding_window", 32).key("altup.num_inputs", 4);
@@ -115,7 +117,7 @@ TEST_CASE("a GGUF file of Gemma 3n has every tensor booked", "[gguf][windowed]")
   CHECK(parameters(booked(f).arch).total == f.numbers());
 }
 
-TEST_CASE("a GGUF file of MiMo-V2-Flash has heads of its own in the layers that slide", "[gguf][windowed]") {
+TEST_CASE("a GGUF file of MiMo-V2-Flash has different heads in layers with windows", "[gguf][windowed]") {
   GgufFile f("mimo2", 4, 64, 256, false);
   f.key("attention.head_count", 4).key("attention.head_count_kv", List{4, 2, 4, 2}).key("feed_forward_length", 128);
   f.key("attention.sliding_window", 32).key("attention.sliding_window_pattern", slides_but_every_second);
@@ -138,10 +140,10 @@ TEST_CASE("a GGUF file of MiMo-V2-Flash has heads of its own in the layers that 
     f.experts(4, 32);
     f.norm("exp_probs_b.bias", 4);
   }
-  CHECK(parameters(booked(f).arch).total == f.numbers() - 3 * 4);  // without the corrections
+  CHECK(parameters(booked(f).arch).total == f.numbers() - 3 * 4);  // without the correction biases
 }
 
-TEST_CASE("a GGUF file of Step 3.5 has heads of its own in the layers that slide", "[gguf][windowed]") {
+TEST_CASE("a GGUF file of Step 3.5 has different heads in layers with windows", "[gguf][windowed]") {
   GgufFile f("step35", 2, 64, 256, false);
   f.key("attention.head_count", List{4, 6}).key("attention.head_count_kv", List{2, 2}).key("feed_forward_length", 128);
   f.key("attention.sliding_window", 32).key("attention.sliding_window_pattern", List{0, 1});
@@ -161,7 +163,7 @@ TEST_CASE("a GGUF file of Step 3.5 has heads of its own in the layers that slide
   CHECK(parameters(booked(f).arch).total == f.numbers() - 4);
 }
 
-TEST_CASE("a GGUF file of Apertus holds its activation's numbers as keys", "[gguf][windowed]") {
+TEST_CASE("a GGUF file of Apertus has its activation's parameters in keys", "[gguf][windowed]") {
   GgufFile f("apertus", 2, 64, 256, false);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 128);
   for (Count i = 0; i < 2; ++i) {
@@ -192,7 +194,7 @@ void t5_stack(GgufFile& f, const std::string& stack) {
 }
 }  // namespace
 
-TEST_CASE("a GGUF file of T5 has both stacks booked, one of its encoder that one", "[gguf][windowed]") {
+TEST_CASE("all tensors of T5 GGUF files are counted, with both stacks or only the encoder", "[gguf][windowed]") {
   for (const bool decodes : {true, false}) {
     GgufFile f(decodes ? "t5" : "t5encoder", 2, 64, 256, !decodes, false);
     f.key("attention.head_count", 4).key("attention.key_length", 16).key("feed_forward_length", 128);

@@ -24,7 +24,7 @@ constexpr Fact facts[] = {
 
 double peak(const Device& d, Peak p) { return d.peaks[static_cast<std::size_t>(p)].value; }
 
-/// The smallest hardware file there is, with `changed` put over it as a JSON merge patch.
+/// The smallest valid hardware file, with `changed` applied as a JSON merge patch.
 json::Value file(const std::string& changed = "{}") {
   auto value = json::parse(R"({"name": "mine", "memory": {"capacity": "8 GiB", "bandwidth": "100 GB/s"},
                                "matmul": {"fp32": "2 TFLOP/s"}, "source": "measured"})",
@@ -48,7 +48,7 @@ bool holds(const std::vector<std::string>& list, std::string_view what) {
 
 }  // namespace
 
-TEST_CASE("every hardware preset says what is known of it", "[hardware]") {
+TEST_CASE("every hardware preset has its published facts", "[hardware]") {
   for (const Fact& f : facts) {
     INFO(f.name);
     const HardwareCard c = load_hardware(f.name);
@@ -65,7 +65,7 @@ TEST_CASE("every hardware preset says what is known of it", "[hardware]") {
   }
 }
 
-TEST_CASE("every number of a hardware preset has a source, and none claims a measurement it has not", "[hardware]") {
+TEST_CASE("every number of a hardware preset has a source, and achieved rates state their measurement", "[hardware]") {
   for (const Builtin& preset : builtin_hardware()) {
     INFO(preset.name);
     const HardwareCard c = load_hardware(preset.name);
@@ -74,28 +74,28 @@ TEST_CASE("every number of a hardware preset has a source, and none claims a mea
     for (const auto& [path, source] : c.sources) CHECK(source.size() > 5);
     for (const Price& price : c.prices) CHECK((price.usd_per_hour > 0 && price.source.size() > 5));
     CHECK((!c.cluster.device.achieved.present || !c.achieved_how.empty()));
-    // A half-precision peak is dense only if an 8-bit one does not pass twice it.
+    // If an 8-bit peak is more than twice the half-precision one, the latter is not dense.
     const double half = std::max(peak(c.cluster.device, Peak::bf16), peak(c.cluster.device, Peak::fp16));
     if (half > 0) CHECK(peak(c.cluster.device, Peak::fp8) <= 4 * half);
   }
 }
 
-TEST_CASE("hardly a number of a hardware preset is unverified", "[hardware]") {
+TEST_CASE("few numbers of hardware presets are unverified", "[hardware]") {
   int unverified = 0;
   for (const Builtin& preset : builtin_hardware())
     for (const auto& [path, source] : load_hardware(preset.name).sources)
       unverified += source.find("unverified") != std::string::npos ? 1 : 0;
-  CHECK(unverified <= 30);  // of 1,372: what no source that was looked up states
+  CHECK(unverified <= 30);  // of 1,372: not found in any consulted source
 }
 
-TEST_CASE("hardware is found by name and alias in upper and lower case", "[hardware]") {
+TEST_CASE("hardware is found by name and alias, in upper and lower case", "[hardware]") {
   CHECK(load_hardware("H100").name == "h100-sxm-80gb");
   CHECK(load_hardware("h100-SXM-80GB").name == "h100-sxm-80gb");
   CHECK(load_hardware("4090").title == "RTX 4090");
   CHECK(load_hardware("a100").cluster.device.memory == Bytes(85899345920));
 }
 
-TEST_CASE("the H100 is what its datasheet says", "[hardware]") {
+TEST_CASE("the H100 preset has its datasheet's numbers", "[hardware]") {
   const HardwareCard c = load_hardware("h100");
   CHECK(c.vendor == "NVIDIA");
   CHECK(c.memory_type == "HBM3");
@@ -104,7 +104,7 @@ TEST_CASE("the H100 is what its datasheet says", "[hardware]") {
   CHECK(c.cluster.levels[0].ranks == 8);
   CHECK(c.cluster.levels[0].bandwidth.value == 450e9);
   CHECK(c.cluster.levels[0].latency == Seconds(0.6e-6));  // NCCL's tuning.cc: NVLink, ring, LL protocol
-  CHECK(c.cluster.levels[1].latency == Seconds(2.7e-6));  // the same: network
+  CHECK(c.cluster.levels[1].latency == Seconds(2.7e-6));  // likewise: network
   CHECK(c.cluster.levels[1].bandwidth.value == 50e9);
   CHECK(c.pcie.value == 63e9);
   CHECK(c.prices.size() == 2);
@@ -114,17 +114,17 @@ TEST_CASE("the H100 is what its datasheet says", "[hardware]") {
   CHECK_FALSE(holds(c.unknown, "price"));
 }
 
-TEST_CASE("a link joins as many devices as its topology says", "[hardware]") {
+TEST_CASE("a link has as many ranks as its topology", "[hardware]") {
   const auto link = [](std::string_view name) { return load_hardware(name).cluster.levels[0]; };
   CHECK(link("gb200").ranks == 72);
   CHECK(link("mi300x").ranks == 8);
   CHECK(link("a100-pcie-80gb").ranks == 2);
   CHECK(link("tpu-v5e").ranks == 256);
-  CHECK(link("gh200").ranks == 1);  // unknown: no group uses it
+  CHECK(link("gh200").ranks == 1);  // unknown: no group uses the link
   CHECK(holds(load_hardware("gh200").unknown, "link ranks"));
 }
 
-TEST_CASE("TPUs, Trainium and Inferentia are tori of as many devices as their links join", "[hardware]") {
+TEST_CASE("TPUs, Trainium and Inferentia are tori whose dimensions match their link's ranks", "[hardware]") {
   const auto sides = [](std::string_view name) {
     const HardwareCard card = load_hardware(name);
     std::vector<Count> all;
@@ -144,7 +144,7 @@ TEST_CASE("TPUs, Trainium and Inferentia are tori of as many devices as their li
   CHECK(load_hardware("tpu-v5e").cluster.levels[0].wraps == 0);
 }
 
-TEST_CASE("a torus whose dimensions are not its devices is refused", "[hardware]") {
+TEST_CASE("a torus whose dimensions disagree with its ranks is refused", "[hardware]") {
   const auto of = [](const std::string& link) {
     return R"({"link": {"bandwidth": "180 GB/s", "ranks": 256, )" + link + "}}";
   };
@@ -159,10 +159,10 @@ TEST_CASE("a torus whose dimensions are not its devices is refused", "[hardware]
     CHECK_THAT(refusal(of(link)), Contains("a torus has \"topology\": \"torus\" and \"dimensions\""));
 }
 
-TEST_CASE("the way to the host is PCI Express unless a file states another", "[hardware]") {
+TEST_CASE("the host link is PCI Express unless a file states another", "[hardware]") {
   const auto host = [](std::string_view name) { return load_hardware(name).cluster.device.host; };
   CHECK(host("h100").link.value == 63e9);
-  CHECK(host("h100").memory.value == 76.8e9);  // an eighth of a DGX H100's
+  CHECK(host("h100").memory.value == 76.8e9);  // an eighth of a DGX H100's memory bandwidth
   CHECK(host("h100").capacity == Bytes(Count{256} << 30));
   CHECK(host("h100-nvl").memory.value == 0);  // a property of the server
   CHECK(host("h100-nvl").capacity == Bytes());
@@ -171,7 +171,7 @@ TEST_CASE("the way to the host is PCI Express unless a file states another", "[h
   CHECK(host("m4-max").link.value == 0);
 }
 
-TEST_CASE("NVSwitches reduce from Hopper on, and nothing reduces unless its file says so", "[hardware]") {
+TEST_CASE("NVSwitches reduce from Hopper on, and other links only if their file says so", "[hardware]") {
   for (const char* name : {"h100", "h200", "h800", "h20", "b200", "b300", "gb200", "gb300"}) {
     CHECK(load_hardware(name).cluster.levels[0].reduces);
     CHECK_FALSE(load_hardware(name).cluster.levels[1].reduces);
@@ -180,7 +180,7 @@ TEST_CASE("NVSwitches reduce from Hopper on, and nothing reduces unless its file
     for (const Link& level : load_hardware(name).cluster.levels) CHECK_FALSE(level.reduces);
 }
 
-TEST_CASE("PCI Express is the link of every card that has no other", "[hardware]") {
+TEST_CASE("PCI Express is the link of every PCIe card without another", "[hardware]") {
   for (const Builtin& preset : builtin_hardware()) {
     INFO(preset.name);
     const HardwareCard c = load_hardware(preset.name);
@@ -188,12 +188,12 @@ TEST_CASE("PCI Express is the link of every card that has no other", "[hardware]
     CHECK(c.cluster.levels[0].ranks >= 2);
     if (c.link_type.find("PCIe") == 0) CHECK(c.cluster.levels[0].bandwidth == c.pcie);
   }
-  // 16 lanes of 16 GT/s, 8 bits a byte, 128 of 130 bits are data: 31.5 GB/s
+  // 16 lanes of 16 GT/s, 8 bits per byte, 128 data bits of 130: 31.5 GB/s
   CHECK(load_hardware("rtx-4090").cluster.levels[0].bandwidth.value == Approx(16 * 16e9 / 8 * 128 / 130).epsilon(1e-3));
   CHECK(load_hardware("rtx-4060").cluster.levels[0].bandwidth.value == 15.75e9);  // 8 lanes
 }
 
-TEST_CASE("a GeForce card's peak is that with FP32 accumulate: half of a professional card's", "[hardware]") {
+TEST_CASE("a GeForce card's peak is with FP32 accumulate, half of a professional card's", "[hardware]") {
   const auto ratio = [](std::string_view name, Peak p) {
     const Device d = load_hardware(name).cluster.device;
     return peak(d, p) / peak(d, Peak::fp32);
@@ -208,14 +208,14 @@ TEST_CASE("a GeForce card's peak is that with FP32 accumulate: half of a profess
   }
 }
 
-TEST_CASE("the presets of Goon's table C.1 say where the table's units are not what they seem", "[hardware]") {
+TEST_CASE("presets from Goon's table C.1 note its unusual units", "[hardware]") {
   for (const auto name : {"a100-sxm-40gb", "a100-sxm-80gb", "v100-sxm2-32gb", "v100-pcie-32gb"}) {
     INFO(name);
     CHECK(load_hardware(name).notes.find("Goon (C.1)") != std::string::npos);
   }
 }
 
-TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[hardware]") {
+TEST_CASE("a minimal hardware file is accepted, and its omissions are listed", "[hardware]") {
   const HardwareCard c = read_hardware_file(file(), "mine.json");
   CHECK(c.title == "mine");
   CHECK(c.source == "mine.json");
@@ -227,7 +227,7 @@ TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[h
   CHECK(c.unknown == std::vector<std::string>{"cache", "power", "link", "network", "pcie", "price", "achieved"});
 }
 
-TEST_CASE("a spine is a third level of links, above networks of a stated size", "[hardware]") {
+TEST_CASE("a spine is a third level of links above networks of a stated size", "[hardware]") {
   const auto with = [](const std::string& network, const std::string& spine) {
     return read_hardware_file(file(R"({"link": {"bandwidth": "450 GB/s", "ranks": 8}, "network": {)" + network +
                                    R"("bandwidth": "50 GB/s"}, "spine": {"bandwidth": ")" + spine + R"("}})"),
@@ -237,8 +237,8 @@ TEST_CASE("a spine is a third level of links, above networks of a stated size", 
   const Cluster c = with(R"("ranks": 16, )", "10 GB/s");
   REQUIRE(c.levels.size() == 3);
   CHECK(c.levels[2].bandwidth.value == 10e9);
-  // 32 ranks: 8 on the link, 2 nodes of a network, 2 networks. A ring's reduce-scatter of M bytes leaves 7/8 M, then
-  // 1/2 of an eighth, then 1/2 of a sixteenth; an all-reduce does it twice.
+  // 32 ranks: 8 per link, 2 nodes per network, 2 networks. A ring's reduce-scatter of M bytes sends 7/8 M, then 1/2 of
+  // an eighth, then 1/2 of a sixteenth; an all-reduce sends twice that.
   const Layout l{.dp = 32};
   const Exchange e{.group = Group::data, .op = CollectiveOp::all_reduce, .messages = 1, .bytes = Bytes(3200)};
   const double once = 3200 * (7.0 / 8 / 450e9 + 1.0 / 16 / 50e9 + 1.0 / 32 / 10e9);
@@ -246,7 +246,7 @@ TEST_CASE("a spine is a third level of links, above networks of a stated size", 
   CHECK_THROWS_WITH(with("", "10 GB/s"), Contains("give \"network\" the \"ranks\" that one of them joins"));
 }
 
-TEST_CASE("what single operators achieved is read by format", "[hardware]") {
+TEST_CASE("achieved rates of single operators are read by format", "[hardware]") {
   const HardwareCard c = read_hardware_file(
       file(R"({"achieved": {"how": "measured", "attention": {"fp32": "31 GFLOP/s"}, "half_matmul": {"bf16": 2.5e6},
                "plain_attention": {"bf16": "3 GFLOP/s"}, "plain_attention_backward": {"bf16": "4 GFLOP/s"},
@@ -283,7 +283,7 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
         std::string::npos);
 }
 
-TEST_CASE("what was achieved counts only with how it was measured", "[hardware]") {
+TEST_CASE("achieved rates require a description of their measurement", "[hardware]") {
   const auto c = read_hardware_file(
       file(R"({"achieved": {"matmul": 0.71, "memory": 0.9, "link": 0.8, "launch": "4 us", "how": "n = 8192"}})"),
       "mine.json");
@@ -299,7 +299,7 @@ TEST_CASE("what was achieved counts only with how it was measured", "[hardware]"
         "mine.json, \"achieved\", \"matmul\": expected a fraction above 0 and at most 1, got 71");
 }
 
-TEST_CASE("a hardware file with a mistake gets a sentence", "[hardware]") {
+TEST_CASE("a mistake in a hardware file is reported with a sentence", "[hardware]") {
   CHECK(refusal(R"({"source": null})") ==
         "mine.json: no source for \"memory.capacity\"; say under \"sources\" where the number was read");
   CHECK(refusal(R"({"memory": {"bandwidth": "4.8 TB"}})") ==
@@ -326,7 +326,7 @@ TEST_CASE("a hardware file with a mistake gets a sentence", "[hardware]") {
   CHECK(refusal(R"({"powr": "700 W"})") == "mine.json: unknown key \"powr\"; did you mean \"power\"?");
 }
 
-TEST_CASE("memory that a system shares states what a program may use of it", "[presets]") {
+TEST_CASE("shared system memory states the share usable by a program", "[presets]") {
   CHECK(read_hardware_file(file(), "mine.json").usable == 0);
   CHECK(read_hardware_file(file(R"({"memory": {"usable": 0.75}})"), "mine.json").usable == 0.75);
   CHECK(refusal(R"({"memory": {"usable": 1.5}})") ==

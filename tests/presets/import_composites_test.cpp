@@ -1,4 +1,4 @@
-// Configs whose text model is a part.
+// Composite configs, of which the text model is one part.
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
@@ -9,11 +9,11 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Keys that any Llama-like text model states.
+/// Keys in any Llama-like text model.
 const std::string text_keys = R"("hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 6,
   "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000)";
 
-/// A layer of Qwen 2 or of Phi-3: grouped attention, biases on q, k, v where there are some, a gated MLP.
+/// A layer of Qwen 2 or Phi-3: grouped attention, optional biases on q, k, v, a gated MLP.
 Tensors layer(Count hidden, Count heads, Count kv_heads, Count width, bool biases) {
   const Count d = 128;
   return together({projections(hidden, heads, kv_heads, d),
@@ -59,7 +59,7 @@ const std::string ernie = R"({"architectures": ["Ernie4_5_VLMoeForConditionalGen
 
 }  // namespace
 
-TEST_CASE("the text part of a composite config is read and said to be a part", "[import]") {
+TEST_CASE("the text part of a composite config is read, with a caveat for other parts", "[import]") {
   const std::string text = R"({"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 6, "head_dim": 16,
     "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000})";
   const auto wrapped = [&](const std::string& type) {
@@ -67,7 +67,7 @@ TEST_CASE("the text part of a composite config is read and said to be a part", "
   };
   CHECK(wrapped("gemma3").arch.qk_norm == QkNorm::per_head);
   CHECK(wrapped("gemma3").caveats[0] == "text part only: a vision or audio tower beside it is not counted");
-  // gemma3_text's defaults: 131072 positions, a window of 4096 on five layers of six.
+  // gemma3_text's defaults: 131072 positions, a window of 4096 in five of six layers.
   CHECK_THAT(wrapped("gemma3").caveats[1],
              Catch::Contains("the family's defaults count: max_position_embeddings 131072"));
   CHECK(wrapped("llama4").arch.has_experts());
@@ -82,7 +82,7 @@ TEST_CASE("the text part of a composite config is read and said to be a part", "
         std::string::npos);
 }
 
-TEST_CASE("the language model of InternVL is read in its llm_config", "[import][family]") {
+TEST_CASE("InternVL's language model is read from its llm_config", "[import][family]") {
   check_tensors(internvl,
                 together({in_layers(28, layer(3584, 28, 4, 18944, true)),
                           {{"embed_tokens", {151674, 3584}}, {"lm_head", {151674, 3584}}, {"norm", {3584}}}}),
@@ -92,13 +92,13 @@ TEST_CASE("the language model of InternVL is read in its llm_config", "[import][
              Catch::Contains("c.json, \"llm_config\": model_type \"internlm9\" is not known"));
 }
 
-TEST_CASE("Phi-4 multimodal is Phi-3 with sizes beside those of its towers", "[import][family]") {
+TEST_CASE("Phi-4 multimodal is Phi-3, with encoder sizes in the same config", "[import][family]") {
   check_tensors(
       phi4mm,
       together({in_layers(32, layer(3072, 24, 8, 8192, false)), {{"embed_tokens", {200064, 3072}}, {"norm", {3072}}}}),
       3836021760);
   const Towers t = imported(phi4mm).towers;
-  CHECK(t.vision == 428565440);                     // SigLIP so400m at 448, 27 layers, with its head
+  CHECK(t.vision == 428565440);                     // SigLIP so400m at 448, 27 layers, with head
   const Count adapters = (256 + 320) * 32 * 45056;  // in + out of four matrices: 8192, 6144, 19456, 11264
   const Count matrices = 3 * 3072 * (3072 + 1) + (1152 + 2 * 1024 + 3) * 3072 + 2 * 1152;
   CHECK(t.projector == adapters + matrices);
@@ -111,7 +111,7 @@ TEST_CASE("Phi-4 multimodal is Phi-3 with sizes beside those of its towers", "[i
 }
 
 // 4146621440: the published total of microsoft/Phi-3.5-vision-instruct.
-TEST_CASE("Phi-3.5 vision is Phi-3 beside CLIP, whose sizes its code names", "[import][family]") {
+TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes its code states", "[import][family]") {
   const std::string phi3_v = R"({"architectures": ["Phi3VForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
     "embd_layer": {"embedding_cls": "image", "hd_transform_order": "sub_glb", "projection_cls": "mlp",
     "use_hd_transform": true, "with_learnable_separator": true}, "hidden_act": "silu", "hidden_size": 3072,
@@ -129,7 +129,7 @@ TEST_CASE("Phi-3.5 vision is Phi-3 beside CLIP, whose sizes its code names", "[i
            {{"embed_tokens", {32064, 3072}}, {"lm_head", {32064, 3072}}, {"norm", {3072}}}}),
       3821079552);
   const ModelCard card = imported(phi3_v);
-  CHECK(card.towers.vision == 303507456);  // as towers.json counts it for LLaVA 1.5
+  CHECK(card.towers.vision == 303507456);  // as counted for LLaVA 1.5 in towers.json
   CHECK(card.towers.projector == 4096 * 3072 + 3072 * 3072 + 2 * 3072 + 2 * 4096);
   CHECK(3821079552 + card.towers.total() == 4146621440);
   CHECK(card.caveats == std::vector<std::string>());
@@ -138,7 +138,7 @@ TEST_CASE("Phi-3.5 vision is Phi-3 beside CLIP, whose sizes its code names", "[i
   CHECK(imported(other).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
 }
 
-TEST_CASE("ERNIE 4.5 VL has experts for text, and beside the model those for images and a tower",
+TEST_CASE("ERNIE 4.5 VL has text experts in the model, and image experts and an encoder outside it",
           "[import][family][towers]") {
   const Tensors experts = together(
       {gated_mlp("experts", 2560, 1536, 64), gated_mlp("shared_experts", 2560, 2 * 1536), {{"gate", {64, 2560}}}});
@@ -151,15 +151,15 @@ TEST_CASE("ERNIE 4.5 VL has experts for text, and beside the model those for ima
                     21825436160);
   CHECK(a.moe.layers == LayerSet::every(1, 1, 28));
   const Towers t = imported(ernie).towers;
-  // 27 layers with a router and 64 experts of 512: text and they have 28624632320 (hf ernie4_5_vl_moe).
+  // 27 layers with a router and 64 experts of width 512: with text, 28624632320 (hf ernie4_5_vl_moe).
   CHECK(t.cross == Count{27} * 64 * (3 * 2560 * 512 + 2560));
   CHECK(21825436160 + t.cross == 28624632320);
   constexpr Count v = 1280, block = 4 * (v * v + v) + 2 * 4 * v * v + 5 * v + 4 * v;
   CHECK(t.vision == 3 * 14 * 14 * v + 32 * block + 2 * v);
-  constexpr Count merged = 4 * v, square = merged * merged + merged;  // 2 x 2 patches, then 2 frames of them
+  constexpr Count merged = 4 * v, square = merged * merged + merged;  // 2 x 2 patches, then 2 of the resulting frames
   CHECK(t.projector == 3 * square + 2 * merged * merged + merged + 4 * merged + merged * 2560 + 2 * 2560);
   for (const std::string& caveat : imported(ernie).caveats) CHECK(caveat.find("not counted") == std::string::npos);
-  std::string alone = ernie;  // without a tower
+  std::string alone = ernie;  // without a vision encoder
   alone.replace(alone.find(R"("vision_config": {"depth": 32},)"), 31, "");
   CHECK(imported(alone).towers == Towers());
   CHECK(imported(alone).caveats.front() ==
@@ -183,7 +183,7 @@ TEST_CASE("the text models of GLM-OCR and PaddleOCR-VL are GLM-4 without biases 
   CHECK(arch(R"({"model_type": "paddleocr_vl", "text_config": {)" + text_keys + "}}").tied_head);
 }
 
-TEST_CASE("a thinker's text model is read two objects down", "[import]") {
+TEST_CASE("a thinker's text model is read from two levels down", "[import]") {
   const std::string omni = R"({"model_type": "qwen2_5_omni", "thinker_config": {"model_type": "qwen2_5_omni_thinker",
     "text_config": {"model_type": "qwen2_5_omni_text", )" +
                            text_keys + "}}}";
@@ -193,7 +193,7 @@ TEST_CASE("a thinker's text model is read two objects down", "[import]") {
         "c.json: \"text_config\" is not an object; expected the text model's config");
 }
 
-TEST_CASE("a language model's type that a composite leaves unsaid is its class's default", "[import]") {
+TEST_CASE("a composite's missing text model type is the default of its class", "[import]") {
   const auto inner = [](const std::string& outer, const char* key) {
     return arch(R"({"model_type": ")" + outer + "\", \"" + key + "\": {" + text_keys + "}}");
   };
@@ -203,7 +203,7 @@ TEST_CASE("a language model's type that a composite leaves unsaid is its class's
   CHECK(inner("lfm2_vl", "text_config").qk_norm == QkNorm::per_head);
 }
 
-TEST_CASE("DeepSeek's language models without latent attention have Llama's", "[import]") {
+TEST_CASE("DeepSeek's language models without latent attention use Llama's", "[import]") {
   const Arch a = arch(R"({"model_type": "deepseek_vl_v2", "language_config": {)" + text_keys +
                       R"(, "use_mla": false, "num_experts_per_tok": 2, "n_routed_experts": 4}})");
   CHECK(a.attention == AttentionKind::grouped);

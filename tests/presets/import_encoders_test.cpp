@@ -1,4 +1,4 @@
-// BERT and its kin, T5, ModernBERT.
+// BERT and relatives, T5, ModernBERT.
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
@@ -10,7 +10,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A layer of BERT's kin with biases everywhere and two LayerNorms.
+/// A BERT-like layer with biases everywhere and two LayerNorms.
 Tensors encoder_layer(Count hidden, Count width) {
   return {{"query, key, value, output", {hidden, hidden}, 4},
           {"their biases", {hidden}, 4},
@@ -21,7 +21,7 @@ Tensors encoder_layer(Count hidden, Count width) {
           {"LayerNorm.weight, .bias", {hidden}, 4}};
 }
 
-/// Tables, LayerNorm behind them.
+/// Embedding tables, followed by a LayerNorm.
 Tensors embeddings(Count vocabulary, Count positions, Count types, Count hidden) {
   return {{"word_embeddings", {vocabulary, hidden}},
           {"position_embeddings", {positions, hidden}},
@@ -29,12 +29,13 @@ Tensors embeddings(Count vocabulary, Count positions, Count types, Count hidden)
           {"LayerNorm.weight, .bias", {hidden}, 2}};
 }
 
-/// Dense layer and LayerNorm before the tied head, whose bias is its own.
+/// Dense layer and LayerNorm before the tied head, which has its own bias.
 Tensors masked_head(Count vocabulary, Count hidden) {
   return {{"dense", {hidden, hidden}}, {"dense.bias", {hidden}}, {"layer_norm", {hidden}, 2}, {"bias", {vocabulary}}};
 }
 
-/// A stack of T5's layers, heads of d_kv, with a table of distances and a last norm; in a decoder attention twice.
+/// A stack of T5 layers with heads of width d_kv, a table of relative positions and a final norm. Decoders have
+/// attention twice.
 Tensors t5_stack(Count layers, Count hidden, Count heads, Count d_kv, Count width, bool decodes) {
   const Count attentions = decodes ? 2 : 1;
   return together({in_layers(layers, {{"q, k, v, o", {heads * d_kv, hidden}, 4 * attentions},
@@ -77,7 +78,7 @@ const std::string mt5_small = R"({"architectures": ["MT5ForConditionalGeneration
   "pad_token_id": 0, "relative_attention_num_buckets": 32, "tie_word_embeddings": false, "use_cache": true,
   "vocab_size": 250112})";
 
-/// A stack of uMT5's layers: T5's with a table of distances each.
+/// A stack of uMT5 layers: T5's with a table of relative positions per layer.
 Tensors umt5_stack(Count layers, Count hidden, Count heads, Count d_kv, Count width, bool decodes) {
   Tensors all = t5_stack(layers, hidden, heads, d_kv, width, decodes);
   all[all.size() - 2].copies = layers;
@@ -115,7 +116,7 @@ const std::string modernbert_base = R"("hidden_size": 768, "intermediate_size": 
 const std::string modernbert_large = R"("hidden_size": 1024, "intermediate_size": 2624, "num_attention_heads": 16,
   "num_hidden_layers": 28)";
 
-/// Tables, layers and norms of ModernBERT: every layer has two norms but the first, which has one.
+/// ModernBERT's tables, layers and norms: two norms per layer, but only one in the first.
 Tensors modernbert_body(Count layers, Count hidden, Count width) {
   return {
       {"tok_embeddings", {50368, hidden}}, {"embeddings.norm", {hidden}},       {"Wqkv", {3 * hidden, hidden}, layers},
@@ -125,7 +126,7 @@ Tensors modernbert_body(Count layers, Count hidden, Count width) {
 
 }  // namespace
 
-TEST_CASE("BERT's head is that of the class that its config names", "[import]") {
+TEST_CASE("BERT's head follows the class named in its config", "[import]") {
   const auto head = [](const char* name) {
     return arch(small("bert", R"("architectures": [")" + std::string(name) + "\"]")).head;
   };
@@ -140,7 +141,7 @@ TEST_CASE("BERT's head is that of the class that its config names", "[import]") 
         "c.json: \"is_decoder\" is true; BERT and its kin are known as encoders alone");
 }
 
-TEST_CASE("T5 has as many layers in its decoder as in its encoder unless it says otherwise", "[import]") {
+TEST_CASE("T5's decoder has as many layers as its encoder unless a key differs", "[import]") {
   const auto t5 = [](const std::string& more) {
     return arch(R"({"model_type": "t5", "d_model": 96, "num_layers": 3, "num_heads": 4, "d_kv": 16, "d_ff": 256,
       "vocab_size": 1000)" +
@@ -156,18 +157,18 @@ TEST_CASE("T5 has as many layers in its decoder as in its encoder unless it says
   CHECK(t5(R"(, "feed_forward_proj": "gated-gelu")").activation == Activation::gelu_tanh);
 }
 
-TEST_CASE("T5's encoder alone has no decoder and no head", "[import]") {
+TEST_CASE("T5's encoder class has no decoder and no head", "[import]") {
   const Arch a = arch(R"({"model_type": "t5", "architectures": ["T5EncoderModel"], "d_model": 96, "num_layers": 3,
     "num_heads": 4, "d_kv": 16, "d_ff": 256, "vocab_size": 1000, "num_decoder_layers": 3,
     "is_encoder_decoder": true})");
   CHECK(a.layers == 3);
   CHECK(a.is_encoder());
   CHECK(a.head == ModelHead{.kind = HeadKind::none});
-  // A table, 3 layers of 4 projections, 2 matrices and 2 norms, distances of 32 x 4, a last norm
+  // A table, 3 layers with 4 projections, 2 matrices and 2 norms, relative positions of 32 x 4, a final norm
   CHECK(parameters(a).total == 1000 * 96 + 3 * (4 * 96 * 64 + 2 * 96 * 256 + 2 * 96) + 32 * 4 + 96);
 }
 
-TEST_CASE("RoBERTa has the parameters of its modules, with a head or with a pooler", "[import][family]") {
+TEST_CASE("RoBERTa's parameter count matches its modules, with a head or a pooler", "[import][family]") {
   const Tensors body = together({embeddings(50265, 514, 1, 768), in_layers(12, encoder_layer(768, 3072))});
   const Arch masked =
       check_tensors(roberta("RobertaForMaskedLM"), together({body, masked_head(50265, 768)}), 124697433);
@@ -184,7 +185,7 @@ TEST_CASE("RoBERTa has the parameters of its modules, with a head or with a pool
   CHECK_THAT(labels.caveats.back(), Catch::Contains("RobertaForSequenceClassification has logits of labels"));
 }
 
-TEST_CASE("XLM-RoBERTa has the parameters of its modules", "[import][family]") {
+TEST_CASE("XLM-RoBERTa's parameter count matches its modules", "[import][family]") {
   const Arch a = check_tensors(bge_m3,
                                together({embeddings(250002, 8194, 1, 1024),
                                          in_layers(24, encoder_layer(1024, 4096)),
@@ -197,7 +198,7 @@ TEST_CASE("XLM-RoBERTa has the parameters of its modules", "[import][family]") {
              Catch::Contains("expected absolute"));
 }
 
-TEST_CASE("DistilBERT has the parameters of its modules, and no pooler", "[import][family]") {
+TEST_CASE("DistilBERT's parameter count matches its modules, without a pooler", "[import][family]") {
   const Tensors body = together({embeddings(30522, 512, 0, 768), in_layers(6, encoder_layer(768, 3072))});
   const Arch masked = check_tensors(distilbert(R"("architectures": ["DistilBertForMaskedLM"])"),
                                     together({body, masked_head(30522, 768)}), 66985530);
@@ -207,7 +208,7 @@ TEST_CASE("DistilBERT has the parameters of its modules, and no pooler", "[impor
   CHECK_THAT(refusal(distilbert(R"("sinusoidal_pos_embds": true)")), Catch::Contains("sinusoidal positions"));
 }
 
-TEST_CASE("mT5 has the parameters of its modules, a gated MLP and a head of its own", "[import][family]") {
+TEST_CASE("mT5's parameter count matches its modules, with a gated MLP and an untied head", "[import][family]") {
   const Arch a = check_tensors(mt5_small,
                                together({t5_stack(8, 512, 6, 64, 1024, false),
                                          t5_stack(8, 512, 6, 64, 1024, true),
@@ -215,10 +216,10 @@ TEST_CASE("mT5 has the parameters of its modules, a gated MLP and a head of its 
                                300176768);
   CHECK(a.mlp == MlpKind::gated);
   CHECK(a.activation == Activation::gelu_tanh);
-  CHECK(arch(part(R"({"model_type": "mt5"})")) == a);  // MT5Config's defaults are those of its small model
+  CHECK(arch(part(R"({"model_type": "mt5"})")) == a);  // MT5Config defaults to the small model
 }
 
-TEST_CASE("classes of rewards, scores and ranks have no head of the vocabulary", "[import]") {
+TEST_CASE("reward, scoring and ranking classes have no LM head", "[import]") {
   const auto of_class = [](const std::string& name) {
     json::Value v = json::parse(R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 128,
       "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 512})",
@@ -234,9 +235,9 @@ TEST_CASE("classes of rewards, scores and ranks have no head of the vocabulary",
   CHECK_THAT(test::sentence([&] { of_class("LlamaForCausalLMEagle3"); }), Catch::Contains("drafts for another model"));
 }
 
-// 5,680,910,336: the encoder that Wan 2.1 comes with, models_t5_umt5-xxl-enc-bf16.pth, has 11,361,920,418 bytes, two
-// for each number and 99,746 of pickle.
-TEST_CASE("uMT5 has a table of distances in every layer, and T5 one in every stack", "[import][family]") {
+// 5,680,910,336: the encoder in Wan 2.1, models_t5_umt5-xxl-enc-bf16.pth, has 11,361,920,418 bytes: two per parameter
+// and 99,746 of pickle.
+TEST_CASE("uMT5 has a relative position table in every layer, T5 one in every stack", "[import][family]") {
   const Arch a = check_tensors(umt5(R"("d_ff": 1024, "d_model": 512, "num_decoder_layers": 8, "num_heads": 6,
                                     "num_layers": 8)",
                                     "UMT5ForConditionalGeneration"),
@@ -252,7 +253,7 @@ TEST_CASE("uMT5 has a table of distances in every layer, and T5 one in every sta
   CHECK(alone.head == ModelHead{.kind = HeadKind::none});
 }
 
-TEST_CASE("ModernBERT has the parameters of its modules, with a head or without", "[import][family]") {
+TEST_CASE("ModernBERT's parameter count matches its modules, with and without a head", "[import][family]") {
   const auto head = [](Count hidden) {
     return Tensors{{"head.dense", {hidden, hidden}}, {"head.norm", {hidden}}, {"decoder.bias", {50368}}};
   };
@@ -269,7 +270,7 @@ TEST_CASE("ModernBERT has the parameters of its modules, with a head or without"
   CHECK(bare.head == ModelHead{.kind = HeadKind::none});
 }
 
-TEST_CASE("two layers of ModernBERT in three see 64 tokens on each side", "[import][family]") {
+TEST_CASE("two of three ModernBERT layers see 64 tokens on each side", "[import][family]") {
   const Arch a = arch(modernbert("ModernBertModel", modernbert_base));
   CHECK(a.local.reach == Reach{129, false});
   CHECK(a.local.layers == others_of(22, {0, 3, 6, 9, 12, 15, 18, 21}));
@@ -284,7 +285,7 @@ TEST_CASE("two layers of ModernBERT in three see 64 tokens on each side", "[impo
              Catch::Contains("another function than \"hidden_activation\""));
 }
 
-TEST_CASE("CamemBERT is RoBERTa, with a head or with a pooler", "[import][family]") {
+TEST_CASE("CamemBERT is RoBERTa, with a head or a pooler", "[import][family]") {
   std::string camembert = roberta("CamembertForMaskedLM");
   for (const auto& [from, to] : {std::pair{"\"roberta\"", "\"camembert\""}, std::pair{"50265", "32005"}})
     camembert.replace(camembert.find(from), std::string(from).size(), to);
@@ -294,7 +295,7 @@ TEST_CASE("CamemBERT is RoBERTa, with a head or with a pooler", "[import][family
   CHECK(arch(small("camembert", "")).head == ModelHead{.kind = HeadKind::none, .pooler = true});
 }
 
-TEST_CASE("ELECTRA is BERT without a pooler, where its tables are as wide as its layers", "[import][family]") {
+TEST_CASE("ELECTRA with tables as wide as its layers is BERT without a pooler", "[import][family]") {
   // google/electra-base-discriminator
   const std::string base = R"({"architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1,
     "embedding_size": 768, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768,

@@ -1,4 +1,4 @@
-// Layers that have experts.
+// Placement of experts in layers.
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
@@ -6,7 +6,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("experts sit in the layers that the family's keys name", "[import]") {
+TEST_CASE("experts are in the layers selected by the family's keys", "[import]") {
   CHECK(arch(small("qwen3_moe", R"("decoder_sparse_step": 3)")).moe.layers == layers({2, 5}));
   CHECK(arch(small("qwen3_moe", R"("mlp_only_layers": [0, 7])")).moe.layers == layers({1, 2, 3, 4, 5, 6}));
   CHECK(arch(small("qwen3_moe", R"("decoder_sparse_step": 3)")).mlp_width == 256);
@@ -19,7 +19,7 @@ TEST_CASE("experts sit in the layers that the family's keys name", "[import]") {
             .moe.layers == layers({3, 5}));
 }
 
-TEST_CASE("LongCat's layers are counted once, whatever num_hidden_layers says", "[import]") {
+TEST_CASE("LongCat's layers are counted once, with or without num_hidden_layers", "[import]") {
   const auto longcat = [](const char* layers) {
     return R"({"model_type": "longcat_flash", "hidden_size": 96, "num_attention_heads": 6, "ffn_hidden_size": 256,
       "vocab_size": 1000, "max_position_embeddings": 64, )" +

@@ -1,4 +1,4 @@
-// Keys that are pooled or chosen.
+// Pooled keys and keys selected by indexers.
 
 #include "calc/parameters.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -8,11 +8,11 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("DeepSeek-V4 pools keys where its ratios say so", "[import]") {
+TEST_CASE("DeepSeek-V4 pools keys by its list of ratios", "[import]") {
   const auto v4 = [](const char* ratios) {
     return small("deepseek_v4", std::string(R"("o_groups": 2, "sliding_window": 16, "compress_ratios": )") + ratios);
   };
-  const Arch a = arch(v4("[0, 0, 4, 128, 4, 128, 4, 128, 0]"));  // the ninth is that of multi-token prediction
+  const Arch a = arch(v4("[0, 0, 4, 128, 4, 128, 4, 128, 0]"));  // the ninth is the MTP module's
   CHECK(a.compressed.ratio == 0);
   CHECK(a.local == LocalAttention{{16}, layers({0, 1})});
   CHECK(a.mixers[0].layers == layers({2, 4, 6}));
@@ -24,7 +24,7 @@ TEST_CASE("DeepSeek-V4 pools keys where its ratios say so", "[import]") {
   CHECK_THAT(refusal(v4("[0, 0, 4, 128, 4, 128, 4, 7]")), Catch::Contains("expected 0, 4 or 128, got 7"));
 }
 
-TEST_CASE("an indexer's choice is shared where the config says so", "[import]") {
+TEST_CASE("an indexer's selection is shared across the configured layers", "[import]") {
   const auto shared = [](const char* keys) {
     const Arch a = arch(small("glm_moe_dsa", keys));
     return a.mixers.empty() ? LayerSet() : a.mixers[0].layers;
@@ -33,7 +33,7 @@ TEST_CASE("an indexer's choice is shared where the config says so", "[import]") 
   CHECK(shared(R"("index_topk_freq": 4, "index_skip_topk_offset": 3)") == layers({3, 4, 5, 7}));
   CHECK(shared(R"("index_topk_pattern": "FFSSFSSS")") == layers({2, 3, 5, 6, 7}));
   CHECK(shared(R"("indexer_types": ["full", "shared", "full", "full", "full", "full", "full", "shared", "full"])") ==
-        layers({1, 7}));  // the ninth entry is the multi-token-prediction layer's
+        layers({1, 7}));  // the ninth entry is the MTP layer's
   CHECK_THAT(refusal(small("glm_moe_dsa", R"("index_topk_pattern": "SFFFFFFF")")), Catch::Contains("none before it"));
   CHECK_THAT(refusal(small("glm_moe_dsa", R"("index_topk_pattern": "FF")")), Catch::Contains("per layer (8), got 2"));
   CHECK_THAT(
@@ -43,14 +43,14 @@ TEST_CASE("an indexer's choice is shared where the config says so", "[import]") 
 }
 
 // GLM-5.2: layers 0, 1, 2, 6, 10, ..., 74 of 78 have an indexer of 2048 x 32 x 128 + 6144 x (128 + 32) + 2 x 128.
-TEST_CASE("a shared choice saves the weights and the cache of its indexer", "[import]") {
+TEST_CASE("layers that share a selection have no indexer weights or cache", "[import]") {
   const Arch a = arch(part(R"({"model_type": "glm_moe_dsa", "index_topk_freq": 4, "index_skip_topk_offset": 3})"));
   CHECK(a.layers - a.mixers[0].layers.size() == 21);
   CHECK(test::parameters_of(a, "attn.index") == 21 * (2048 * 32 * 128 + 6144 * (128 + 32) + 256));
   CHECK(cache_elements_per_token(a) == 78 * 576 + 21 * 128);
 }
 
-TEST_CASE("block-sparse attention is where MiniMax-M3's list says so", "[import]") {
+TEST_CASE("MiniMax-M3 has block-sparse attention in the layers in its list", "[import]") {
   const auto m3 = [](const char* keys) {
     return small("minimax_m3", std::string(R"("sparse_attention_config": {)") + keys + "}");
   };

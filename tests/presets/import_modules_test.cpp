@@ -1,4 +1,4 @@
-// Modules for further tokens that published checkpoints hold and no key names, and defaults of config classes.
+// MTP modules in published checkpoints without a config key, and defaults of config classes.
 
 #include "calc/parameters.hpp"
 #include "presets/load.hpp"
@@ -12,7 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// What is said of modules that no count has.
+/// The caveat about MTP modules that are not counted.
 std::string told(const ModelCard& card) {
   for (const std::string& note : card.caveats)
     if (note.find("MTP module") != std::string::npos) return note;
@@ -22,7 +22,7 @@ std::string told(const ModelCard& card) {
 }  // namespace
 
 // hub baidu/ERNIE-4.5-21B-A3B-PT: attention and a dense MLP.
-TEST_CASE("ERNIE's module for further tokens counts where it is named", "[import][mtp]") {
+TEST_CASE("ERNIE's MTP module is counted if a key states it, and otherwise mentioned", "[import][mtp]") {
   constexpr Count d = 2560, attention = 2 * d * 20 * 128 + 2 * d * 4 * 128;
   constexpr Count module = attention + 3 * d * 12288 + 2 * d * d + 4 * d;
   STATIC_REQUIRE(module == 123217920);
@@ -38,8 +38,8 @@ TEST_CASE("ERNIE's module for further tokens counts where it is named", "[import
   CHECK_THAT(told(load_model("ernie-4.5-21b-a3b")), Catch::Contains("of 123217920 parameters"));
 }
 
-// hf configuration_*.py of transformers 5.
-TEST_CASE("defaults are those of the config's class", "[import]") {
+// hf configuration_*.py in transformers 5.
+TEST_CASE("missing sizes are the defaults of the config class", "[import]") {
   const Arch qwen = arch(part(R"({"model_type": "qwen3_5_moe_text"})")),
              next = arch(part(R"({"model_type": "qwen3_next"})"));
   CHECK(qwen.moe.experts == 256);
@@ -57,9 +57,9 @@ TEST_CASE("defaults are those of the config's class", "[import]") {
   CHECK(arch(small("deepseek_ref", R"("o_groups": 2)")) == arch(small("deepseek_v4", R"("o_groups": 2)")));
 }
 
-// hf afmoe, bamba: q, k, v and o under attention_bias; bamba's gate, up and down under mlp_bias. 8 layers of 96, with 2
-// heads of 16 for keys.
-TEST_CASE("biases that the config asks for count", "[import]") {
+// hf afmoe, bamba: q, k, v and o have biases with attention_bias; bamba's gate, up and down with mlp_bias. 8 layers of
+// width 96, with 2 KV heads of width 16.
+TEST_CASE("biases enabled in the config are counted", "[import]") {
   const auto more = [](const char* type, const std::string& keys, const std::string& bias) {
     const Count without = parameters(arch(small(type, keys))).total;
     return parameters(arch(small(type, keys + ", \"" + bias + "\": true"))).total - without;

@@ -1,4 +1,4 @@
-// Configs that are refused, and what is said of those that leave something out.
+// Refused configs, and caveats about incomplete ones.
 
 #include "presets/unknown_keys.hpp"
 #include "tests/catch.hpp"
@@ -8,7 +8,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("a size that every model states is not guessed", "[import]") {
+TEST_CASE("a missing size that every model states is refused", "[import]") {
   const auto without = [](const char* key) {
     json::Value v = json::parse(small("llama", ""), "c.json");
     v.erase(key);
@@ -23,10 +23,10 @@ TEST_CASE("a size that every model states is not guessed", "[import]") {
   }
 }
 
-TEST_CASE("every default that is taken is a caveat", "[import]") {
+TEST_CASE("every default in use is a caveat", "[import]") {
   const auto caveats = [](const std::string& config) { return imported(config).caveats; };
   CHECK(caveats(small("llama", "")).empty());
-  // LlamaConfig's own defaults; KV heads are as many as heads, the head width is hidden / heads.
+  // LlamaConfig's defaults; as many KV heads as heads, head width hidden / heads.
   CHECK(caveats(part(R"({"model_type": "llama", "hidden_size": 1024})"))[1] ==
         "c.json, \"text_config\" leaves out, so the family's defaults count: num_hidden_layers 32, "
         "num_attention_heads 32, intermediate_size 11008, vocab_size 32000, max_position_embeddings 2048");
@@ -34,7 +34,7 @@ TEST_CASE("every default that is taken is a caveat", "[import]") {
         std::vector<std::string>{"c.json leaves out, so the family's defaults count: num_experts_per_tok 8"});
 }
 
-TEST_CASE("an unknown family is refused by name with the nearest and where the list is", "[import]") {
+TEST_CASE("an unknown family is refused with the nearest families and the command that lists them", "[import]") {
   const std::string said = refusal(small("lama", ""));
   CHECK(said.find("model_type \"lama\" is not known; the nearest are \"llama\", ") != std::string::npos);
   CHECK(said.find("'llmcalc list families'") != std::string::npos);
@@ -45,7 +45,7 @@ TEST_CASE("an unknown family is refused by name with the nearest and where the l
   CHECK(refusal(R"({"model_type": 5})").find("\"model_type\"") != std::string::npos);
 }
 
-TEST_CASE("keys that are not understood are reported unless they are known to have no size", "[import]") {
+TEST_CASE("unknown keys are reported unless no size depends on them", "[import]") {
   const auto unknown = [](const std::string& more) { return imported(small("llama", more)).unknown_keys; };
   for (const char* key : {"ngram_vocab_size_ratio", "loop_num", "value_residual", "conv_window", "cla_share_factor",
                           "num_kv_reuse_layers", "hybrid_override_pattern", "v_head_dim", "num_mtp_modules"})
@@ -59,7 +59,7 @@ TEST_CASE("keys that are not understood are reported unless they are known to ha
   CHECK(unknown(R"("extra_bias": false, "lora_rank": 0, "norm_extra": null, "moe_layers": [])").empty());
 }
 
-TEST_CASE("a config that cannot be built is refused with one sentence", "[import]") {
+TEST_CASE("an invalid config is refused with one sentence", "[import]") {
   const auto says = [](const std::string& config, const char* what) {
     CAPTURE(config);
     CHECK_THAT(refusal(config), Catch::Contains(what));
@@ -92,15 +92,15 @@ TEST_CASE("a head wider than RWKV-7's hidden size is refused", "[import]") {
              Catch::Contains("no multiple of the width of a head"));
 }
 
-// hub Qwen/Qwen-VL-Chat: a tower of 48 layers, 1664 wide, in "visual".
-TEST_CASE("objects that are not understood are always reported", "[import]") {
+// hub Qwen/Qwen-VL-Chat: an encoder of 48 layers of width 1664, in "visual".
+TEST_CASE("unknown objects are always reported", "[import]") {
   const ModelCard card = imported(small("qwen", R"("no_bias": true, "visual": {"layers": 48, "width": 1664})"));
   CHECK(card.unknown_keys == std::vector<std::string>{"visual"});
   CHECK(unknown_keys_note(card) == "\"visual\" in c.json is not understood and was not counted");
   CHECK(imported(small("llama", R"("temperature": {"a": 1})")).unknown_keys == std::vector<std::string>{"temperature"});
 }
 
-TEST_CASE("keys around the text model of a composite config are reported, unless a part repeats them", "[import]") {
+TEST_CASE("keys around a composite's text model are reported unless a part repeats them", "[import]") {
   const std::string text = small("llama", "");
   const auto unknown = [&](const std::string& more) {
     return imported(R"({"model_type": "whole", "text_config": )" + text + ", " + more + "}").unknown_keys;
@@ -110,7 +110,7 @@ TEST_CASE("keys around the text model of a composite config are reported, unless
   CHECK(unknown(R"("hidden_size": 64)") == std::vector<std::string>{"hidden_size"});
 }
 
-TEST_CASE("one note names a few keys that are not understood and counts the others", "[import]") {
+TEST_CASE("one note names a few unknown keys and counts the others", "[import]") {
   std::string more = R"("a0": 1)";
   for (int i = 1; i < 40; ++i) more += ", \"a" + std::to_string(i) + "\": 1";
   CHECK(unknown_keys_note(imported(small("llama", more))) ==
@@ -121,7 +121,7 @@ TEST_CASE("one note names a few keys that are not understood and counts the othe
 }
 
 // hf falcon_h1, configuration_falcon_h1.py: "mamba_d_head * mamba_n_heads != mamba_intermediate" raises an error.
-TEST_CASE("a size that is stated twice and differently is refused", "[import]") {
+TEST_CASE("a size with two contradictory values is refused", "[import]") {
   const auto says = [](const std::string& type, const std::string& more, const char* what) {
     CAPTURE(type);
     CHECK(refusal(small(type, more)) == "c.json: " + std::string(what) + ", but both mean the same; correct one");
@@ -144,7 +144,7 @@ TEST_CASE("a size that is stated twice and differently is refused", "[import]") 
         "nothing was refused");
 }
 
-TEST_CASE("keys of layers that a family does not have are named", "[import]") {
+TEST_CASE("keys for layer types that a family lacks are reported", "[import]") {
   const auto unknown = [](const std::string& more) { return imported(small("llama", more)).unknown_keys; };
   const auto one = [](const char* key) { return std::vector<std::string>{key}; };
   CHECK(unknown(R"("num_kv_shared_layers": 4)") == one("num_kv_shared_layers"));
@@ -157,7 +157,7 @@ TEST_CASE("keys of layers that a family does not have are named", "[import]") {
   CHECK(unknown(R"("layer_types": ["full_attention", "full_attention"])").empty());
 }
 
-TEST_CASE("drafts for another model are refused by their class or their keys", "[import]") {
+TEST_CASE("draft models are refused by their class or their keys", "[import]") {
   for (const char* name : {"DFlashDraftModel", "DFlash2DraftModel", "DSparkDraftModel", "MedusaModel", "Qwen3MTP",
                            "LlamaForCausalLMEagle3", "DeepseekMTPModel", "DeepseekV3ForCausalLMNextN"}) {
     CAPTURE(name);
@@ -172,7 +172,7 @@ TEST_CASE("drafts for another model are refused by their class or their keys", "
 }
 
 // google/gemma-4-*-it-assistant; nvidia/Eagle2.5-8B is a vision-language model.
-TEST_CASE("drafts are found by the class of a composite config, too", "[import]") {
+TEST_CASE("draft models are also found by the class of a composite config", "[import]") {
   const auto composite = [](const char* name) {
     return R"({"model_type": "draft", "architectures": [")" + std::string(name) + R"("], "text_config": )" +
            small("qwen3", "") + "}";
@@ -181,7 +181,7 @@ TEST_CASE("drafts are found by the class of a composite config, too", "[import]"
   CHECK(arch(composite("Eagle2_5_VLForConditionalGeneration")) == arch(small("qwen3", "")));
 }
 
-TEST_CASE("a class of another family is named", "[import]") {
+TEST_CASE("a class of another family is reported", "[import]") {
   const auto notes = [](const char* type, const char* name) {
     return imported(small(type, R"("architectures": [")" + std::string(name) + "\"]")).caveats;
   };
@@ -199,7 +199,7 @@ TEST_CASE("a class of another family is named", "[import]") {
   }
 }
 
-TEST_CASE("a quantisation block that is no object is refused", "[import]") {
+TEST_CASE("a quantization block that is not an object is refused", "[import]") {
   CHECK(refusal(small("llama", R"("quantization_config": "fp8")")) ==
         "c.json: \"quantization_config\": expected an object that says how weights are stored, got \"fp8\"; give it as "
         "{\"quant_method\": \"fp8\"} or the like, or leave it out");
@@ -208,7 +208,7 @@ TEST_CASE("a quantisation block that is no object is refused", "[import]") {
   CHECK_FALSE(imported(small("llama", R"("quantization_config": {})")).weights);
 }
 
-TEST_CASE("defaults are not named where a list in the config says the same", "[import]") {
+TEST_CASE("defaults are not reported if a list in the config states the same", "[import]") {
   for (const char* name : {"GLM-5", "DeepSeek-V3.2", "LongCat-Flash-Chat"})
     for (const std::string& note : imported(released_config(name).dump()).caveats)
       CHECK(note.find("defaults count") == std::string::npos);
@@ -222,7 +222,7 @@ TEST_CASE("defaults are not named where a list in the config says the same", "[i
   CHECK(imported(next.dump()).caveats.empty());
 }
 
-TEST_CASE("an unknown word for a layer is refused", "[import]") {
+TEST_CASE("an unknown word in a list of layers is refused", "[import]") {
   const auto said = [](const char* type, const char* words) {
     return refusal(small(type, R"("layer_types": [)" + std::string(words) + "]"));
   };
@@ -236,7 +236,7 @@ TEST_CASE("an unknown word for a layer is refused", "[import]") {
   CHECK(said("granitemoehybrid", eight.c_str()) == "c.json: \"layer_types\": expected attention or mamba, got \"foo\"");
 }
 
-TEST_CASE("modules for further tokens without a layer that has full attention are refused by their key", "[import]") {
+TEST_CASE("MTP modules in a model without full attention layers are refused", "[import]") {
   json::Value c = json::parse(small("qwen3_next", R"("num_experts": 8, "num_experts_per_tok": 2)"), "c.json");
   c["num_hidden_layers"] = 2;
   CHECK(arch(c.dump()).mtp.modules == 0);
@@ -245,7 +245,7 @@ TEST_CASE("modules for further tokens without a layer that has full attention ar
                                                   "full attention, and none of the model's layers has"));
 }
 
-TEST_CASE("a size under its family's own name is no default", "[import]") {
+TEST_CASE("a size under a family-specific key is not reported as a default", "[import]") {
   json::Value c = json::parse(small("lfm2", R"("block_ff_dim": 300)"), "c.json");
   c.erase("intermediate_size");
   for (const std::string& note : imported(c.dump()).caveats) CHECK(note.find("intermediate_size") == std::string::npos);

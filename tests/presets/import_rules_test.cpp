@@ -1,4 +1,4 @@
-// What a count alone does not show: norms, positions, heads, biases, ties, names.
+// Properties that a parameter count does not show: norms, positions, heads, biases, ties, names.
 
 #include "calc/parameters.hpp"
 #include "tests/catch.hpp"
@@ -7,7 +7,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("norms sit where the family puts them", "[import]") {
+TEST_CASE("norms are placed according to the family", "[import]") {
   const auto placed = [](const char* type) { return arch(small(type, "")).norm_placement; };
   CHECK(placed("llama") == NormPlacement::pre);
   CHECK(placed("gemma2") == NormPlacement::both);
@@ -42,7 +42,7 @@ TEST_CASE("positions follow the family's switches", "[import]") {
   CHECK(big.context == 4096);
 }
 
-TEST_CASE("KV heads follow each family's own rule", "[import]") {
+TEST_CASE("KV heads follow each family's rule", "[import]") {
   CHECK(arch(part(R"({"model_type": "llama", "num_key_value_heads": null})")).kv_heads == 32);
   const auto falcon = [](const char* more) { return arch(small("falcon", more)).kv_heads; };
   CHECK(falcon("") == 1);
@@ -53,7 +53,7 @@ TEST_CASE("KV heads follow each family's own rule", "[import]") {
   CHECK(arch(small("gpt_bigcode", "")).kv_heads == 1);
 }
 
-TEST_CASE("heads are tied by default where the library ties them", "[import]") {
+TEST_CASE("heads are tied by default as in the library", "[import]") {
   const auto tied = [](const char* type) { return arch(small(type, "")).tied_head; };
   for (const char* type : {"gpt2", "opt", "bloom", "falcon", "gemma", "gemma2", "gemma3_text", "cohere", "cohere2",
                            "starcoder2", "smollm3", "ernie4_5", "minicpm", "exaone"}) {
@@ -69,7 +69,7 @@ TEST_CASE("heads are tied by default where the library ties them", "[import]") {
   }
 }
 
-TEST_CASE("biases that no key mentions are there", "[import]") {
+TEST_CASE("biases without a config key are present", "[import]") {
   CHECK(arch(small("qwen2", "")).qkv_bias);
   CHECK_FALSE(arch(small("qwen2", "")).attention_out_bias);
   CHECK(arch(small("phi", "")).head_bias);
@@ -80,8 +80,7 @@ TEST_CASE("biases that no key mentions are there", "[import]") {
   CHECK(arch(small("qwen3", R"("attention_bias": true)")).attention_out_bias);
 }
 
-TEST_CASE("modules for further tokens stand beside the model, or are noted where their family's are not known",
-          "[import]") {
+TEST_CASE("MTP modules are separate from the model, or noted for families without a known module", "[import]") {
   const ModelCard one = imported(small("deepseek_v3", R"("num_nextn_predict_layers": 1)"));
   CHECK(one.arch.mtp.modules == 1);
   CHECK(parameters(one.arch) == parameters(arch(small("deepseek_v3", ""))));
@@ -90,7 +89,7 @@ TEST_CASE("modules for further tokens stand beside the model, or are noted where
   CHECK(other.caveats.front() == "2 MTP modules beside the model are not counted");
 }
 
-TEST_CASE("an imported model is called by its checkpoint, its file or its folder", "[import]") {
+TEST_CASE("an imported model is named after its checkpoint, file or folder", "[import]") {
   const auto name = [](const std::string& more, const std::string& where) {
     return import_config(json::parse(small("llama", more), where), where).name;
   };

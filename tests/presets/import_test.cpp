@@ -17,9 +17,9 @@ json::Value data(const std::string& file) {
 
 }  // namespace
 
-// tests/presets/data/configs.json: the published config.json of every preset that has one, its parameters (a tied head
-// once, buffers not), the active ones, the numbers cached per token, and the parameters by component.
-TEST_CASE("a published config imports to its published parameter count and components", "[import]") {
+// tests/presets/data/configs.json: the published config.json of every preset that has one, with its parameters (tied
+// heads once, no buffers), active parameters, cached elements per token, and parameters by component.
+TEST_CASE("a published config imports with its published parameter count and components", "[import]") {
   const json::Value rows = data("configs.json");
   REQUIRE(rows.size() == 80);
   for (const json::Value& row : rows) {
@@ -39,9 +39,9 @@ TEST_CASE("a published config imports to its published parameter count and compo
   }
 }
 
-// tests/presets/data/more_configs.json: other sizes and switches of every family. "working" is the count by hand, from
+// tests/presets/data/more_configs.json: other sizes and switches of every family. "working" is the count by hand from
 // the modelling code: tables, then layers x (attention, MLP, norms), then the final norm.
-TEST_CASE("a config imports to the count worked out by hand", "[import]") {
+TEST_CASE("a config imports with the parameter count computed by hand", "[import]") {
   const json::Value rows = data("more_configs.json");
   REQUIRE(rows.size() >= 80);
   for (const json::Value& row : rows) {
@@ -52,7 +52,7 @@ TEST_CASE("a config imports to the count worked out by hand", "[import]") {
   }
 }
 
-TEST_CASE("an imported model survives being written as a model file and read back", "[import]") {
+TEST_CASE("an imported model round-trips through a model file", "[import]") {
   for (const char* file : {"configs.json", "more_configs.json"})
     for (const json::Value& row : data(file)) {
       CAPTURE(row["name"].get<std::string>());
@@ -67,7 +67,7 @@ TEST_CASE("an imported model survives being written as a model file and read bac
     }
 }
 
-TEST_CASE("every model type of the data is importable and the list is sorted", "[import]") {
+TEST_CASE("common model types can be imported, and the list of types is sorted", "[import]") {
   const auto types = importable_types();
   CHECK(std::is_sorted(types.begin(), types.end()));
   CHECK(std::adjacent_find(types.begin(), types.end()) == types.end());

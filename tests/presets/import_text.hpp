@@ -1,5 +1,5 @@
 #pragma once
-/// Configs as texts, and what becomes of them.
+/// Imports of configs given as text.
 
 #include <initializer_list>
 #include <string>
@@ -21,10 +21,10 @@ inline std::string refusal(const std::string& config) {
   return "nothing was refused";
 }
 
-/// The text part of a composite config: what it leaves out is its family's default.
+/// A composite config with this text part, whose missing keys get the family's defaults.
 inline std::string part(const std::string& text) { return R"({"model_type": "whole", "text_config": )" + text + "}"; }
 
-/// A config of `type` with `more` keys: small, 8 layers, context 64.
+/// A small config of `type` with `more` keys: 8 layers, context 64.
 inline std::string small(const std::string& type, const std::string& more) {
   return R"({"model_type": ")" + type + R"(", "num_hidden_layers": 8, "hidden_size": 96, "num_attention_heads": 6,
     "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 64)" +
@@ -37,7 +37,7 @@ inline LayerSet layers(std::initializer_list<Count> list) {
   return set;
 }
 
-/// Of so many layers those that the list does not name.
+/// The layers of `all` that are not in the list.
 inline LayerSet others_of(Count all, std::initializer_list<Count> list) {
   const LayerSet named = layers(list);
   LayerSet set;

@@ -1,4 +1,4 @@
-// Layers that slide, attend in chunks or in a line, and share keys.
+// Layers with windows, chunked or linear attention, and shared keys.
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"
@@ -13,7 +13,7 @@ const std::string eight_types = R"("layer_types": ["full_attention", "sliding_at
 
 }  // namespace
 
-TEST_CASE("Mistral slides on every layer unless told not to", "[import]") {
+TEST_CASE("Mistral has windows in every layer unless these are disabled", "[import]") {
   CHECK(arch(small("mistral", R"("sliding_window": 16)")).local == LocalAttention{{16}, LayerSet::all(8)});
   CHECK(arch(small("mistral", R"("sliding_window": null)")).local.reach.tokens == 0);
   CHECK(arch(small("mistral", "")).local.reach.tokens == 0);       // 4096 exceeds the context
@@ -23,7 +23,7 @@ TEST_CASE("Mistral slides on every layer unless told not to", "[import]") {
   CHECK(arch(part(R"({"model_type": "mistral", "num_key_value_heads": null})")).kv_heads == 32);
 }
 
-TEST_CASE("a window as long as the context is none", "[import]") {
+TEST_CASE("a window as long as the context is no window", "[import]") {
   CHECK(arch(small("mistral", R"("sliding_window": 64)")).local == LocalAttention{});
   CHECK(arch(small("phi3", R"("sliding_window": 64)")).local == LocalAttention{});
   CHECK(arch(small("phi3", R"("sliding_window": 63)")).local == LocalAttention{{63}, LayerSet::all(8)});
@@ -31,7 +31,7 @@ TEST_CASE("a window as long as the context is none", "[import]") {
   CHECK(arch(small("mixtral", "")).local == LocalAttention{});
 }
 
-TEST_CASE("Qwen slides only under use_sliding_window, from max_window_layers on", "[import]") {
+TEST_CASE("Qwen has windows only with use_sliding_window, from max_window_layers on", "[import]") {
   CHECK(arch(small("qwen2", R"("sliding_window": 16, "max_window_layers": 5)")).local == LocalAttention{});
   const std::string on = R"("use_sliding_window": true, "sliding_window": 16, "max_window_layers": 5)";
   CHECK(arch(small("qwen2", on)).local == LocalAttention{{16}, layers({5, 6, 7})});
@@ -40,7 +40,8 @@ TEST_CASE("Qwen slides only under use_sliding_window, from max_window_layers on"
   CHECK(arch(small("qwen2", on + ", " + eight_types)).local == LocalAttention{{16}, layers({1, 2, 7})});
 }
 
-TEST_CASE("Gemma, Cohere, OLMo and gpt-oss slide in their own patterns and layer_types wins", "[import]") {
+TEST_CASE("Gemma, Cohere, OLMo and gpt-oss have their own window patterns, and layer_types takes precedence",
+          "[import]") {
   const std::string window = R"("sliding_window": 16)";
   CHECK(arch(small("gemma2", window)).local == LocalAttention{{16}, layers({0, 2, 4, 6})});
   CHECK(arch(small("gemma3_text", window)).local == LocalAttention{{16}, layers({0, 1, 2, 3, 4, 6, 7})});
@@ -58,7 +59,7 @@ TEST_CASE("Gemma, Cohere, OLMo and gpt-oss slide in their own patterns and layer
   }
 }
 
-TEST_CASE("Gemma 4 shares keys and values in its last layers, and has wider MLPs there", "[import]") {
+TEST_CASE("Gemma 4 shares keys and values in its last layers, which have wider MLPs", "[import]") {
   const std::string types = R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention",
     "full_attention", "sliding_attention", "full_attention", "sliding_attention", "full_attention"])";
   const Arch a = arch(small("gemma4_text", types + R"(, "sliding_window": 16, "num_kv_shared_layers": 4,
@@ -80,7 +81,7 @@ TEST_CASE("Gemma 4 shares keys and values in its last layers, and has wider MLPs
       "heads or widths, or there is none; give one");
 }
 
-TEST_CASE("Llama 4 attends in chunks where it has RoPE and has experts where it says", "[import]") {
+TEST_CASE("Llama 4 has chunks in layers with RoPE and experts in the configured layers", "[import]") {
   const std::string chunk = R"("attention_chunk_size": 16)";
   CHECK(arch(small("llama4_text", chunk)).local == LocalAttention{{16, true}, layers({0, 1, 2, 4, 5, 6})});
   CHECK(arch(small("llama4_text", chunk + R"(, "no_rope_layers": [])")).local.layers == layers({0, 1, 2, 4, 5, 6}));
@@ -102,7 +103,7 @@ TEST_CASE("Llama 4 attends in chunks where it has RoPE and has experts where it 
   CHECK(arch(small("llama4_text", R"("use_qk_norm": false)")).qk_norm == QkNorm::none);
 }
 
-TEST_CASE("MiniMax has lightning attention where its list says so", "[import]") {
+TEST_CASE("MiniMax has lightning attention in the layers in its list", "[import]") {
   const std::string list = R"("attn_type_list": [0, 0, 0, 1, 0, 0, 0, 1])";
   CHECK(arch(small("minimax_text_01", list)).linear_layers == layers({0, 1, 2, 4, 5, 6}));
   CHECK(arch(small("minimax", "")).linear_layers == layers({1, 3, 5, 7}));

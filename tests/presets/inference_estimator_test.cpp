@@ -1,4 +1,4 @@
-// The estimator of inference: parameters, profiles of engines, and laws of its times.
+// The inference estimator: parameters, engine profiles, and properties of its times.
 
 #include "presets/estimators/inference_estimator.hpp"
 
@@ -38,7 +38,7 @@ InferEstimate estimate(const HardwareCard& card, const char* engine, const Layou
 
 }  // namespace
 
-TEST_CASE("Every parameter of inference lies within its bounds and says what it is and where it comes from",
+TEST_CASE("every parameter of the inference estimator is within its bounds and has a meaning and a source",
           "[inference-estimator]") {
   const InferenceEstimator& e = inference_estimator();
   std::set<std::string_view> names;
@@ -55,7 +55,7 @@ TEST_CASE("Every parameter of inference lies within its bounds and says what it 
   for (const auto& c : choices<InferenceClass>) CHECK(e.interval(c.value).factor > 1);
 }
 
-TEST_CASE("An estimator of inference is written and read again", "[inference-estimator]") {
+TEST_CASE("an inference estimator round-trips through JSON", "[inference-estimator]") {
   const json::Value right = inference_estimator_json(inference_estimator());
   CHECK(read_inference_estimator(right, "e.json").parameters.values() == inference_estimator().parameters.values());
   json::Value wrong = right;
@@ -64,7 +64,7 @@ TEST_CASE("An estimator of inference is written and read again", "[inference-est
         R"(e.json, "parameters", "flash", "value": expected a number from 0.1 to 0.8)");
 }
 
-TEST_CASE("A device's vendor, memory and architecture choose what it reaches in inference", "[inference-estimator]") {
+TEST_CASE("a device's vendor, memory and architecture select its inference rates", "[inference-estimator]") {
   const auto chip = [](const char* name) { return chip_of(load_hardware(name)); };
   CHECK(chip("a100-sxm-80gb") == Chip::ampere);
   CHECK(chip("v100-sxm2-32gb") == Chip::ampere);
@@ -82,7 +82,7 @@ TEST_CASE("A device's vendor, memory and architecture choose what it reaches in 
   CHECK(chip("tpu-v5e") == Chip::other);
 }
 
-TEST_CASE("No estimate of inference is below its bound, on any device and under any engine", "[inference-estimator]") {
+TEST_CASE("no inference estimate is below its bound on any device with any engine", "[inference-estimator]") {
   for (const Builtin& b : builtin_hardware()) {
     const HardwareCard card = load_hardware(b);
     if (card.cluster.device.peak(dtypes::bf16).value <= 0) continue;
@@ -97,7 +97,7 @@ TEST_CASE("No estimate of inference is below its bound, on any device and under 
   }
 }
 
-TEST_CASE("More bandwidth, peak or link never makes inference slower", "[inference-estimator]") {
+TEST_CASE("more bandwidth, peak or link bandwidth never slows inference", "[inference-estimator]") {
   const HardwareCard card = load_hardware("h100-sxm-80gb");
   Layout layout;
   layout.tp = 4;
@@ -119,7 +119,7 @@ TEST_CASE("More bandwidth, peak or link never makes inference slower", "[inferen
   }
 }
 
-TEST_CASE("An engine that sums in fp16 multiplies faster on GeForce cards alone", "[inference-estimator]") {
+TEST_CASE("an engine that accumulates in fp16 multiplies faster on GeForce cards only", "[inference-estimator]") {
   const auto share = [](const char* device, const char* engine) {
     const HardwareCard card = load_hardware(device);
     return Device::of(under(card, engine, short_plan()).device.achieved.matmul, dtypes::bf16);
@@ -136,7 +136,7 @@ TEST_CASE("An engine that sums in fp16 multiplies faster on GeForce cards alone"
   CHECK(of_laptop("exllama") > 1.2 * of_laptop("gpt-fast"));
 }
 
-TEST_CASE("Weights that are widened before they are multiplied cost a share of the rate", "[inference-estimator]") {
+TEST_CASE("weights that are dequantized before multiplication reduce the rate", "[inference-estimator]") {
   const HardwareCard card = load_hardware("h100-sxm-80gb");
   Plan plan = short_plan();
   const auto share = [&] { return Device::of(under(card, "vllm", plan).device.achieved.matmul, dtypes::bf16); };
@@ -145,7 +145,7 @@ TEST_CASE("Weights that are widened before they are multiplied cost a share of t
   CHECK(share() == Approx(plain * inference_estimator().parameters[InferenceParameter::weight_only]));
 }
 
-TEST_CASE("What was measured on a device stays under any engine", "[inference-estimator]") {
+TEST_CASE("rates measured on a device take precedence with any engine", "[inference-estimator]") {
   HardwareCard card = load_hardware("h100-sxm-80gb");
   card.measured = MeasuredRates{.memory = true};
   card.measured->rates.memory = 0.5;

@@ -1,4 +1,4 @@
-// A limit that is printed is true: fed back it fits, and one more does not. Every preset, on every size of device.
+// Printed limits are exact: the limit fits and one more does not, for every preset on every size of device.
 
 #include <set>
 
@@ -11,7 +11,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// Only memory decides what fits: one device of each size, and each that was measured.
+/// One device per memory size and measured overhead, since only these decide what fits.
 std::vector<Device> devices_by_memory() {
   std::vector<Device> all;
   std::set<std::pair<Count, Count>> seen;

@@ -26,7 +26,7 @@ std::string hardware_refused(const std::string& what) {
   return sentence([&] { load_hardware(what); });
 }
 
-/// A folder of its own, gone at the end.
+/// A temporary folder, removed at the end.
 struct Folder {
   fs::path path = fs::temp_directory_path() / ("llmcalc_load_" + std::to_string(getpid()));
   Folder() { fs::create_directories(path); }
@@ -41,13 +41,13 @@ struct Folder {
 constexpr std::string_view hardware_text = R"({"name": "mine", "memory": {"capacity": "8 GiB", "bandwidth": "100 GB/s"},
   "matmul": {"fp32": "2 TFLOP/s"}, "source": "measured"})";
 
-// GPT-2 small, with its family's published shape
+// GPT-2 small, with its published shape
 constexpr std::string_view gpt2_config = R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 768,
   "n_layer": 12, "n_head": 12, "n_positions": 1024, "n_ctx": 1024, "vocab_size": 50257})";
 
 }  // namespace
 
-TEST_CASE("an unknown name is answered with the nearest ones", "[load]") {
+TEST_CASE("an unknown name is refused with the nearest names", "[load]") {
   CHECK(hardware_refused("h10O") ==
         "unknown hardware \"h10O\", did you mean 'h100'? ('llmcalc list hardware' shows all " +
             std::to_string(builtin_hardware().size()) + ")");
@@ -57,7 +57,7 @@ TEST_CASE("an unknown name is answered with the nearest ones", "[load]") {
   CHECK(model_refused("qqqqqqqq").find("unknown model \"qqqqqqqq\" ('llmcalc list models' shows all ") == 0);
 }
 
-TEST_CASE("what looks like a path is read as a file", "[load]") {
+TEST_CASE("a name that looks like a path is read as a file", "[load]") {
   const Folder folder;
   CHECK(load_hardware(folder.write("mine.json", hardware_text)).name == "mine");
   CHECK(load_hardware(folder.write("noending", hardware_text)).cluster.device.memory == Bytes(8589934592));
@@ -70,7 +70,7 @@ TEST_CASE("what looks like a path is read as a file", "[load]") {
         "cannot read '" + folder.path.string() + "': it is a folder; give a JSON file");
 }
 
-TEST_CASE("a folder called as a preset on Hugging Face is read before the preset", "[load]") {
+TEST_CASE("an existing folder takes precedence over a preset with the same Hugging Face name", "[load]") {
   const Folder folder;
   const fs::path before = fs::current_path();
   folder.write("llmcalc_org/llama-3.1-8b/config.json", gpt2_config);
@@ -81,14 +81,14 @@ TEST_CASE("a folder called as a preset on Hugging Face is read before the preset
   CHECK(named.name == "llama-3.1-8b");
 }
 
-TEST_CASE("a config.json may hold the Infinity that Python writes, a hardware file may not", "[load]") {
+TEST_CASE("a config.json may contain Infinity, as Python writes it, but a hardware file may not", "[load]") {
   const Folder folder;
   const std::string config = R"({"time_step_limit": [0.0, Infinity], )" + std::string(gpt2_config.substr(1));
   CHECK(load_model(folder.write("mamba.json", config)).arch.hidden == 768);
   CHECK_THAT(hardware_refused(folder.write("card.json", R"({"memory": Infinity})")), Catch::Contains("not JSON"));
 }
 
-TEST_CASE("a model file, a config.json and its folder are told apart by their content", "[load]") {
+TEST_CASE("model files, config.json files and their folders are distinguished by content", "[load]") {
   const Folder folder;
   const std::string config = folder.write("gpt2/config.json", gpt2_config);
   CHECK(load_model(config).arch.hidden == 768);
@@ -101,7 +101,7 @@ TEST_CASE("a model file, a config.json and its folder are told apart by their co
         "the folder '" + empty + "' holds no config.json; give a model file or a folder that holds one");
 }
 
-TEST_CASE("a model in place of hardware is refused, and the other way round", "[load]") {
+TEST_CASE("a hardware file is refused as a model, and a model file as hardware", "[load]") {
   const Folder folder;
   const std::string hardware = folder.write("hw.json", hardware_text),
                     model = folder.write("m.json", R"({"llmcalc_model": 1})");
@@ -117,7 +117,7 @@ TEST_CASE("every model preset loads by its name and its aliases", "[load]") {
   }
 }
 
-TEST_CASE("weights in place of a model are answered with what to give instead", "[load]") {
+TEST_CASE("a file of weights instead of a model is refused with advice", "[load]") {
   const Folder folder;
   const auto refused = [&](const std::string& name, std::string_view bytes) {
     const std::string path = folder.write(name, bytes);
@@ -128,13 +128,13 @@ TEST_CASE("weights in place of a model are answered with what to give instead", 
   refused("pytorch_model.bin", "PK");
   const std::string renamed = folder.write("renamed.json", std::string_view("GGUF\3\0\0\0", 8));
   CHECK_THAT(model_refused(renamed), Catch::Contains("it is cut short or damaged"));
-  CHECK(load_model(folder.write("config.bin", gpt2_config)).arch.hidden == 768);  // the content decides
+  CHECK(load_model(folder.write("config.bin", gpt2_config)).arch.hidden == 768);  // identified by its content
 }
 
-TEST_CASE("an unknown model_type is answered with the three nearest and the place of the list", "[load]") {
+TEST_CASE("an unknown model_type is refused with the three nearest and the command that lists all", "[load]") {
   const Folder folder;
   const std::string path = folder.write("config.json", R"({"model_type": "qwen3_moee"})");
-  // The other Qwen 3s, first those that fewer edits make of it.
+  // The other Qwen 3 types, those with the fewest edits first.
   const std::string said = model_refused(path), count = std::to_string(importable_types().size());
   CHECK_THAT(said, Catch::StartsWith(path + ": model_type \"qwen3_moee\" is not known; the nearest are " +
                                      "\"qwen3_moe\", \"qwen3_next\" and \"qwen3"));
@@ -142,7 +142,7 @@ TEST_CASE("an unknown model_type is answered with the three nearest and the plac
                                    "); for others write an llmcalc model file"));
 }
 
-TEST_CASE("the quantisation that ModelOpt writes beside a config.json is read with it", "[load]") {
+TEST_CASE("ModelOpt's quantization file is read along with config.json", "[load]") {
   const Folder folder;
   const std::string config = folder.write("config.json", gpt2_config);
   CHECK_FALSE(load_model(config).weights.has_value());

@@ -1,4 +1,4 @@
-// Names that say how weights are stored.
+// Weight formats in model names.
 
 #include "presets/meant_model.hpp"
 
@@ -26,7 +26,7 @@ Count bytes(const ModelCard& card) {
 
 }  // namespace
 
-TEST_CASE("words of a name say the format of its weights", "[meant]") {
+TEST_CASE("words in a model name select the format of its weights", "[meant]") {
   CHECK(meant("gpt-oss-20b") == "gpt-oss-20b ");
   CHECK(meant("lmsys/gpt-oss-20b-bf16") == "gpt-oss-20b bf16");
   CHECK(meant("Qwen/Qwen2.5-7B-Instruct-AWQ") == "qwen2.5-7b awq");
@@ -34,7 +34,7 @@ TEST_CASE("words of a name say the format of its weights", "[meant]") {
   CHECK(meant("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8") == "qwen2.5-7b gptq-8bit");
   CHECK(meant("unsloth/Llama-3.3-70B-Instruct-bnb-4bit") == "llama-3.3-70b nf4");
   CHECK(meant("llama-3.1-8b-fp16") == "llama-3.1-8b fp16");
-  CHECK(meant("llama-3.1-8b-f16") == "llama-3.1-8b gguf:f16");  // llama.cpp's word
+  CHECK(meant("llama-3.1-8b-f16") == "llama-3.1-8b gguf:f16");  // llama.cpp's name
   CHECK(meant("llama-3.1-8b-fp8") == "llama-3.1-8b fp8");
   CHECK(meant("llama-3.1-8b-int8") == "llama-3.1-8b int8");
   CHECK(meant("llama-3.1-8b-8bit") == "llama-3.1-8b int8");
@@ -42,13 +42,13 @@ TEST_CASE("words of a name say the format of its weights", "[meant]") {
   CHECK(meant("nvidia/Llama-3.1-8B-Instruct-NVFP4") == "llama-3.1-8b nvfp4");
   CHECK(meant("llama-3.1-8b-mxfp4") == "llama-3.1-8b mxfp4");
   CHECK(meant("llama-3.1-8b-instruct-q4_K_M") == "llama-3.1-8b gguf:q4_k_m");
-  CHECK(meant("Llama-3.1-8B-GGUF-Q2_K") == "llama-3.1-8b gguf:q2_k");  // of the file, not of one tensor
+  CHECK(meant("Llama-3.1-8B-GGUF-Q2_K") == "llama-3.1-8b gguf:q2_k");  // the type of the file, not of one tensor
   CHECK(meant("llama-99b-bf16") == "none");
   CHECK(meant("a/b/gpt2-bf16") == "none");
   CHECK(meant("./gpt2-bf16") == "none");
 }
 
-TEST_CASE("a format in a name that stays open, or two that contradict, are refused", "[meant]") {
+TEST_CASE("an ambiguous format in a name, or two contradictory ones, are refused", "[meant]") {
   CHECK(
       test::sentence([] { meant_model("Qwen/Qwen3-14B-GGUF"); }) ==
       "\"gguf\" in the model's name \"Qwen/Qwen3-14B-GGUF\" says that weights are stored in another format, and not in "
@@ -58,7 +58,7 @@ TEST_CASE("a format in a name that stays open, or two that contradict, are refus
 }
 
 // hub moonshotai/Kimi-K2-Thinking stores its experts in int4; moonshotai/Kimi-K2-Instruct all matrices in fp8.
-TEST_CASE("a model with a preset's shape and other formats is refused", "[meant]") {
+TEST_CASE("a model with a preset's shape but other formats is refused", "[meant]") {
   CHECK_THAT(test::sentence([] { load_model("moonshotai/Kimi-K2-Thinking"); }),
              Catch::Contains("has the shape of preset 'kimi-k2', but its checkpoint stores its experts in int4"));
   CHECK(meant("moonshotai/Kimi-K2-Instruct") == "kimi-k2 ");
@@ -66,7 +66,7 @@ TEST_CASE("a model with a preset's shape and other formats is refused", "[meant]
 }
 
 // 20,914,757,184 parameters of 2 bytes are 41,829,514,368; 8,030,261,248 of Llama-3.1-8B are 16,060,522,496.
-TEST_CASE("weights of a named format have its bytes", "[meant]") {
+TEST_CASE("weights in a format from the name have its bytes", "[meant]") {
   const ModelCard card = load_model("lmsys/gpt-oss-20b-bf16");
   CHECK(parameters(card.arch).total == 20914757184);
   CHECK(bytes(card) == 41829514368);
@@ -77,7 +77,7 @@ TEST_CASE("weights of a named format have its bytes", "[meant]") {
   CHECK(bytes(load_model("llama-3.1-8b-fp32")) == 2 * 16060522496);
 }
 
-TEST_CASE("a name that says what the preset is stored in changes nothing", "[meant]") {
+TEST_CASE("a name with the preset's own format changes nothing", "[meant]") {
   CHECK(load_model("deepseek-v3-fp8").weights == load_model("deepseek-v3").weights);
   CHECK(load_model("deepseek-v3-fp8").products == load_model("deepseek-v3").products);
   CHECK(load_model("gpt-oss-120b-mxfp4").weights == load_model("gpt-oss-120b").weights);

@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes of a model's weights under a mix of llama-quantize.
+/// Bytes of a model's weights with a mix of llama-quantize.
 
 #include <string_view>
 
@@ -9,7 +9,7 @@
 
 namespace llmcalc::test {
 
-/// With `modules` of those that predict further tokens.
+/// Weight bytes, including `modules` MTP modules.
 inline Count bytes_under(const ModelCard& model, std::string_view mix, Count modules = 0) {
   Plan p;
   p.weight_precision = gguf_mix(model.arch, mix, model.family);

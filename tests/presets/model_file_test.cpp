@@ -7,7 +7,7 @@ using namespace llmcalc;
 
 namespace {
 
-// 12 layers of 768 with 12 heads: GPT-2 small, (50257 + 1024)*768 + 12*(12*768*768 + 13*768) + 2*768 = 124439808
+// 12 layers of width 768 with 12 heads: GPT-2 small, (50257 + 1024)*768 + 12*(12*768*768 + 13*768) + 2*768 = 124439808
 const json::Value gpt2 = json::parse(R"({
   "llmcalc_model": 1, "name": "mine", "title": "Mine", "aliases": ["my-gpt"],
   "layers": 12, "hidden": 768, "vocabulary": 50257, "context": 1024, "block": "serial",
@@ -21,7 +21,7 @@ const json::Value gpt2 = json::parse(R"({
   "stored_parameters": 137022720, "notes": "a note"})",
                                      "gpt2.json");
 
-// The experts of a small mixture with a shared one.
+// The experts of a small mixture with shared experts.
 const json::Value experts = json::parse(R"({"experts": 8, "top_k": 2, "width": 64, "shared_experts": 1,
   "shared_width": 128, "shared_gate": true, "router_bias": false, "expert_bias": false, "router_correction_bias": true,
   "layers": {"from": 1, "every": 2}})",
@@ -31,7 +31,7 @@ const json::Value latent = json::parse(R"({"kind": "latent", "heads": 12, "q_ran
   "rope_width": 8, "v_width": 16, "qkv_bias": false, "out_bias": false})",
                                        "latent");
 
-/// gpt2 without its published count, with the value at `pointer` replaced; no value: removed.
+/// gpt2 without its published count, with the value at `pointer` replaced, or removed if null.
 json::Value changed(const char* pointer, const json::Value* value) {
   json::Value v = gpt2;
   v.erase("published");
@@ -61,7 +61,7 @@ json::Value j(const char* text) { return json::parse(text, "value"); }
 
 }  // namespace
 
-TEST_CASE("a model file says everything about a model", "[model_file]") {
+TEST_CASE("a model file describes a model completely", "[model_file]") {
   const ModelCard card = read(gpt2);
   CHECK(card.name == "mine");
   CHECK(card.title == "Mine");
@@ -83,7 +83,7 @@ TEST_CASE("a model file says everything about a model", "[model_file]") {
   CHECK_FALSE(is_model_file(j(R"({"model_type": "gpt2"})")));
 }
 
-TEST_CASE("optional blocks are read and written back", "[model_file]") {
+TEST_CASE("optional blocks of a model file round-trip", "[model_file]") {
   json::Value v = with("/moe", experts);
   v["sliding_window"] = j(R"({"window": 128, "layers": {"except": {"from": 5, "every": 6}}})");
   v["linear_attention"] = j(R"({"layers": [5, 11]})");
@@ -102,7 +102,7 @@ TEST_CASE("optional blocks are read and written back", "[model_file]") {
   CHECK(read(model_file_json(mla)).arch == mla.arch);
 }
 
-TEST_CASE("chunks are read and written back as chunks", "[model_file]") {
+TEST_CASE("chunked attention in a model file round-trips", "[model_file]") {
   const ModelCard card = read(with("/chunked_attention", j(R"({"chunk": 128, "layers": "all"})")));
   CHECK(card.arch.local == LocalAttention{{128, true}, LayerSet::all(12)});
   const json::Value written = model_file_json(card);
@@ -110,7 +110,7 @@ TEST_CASE("chunks are read and written back as chunks", "[model_file]") {
   CHECK_FALSE(written.contains("sliding_window"));
 }
 
-TEST_CASE("the head width may be left out where heads divide the hidden size", "[model_file]") {
+TEST_CASE("the head width is optional if heads divide the hidden size", "[model_file]") {
   CHECK(read(without("/attention/head_width")).arch.head_dim == 64);
   json::Value v = without("/attention/head_width");
   v["hidden"] = 770;
@@ -119,7 +119,7 @@ TEST_CASE("the head width may be left out where heads divide the hidden size", "
   CHECK(read(v).arch.head_dim == 64);
 }
 
-TEST_CASE("the writer chooses the shortest pattern", "[model_file]") {
+TEST_CASE("the writer chooses the shortest layer pattern", "[model_file]") {
   const auto written = [](const char* pattern) {
     return model_file_json(
         read(with("/sliding_window", {{"window", 8}, {"layers", j(pattern)}})))["sliding_window"]["layers"];
@@ -134,7 +134,7 @@ TEST_CASE("the writer chooses the shortest pattern", "[model_file]") {
   CHECK(written(R"({"from": 11, "every": 999999})") == j("[11]"));
 }
 
-TEST_CASE("a count that the engine does not reproduce is refused", "[model_file]") {
+TEST_CASE("a published count that differs from the engine's is refused", "[model_file]") {
   json::Value v = gpt2;
   v["published"]["parameters"] = 124439809;
   CHECK_THAT(refusal(v),
@@ -143,7 +143,7 @@ TEST_CASE("a count that the engine does not reproduce is refused", "[model_file]
   CHECK_THAT(refusal(v), Catch::Contains("\"source\""));
 }
 
-TEST_CASE("every key is needed and no other is known", "[model_file]") {
+TEST_CASE("every key of a model file is required, and unknown keys are refused", "[model_file]") {
   for (const char* pointer : {"/llmcalc_model",
                               "/name",
                               "/layers",
@@ -187,7 +187,7 @@ TEST_CASE("every key is needed and no other is known", "[model_file]") {
   CHECK_THAT(refusal(with("/layer", 1)), Catch::Contains("did you mean \"layers\"?"));
 }
 
-TEST_CASE("a size that cannot be is refused", "[model_file]") {
+TEST_CASE("an invalid size is refused", "[model_file]") {
   const auto says = [](const char* pointer, const json::Value& value, const char* what) {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
@@ -212,14 +212,14 @@ TEST_CASE("a size that cannot be is refused", "[model_file]") {
   says("/stored_parameters", 0, "\"stored_parameters\"");
 }
 
-TEST_CASE("sizes whose product passes 2^63 are refused", "[model_file]") {
+TEST_CASE("sizes whose product exceeds 2^63 are refused", "[model_file]") {
   json::Value v = with("/layers", 1000);
   v["hidden"] = Count{1} << 31;
   v["mlp"]["width"] = Count{1} << 31;
   CHECK_THAT(refusal(v), Catch::Contains("passes 2^63"));
 }
 
-TEST_CASE("choices that contradict each other are refused", "[model_file]") {
+TEST_CASE("contradictory choices are refused", "[model_file]") {
   const auto says = [](const char* pointer, const json::Value& value, const char* what) {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
@@ -248,7 +248,7 @@ TEST_CASE("choices that contradict each other are refused", "[model_file]") {
   CHECK_THAT(refusal(both), Catch::Contains("layer 3 has both"));
 }
 
-TEST_CASE("experts are checked", "[model_file]") {
+TEST_CASE("keys of experts are validated", "[model_file]") {
   const auto says = [](const char* key, const json::Value& value, const char* what) {
     CAPTURE(key, value.dump());
     json::Value m = experts;
@@ -271,7 +271,7 @@ TEST_CASE("experts are checked", "[model_file]") {
   CHECK(read(dense).arch.mlp_width == 0);
 }
 
-TEST_CASE("modules for further tokens are read, written back and checked", "[model_file][mtp]") {
+TEST_CASE("MTP modules round-trip and are validated", "[model_file][mtp]") {
   const json::Value modules = j(R"({"modules": 2, "mixer_of": 11, "mlp_of": 0, "own_norm": true, "own_embedding": false,
     "own_head": true})");
   const ModelCard card = read(with("/mtp", modules));
@@ -292,7 +292,7 @@ TEST_CASE("modules for further tokens are read, written back and checked", "[mod
   CHECK_THAT(refusal(narrow), Catch::Contains("a token table as wide as the model"));
 }
 
-TEST_CASE("latent attention is checked", "[model_file]") {
+TEST_CASE("keys of latent attention are validated", "[model_file]") {
   const auto says = [](const char* key, const json::Value& value, const char* what) {
     CAPTURE(key, value.dump());
     json::Value a = latent;
@@ -310,7 +310,7 @@ TEST_CASE("latent attention is checked", "[model_file]") {
   CHECK_THAT(refusal(with("/attention", none)), Catch::Contains("nope_width + rope_width"));
 }
 
-TEST_CASE("a shortcut block and experts without weights are checked", "[model_file]") {
+TEST_CASE("shortcut blocks and zero experts are validated", "[model_file]") {
   json::Value v = with("/block", "shortcut");
   CHECK_THAT(refusal(v), Catch::Contains("give the experts"));
   v["moe"] = experts;
@@ -326,7 +326,7 @@ TEST_CASE("a shortcut block and experts without weights are checked", "[model_fi
   CHECK_THAT(refusal(v), Catch::Contains("from 1 to 12"));
 }
 
-TEST_CASE("several residual streams and an indexer are refused with what they do not combine with", "[model_file]") {
+TEST_CASE("residual streams and indexers are refused with incompatible options", "[model_file]") {
   json::Value streams = with("/streams", 4);
   CHECK(read(streams).arch.streams == 4);
   streams["output_scale"] = true;
@@ -341,7 +341,7 @@ TEST_CASE("several residual streams and an indexer are refused with what they do
   CHECK_THAT(refusal(with("/attention", attention)), Catch::Contains("up to the query; remove \"bidirectional\""));
 }
 
-TEST_CASE("an indexer is checked", "[model_file]") {
+TEST_CASE("keys of an indexer are validated", "[model_file]") {
   const auto of = [](const json::Value& attention, const char* indexer) {
     json::Value a = attention;
     a["indexer"] = j(indexer);
@@ -365,7 +365,7 @@ TEST_CASE("an indexer is checked", "[model_file]") {
   CHECK_THAT(refusal(windowed), Catch::Contains("leave out the window"));
 }
 
-TEST_CASE("a layer pattern is checked", "[model_file]") {
+TEST_CASE("layer patterns are validated", "[model_file]") {
   const auto says = [](const char* pattern, const char* what) {
     CAPTURE(pattern);
     CHECK_THAT(refusal(with("/linear_attention", {{"layers", j(pattern)}})), Catch::Contains(what));

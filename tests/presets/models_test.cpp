@@ -32,7 +32,7 @@ ModelCard card_in(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("a shipped model states its published count and a source and the engine reproduces it", "[models]") {
+TEST_CASE("a shipped model states its published count and source, and the engine reproduces the count", "[models]") {
   REQUIRE(model_files().size() >= 163);
   for (const fs::path& path : model_files()) {
     CAPTURE(path.filename().string());
@@ -45,7 +45,7 @@ TEST_CASE("a shipped model states its published count and a source and the engin
   }
 }
 
-TEST_CASE("no two shipped models share a name or alias in upper or lower case", "[models]") {
+TEST_CASE("no two shipped models share a name or alias, ignoring case", "[models]") {
   std::set<std::string> seen;
   for (const fs::path& path : model_files()) {
     const ModelCard card = card_in(path);
@@ -57,7 +57,7 @@ TEST_CASE("no two shipped models share a name or alias in upper or lower case", 
   }
 }
 
-TEST_CASE("a shipped model is what its published config imports to", "[models]") {
+TEST_CASE("a shipped model equals the import of its published config", "[models]") {
   std::set<std::string_view> compared;
   for (const char* file : {"configs.json", "more_configs.json", "configs_2026.json"}) {
     const std::string path = (fs::path(LLMCALC_SOURCE_DIR) / "tests/presets/data" / file).string();
@@ -65,14 +65,14 @@ TEST_CASE("a shipped model is what its published config imports to", "[models]")
       const std::string name = row["name"].get<std::string>();
       CAPTURE(name);
       const Builtin* preset = find_meant(builtin_models(), name);
-      if (preset == nullptr || !compared.insert(preset->name).second) continue;  // no preset, or there twice
+      if (preset == nullptr || !compared.insert(preset->name).second) continue;  // no preset, or a duplicate
       CHECK(load_model(preset->name).arch == import_config(row["config"], "config.json").arch);
     }
   }
-  CHECK(compared.size() >= 169);  // of the two PaLM no config.json was published
+  CHECK(compared.size() >= 169);  // the two PaLM models have no published config.json
 }
 
-TEST_CASE("a shipped model file is written as the writer writes it", "[models]") {
+TEST_CASE("a shipped model file has the writer's format", "[models]") {
   for (const fs::path& path : model_files()) {
     CAPTURE(path.filename().string());
     const std::string text = json::file_text(path.string());
@@ -83,7 +83,7 @@ TEST_CASE("a shipped model file is written as the writer writes it", "[models]")
 // Chowdhery et al. 2022 (arXiv:2204.02311), Table 1 and section 2: parallel block, one KV head of width 256, SwiGLU,
 // tied. 8B:   256000*4096 + 32*(2*4096*4096 + 2*4096*256 + 3*4096*16384 + 4096) + 4096 540B: 256000*18432 +
 // 118*(2*18432*12288 + 2*18432*256 + 3*18432*73728 + 18432) + 18432
-TEST_CASE("PaLM is counted by hand", "[models]") {
+TEST_CASE("PaLM's parameters equal the count by hand", "[models]") {
   const auto total = [](const char* name) {
     return parameters(card_in(fs::path(LLMCALC_SOURCE_DIR) / "presets/models" / name).arch).total;
   };
@@ -91,12 +91,12 @@ TEST_CASE("PaLM is counted by hand", "[models]") {
   CHECK(total("palm-540b.json") == 540356474880);
 }
 
-TEST_CASE("a checkpoint that stores more than the model says so", "[models]") {
+TEST_CASE("shipped models state checkpoint parameters beyond the model", "[models]") {
   const auto stored = [](const char* name) {
     const ModelCard card = card_in(fs::path(LLMCALC_SOURCE_DIR) / "presets/models" / name);
     return card.stored.value_or(0) - *card.published;
   };
-  CHECK(stored("falcon-7b.json") == 65024 * 4544);        // the tied head once more
-  CHECK(stored("starcoder-15.5b.json") == 49152 * 6144);  // the same
+  CHECK(stored("falcon-7b.json") == 65024 * 4544);        // the tied head, stored twice
+  CHECK(stored("starcoder-15.5b.json") == 49152 * 6144);  // likewise
   CHECK(stored("llama-2-7b.json") == 32 * 64);            // rotary frequencies, one per layer and pair of dimensions
 }

@@ -1,4 +1,4 @@
-// The matrices that quantisation blocks name are those that the engine counts.
+// Matrices that quantization blocks can name are those that the engine counts.
 
 #include "presets/import/quantization/modules.hpp"
 
@@ -21,8 +21,8 @@ namespace {
 
 using Numbers = std::map<Component, Count>;
 
-/// Whether a block never picks the operator: tables, routers, weights of residual streams, what weighs an indexer's
-/// heads, and what pools keys.
+/// Whether no block ever selects the operator: tables, routers, weights of residual streams, weights of an indexer's
+/// heads, and pooling of keys.
 bool is_kept(const OperatorRow& row) {
   const std::string name(row.op.name);
   const bool of_pool =
@@ -32,7 +32,7 @@ bool is_kept(const OperatorRow& row) {
          of_pool;
 }
 
-/// Numbers of the engine's matrices, without those and what is tied.
+/// Elements of the engine's matrices, without the above and tied ones.
 Numbers engine_matrices(const Arch& arch) {
   Numbers all;
   for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
@@ -44,7 +44,7 @@ Numbers engine_matrices(const Arch& arch) {
   return all;
 }
 
-/// The same of all modules for further tokens; the matrix that joins two inputs is one of them.
+/// The same for all MTP modules, including the matrix that joins two inputs.
 Numbers engine_module_matrices(const Arch& arch, bool routers) {
   Numbers all;
   for_each_operator(arch, {}, {}, {.training = true, .mtp = arch.mtp.modules}, [&](const OperatorRow& row) {
@@ -67,7 +67,7 @@ Numbers numbers_of(const ForEach& for_each) {
 
 }  // namespace
 
-TEST_CASE("every matrix of every preset has a name by which a quantisation block can pick it", "[quantized]") {
+TEST_CASE("every matrix of every preset has a name for quantization blocks", "[quantized]") {
   for (const std::string& name : builtin_names(builtin_models())) {
     const ModelCard card = load_model(name);
     const Arch& arch = card.arch;
@@ -79,7 +79,7 @@ TEST_CASE("every matrix of every preset has a name by which a quantisation block
   }
 }
 
-TEST_CASE("every matrix of layers that no preset has has a name, too", "[quantized]") {
+TEST_CASE("every matrix of layers that no preset has also has a name", "[quantized]") {
   using test::small;
   for (const std::string& config :
        {small("minimax", R"("num_local_experts": 4)"), small("olmo_hybrid", ""),
@@ -98,7 +98,7 @@ TEST_CASE("every matrix of layers that no preset has has a name, too", "[quantiz
   }
 }
 
-TEST_CASE("so has every matrix of the modules for further tokens, in every family", "[quantized][mtp]") {
+TEST_CASE("every matrix of MTP modules has a name in every family", "[quantized][mtp]") {
   Count with_modules = 0;
   for (const std::string& name : builtin_names(builtin_models())) {
     const Arch arch = load_model(name).arch;
@@ -114,7 +114,7 @@ TEST_CASE("so has every matrix of the modules for further tokens, in every famil
   CHECK(with_modules >= 16);
 }
 
-TEST_CASE("names of towers and of MTP's modules pick nothing of the language model", "[quantized]") {
+TEST_CASE("names of vision encoders and MTP modules select no matrices of the language model", "[quantized]") {
   const import::Modules towers({"vision_tower.vision_model.encoder.layers.0", "model.vision_tower.encoder.layers.0.mlp",
                                 "mtp.layers.0*", "multi_modal_projector.layers.0"});
   CHECK_FALSE(towers.contain("layers.0.mlp.up_proj"));
@@ -122,7 +122,7 @@ TEST_CASE("names of towers and of MTP's modules pick nothing of the language mod
   CHECK(towers.contain("mtp.layers.0.mlp.up_proj"));
 }
 
-TEST_CASE("a name of the language model's layers picks no module for further tokens", "[quantized][mtp]") {
+TEST_CASE("a name of the language model's layers selects no MTP module", "[quantized][mtp]") {
   for (const char* pattern : {"model.layers.0", "model.layers.0.mlp", "model.layers.0*", "model.layers", "layers.0.",
                               "re:model\\.layers\\..*", "re:^layers.*"}) {
     INFO(pattern);
@@ -130,11 +130,11 @@ TEST_CASE("a name of the language model's layers picks no module for further tok
     CHECK(some.contain("layers.0.mlp.up_proj"));
     CHECK_FALSE(some.contain("mtp.layers.0.mlp.up_proj"));
   }
-  for (const char* pattern : {"mlp", "mlp.up_proj", "re:.*up_proj", "*.mlp.*"})  // of every layer
+  for (const char* pattern : {"mlp", "mlp.up_proj", "re:.*up_proj", "*.mlp.*"})  // in every layer
     CHECK(import::Modules({pattern}).contain("mtp.layers.0.mlp.up_proj"));
 }
 
-TEST_CASE("a composite's prefix changes nothing in names, patterns and expressions", "[quantized]") {
+TEST_CASE("a composite's prefix does not matter in names, patterns and expressions", "[quantized]") {
   for (const std::string prefix : {"", "model.", "language_model.", "language_model.model.", "model.language_model."})
     for (const std::string& pattern : {prefix + "layers.0.mlp", prefix + "layers.0.", prefix + "layers.0.mlp*",
                                        "re:" + prefix + "layers\\.0\\.mlp.*"}) {

@@ -1,4 +1,4 @@
-// Bytes of modules for further tokens in quantised checkpoints, counted by hand: what `--mtp` adds to weights.
+// Bytes of MTP modules in quantized checkpoints, counted by hand: the weights that `--mtp` adds.
 
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Bytes of the weights of one of `tp` ranks, with so many modules.
+/// Weight bytes of one of `tp` ranks with this number of MTP modules.
 Count weights(const ModelCard& card, Count modules, Count tp = 1) {
   Plan p;
   p.weight_precision = *card.weights;
@@ -26,7 +26,7 @@ Count weights(const ModelCard& card, Count modules, Count tp = 1) {
   return weights_bytes(card.arch, p, {.tp = tp}).value;
 }
 
-/// What the modules add to the weights.
+/// Weight bytes that the MTP modules add.
 Count added(const ModelCard& card, Count modules = 1) { return weights(card, modules) - weights(card, 0); }
 
 std::string nvfp4(const std::string& kept) {
@@ -43,40 +43,39 @@ constexpr Count d = 7168, matrices = d * 1536 + 1536 * 128 * 192 + d * 576 + 512
 
 }  // namespace
 
-// Modules that the block's list names stay in bf16. nvidia/Qwen3.5-397B-A17B-NVFP4, Qwen3.6-27B-NVFP4 (the sizes of
+// Modules in the block's list stay in bf16. nvidia/Qwen3.5-397B-A17B-NVFP4, Qwen3.6-27B-NVFP4 (the sizes of
 // Qwen3.5-27B), DeepSeek-V3.1-NVFP4 and GLM-5.1-NVFP4.
-TEST_CASE("modules that a checkpoint keeps in 16 bits add these bytes", "[quantized][mtp]") {
+TEST_CASE("16-bit MTP modules in quantized checkpoints add their published bytes", "[quantized][mtp]") {
   // Full attention with a gate in its queries, 512 experts and a shared one with a gate, join, norms.
   constexpr Count q = 4096, gated = q * 32 * 256 * 2 + 2 * q * 2 * 256 + 32 * 256 * q + 2 * 256;
   constexpr Count mixture = 513 * 3 * q * 1024 + 512 * q + q;
   STATIC_REQUIRE(2 * (gated + mixture + 2 * q * q + 5 * q) == 13191136256);
   CHECK(added(released("Qwen3.5-397B-A17B", nvfp4("mtp.layers.0*"))) == 13191136256);
-  // 24 heads on 4 keys, a dense MLP.
+  // 24 heads with 4 KV heads, a dense MLP.
   constexpr Count w = 5120, dense = w * 24 * 256 * 2 + 2 * w * 4 * 256 + 24 * 256 * w + 2 * 256 + 3 * w * 17408;
   STATIC_REQUIRE(2 * (dense + 2 * w * w + 5 * w) == 849398784);
   CHECK(added(released("Qwen3.5-27B", nvfp4("mtp*"))) == 849398784);
   STATIC_REQUIRE(2 * (matrices + experts + beside + norms) == 23220135936);
   CHECK(added(released("deepseek-v3.1", nvfp4("model.layers.61*"))) == 23220135936);
-  // Latent attention of 64 heads, an indexer with a LayerNorm, 256 experts and a shared one.
+  // Latent attention with 64 heads, an indexer with a LayerNorm, 256 experts and a shared one.
   constexpr Count g = 6144, latent = g * 2048 + 2048 + 2048 * 64 * 256 + g * 576 + 512 + 512 * 64 * 448 + 64 * 256 * g;
   constexpr Count indexer = 2048 * 32 * 128 + g * 128 + 2 * 128 + g * 32;
   STATIC_REQUIRE(2 * (latent + indexer + 257 * 3 * g * 2048 + 256 * g + 2 * g * g + 5 * g) == 19905840640);
   CHECK(added(released("GLM-5", nvfp4("model.layers.78*"))) == 19905840640);
 }
 
-// DeepSeek-V3's own checkpoint: blocks of 128 x 128 with a float32 scale. Router, join and norms stay in bf16; the
-// widths of 576 and 192 x 128 are no whole blocks and some.
-TEST_CASE("modules that nothing keeps are packed as the model's layers", "[quantized][mtp]") {
+// DeepSeek-V3's own checkpoint: blocks of 128 x 128 with a float32 scale. Router, join and norms stay in bf16. The
+// width 576 ends in a partial block.
+TEST_CASE("MTP modules that no list excludes are packed like the model's layers", "[quantized][mtp]") {
   constexpr Count kv_a = d * 576, scales = (matrices + experts - kv_a) / (128 * 128) + 56 * 5;
   const ModelCard card = released("deepseek-v3", fp8_block);
   CHECK(added(card) == matrices + experts + 4 * scales + 2 * (beside + norms));
   CHECK(added(card) == 11717510368);
 }
 
-// deepseek-ai/DeepSeek-V4-Flash: 158069433298 elements, among them two numbers of experts in each, a byte of scale for
-// 32 of those and for each block of 128 x 128; 10496 biases of routers and 2327040 entries of tables are beside the
-// model.
-TEST_CASE("DeepSeek-V4's module has its projections in fp8, and its file the published elements", "[quantized][mtp]") {
+// deepseek-ai/DeepSeek-V4-Flash: 158069433298 elements, with two expert parameters per element and one-byte scales per
+// 32 of these and per block of 128 x 128. 10496 router biases and 2327040 table entries are outside the model.
+TEST_CASE("DeepSeek-V4's MTP module has fp8 projections, and its file the published elements", "[quantized][mtp]") {
   const ModelCard card = import_config(released_config("DeepSeek-V4-Flash"), "c.json");
   constexpr Count w = 4096, fp4 = 44 * 256 * 3 * w * 2048;
   constexpr Count attention = w * 1024 + 1024 * 64 * 512 + w * 512 + 8 * 1024 * w + 8 * 1024 * w;
@@ -85,7 +84,7 @@ TEST_CASE("DeepSeek-V4's module has its projections in fp8, and its file the pub
   CHECK(weights(card, 1) - wide == 158069433298 - 10496 - 2327040);
 }
 
-TEST_CASE("LongCat-Flash's module holds attention, a dense MLP and a token table", "[quantized][mtp]") {
+TEST_CASE("LongCat-Flash's MTP module has attention, a dense MLP and a token table", "[quantized][mtp]") {
   const ModelCard card = import_config(released_config("LongCat-Flash-Chat"), "c.json");
   REQUIRE(card.arch.mtp.modules == 1);
   CHECK(mtp_parameters(card.arch).total == 561862880256 - 560664980480);
@@ -95,9 +94,9 @@ TEST_CASE("LongCat-Flash's module holds attention, a dense MLP and a token table
   CHECK(added(released("LongCat-Flash-Chat", fp8_block)) < 2 * mtp_parameters(card.arch).total);
 }
 
-// Of a module's parts that a list names alone the rest is packed: 9 bits for 16 numbers' share of a scale, and two
-// float32 scales of a matrix.
-TEST_CASE("a list picks single matrices of modules", "[quantized][mtp]") {
+// If a list names single parts of a module, the rest is packed: 4 bits per element, a one-byte scale per 16 elements
+// and two float32 scales per matrix.
+TEST_CASE("a list selects single matrices of MTP modules", "[quantized][mtp]") {
   const auto packed = [](Count n, Count tensors) { return n / 2 + n / 16 + 8 * tensors; };
   const Count all = added(released("deepseek-v3.1", nvfp4("none")));
   CHECK(all == packed(matrices + experts, 5 + 257 * 3) + 2 * (beside + norms));
@@ -107,7 +106,7 @@ TEST_CASE("a list picks single matrices of modules", "[quantized][mtp]") {
   CHECK(of_layer_0 == all);
 }
 
-TEST_CASE("every family's names pick its modules", "[quantized][mtp]") {
+TEST_CASE("every family's names select its MTP modules", "[quantized][mtp]") {
   const auto kept = [](const char* name, const char* pattern) {
     const ModelCard card = released(name, nvfp4(pattern));
     INFO(name << ", " << pattern);
@@ -126,7 +125,7 @@ TEST_CASE("every family's names pick its modules", "[quantized][mtp]") {
   kept("NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "mtp*");
 }
 
-TEST_CASE("a module of two layers has attention in the first and experts in the second", "[quantized][mtp]") {
+TEST_CASE("an MTP module of two layers has attention in the first and experts in the second", "[quantized][mtp]") {
   const auto bytes = [](const char* kept) {
     return added(released("NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", nvfp4(kept)));
   };
@@ -136,14 +135,15 @@ TEST_CASE("a module of two layers has attention in the first and experts in the 
   CHECK(first - none + second == bytes("mtp.layers*"));
 }
 
-TEST_CASE("the matrix that joins two inputs is packed where a block names it", "[quantized][mtp]") {
+TEST_CASE("the matrix that joins two inputs is packed if a block names it", "[quantized][mtp]") {
   const std::string block = R"({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
     "mtp.fc": {"quant_algo": "FP8"}}})";
   constexpr Count w = 5120, join = 2 * w * w;
-  CHECK(added(released("Qwen3.5-27B", block)) == 849398784 - join + 4 + 4);  // scales of the matrix and of its input
+  CHECK(added(released("Qwen3.5-27B", block)) == 849398784 - join + 4 + 4);  // scales of the matrix and its input
 }
 
-TEST_CASE("one of several modules holds its share, and a rank of two its half of what is cut", "[quantized][mtp]") {
+TEST_CASE("one of several MTP modules has its share of the bytes, and each of two ranks half of sharded matrices",
+          "[quantized][mtp]") {
   const ModelCard card = released("MiMo-V2-Flash", nvfp4("model.mtp.layers.*"));
   REQUIRE(card.arch.mtp.modules == 3);
   CHECK(3 * added(card, 1) == added(card, 3));
@@ -154,7 +154,7 @@ TEST_CASE("one of several modules holds its share, and a rank of two its half of
   CHECK(2 * half == 849398784 + on_every_rank);
 }
 
-TEST_CASE("a model file keeps the bytes of modules", "[quantized][mtp]") {
+TEST_CASE("a model file preserves the bytes of MTP modules", "[quantized][mtp]") {
   for (const char* kept : {"model.layers.61*", "model.layers.61.mlp*", "none"}) {
     const ModelCard card = released("deepseek-v3.1", nvfp4(kept));
     const ModelCard again = read_model_file(model_file_json(card), "m.json");
@@ -163,7 +163,8 @@ TEST_CASE("a model file keeps the bytes of modules", "[quantized][mtp]") {
   }
 }
 
-TEST_CASE("bytes of modules are refused where there are none, or no such component", "[quantized][mtp]") {
+TEST_CASE("bytes of MTP modules are refused for a model without modules or for an unknown component",
+          "[quantized][mtp]") {
   const auto refused = [](const char* model, const std::string& bytes) {
     json::Value v = model_file_json(load_model(model));
     v["weights"] = {{"all", "bf16"}};

@@ -1,4 +1,4 @@
-// Tensors of modules for further tokens in a checkpoint: MiMo-7B's, "model.mtp_layers.0." (vLLM, mimo_mtp.py).
+// Tensors of MTP modules in a checkpoint: MiMo-7B's, "model.mtp_layers.0." (vLLM, mimo_mtp.py).
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ const std::string before = "model.mtp_layers.0.";
 const Shapes module = layer(before) + norms(before, {"token_layernorm", "hidden_layernorm", "final_layernorm"}) +
                       Shapes{{before + "input_proj.weight", {d, 2 * d}}};
 
-/// The model in bf16 and such tensors in float32.
+/// The model in bf16, with additional tensors in float32.
 ModelCard with_module(const Shapes& further) {
   const CheckpointFolder folder;
   folder.write("config.json", config("mimo", {{"num_nextn_predict_layers", 1}}).dump());
@@ -45,7 +45,7 @@ bool differs(const ModelCard& card) {
 
 }  // namespace
 
-TEST_CASE("tensors of a module for further tokens are its bytes, and none of the model's", "[checkpoint][mtp]") {
+TEST_CASE("an MTP module's tensors count as its bytes and not as the model's", "[checkpoint][mtp]") {
   const ModelCard card = with_module(module);
   CHECK(parameters(card.arch).total == numbers(model));
   CHECK(mtp_parameters(card.arch).total == numbers(module));
@@ -55,13 +55,13 @@ TEST_CASE("tensors of a module for further tokens are its bytes, and none of the
   CHECK(beside(card).empty());
 }
 
-TEST_CASE("a checkpoint without a module's tensors leaves the module in the config's format", "[checkpoint][mtp]") {
+TEST_CASE("an MTP module without tensors in the checkpoint has the config's format", "[checkpoint][mtp]") {
   const ModelCard card = with_module({});
   CHECK(weights(card, 1) == 2 * (numbers(model) + numbers(module)));
   CHECK_FALSE(differs(card));
 }
 
-TEST_CASE("a module that lacks tensors is told, and holds those that are there", "[checkpoint][mtp]") {
+TEST_CASE("an incomplete MTP module is reported, and its bytes are those of its tensors", "[checkpoint][mtp]") {
   const Shapes some(module.begin(), module.end() - 1);
   const ModelCard card = with_module(some);
   CHECK(weights(card, 1) == 2 * numbers(model) + 4 * numbers(some));

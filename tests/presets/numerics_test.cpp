@@ -1,4 +1,4 @@
-// What a config says of a family's arithmetic.
+// A family's arithmetic in its config.
 
 #include <cmath>
 
@@ -32,7 +32,7 @@ Numerics numerics(const char* type, const json::Value& more = json::Value::objec
 
 }  // namespace
 
-TEST_CASE("a Llama's epsilon, base and scaling are those of its config, or of its class", "[numerics]") {
+TEST_CASE("a Llama's epsilon, RoPE base and scaling are from its config or its class", "[numerics]") {
   CHECK(numerics("llama") == Numerics{.norm_epsilon = 1e-6});
   const Numerics n = numerics("llama", {{"rms_norm_eps", 1e-5},
                                         {"rope_theta", 500000.0},
@@ -47,7 +47,7 @@ TEST_CASE("a Llama's epsilon, base and scaling are those of its config, or of it
   CHECK(n.local_rope == n.rope);
 }
 
-TEST_CASE("transformers 5 writes base and scaling as rope_parameters", "[numerics]") {
+TEST_CASE("rope_parameters of transformers 5 give RoPE base and scaling", "[numerics]") {
   CHECK(numerics("qwen3", {{"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 1e6}}}}).rope ==
         Rope{.base = 1e6});
   const Numerics n =
@@ -58,7 +58,7 @@ TEST_CASE("transformers 5 writes base and scaling as rope_parameters", "[numeric
   CHECK(n.local_rope == Rope{.base = 1e4});
 }
 
-TEST_CASE("yarn scales what it turns by 0.1 ln(factor) + 1 unless the config says how much", "[numerics]") {
+TEST_CASE("yarn scales rotated values by 0.1 ln(factor) + 1 unless the config has a factor", "[numerics]") {
   const auto factor = [](json::Value more) {
     more.update({{"type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 1024}});
     return numerics("qwen2", {{"rope_scaling", more}}).rope.attention_factor;
@@ -68,7 +68,7 @@ TEST_CASE("yarn scales what it turns by 0.1 ln(factor) + 1 unless the config say
   CHECK(factor({{"mscale", 0.707}, {"mscale_all_dim", 0.707}}) == 1);
 }
 
-TEST_CASE("Gemmas shift norms, scale tables and scores, and cap what their config caps", "[numerics]") {
+TEST_CASE("Gemmas have unit-offset norms, scaled embeddings and scores, and caps from their config", "[numerics]") {
   const Numerics one = numerics("gemma");
   CHECK((one.unit_offset && one.embedding_scale == 8 && one.score_scale == 0 && one.logit_cap == 0));
   const Numerics two = numerics("gemma2");
@@ -80,14 +80,14 @@ TEST_CASE("Gemmas shift norms, scale tables and scores, and cap what their confi
   CHECK((three.score_scale == 0.125 && three.score_cap == 0 && three.rope.base == 1e6 && three.local_rope.base == 1e4));
 }
 
-TEST_CASE("the text part of a composite config is what is run", "[numerics]") {
+TEST_CASE("the text part of a composite config is the model that is run", "[numerics]") {
   json::Value text = config("gemma3_text");
   const Runnable r = import_runnable({{"model_type", "gemma3"}, {"text_config", text}}, "config");
   CHECK(r.model_type == "gemma3_text");
   CHECK(r.arch.layers == 6);
 }
 
-TEST_CASE("a convention that is not run is refused by its key", "[numerics]") {
+TEST_CASE("an unsupported convention is refused with its key", "[numerics]") {
   const auto refusal = [](const char* type, const json::Value& more) {
     return test::sentence([&] { numerics(type, more); });
   };

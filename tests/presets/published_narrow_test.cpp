@@ -1,4 +1,4 @@
-// Presets of models that are published in fewer than 16 bits alone: they hold what their checkpoints hold.
+// Presets of models published only in fewer than 16 bits have the bytes of their checkpoints.
 
 #include <string>
 
@@ -13,7 +13,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Bytes of all weights, with all modules for further tokens or without.
+/// Bytes of all weights, with or without all MTP modules.
 Count bytes(const ModelCard& card, bool modules = false) {
   Plan p;
   p.weight_precision = *card.weights;
@@ -25,7 +25,7 @@ const std::string fp8 = R"({"quant_method": "fp8", "activation_scheme": "dynamic
 const std::string mxfp4 = R"({"quant_method": "mxfp4", "modules_to_not_convert":
   ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]})";
 
-/// A preset, the config of its checkpoint, and the config's quantisation block where the config here has none.
+/// A preset, its checkpoint's config, and the quantization block if the stored config lacks it.
 struct Published {
   const char *preset, *config;
   std::string block{};
@@ -37,7 +37,7 @@ ModelCard imported(const Published& p) {
 
 }  // namespace
 
-TEST_CASE("a preset of a model published in fewer bits has the formats and bytes of its config", "[quantized]") {
+TEST_CASE("a preset of a model published in low precision has the formats and bytes of its config", "[quantized]") {
   const std::vector<Published> all{
       {"deepseek-v3", "deepseek-v3", fp8},
       {"deepseek-r1", "deepseek-r1", fp8},
@@ -64,9 +64,9 @@ TEST_CASE("a preset of a model published in fewer bits has the formats and bytes
 }
 
 // The index's total_size: openai/gpt-oss-20b.
-TEST_CASE("the presets of gpt-oss hold their checkpoints' bytes", "[quantized]") {
+TEST_CASE("the gpt-oss presets have their checkpoints' bytes", "[quantized]") {
   CHECK(bytes(load_model("gpt-oss-20b")) == 13761264768);
-  // 36 layers of 128 experts: a byte of scale for 32 numbers of 4 bits; Hugging Face counts numbers and scales.
+  // 36 layers of 128 experts: a one-byte scale per 32 elements of 4 bits. Hugging Face counts elements and scales.
   const ModelCard large = load_model("gpt-oss-120b");
   constexpr Count packed = Count{36} * 128 * 3 * 2880 * 2880;
   const Count numbers = parameters(large.arch).total;
@@ -74,27 +74,27 @@ TEST_CASE("the presets of gpt-oss hold their checkpoints' bytes", "[quantized]")
   CHECK(bytes(large) == packed / 2 + packed / 32 + 2 * (numbers - packed));
 }
 
-// moonshotai/Kimi-K2.5: 595148192736 bytes. Beside the text model there are 471136112 numbers of the vision tower and
-// 60 x 384 router biases in bf16. The shapes of 60 x 384 x 3 packed matrices, of which each has 16 bytes here, have 8;
-// 61696 bytes are not explained.
-TEST_CASE("the preset of Kimi K2.5 holds its checkpoint's bytes but 61696", "[quantized]") {
+// moonshotai/Kimi-K2.5: 595148192736 bytes. Outside the text model are 471136112 parameters of the vision encoder and
+// 60 x 384 router biases in bf16. The shapes of 60 x 384 x 3 packed matrices have 8 bytes each there and 16 here; 61696
+// bytes are unexplained.
+TEST_CASE("the Kimi K2.5 preset has its checkpoint's bytes except for 61696", "[quantized]") {
   constexpr Count matrices = 60 * 384 * 3;
   CHECK(bytes(load_model("kimi-k2.5")) - 8 * matrices + 2 * 471136112 + 2 * 60 * 384 == 595148192736 - 61696);
 }
 
-// moonshotai/Kimi-K3: 1560860324864 bytes. In float32 instead of bf16 are convolutions, biases of steps, decays and
-// gated norms of 69 layers; of 896 router biases in each of 92 layers, and of 128 decays for 96 heads, nothing is
-// counted here.
-TEST_CASE("the preset of Kimi K3 holds its checkpoint's bytes", "[quantized]") {
+// moonshotai/Kimi-K3: 1560860324864 bytes. Convolutions, step biases, decays and gated norms of 69 layers are in
+// float32 instead of bf16. Not counted here: 896 router biases in each of 92 layers, and the unused ones of 128 decays
+// for 96 heads.
+TEST_CASE("the Kimi K3 preset has its checkpoint's bytes", "[quantized]") {
   const ModelCard card = load_model("kimi-k3");
   constexpr Count wider = 10174464 + 847872 + 69 * (96 + 128), biases = 92 * 896, unused = 69 * (128 - 96);
   CHECK(bytes(card) + card.towers.bytes().value + 2 * wider + 4 * (biases + unused) == 1560860324864);
 }
 
-// deepseek-ai/DeepSeek-V3.2: 685396921376 numbers, float32 scales among them; 681408069632 are in fp8. Beside what is
-// counted here the module has table and head of its own, and 59 routers 256 biases each. A LayerNorm of the indexer's
-// keys has a bias.
-TEST_CASE("the preset of DeepSeek V3.2 holds its checkpoint's numbers", "[quantized]") {
+// deepseek-ai/DeepSeek-V3.2: 685396921376 elements, including float32 scales; 681408069632 are in fp8. Not counted
+// here: the MTP module's own table and head, and 256 biases in each of 59 routers. The LayerNorm of the indexer's keys
+// has a bias.
+TEST_CASE("the DeepSeek V3.2 preset has its checkpoint's elements", "[quantized]") {
   const ModelCard card = load_model("deepseek-v3.2");
   constexpr Count in_fp8 = 681408069632, tables = Count{2} * 129280 * 7168, biases = 59 * 256;
   const Count numbers = parameters(card.arch).total + mtp_parameters(card.arch).total;
@@ -102,10 +102,10 @@ TEST_CASE("the preset of DeepSeek V3.2 holds its checkpoint's numbers", "[quanti
   CHECK(numbers + scales + tables + biases == 685396921376);
 }
 
-// XiaomiMiMo/MiMo-V2-Flash: 309785318400 numbers, float32 scales among them. Beside them 47 routers have 256 biases
-// each, and 576 numbers are not explained, as many as sinks of 9 whole layers. There is room for scales of all matrices
-// but attention's output projections, each of which would have 32 x 64.
-TEST_CASE("the preset of MiMo V2 Flash holds its checkpoint's numbers", "[quantized]") {
+// XiaomiMiMo/MiMo-V2-Flash: 309785318400 elements, including float32 scales. Not counted here: 256 biases in each of 47
+// routers, and 576 unexplained elements, as many as sinks of 9 full layers. The total leaves scales for all matrices
+// except attention's output projections, which would have 32 x 64 each.
+TEST_CASE("the MiMo V2 Flash preset has its checkpoint's elements", "[quantized]") {
   const ModelCard card = load_model("mimo-v2-flash");
   constexpr Count q = Count{12288} * 4096, mlp = Count{3} * 16384 * 4096, experts = Count{47} * 256 * 3 * 2048 * 4096;
   constexpr Count windows = q + (1536 + 1024) * 4096, whole = q + (768 + 512) * 4096;
@@ -116,8 +116,8 @@ TEST_CASE("the preset of MiMo V2 Flash holds its checkpoint's numbers", "[quanti
   CHECK(numbers + scales + 47 * 256 + 576 == 309785318400);
 }
 
-// Two bytes of each number.
-TEST_CASE("a model published in fewer bits trains in 16", "[quantized]") {
+// Two bytes per parameter.
+TEST_CASE("a model published in low precision trains in 16 bits", "[quantized]") {
   for (const char* name : {"gpt-oss-120b", "deepseek-v3", "kimi-k2.5", "devstral-2-123b"}) {
     const ModelCard card = load_model(name);
     Plan p;

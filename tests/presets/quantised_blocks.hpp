@@ -1,5 +1,5 @@
 #pragma once
-// Quantisation blocks: what they make of a matrix of 512 x 1024, and of a small model.
+// Quantization blocks applied to a matrix of 512 x 1024 and to a small model.
 
 #include <string>
 
@@ -12,7 +12,7 @@ namespace llmcalc::test {
 
 inline constexpr Count rows = 512, columns = 1024, n = rows * columns;
 
-/// Bytes of the matrix of that name, which is in two bytes a number where the block keeps it.
+/// Bytes of the matrix with this name: two per element if the block does not quantize it.
 inline Count packed_as(const std::string& block, const std::string& path, Component c = Component::mlp,
                        bool biased = false) {
   const json::Value v = json::parse(block, "block");
@@ -32,7 +32,7 @@ inline std::string multiplied(const std::string& block, const std::string& path 
   return g != nullptr && g->products ? std::string(g->products->name()) : "16 bits";
 }
 
-/// A model of two layers: 4 heads of 32, hidden 128, MLP of 256, 1000 tokens.
+/// A model of two layers: 4 heads of width 32, hidden 128, MLP 256, vocabulary 1000.
 inline json::Value small_config(const std::string& block, const std::string& more = "") {
   json::Value v = json::parse(R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 128,
     "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 512,
@@ -59,7 +59,7 @@ inline std::string refused(const std::string& block) {
   return sentence([&] { small_card(block); });
 }
 
-/// A group of compressed-tensors with these weights, and what follows in it.
+/// A group of compressed-tensors with these weights, and `more` keys.
 inline std::string group_with(const std::string& weights, const std::string& more = "") {
   return R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": )" +
          weights + more + "}}, ";

@@ -1,5 +1,5 @@
-// Quantised checkpoints of 2025 and 2026 whose layers differ, against published sizes. What stands beside the text
-// model is counted by hand: vision towers (transformers classes), prediction layers.
+// Quantized checkpoints of 2025 and 2026 with different formats by layer, compared with published sizes. Tensors
+// outside the text model are counted by hand: vision encoders (transformers classes), prediction layers.
 
 #include <fmt/format.h>
 
@@ -26,29 +26,29 @@ Count stored_bytes(const ModelCard& card) {
 
 constexpr Count block = 128 * 128;
 
-/// Qwen3.5's: embedding, head, norms, convolutions, decays, routers and the gate of shared experts stay in 16 bits.
+/// Qwen3.5: embedding, head, norms, convolutions, decays, routers and the gate of shared experts stay in 16 bits.
 const std::string qwen_block = R"({"quant_method": "fp8", "weight_block_size": [128, 128], "modules_to_not_convert":
   ["lm_head", "embed_tokens", "in_proj_a", "in_proj_b", "mlp.gate", "shared_expert_gate", "visual"]})";
 
 }  // namespace
 
-// Qwen/Qwen3.5-27B-FP8: 30866680160 bytes of tensors (safetensors index). Scales are bf16; A_log and the gated norm of
+// Qwen/Qwen3.5-27B-FP8: 30866680160 bytes of tensors (safetensors index). Scales are bf16. A_log and the gated norm in
 // each of 48 DeltaNet layers are float32.
 TEST_CASE("Qwen3.5 27B in fp8 has its published bytes", "[quantized]") {
   constexpr Count d = 5120, vision = 460730096;
   constexpr Count attention = d * 2 * 6144 + 2 * d * 1024 + 6144 * d, mlp = 3 * d * 17408, fp8 = attention + mlp;
-  constexpr Count sixteen = 2 * d * d + 5 * d + 2 * 256;  // two hidden states joined, norms
+  constexpr Count sixteen = 2 * d * d + 5 * d + 2 * 256;  // join of two hidden states, norms
   constexpr Count prediction = fp8 + fp8 / block * 2 + 2 * sixteen;
   constexpr Count in_float32 = 48 * (48 + 128);
   const ModelCard card = released("Qwen3.5-27B", qwen_block);
   CHECK(stored_bytes(card) == 30866680160 - 2 * vision - prediction - 2 * in_float32);
 }
 
-// Qwen/Qwen3.5-35B-A3B-FP8: 35953925552 elements, scales among them (Hugging Face's count).
+// Qwen/Qwen3.5-35B-A3B-FP8: 35953925552 elements, including scales (Hugging Face's count).
 TEST_CASE("Qwen3.5 35B-A3B in fp8 has its published elements", "[quantized]") {
   constexpr Count d = 2048, vision = 446571248;
   constexpr Count attention = d * 2 * 4096 + 2 * d * 512 + 4096 * d, experts = 257 * 3 * d * 512;
-  constexpr Count fp8 = attention + experts;  // of the prediction layer
+  constexpr Count fp8 = attention + experts;  // in the prediction layer
   constexpr Count prediction = fp8 + fp8 / block + 2 * d * d + 256 * d + d + 5 * d + 2 * 256;
   const ModelCard card = released("Qwen3.5-35B-A3B", qwen_block);
   const Count numbers = parameters(card.arch).total, in_fp8 = 34453061632 - fp8;
@@ -56,8 +56,8 @@ TEST_CASE("Qwen3.5 35B-A3B in fp8 has its published elements", "[quantized]") {
   CHECK(numbers + scales == 35953925552 - vision - prediction);
 }
 
-// stepfun-ai/Step-3.5-Flash-FP8: 199395913536 elements, 11612160 float32 scales more than the file in 16 bits; only
-// routed experts are in fp8.
+// stepfun-ai/Step-3.5-Flash-FP8: 199395913536 elements, 11612160 float32 scales more than the 16-bit file. Only routed
+// experts are in fp8.
 TEST_CASE("Step 3.5 Flash in fp8 has its published scales", "[quantized]") {
   const ModelCard card = released("Step-3.5-Flash", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["self_attn", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "share_expert",
@@ -68,8 +68,8 @@ TEST_CASE("Step 3.5 Flash in fp8 has its published scales", "[quantized]") {
   CHECK((stored_bytes(card) - experts - 2 * (numbers - experts)) / 4 == 199395913536 - 199384301376);
 }
 
-// nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4: 18237772608 elements, two numbers in a byte, an e4m3 scale per 16 and
-// the router's 23 x 128 biases among them, the two float32 scales of a matrix not.
+// nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4: 18237772608 elements, with two parameters per byte. Includes an e4m3
+// scale per 16 and 23 x 128 router biases, but not the two float32 scales per matrix.
 TEST_CASE("Nemotron 3 Nano in nvfp4 has its published elements", "[quantized]") {
   std::string excluded = R"("lm_head")";
   for (const int attention : {5, 12, 19, 26, 33, 42}) {
@@ -116,9 +116,9 @@ TEST_CASE("a GGUF file of Granite 4.0 H Small has its published bytes", "[mix]")
   CHECK(weights_bytes(a, p) == Bytes(34261297152));
 }
 
-// nvidia/DeepSeek-V4-Flash-NVFP4: 166726476754 elements, the scales of nvfp4 among them, and no others; those of the
-// fp4 checkpoint: 158069433298. The module of MTP keeps its experts in fp4.
-TEST_CASE("DeepSeek-V4 Flash in nvfp4 has the scales of its experts besides", "[quantized]") {
+// nvidia/DeepSeek-V4-Flash-NVFP4: 166726476754 elements, including nvfp4 scales but no others. The fp4 checkpoint has
+// 158069433298. The MTP module keeps its experts in fp4.
+TEST_CASE("DeepSeek-V4 Flash in nvfp4 also has the scales of its experts", "[quantized]") {
   std::string layers;
   for (Count i = 0; i < 43; ++i)
     layers +=
@@ -134,8 +134,8 @@ TEST_CASE("DeepSeek-V4 Flash in nvfp4 has the scales of its experts besides", "[
   CHECK(stored_bytes(in_nvfp4) - stored_bytes(as_shipped) == numbers / 16 - numbers / 32 + 8 * matrices);
 }
 
-// microsoft/bitnet-b1.58-2B-4T: 849787090 elements: four ternary numbers to a byte, and a bf16 scale for each of 210
-// matrices. Under "online" the matrices are in bf16.
+// microsoft/bitnet-b1.58-2B-4T: 849787090 elements: four ternary values per byte, and a bf16 scale for each of 210
+// matrices. With "online" the matrices are in bf16.
 TEST_CASE("BitNet b1.58 2B4T has its published elements and bytes", "[quantized]") {
   constexpr Count matrices = 30 * (2 * 2560 * 2560 + 2 * 640 * 2560 + 3 * 2560 * 6912), packed = matrices / 4;
   constexpr Count others = 849787090 - packed - 210;
@@ -151,7 +151,7 @@ TEST_CASE("BitNet b1.58 2B4T has its published elements and bytes", "[quantized]
   CHECK(stored_bytes(online) == 2 * (matrices + others));
 }
 
-TEST_CASE("a block of BitNet that says something else is refused", "[schemes]") {
+TEST_CASE("an unsupported setting of BitNet is refused", "[schemes]") {
   const auto says = [](const std::string& more) {
     return llmcalc::test::sentence([&] { released("Qwen3.5-27B", R"({"quant_method": "bitnet", )" + more + "}"); });
   };

@@ -1,4 +1,4 @@
-// What a quantisation block says of a model besides the bytes of its matrices.
+// Effects of a quantization block other than matrix bytes.
 
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"
@@ -7,7 +7,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("scales of a cache are told with the cache's bits", "[schemes]") {
+TEST_CASE("KV cache scales are reported with the cache's format", "[schemes]") {
   const auto note = [](const std::string& cache) {
     const ModelCard card = small_card(R"({"quant_method": "modelopt", "quant_algo": "FP8", )" + cache + "}");
     return card.caveats.empty() ? std::string() : card.caveats.back();
@@ -20,7 +20,7 @@ TEST_CASE("scales of a cache are told with the cache's bits", "[schemes]") {
   CHECK(note(R"("kv_cache_quant_algo": null)").empty());
 }
 
-TEST_CASE("products are in the format of inputs for the components that have quantised ones", "[schemes]") {
+TEST_CASE("products use the input format in components with quantized inputs", "[schemes]") {
   const std::string nvfp4 = R"("targets": ["re:.*mlp.*"], "weights": {"num_bits": 4, "type": "float", "strategy":
     "tensor_group", "group_size": 16})";
   const std::string fp8 = R"("targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy":
@@ -39,7 +39,7 @@ TEST_CASE("products are in the format of inputs for the components that have qua
   CHECK_FALSE(small_card(R"({"quant_method": "bitsandbytes", "load_in_4bit": true})").products);
 }
 
-TEST_CASE("a key of the block that nothing asks for is told", "[schemes]") {
+TEST_CASE("an unread key of a quantization block is reported", "[schemes]") {
   const auto unknown = [](const std::string& block) { return small_card(block).unknown_keys; };
   using KeyNames = std::vector<std::string>;
   CHECK(unknown("{" + gptq4 + R"(, "damp_percent": 0.1, "new_rotation": 4, "nothing": null})") ==
@@ -49,7 +49,7 @@ TEST_CASE("a key of the block that nothing asks for is told", "[schemes]") {
   CHECK(unknown(R"({"quant_algo": "FP8", "outliers": 0.1})") == KeyNames{"quantization_config.outliers"});
 }
 
-TEST_CASE("a model file has a checkpoint's bytes and products", "[schemes]") {
+TEST_CASE("a model file preserves a checkpoint's bytes and products", "[schemes]") {
   const auto again = [](const ModelCard& card) { return read_model_file(model_file_json(card), "m.json"); };
   for (const std::string& block :
        {"{" + gptq4 + R"(, "dynamic": {"-:.*self_attn.*": {}}})",

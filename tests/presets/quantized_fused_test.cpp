@@ -1,4 +1,4 @@
-// Matrices that a checkpoint stores as one are packed as one: what each matrix costs besides its numbers counts once.
+// Matrices that a checkpoint stores as one are packed as one, so per-matrix overhead counts once.
 
 #include <fmt/format.h>
 
@@ -15,12 +15,12 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A matrix of (rows, columns), and how often it stands in the model.
+/// A matrix of (rows, columns), and its number of copies in the model.
 struct PackedMatrix {
   Count rows, columns, copies;
 };
 
-/// Bytes of the model where these matrices are packed and all else has 16 bits.
+/// Bytes of the model with these matrices packed and all else in 16 bits.
 Count by_hand(const ModelCard& card, const std::vector<PackedMatrix>& all, Count (*packed)(Count rows, Count columns)) {
   Count bytes = 2 * parameters(card.arch).total;
   for (const PackedMatrix& m : all) bytes += m.copies * (packed(m.rows, m.columns) - 2 * m.rows * m.columns);
@@ -35,7 +35,7 @@ ModelCard card_with(const std::string& block, const std::string& type, const std
 const std::string int4 = R"({"quant_method": "compressed-tensors", "format": "pack-quantized", "ignore": ["lm_head"],
   "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group",
   "group_size": 32, "symmetric": true}}}})";
-/// Numbers, a scale of 16 bits per group of 32, and the shape.
+/// Elements, a 16-bit scale per group of 32, and the shape.
 Count int4_bytes(Count r, Count c) { return r * c / 2 + 2 * r * c / 32 + 16; }
 
 const std::string fp8 = R"({"quant_method": "fp8", "weight_block_size": [128, 128]})";
@@ -43,8 +43,9 @@ Count fp8_bytes(Count r, Count c) { return r * c + 4 * ceil_div(r, 128) * ceil_d
 
 }  // namespace
 
-// hf phi3: qkv_proj and gate_up_proj; glm4: gate_up_proj; gpt_neox and falcon: query_key_value; qwen2 has all apart.
-TEST_CASE("fused projections cost a shape once", "[quantized]") {
+// hf phi3: qkv_proj and gate_up_proj; glm4: gate_up_proj; gpt_neox and falcon: query_key_value; qwen2 has separate
+// matrices.
+TEST_CASE("fused projections store one shape", "[quantized]") {
   const auto check = [&](const char* type, const std::string& more, const std::vector<PackedMatrix>& all) {
     INFO(type);
     const ModelCard card = card_with(int4, type, more);
@@ -58,9 +59,9 @@ TEST_CASE("fused projections cost a shape once", "[quantized]") {
   check("qwen2", "", {{96, 96, 16}, {32, 96, 16}, {256, 96, 16}, {96, 256, 8}});
 }
 
-// hf qwen3_next: in_proj_qkvz and in_proj_ba, whose 8 rows are one row of blocks; hf qwen3_5: q, k and v as one, the
-// others apart; hf olmo_hybrid: all apart.
-TEST_CASE("a gated DeltaNet's matrices are as its family stores them", "[quantized]") {
+// hf qwen3_next: in_proj_qkvz and in_proj_ba, whose 8 rows are one row of blocks; hf qwen3_5: fused q, k and v, the
+// others separate; hf olmo_hybrid: all separate.
+TEST_CASE("a gated DeltaNet's matrices are fused according to its family", "[quantized]") {
   const std::string sizes = R"("linear_num_value_heads": 4, "linear_num_key_heads": 2, "linear_key_head_dim": 32,
     "linear_value_head_dim": 32, "head_dim": 16)";
   const std::string experts = R"(, "num_experts": 4, "moe_intermediate_size": 64, "num_experts_per_tok": 2,
@@ -84,8 +85,8 @@ TEST_CASE("a gated DeltaNet's matrices are as its family stores them", "[quantiz
         {{{96, 96, 4}, {32, 96, 4}}, out, mlp, {{64, 96, 12}, {128, 96, 12}, {4, 96, 12}}});
 }
 
-// hf afmoe: self_attn.gate_proj is a matrix of its own, which a block can leave out by its name.
-TEST_CASE("a gate that is a matrix of its own is packed and left out by itself", "[quantized]") {
+// hf afmoe: self_attn.gate_proj is a separate matrix that a block can exclude by name.
+TEST_CASE("a separate gate matrix is packed and excluded independently", "[quantized]") {
   const std::string more = R"("head_dim": 16, "num_experts": 4, "moe_intermediate_size": 64, "num_experts_per_tok": 2,
     "num_shared_experts": 1, "num_dense_layers": 8)";
   const std::vector<PackedMatrix> others{{96, 96, 16}, {32, 96, 16}, {256, 96, 16}, {96, 256, 8}};
@@ -98,7 +99,7 @@ TEST_CASE("a gate that is a matrix of its own is packed and left out by itself",
   CHECK(bytes_of(card_with(without, "afmoe", more)) == by_hand(card, others, int4_bytes));
 }
 
-TEST_CASE("families that are not known store every matrix by itself", "[quantized]") {
+TEST_CASE("unknown families store every matrix separately", "[quantized]") {
   CHECK(fused_matrices("phi3").qkv);
   CHECK(fused_matrices("baichuan").split_in_gguf);
   for (const char* family : {"", "llama", "phi", "glm4_moe", "qwen2", " "}) {
@@ -108,8 +109,8 @@ TEST_CASE("families that are not known store every matrix by itself", "[quantize
   }
 }
 
-// functional.quantize_4bit flattens a matrix: 96 rows of 48 numbers are 72 blocks of 64, not 96.
-TEST_CASE("bitsandbytes' blocks go on from row to row", "[quantized]") {
+// functional.quantize_4bit flattens a matrix: 96 rows of 48 elements are 72 blocks of 64, not 96.
+TEST_CASE("bitsandbytes' blocks continue across rows", "[quantized]") {
   const std::string nf4 = R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "nf4"})";
   const ModelCard card = card_with(nf4, "llama", R"("head_dim": 8)");
   const auto packed = [](Count r, Count c) {
@@ -120,7 +121,7 @@ TEST_CASE("bitsandbytes' blocks go on from row to row", "[quantized]") {
   CHECK(bytes_of(card) == by_hand(card, {{48, 96, 8}, {16, 96, 16}, {96, 48, 8}, {256, 96, 16}, {96, 256, 8}}, packed));
 }
 
-// compressed_tensors/utils/match.py, match_name: a name is one module's alone.
+// compressed_tensors/utils/match.py, match_name: a name matches a single module.
 TEST_CASE("a name that compressed-tensors ignores is not a prefix", "[quantized]") {
   const auto bytes_without = [](const std::string& name) {
     std::string block = int4;
@@ -134,8 +135,8 @@ TEST_CASE("a name that compressed-tensors ignores is not a prefix", "[quantized]
   CHECK(bytes_without("re:.*layers.3.self_attn.o_proj") == all + 2 * 96 * 96 - int4_bytes(96, 96));
 }
 
-// nvidia/MiniMax-M3-NVFP4, hf_quant_config.json: the method is named beside "quantization".
-TEST_CASE("ModelOpt's own file may name its method", "[quantized]") {
+// nvidia/MiniMax-M3-NVFP4, hf_quant_config.json: the method is next to "quantization".
+TEST_CASE("ModelOpt's separate file may name its method", "[quantized]") {
   const std::string inner =
       R"("quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]})";
   CHECK(bytes_of(card_with("{\"quant_method\": \"modelopt\", " + inner + "}", "llama", "")) ==

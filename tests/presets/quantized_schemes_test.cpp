@@ -1,5 +1,5 @@
-// Quantisation blocks of which not all matrices are packed alike, and layouts of methods' own code: bytes of matrices
-// of 512 x 1024 by hand.
+// Quantization blocks with different formats by matrix, and layouts from the methods' own code: bytes of matrices of
+// 512 x 1024 by hand.
 
 #include "tests/catch.hpp"
 #include "tests/presets/quantised_blocks.hpp"
@@ -7,9 +7,9 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-// AutoGPTQ, nn_modules/qlinear: qweight, a 16-bit scale and a zero per group, g_idx as int32 per column whether or not
-// desc_act is set, and a bias; GPTQModel's layers have the bias of the model's own layer alone.
-TEST_CASE("GPTQ's layers have their group indices and biases in all bits and groups", "[schemes]") {
+// AutoGPTQ, nn_modules/qlinear: qweight, a 16-bit scale and a zero point per group, g_idx as int32 per column with or
+// without desc_act, and a bias; in GPTQModel only layers with a bias in the model have one.
+TEST_CASE("GPTQ layers have group indices and biases for all bits and groups", "[schemes]") {
   const auto block = [](int bits, int group, const std::string& more = "") {
     return R"({"quant_method": "gptq", "bits": )" + std::to_string(bits) + R"(, "group_size": )" +
            std::to_string(group) + more + "}";
@@ -34,14 +34,14 @@ TEST_CASE("GPTQ's layers have their group indices and biases in all bits and gro
              Catch::Contains("checkpoint_format \"marlin\""));
 }
 
-TEST_CASE("GPTQModel's dynamic settings keep modules or give them others, the first that matches", "[schemes]") {
+TEST_CASE("GPTQModel's dynamic settings exclude or change modules, with the first match taking effect", "[schemes]") {
   const std::string block = "{" + gptq4 + R"(, "dynamic": {"-:.*self_attn.*": {}, "+:.*down_proj.*": {"bits": 8,
     "group_size": 32}, ".*\\.0\\..*down_proj": {"bits": 2}}})";
   constexpr Count besides = 4 * columns + 2 * rows;
   CHECK(packed_as(block, "layers.0.self_attn.q_proj") == 2 * n);
   CHECK(packed_as(block, "layers.0.mlp.down_proj") == n + n / 32 * 3 + besides);
   CHECK(packed_up(block) == n / 2 + n / 128 * 5 / 2 + besides);
-  // In a model: attention in two bytes a number; down has 128 rows of 256, gate and up have 256 of 128.
+  // In a model: attention with two bytes per element; down has 128 rows of 256, gate and up have 256 of 128.
   const auto layer = [](Count r, Count c, Count bits, Count group) {
     return r * c * bits / 8 + r * c / group * (16 + bits) / 8 + 4 * c + 2 * r;
   };
@@ -51,7 +51,7 @@ TEST_CASE("GPTQModel's dynamic settings keep modules or give them others, the fi
   CHECK(card.unknown_keys.empty());
 }
 
-TEST_CASE("GPTQ of some modules of a block keeps the others", "[schemes]") {
+TEST_CASE("GPTQ of some modules leaves the others unquantized", "[schemes]") {
   const std::string block = "{" + gptq4 + R"(, "modules_in_block_to_quantize": [["self_attn.q_proj"],
     ["mlp.gate_proj", "mlp.up_proj"]]})";
   CHECK(packed_as(block, "layers.0.mlp.down_proj") == 2 * n);
@@ -59,8 +59,8 @@ TEST_CASE("GPTQ of some modules of a block keeps the others", "[schemes]") {
   CHECK(packed_up(block) < n);
 }
 
-// auto_round, export/export_to_autoround: GPTQ's layout without g_idx and without a bias of zeros; AWQ's; MX and NVFP4.
-TEST_CASE("AutoRound's formats are those that it names, for all layers and for single ones", "[schemes]") {
+// auto_round, export/export_to_autoround: GPTQ's layout without g_idx and zero biases; AWQ's; MX and NVFP4.
+TEST_CASE("AutoRound's formats apply to all layers or to named ones", "[schemes]") {
   const auto block = [](const std::string& more) {
     return R"({"quant_method": "auto-round", "sym": true, )" + more + "}";
   };
@@ -79,12 +79,12 @@ TEST_CASE("AutoRound's formats are those that it names, for all layers and for s
     "model.layers.0.mlp.down_proj": {"bits": 2}, "model.layers.0.self_attn.q_proj": {"bits": 16,
     "data_type": "float"}})");
   CHECK(packed_as(extra, "layers.0.self_attn.q_proj") == 2 * n);
-  CHECK(packed_as(extra, "layers.0.mlp.down_proj") == n / 4 + n / 128 * 18 / 8);  // named, not matched
+  CHECK(packed_as(extra, "layers.0.mlp.down_proj") == n / 4 + n / 128 * 18 / 8);  // exact names go first
   CHECK(packed_as(extra, "layers.1.mlp.down_proj") == n + n / 128 * 3);
   CHECK_THAT(refused(block(R"("bits": 4, "data_type": "fp")")), Catch::Contains("data_type \"fp\" with 4 bits"));
 }
 
-TEST_CASE("Quark's layers have settings by name and by class", "[schemes]") {
+TEST_CASE("Quark has settings by layer name and by class", "[schemes]") {
   const std::string fp8 = R"({"weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}, "input_tensors":
     {"dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_dynamic": false}})";
   const std::string fp4 = R"({"weight": {"dtype": "fp4", "qscheme": "per_group", "group_size": 32}, "input_tensors":
@@ -111,8 +111,8 @@ TEST_CASE("Quark's layers have settings by name and by class", "[schemes]") {
   CHECK_THAT(mixed.caveats.at(0), Catch::Contains("are all counted in fp8"));
 }
 
-// hqq, core/bitpack.py: ten numbers of 3 bits in an int32, over groups (axis 1) or within one (axis 0).
-TEST_CASE("HQQ has settings by module, and packs three bits into int32", "[schemes]") {
+// hqq, core/bitpack.py: ten 3-bit values per int32, across groups (axis 1) or within one (axis 0).
+TEST_CASE("HQQ has settings by module, and packs 3-bit values into int32", "[schemes]") {
   const std::string block = R"({"quant_method": "hqq", "quant_config": {"self_attn.q_proj": {"weight_quant_params":
     {"nbits": 4, "group_size": 64}}, "mlp.down_proj": {"weight_quant_params": {"nbits": 2, "group_size": 16}}}})";
   CHECK(packed_as(block, "layers.0.self_attn.q_proj") == n / 2 + n / 64 * 4);
@@ -132,7 +132,7 @@ TEST_CASE("HQQ has settings by module, and packs three bits into int32", "[schem
              Catch::Contains("HQQ's \"scale_quant_params\""));
 }
 
-TEST_CASE("EXL's head has bits of its own", "[schemes]") {
+TEST_CASE("EXL has separate bits for the head", "[schemes]") {
   const auto head = [](const std::string& block) { return packed_as(block, "lm_head", Component::lm_head); };
   const std::string third = R"({"quant_method": "exl3", "bits": 4.0, "head_bits": 6})";
   CHECK(head(third) == n * 6 / 8 + 2 * (rows + columns));
@@ -141,8 +141,8 @@ TEST_CASE("EXL's head has bits of its own", "[schemes]") {
   CHECK(head(R"({"quant_method": "exl3", "bits": 5.0})") == n * 5 / 8 + 2 * (rows + columns));
 }
 
-// Qwen/Qwen3-1.7B-FP8's header has scales in BF16; DeepSeek-V3's has F32.
-TEST_CASE("a block of fp8 has a scale in the family's format", "[schemes]") {
+// Qwen/Qwen3-1.7B-FP8's header has BF16 scales; DeepSeek-V3's has F32.
+TEST_CASE("fp8 block scales have the family's format", "[schemes]") {
   const auto scale_bytes = [](const char* type) {
     json::Value v = small_config(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})",
                                  R"(, "head_dim": 32, "num_key_value_heads": 4)");
@@ -156,10 +156,10 @@ TEST_CASE("a block of fp8 has a scale in the family's format", "[schemes]") {
   CHECK(scale_bytes("qwen3") == 2 * blocks);
 }
 
-TEST_CASE("compressed-tensors' layouts are those that the block states", "[schemes]") {
+TEST_CASE("compressed-tensors' layouts follow the block's settings", "[schemes]") {
   const std::string int4 =
       R"({"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128, "symmetric": true})";
-  // Every second number, two bits each that say which: 2 + 1 bits a number, and a 16-bit scale per group.
+  // Every second element with a two-bit index: 2 + 1 bits per element, and a 16-bit scale per group.
   CHECK(packed_up(group_with(int4) + R"("format": "marlin-24", "sparsity_config": {"format": "dense"}})") ==
         n / 4 + n / 8 + n / 128 * 2);
   const auto blocks = [](const std::string& size) {
@@ -187,7 +187,7 @@ TEST_CASE("compressed-tensors' layouts are those that the block states", "[schem
     "dynamic": true})";
   CHECK(multiplied(channel(4, int8_inputs)) == "int8");
   CHECK(multiplied(channel(4)) == "16 bits");
-  // fp8 of a tensor: its scale and its input's, each in 16 bits.
+  // fp8 per tensor: a scale for it and one for its input, 16 bits each.
   CHECK(packed_up(group_with(R"({"num_bits": 8, "type": "float", "strategy": "tensor"})",
                              R"(, "input_activations": {"num_bits": 8, "type": "float", "strategy": "tensor",
     "dynamic": false})") +
@@ -203,8 +203,8 @@ TEST_CASE("compressed-tensors' layouts are those that the block states", "[schem
         "\"quantization_config\": the group \"g\" matches no matrix of the model that is not in a group before it");
 }
 
-// compressors/sparse_24_bitmask.py: every second number of two bytes, a bit for each, and the shape.
-TEST_CASE("a sparse checkpoint of compressed-tensors may have no quantised weights", "[schemes]") {
+// compressors/sparse_24_bitmask.py: half of the two-byte elements, a bit per element, and the shape.
+TEST_CASE("a sparse checkpoint of compressed-tensors may have unquantized weights", "[schemes]") {
   const std::string block = R"({"quant_method": "compressed-tensors", "format": "dense", "sparsity_config": {"format":
     "sparse-24-bitmask", "ignore": ["lm_head"], "targets": ["Linear"], "sparsity_structure": "2:4"}})";
   CHECK(packed_up(block) == n + n / 8 + 16);
@@ -215,7 +215,7 @@ TEST_CASE("a sparse checkpoint of compressed-tensors may have no quantised weigh
   CHECK(bytes_of(small_card(block)) == sparse + sparse / 8 + 14 * 16 + 2 * (2 * table_numbers + norm_numbers));
 }
 
-TEST_CASE("groups that name modules go before one of all", "[schemes]") {
+TEST_CASE("groups that name modules take precedence over a group for all", "[schemes]") {
   const std::string block = R"({"quant_method": "compressed-tensors", "format": "mixed-precision", "config_groups": {
     "all": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}},
     "down": {"targets": ["re:.*down_proj"], "weights": {"num_bits": 4, "type": "float", "group_size": 32}}}})";
@@ -223,9 +223,9 @@ TEST_CASE("groups that name modules go before one of all", "[schemes]") {
   CHECK(packed_up(block) == n + 2 * rows);
 }
 
-// quant_api.py: fp8 has a float32 scale per row or per tensor; integers of IntxWeightOnly take a byte each, with a
-// 16-bit scale and a zero of a byte.
-TEST_CASE("torchao's settings are read with their granularity and their modules", "[schemes]") {
+// quant_api.py: fp8 has a float32 scale per row or tensor; integers of IntxWeightOnly take a byte each, with a 16-bit
+// scale and a one-byte zero point.
+TEST_CASE("torchao's settings are read with granularity and modules", "[schemes]") {
   const auto block = [](const std::string& type, const std::string& data, const std::string& more = "") {
     return R"({"quant_method": "torchao", "quant_type": {"default": {"_type": ")" + type + R"(", "_data": )" + data +
            "}}" + more + "}";
@@ -253,8 +253,9 @@ TEST_CASE("torchao's settings are read with their granularity and their modules"
   CHECK(packed_as(named, "layers.1.mlp.down_proj") == n + 2 * rows);
 }
 
-// prototype/mx_formats/inference_workflow.py: a byte of scale per 32 numbers, or per 16 and a float32 for the matrix.
-TEST_CASE("torchao's MX and NVFP4 settings give their formats and products", "[schemes]") {
+// prototype/mx_formats/inference_workflow.py: a one-byte scale per 32 elements, or per 16 with a float32 scale per
+// matrix.
+TEST_CASE("torchao's MX and NVFP4 settings select formats and products", "[schemes]") {
   const auto block = [](const std::string& type, const std::string& data) {
     return R"({"quant_method": "torchao", "quant_type": {"default": {"_type": ")" + type + R"(", "_data": )" + data +
            "}}}";
@@ -278,7 +279,7 @@ TEST_CASE("torchao's MX and NVFP4 settings give their formats and products", "[s
   CHECK_THAT(refused(block(nv, R"({"step": "prepare"})")), Catch::Contains("NVFP4 at step \"prepare\""));
 }
 
-TEST_CASE("scales that lie in tiles fill the last of them", "[schemes]") {
+TEST_CASE("tiled scales are padded to full tiles", "[schemes]") {
   import::Packing p = import::packing(*dtype("mxfp8"));
   const import::Matrix m{Component::mlp, {"up"}, 2, 130, 96};
   CHECK(import::packed_bytes(p, m) == Bytes(2 * (130 * 96 + 130 * 3)));
@@ -286,13 +287,13 @@ TEST_CASE("scales that lie in tiles fill the last of them", "[schemes]") {
   CHECK(import::packed_bytes(p, m) == Bytes(2 * (130 * 96 + 256 * 4)));  // 2 x 1 tiles of 128 x 4
 }
 
-TEST_CASE("torchao's tables of tokens are quantised where the block includes them", "[schemes]") {
+TEST_CASE("torchao quantizes token tables if the block includes them", "[schemes]") {
   const auto block = [](const char* tables) {
     return std::string(R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig"}},
     "include_input_output_embeddings": )") +
            tables + "}";
   };
-  // A 16-bit scale per row: 4 x 128 rows of attention and 2 x 256 + 128 of the MLP in a layer, 1000 in each table.
+  // A 16-bit scale per row: 4 x 128 attention rows and 2 x 256 + 128 MLP rows per layer, 1000 per table.
   const Count matrices = attention_numbers + mlp_numbers, scales = 2 * 2 * (4 * 128 + 2 * 256 + 128);
   CHECK(bytes_of(small_card(block("false"))) == matrices + scales + 2 * (2 * table_numbers + norm_numbers));
   CHECK(bytes_of(small_card(block("true"))) == matrices + scales + 2 * (table_numbers + 2 * 1000) + 2 * norm_numbers);
@@ -300,8 +301,8 @@ TEST_CASE("torchao's tables of tokens are quantised where the block includes the
         matrices + scales + table_numbers + 2 * 1000 + 2 * norm_numbers);
 }
 
-// modelopt, export/unified_export_hf.py: scales are float32, but those of nvfp4 and mxfp4 groups.
-TEST_CASE("ModelOpt's algorithms have their scales, and their products where inputs are quantised", "[schemes]") {
+// modelopt, export/unified_export_hf.py: scales are float32, except for nvfp4 and mxfp4 groups.
+TEST_CASE("ModelOpt's algorithms have their scales, and low-precision products if inputs are quantized", "[schemes]") {
   const auto block = [](const std::string& algorithm, int group = 0) {
     return R"({"quant_algo": ")" + algorithm + "\"" +
            (group > 0 ? R"(, "group_size": )" + std::to_string(group) : std::string()) + "}";
@@ -320,14 +321,14 @@ TEST_CASE("ModelOpt's algorithms have their scales, and their products where inp
   CHECK_THAT(small_card(block("W4A8_AWQ", 128)).caveats.at(0), Catch::Contains("pre_quant_scale"));
 }
 
-TEST_CASE("AWQ has one group per row where its size is -1", "[schemes]") {
+TEST_CASE("AWQ with group size -1 has one group per row", "[schemes]") {
   CHECK(packed_up(R"({"quant_method": "awq", "bits": 4, "group_size": -1, "zero_point": true})") ==
         n / 2 + rows * 5 / 2);
   CHECK(packed_up(R"({"quant_method": "awq", "bits": 4, "group_size": -1, "zero_point": false})") == n / 2 + 2 * rows);
 }
 
-// mlx-lm writes no quant_method: settings of all modules, and of some by name.
-TEST_CASE("MLX packs matrices, tables and routers, with a scale and a bias for each group", "[quantized]") {
+// mlx-lm writes no quant_method: settings for all modules, and for some by name.
+TEST_CASE("MLX packs matrices, tables and routers, with a scale and a bias per group", "[quantized]") {
   const Count packed = (attention_numbers + mlp_numbers + 2 * table_numbers) * (64 * 4 + 32) / 64 / 8;
   CHECK(bytes_of(small_card(R"({"group_size": 64, "bits": 4})")) == packed + 2 * norm_numbers);
   json::Value alone = small_config("{}");

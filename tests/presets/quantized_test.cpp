@@ -1,4 +1,4 @@
-// Checkpoints of which the bytes of all tensors are published, and what stays in 16 bits in them.
+// Checkpoints with published tensor bytes, and their 16-bit tensors.
 
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
@@ -16,7 +16,7 @@ using test::sentence;
 
 namespace {
 
-/// MiniMaxAI/MiniMax-M2.5 and moonshotai/Kimi-K2-Instruct: the sizes of their config.json.
+/// MiniMaxAI/MiniMax-M2.5 and moonshotai/Kimi-K2-Instruct: the sizes in their config.json.
 const std::string minimax = R"({"model_type": "minimax_m2", "num_hidden_layers": 62, "hidden_size": 3072,
   "num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 1536, "vocab_size": 200064,
   "num_experts_per_tok": 8, "num_local_experts": 256, "max_position_embeddings": 196608, "use_qk_norm": true,
@@ -43,7 +43,7 @@ std::string refusal(const std::string& block) {
   return sentence([&] { quantised("llama-3.1-8b", block); });
 }
 
-/// All weights in `formats`, as a model file says it.
+/// Bytes of all weights in `formats`, given as in a model file.
 Count bytes_in(const std::string& name, const char* formats) {
   ModelCard card = import_config(released_config(name), "c.json");
   const json::Value v = json::parse(formats, "formats");
@@ -56,8 +56,8 @@ const std::string deepseek_block = R"({"activation_scheme": "dynamic", "fmt": "e
 
 }  // namespace
 
-// Sums over the checkpoints' tensors: the index's total_size, or all data_offsets of the safetensors headers.
-TEST_CASE("a quantised checkpoint has its published bytes", "[quantized]") {
+// Sums over the checkpoints' tensors: the index's total_size, or all data_offsets in the safetensors headers.
+TEST_CASE("a quantized checkpoint has its published bytes", "[quantized]") {
   // openai/gpt-oss-20b: experts mxfp4; attention, sinks, router, biases, embedding, head and norms bf16.
   CHECK(bytes(quantised("gpt-oss-20b", R"({"quant_method": "mxfp4", "modules_to_not_convert":
     ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]})")) == 13761264768);
@@ -71,45 +71,46 @@ TEST_CASE("a quantised checkpoint has its published bytes", "[quantized]") {
   // hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4.
   CHECK(bytes(quantised("llama-3.1-70b", R"({"quant_method": "awq", "bits": 4, "group_size": 128,
     "zero_point": true, "version": "gemm", "modules_to_not_convert": null})")) == 39767785472);
-  // nvidia/Llama-3.3-70B-Instruct-FP4, which has the shape of 3.1: two float32 scales for each of 560 matrices.
+  // nvidia/Llama-3.3-70B-Instruct-FP4, with the shape of 3.1: two float32 scales for each of 560 matrices.
   CHECK(bytes(quantised("llama-3.1-70b", R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4",
     "kv_cache_quant_algo": "FP8", "group_size": 16, "exclude_modules": ["lm_head"]}})")) == 42709045632);
 }
 
-// deepseek-ai/DeepSeek-V3 has 680571043840 numbers in fp8, 3918786560 in bf16 and 41555600 in float32 (Hugging Face's
-// counts by dtype). Not counted here: its prediction layer, and the 256 router biases of each of 58 layers.
-TEST_CASE("DeepSeek-V3 has its published bytes less the prediction layer and the buffers", "[quantized]") {
+// deepseek-ai/DeepSeek-V3 has 680571043840 elements in fp8, 3918786560 in bf16 and 41555600 in float32 (Hugging Face's
+// counts by dtype). Not counted here: its prediction layer, and 256 router biases in each of 58 layers.
+TEST_CASE("DeepSeek-V3 has its published bytes minus the prediction layer and buffers", "[quantized]") {
   constexpr Count h = 7168, table = 129280 * h;
-  // q_a, q_b, kv_a, kv_b, o; 257 experts of three matrices.
+  // q_a, q_b, kv_a, kv_b, o; 257 experts with three matrices.
   constexpr Count attention = h * 1536 + 1536 * 24576 + h * 576 + 512 * 32768 + 16384 * h, experts = 257 * 3 * h * 2048;
   constexpr Count attention_blocks = 56 * 12 + 12 * 192 + 56 * 5 + 4 * 256 + 128 * 56,
                   expert_blocks = 257 * 3 * 56 * 16;
-  // Five norms of the hidden width and two of the latent rows, two hidden states joined, router, table and head again.
+  // Five norms of the hidden width and two of the latent ranks, join of two hidden states, router, another table and
+  // head.
   constexpr Count sixteen = 5 * h + 1536 + 512 + 2 * h * h + 256 * h + 2 * table;
   constexpr Count prediction = attention + experts + 2 * sixteen + 4 * (attention_blocks + expert_blocks + 256);
   constexpr Count published = 680571043840 + 2 * 3918786560 + 4 * 41555600, buffers = 4 * 58 * 256;
   CHECK(bytes(quantised("deepseek-v3", deepseek_block)) == published - prediction - buffers);
 }
 
-// Tensor bytes of GGUF files: file less header (llama.cpp leaves norms and routers in float32).
-TEST_CASE("a GGUF file of one type has its published bytes", "[quantized]") {
+// Tensor bytes of GGUF files: file minus header (llama.cpp leaves norms and routers in float32).
+TEST_CASE("a GGUF file with one type has its published bytes", "[quantized]") {
   CHECK(bytes_in("llama-2-7b", R"({"all": "q8_0", "norm": "fp32"})") == 7161089728 - 741056);
-  // Llama 3.1 stores 64 rotary factors, in float32.
+  // Llama 3.1 has 64 rotary factors in float32.
   CHECK(bytes_in("llama-3.1-8b", R"({"all": "q8_0", "norm": "fp32"})") == 8540775840 - 7840928 - 4 * 64);
   CHECK(bytes_in("qwen3-30b-a3b", R"({"all": "q8_0", "norm": "fp32", "router": "fp32"})") == 32483932576 - 5970336);
 }
 
-TEST_CASE("what a quantisation block names stays in the config's dtype", "[quantized]") {
+TEST_CASE("modules excluded by a quantization block keep the config's dtype", "[quantized]") {
   const auto formats = [](const ModelCard& card) { return weight_formats_text(*card.weights); };
   CHECK(formats(quantised("deepseek-v3", deepseek_block)) ==
         "fp8-block (attention, mlp, experts, shared_experts), bf16");
-  // The block of moonshotai/Kimi-K2.5: routed experts only.
+  // The block of moonshotai/Kimi-K2.5: only routed experts.
   CHECK(formats(quantised("deepseek-v3", R"({"config_groups": {"group_0": {"targets": ["Linear"], "weights":
     {"actorder": null, "group_size": 32, "num_bits": 4, "strategy": "group", "symmetric": true, "type": "int"}}},
     "format": "pack-quantized", "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",
     "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"], "kv_cache_scheme": null, "quant_method": "compressed-tensors"})")) ==
         "int4-g32 (experts), bf16");
-  // MiniMax-M2.5 keeps its router "gate", which is no "gate_proj".
+  // MiniMax-M2.5 excludes its router "gate", which does not match "gate_proj".
   CHECK(formats(quantised("deepseek-v3", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]})")) ==
         "fp8-block (attention, mlp, experts, shared_experts), bf16");
@@ -129,8 +130,8 @@ TEST_CASE("what a quantisation block names stays in the config's dtype", "[quant
         "gptq-8bit (attention, mlp, lm_head), bf16");
 }
 
-TEST_CASE("a component that is stored in two formats has the bytes of both", "[quantized]") {
-  // One attention of 32: 3.125 %.
+TEST_CASE("a component stored in two formats has the bytes of both", "[quantized]") {
+  // One attention layer of 32: 3.125 %.
   const ModelCard card = quantised("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["model.layers.0.self_attn"]})");
   CHECK((*card.weights)[Component::attention].name() == "fp8-block");
@@ -139,13 +140,13 @@ TEST_CASE("a component that is stored in two formats has the bytes of both", "[q
         "3 % of the weights of attention are stored in another format than fp8-block; their bytes are counted as they "
         "are, their products as the others'");
   const ModelCard all = quantised("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128]})");
-  // 2 x 4096 x 4096 and 2 x 1024 x 4096 numbers in two bytes, not in one and a float32 per 128 x 128.
+  // 2 x 4096 x 4096 and 2 x 1024 x 4096 elements in two bytes each instead of one with a float32 per 128 x 128.
   constexpr Count numbers = 2 * 4096 * 4096 + 2 * 1024 * 4096;
   CHECK(bytes(card) - bytes(all) == numbers - 4 * numbers / (128 * 128));
 }
 
-// MiniMaxAI/MiniMax-M2.5: 228703644928 stored elements, float32 scales among them; a router's 256 biases of each of 62
-// layers are no parameters.
+// MiniMaxAI/MiniMax-M2.5: 228703644928 stored elements, including float32 scales. The 256 router biases in each of 62
+// layers are not parameters.
 TEST_CASE("MiniMax-M2.5 has its published elements", "[quantized]") {
   const std::string block = R"({"quant_method": "fp8", "fmt": "float8_e4m3fn", "activation_scheme": "dynamic",
     "weight_block_size": [128, 128], "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]})";
@@ -156,9 +157,9 @@ TEST_CASE("MiniMax-M2.5 has its published elements", "[quantized]") {
   CHECK(numbers + scales + 62 * 256 == 228703644928);
 }
 
-// moonshotai/Kimi-K2-Instruct: 1026470731056 stored elements are published; parameters, float32 scales and 384 router
-// biases of each of 60 layers are 3416 fewer.
-TEST_CASE("Kimi-K2 has all but 3416 of its published elements", "[quantized]") {
+// moonshotai/Kimi-K2-Instruct: 1026470731056 published elements; parameters, float32 scales and 384 router biases in
+// each of 60 layers are 3416 fewer.
+TEST_CASE("Kimi-K2 has its published elements except for 3416", "[quantized]") {
   const ModelCard card = quantised(kimi, deepseek_block);
   const Count numbers = parameters(card.arch).total, fp8 = 1023893241856;
   const Count scales = (bytes(card) - fp8 - 2 * (numbers - fp8)) / 4;
@@ -166,9 +167,9 @@ TEST_CASE("Kimi-K2 has all but 3416 of its published elements", "[quantized]") {
   CHECK(numbers + scales + 60 * 384 == 1026470731056 - 3416);
 }
 
-// moonshotai/Kimi-K2.5: 1014686023680 numbers of routed experts in int4 with a bf16 scale per 32, 11722208768 others of
-// the text model in bf16; 16 bytes of shape for each of 60 x 384 x 3 matrices.
-TEST_CASE("Kimi-K2.5's routed experts are packed integers with their shapes", "[quantized]") {
+// moonshotai/Kimi-K2.5: 1014686023680 elements of routed experts in int4 with a bf16 scale per 32, 11722208768 others
+// of the text model in bf16; 16 bytes of shape for each of 60 x 384 x 3 matrices.
+TEST_CASE("Kimi-K2.5's routed experts are packed integers with shapes", "[quantized]") {
   const ModelCard card = quantised(kimi, R"({"config_groups": {"group_0": {"targets": ["Linear"], "weights":
     {"actorder": null, "group_size": 32, "num_bits": 4, "strategy": "group", "symmetric": true, "type": "int"}}},
     "format": "pack-quantized", "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",
@@ -177,9 +178,9 @@ TEST_CASE("Kimi-K2.5's routed experts are packed integers with their shapes", "[
   CHECK(bytes(card) == experts / 2 + experts / 32 * 2 + 16 * 60 * 384 * 3 + 2 * (11722208768 - 60 * 384));
 }
 
-// reubzdubz/Molmo7B_D_NF4Quant, whose text model is Qwen2 7B with fused projections: 112 matrices of 6525288448
-// numbers. The index states 6661964712 bytes, of which 2 x 1495736832 are float16.
-TEST_CASE("nf4 of bitsandbytes has its published bytes, the texts of states among them", "[quantized]") {
+// reubzdubz/Molmo7B_D_NF4Quant, whose text model is Qwen2 7B with fused projections: 112 matrices with 6525288448
+// elements. The index states 6661964712 bytes, of which 2 x 1495736832 are float16.
+TEST_CASE("bitsandbytes' nf4 has its published bytes, including state texts", "[quantized]") {
   const json::Value block = json::parse(R"({"quant_method": "bitsandbytes", "_load_in_4bit": true,
     "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": false})",
                                         "block");
@@ -193,7 +194,7 @@ TEST_CASE("nf4 of bitsandbytes has its published bytes, the texts of states amon
   CHECK(all.value == 6661964712 - Count{2} * 1495736832);
 }
 
-TEST_CASE("blocks of fp8 have the scales of their family", "[quantized]") {
+TEST_CASE("the format of fp8 block scales depends on the family", "[quantized]") {
   const auto scale_bits = [](const char* family) {
     const json::Value block = json::parse(deepseek_block, "block");
     return import::scheme(json::Object(block, "block"), {.model_type = family, .dtype = "bfloat16"})
@@ -205,8 +206,8 @@ TEST_CASE("blocks of fp8 have the scales of their family", "[quantized]") {
   CHECK(scale_bits("deepseek_v4") == 8);
 }
 
-// Bytes of one matrix of 512 x 1024 by the layouts of the methods' own code.
-TEST_CASE("every method of quantisation has its layout to the byte", "[quantized]") {
+// Bytes of one matrix of 512 x 1024 in the layouts of the methods' own code.
+TEST_CASE("every quantization method has its exact layout", "[quantized]") {
   constexpr Count rows = 512, columns = 1024, n = rows * columns;
   const auto packed = [](const std::string& block) {
     const json::Value v = json::parse(block, "block");
@@ -229,7 +230,7 @@ TEST_CASE("every method of quantisation has its layout to the byte", "[quantized
     "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128, "symmetric": true, "actorder": )";
   CHECK(packed(group + R"("group"}}}, "format": "pack-quantized"})") == n / 2 + n / 128 * 2 + 16 + 4 * columns);
   CHECK(packed(group + R"(null}}}, "format": "pack-quantized"})") == n / 2 + n / 128 * 2 + 16);
-  // Half of the fp8 numbers, a bit for each, the shape, and a bf16 scale per row.
+  // Half of the fp8 elements, a bit for each, the shape, and a bf16 scale per row.
   CHECK(packed(R"({"quant_method": "compressed-tensors", "sparsity_config": {"format": "sparse-24-bitmask"},
     "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy":
     "channel"}}}})") == n / 2 + n / 8 + 16 + 2 * rows);
@@ -252,7 +253,7 @@ TEST_CASE("a config's dtype is the format of its weights", "[quantized]") {
         "c.json: \"dtype\": expected float32, float16, bfloat16 or auto, got \"int3\"");
 }
 
-TEST_CASE("a quantisation that is not known is refused by its name", "[quantized]") {
+TEST_CASE("an unknown quantization is refused by name", "[quantized]") {
   const auto says = [](const std::string& block, const char* what) {
     CHECK_THAT(refusal(block), Catch::Contains(what) && Catch::Contains("is not known; write the formats"));
   };
@@ -270,7 +271,7 @@ TEST_CASE("a quantisation that is not known is refused by its name", "[quantized
   says(R"({"quant_method": "compressed-tensors", "config_groups": {}})", "without weights");
 }
 
-TEST_CASE("a model file's weights name one format for all and those that differ", "[quantized]") {
+TEST_CASE("a model file's weights have one format for all and exceptions", "[quantized]") {
   const auto read = [](const char* text) {
     const json::Value v = json::parse(text, "weights");
     return read_weight_formats(json::Object(v, "weights"));

@@ -1,4 +1,4 @@
-// What each key of a config.json became.
+// Effects of each key in a config.json.
 
 #include "presets/import/reading.hpp"
 
@@ -29,7 +29,7 @@ KeyReading reading_of(const json::Value& config, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("a key becomes the parts of the model file that are others when it is another", "[import][reading]") {
+TEST_CASE("a key's effect is the parts of the model file that change with it", "[import][reading]") {
   const auto becomes = [](const char* key) { return reading_of(small_llama(), key).becomes; };
   using Parts = std::vector<std::string>;
   CHECK(becomes("num_key_value_heads") == Parts{"attention.kv_heads 2"});
@@ -39,7 +39,7 @@ TEST_CASE("a key becomes the parts of the model file that are others when it is 
   CHECK(becomes("model_type") == Parts{"the family"});
 }
 
-TEST_CASE("an ignored key says why", "[import][reading]") {
+TEST_CASE("an ignored key has a reason", "[import][reading]") {
   const auto why = [](const char* key) { return reading_of(small_llama(), key).why; };
   CHECK(why("hidden_size").empty());
   CHECK(why("rope_theta") == "rotary positions have no size");
@@ -50,7 +50,7 @@ TEST_CASE("an ignored key says why", "[import][reading]") {
     CHECK(why(key) == "not understood: it was not counted");
 }
 
-TEST_CASE("a key of which some values are refused, and on which nothing else depends, says so", "[import][reading]") {
+TEST_CASE("a key that is only validated is reported as checked", "[import][reading]") {
   json::Value config = small_llama();
   config["model_type"] = "cohere2";
   config["sliding_window_pattern"] = 4;
@@ -62,7 +62,7 @@ TEST_CASE("a key of which some values are refused, and on which nothing else dep
         "checked: some values are refused, and no size depends on the others");
 }
 
-TEST_CASE("a list of numbers that are alike is not ignored where another number matters", "[import][reading]") {
+TEST_CASE("a list of equal numbers is not ignored if one of them matters", "[import][reading]") {
   const json::Value ernie = {{"model_type", "ernie4_5_moe_vl"},
                              {"hidden_size", 256},
                              {"num_hidden_layers", 4},
@@ -75,7 +75,7 @@ TEST_CASE("a list of numbers that are alike is not ignored where another number 
   CHECK(reading_of(ernie, "moe_layer_start_index").why.empty());
 }
 
-TEST_CASE("every key of a configuration of 2026 is read or ignored for a reason, the sizes among the first",
+TEST_CASE("every key of a 2026 config is read or ignored with a reason, and size keys are read",
           "[import][reading][every]") {
   const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/configs_2026.json";
   for (const json::Value& row : json::parse(json::file_text(path), path)) {
@@ -92,7 +92,7 @@ TEST_CASE("every key of a configuration of 2026 is read or ignored for a reason,
   }
 }
 
-TEST_CASE("a letter per layer goes with the number of layers", "[import][reading]") {
+TEST_CASE("a string with a letter per layer is read together with the number of layers", "[import][reading]") {
   const json::Value nemotron = {{"model_type", "nemotron_h"},
                                 {"hidden_size", 64},
                                 {"num_hidden_layers", 6},
@@ -114,14 +114,14 @@ TEST_CASE("a letter per layer goes with the number of layers", "[import][reading
   CHECK(pattern.becomes.front().find("checked") == std::string::npos);
 }
 
-TEST_CASE("the keys of a config that is not taken are not read", "[import][reading]") {
+TEST_CASE("reading the keys of an unsupported config is refused", "[import][reading]") {
   CHECK_THAT(test::sentence([] {
                key_readings({{"model_type", "qwen9"}}, "c.json");
              }),
              Catch::Contains("\"qwen9\" is not known; the nearest are "));
 }
 
-TEST_CASE("a number that is as large as some word is long is read all the same", "[import][reading]") {
+TEST_CASE("a number that equals the length of a word is still read", "[import][reading]") {
   const json::Value ouro = {
       {"model_type", "ouro"},     {"hidden_size", 256},       {"num_hidden_layers", 2},
       {"num_attention_heads", 4}, {"num_key_value_heads", 4}, {"vocab_size", 512},
@@ -129,7 +129,7 @@ TEST_CASE("a number that is as large as some word is long is read all the same",
   CHECK(reading_of(ouro, "total_ut_steps").becomes == std::vector<std::string>{"layers 8"});
 }
 
-TEST_CASE("a width that a tower's config repeats is read with its twin", "[import][reading]") {
+TEST_CASE("a width repeated in an encoder's config is read together with its copy", "[import][reading]") {
   json::Value c = test::released_config("Qwen3.5-27B");
   const auto becomes = [&] { return reading_of(c, "text_config.hidden_size").becomes; };
   const auto hidden = [&] {
@@ -141,15 +141,15 @@ TEST_CASE("a width that a tower's config repeats is read with its twin", "[impor
   CHECK(hidden());
 }
 
-// mlx writes the format of each module beside that of all.
-TEST_CASE("keys of many modules are read at once", "[import][reading]") {
+// mlx writes the format of each module after the common one.
+TEST_CASE("keys of many modules are read as one", "[import][reading]") {
   json::Value config = small_llama();
   config["num_hidden_layers"] = 100;
   config["quantization"] = {{"group_size", 64}, {"bits", 4}};
   for (int i = 0; i < 100; ++i)
     config["quantization"]["model.layers." + std::to_string(i) + ".mlp.down_proj"] = {{"group_size", 64}, {"bits", 8}};
   const std::vector<KeyReading> all = key_readings(config, "c.json");
-  CHECK(all.size() == config.size() + 2);  // the block is three lines
+  CHECK(all.size() == config.size() + 2);  // the block takes three rows
   const KeyReading modules = reading_of(config, "quantization.model.layers.0.mlp.down_proj and 99 more");
   CHECK_FALSE(modules.becomes.empty());
   CHECK(modules.why.empty());

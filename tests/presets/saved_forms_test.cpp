@@ -1,6 +1,6 @@
-// The config.json that a model was published with, and the one that hf transformers 5.6 to 5.16 saves of it: other
-// keys, the same model. Forms by hand from src/transformers/models/*/configuration_*.py: what __post_init__ pops and
-// what attribute_map renames.
+// A model's published config.json and the one that hf transformers 5.6 to 5.16 saves: different keys, the same model.
+// Saved forms follow src/transformers/models/*/configuration_*.py by hand: keys that __post_init__ pops or
+// attribute_map renames.
 
 #include "calc/parameters.hpp"
 #include "tests/catch.hpp"
@@ -22,7 +22,7 @@ Value taken(Value& c, const char* key) {
 
 void rename(Value& c, const char* key, const char* to) { c[to] = taken(c, key); }
 
-/// A word per layer: that of the number in the list.
+/// One word per layer, selected by the number in the list.
 Value words(const Value& numbers, const std::vector<std::string>& of) {
   Value out = Value::array();
   for (const Value& n : numbers) out.push_back(of.at(n.get<std::size_t>()));
@@ -52,7 +52,7 @@ const std::vector<std::pair<std::string, std::string>> todays = {{"mamba", "line
                                                                  {"-", "mlp"},
                                                                  {"E", "moe"}};
 
-/// Both forms are one model, of which the same is said.
+/// Checks that both forms give the same model and caveats.
 void check_same(const Value& published, const Value& saved) {
   const ModelCard a = import_config(published, "c.json"), b = import_config(saved, "c.json");
   CHECK(parameters(a.arch).total == parameters(b.arch).total);
@@ -151,9 +151,8 @@ Value saved_nemotron(Value c, const char* key) {
 
 }  // namespace
 
-TEST_CASE(
-    "a config that transformers saves of Step, MiMo, DeepSeek-V4, MiniMax-M3 or Kimi Linear is the published model",
-    "[import][saved]") {
+TEST_CASE("saved configs of Step, MiMo, DeepSeek-V4, MiniMax-M3 and Kimi Linear give the published models",
+          "[import][saved]") {
   const auto same = [](const char* name, Value (*saved)(Value)) {
     CAPTURE(name);
     const Value published = released_config(name);
@@ -166,7 +165,7 @@ TEST_CASE(
   same("Kimi-Linear-48B-A3B", saved_kimi);
 }
 
-TEST_CASE("a config that transformers saves of a hybrid with Mamba is the published model", "[import][saved]") {
+TEST_CASE("saved configs of Mamba hybrids give the published models", "[import][saved]") {
   for (const char* name : {"NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16"})
     for (const char* key : {"layers_block_type", "layer_types"}) {
       CAPTURE(name, key);
@@ -184,7 +183,7 @@ TEST_CASE("a config that transformers saves of a hybrid with Mamba is the publis
     }
 }
 
-TEST_CASE("a list of layers stands in for Jamba's and Bamba's keys", "[import][saved]") {
+TEST_CASE("a list of layers replaces Jamba's and Bamba's keys", "[import][saved]") {
   const Value jamba = released_config("Jamba-1.5-Mini");
   Value saved = jamba;
   for (const char* key : {"attn_layer_period", "attn_layer_offset", "expert_layer_period", "expert_layer_offset"})
@@ -210,7 +209,7 @@ TEST_CASE("a list of layers stands in for Jamba's and Bamba's keys", "[import][s
       "linear_attention", "linear_attention", "linear_attention", "full_attention", "linear_attention"])")));
 }
 
-TEST_CASE("mlp_layer_types stands in for the number of dense layers", "[import][saved]") {
+TEST_CASE("mlp_layer_types replaces the number of dense layers", "[import][saved]") {
   for (const char* name : {"GLM-5", "DeepSeek-V3.2", "GLM-4.7-Flash", "LFM2-8B-A1B"}) {
     CAPTURE(name);
     const Value published = released_config(name);
@@ -225,7 +224,7 @@ TEST_CASE("mlp_layer_types stands in for the number of dense layers", "[import][
   }
 }
 
-TEST_CASE("the words for layers with an indexer are read in both forms", "[import][saved]") {
+TEST_CASE("both words for layers with an indexer are accepted", "[import][saved]") {
   Value c = released_config("GLM-5");
   const Arch published = arch(c.dump());
   for (const char* word : {"deepseek_sparse_attention", "indexed_attention"}) {
@@ -237,7 +236,7 @@ TEST_CASE("the words for layers with an indexer are read in both forms", "[impor
   CHECK(refusal(c.dump()) == "c.json: \"layer_types\": expected indexed_attention, got \"full_attention\"");
 }
 
-TEST_CASE("the head of T5 1.1 is its own where transformers saves that it is tied", "[import][saved]") {
+TEST_CASE("T5 1.1's head stays untied in the form that transformers saves as tied", "[import][saved]") {
   Value c = released_config("flan-t5-small");
   const Arch published = arch(c.dump());
   c["tie_word_embeddings"] = true;
@@ -246,7 +245,7 @@ TEST_CASE("the head of T5 1.1 is its own where transformers saves that it is tie
   CHECK(arch(c.dump()) == published);
 }
 
-TEST_CASE("a model has its class's layers where no key says them", "[import][saved]") {
+TEST_CASE("missing lists of layers have the defaults of their class", "[import][saved]") {
   Value step = released_config("Step-3.5-Flash");
   step.erase("moe_layers_enum");
   CHECK(parameters(arch(step.dump())).total == 196956118272);
@@ -257,7 +256,7 @@ TEST_CASE("a model has its class's layers where no key says them", "[import][sav
   CHECK(arch(mimo.dump()) == arch(released_config("MiMo-V2-Flash").dump()));
 }
 
-TEST_CASE("two keys that say other layers or heads are refused", "[import][saved]") {
+TEST_CASE("two keys with contradictory layers or heads are refused", "[import][saved]") {
   Value mimo = saved_mimo(released_config("MiMo-V2-Flash"));
   mimo["hybrid_layer_pattern"] = Value(48, 1);
   CHECK(refusal(mimo.dump()) ==
@@ -276,7 +275,7 @@ TEST_CASE("two keys that say other layers or heads are refused", "[import][saved
   CHECK_THAT(refusal(both.dump()), Catch::Contains("\"compress_ratios\" and \"layer_types\" say other layers"));
 }
 
-TEST_CASE("a list that tells layers apart and that the family does not read is refused", "[import][saved]") {
+TEST_CASE("a list that distinguishes layers and is not read by the family is refused", "[import][saved]") {
   const auto says = [](const std::string& more) { return refusal(small("llama", more)); };
   const std::string eight = R"([1, 1, 1, 1, 1, 1, 1, 2])";
   CHECK(says(R"("kv_heads_of_layers": )" + eight) ==

@@ -1,4 +1,4 @@
-// docs/seeds.md: every number of its "correct" columns is computed here, and no other number stands there.
+// docs/seeds.md: every number in its "correct" columns is computed here, and it has no others.
 
 #include <cmath>
 #include <fstream>
@@ -21,10 +21,10 @@ using namespace llmcalc::textbook;
 namespace {
 
 using Texts = std::vector<std::string>;
-/// Heading and place of a row; rows that share both are one.
+/// Heading and place of a row. Rows that share both are merged.
 using Place = std::pair<std::string, std::string>;
 
-// ---- Numbers as the page prints them
+// ---- Number formats of the page
 
 constexpr double gib = 1024.0 * 1024 * 1024;
 double in_gib(Bytes b) { return real(b.value) / gib; }
@@ -42,10 +42,10 @@ std::string grouped(Count n) {
   return s;
 }
 
-// ---- The models and machines of the seeds
+// ---- Models and machines in the seeds
 
 const Arch gpt3 = test::gpt3(), llama = test::llama3_8b();
-constexpr double a100 = 312e12, fast = 2.0e12, slow = 1.6e12;  // FLOP/s, and bytes/s as Goon's C.1 prints them
+constexpr double a100 = 312e12, fast = 2.0e12, slow = 1.6e12;  // FLOP/s, and bytes/s as printed in Goon's C.1
 
 /// Goon §8: Falcon-40B with MHA, D 8192, L 60, on A100 of 80 GiB; 200 sequences of 2048 tokens.
 struct Falcon {
@@ -73,12 +73,12 @@ std::pair<Count, Count> vocabularies() {
   for (const Builtin& b : builtin_models()) all.insert(load_model(b.name).arch.vocabulary);
   return {*all.begin(), *all.rbegin()};
 }
-/// TB/s of a datasheet.
+/// TB/s in a datasheet.
 std::string bandwidth(const char* device) {
   return fixed(load_hardware(device).cluster.device.bandwidth.value / 1e12, 3);
 }
 
-// ---- What stands where
+// ---- Expected numbers by place
 
 using Expected = std::map<Place, Texts>;
 
@@ -157,7 +157,7 @@ void add_inference(Expected& e) {
                             fixed(1 / falcon.printed_computing, 1),
                             fixed(1 / falcon.reading, 1)};
   e[{"Inference", "fn. 32"}] = {fixed(reading_tokens_per_second(), 3)};
-  // The third is the V100S's; NVIDIA's datasheet, there is no preset.
+  // The third is the V100S's, from NVIDIA's datasheet; it has no preset.
   e[{"Appendices", "C.1"}] = {bandwidth("a100-pcie-40gb"), bandwidth("a100-sxm-80gb"), "1.134"};
   e[{"Appendices", "D.1"}] = {fixed(seed_matmul_intensity(1, 2048, 12288, 2), 0),
                               fixed(seed_matmul_intensity(1, 1, 8192, 2), 4)};
@@ -176,7 +176,7 @@ void add_wolfe(Expected& e) {
 }
 
 void add_jia(Expected& e) {
-  const double deviation = std::sqrt((0.0 + 100 * 100 + 0 + 100 * 100) / 4);  // of 100, 200, 100, 0
+  const double deviation = std::sqrt((0.0 + 100 * 100 + 0 + 100 * 100) / 4);  // for 100, 200, 100, 0
   const double rms = std::sqrt((100.0 * 100 + 200 * 200 + 100 * 100) / 4);
   const ParameterSums round = parameters(load_model(LLMCALC_SOURCE_DIR "/docs/cases/jia-llama-3-405b.json").arch);
   const Arch exact = load_model("llama-3.1-405b").arch;
@@ -212,7 +212,7 @@ Texts cells(std::string line) {
   return all;
 }
 
-/// The corrections of every row, by place.
+/// The corrections in all rows, by place.
 std::map<Place, std::string> corrections() {
   std::ifstream page(LLMCALC_SOURCE_DIR "/docs/seeds.md");
   std::map<Place, std::string> all;
@@ -227,7 +227,7 @@ std::map<Place, std::string> corrections() {
   return all;
 }
 
-/// Numbers of two digits or more that stand by themselves: no coefficient, equation or part of a name.
+/// Standalone numbers of two or more digits: no coefficients, equations or parts of names.
 Texts numbers(std::string text) {
   text = std::regex_replace(text, std::regex(R"((Llama|LLaMA|GPT|Gemma|Falcon|seed)[- ]\d[\w.-]*)"), "");
   const std::regex number(R"((^|[^\w.^(/-])(\d+( \d{3})*(\.\d+)?(e-?\d+)?)(?![\w(^]))");
@@ -239,7 +239,7 @@ Texts numbers(std::string text) {
 
 }  // namespace
 
-TEST_CASE("the seeds' page gives every corrected number as it is computed", "[seed][page]") {
+TEST_CASE("the seeds' page has every corrected number as computed", "[seed][page]") {
   const auto page = corrections();
   for (const auto& [place, texts] : expected()) {
     CAPTURE(place.first, place.second);
@@ -248,7 +248,7 @@ TEST_CASE("the seeds' page gives every corrected number as it is computed", "[se
   }
 }
 
-TEST_CASE("the seeds' page gives no corrected number that is not computed", "[seed][page]") {
+TEST_CASE("the seeds' page has no corrected number that is not computed", "[seed][page]") {
   const Expected computed = expected();
   std::size_t found = 0;
   for (const auto& [place, text] : corrections())

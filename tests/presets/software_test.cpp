@@ -1,4 +1,4 @@
-// Software profiles, and the estimator whose parameters they choose.
+// Software profiles, and the estimator parameters that they select.
 
 #include "calc/train.hpp"
 #include "presets/load.hpp"
@@ -22,7 +22,7 @@ std::string refused(const json::Value& value) {
 
 }  // namespace
 
-TEST_CASE("Every software preset is read, and says where its words come from", "[software]") {
+TEST_CASE("every software preset loads and has a source", "[software]") {
   CHECK(builtin_software().size() >= 36);
   for (const Builtin& b : builtin_software()) {
     INFO(b.name);
@@ -33,15 +33,14 @@ TEST_CASE("Every software preset is read, and says where its words come from", "
   }
 }
 
-TEST_CASE("Megatron-LM and its like pad a vocabulary to 128 rows per tensor-parallel rank, others do not",
-          "[software]") {
+TEST_CASE("Megatron-LM and relatives pad a vocabulary to 128 rows per tensor-parallel rank", "[software]") {
   for (const char* name : {"megatron-lm", "megatron-lm-legacy", "megatron-deepspeed", "nemo", "llm.c"})
     CHECK(load_software(name).vocabulary_multiple == 128);
   for (const char* name : {"torch-fsdp", "torchtitan", "maxtext", "vllm"})
     CHECK(load_software(name).vocabulary_multiple == 1);
 }
 
-TEST_CASE("Software goes by the names that people use", "[software]") {
+TEST_CASE("software is found by common names", "[software]") {
   CHECK(load_software("Megatron-Core").name == "megatron-lm");
   CHECK(load_software("megatron").training->fusion == Fusion::tuned);
   CHECK(load_software("fsdp").training->fusion == Fusion::eager);
@@ -49,7 +48,7 @@ TEST_CASE("Software goes by the names that people use", "[software]") {
   CHECK(sentence([] { load_software("megatorn-lm"); }).find("did you mean 'megatron-lm'") != std::string::npos);
 }
 
-TEST_CASE("A software file with a wrong word is refused with the words that there are", "[software]") {
+TEST_CASE("a software file with an unknown word is refused with the known ones", "[software]") {
   CHECK(read_software_file(profile(), "mine.json").training->writes_norms);
   json::Value wrong = profile();
   wrong["fusion"] = "fused";
@@ -69,7 +68,7 @@ TEST_CASE("A software file with a wrong word is refused with the words that ther
   CHECK(refused(wrong).find("\"speed\"") != std::string::npos);
 }
 
-TEST_CASE("Norms are written out of models with RMSNorm alone, and naive attention has kernels of its own",
+TEST_CASE("norms are written out only for models with RMSNorm, and naive attention has separate kernels",
           "[software]") {
   const SoftwareCard card = read_software_file(profile(), "mine.json");
   Arch rms, layer;
@@ -83,7 +82,7 @@ TEST_CASE("Norms are written out of models with RMSNorm alone, and naive attenti
   CHECK(stack_of(load_software("megatron-lm"), rms, naive).core == CoreKernel::fused_softmax);
 }
 
-TEST_CASE("Every parameter of the estimator lies within its bounds and says what it is and where it comes from",
+TEST_CASE("every parameter of the training estimator is within its bounds and has a meaning and a source",
           "[software]") {
   const TrainingEstimator& e = training_estimator();
   for (std::size_t i = 0; i < training_parameter_count; ++i) {
@@ -100,7 +99,7 @@ TEST_CASE("Every parameter of the estimator lies within its bounds and says what
   for (const auto& c : choices<EstimateClass>) CHECK(e.interval(c.value).factor > 1);
 }
 
-TEST_CASE("An estimator file that lacks a parameter, or has one beyond its bounds, is refused", "[software]") {
+TEST_CASE("an estimator file with a missing or out-of-bounds parameter is refused", "[software]") {
   const json::Value right = training_estimator_json(training_estimator());
   CHECK(read_training_estimator(right, "e.json").parameters.values() == training_estimator().parameters.values());
   json::Value wrong = right;
@@ -118,7 +117,7 @@ TEST_CASE("An estimator file that lacks a parameter, or has one beyond its bound
   CHECK(sentence([&] { read_training_estimator(wrong, "e.json"); }).find("expected 1 or more") != std::string::npos);
 }
 
-TEST_CASE("A device's architecture chooses what it reaches", "[software]") {
+TEST_CASE("a device's architecture selects its training rates", "[software]") {
   CHECK(silicon_of(load_hardware("a100-sxm-80gb")) == Silicon::ampere);
   CHECK(silicon_of(load_hardware("h100-sxm-80gb")) == Silicon::hopper);
   CHECK(silicon_of(load_hardware("gb200")) == Silicon::blackwell);
@@ -131,7 +130,7 @@ TEST_CASE("A device's architecture chooses what it reaches", "[software]") {
   CHECK(silicon_of(load_hardware("mi300x")) == Silicon::other);
 }
 
-TEST_CASE("No kernel of attention is slower than an older one on the same device", "[software]") {
+TEST_CASE("no attention kernel is slower than an older one on the same device", "[software]") {
   TrainingParameters fast_first = training_estimator().parameters;
   fast_first.values()[static_cast<std::size_t>(TrainingParameter::flash_1)] = 0.6;
   for (const TrainingParameters& p : {training_estimator().parameters, fast_first})
@@ -148,7 +147,7 @@ TEST_CASE("No kernel of attention is slower than an older one on the same device
     }
 }
 
-TEST_CASE("No estimate is below its bound, on any device and under any software", "[software]") {
+TEST_CASE("no training estimate is below its bound on any device with any software", "[software]") {
   const Arch arch = load_model("llama-3.2-1b").arch;
   Plan plan;
   plan.seq = 2048;
@@ -167,7 +166,7 @@ TEST_CASE("No estimate is below its bound, on any device and under any software"
   }
 }
 
-TEST_CASE("What was measured on a device stays under any software", "[software]") {
+TEST_CASE("rates measured on a device take precedence with any software", "[software]") {
   HardwareCard card = load_hardware("h100-sxm-80gb");
   card.measured = MeasuredRates{.memory = true, .links = true};
   Achieved& a = card.measured->rates;
@@ -179,7 +178,7 @@ TEST_CASE("What was measured on a device stays under any software", "[software]"
   CHECK(under.software.kernel.value > 0);
 }
 
-TEST_CASE("What was not measured on a device comes from the estimator", "[software]") {
+TEST_CASE("unmeasured rates of a device come from the estimator", "[software]") {
   HardwareCard card = load_hardware("h100-sxm-80gb");
   const auto bf16 = static_cast<std::size_t>(Peak::bf16), fp8 = static_cast<std::size_t>(Peak::fp8);
   const TrainingParameters& p = training_estimator().parameters;
@@ -191,14 +190,14 @@ TEST_CASE("What was not measured on a device comes from the estimator", "[softwa
   card.measured->rates.flash[bf16].forward = FlopsPerSecond(5e14);
   const Achieved some = training_rates(p, card, stack);
   CHECK(some.matmul[bf16] == 0.77);
-  CHECK(some.half_matmul[bf16] == 0);  // of the measured curve
+  CHECK(some.half_matmul[bf16] == 0);  // in the measured curve
   CHECK(some.matmul[fp8] == whole.matmul[fp8]);
   CHECK(some.flash[bf16].forward.value == 5e14);
   CHECK(some.flash[fp8].forward.value == whole.flash[fp8].forward.value);
   CHECK(some.memory == whole.memory);
   CHECK(some.launch == whole.launch);
   CHECK(some.links == whole.links);
-  // Twice the same: an estimate does not become a measurement.
+  // A second application gives the same: an estimate does not become a measurement.
   card.cluster.device.achieved = some;
   CHECK(training_rates(p, card, stack).memory == whole.memory);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// A model as the modules of its modelling code: names, shapes and how often each stands there.
+/// A model as the modules of its modelling code: names, shapes and numbers of copies.
 
 #include <algorithm>
 #include <string>
@@ -37,7 +37,7 @@ inline Tensors together(const std::vector<Tensors>& lists) {
   return out;
 }
 
-/// Each as often as there are `layers`.
+/// The tensors, repeated for `layers` layers.
 inline Tensors in_layers(Count layers, Tensors all) {
   for (Tensor& t : all) t.copies *= layers;
   return all;
@@ -58,7 +58,8 @@ inline Tensors projections(Count hidden, Count heads, Count kv_heads, Count head
           {"o_proj", {hidden, heads * head_dim}}};
 }
 
-/// The config imports to the parameters of `tensors`, `total` in all, and survives being written and read back.
+/// Checks that the config imports with the parameters of `tensors`, `total` in all, and that the model round-trips
+/// through a model file.
 inline Arch check_tensors(const std::string& config, const Tensors& tensors, Count total) {
   const ModelCard card = imported(config);
   CHECK(numbers(tensors) == total);

@@ -1,5 +1,5 @@
-// Towers beside text models: published configs of towers beside a small text model of the right width, against what
-// the checkpoints hold beside their text models, or the modules of the modelling code added up.
+// Vision and audio encoders: published encoder configs with a small text model of matching width, compared with the
+// checkpoints' tensors outside their text models, or with the sum of modules in the modelling code.
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ Towers towers_of(const json::Value& row) {
           .cross = row.value("cross", Count{0})};
 }
 
-/// A composite config of `type` beside a Llama 64 wide.
+/// A composite config of `type` with a Llama of width 64.
 std::string beside_text(const std::string& type, const std::string& more) {
   return R"({"model_type": ")" + type + R"(", "text_config": {"model_type": "llama", "hidden_size": 64,
     "num_hidden_layers": 1}, )" +
@@ -43,7 +43,7 @@ constexpr Count small_clip_numbers = 8 + 96 + 80 + 32 + 2 * (288 + 144 + 136 + 3
 
 }  // namespace
 
-TEST_CASE("a tower and its projector have as many parameters as their checkpoint", "[import][towers]") {
+TEST_CASE("an encoder and its projector have as many parameters as their checkpoint", "[import][towers]") {
   const json::Value rows = tower_rows();
   REQUIRE(rows.size() == 37);
   for (const json::Value& row : rows) {
@@ -57,7 +57,7 @@ TEST_CASE("a tower and its projector have as many parameters as their checkpoint
   }
 }
 
-TEST_CASE("presets with towers have those of their configs", "[towers]") {
+TEST_CASE("presets have the vision and audio encoders of their configs", "[towers]") {
   int compared = 0;
   for (const json::Value& row : tower_rows()) {
     const std::string name = lower(row["name"].get<std::string>());
@@ -70,7 +70,7 @@ TEST_CASE("presets with towers have those of their configs", "[towers]") {
   CHECK(compared == 13);
 }
 
-TEST_CASE("the parts of a small CLIP add up, and a head and further layers change them", "[import][towers]") {
+TEST_CASE("the parts of a small CLIP add up, and heads and more layers change them", "[import][towers]") {
   const auto towers = [](const std::string& type, const std::string& more, const std::string& whole = "") {
     return imported(beside_text(type, whole + R"("vision_config": {)" + more + "}")).towers;
   };
@@ -87,13 +87,13 @@ TEST_CASE("the parts of a small CLIP add up, and a head and further layers chang
   CHECK(towers("llava", siglip).vision == headless + 8 + 288 + 16 + 144 + 136);
 }
 
-TEST_CASE("a tower that is not known is named and not counted", "[import][towers]") {
+TEST_CASE("an unknown encoder is named and not counted", "[import][towers]") {
   const auto card = [](const std::string& type, const std::string& more) { return imported(beside_text(type, more)); };
   const std::string vision = R"("vision_config": {"model_type": "dinov3_vit", "hidden_size": 8})";
   const ModelCard one = card("llava", vision);
   CHECK(one.towers == Towers());
   CHECK(one.caveats.front() == "text part only: the vision tower \"dinov3_vit\" beside it is not counted");
-  // A known tower in a model whose projector is not: neither is counted, since there may be more than one.
+  // A known encoder in a model with an unknown projector: neither is counted, since there may be more than one.
   const ModelCard two = card("video_llava", R"("vision_config": {)" + small_clip + "}");
   CHECK(two.towers == Towers());
   CHECK(two.caveats.front() == "text part only: the vision tower \"clip_vision_model\" beside it is not counted");
@@ -104,7 +104,7 @@ TEST_CASE("a tower that is not known is named and not counted", "[import][towers
   CHECK(nested.caveats.front() == "text part only: the vision tower \"omni_vision\" beside it is not counted");
 }
 
-TEST_CASE("keys of a tower's config that are not understood are told, and so are defaults", "[import][towers]") {
+TEST_CASE("unknown keys and defaults of an encoder's config are reported", "[import][towers]") {
   const ModelCard card = imported(beside_text(
       "llava", R"("vision_config": {)" + small_clip + R"(, "num_register_tokens": 4, "hidden_act": "quick_gelu"})"));
   CHECK(card.unknown_keys == std::vector<std::string>{"vision_config.num_register_tokens"});
@@ -113,7 +113,7 @@ TEST_CASE("keys of a tower's config that are not understood are told, and so are
   CHECK_THAT(short_one.caveats.front(), Catch::Contains("num_hidden_layers 24"));
 }
 
-TEST_CASE("absurd and contradictory towers are refused in a sentence", "[import][towers]") {
+TEST_CASE("absurd and contradictory encoders are refused with a sentence", "[import][towers]") {
   const auto refused = [](const std::string& type, const std::string& more) {
     return refusal(beside_text(type, R"("vision_config": )" + more));
   };
@@ -129,7 +129,7 @@ TEST_CASE("absurd and contradictory towers are refused in a sentence", "[import]
   CHECK_THAT(refused("kimi_k3", R"({"norm_type": "layernorm"})"), Catch::Contains("only \"rmsnorm\" is known"));
 }
 
-TEST_CASE("a model file says its towers, and reads them again", "[towers]") {
+TEST_CASE("a model file round-trips its encoders", "[towers]") {
   const json::Value file = model_file_json(load_model("kimi-k3"));
   CHECK(file["towers"] == json::Value{{"vision", 401214464}, {"projector", 46144512}});
   CHECK(read_model_file(file, "x.json").towers == load_model("kimi-k3").towers);
@@ -139,7 +139,8 @@ TEST_CASE("a model file says its towers, and reads them again", "[towers]") {
   CHECK_THROWS_WITH(read_model_file(wrong, "x.json"), Catch::Contains("\"sound\""));
 }
 
-TEST_CASE("Llama 3.2's layers for images are no layers of its text model, and ranks cut them", "[import][towers]") {
+TEST_CASE("Llama 3.2's image layers are not layers of its text model, and are sharded across ranks",
+          "[import][towers]") {
   const json::Value rows = tower_rows();
   const auto row =
       std::find_if(rows.begin(), rows.end(), [](const json::Value& r) { return r["name"] == "Llama-3.2-11B-Vision"; });
@@ -159,7 +160,7 @@ TEST_CASE("Llama 3.2's layers for images are no layers of its text model, and ra
   CHECK_THAT(refused({3, 3}), Catch::Contains("each once, got 3"));
 }
 
-TEST_CASE("an omni model's talker is named", "[import][towers]") {
+TEST_CASE("an omni model's talker is named in a caveat", "[import][towers]") {
   json::Value config;
   for (const json::Value& row : tower_rows())
     if (row["name"] == "Qwen2.5-Omni-7B") config = row["config"];

@@ -1,4 +1,4 @@
-// The largest batch, sequence, micro-batch or model: some plan holds it, and none of those tried beyond.
+// The largest batch, sequence, micro-batch or model: some plan fits it, and no plan fits a larger value tried.
 
 #include "search/largest.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 
 const Searching one_thread = [](const Space& s) { return search(s); };
 
-/// The long way: whether train() says of any plan of the grid that it fits, nothing being recomputed.
+/// Exhaustive reference: whether any plan of the grid without recomputation fits according to train().
 bool holds(const Space& s) {
   bool any = false;
   for_each_grid_point(s, [&](const Candidate& c) {
@@ -28,7 +28,7 @@ Space small(Count memory) {
   return s;
 }
 
-/// Whether every value that was tried fits as the long way says.
+/// Checks every value tried against the exhaustive reference.
 void check_tried(const Space& s, const LargestQuestion& q, const LargestFound& r) {
   REQUIRE(!r.tried.empty());
   for (const TriedValue& t : r.tried) {
@@ -78,7 +78,7 @@ TEST_CASE("the largest micro-batch under a batch is the largest of its divisors 
   CHECK(r.tried.back().value == most);
 }
 
-TEST_CASE("the largest micro-batch without a stated batch is found to one", "[search]") {
+TEST_CASE("the largest micro-batch without a stated batch is exact", "[search]") {
   const LargestQuestion q{.of = Largest::micro_batch, .batch_follows = true};
   for (const Count micro_batch : {1, 5, 8}) {
     Space s = small(1'000'000'000);
@@ -113,12 +113,12 @@ TEST_CASE("the longest sequence fits, and one a 64th longer does not", "[search]
   const LargestFound all = largest(learned, q, one_thread);
   CHECK(all.value == 1000);
   CHECK(all.bounded);
-  learned.fixed.cp = 2;  // of multiples of 4
+  learned.fixed.cp = 2;  // permits multiples of 4
   learned.arch.position_rows = 1002;
   CHECK(largest(learned, q, one_thread).value == 1000);
 }
 
-TEST_CASE("a batch of any size fits where its micro-batches do, and none where none does", "[search]") {
+TEST_CASE("a batch of any size fits if its micro-batches do, and otherwise no batch fits", "[search]") {
   const LargestQuestion q{.of = Largest::batch};
   Space s = small(1'000'000'000);
   s.cluster.device.memory = search(with_value(s, q, 4)).front[0].peak;
@@ -141,7 +141,7 @@ TEST_CASE("a batch of any size fits where its micro-batches do, and none where n
   }
 }
 
-TEST_CASE("a search for the largest that is stopped says so", "[search]") {
+TEST_CASE("a stopped search for the largest value reports the stop", "[search]") {
   const LargestFound r = largest(small(1'000'000'000), {.of = Largest::sequence}, [](const Space&) {
     SearchResult none;
     none.stopped = true;
@@ -152,7 +152,8 @@ TEST_CASE("a search for the largest that is stopped says so", "[search]") {
   CHECK(r.tried.empty());
 }
 
-TEST_CASE("a model of other layers keeps its first ones and goes on as its last ones do", "[search]") {
+TEST_CASE("a model with another number of layers keeps its first layers and continues the pattern of its last ones",
+          "[search]") {
   Arch a = even();
   a.layers = 8;
   a.moe.experts = 4;

@@ -1,4 +1,4 @@
-// The plans next to the best one, and why they are worse.
+// Plans next to the best one, and the reasons why they are worse.
 
 #include "search/neighbours.hpp"
 
@@ -39,7 +39,7 @@ TEST_CASE("no neighbour of the best plan is better", "[search]") {
     }
 }
 
-TEST_CASE("a neighbour that does not fit says by how much, and which tensors are to blame", "[search]") {
+TEST_CASE("a neighbour that does not fit reports the excess and the tensors that cause it", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 64);
   const Candidate plan{.gpus = 8, .dp = 8, .micro_batch = 2, .recompute = Recompute::full, .zero = Zero::optimizer};
   const Found here = trained(s, plan);
@@ -57,7 +57,7 @@ TEST_CASE("a neighbour that does not fit says by how much, and which tensors are
   CHECK(n->slower < Seconds());
 
   Candidate whole = plan;
-  whole.zero = Zero::none;  // each device holds the 12 bytes of all parameters, and not an eighth of them
+  whole.zero = Zero::none;  // each device holds the 12 bytes of all parameters instead of an eighth
   n = find(all, whole);
   REQUIRE(n != nullptr);
   CHECK(n->change == PlanChange::zero);
@@ -67,7 +67,7 @@ TEST_CASE("a neighbour that does not fit says by how much, and which tensors are
   CHECK(n->term.by == Bytes(12 * numbers - 12 * ceil_div(numbers, 8)));
 }
 
-TEST_CASE("a slower neighbour says where its step takes longer", "[search]") {
+TEST_CASE("a slower neighbour reports the part of its step that takes longer", "[search]") {
   const Space s = space_of(with_layers(even(), 8), 8, 80'000'000, 512, 16);
   const Candidate plan{.gpus = 8, .pp = 2, .dp = 4, .micro_batch = 2};
   const std::vector<Neighbour> all = neighbours(s, plan);
@@ -84,7 +84,7 @@ TEST_CASE("a slower neighbour says where its step takes longer", "[search]") {
   CHECK(n->part.by == b[n->part.part] - a[n->part.part]);
 }
 
-TEST_CASE("a term grew on the stage that is the fullest, not beside another stage", "[search]") {
+TEST_CASE("growth of a memory term is measured on the neighbour's fullest stage", "[search]") {
   Space s = space_of(with_layers(even(), 8), 8, 0, 512, 64);
   const Candidate plan{.gpus = 8, .tp = 2, .pp = 2, .dp = 2, .micro_batch = 4, .sp = true, .zero = Zero::none};
   s.cluster.device.memory = trained(s, plan).peak;

@@ -1,4 +1,4 @@
-// Questions asked the other way round: the answer does it, and the next smaller or larger one does not.
+// Inverse questions: the answer reaches the goal, and the next smaller or larger value does not.
 
 #include "search/reverse.hpp"
 
@@ -21,7 +21,7 @@ Bytes peak(const Setup& s) { return train(s.arch, s.plan, s.layout, s.cluster).m
 
 }  // namespace
 
-TEST_CASE("the fewest devices within a deadline are the first that make it", "[search]") {
+TEST_CASE("the fewest devices within a deadline are the first number that meets it", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
   const double tokens = 1e9;
   const Searching searching = [](const Space& one) { return search(one); };
@@ -33,7 +33,7 @@ TEST_CASE("the fewest devices within a deadline are the first that make it", "[s
     REQUIRE(!r.best.empty());
     const Seconds run = run_time(one, r.best[0], tokens);
     CHECK(run.value == Approx(r.best[0].step.value * tokens / (16 * 512)));
-    CHECK(run.value < last);  // of these
+    CHECK(run.value < last);  // holds for these numbers
     last = run.value;
     const FewestGpus few = fewest_gpus(
         s, 1, 4, [&](const Space& at, const Found& f) { return run_time(at, f, tokens) <= run; }, searching);
@@ -47,11 +47,11 @@ TEST_CASE("the fewest devices within a deadline are the first that make it", "[s
   CHECK(none.tried.size() >= 3);
 }
 
-TEST_CASE("no number of devices below the fewest reaches the goal, whatever its factors", "[search]") {
-  // 6 layers, 6 heads, 14 sequences: 7, 5 and 3 devices hold a layout by the batch, the heads or the stages
+TEST_CASE("every number of devices below the fewest misses the goal, regardless of its factors", "[search]") {
+  // 6 layers, 6 heads, 14 sequences: 7, 5 and 3 devices permit a layout by the batch, the heads or the stages
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 14);
   const Searching searching = [](const Space& one) { return search(one); };
-  std::vector<Seconds> steps;  // of 1 to 15 devices; 0: none
+  std::vector<Seconds> steps;  // of 1 to 15 devices; 0 without a plan
   for (Count n = 1; n < 16; ++n) {
     Space one = s;
     one.gpus = {n};
@@ -74,7 +74,7 @@ TEST_CASE("no number of devices below the fewest reaches the goal, whatever its 
   }
 }
 
-TEST_CASE("numbers of devices are tried from the least on, and a stopped search ends them", "[search]") {
+TEST_CASE("device counts are tried in ascending order, and a stopped search ends the trials", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 60);
   int calls = 0;
   const Searching searching = [&](const Space& one) {
@@ -108,13 +108,13 @@ TEST_CASE("numbers of devices are tried from the least on, and a stopped search 
   CHECK(calls == 1);
 }
 
-TEST_CASE("numbers of devices to try are powers of two and the most", "[search]") {
+TEST_CASE("device counts to try are powers of two and the maximum", "[search]") {
   CHECK(numbers_up_to(1) == std::vector<Count>{1});
   CHECK(numbers_up_to(8) == std::vector<Count>{1, 2, 4, 8});
   CHECK(numbers_up_to(12) == std::vector<Count>{1, 2, 4, 8, 12});
 }
 
-TEST_CASE("the best plans of each number of devices together are the best of all", "[search]") {
+TEST_CASE("the best plans of each device count merge into the best of all", "[search]") {
   Space s = space_of(with_layers(even(), 4), 1, 20'000'000, 128, 12);
   s.gpus = numbers_up_to(6);
   for (const Objective o : {Objective::time, Objective::cost, Objective::energy, Objective::memory}) {
@@ -132,7 +132,7 @@ TEST_CASE("the best plans of each number of devices together are the best of all
     }
     const SearchResult all = merge(s, parts);
     REQUIRE(!all.best.empty());
-    CHECK(all.best[0].value <= least * (1 + 1e-12));  // it also recomputes a part of the modules
+    CHECK(all.best[0].value <= least * (1 + 1e-12));  // it also recomputes some of the modules
     CHECK(all.best == search(s).best);
   }
   int calls = 0;
@@ -146,7 +146,7 @@ TEST_CASE("the best plans of each number of devices together are the best of all
   CHECK(calls == 1);
 }
 
-TEST_CASE("an offer is the best number of devices that ends in time", "[search]") {
+TEST_CASE("an offer is the best device count that meets the deadline", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
   s.gpus = numbers_up_to(8);
   const double tokens = 1e9;
@@ -222,9 +222,9 @@ TEST_CASE("the largest micro-batch, sequence and batch fit, and the next do not"
   s.layout.schedule = Schedule::gpipe;
   Setup two = s;
   two.plan.global_batch = 8;
-  s.cluster.device.memory = peak(two);  // and GPipe all: here two
+  s.cluster.device.memory = peak(two);  // GPipe keeps all, here two
   CHECK(largest_global_batch(s) == 8);
-  for (const Count micro_batches : {8, 9, 21}) {  // and more than four per stage
+  for (const Count micro_batches : {8, 9, 21}) {  // also more than four per stage
     two.plan.global_batch = 4 * micro_batches;
     s.cluster.device.memory = peak(two);
     CHECK(largest_global_batch(s) == two.plan.global_batch);
@@ -235,12 +235,12 @@ TEST_CASE("the largest micro-batch, sequence and batch fit, and the next do not"
   CHECK(!largest_global_batch(s));
 }
 
-TEST_CASE("remedies make a plan fit, one change each, the cheapest first", "[search]") {
+TEST_CASE("each remedy makes a plan fit by one change, and the fastest comes first", "[search]") {
   Setup s = setup();
   s.plan.micro_batch = 2;
   s.cluster.device.memory = peak(s) - Bytes(1);
   CHECK(lacking(s) == Bytes(1));
-  for (const Remedied& r : remedies(s)) CHECK(r.remedy < Remedy::offloaded_activations);  // no host is known
+  for (const Remedied& r : remedies(s)) CHECK(r.remedy < Remedy::offloaded_activations);  // the host is unknown
   s.cluster.device.host.link = BytesPerSecond(63e9);
   const std::vector<Remedied> all = remedies(s);
   std::vector<Remedy> kinds;
@@ -261,12 +261,12 @@ TEST_CASE("remedies make a plan fit, one change each, the cheapest first", "[sea
         Remedy::offloaded_activations, Remedy::offloaded_optimizer, Remedy::offloaded_weights})
     CHECK(std::count(kinds.begin(), kinds.end(), r) == 1);
   for (const Remedied& r : all)
-    if (r.remedy == Remedy::more_sharding) CHECK(r.layout.zero == Zero::optimizer);  // the smallest that does it
+    if (r.remedy == Remedy::more_sharding) CHECK(r.layout.zero == Zero::optimizer);  // the lowest stage that suffices
   s.cluster.device.memory = peak(s);
   CHECK(remedies(s).empty());
 }
 
-TEST_CASE("where one step of a degree is not enough, a remedy takes more", "[search]") {
+TEST_CASE("a remedy increases its degree until the plan fits", "[search]") {
   Setup s = setup();
   s.layout = {.dp = 8};
   Setup quarter = s;

@@ -1,4 +1,4 @@
-// A search finds what all plans, put into train() one by one, show to be the best.
+// A search finds the best of all plans evaluated one by one with train().
 
 #include "search/search.hpp"
 #include "search/evaluate.hpp"
@@ -11,7 +11,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Small models whose memory is large beside a device's, so that some plans fit and some do not.
+/// Small models with memory near a device's capacity, so that only some plans fit.
 std::vector<Space> small_spaces() {
   std::vector<Space> all{space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16),
                          space_of(with_layers(even_moe(), 4), 8, 8'000'000, 256, 8),
@@ -21,7 +21,7 @@ std::vector<Space> small_spaces() {
   estimated.plan.efficiency = 0.5;
   estimated.plan.overlap = 0.3;
   all.push_back(estimated);
-  Space tied = all[0];  // in some schedules first and last stage have a token table each
+  Space tied = all[0];  // in some schedules the first and last stage have a token table each
   tied.arch.tied_head = true;
   tied.gpus = {4};
   tied.best = 100000;  // all plans
@@ -33,7 +33,7 @@ std::vector<Space> small_spaces() {
   mixed.gpus = {4};
   mixed.plan.global_batch = 8;
   all.push_back(mixed);
-  Space offloaded = all[0];  // what travels to the host differs by ZeRO stage
+  Space offloaded = all[0];  // transfers to the host differ by ZeRO stage
   offloaded.gpus = {4};
   offloaded.cluster.device.host = {BytesPerSecond(63e9), BytesPerSecond(2e11)};
   offloaded.cluster.device.memory = Bytes(4'000'000);
@@ -46,7 +46,7 @@ bool fits(const Space& s, const Found& f) { return f.peak <= usable(s); }
 
 }  // namespace
 
-TEST_CASE("a search finds the best plan of all that train() knows", "[search]") {
+TEST_CASE("a search finds the best of all plans that train() evaluates", "[search]") {
   for (Space s : small_spaces()) {
     const std::vector<Found> all = all_trained(s);
     for (const Objective o : {Objective::time, Objective::memory, Objective::cost, Objective::energy}) {
@@ -72,7 +72,7 @@ TEST_CASE("a search finds the best plan of all that train() knows", "[search]") 
   }
 }
 
-TEST_CASE("what a search found, train() says of it to the last bit", "[search]") {
+TEST_CASE("plans found by a search equal train() to the last bit", "[search]") {
   Space s = space_of(llama31_8b(), 16, Count{80} << 30, 4096, 64);
   const SearchResult r = search(s);
   CHECK(r.best.size() == 10);
@@ -81,7 +81,7 @@ TEST_CASE("what a search found, train() says of it to the last bit", "[search]")
     for (const Found& f : list) CHECK(f == trained(s, f.candidate));
 }
 
-TEST_CASE("the parts of a search, however many, make the same whole", "[search]") {
+TEST_CASE("any number of parts of a search merge into the same whole", "[search]") {
   const Space s = space_of(with_layers(even_moe(), 4), 8, 8'000'000, 256, 8);
   const SearchResult whole = search(s);
   for (const Count n : {2, 3, 7}) {
@@ -107,7 +107,7 @@ TEST_CASE("more memory per device never makes the best plan slower", "[search]")
   CHECK(last < 1e300);
 }
 
-TEST_CASE("a search ends when it is told to, and tells how far it is", "[search]") {
+TEST_CASE("a search stops on request and reports its progress", "[search]") {
   const Space s = space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16);
   int calls = 0;
   double last = 0;
@@ -133,7 +133,7 @@ TEST_CASE("a plan of a front is the fastest of all that need no more memory", "[
   CHECK(r.front.back().step == r.best[0].step);
 }
 
-TEST_CASE("what is given is not searched", "[search]") {
+TEST_CASE("fixed values are not searched", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16);
   s.fixed = {.tp = 2, .pp = 2, .recompute = Recompute::full, .zero = Zero::optimizer};
   const SearchResult r = search(s);
@@ -146,7 +146,7 @@ TEST_CASE("what is given is not searched", "[search]") {
   }
 }
 
-TEST_CASE("a search under LoRA shards frozen weights where they are numbers of one format alone", "[search]") {
+TEST_CASE("a search under LoRA shards frozen weights only if they have a plain format", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   s.plan.lora_rank = 4;
   s.best = 1000;
@@ -162,7 +162,7 @@ TEST_CASE("a search under LoRA shards frozen weights where they are numbers of o
   CHECK_FALSE(shards());
 }
 
-TEST_CASE("a search with frozen parts finds what train finds, every stage of ZeRO by itself", "[search]") {
+TEST_CASE("a search with frozen parts equals train() for every ZeRO stage", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   s.plan.frozen = {.parts = FreezePart::embedding, .layers = LayerSet::all(3)};
   s.best = 1000;
@@ -175,7 +175,7 @@ TEST_CASE("a search with frozen parts finds what train finds, every stage of ZeR
   for (const Found& f : search(s).best) CHECK(f == trained(s, f.candidate));
 }
 
-TEST_CASE("a search with blocks that stay wide finds what train finds", "[search]") {
+TEST_CASE("a search with blocks that stay wide equals train()", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   s.plan.precision = *dtype("mxfp8");
   s.plan.narrowed = {.parts = NarrowPart::mlp, .first_wide = 1, .last_wide = 2};
@@ -188,7 +188,7 @@ TEST_CASE("a search with blocks that stay wide finds what train finds", "[search
   CHECK(std::any_of(r.best.begin(), r.best.end(), [](const Found& f) { return f.candidate.pp > 1; }));
 }
 
-TEST_CASE("where all layers' tensors do not fit, recomputing a block of them is faster than recomputing all",
+TEST_CASE("if tensors of all layers do not fit, recomputing a block of layers is faster than recomputing all",
           "[search]") {
   Space s = space_of(with_layers(llama31_8b(), 16), 4, 0, 4096, 32);
   s.fixed = {.tp = 4, .pp = 1, .micro_batch = 2, .sp = true};
@@ -203,13 +203,13 @@ TEST_CASE("where all layers' tensors do not fit, recomputing a block of them is 
   for (const Found& f : r.best) CHECK(f == trained(s, f.candidate));
 }
 
-TEST_CASE("stages of ZeRO without ranks to share with differ by the host's gradients alone", "[search]") {
+TEST_CASE("without ranks to shard over ZeRO stages differ only in the host's gradients", "[search]") {
   Space s = space_of(with_layers(even(), 4), 2, 20'000'000, 128, 4);
   s.cluster.device.host = {BytesPerSecond(63e9), BytesPerSecond(2e11)};
   const Candidate alone{.gpus = 2, .tp = 2};
   for (const Ratio weights : {Ratio{0, 1}, Ratio{3, 4}, Ratio{1, 1}}) {
     s.plan.offload = {.activations = weights, .optimizer = {1, 1}, .weights = weights};
-    std::vector<Zero> apart;  // none says the same of time and memory as one before
+    std::vector<Zero> apart;  // stages that differ in time or memory from all earlier ones
     for (const Zero zero : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
       Candidate c = alone;
       c.zero = zero;
@@ -226,7 +226,7 @@ TEST_CASE("stages of ZeRO without ranks to share with differ by the host's gradi
   CHECK(zeros(s, {.gpus = 2, .dp = 2}).size() == 4);
 }
 
-TEST_CASE("shards over a part of the ranks leave out keys without ranks to shard over", "[search]") {
+TEST_CASE("hybrid sharding excludes plans without ranks to shard over", "[search]") {
   Space s = space_of(with_layers(even(), 4), 2, 20'000'000, 128, 4);
   s.layout.hsdp = 2;
   CHECK(zeros(s, {.gpus = 2, .tp = 2}).empty());
@@ -235,13 +235,13 @@ TEST_CASE("shards over a part of the ranks leave out keys without ranks to shard
   CHECK(found.best.front().candidate.dp == 2);
 }
 
-TEST_CASE("a search over copies of sharded states divides experts inside a copy", "[search]") {
+TEST_CASE("a search with hybrid sharding divides experts inside a copy", "[search]") {
   Space s = space_of(with_layers(even_moe(), 4), 8, 0, 128, 16);
   s.cluster.device.memory = Bytes(Count{1} << 40);
   s.layout.hsdp = 2;
   s.best = 1000;
   const SearchResult found = search(s);
-  Count most = 0;  // of experts without tensor parallelism
+  Count most = 0;  // expert ranks without tensor parallelism
   for (const Found& f : found.best) {
     const Candidate& c = f.candidate;
     CHECK(f == trained(s, c));
@@ -251,7 +251,7 @@ TEST_CASE("a search over copies of sharded states divides experts inside a copy"
   CHECK(most == 2);
 }
 
-TEST_CASE("a space without any plan that can be is known before it is searched", "[search]") {
+TEST_CASE("a space without any possible plan is detected before the search", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   const auto counted = [](const Space& space) {
     const SearchCounts c = search(space).counts;
@@ -266,7 +266,7 @@ TEST_CASE("a space without any plan that can be is known before it is searched",
         }
 }
 
-TEST_CASE("a plan that needs more of the host than there is does not fit", "[search]") {
+TEST_CASE("a plan that needs more host memory than the capacity does not fit", "[search]") {
   Space s = small_spaces().back();
   const SearchResult free = search(s);
   REQUIRE(free.counts.fit > 0);
@@ -285,7 +285,7 @@ TEST_CASE("a plan that needs more of the host than there is does not fit", "[sea
   CHECK(search(s).counts.fit == 0);
 }
 
-TEST_CASE("a search looks for a plan that fits first, and has one where it is stopped", "[search]") {
+TEST_CASE("a search starts with a plan that fits, so that a stopped search has one", "[search]") {
   for (Space s : small_spaces()) {
     s.best = 1;
     const SearchResult all = search(s);
@@ -306,7 +306,7 @@ TEST_CASE("a search looks for a plan that fits first, and has one where it is st
   }
 }
 
-TEST_CASE("what a search leaves out is said as long as it is left out", "[search]") {
+TEST_CASE("omissions of a search are listed as long as they apply", "[search]") {
   Space s = space_of(even(), 8, 0, 512, 16);
   const auto says = [&](std::string_view part) {
     const auto all = not_searched(s);
@@ -325,7 +325,7 @@ TEST_CASE("what a search leaves out is said as long as it is left out", "[search
   CHECK(says("other numbers of GPUs"));
 }
 
-TEST_CASE("plans that run the same layers again are one", "[search]") {
+TEST_CASE("plans that recompute the same layers count as one", "[search]") {
   Best best(3);
   const auto plan = [](Count block, double step, Count peak) {
     Found f{.step = Seconds(step), .peak = Bytes(peak), .value = step};
@@ -333,7 +333,7 @@ TEST_CASE("plans that run the same layers again are one", "[search]") {
     f.candidate.block = block;
     return f;
   };
-  // Chunks of three layers run all of them again under each of the last three.
+  // In chunks of three layers, blocks of 4, 8 and 16 recompute all layers.
   for (const Found& f : {plan(16, 3, 50), plan(1, 1, 70), plan(8, 3, 50), plan(4, 3, 50), plan(2, 2, 60)}) best.add(f);
   REQUIRE(best.list().size() == 3);
   CHECK(best.list()[0].candidate.block == 1);

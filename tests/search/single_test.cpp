@@ -1,4 +1,4 @@
-// Plans one by one, with many micro-batches and stages: what a search says of each is what train() says.
+// Single plans with many micro-batches and stages: results of a search equal train()'s.
 
 #include <random>
 
@@ -11,7 +11,6 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A space of one plan.
 Space only(Space s, const Candidate& c) {
   s.gpus = {c.gpus};
   s.fixed = {.tp = c.tp,
@@ -58,13 +57,14 @@ Candidate random_plan(Dice& dice, const Space& s) {
 
 }  // namespace
 
-TEST_CASE("a plan alone in its space has train()'s seconds and bytes", "[search]") {
+TEST_CASE("a space of a single plan has train()'s seconds and bytes", "[search]") {
   Space dense = space_of(llama31_8b(), 1, Count{1} << 50, 1024, 768);
   dense.arch.layers = 40;
   Space tied = space_of(gpt3_175b(), 1, Count{1} << 50, 1024, 384);
   Space experts = space_of(mixtral_8x7b(), 1, Count{1} << 50, 1024, 768);
   experts.arch.moe.layers = {};
-  for (Count i = 3; i < 32; i += 2) experts.arch.moe.layers.insert(i);  // two kinds in turns, and three of one first
+  for (Count i = 3; i < 32; i += 2)
+    experts.arch.moe.layers.insert(i);  // two alternating kinds, after three layers of one kind
   experts.arch.mlp_width = 14336;
   experts.plan.efficiency = 0.4;
   Dice dice;

@@ -1,5 +1,5 @@
 #pragma once
-/// Spaces of plans for tests, and the long way through them.
+/// Spaces of plans for tests, and their exhaustive evaluation.
 
 #include "search/search.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -31,7 +31,7 @@ inline Arch with_layers(Arch a, Count layers) {
   return a;
 }
 
-/// Calls visit(candidate) for all numbers in [1, gpus] of every kind, whatever they make.
+/// Calls visit(candidate) for all values in [1, gpus] of every kind, valid or not.
 template <typename Visit>
 void for_each_grid_point(const Space& s, const Visit& visit) {
   Candidate c;
@@ -60,7 +60,7 @@ void for_each_grid_point(const Space& s, const Visit& visit) {
       }
 }
 
-/// Whether train() can be asked about a candidate, and whether it says something of its own.
+/// Whether train() accepts a candidate, and whether the candidate differs from simpler ones.
 inline bool is_plan(const Space& s, const Candidate& c) {
   const Layout l = layout_of(s, c);
   const Plan p = plan_of(s, c);
@@ -73,14 +73,14 @@ inline bool is_plan(const Space& s, const Candidate& c) {
   return moves && p.offload.optimizer.numerator > 0;
 }
 
-/// What train() says about it.
+/// The candidate evaluated by train().
 inline Found trained(const Space& s, const Candidate& c) {
   const TrainEstimate e = train(s.arch, plan_of(s, c), layout_of(s, c), s.cluster);
   const Seconds step = e.estimate.total();
   return {c, step, e.memory.peak, value_of(s, c.gpus, step, e.memory.peak)};
 }
 
-/// All plans of a space, put into train().
+/// All plans of a space, evaluated by train().
 inline std::vector<Found> all_trained(const Space& s) {
   std::vector<Found> all;
   for_each_grid_point(s, [&](const Candidate& c) {

@@ -1,4 +1,4 @@
-// Engines for prompts and engines for answers, by hand.
+// Separate engines for prompts and answers, counted by hand.
 
 #include "serve/fleet/disaggregated.hpp"
 
@@ -19,45 +19,45 @@ Disaggregated pools(Count x, Count y, const CacheTransfer& transfer = {}) {
 ServerRun run_of(const Disaggregated& d, const RequestTraffic& t) { return serve(d, even_times(), even_times(), t); }
 }  // namespace
 
-TEST_CASE("A prompt's engine gives the first token; the others come after the transfer", "[serve][disaggregated]") {
+TEST_CASE("the prompt engine returns the first token, and the others follow the transfer", "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 4)}};
   const ServerRun run = run_of(pools(1, 1, {.wait = one_second / 2, .token = one_second / 20}), t);
   const AnswerTimes& a = run.answers[0];
   CHECK(a.first == 2 * one_second);
-  // 0.5 s + 10 x 0.05 s; a pass of one row of the prompt's kind (1.1 s), whose token is the second; then 1 s each
+  // 0.5 s + 10 x 0.05 s; a pass of one row of the prompt's kind (1.1 s) gives the second token; then 1 s each
   CHECK(a.last == 6 * one_second + one_second / 10);
   CHECK(a.replica == 1);
   CHECK(run.tokens == 4);
 }
 
-TEST_CASE("What a request takes besides passes counts once, though it moves", "[serve][disaggregated]") {
+TEST_CASE("per-request time outside passes counts once, although the request moves", "[serve][disaggregated]") {
   PassTimes times = even_times();
   times.request = 3 * one_second;
   const RequestTraffic t{.requests = {request(10, 4)}};
   const Disaggregated moving = pools(1, 1, {.wait = one_second});
   const ServerRun run = serve(moving, times, times, t);
   CHECK(run.answers[0].first == 5 * one_second);
-  // The transfer of 1 s follows the prompt's pass at once; then a pass of 1.1 s and two of 1 s.
+  // The transfer of 1 s directly follows the prompt's pass; then a pass of 1.1 s and two of 1 s.
   CHECK(run.answers[0].last - run.answers[0].first == one_second * 41 / 10);
   CHECK(run.gaps.sum() == one_second * 41 / 10);
   CHECK(run.end == run_of(moving, t).end + times.request);
 }
 
-TEST_CASE("A prompt's engine sends one request after another", "[serve][disaggregated]") {
+TEST_CASE("a prompt engine sends one request after another", "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 2), request(10, 2)}};
   const ServerRun run = run_of(pools(1, 2, {.wait = 5 * one_second}), t);
   CHECK(run.answers[0].last == 3 * one_second + 5 * one_second + one_second * 11 / 10);
   CHECK(run.answers[1].last == 3 * one_second + 10 * one_second + one_second * 11 / 10);
 }
 
-TEST_CASE("A request of one token does not travel", "[serve][disaggregated]") {
+TEST_CASE("a request of one token is not transferred", "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 1)}};
   const ServerRun run = run_of(pools(1, 1, {.wait = 5 * one_second}), t);
   CHECK(run.answers[0].last == 2 * one_second);
   CHECK(run.end == 2 * one_second);
 }
 
-TEST_CASE("Decoding is not interrupted by other prompts", "[serve][disaggregated]") {
+TEST_CASE("decoding is not interrupted by other prompts", "[serve][disaggregated]") {
   RequestTraffic t{.requests = {request(10, 20)}};
   for (int i = 0; i < 8; ++i) t.requests.push_back(request(500, 1, Seconds(3 + i)));
   const ServerRun apart = run_of(pools(1, 1), t), together = serve({}, even_times(), t);
@@ -65,7 +65,7 @@ TEST_CASE("Decoding is not interrupted by other prompts", "[serve][disaggregated
   CHECK(together.answers[0].last > 2 * apart.answers[0].last);
 }
 
-TEST_CASE("Two fleets obey Little's law and lose nothing", "[serve][disaggregated]") {
+TEST_CASE("two fleets obey Little's law and lose no tokens", "[serve][disaggregated]") {
   const RequestTraffic t = open_traffic({.count = 200,
                                          .interval = {.kind = Distribution::Kind::exponential, .mean = 0.5},
                                          .prompt = {.kind = Distribution::Kind::log_normal, .mean = 50, .spread = 1},

@@ -1,4 +1,4 @@
-// The memory of a serving engine: its law, its terms, its blocks.
+// Memory of a serving engine: its formula, its terms, its blocks.
 
 #include "serve/engine_memory.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 constexpr EngineLimits small{.pass_tokens = 512, .sequences = 8, .block_tokens = 16};
 constexpr Bytes gib{Count{1} << 30};
 
-/// Two layers that two ranks divide: h 26, f 80, 4 heads of 5 in 2 groups, V 104.
+/// Two layers that divide over two ranks: h 26, f 80, 4 heads of 5 in 2 groups, V 104.
 Arch even_llama() {
   Arch a = test::tiny_llama();
   a.heads = 4;
@@ -38,7 +38,7 @@ Layout tensor_ranks(Count n) {
 
 }  // namespace
 
-TEST_CASE("An engine's activations are those of an MLP with three more hidden states", "[engine-memory]") {
+TEST_CASE("an engine's activations are an MLP's plus three more hidden states", "[engine-memory]") {
   const Arch arch = even_llama();
   for (const Count t : {1, 2}) {
     // 2 T (3 f/t + 4 h)
@@ -47,7 +47,7 @@ TEST_CASE("An engine's activations are those of an MLP with three more hidden st
   }
 }
 
-TEST_CASE("A large sampler outweighs the MLP, and its ranks do not share it", "[engine-memory]") {
+TEST_CASE("a large sampler outweighs the MLP and is replicated across ranks", "[engine-memory]") {
   const Arch arch = even_llama();
   const EngineLimits many{.pass_tokens = 16, .sequences = 4096, .block_tokens = 16};
   const Count sampler = 38 * 4096 * arch.vocabulary + 2 * 16 * arch.hidden;  // c S V + 2 T h
@@ -55,7 +55,7 @@ TEST_CASE("A large sampler outweighs the MLP, and its ranks do not share it", "[
   CHECK(profiled_activations(arch, of_16_bits(), tensor_ranks(2), many, 38) == Bytes(sampler));
 }
 
-TEST_CASE("The terms of an engine's memory add up to what it is granted", "[engine-memory]") {
+TEST_CASE("the terms of an engine's memory add up to the granted bytes", "[engine-memory]") {
   const Arch arch = even_llama();
   const EngineTerms terms{.logit_bytes = 15,
                           .libraries = Bytes(100),
@@ -71,13 +71,13 @@ TEST_CASE("The terms of an engine's memory add up to what it is granted", "[engi
   CHECK((m.kv_tokens + 16) * m.token_cache > m.kv_cache);
 }
 
-TEST_CASE("A model that does not fit leaves a cache below nothing, and no tokens", "[engine-memory]") {
+TEST_CASE("a model that does not fit leaves a negative cache and no tokens", "[engine-memory]") {
   const EngineMemory m = engine_memory(even_llama(), of_16_bits(), {}, Bytes(1000), small, {});
   CHECK(m.kv_cache < Bytes());
   CHECK(m.kv_tokens == 0);
 }
 
-TEST_CASE("A sequence takes whole blocks, and a window one more than fill it", "[engine-memory]") {
+TEST_CASE("a sequence takes whole blocks, and a window one more than fill it", "[engine-memory]") {
   const SchedulerRules whole{.blocks = 15}, window{.blocks = 15, .whole_groups = 0, .limited_groups = 1};
   const Reach reach{.tokens = 20};
   CHECK(blocks_of(whole, {}, 33) == 3);
@@ -86,7 +86,7 @@ TEST_CASE("A sequence takes whole blocks, and a window one more than fill it", "
   CHECK(blocks_of(window, reach, 10000) == 3);
 }
 
-TEST_CASE("As many sequences at once as blocks hold, and no more than the engine is allowed", "[engine-memory]") {
+TEST_CASE("concurrent sequences are limited by blocks and by the engine's maximum", "[engine-memory]") {
   const SchedulerRules rules{.sequences = 7, .blocks = 15};
   CHECK(most_sequences(rules, {}, 33) == 5);
   CHECK(most_sequences(rules, {}, 49) == 3);
@@ -94,7 +94,7 @@ TEST_CASE("As many sequences at once as blocks hold, and no more than the engine
   CHECK(longest_sequence(rules, {}) == 15 * 16);
 }
 
-TEST_CASE("Blocks of a prefix that all sequences share are held once", "[engine-memory]") {
+TEST_CASE("blocks of a prefix shared by all sequences are held once", "[engine-memory]") {
   const SchedulerRules rules{.sequences = 100, .block_tokens = 16, .blocks = 40, .prefix_cache = true};
   CHECK(shared_blocks(rules, 100) == 6);  // whole blocks
   CHECK(most_sequences(rules, {}, 160) == 4);
@@ -105,7 +105,7 @@ TEST_CASE("Blocks of a prefix that all sequences share are held once", "[engine-
   CHECK(most_sequences(rules, {}, 2000, 1000) == 0);
 }
 
-TEST_CASE("A cache of windows alone holds sequences of any length, if one window fits", "[engine-memory]") {
+TEST_CASE("a cache of only windows holds sequences of any length if one window fits", "[engine-memory]") {
   const SchedulerRules rules{
       .sequences = 100, .block_tokens = 16, .blocks = 15, .whole_groups = 0, .limited_groups = 1};
   CHECK(longest_sequence(rules, {.tokens = 60}) == any_length);
@@ -114,7 +114,7 @@ TEST_CASE("A cache of windows alone holds sequences of any length, if one window
   CHECK(longest_sequence(rules, {.tokens = 300}) == 15 * 16);
 }
 
-TEST_CASE("A cache of states alone holds sequences of any length", "[engine-memory]") {
+TEST_CASE("a cache of only states holds sequences of any length", "[engine-memory]") {
   const SchedulerRules rules = of_states_alone({.sequences = 100, .prefix_cache = true}, 5);
   CHECK(longest_sequence(rules, {}) == any_length);
   CHECK(most_sequences(rules, {}, 1) == 5);

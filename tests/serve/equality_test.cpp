@@ -1,4 +1,4 @@
-// The server against one that looks at every sequence in every pass: the same to the attosecond.
+// The server compared with one that visits every sequence in every pass: equal to the attosecond.
 
 #include <vector>
 
@@ -57,7 +57,7 @@ ServerRequest drawn_request(Random& r, Count i, Count longest) {
   return q;
 }
 
-/// Turns of a session follow one another.
+/// Makes turns of a session follow one another.
 void put_into_sessions(std::vector<ServerRequest>& all, Random& r) {
   ChainId sessions = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -99,7 +99,7 @@ SchedulerRules drawn_rules(Random& r) {
 Drawn drawn(std::uint64_t seed) {
   Random r(seed);
   Drawn d{.rules = drawn_rules(r), .times = drawn_times(r), .traffic = {}};
-  if (d.times.reach.limited() && chance(r, 4)) {  // windows alone
+  if (d.times.reach.limited() && chance(r, 4)) {  // windows only
     d.rules.whole_groups = 0;
     d.rules.limited_groups = 1;
     d.rules.prefix_cache = false;
@@ -122,7 +122,7 @@ Drawn drawn(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("The server equals one that looks at every sequence in every pass", "[serve][equality]") {
+TEST_CASE("the server equals one that visits every sequence in every pass", "[serve][equality]") {
   Count preempted = 0, cached = 0, alike = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     CAPTURE(seed);
@@ -143,5 +143,5 @@ TEST_CASE("The server equals one that looks at every sequence in every pass", "[
   }
   CHECK(preempted > 1000);
   CHECK(cached > 1000);
-  CHECK(alike > 10000);  // passes that were counted off together
+  CHECK(alike > 10000);  // passes counted in one step
 }

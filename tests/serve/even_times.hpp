@@ -1,5 +1,5 @@
 #pragma once
-/// Times of passes that a reader can add up by hand.
+/// Pass times that are easy to add up by hand.
 
 #include "serve/request.hpp"
 #include "serve/times/pass_times.hpp"
@@ -8,7 +8,7 @@ namespace llmcalc::test {
 
 inline constexpr Ticks one_second = 1'000'000'000'000'000'000;
 
-/// A pass of any rows takes 1 s, a token of a prompt 0.1 s more, a decoding sequence nothing.
+/// A pass takes 1 s for any rows and 0.1 s more per prompt token; decoding sequences add no time.
 inline PassTimes even_times() {
   PassTimes t;
   t.rows = PassRowTimes({{1, one_second}, {2, one_second}});
@@ -16,7 +16,7 @@ inline PassTimes even_times() {
   return t;
 }
 
-/// A request of so many tokens at 0 s.
+/// A request of these token counts, by default at 0 s.
 inline ServerRequest request(Count prompt, Count generate, Seconds at = {}) {
   ServerRequest r;
   r.at = at;

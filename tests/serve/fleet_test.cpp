@@ -1,4 +1,4 @@
-// A server in time, by hand.
+// A server over time, counted by hand.
 
 #include "serve/fleet/fleet.hpp"
 
@@ -26,7 +26,7 @@ using Tenths = std::pair<Count, Count>;
 
 }  // namespace
 
-TEST_CASE("A user alone waits for the prompt, then for a pass per token", "[serve]") {
+TEST_CASE("a single user waits for the prompt, then for a pass per token", "[serve]") {
   const ServerRun run = serve({}, even_times(), alike(3, 1, 10, 5));
   CHECK(tenths(run.answers[0]) == Tenths{20, 60});  // a pass of 1 s + 10 x 0.1 s, and four of 1 s
   CHECK(tenths(run.answers[1]) == Tenths{80, 120});
@@ -36,27 +36,27 @@ TEST_CASE("A user alone waits for the prompt, then for a pass per token", "[serv
   CHECK(run.passes == 15);
 }
 
-TEST_CASE("Prompts that arrive together share a pass", "[serve]") {
+TEST_CASE("prompts that arrive together share a pass", "[serve]") {
   const ServerRun run = serve({}, even_times(), alike(2, 2, 10, 3));
   CHECK(tenths(run.answers[0]) == Tenths{30, 50});  // 1 s + 20 x 0.1 s
   CHECK(tenths(run.answers[1]) == Tenths{30, 50});
 }
 
-TEST_CASE("A budget of tokens divides prompts over passes, those in progress first", "[serve]") {
-  // 8 tokens; then 2 + 6; then one that decodes and 4: the first ends at 1.8 + 1.8, the second a pass of 1.4 s later.
+TEST_CASE("a token budget divides prompts over passes, and sequences in progress come first", "[serve]") {
+  // 8 tokens; then 2 + 6; then a decoding token and 4. The first prompt ends at 1.8 + 1.8, the second 1.4 s later.
   const ServerRun run = serve(with({.pass_tokens = 8, .sequences = 8}), even_times(), alike(2, 2, 10, 2));
   CHECK(tenths(run.answers[0]) == Tenths{36, 50});
   CHECK(tenths(run.answers[1]) == Tenths{50, 60});
 }
 
-TEST_CASE("With prompts first, decoding waits as long as a prompt does", "[serve]") {
+TEST_CASE("with prompts first, decoding waits for the pass of a prompt", "[serve]") {
   const SchedulerRules first{.pass_tokens = 10, .sequences = 10, .batching = Batching::prompts_first};
   const ServerRun run = serve(with(first), even_times(), alike(2, 2, 10, 4));
   CHECK(tenths(run.answers[0]) == Tenths{20, 70});
   CHECK(tenths(run.answers[1]) == Tenths{40, 70});
 }
 
-TEST_CASE("A fixed batch begins when the one before has ended", "[serve]") {
+TEST_CASE("a fixed batch begins when the one before has ended", "[serve]") {
   RequestTraffic t = alike(3, 3, 10, 5);
   t.requests[0].generate = 2;
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
@@ -66,16 +66,17 @@ TEST_CASE("A fixed batch begins when the one before has ended", "[serve]") {
   CHECK(tenths(run.answers[2]) == Tenths{90, 130});
 }
 
-TEST_CASE("No more sequences than allowed are in progress", "[serve]") {
+TEST_CASE("the number of sequences in progress stays within its limit", "[serve]") {
   Count most = 0;
   const ServerWatch watch{.pass = [&](const PassRecord& r) { most = std::max(most, r.in_progress); }};
   serve(with({.sequences = 4}), even_times(), alike(20, 10, 10, 7), watch);
   CHECK(most == 4);
 }
 
-TEST_CASE("Where blocks run out the newest sequence is preempted and computed again", "[serve]") {
-  // Blocks of 4 tokens, 5 in all. Both prompts take 2; the first needs a third for its second token, the second too,
-  // and has one; at 13 tokens the first needs a fourth: the second gives up, and comes back when the first is done.
+TEST_CASE("if blocks run out the newest sequence is preempted and recomputed", "[serve]") {
+  // Blocks of 4 tokens, 5 in total. Both prompts take 2, and the first request takes the last block for its second
+  // token. The second request needs a third block for its third token: as the newest it is preempted, and returns when
+  // the first is done.
   const SchedulerRules rules{.block_tokens = 4, .blocks = 5};
   RequestTraffic t = alike(2, 2, 8, 8);
   t.requests[1].prompt = 7;
@@ -87,20 +88,20 @@ TEST_CASE("Where blocks run out the newest sequence is preempted and computed ag
   CHECK(run.answers[1].last > run.answers[0].last);
 }
 
-TEST_CASE("A request of one token ends with the pass of its prompt", "[serve]") {
+TEST_CASE("a request of one token ends with the pass of its prompt", "[serve]") {
   const ServerRun run = serve({}, even_times(), alike(4, 2, 10, 1));
   CHECK(run.tokens == 4);
   CHECK(run.end == 6 * one_second);
 }
 
-TEST_CASE("An arrival waits for the end of the pass that is running", "[serve]") {
+TEST_CASE("an arrival waits for the end of the running pass", "[serve]") {
   RequestTraffic t{.requests = {request(10, 9), request(10, 1, Seconds(4.5))}};
   const ServerRun run = serve({}, even_times(), t);
   CHECK(tenths(run.answers[1]) == Tenths{70, 70});  // begins at 5 s
   CHECK(tenths(run.answers[0]) == Tenths{20, 110});
 }
 
-TEST_CASE("A request waits besides passes, and keeps no other waiting", "[serve]") {
+TEST_CASE("time of a request outside passes does not delay other requests", "[serve]") {
   PassTimes times = even_times();
   times.request = one_second / 2;
   RequestTraffic t{.requests = {request(10, 3), request(10, 3)}};

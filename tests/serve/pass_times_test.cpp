@@ -1,4 +1,4 @@
-// Times of passes, from prices and from tables.
+// Pass times from prices and from tables.
 
 #include "serve/times/pass_times.hpp"
 
@@ -27,7 +27,7 @@ PassWork prompt(Count tokens) {
 
 }  // namespace
 
-TEST_CASE("A pass of decoding sequences takes what a decode step does", "[pass-times]") {
+TEST_CASE("a pass of decoding sequences takes the time of a decode step", "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const Plan plan;
   const PassTimes times = pass_times(arch, plan, {}, test::fast_card());
@@ -37,7 +37,7 @@ TEST_CASE("A pass of decoding sequences takes what a decode step does", "[pass-t
   }
 }
 
-TEST_CASE("A pass of one prompt takes what prefill does", "[pass-times]") {
+TEST_CASE("a pass of one prompt takes the time of a prefill", "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const Plan plan = with_batch({}, 1);
   const PassTimes times = pass_times(arch, plan, {}, test::fast_card());
@@ -47,7 +47,7 @@ TEST_CASE("A pass of one prompt takes what prefill does", "[pass-times]") {
   }
 }
 
-TEST_CASE("Windows, experts, latent and linear attention decode and prefill as the engine says", "[pass-times]") {
+TEST_CASE("windows, experts, latent and linear attention match the engine in decode and prefill", "[pass-times]") {
   Arch window = test::llama31_8b(), linear = window;
   window.local = {.reach = {.tokens = 1024}, .layers = LayerSet::every(0, 2, window.layers)};
   linear.linear_layers = LayerSet::every(1, 2, linear.layers);
@@ -87,7 +87,7 @@ PassWork verifying(Count n, Count context, Count drafts) {
 
 }  // namespace
 
-TEST_CASE("A pass that verifies and drafts with modules takes what the engine's step does", "[pass-times][mtp]") {
+TEST_CASE("a pass that verifies and drafts with MTP modules takes the time of the engine's step", "[pass-times][mtp]") {
   for (const Count modules : {1, 3}) {
     const Arch arch = with_modules(modules);
     const Plan plan = drafting(modules, 1);
@@ -104,18 +104,18 @@ TEST_CASE("A pass that verifies and drafts with modules takes what the engine's 
   }
 }
 
-TEST_CASE("A draft beyond the modules runs the last one again over a row of each sequence", "[pass-times][mtp]") {
+TEST_CASE("a draft beyond the MTP modules reruns the last one over a row of each sequence", "[pass-times][mtp]") {
   const Arch arch = with_modules(1);
   const auto drafts = [&](Count n) {
     return pass_times(arch, drafting(1, 1), {}, test::fast_card(), {.drafts = n}).drafts.at(8);
   };
   const Ticks more = drafts(2) - drafts(1);
-  CHECK(more > drafts(1));  // a layer and a head, the first draft a head
+  CHECK(more > drafts(1));  // a layer and a head; the first draft is only a head
   CHECK(seconds(drafts(5) - drafts(1)).value == Approx(4 * seconds(more).value).epsilon(1e-9));
   CHECK(pass_times(arch, drafting(0, 1), {}, test::fast_card()).drafts.at(8) == 0);
 }
 
-TEST_CASE("Between knots a pass takes what a step of that many sequences does, within 2 %", "[pass-times]") {
+TEST_CASE("between knots a pass takes the time of a step of that many sequences, within 2 %", "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const PassTimes times = pass_times(arch, {}, {}, test::fast_card());
   for (const Count batch : {3, 11, 45, 90, 150, 210, 300, 350, 410, 500}) {
@@ -124,7 +124,7 @@ TEST_CASE("Between knots a pass takes what a step of that many sequences does, w
   }
 }
 
-TEST_CASE("Passes in a row take the sum of their times, wherever a line overtakes another", "[pass-times]") {
+TEST_CASE("consecutive passes take the sum of their times, also if one line overtakes another", "[pass-times]") {
   PassTimes t = test::even_times();
   t.decodes[0].push({.constant = 5000});
   t.decodes[0].push({.constant = 100, .key = 7});
@@ -138,7 +138,7 @@ TEST_CASE("Passes in a row take the sum of their times, wherever a line overtake
   }
 }
 
-TEST_CASE("Between knots a duration is linear, and beyond the last too", "[pass-times]") {
+TEST_CASE("a duration is linear between knots and beyond the last one", "[pass-times]") {
   const PassRowTimes t({{1, 100}, {3, 200}, {7, 1000}});
   CHECK(t.at(0) == 0);
   CHECK(t.at(1) == 100);
@@ -147,7 +147,7 @@ TEST_CASE("Between knots a duration is linear, and beyond the last too", "[pass-
   CHECK(t.at(9) == 1400);
 }
 
-TEST_CASE("A chunk scores the pairs that are left of its prompt", "[pass-times]") {
+TEST_CASE("a chunk scores the remaining pairs of its prompt", "[pass-times]") {
   CHECK(chunk_work(0, 100, {}).pairs == 5050);
   CHECK(chunk_work(60, 40, {}).pairs + chunk_work(0, 60, {}).pairs == 5050);
   CHECK(chunk_work(60, 40, {}).keys == 100);

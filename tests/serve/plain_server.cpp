@@ -78,7 +78,7 @@ void PlainServer::run() {
   }
 }
 
-/// In order; false: a sequence could not be served.
+/// Serves sequences in order. False if one could not be served.
 bool PlainServer::serve_running(bool prompts, bool decoding) {
   for (std::size_t i = 0; i < running_.size() && budget_ > 0;) {
     const RequestId id = running_[i].id;
@@ -162,7 +162,7 @@ void PlainServer::admit() {
     waiting_.erase(waiting_.begin());
     for (const auto& [chain, used] : {std::pair(second, of_own), std::pair(first, of_prefix)}) {
       if (chain == nullptr) continue;
-      if (chain->users++ == 0) {  // what lies behind is of no use
+      if (chain->users++ == 0) {  // later blocks of the chain are useless
         free_ += chain->cached - used;
         chain->cached = used;
       }
@@ -267,7 +267,7 @@ PlainServer::Chain* PlainServer::own(const Sequence& s) {
   return request(s).session != no_chain ? &chains_[{1, request(s).session}] : &chains_[{2, s.id}];
 }
 
-/// Whole blocks that are computed become its chains'.
+/// Moves whole computed blocks to the sequence's chains.
 void PlainServer::keep(Sequence& s) {
   if (!rules_.prefix_cache || s.alone) return;
   const Count whole = s.computed / rules_.block_tokens;

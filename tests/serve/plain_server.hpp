@@ -1,5 +1,5 @@
 #pragma once
-/// A server that looks at every sequence in every pass, written down as plainly as can be, to hold the other against.
+/// A server that visits every sequence in every pass, written as plainly as possible, as a reference for the other.
 
 #include <map>
 #include <vector>
@@ -30,13 +30,13 @@ class PlainServer {
   struct Sequence {
     RequestId id;
     Count computed = 0, generated = 0;
-    Count own_blocks = 0;             ///< that are in no chain
+    Count own_blocks = 0;             ///< outside of chains
     Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
     Count arrival = 0;                ///< rank
     Count now = 0;                    ///< tokens in the pass
-    bool decoding = false;            ///< it has had a token, and was not preempted since
+    bool decoding = false;            ///< has produced a token since its last preemption
     bool swapped = false;
-    bool alone = false;  ///< has a copy of keys and values of its own, in no chain
+    bool alone = false;  ///< has its keys and values outside of chains
     Random random{0};
   };
 

@@ -1,4 +1,4 @@
-// What every queue obeys, and what queueing theory says where it applies.
+// Laws of every queue, and results of queueing theory for simple servers.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Distribution::Kind;
 
-/// Requests of one token that come at random, one in `interval` seconds.
+/// Requests of one token at random times, one per `interval` seconds on average.
 RequestTraffic poisson(double interval, const Distribution& prompt, Count n) {
   return open_traffic({.count = n,
                        .interval = {.kind = Kind::exponential, .mean = interval},
@@ -23,7 +23,7 @@ RequestTraffic poisson(double interval, const Distribution& prompt, Count n) {
                        .generate = {.mean = 1},
                        .seed = 7});
 }
-/// A server of one request at a time, which takes a second per 1000 tokens of its prompt.
+/// A server of one request at a time that takes a second per 1000 prompt tokens.
 Fleet one_at_a_time() { return {.server = {.scheduler = {.pass_tokens = 1 << 20, .sequences = 1}}}; }
 PassTimes by_tokens() {
   PassTimes t;
@@ -32,7 +32,7 @@ PassTimes by_tokens() {
 }
 double mean_latency(const ServerRun& run, const RequestTraffic& t) { return served(run, t, 1).latency.mean.value; }
 
-/// Traffic with everything, on blocks that do not suffice.
+/// Traffic with every feature, for a server with too few blocks.
 RequestTraffic mixed(Count n) {
   return open_traffic({.count = n,
                        .interval = {.kind = Kind::exponential, .mean = 2},
@@ -50,7 +50,7 @@ Fleet tight() {
 
 }  // namespace
 
-TEST_CASE("M/D/1 and M/G/1: requests wait as Pollaczek and Khinchine say", "[serve][queue]") {
+TEST_CASE("waiting times in M/D/1 and M/G/1 match the Pollaczek-Khinchine formula", "[serve][queue]") {
   // W = rate E[S^2] / (2 (1 - load)); one request at a time, of 1 s on average.
   for (const double load : {0.2, 0.5}) {
     const RequestTraffic same = poisson(1 / load, {.mean = 1000}, 100'000);
@@ -71,7 +71,7 @@ TEST_CASE("Little's law holds exactly: time of requests in the system is the sum
   CHECK(run.presence == latencies);
 }
 
-TEST_CASE("No request is lost, no token is lost, and the cache is never larger than it is", "[serve][queue]") {
+TEST_CASE("no request or token is lost, and the cache never exceeds its blocks", "[serve][queue]") {
   const RequestTraffic t = mixed(300);
   const ServerRun run = serve(tight(), even_times(), t);
   Count tokens = 0, preempted = 0;
@@ -89,9 +89,9 @@ TEST_CASE("No request is lost, no token is lost, and the cache is never larger t
   CHECK(run.most_blocks <= 260);
 }
 
-TEST_CASE("Gaps between tokens add up to the time from the first token to the last", "[serve][queue]") {
+TEST_CASE("gaps between tokens add up to the time from the first token to the last", "[serve][queue]") {
   const RequestTraffic t = mixed(300);
-  PassTimes growing = even_times();  // a pass takes longer by the keys that it reads
+  PassTimes growing = even_times();  // a pass takes longer with more keys
   growing.decodes[0].push({.key = one_second / 1000});
   growing.decodes[0].push({.constant = one_second / 4, .key = one_second / 4000});
   Fleet padded = tight(), ranks = tight();
@@ -109,7 +109,7 @@ TEST_CASE("Gaps between tokens add up to the time from the first token to the la
   }
 }
 
-TEST_CASE("Work is conserved: while a request is there a pass runs", "[serve][queue]") {
+TEST_CASE("work is conserved: a pass runs while a request is in the system", "[serve][queue]") {
   const RequestTraffic t = mixed(100);
   Ticks end = 0, rested = 0, present = 0;
   std::vector<std::pair<Ticks, int>> changes;
@@ -132,11 +132,11 @@ TEST_CASE("Work is conserved: while a request is there a pass runs", "[serve][qu
   CHECK(run.end == run.busy + rested);
 }
 
-TEST_CASE("A run is the same on every machine", "[serve][queue]") {
+TEST_CASE("a run is identical on every machine", "[serve][queue]") {
   const ServerRun run = serve(tight(), even_times(), mixed(200));
   std::uint64_t hash = 0;
   for (const AnswerTimes& a : run.answers) {
-    // Arrivals are doubles, which count here to the microsecond.
+    // Arrivals are doubles, compared here to the microsecond.
     hash = (hash ^ static_cast<std::uint64_t>(a.last / (one_second / 1'000'000))) * 0x100000001b3;
     hash = (hash ^ static_cast<std::uint64_t>(a.cached + 1000 * a.preemptions)) * 0x100000001b3;
   }
@@ -144,7 +144,7 @@ TEST_CASE("A run is the same on every machine", "[serve][queue]") {
   CHECK(run.passes == 1161);
 }
 
-TEST_CASE("Random numbers have the moments of their distributions", "[serve][random]") {
+TEST_CASE("random numbers have the moments of their distributions", "[serve][random]") {
   const auto moments = [](const Distribution& d) {
     Random r(5);
     double sum = 0, squares = 0;
@@ -170,8 +170,7 @@ TEST_CASE("Random numbers have the moments of their distributions", "[serve][ran
   CHECK(moments(bins).first == Approx(12.5).epsilon(0.01));
 }
 
-TEST_CASE("Logarithm and exponential are those of the library within a few units of the last place",
-          "[serve][random]") {
+TEST_CASE("logarithm and exponential match the library within a few units of the last place", "[serve][random]") {
   for (const double x : {1e-300, 1e-9, 0.3, 0.70710678, 1.0, 1.5, 12345.678, 1e200}) {
     CHECK(portable_log(x) == Approx(std::log(x)).epsilon(1e-15).margin(1e-16));
     CHECK(portable_exp(portable_log(x)) == Approx(x).epsilon(1e-12));

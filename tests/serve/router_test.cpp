@@ -1,4 +1,4 @@
-// Replicas behind a router.
+// Routing of requests to replicas.
 
 #include "serve/fleet/router.hpp"
 
@@ -31,7 +31,8 @@ Served chat(Routing routing) {
 
 }  // namespace
 
-TEST_CASE("Round robin takes replicas in turns; the least loaded has the fewest requests", "[serve][router]") {
+TEST_CASE("round robin takes replicas in turns, and least-loaded takes the one with the fewest requests",
+          "[serve][router]") {
   Router turns(Routing::round_robin, 3), least(Routing::least_loaded, 3);
   const ServerRequest r = request(1, 1);
   for (const std::size_t expected : {0, 1, 2, 0}) CHECK(turns.route(r) == expected);
@@ -40,25 +41,25 @@ TEST_CASE("Round robin takes replicas in turns; the least loaded has the fewest 
   CHECK(least.route(r) == 2);
 }
 
-TEST_CASE("A session stays where it was, unless that replica is much busier", "[serve][router]") {
+TEST_CASE("a session stays on its replica, unless that replica is much busier", "[serve][router]") {
   Router router(Routing::prefix_aware, 2);
   ServerRequest session = request(1, 1);
   session.session = 5;
   const std::size_t home = router.route(session);
   for (int i = 0; i < 8; ++i) CHECK(router.route(session) == home);
-  CHECK(router.route(session) != home);  // 9 there, none here
+  CHECK(router.route(session) != home);  // 9 requests there, 0 here
 }
 
-TEST_CASE("All replicas that had a prefix share its requests", "[serve][router]") {
+TEST_CASE("all replicas that have a prefix share its requests", "[serve][router]") {
   Router router(Routing::prefix_aware, 3);
   ServerRequest r = request(1, 1);
   r.prefix = 2;
   std::vector<int> given(3);
   for (int i = 0; i < 300; ++i) ++given[router.route(r)];
-  for (const int n : given) CHECK(n > 95);  // each took over when another had 8 more, and from then on they take turns
+  for (const int n : given) CHECK(n > 95);  // each took over when another had 8 more, and then they take turns
 }
 
-TEST_CASE("A prefix that all share makes no replica wait for others", "[serve][router]") {
+TEST_CASE("a prefix shared by all requests keeps the replicas balanced", "[serve][router]") {
   const auto mean_wait = [](Routing routing) {
     const RequestTraffic t = open_traffic({.count = 2000,
                                            .interval = {.kind = Distribution::Kind::exponential, .mean = 0.2},
@@ -71,20 +72,20 @@ TEST_CASE("A prefix that all share makes no replica wait for others", "[serve][r
     const Fleet fleet{.server = {.scheduler = rules}, .replicas = 4, .routing = routing};
     return served(serve(fleet, even_times(), t), t, 4).first_token.mean;
   };
-  // Nearly as with the least loaded one: all of them soon have the prefix.
+  // Close to the least loaded routing, since all replicas soon have the prefix.
   CHECK(mean_wait(Routing::prefix_aware) < 1.25 * mean_wait(Routing::least_loaded));
 }
 
-TEST_CASE("Sessions that stay find their tokens in the cache", "[serve][router]") {
+TEST_CASE("sessions that stay on a replica find their tokens in its cache", "[serve][router]") {
   const Served turns = chat(Routing::round_robin), near = chat(Routing::prefix_aware);
-  // Turn k of 5 has 40 k + 10 (k - 1) tokens, of which 50 (k - 1) were there before: 500 of 700.
+  // Turn k of 5 has 40 k + 10 (k - 1) tokens and finds 50 (k - 1) from earlier turns: 500 of 700.
   CHECK(near.cached > 0.65);
   CHECK(near.cached <= 500.0 / 700);
   CHECK(turns.cached < 0.5 * near.cached);
   CHECK(near.first_token.mean < turns.first_token.mean);
 }
 
-TEST_CASE("Data-parallel ranks wait for the slowest in every pass", "[serve][ranks]") {
+TEST_CASE("data-parallel ranks wait for the slowest in every pass", "[serve][ranks]") {
   // Two ranks, a request each: a prompt of 10 and one of 40 tokens share a pass of 1 s + 40 x 0.1 s.
   const RequestTraffic t{.requests = {request(10, 3), request(40, 3)}};
   const ServerRun run = serve({.server = {.ranks = 2}}, even_times(), t);
@@ -93,7 +94,7 @@ TEST_CASE("Data-parallel ranks wait for the slowest in every pass", "[serve][ran
   CHECK(run.passes == 3);
 }
 
-TEST_CASE("Ranks that step together take as long as the slowest does, pass by pass", "[serve][ranks]") {
+TEST_CASE("synchronized ranks take the time of the slowest rank, pass by pass", "[serve][ranks]") {
   PassTimes t = even_times();
   t.decodes[0].push({.constant = 100 * one_second});
   t.decodes[0].push({.key = one_second});

@@ -13,7 +13,7 @@ using test::even_times;
 using test::one_second;
 using test::request;
 
-TEST_CASE("Percentiles lie between the two nearest values", "[serve][served]") {
+TEST_CASE("percentiles lie between the two nearest values", "[serve][served]") {
   std::vector<Seconds> values;
   for (int i = 1; i <= 5; ++i) values.emplace_back(i);
   CHECK(percentile(values, 50).value == Approx(3));
@@ -24,7 +24,7 @@ TEST_CASE("Percentiles lie between the two nearest values", "[serve][served]") {
   CHECK(s.p999 == Seconds(7));
 }
 
-TEST_CASE("Gaps between tokens of a row of passes are those of the passes one by one", "[serve][served]") {
+TEST_CASE("token gaps of a row of passes match passes added one by one", "[serve][served]") {
   TokenGaps together, single;
   together.add(one_second / 10, one_second / 5, 1001 * (one_second * 3 / 20), 1001, 3);
   for (int i = 0; i <= 1000; ++i) single.add(one_second / 10 + i * (one_second / 10'000), 3);
@@ -36,7 +36,7 @@ TEST_CASE("Gaps between tokens of a row of passes are those of the passes one by
   }
 }
 
-TEST_CASE("Percentiles of gaps lie between the least gap and the greatest", "[serve][served]") {
+TEST_CASE("percentiles of gaps lie between the smallest and the largest gap", "[serve][served]") {
   TokenGaps same, near;
   same.add(one_second / 42, 1000);
   for (const double percent : {1.0, 50.0, 99.9}) CHECK(same.percentile(percent) == seconds(one_second / 42));
@@ -49,7 +49,7 @@ TEST_CASE("Percentiles of gaps lie between the least gap and the greatest", "[se
   CHECK(near.percentile(50) <= near.percentile(99.9));
 }
 
-TEST_CASE("A run ends where whoever watches its answers says so", "[serve][served]") {
+TEST_CASE("a run ends when the observer of its answers stops it", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(20, request(10, 5)), .users = 1};
   Count seen = 0;
   const ServerRun run =
@@ -59,11 +59,11 @@ TEST_CASE("A run ends where whoever watches its answers says so", "[serve][serve
   CHECK(served(run, t, 1).requests == 7);
 }
 
-TEST_CASE("A summary of a run, by hand", "[serve][served]") {
-  // Passes of 3, 1, 1 s give both the tokens; the second request comes at 1 s and waits until 2 s.
+TEST_CASE("a summary of a run matches a count by hand", "[serve][served]") {
+  // Gaps of 3, 1 and 1 s. The second request arrives at 1 s and waits until 2 s.
   const RequestTraffic t{.requests = {request(10, 3), request(20, 2, Seconds(1))}};
   const ServerRun run = serve({}, even_times(), t);
-  // 0 to 2 s: the first's prompt; 2 to 5 s: its second token beside the other's prompt; 5 to 6 s: both.
+  // 0 to 2 s: the first prompt; 2 to 5 s: its second token with the other prompt; 5 to 6 s: a token of both.
   const Served s = served(run, t, 1, {.first_token = Seconds(3)});
   CHECK(s.requests == 2);
   CHECK(s.first_token.mean.value == Approx((2.0 + 4.0) / 2));
@@ -78,8 +78,8 @@ TEST_CASE("A summary of a run, by hand", "[serve][served]") {
   CHECK(s.utilization == Approx(1));
 }
 
-TEST_CASE("Rates of a closed loop are those of the time in which all users ask", "[serve][served]") {
-  // One user, requests of 2 + 1 + 1 = 4 s and 6 s of thought: one answer every 10 s, at 4, 14 ... 94 s.
+TEST_CASE("rates of a closed loop refer to the interval in which all users send requests", "[serve][served]") {
+  // One user, requests of 2 + 1 + 1 = 4 s and 6 s of think time: one answer every 10 s, at 4, 14 ... 94 s.
   RequestTraffic t{.requests = std::vector<ServerRequest>(10, request(10, 3, Seconds(6))), .users = 1};
   t.requests.front().at = Seconds(0);
   const ServerRun run = serve({}, even_times(), t);
@@ -93,19 +93,19 @@ TEST_CASE("Rates of a closed loop are those of the time in which all users ask",
   CHECK(s.prompt_rate == Approx(1));
   CHECK(s.token_rate == Approx(0.3));
   CHECK(s.goodput == 0);
-  CHECK(s.counted.busy.value == Approx(32).epsilon(0.01));  // within a sample passes count as even
+  CHECK(s.counted.busy.value == Approx(32).epsilon(0.01));  // within a sample passes are spread evenly
   CHECK(s.utilization == Approx(0.4).epsilon(0.01));
 }
 
-TEST_CASE("A closed loop of few rounds is counted whole", "[serve][served]") {
+TEST_CASE("a closed loop of few rounds is counted whole", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(3, request(10, 3)), .users = 1};
   const Served s = served(serve({}, even_times(), t), t, 1);
-  CHECK(s.counted.requests == 3);  // between the first and the second answer there is one
+  CHECK(s.counted.requests == 3);  // only one lies between the first and the second answer
   CHECK(s.counted.time == s.duration);
   CHECK(s.request_rate == Approx(0.25));
 }
 
-TEST_CASE("Samples over time add up to the run, however long it is", "[serve][served]") {
+TEST_CASE("samples over time add up to the run for any length", "[serve][served]") {
   for (const Count n : {3, 300}) {
     const RequestTraffic t{.requests = std::vector<ServerRequest>(static_cast<std::size_t>(n), request(10, 50)),
                            .users = 2};
@@ -126,7 +126,7 @@ TEST_CASE("Samples over time add up to the run, however long it is", "[serve][se
   }
 }
 
-TEST_CASE("The last sample ends with the run, and padding answers nothing", "[serve][served]") {
+TEST_CASE("the last sample ends with the run, and padding adds no tokens", "[serve][served]") {
   RequestTraffic t{.requests = {request(10, 50), request(10, 2)}};
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
   const ServerRun run = serve({.server = {.scheduler = fixed}}, even_times(), t);
@@ -138,7 +138,7 @@ TEST_CASE("The last sample ends with the run, and padding answers nothing", "[se
   CHECK(tokens == Approx(52));
 }
 
-TEST_CASE("Of a fixed batch what is answered is in progress no more", "[serve][served]") {
+TEST_CASE("answered requests of a fixed batch are no longer in progress", "[serve][served]") {
   RequestTraffic t{.requests = {request(10, 50), request(10, 2), request(10, 9), request(10, 30)}, .users = 2};
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
   const ServerRun run = serve({.server = {.scheduler = fixed}}, even_times(), t);
@@ -148,7 +148,7 @@ TEST_CASE("Of a fixed batch what is answered is in progress no more", "[serve][s
   for (const Sample& s : run.timeline.samples()) CHECK(s.in_progress + s.waiting <= 2 + 1e-9);
 }
 
-TEST_CASE("Whoever watches can stop a run, and has what is known by then", "[serve][served]") {
+TEST_CASE("an observer can stop a run and has the results so far", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(20'000, request(10, 2)), .users = 4};
   const ServerWatch watch{.goes_on = [](Count answered, Count all) { return answered < all / 2; }};
   const ServerRun run = serve({}, even_times(), t, watch);

@@ -1,4 +1,4 @@
-// What a cache keeps of sessions, in theory and in simulations.
+// Sessions in a cache, in theory and in simulations.
 
 #include "serve/session_cache.hpp"
 
@@ -15,19 +15,19 @@ namespace {
 
 using Kind = Distribution::Kind;
 
-/// Sessions of five turns of 40 + 24 tokens, 50 s from one to the next.
+/// Sessions of five turns of 40 + 24 tokens, with 50 s between turns.
 constexpr Sessions chats{.turns = 5, .think = Seconds(50), .history = 128};
 
 SchedulerRules cache_of(Count blocks) { return {.block_tokens = 4, .blocks = blocks, .prefix_cache = true}; }
 
-/// A pass takes a millisecond, so that hardly anything is in progress.
+/// A pass takes a millisecond, so that few requests are in progress.
 PassTimes fast() {
   PassTimes t;
   t.rows = PassRowTimes({{1, one_second / 1000}, {2, one_second / 1000}});
   return t;
 }
 
-/// The share of turns' history that a server of so many blocks finds, at a rate of turns.
+/// The share of turns' history that a server with that many blocks finds, at a rate of turns.
 double simulated(Count blocks, double rate) {
   const RequestTraffic t = open_traffic({.count = 4000,
                                          .interval = {.kind = Kind::exponential, .mean = 5 / rate},
@@ -42,16 +42,16 @@ double simulated(Count blocks, double rate) {
 
 }  // namespace
 
-// The k-th of five turns leaves 16 k blocks. Where the cache keeps all for a time T: at a rate of 5 turns, a session
-// begins in a second, 16 x (1 + 2 + 3 + 4) x 50 (1 - exp(-T / 50)) + 16 x 5 T blocks.
-TEST_CASE("A cache keeps sessions for the time that fills its room", "[serve][steady-state]") {
+// The k-th of five turns leaves 16 k blocks. At 5 turns and one new session per second, a cache that keeps all for a
+// time T has 16 x (1 + 2 + 3 + 4) x 50 (1 - exp(-T / 50)) + 16 x 5 T blocks.
+TEST_CASE("a cache keeps sessions for the time that fills its capacity", "[serve][steady-state]") {
   const double time = 30, kept = 1 - std::exp(-time / 50);
   CHECK(kept_share(cache_of(0), chats, 5, 160 * 50 * kept + 80 * time) == Approx(kept).epsilon(1e-9));
   CHECK(kept_share(cache_of(0), chats, 10, 2 * (160 * 50 * kept + 80 * time)) == Approx(kept).epsilon(1e-9));
   CHECK(kept_share(cache_of(0), chats, 5, 1e9) == Approx(1).epsilon(1e-9));
 }
 
-TEST_CASE("A server finds as much of its sessions' history as the theory of its cache says", "[serve][steady-state]") {
+TEST_CASE("a server finds the share of its sessions' history that the cache theory predicts", "[serve][steady-state]") {
   double last = 0;
   for (const Count blocks : {2000, 6000, 15000}) {
     CAPTURE(blocks);

@@ -29,7 +29,7 @@ std::vector<Count> layers_of_stages(Count layers, Count stages) {
 
 }  // namespace
 
-TEST_CASE("Layers that are left over go to the last stages but one", "[serve][stages]") {
+TEST_CASE("remaining layers go to the stages before the last one", "[serve][stages]") {
   CHECK(layers_of_stages(32, 4) == std::vector<Count>{8, 8, 8, 8});
   CHECK(layers_of_stages(61, 8) == std::vector<Count>{7, 7, 8, 8, 8, 8, 8, 7});
   CHECK(layers_of_stages(7, 4) == std::vector<Count>{2, 2, 2, 1});
@@ -38,7 +38,7 @@ TEST_CASE("Layers that are left over go to the last stages but one", "[serve][st
   CHECK_FALSE(served_stage(7, 4, 3).embedding);
 }
 
-TEST_CASE("A pass of a pipeline of equal stages sends twice between two, and has the pace of the head's stage",
+TEST_CASE("a pass of a pipeline of equal stages sends twice between two, at the pace of the head's stage",
           "[serve][stages]") {
   const Arch arch = test::llama31_8b();
   const Cluster card = test::fast_card();
@@ -52,29 +52,29 @@ TEST_CASE("A pass of a pipeline of equal stages sends twice between two, and has
   CHECK(four.decodes[0][0].key == one.decodes[0][0].key);
 }
 
-TEST_CASE("Stages of 8 and 7 layers run at the pace of 8", "[serve][stages]") {
+TEST_CASE("stages of 8 and 7 layers run at the pace of 8", "[serve][stages]") {
   Arch arch = test::llama31_8b();
   arch.layers = 61;
   const PassTimes one = pass_times(arch, {}, {}, test::fast_card());
   const PassTimes eight = pass_times(arch, {}, pipeline_of_ranks(8), test::fast_card());
   const double key = static_cast<double>(one.decodes[0][0].key);
   CHECK(static_cast<double>(eight.decodes[0][0].key) == Approx(key * 64 / 61).epsilon(1e-9));
-  CHECK(eight.head.at(8) < 8 * one.head.at(8));  // the last stage has a layer fewer
+  CHECK(eight.head.at(8) < 8 * one.head.at(8));  // the last stage has a layer less
 }
 
-TEST_CASE("The stages of a pipeline hold the model once, and the cache of the fullest counts", "[serve][stages]") {
+TEST_CASE("pipeline stages hold the model once, and the fullest stage limits the cache", "[serve][stages]") {
   const Arch arch = test::llama31_8b();
   const EngineLimits limits{.pass_tokens = 512, .sequences = 8, .block_tokens = 16};
   const Bytes granted(Count{40} << 30);
   const EngineMemory one = engine_memory(arch, {}, {}, granted, limits, {});
   const EngineMemory two = engine_memory(arch, {}, pipeline_of_ranks(2), granted, limits, {});
-  CHECK(2 * two.weights == one.weights + Bytes(2 * arch.hidden));  // the last stage has the last norm
+  CHECK(2 * two.weights == one.weights + Bytes(2 * arch.hidden));  // the last stage has the final norm
   CHECK(2 * two.token_cache == one.token_cache);
   CHECK(two.kv_cache == granted - two.weights - two.activations);
   CHECK(two.kv_tokens > 2 * one.kv_tokens);
 }
 
-TEST_CASE("A head that is tied to the table needs the table on both ends", "[serve][stages]") {
+TEST_CASE("a tied head needs the table on both end stages", "[serve][stages]") {
   Arch arch = test::llama31_8b();
   arch.tied_head = true;
   const Prices all = price_holdings(arch, {});
@@ -84,7 +84,7 @@ TEST_CASE("A head that is tied to the table needs the table on both ends", "[ser
         weights_bytes(all, Plan().weight_precision) + all.embedding().weights + Bytes(2 * arch.hidden));
 }
 
-TEST_CASE("Micro-batches share sequences and blocks, as far as each has room for a request", "[serve][stages]") {
+TEST_CASE("micro-batches divide sequences and blocks, as long as each has capacity for a request", "[serve][stages]") {
   const EngineRules engine{.scheduler = {.sequences = 64, .blocks = 100}, .ranks = 2};
   const EngineRules four = with_micro_batches(engine, {}, 4, 160);
   CHECK(four.ranks == 8);
@@ -94,7 +94,7 @@ TEST_CASE("Micro-batches share sequences and blocks, as far as each has room for
   CHECK(with_micro_batches(engine, {}, 4, 16 * 200).ranks == 2);
 }
 
-TEST_CASE("Experts that ranks share take the mean of their rows", "[serve][stages]") {
+TEST_CASE("experts sharded across ranks take the mean of the ranks' rows", "[serve][stages]") {
   PassTimes times = test::even_times();
   times.experts = PassRowTimes({{1, test::one_second}, {11, 11 * test::one_second}});
   const RequestTraffic t{.requests = {test::request(10, 1)}};

@@ -1,4 +1,4 @@
-// The capacity by the limits of a pass, against arithmetic and against simulations.
+// Capacity by the limits of a pass, compared with arithmetic and with simulations.
 
 #include "serve/times/steady_state.hpp"
 
@@ -39,7 +39,7 @@ struct Chat {
 
 }  // namespace
 
-TEST_CASE("One request at a time of a second each is a request per second", "[serve][steady-state]") {
+TEST_CASE("one request at a time of one second each gives one request per second", "[serve][steady-state]") {
   const Fleet alone{.server = {.scheduler = {.pass_tokens = 1 << 20, .sequences = 1}}};
   const SteadyState s =
       steady_state(alone, second_per_thousand(), {.rate = 0.5, .prompt = 1000, .generate = 1, .variation = 0.5});
@@ -48,7 +48,7 @@ TEST_CASE("One request at a time of a second each is a request per second", "[se
   CHECK(s.limit == SteadyLimit::sequences);
 }
 
-TEST_CASE("A server of one request at a time answers as many as its passes take", "[serve][steady-state]") {
+TEST_CASE("a server of one request at a time answers as many as its passes permit", "[serve][steady-state]") {
   Chat chat;
   chat.fleet.server.scheduler.sequences = 1;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(0.1));
@@ -56,14 +56,14 @@ TEST_CASE("A server of one request at a time answers as many as its passes take"
   CHECK(chat.simulated(2 * s.capacity, 1000).request_rate == Approx(s.capacity).epsilon(1e-3));
 }
 
-TEST_CASE("Capacity is what a simulated server answers when more comes", "[serve][steady-state]") {
+TEST_CASE("capacity is the rate of answers of an overloaded simulated server", "[serve][steady-state]") {
   const Chat chat;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(1));
   CHECK(s.limit == SteadyLimit::sequences);
   CHECK(chat.simulated(2 * s.capacity, 4000).request_rate == Approx(s.capacity).epsilon(0.05));
 }
 
-TEST_CASE("The capacity's ends hold what simulated servers answer, with long and short prompts, whole and in chunks",
+TEST_CASE("capacity bounds contain the rates of simulated servers for long and short prompts, whole and in chunks",
           "[serve][steady-state]") {
   const Chat chat;
   for (const Count budget : {256, 1024, 8192})
@@ -84,14 +84,14 @@ TEST_CASE("The capacity's ends hold what simulated servers answer, with long and
     }
 }
 
-TEST_CASE("Beyond capacity the queue grows by what is not served", "[serve][steady-state]") {
+TEST_CASE("beyond capacity the queue grows by the unserved rate", "[serve][steady-state]") {
   const Chat chat;
   const double capacity = steady_state(chat.fleet, chat.times, chat.load(1)).capacity;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(capacity + 3));
   CHECK(s.growth == Approx(3));
 }
 
-TEST_CASE("Replicas and ranks multiply the capacity; blocks limit it", "[serve][steady-state]") {
+TEST_CASE("replicas multiply the capacity, and blocks limit it", "[serve][steady-state]") {
   Chat chat;
   const double one = steady_state(chat.fleet, chat.times, chat.load(1)).capacity;
   chat.fleet.replicas = 3;

@@ -1,5 +1,5 @@
-// What nvcc made of the kernels: read from the device code that is linked here. No GPU is needed to see that tensor
-// cores are used and that registers suffice.
+// Reads the device code that nvcc generated for the kernels. Without a GPU it shows that tensor cores are used and
+// registers suffice.
 
 #include <cxxabi.h>
 
@@ -14,8 +14,8 @@ using namespace llmcalc::standin;
 
 namespace {
 
-/// Opcodes, the same from sm_80 to sm_90: products of tensor cores, loads of their fragments, copies that run beside
-/// the threads, and local memory, which lies in DRAM.
+/// Opcodes, the same from sm_80 to sm_90: tensor core products, fragment loads, asynchronous copies, and local memory,
+/// which is in DRAM.
 constexpr unsigned hmma = 0x23c, ldsm = 0x83b, ldgsts = 0xfae, local_store = 0x387, local_load = 0x983;
 
 std::string plain(const std::string& mangled) {
@@ -24,7 +24,7 @@ std::string plain(const std::string& mangled) {
   return text != nullptr ? text.get() : mangled;
 }
 
-/// f(kernel, its name in C++) for every kernel of the backend and every architecture.
+/// f(kernel, its C++ name) for every kernel of the backend and every architecture.
 void each_kernel(const std::function<void(const Kernel&, const std::string&)>& f) {
   for (const auto& [architecture, kernels] : registered_kernels())
     for (const auto& [mangled, k] : kernels) {
@@ -44,9 +44,9 @@ bool has(const std::string& name, const char* part) { return name.find(part) != 
 
 }  // namespace
 
-TEST_CASE("kernels of tensor cores are compiled to their instructions, all others to none", "[code]") {
-  // Of a tile of keys or queries, which is unrolled: (16 m, 8 n) scores from `width` numbers are m n width / 16
-  // instructions, and as many are a product of 8 n numbers with `width` columns.
+TEST_CASE("exactly the tensor core kernels are compiled to tensor core instructions", "[code]") {
+  // Per unrolled tile of keys or queries: (16 m, 8 n) scores from `width` elements take m n width / 16 instructions,
+  // and so does a product of 8 n elements with `width` columns.
   struct Expected {
     const char* name;
     int products, m, n, width, seen = 0;
@@ -77,17 +77,16 @@ TEST_CASE("kernels of tensor cores are compiled to their instructions, all other
   }
 }
 
-TEST_CASE("a multiprocessor holds two blocks of every kernel, and registers hold all that a thread works on",
-          "[code]") {
+TEST_CASE("two blocks of every kernel fit on a multiprocessor without unexpected register spills", "[code]") {
   constexpr unsigned all = 65536, warp = 32, unit = 256;
-  // What needs more registers than two blocks of 256 threads have is launched with 128. Attention on tensor cores takes
-  // all 255 of a thread for scores and sums, and has a few words more, which lie on the stack (bytes): less would be
-  // lost by that than by tiles half as large.
+  // Kernels that need more registers than two blocks of 256 threads have are launched with 128 threads. Tensor core
+  // attention uses all 255 registers of a thread for scores and sums and spills a few words to the stack (bytes). Tiles
+  // of half the size would cost more.
   struct Large {
     const char* name;
     unsigned stack;
   };
-  // The last that fits counts.
+  // The last match counts.
   constexpr Large large[] = {{"MatVec<", 0},     {"DecodeShare<", 0},     {"KeyGradient<", 0},
                              {"MmaForward<", 0}, {"MmaForward<128>", 16}, {"MmaQueryGradient<", 16}};
   each_kernel([&](const Kernel& k, const std::string& name) {

@@ -9,7 +9,7 @@
 namespace llmcalc::standin {
 namespace {
 
-/// What __cudaRegisterFatBinary is given.
+/// Argument of __cudaRegisterFatBinary.
 struct Wrapper {
   std::uint32_t magic, version;
   const char* data;
@@ -61,7 +61,7 @@ void read_attributes(Kernel& k, const char* p, std::uint64_t bytes) {
   }
 }
 
-/// Instructions of 16 bytes, the lowest 12 bits of which say what they do.
+/// Instructions have 16 bytes; the lowest 12 bits are the opcode.
 void read_instructions(Kernel& k, const char* p, std::uint64_t bytes) {
   for (std::uint64_t i = 0; i + 16 <= bytes; i += 16) ++k.instructions[at<std::uint32_t>(p + i) & 0xfffU];
 }
@@ -79,7 +79,7 @@ void read_section(Kernels& all, const std::string& name, const Elf64_Shdr& s, co
   if (Kernel* const k = kernel(".text.")) read_instructions(*k, bytes, s.sh_size);
 }
 
-/// Registers and stack per thread, which .nv.info has for every kernel by the index of its symbol.
+/// Registers and stack per thread, which .nv.info lists for every kernel by symbol index.
 template <typename Name>
 void read_threads(Kernels& all, const char* p, std::uint64_t bytes, const Name& name_of_symbol) {
   constexpr unsigned char registers = 0x2f, frame = 0x11;

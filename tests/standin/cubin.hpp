@@ -1,5 +1,5 @@
 #pragma once
-/// Compiled kernels as a fat binary holds them: what each needs to run.
+/// Compiled kernels in a fat binary, and their resource needs.
 
 #include <cstdint>
 #include <map>
@@ -11,20 +11,20 @@ namespace llmcalc::standin {
 struct Parameter {
   unsigned offset, bytes;
 };
-/// A kernel's needs; per thread, per block.
+/// Resource needs of a kernel, per thread and per block.
 struct Kernel {
   std::string name;
   unsigned registers = 0, most_threads = 1024;
-  unsigned stack = 0;                    ///< in bytes: what registers do not hold, and arrays that are indexed
+  unsigned stack = 0;                    ///< in bytes: register spills and indexed arrays
   std::uint64_t shared = 0;              ///< static, in bytes
   std::vector<Parameter> parameters;     ///< in order
-  std::map<unsigned, int> instructions;  ///< how many of each opcode
+  std::map<unsigned, int> instructions;  ///< number of instructions per opcode
 };
-using Kernels = std::map<std::string, Kernel>;  ///< by their mangled names
+using Kernels = std::map<std::string, Kernel>;  ///< by mangled name
 
-/// Kernels of a fat binary by architecture, 90 for sm_90. `wrapper` is what __cudaRegisterFatBinary is given.
+/// Kernels of a fat binary by architecture (90 for sm_90). `wrapper` is the argument of __cudaRegisterFatBinary.
 std::map<int, Kernels> kernels_of(const void* wrapper);
-/// Of all fat binaries of this program.
+/// Kernels of all fat binaries of this program.
 std::map<int, Kernels> registered_kernels();
 
 }  // namespace llmcalc::standin

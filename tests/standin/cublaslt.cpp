@@ -1,4 +1,4 @@
-// Stands in for cuBLASLt: descriptions of products, and small products computed on the host.
+// Stand-in for cuBLASLt: descriptions of products, and small products computed on the CPU.
 
 #include <cublasLt.h>
 
@@ -20,20 +20,20 @@ struct Description {
   std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
 };
-/// Alignments of A, B, C and D, and bytes of workspace, that an algorithm may count on.
+/// Alignments of A, B, C and D, and workspace bytes, that an algorithm may rely on.
 struct Preference {
   std::array<std::uint32_t, 4> alignments;
   std::uint64_t workspace;
   std::uint32_t reductions;
 };
 
-// Never taken down: the program's last calls come when its statics are gone.
+// Never destroyed: the program's last calls come after the destruction of statics.
 auto& libraries = *new Handles<Library>("handles of cuBLASLt");
 auto& descriptions = *new Handles<Description>("descriptions of products");
 auto& layouts = *new Handles<Layout>("layouts of matrices");
 auto& preferences = *new Handles<Preference>("preferences for products");
 
-/// What a call of cuBLASLt returns for an error of the plan.
+/// The cuBLASLt status for a planned error.
 cublasStatus_t status_of(cudaError_t planned) {
   return planned == cudaErrorMemoryAllocation ? CUBLAS_STATUS_ALLOC_FAILED : CUBLAS_STATUS_EXECUTION_FAILED;
 }
@@ -49,7 +49,7 @@ cublasStatus_t product_release(const char* name, const F& f) {
   return planned != cudaSuccess ? status_of(planned) : CUBLAS_STATUS_SUCCESS;
 }
 
-/// Sets a member from an attribute's bytes, which must be as many.
+/// Sets a member from an attribute's bytes. Their sizes must agree.
 template <typename X>
 cublasStatus_t set(X& to, const void* from, std::size_t bytes) {
   require(bytes == sizeof to, "an attribute of cuBLASLt is set with " + std::to_string(bytes) + " bytes");
@@ -57,7 +57,7 @@ cublasStatus_t set(X& to, const void* from, std::size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// The alignments and the workspace of an algorithm, which were its preference's.
+/// The alignments and workspace of an algorithm, copied from its preference.
 Preference preference_of(const cublasLtMatmulAlgo_t& a) {
   Preference p{};
   static_assert(sizeof p <= sizeof a);
@@ -191,7 +191,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
     }
   });
 }
-/// Two algorithms, which count on all that the preference allows.
+/// Two algorithms that rely on everything the preference allows.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t preference, int room,

@@ -1,5 +1,5 @@
-// Stands in for the CUDA runtime (with devices.cpp): memory, streams, events and recordings of one device, which is
-// host memory. What a program must not do ends it.
+// Stand-in for the CUDA runtime (with devices.cpp): memory, streams, events and graphs of one device, simulated in
+// host memory. Forbidden calls end the program.
 
 #include <cuda_runtime_api.h>
 
@@ -23,7 +23,7 @@ struct Graph {
   Recorded recorded;
 };
 
-// Never taken down: the program's last calls come when its statics are gone.
+// Never destroyed: the program's last calls come after the destruction of statics.
 auto& streams = *new Handles<Stream>("streams");
 auto& events = *new Handles<Event>("events");
 auto& graphs = *new Handles<Graph>("graphs");
@@ -91,7 +91,7 @@ cudaError_t wait(Stream& s, std::uint64_t position) {
   return cudaSuccess;
 }
 
-/// The only stream there is: a program that makes more needs a stand-in that knows which of them an event is of.
+/// The only stream. A program with several needs a stand-in that tracks the stream of each event.
 Stream* only = nullptr;
 
 cudaError_t make_event(cudaEvent_t* e, bool timed) {
@@ -263,7 +263,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) {
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   return call("cudaEventRecord", [&] { return record(events.of(e), stream_of(s)); });
 }
-/// Not ready when it is first asked for, unless the host has waited for it.
+/// Not ready on the first query, unless the host has waited for the event.
 cudaError_t cudaEventQuery(cudaEvent_t e) {
   return call("cudaEventQuery", [&] {
     require_no_recording("cudaEventQuery");
@@ -279,11 +279,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
   return call("cudaEventSynchronize", [&] {
     require_no_recording("cudaEventSynchronize");
     const Event& one = events.of(e);
-    if (!one.recorded) return cudaSuccess;  // there is nothing to wait for
+    if (!one.recorded) return cudaSuccess;  // no work to wait for
     return wait(*only, waited_for(e, "cudaEventSynchronize").position);
   });
 }
-/// 10 microseconds for each operation between the two.
+/// 10 microseconds per operation between the two events.
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   return call("cudaEventElapsedTime", [&] {
     const Event &a = waited_for(from, "cudaEventElapsedTime"), &b = waited_for(to, "cudaEventElapsedTime");
@@ -294,7 +294,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   });
 }
 
-// ---- recordings
+// ---- stream capture
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
   return call("cudaStreamBeginCapture", [&] {

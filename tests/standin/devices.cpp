@@ -1,4 +1,4 @@
-// Stands in for the CUDA runtime: the devices that there are, versions and errors.
+// Stand-in for the CUDA runtime: devices, versions and errors.
 
 #include <cuda_runtime_api.h>
 

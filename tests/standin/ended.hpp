@@ -1,5 +1,5 @@
 #pragma once
-/// A process that does something and ends: its exit code, and what it said on stderr.
+/// Exit code and stderr output of a process.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +22,12 @@ inline std::string read_all(int from) {
   return all;
 }
 
-/// f() in a process of its own, which then exits as a program does.
+/// Runs f() in a child process that then exits normally.
 template <typename F>
 Ended ended(const F& f) {
   int ends[2];
   if (::pipe(ends) != 0) std::abort();
-  std::cout.flush();  // what waits to be written is not the child's
+  std::cout.flush();  // buffered output must not reach the child
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(ends[1], STDERR_FILENO);

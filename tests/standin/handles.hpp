@@ -1,5 +1,5 @@
 #pragma once
-/// Handles that the stand-in gave out: an object each, of one type, until it is destroyed.
+/// Handles issued by the stand-in. Each refers to an object of one type until it is destroyed.
 
 #include <map>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace llmcalc::standin {
 
-/// Handles of one type, which are addresses of objects. `what` names them in sentences.
+/// Handles of one type: addresses of objects. `what` names them in messages.
 template <typename X>
 class Handles {
  public:
@@ -39,7 +39,7 @@ class Handles {
   std::map<const void*, std::unique_ptr<X>> all_;
 };
 
-/// The one stream, which the runtime keeps; breaks a rule if this is another or none.
+/// The runtime's only stream. Breaks a rule if the handle is not this stream.
 class Stream;
 Stream& stream_of(const void* handle);
 

@@ -1,5 +1,5 @@
-// Registration and launches of kernels, as nvcc's code calls them. No kernel runs: its needs and its parameters are
-// checked.
+// Registration and launches of kernels, as nvcc's code calls them. Kernels do not run: only their resources and
+// parameters are checked.
 
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ struct Configuration {
   cudaStream_t stream;
 };
 
-/// Kernels by the address of the function that launches them.
+/// Kernels by the address of their host function.
 struct Entry {
   std::map<int, Kernel> images;  ///< by architecture
   std::size_t allowed_shared = 48 * 1024;
@@ -37,7 +37,7 @@ struct Registry {
   std::size_t registered = 0;
 };
 Registry& registry() {
-  static Registry& one = *new Registry;  // never taken down, as the program's last calls need it
+  static Registry& one = *new Registry;  // never destroyed: the program's last calls need it
   return one;
 }
 
@@ -47,13 +47,14 @@ Entry& entry_of(const void* function) {
   return at->second;
 }
 
-/// The image that this device runs: of its major number, or of the latest before it, compiled from PTX; null: none.
+/// The image for this device: the same major version, or the latest earlier one, compiled from PTX. Null if there is no
+/// such image.
 const Kernel* image_of(const Entry& e) {
   const auto after = e.images.upper_bound(capability());
   return after == e.images.begin() ? nullptr : &std::prev(after)->second;
 }
 
-/// Bytes of shared memory that a block may have.
+/// Maximum bytes of shared memory per block.
 std::size_t most_shared() {
   switch (capability()) {
     case 75:
@@ -92,7 +93,7 @@ void check_size(const Kernel& k, const Entry& e, const Configuration& c) {
   check_registers(k, static_cast<unsigned>(threads));
 }
 
-/// Whether this is an address of the host's memory. Small numbers are counts.
+/// Whether this is an address in host memory. Small values are counts.
 bool is_host(std::uintptr_t word) {
   constexpr std::uintptr_t least = std::uintptr_t{1} << 32, most = std::uintptr_t{1} << 47, page = 4096;
   if (word < least || word >= most) return false;
@@ -108,7 +109,7 @@ void check_word(const std::string& kernel, std::uintptr_t word, std::size_t offs
     require(!is_host(word), where + "memory of the host");
 }
 
-/// The words of a kernel's parameters, those of 8 bytes.
+/// The 8-byte words of a kernel's parameters.
 std::vector<std::uintptr_t> words_of(const Kernel& k, void** arguments) {
   std::vector<std::uintptr_t> words;
   for (std::size_t i = 0; i < k.parameters.size(); ++i) {
@@ -150,16 +151,16 @@ void** __cudaRegisterFatBinary(void* wrapper) {
   Registry& r = registry();
   r.binaries.push_back(kernels_of(wrapper));
   ++r.registered;
-  return reinterpret_cast<void**>(r.binaries.size());  // a number from 1
+  return reinterpret_cast<void**>(r.binaries.size());  // handles count from 1
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 char __cudaInitModule(void**) { return 1; }
 
-/// At the program's end; after the last, nothing may be left.
+/// Called at program exit. After the last call no memory or handles may be left.
 void __cudaUnregisterFatBinary(void**) {
   if (--registry().registered > 0) return;
   log_calls();
-  if (failed()) return;  // what had to stop may leave something
+  if (failed()) return;  // a failed program may leave some
   require(memory().leak().empty(), memory().leak());
   require_no_handles();
   require_no_product_handles();
@@ -191,7 +192,7 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
                              cudaStream_t stream) {
   return call("cudaLaunchKernel", [&] { return launch(function, {grid, block, shared, stream}, arguments); });
 }
-/// Since CUDA 13 a kernel is found once and launched by what was found.
+/// Since CUDA 13, a kernel is looked up once and launched by the returned handle.
 cudaError_t __cudaGetKernel(void** kernel, const void* function) {
   *kernel = const_cast<void*>(function);
   return cudaSuccess;

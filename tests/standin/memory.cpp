@@ -11,7 +11,7 @@ namespace llmcalc::standin {
 namespace {
 
 constexpr std::size_t room = std::size_t{1} << 43, alignment = 512, page = 4096;
-/// The context's bytes and the step by which the pool grows are inventions.
+/// The context's size and the pool's growth step are arbitrary.
 constexpr std::uint64_t context = std::uint64_t{512} << 20, step = std::uint64_t{2} << 20;
 
 std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -31,7 +31,7 @@ const char* name(Owner o) {
 }  // namespace
 
 Memory& memory() {
-  static Memory& one = *new Memory;  // never taken down, as the program's last calls need it
+  static Memory& one = *new Memory;  // never destroyed: the program's last calls need it
   return one;
 }
 Budget& budget() {
@@ -45,7 +45,7 @@ Memory::Memory() : first_(mapped(PROT_NONE)), next_(first_ + page) {
 
 void* Memory::place(std::size_t bytes) {
   void* const p = reinterpret_cast<void*>(next_);
-  next_ += up(bytes, alignment) + alignment;  // with a gap, in which a write past the end falls
+  next_ += up(bytes, alignment) + alignment;  // with a gap that catches writes past the end
   require(next_ < first_ + room, "the device's addresses are used up");
   return p;
 }
@@ -58,7 +58,7 @@ std::size_t Memory::give_back(void* p, Owner owner, const char* call) {
   const auto [bytes, actual] = at->second;
   require(actual == owner, std::string(call) + " is given memory of " + name(actual));
   live_.erase(at);
-  // Whole pages of it alone; they read as zeros if a recording takes them again.
+  // Releases whole pages only. They read as zeros when a recording takes them later.
   const std::uintptr_t from = up(number(contents(p)), page), to = (number(contents(p)) + bytes) / page * page;
   if (to > from) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
   return bytes;

@@ -1,6 +1,6 @@
 #pragma once
-/// Memory of the device and the host's pinned memory, with an owner for every byte. A device's addresses are reserved
-/// and never used twice; the host cannot reach what lies there, and the stand-in has it at another place.
+/// Device memory and pinned host memory, with an owner for every byte. Device addresses are reserved and never reused.
+/// The host cannot access them: the stand-in stores their contents at other addresses.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,26 +15,26 @@ class Memory {
  public:
   Memory();
 
-  /// An address for a number of bytes, which are nobody's yet.
+  /// An unused address range of this size, not yet allocated.
   void* place(std::size_t bytes);
-  /// Makes [p, p + bytes) an allocation, filled with zeros.
+  /// Makes [p, p + bytes) an allocation filled with zeros.
   void take(void* p, std::size_t bytes, Owner owner);
-  /// Ends an allocation of this owner; breaks a rule if there is none. Returns its bytes.
+  /// Ends an allocation of this owner; breaks a rule if it does not exist. Returns its bytes.
   std::size_t give_back(void* p, Owner owner, const char* call);
 
   /// Requires that [p, p + bytes) lies in one allocation.
   void require_live(const void* p, std::size_t bytes, const std::string& what) const;
   bool is_device(const void* p) const;
   bool is_live(const void* p) const;
-  /// Where the stand-in finds the bytes of a device's address; other addresses are as they are.
+  /// The address at which the stand-in stores a device address's contents; other addresses are unchanged.
   void* contents(const void* p) const;
 
-  /// Pinned memory of the host.
+  /// Allocates pinned host memory.
   void* pin(std::size_t bytes);
   void unpin(void* p);
   bool is_pinned(const void* p) const;
 
-  /// Describes an allocation that nobody gave back; empty: there is none.
+  /// Describes an allocation that was never released; empty if there is no such allocation.
   std::string leak() const;
 
  private:
@@ -43,7 +43,7 @@ class Memory {
     Owner owner;
   };
   using Allocations = std::map<std::uintptr_t, Allocation>;
-  /// The allocation that holds this address; end() if there is none.
+  /// The allocation that contains this address, or end().
   static Allocations::const_iterator holder(const Allocations& all, const void* p);
 
   std::uintptr_t first_, next_;
@@ -51,7 +51,7 @@ class Memory {
   Allocations live_, pinned_;
 };
 
-/// Bytes of the device's memory by use; each use may be refused.
+/// Bytes of device memory by use. Reservations fail if memory is exhausted.
 class Budget {
  public:
   bool take_driver(std::size_t bytes);
@@ -59,7 +59,7 @@ class Budget {
   bool take_pool(std::size_t bytes);
   void give_pool(std::size_t bytes) { pool_used_ -= bytes; }
   void trim_pool();
-  /// Reserves what a graph needs while it runs.
+  /// Reserves a graph's memory for its execution.
   bool reserve_graph(std::size_t bytes);
   void trim_graphs() { graphs_ = 0; }
 

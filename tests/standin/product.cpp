@@ -8,7 +8,7 @@
 namespace llmcalc::standin {
 namespace {
 
-/// Multiply-adds of the largest product that is computed.
+/// Multiply-adds of the largest product that is actually computed.
 constexpr std::uint64_t small = std::uint64_t{1} << 18;
 
 void check_matrix(const Matrix& m) {
@@ -33,7 +33,7 @@ float number_at(const void* data, cudaDataType_t type, std::uint64_t i) {
   return x;
 }
 
-/// The nearest bfloat16, of two equally near ones the even one.
+/// Rounds to the nearest bfloat16, ties to even.
 std::uint16_t rounded(float x) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &x, sizeof x);
@@ -50,7 +50,7 @@ void set_number(const void* data, cudaDataType_t type, std::uint64_t i, float x)
     reinterpret_cast<std::uint16_t*>(p)[i] = rounded(x);
 }
 
-/// Number (i, j) of op(M).
+/// Element (i, j) of op(M).
 float number_of(const Matrix& m, std::uint64_t i, std::uint64_t j) {
   const auto ld = static_cast<std::uint64_t>(m.layout.ld);
   return number_at(m.data, m.layout.type, m.transposed ? j + i * ld : i + j * ld);

@@ -1,5 +1,5 @@
 #pragma once
-/// A product as cuBLASLt describes it, in column-major matrices: D = op(A) op(B) + beta C + bias.
+/// A product as described to cuBLASLt, with column-major matrices: D = op(A) op(B) + beta C + bias.
 
 #include <library_types.h>
 
@@ -13,7 +13,7 @@ struct Layout {
   std::uint64_t rows = 0, columns = 0;
   std::int64_t ld = 0;
   std::uint64_t number() const { return type == CUDA_R_32F ? 4 : 2; }
-  /// From the first number to behind the last.
+  /// From the first element to the end of the last.
   std::uint64_t bytes() const { return ((columns - 1) * static_cast<std::uint64_t>(ld) + rows) * number(); }
 };
 
@@ -29,11 +29,11 @@ struct Matrix {
 struct Product {
   Matrix a, b, d;
   float beta = 0;
-  const void* bias = nullptr;  ///< a number for every row of D, of its type; may be absent
+  const void* bias = nullptr;  ///< one value per row of D, of its type; may be null
 
-  /// Requires that the matrices fit each other and lie in live memory.
+  /// Requires that the matrices are compatible and in live memory.
   void check() const;
-  /// Computes D if the product is small; a large one leaves it as it is.
+  /// Computes D if the product is small; otherwise leaves it unchanged.
   void run() const;
 };
 

@@ -1,4 +1,5 @@
-// GpuDevice::matmul on a computing stand-in, against a plain product: layouts, transposes, strides, formats, biases.
+// Compares GpuDevice::matmul on a computing stand-in with a plain product: layouts, transposes, strides, formats,
+// biases.
 
 #include <cmath>
 
@@ -14,10 +15,10 @@ using model::cuda::GpuDevice;
 
 namespace {
 
-/// Operands of a product as numbers; with `from_bf16` they are rounded to it.
+/// Values of a product's operands, rounded to bfloat16 if `from_bf16`.
 struct Operands {
   bool from_bf16 = false, to_f32 = true;
-  std::vector<float> a, b, c, bias;  ///< bias: empty if there is none
+  std::vector<float> a, b, c, bias;  ///< bias: may be empty
 };
 
 GpuDevice& device() {
@@ -49,7 +50,7 @@ std::vector<float> multiplied(const model::MatmulShape& s, const Operands& o, bo
   return o.to_f32 ? product<bf16, float>(s, o, bias_added) : product<bf16, bf16>(s, o, bias_added);
 }
 
-/// Whole numbers from -3 to 3: sums of their products are exact in every format of the tests.
+/// Whole numbers from -3 to 3, so that sums of products are exact in every tested format.
 std::vector<float> numbers(Count n, Count salt) {
   std::vector<float> all(static_cast<std::size_t>(n));
   for (Count i = 0; i < n; ++i)
@@ -57,7 +58,7 @@ std::vector<float> numbers(Count n, Count salt) {
   return all;
 }
 
-/// Number (i, j) of a row-major matrix, or of its transpose.
+/// Element (i, j) of a row-major matrix or its transpose.
 float at(const std::vector<float>& m, Count ld, bool transposed, Count i, Count j) {
   return m[static_cast<std::size_t>(transposed ? j * ld + i : i * ld + j)];
 }
@@ -65,11 +66,11 @@ float at(const std::vector<float>& m, Count ld, bool transposed, Count i, Count 
 float rounded(float x, bool to_f32) {
   if (to_f32) return x;
   int exponent = 0;
-  const float fraction = std::frexp(x, &exponent);  // 8 bits of it are bfloat16's, ties to even
+  const float fraction = std::frexp(x, &exponent);  // bfloat16 has 8 bits of it, ties to even
   return std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
 }
 
-/// C as the definition says, with a bias only if the device added it.
+/// C by definition, with a bias only if the device added it.
 std::vector<float> expected(const MatmulShape& s, const Operands& o, bool bias_added) {
   std::vector<float> c = o.c;
   for (Count i = 0; i < s.m; ++i)
@@ -87,7 +88,7 @@ struct Case {
   bool transpose_a, transpose_b, add, strided, biased, from_bf16, to_f32;
 };
 
-/// All combinations that there are: a bias needs rows of C side by side, and float's results are float.
+/// All valid combinations: a bias needs contiguous rows of C, and float operands have float results.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (unsigned bits = 0; bits < 128; ++bits) {
@@ -119,8 +120,8 @@ Operands operands_of(const Case& c, const MatmulShape& s) {
 
 }  // namespace
 
-TEST_CASE("a product of a GPU is the plain product, in every layout, format and way", "[products]") {
-  REQUIRE(cases().size() == 60);  // 2 transposes of each, times (add, strided: 4; biased: 1), times 3 formats
+TEST_CASE("a matrix product on a GPU equals the plain product in every layout and format", "[products]") {
+  REQUIRE(cases().size() == 60);  // 2 transposes each, times 5 ways (add x strided, or biased), times 3 formats
   for (const Case& c : cases()) {
     const MatmulShape s = shape_of(c);
     const Operands o = operands_of(c, s);
@@ -132,7 +133,7 @@ TEST_CASE("a product of a GPU is the plain product, in every layout, format and 
   }
 }
 
-TEST_CASE("in deterministic mode a product leaves its bias to a kernel", "[products]") {
+TEST_CASE("in deterministic mode a matrix product leaves its bias to a kernel", "[products]") {
   const Case c{false, false, false, false, true, false, true};  // a bias, and float
   const MatmulShape s = shape_of(c);
   const Operands o = operands_of(c, s);

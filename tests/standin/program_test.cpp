@@ -1,5 +1,5 @@
-// The program with --device cuda on the stand-in. Kernels compute nothing there, so that losses and tokens mean
-// nothing; bytes, counts, calls and errors do.
+// Runs the program with --device cuda on the stand-in. Its kernels compute no results, so losses and tokens are
+// meaningless; bytes, counts, calls and errors are valid.
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,13 +18,13 @@ Ran on_standin(const std::string& arguments, const std::string& environment = ""
   return llmcalc::test::llmcalc(arguments + " --device cuda", {.before = environment});
 }
 
-/// What went wrong where exit code 0 is expected; empty: nothing.
+/// Describes a failure if exit code 0 is expected; empty on success.
 std::string failure(const std::string& arguments, const std::string& environment = "") {
   const Ran r = on_standin(arguments, environment);
   return r.code == 0 ? "" : "exit code " + std::to_string(r.code) + ": " + r.err + r.out;
 }
 
-/// Two layers of a known family, narrow enough to run in a second.
+/// Two layers of a known family, small enough to run in a second.
 struct Shape {
   std::string name, kv_heads, head_width, qk_norm, mlp, activation, norm, position;
 };
@@ -32,7 +32,7 @@ const Shape gpt{"gpt", "4", "64", "none", "plain", "gelu_tanh", "layer_norm", R"
 const Shape llama{"llama", "2", "64", "none", "gated", "silu", "rms_norm", R"({"kind": "rope"})"};
 const Shape qwen3{"qwen3", "2", "128", "per_head", "gated", "silu", "rms_norm", R"({"kind": "rope"})"};
 
-/// A model file of this shape.
+/// Writes a model file of this shape and returns its path.
 std::string model_file(const Shape& s) {
   const std::string path = llmcalc::test::scratch() + "/" + s.name + ".json";
   const std::string bias = s.mlp == "plain" ? "true" : "false";
@@ -48,7 +48,7 @@ std::string model_file(const Shape& s) {
   return path;
 }
 
-/// A text file to learn from.
+/// Writes a text file to learn from and returns its path.
 std::string text_file() {
   const std::string path = llmcalc::test::scratch() + "/text.txt";
   std::string text;
@@ -62,13 +62,13 @@ std::string word(const json::Value& row, const char* key) {
   return row.contains(key) ? row.at(key).get<std::string>() : "";
 }
 
-/// Tokens reach experts by kernels' numbers: on the stand-in none do, and FLOPs of experts are missing there.
+/// Routing depends on kernels' results: on the stand-in experts get no tokens, so their FLOPs are missing.
 bool is_of_experts(const json::Value& row, bool model_has_experts) {
   const std::string op = word(row, "operator");
   return begins(word(row, "quantity"), "FLOPs") && (op.empty() ? model_has_experts : begins(op, "mlp.expert"));
 }
 
-/// Rows of a case that differ and must not.
+/// Rows of a case that differ unexpectedly.
 std::vector<std::string> wrong_rows(const json::Value& of_case) {
   const json::Value& rows = of_case.at("rows");
   const bool experts = std::any_of(rows.begin(), rows.end(),
@@ -79,7 +79,7 @@ std::vector<std::string> wrong_rows(const json::Value& of_case) {
   return wrong;
 }
 
-/// How many sentences of the program are on stderr, notes and progress aside.
+/// Number of llmcalc messages on stderr, excluding notes and progress.
 int sentences(const std::string& err) {
   std::istringstream lines(err);
   int n = 0;
@@ -96,7 +96,7 @@ void check_sentence(const Ran& r, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("the small suite's bytes and operators on a GPU are as predicted", "[program]") {
+TEST_CASE("bytes and operators of the small suite on a GPU are as predicted", "[program]") {
   const Ran r = on_standin("validate --suite small --json");
   INFO(r.err);
   REQUIRE((r.code == 0 || r.code == 1));
@@ -124,13 +124,13 @@ TEST_CASE("small models of other families train and infer on a GPU in both forma
     }
 }
 
-TEST_CASE("a deterministic GPU, and one without recordings, breaks no rule", "[program]") {
+TEST_CASE("deterministic mode and disabled graphs follow the rules of the runtime", "[program]") {
   const std::string run = "validate " + model_file(gpt) + " --precision bf16";
   CHECK(failure(run, "LLMCALC_DETERMINISTIC=1").empty());
   CHECK(failure(run, "LLMCALC_GRAPHS=0").empty());
 }
 
-TEST_CASE("gpu-report makes a page of what validate says of a GPU", "[program]") {
+TEST_CASE("gpu-report makes a page from validate's results on a GPU", "[program]") {
   if (std::system("command -v python3 >/dev/null") != 0) {
     WARN("not tested: there is no python3");
     return;
@@ -147,28 +147,28 @@ TEST_CASE("gpu-report makes a page of what validate says of a GPU", "[program]")
   CHECK(r.out.find("| GPT-2 124M, training | training | backward | mma |  |") != std::string::npos);
 }
 
-TEST_CASE("a text is learned and continued on a GPU", "[program]") {
+TEST_CASE("a GPU learns a text and continues it", "[program]") {
   const std::string checkpoint = llmcalc::test::scratch() + "/text.safetensors";
   CHECK(failure("learn " + text_file() + " --steps 4 --out " + checkpoint).empty());
   CHECK(failure("generate " + checkpoint + " line --tokens 8").empty());
   CHECK(failure("generate " + checkpoint + " line --tokens 8 --compare-kv-cache --temperature 0").empty());
 }
 
-TEST_CASE("calibrating breaks no rule, and a device whose kernels take no time is refused", "[program][long]") {
+TEST_CASE("calibration follows the rules, and a device whose kernels take no time is refused", "[program][long]") {
   const std::string out = llmcalc::test::scratch() + "/calibrated.json";
   check_sentence(on_standin("calibrate --out " + out), "the measurements contradict each other");
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
-TEST_CASE("a machine without a GPU, or with one too old, is told so in a sentence", "[program]") {
+TEST_CASE("a missing or too old GPU is reported with a sentence", "[program]") {
   const std::string run = "validate " + model_file(gpt) + " --infer";
   check_sentence(on_standin(run, "LLMCALC_STANDIN_DEVICES=0"), "no GPU can be used");
   check_sentence(on_standin(run, "LLMCALC_STANDIN_CAPABILITY=7.5"), "compute capability 7.5");
 }
 
-TEST_CASE("a device's error ends every command with exit code 2 and a sentence", "[program]") {
+TEST_CASE("a device error ends every command with exit code 2 and a sentence", "[program]") {
   const std::string model = model_file(llama);
-  // Early, in the first step, in a recording, and in what runs from one.
+  // An early call, one in the first step, one in a recording, and two during replay.
   for (const char* call : {"3", "20", "300", "1500", "3000"}) {
     INFO("call " << call);
     check_sentence(on_standin("validate " + model, "LLMCALC_STANDIN_FAIL=" + std::string(call)), "launch failure");
@@ -179,13 +179,13 @@ TEST_CASE("a device's error ends every command with exit code 2 and a sentence",
   check_sentence(on_standin("learn " + text_file() + " --steps 4 --out " + out, failing), "");
 }
 
-TEST_CASE("a model that a device has no room for is refused", "[program]") {
+TEST_CASE("a model that exceeds the device's memory is refused", "[program]") {
   const std::string run = "validate " + model_file(llama);
   check_sentence(on_standin(run, "LLMCALC_STANDIN_MEMORY=575000000"), "available");
-  check_sentence(on_standin(run, "LLMCALC_STANDIN_MEMORY=540000000"), "no memory left");  // not even for the library
+  check_sentence(on_standin(run, "LLMCALC_STANDIN_MEMORY=540000000"), "no memory left");  // not even the library fits
 }
 
-TEST_CASE("memory that is refused once is asked for again, or the program says that there is none", "[program]") {
+TEST_CASE("a failed allocation is retried or reported as out of memory", "[program]") {
   int went_on = 0;
   for (const int n : {31, 34, 35, 38}) {
     const Ran r = on_standin("validate " + model_file(llama), "LLMCALC_STANDIN_FAIL=" + std::to_string(n) + ":2");

@@ -17,7 +17,7 @@ void log(const std::string& line) {
   if (!path.empty()) std::ofstream(path, std::ios::app) << line << '\n';
 }
 
-/// N[:CODE]; call 0 is none.
+/// N[:CODE]; call 0 does not exist.
 struct Plan {
   long call = 0;
   cudaError_t code = cudaErrorLaunchFailure;
@@ -27,7 +27,7 @@ struct Plan {
     call = std::stol(said);
     if (colon != std::string::npos) code = static_cast<cudaError_t>(std::stoi(said.substr(colon + 1)));
   }
-  /// After these every call of the process fails.
+  /// Errors after which every call of the process fails.
   bool sticky() const {
     return code == cudaErrorLaunchFailure || code == cudaErrorIllegalAddress || code == cudaErrorECCUncorrectable;
   }

@@ -1,7 +1,7 @@
 #pragma once
-/// Rules of the CUDA runtime, and failures that are planned. The environment describes the device and the plan:
+/// Rules of the CUDA runtime, and planned failures. The environment describes the device and the plan:
 /// LLMCALC_STANDIN_DEVICES (1), LLMCALC_STANDIN_CAPABILITY (9.0), LLMCALC_STANDIN_MEMORY (bytes, 80 GiB),
-/// LLMCALC_STANDIN_FAIL=N[:CODE] (call N returns this cudaError_t, 719 without one), LLMCALC_STANDIN_LOG (a file).
+/// LLMCALC_STANDIN_FAIL=N[:CODE] (call N returns this cudaError_t, default 719), LLMCALC_STANDIN_LOG (a file).
 
 #include <driver_types.h>
 
@@ -24,24 +24,24 @@ int devices();
 int capability();
 std::uint64_t total_memory();
 
-/// Counts a call of the runtime or of cuBLASLt; returns how it must fail, cudaSuccess where it need not.
+/// Counts a call of the runtime or cuBLASLt. Returns its planned error, or cudaSuccess.
 cudaError_t counted(const char* name);
 /// Whether a planned failure has happened.
 bool failed();
 /// Writes the number of calls to the log.
 void log_calls();
 
-/// The last error, as cudaGetLastError tells and forgets it.
+/// Records the last error. `forgotten` returns it and resets it, as cudaGetLastError does.
 cudaError_t remembered(cudaError_t e);
 cudaError_t forgotten();
 
-/// f(), unless the call must fail.
+/// f(), unless a failure is planned for this call.
 template <typename F>
 cudaError_t call(const char* name, const F& f) {
   const cudaError_t planned = counted(name);
   return remembered(planned != cudaSuccess ? planned : f());
 }
-/// A call that releases something does so even if it fails: its error may be that of an earlier call.
+/// A call that releases a resource. It does so even if it fails, since its error may come from an earlier call.
 template <typename F>
 cudaError_t release(const char* name, const F& f) {
   const cudaError_t planned = counted(name), own = f();

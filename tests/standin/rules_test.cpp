@@ -1,4 +1,4 @@
-// Each rule of the stand-in, broken by a process of its own. Two more tests show that what is allowed breaks none.
+// Breaks each rule of the stand-in in a child process. Two more tests show that allowed calls break no rule.
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t bytes = 1024;
 
-/// A stream with what the tests need: memory of the pool, pinned memory, an event.
+/// Resources for the tests: a stream, pool memory, pinned memory, an event.
 struct Setup {
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;
@@ -48,7 +48,7 @@ struct Setup {
   void fill(void* p) const { cudaMemsetAsync(p, 0, bytes, stream); }
 };
 
-/// The sentence of the rule that f(setup) breaks; empty: it breaks none.
+/// The message of the rule that f(setup) breaks; empty if it breaks no rule.
 std::string broken_by(const std::function<void(Setup&)>& f) {
   const Ended e = ended([&] {
     Setup s;
@@ -66,14 +66,14 @@ std::string broken_in_recording(const std::function<void(Setup&)>& f) {
   });
 }
 
-/// What the process returns as f's error; f runs before anything else of CUDA.
+/// The error that f returns in a new process, before any other CUDA call.
 int error_of(const std::function<cudaError_t()>& f) {
   return ended([&] { std::_Exit(static_cast<int>(f())); }).code;
 }
 
 }  // namespace
 
-TEST_CASE("what follows the rules breaks none, in a recording or not", "[rules]") {
+TEST_CASE("valid calls break no rule, recorded or not", "[rules]") {
   const Ended e = ended([] {
     Setup s;
     cudaGraphExec_t graph = nullptr;
@@ -95,7 +95,7 @@ TEST_CASE("what follows the rules breaks none, in a recording or not", "[rules]"
   CHECK(e.code == 0);
 }
 
-TEST_CASE("a call that reaches outside its memory is noticed", "[rules]") {
+TEST_CASE("an access past the end of an allocation is detected", "[rules]") {
   CHECK(broken_by([](Setup& s) { cudaMemsetAsync(s.device, 0, bytes + 3, s.stream); }) ==
         "what is filled ends 3 bytes past its allocation");
   CHECK(broken_by([](Setup& s) {
@@ -105,7 +105,7 @@ TEST_CASE("a call that reaches outside its memory is noticed", "[rules]") {
         "what a copy reads is not in live device memory");
 }
 
-TEST_CASE("memory that is used or given back after its end is noticed", "[rules]") {
+TEST_CASE("use after free and double free are detected", "[rules]") {
   CHECK(broken_by([](Setup& s) {
           cudaFreeAsync(s.device, s.stream);
           s.fill(s.device);
@@ -121,7 +121,7 @@ TEST_CASE("memory that is used or given back after its end is noticed", "[rules]
         }) == "cudaFreeHost is given what is not pinned memory, or not any more");
 }
 
-TEST_CASE("what a program leaves behind is noticed", "[rules]") {
+TEST_CASE("unreleased memory and handles are detected", "[rules]") {
   const std::string left = broken_by([](Setup&) {});
   CHECK(left ==
         "1 allocations of the device's memory are never given back, the first of 1024 bytes by cudaMallocAsync");
@@ -131,7 +131,7 @@ TEST_CASE("what a program leaves behind is noticed", "[rules]") {
         }) == "1 of events are never destroyed");
 }
 
-TEST_CASE("what waits is noticed in a recording", "[rules]") {
+TEST_CASE("waiting in a recording is detected", "[rules]") {
   CHECK(broken_in_recording([](Setup& s) { cudaStreamSynchronize(s.stream); }) ==
         "cudaStreamSynchronize is called while a stream is recorded, and it waits");
   CHECK(broken_in_recording([](Setup& s) { cudaEventSynchronize(s.event); }) ==
@@ -142,7 +142,7 @@ TEST_CASE("what waits is noticed in a recording", "[rules]") {
         "cudaFree is called while a stream is recorded, and it waits");
 }
 
-TEST_CASE("a recording that reads or writes the host's memory is noticed", "[rules]") {
+TEST_CASE("a recorded access to host memory is detected", "[rules]") {
   CHECK(broken_in_recording([](Setup& s) {
           cudaMemcpyAsync(s.pinned, s.device, bytes, cudaMemcpyDeviceToHost, s.stream);
         }) == "the host reads results in a recording");
@@ -152,7 +152,7 @@ TEST_CASE("a recording that reads or writes the host's memory is noticed", "[rul
         }) == "a recorded copy reads host memory that is not pinned");
 }
 
-TEST_CASE("a recording's memory is its own", "[rules]") {
+TEST_CASE("memory allocated in a recording must be released in it", "[rules]") {
   CHECK(broken_in_recording([](Setup& s) { cudaFreeAsync(s.device, s.stream); }) ==
         "cudaFreeAsync in a recording is given memory of cudaMallocAsync");
   CHECK(broken_in_recording([](Setup& s) {
@@ -161,7 +161,7 @@ TEST_CASE("a recording's memory is its own", "[rules]") {
         }) == "1 allocations of a recording are not given back in it");
 }
 
-TEST_CASE("a recording that runs after its memory was given back is noticed", "[rules]") {
+TEST_CASE("a recording that runs after its memory was released is detected", "[rules]") {
   CHECK(broken_by([](Setup& s) {
           cudaGraphExec_t graph = nullptr;
           s.record([&] { s.fill(s.device); }, &graph);
@@ -170,7 +170,7 @@ TEST_CASE("a recording that runs after its memory was given back is noticed", "[
         }) == "what is filled is not in live device memory");
 }
 
-TEST_CASE("pinned memory that changes while a copy reads it is noticed", "[rules]") {
+TEST_CASE("pinned memory that changes during a copy is detected", "[rules]") {
   const auto changed = [](const std::function<void(Setup&)>& before) {
     return broken_by([&](Setup& s) {
       cudaMemcpyAsync(s.device, s.pinned, bytes, cudaMemcpyHostToDevice, s.stream);
@@ -181,7 +181,7 @@ TEST_CASE("pinned memory that changes while a copy reads it is noticed", "[rules
     });
   };
   CHECK(changed([](Setup&) {}) == "the host changed pinned memory while a copy read it");
-  CHECK(changed([](Setup& s) { cudaEventQuery(s.event); }) != "");  // not ready when it is first asked for
+  CHECK(changed([](Setup& s) { cudaEventQuery(s.event); }) != "");  // not ready on the first query
   CHECK(changed([](Setup& s) { cudaEventSynchronize(s.event); }).empty());
   CHECK(broken_by([](Setup& s) {
           cudaMemcpyAsync(s.device, s.pinned, bytes, cudaMemcpyHostToDevice, s.stream);
@@ -189,7 +189,7 @@ TEST_CASE("pinned memory that changes while a copy reads it is noticed", "[rules
         }) == "pinned memory is given back while a copy reads it");
 }
 
-TEST_CASE("a kernel that is given memory of the host, or none that lives, is noticed", "[rules]") {
+TEST_CASE("a kernel argument that points to host or released memory is detected", "[rules]") {
   const std::vector<float> host(1 << 20);
   const auto given = [](const std::function<const void*(Setup&)>& pointer) {
     const std::string said = broken_by([&](Setup& s) { launch_small({.stream = s.stream, .pointer = pointer(s)}); });
@@ -203,7 +203,7 @@ TEST_CASE("a kernel that is given memory of the host, or none that lives, is not
         }) == "is given, at byte 8 of its parameters, device memory that is not live");
 }
 
-TEST_CASE("a launch beyond the device's limits is noticed", "[rules]") {
+TEST_CASE("a launch beyond the device's limits is detected", "[rules]") {
   const auto ends_with = [](const std::string& said, const std::string& end) {
     return said.size() >= end.size() && said.substr(said.size() - end.size()) == end;
   };
@@ -224,7 +224,7 @@ TEST_CASE("a launch beyond the device's limits is noticed", "[rules]") {
   CHECK(ends_with(launch({.threads = 1024}, launch_large), "with more registers than a multiprocessor has"));
 }
 
-TEST_CASE("shared memory is that of the described device", "[rules]") {
+TEST_CASE("the shared memory limit depends on the described device", "[rules]") {
   const auto asked = [](const char* capability, std::size_t kilobytes) {
     const Environment described("LLMCALC_STANDIN_CAPABILITY", capability);
     return error_of([&] {
@@ -234,12 +234,12 @@ TEST_CASE("shared memory is that of the described device", "[rules]") {
   };
   CHECK(asked("9.0", 227) == cudaSuccess);
   CHECK(asked("9.0", 228) == cudaErrorInvalidValue);
-  if (asked("8.6", 1) == cudaErrorNoKernelImageForDevice) return;  // compiled for a later one alone
+  if (asked("8.6", 1) == cudaErrorNoKernelImageForDevice) return;  // compiled only for a later architecture
   CHECK(asked("8.6", 99) == cudaSuccess);
   CHECK(asked("8.6", 100) == cudaErrorInvalidValue);
 }
 
-TEST_CASE("a device that nothing was compiled for runs no kernel", "[rules]") {
+TEST_CASE("a device without a compiled image runs no kernel", "[rules]") {
   const Environment described("LLMCALC_STANDIN_CAPABILITY", "7.5");
   CHECK(error_of([] {
           const Setup s;
@@ -247,8 +247,8 @@ TEST_CASE("a device that nothing was compiled for runs no kernel", "[rules]") {
         }) == cudaErrorNoKernelImageForDevice);
 }
 
-TEST_CASE("memory beyond the described device's is refused", "[rules]") {
-  const Environment described("LLMCALC_STANDIN_MEMORY", "1073741824");  // half of it is the context's
+TEST_CASE("allocations beyond the described device's memory fail", "[rules]") {
+  const Environment described("LLMCALC_STANDIN_MEMORY", "1073741824");  // half is the context's
   const auto allocated = [](std::size_t n) {
     return error_of([&] {
       void* p = nullptr;
@@ -259,7 +259,7 @@ TEST_CASE("memory beyond the described device's is refused", "[rules]") {
   CHECK(allocated((std::size_t{512} << 20) + 1) == cudaErrorMemoryAllocation);
 }
 
-TEST_CASE("the planned call fails; with an error of the device, every later one does", "[rules]") {
+TEST_CASE("a planned failure hits one call, or all later calls after a device error", "[rules]") {
   const auto errors = [](const char* plan) {
     const Environment planned("LLMCALC_STANDIN_FAIL", plan);
     return error_of([] {

@@ -16,7 +16,7 @@ Recorded* Stream::end() {
   require(captures(), "a recording ends that never began");
   Recorded* const r = recorded_;
   recorded_ = nullptr;
-  // Addresses of a recording that ends without giving them back belong to nobody.
+  // Addresses that the recording did not release are abandoned.
   for (void* const p : r->unreleased) memory().give_back(p, Owner::graph, "the end of a recording");
   return r;
 }
@@ -73,7 +73,7 @@ void Stream::reads(const void* pinned, std::size_t bytes) {
   reads_.push_back({position_, pinned, std::string(static_cast<const char*>(pinned), bytes)});
 }
 void Stream::require_unread(const void* p, std::size_t bytes) const {
-  if (failed()) return;  // nothing runs any more, and nobody could wait for it
+  if (failed()) return;  // after a failure no work runs, and waiting is impossible
   for (const Read& r : reads_)
     require(!(std::less_equal<>()(p, r.from) && std::less<>()(r.from, static_cast<const char*>(p) + bytes)),
             "pinned memory is given back while a copy reads it");

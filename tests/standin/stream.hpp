@@ -1,5 +1,5 @@
 #pragma once
-/// A stream: its operations run at once, or are recorded. Pinned memory that it reads must stay as it is until the host
+/// A stream whose operations run immediately or are recorded. Pinned memory it reads must stay unchanged until the host
 /// has waited for it.
 
 #include <driver_types.h>
@@ -13,38 +13,38 @@
 
 namespace llmcalc::standin {
 
-/// A step of a stream. `check` holds whenever it is asked for and whenever it runs from a recording.
+/// An operation of a stream. `check` runs on submission and before each run from a recording.
 struct Operation {
   std::function<void()> check, run;
 };
 
 struct Recorded {
   std::vector<Operation> operations;
-  std::vector<void*> unreleased;      ///< memory that the recording took and did not give back
-  std::uint64_t bytes = 0, most = 0;  ///< of memory that it has, now and at the worst moment
+  std::vector<void*> unreleased;      ///< memory that the recording allocated and did not release
+  std::uint64_t bytes = 0, most = 0;  ///< live bytes of the recording, current and peak
 };
 
 class Stream {
  public:
   bool captures() const { return recorded_ != nullptr; }
   void begin();
-  /// The recording, which is the caller's.
+  /// Ends the recording and returns it; the caller owns it.
   Recorded* end();
 
   /// Runs or records an operation.
   void submit(const Operation& o);
   void launch(const Recorded& r);
 
-  void* allocate(std::size_t bytes);  ///< null: there is no room
+  void* allocate(std::size_t bytes);  ///< null if memory is exhausted
   void release(void* p);
 
-  /// The stream reads pinned memory from now until it is waited for.
+  /// Marks pinned memory as being read until the host waits for the stream.
   void reads(const void* pinned, std::size_t bytes);
-  /// Requires that nothing reads [p, ...), which is about to be given back.
+  /// Requires that no copy is reading [p, p + bytes), which is about to be released.
   void require_unread(const void* p, std::size_t bytes) const;
   std::uint64_t position() const { return position_; }
   std::uint64_t done() const { return done_; }
-  /// The host has waited for what came before a position.
+  /// Marks everything up to a position as waited for by the host.
   void wait_until(std::uint64_t position);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Kernels that the tests of the rules launch.
+/// Kernels launched by the tests of the rules.
 
 #include <cuda_runtime_api.h>
 
@@ -7,15 +7,15 @@
 
 namespace llmcalc::standin {
 
-/// A kernel's launch, of one block unless `blocks` says otherwise.
+/// A kernel launch, of one block by default.
 struct Launch {
   cudaStream_t stream = nullptr;
-  const void* pointer = nullptr;  ///< the kernel's parameter, behind a number
+  const void* pointer = nullptr;  ///< passed to the kernel after a number
   unsigned threads = 32, blocks = 1;
-  std::size_t shared = 0, asked_shared = 0;  ///< asked_shared: by cudaFuncSetAttribute before; 0: it is not
+  std::size_t shared = 0, asked_shared = 0;  ///< asked_shared: set before by cudaFuncSetAttribute; 0: not set
 };
 cudaError_t launch_small(const Launch& l);
-/// A kernel of more than 64 registers per thread.
+/// A kernel with more than 64 registers per thread.
 cudaError_t launch_large(const Launch& l);
 
 }  // namespace llmcalc::standin

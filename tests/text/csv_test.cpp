@@ -13,7 +13,7 @@ std::string refused(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a table has named columns, and rows that know their line", "[csv]") {
+TEST_CASE("a CSV table has named columns and rows with their source line numbers", "[csv]") {
   const CsvTable t("layer,tokens,time_us\r\n\nqkv, 8 ,2.5e1\r\no,16k,3", "x.csv");
   CHECK(t.columns() == std::vector<std::string>{"layer", "tokens", "time_us"});
   REQUIRE(t.size() == 2);
@@ -25,7 +25,7 @@ TEST_CASE("a table has named columns, and rows that know their line", "[csv]") {
   CHECK(t.where(1) == "x.csv, line 4");
 }
 
-TEST_CASE("a table that is none is refused with its line and the reason", "[csv]") {
+TEST_CASE("a malformed CSV table is refused with the line and the reason", "[csv]") {
   CHECK(refused("") == "x.csv: expected a line of column names and lines of numbers, got an empty file");
   CHECK(refused("a,b\n") == "x.csv: expected a line of column names and lines of numbers, got no numbers");
   CHECK(refused("a,b\n1,2\n1\n") == "x.csv, line 3: expected 2 cells, one for each of a, b, got 1");
@@ -36,7 +36,7 @@ TEST_CASE("a table that is none is refused with its line and the reason", "[csv]
   CHECK(refused("a,b\n\"1\"2,2\n") == "x.csv, line 2: a quote does not end before a comma or the line's end");
 }
 
-TEST_CASE("a table as spreadsheets write it is read: a byte-order mark, cells in quotes", "[csv]") {
+TEST_CASE("a CSV table with a byte-order mark and quoted cells, as spreadsheets write it, is read", "[csv]") {
   const CsvTable t("\xEF\xBB\xBF\"layer\",\"tokens\"\r\n\"q, \"\"k\"\"\",\"8\"\r\n\"\", 9 \r\n", "x.csv");
   CHECK(t.columns() == std::vector<std::string>{"layer", "tokens"});
   REQUIRE(t.size() == 2);
@@ -46,7 +46,7 @@ TEST_CASE("a table as spreadsheets write it is read: a byte-order mark, cells in
   CHECK(t.count(1, 1) == 9);
 }
 
-TEST_CASE("cells that are no numbers are refused with their column", "[csv]") {
+TEST_CASE("cells that are not numbers are refused with their column", "[csv]") {
   const CsvTable t("layer,n\n,-1\nx,0\n", "x.csv");
   CHECK(test::sentence([&] { t.column("m"); }) == "x.csv: no column \"m\"; it has layer, n");
   CHECK(test::sentence([&] { t.name(0, 0); }) == "x.csv, line 2, \"layer\": expected a name, got an empty cell");

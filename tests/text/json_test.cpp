@@ -42,14 +42,14 @@ TEST_CASE("text that is not JSON is refused with line and column", "[json]") {
   CHECK(refusal(std::string("{}\0{", 4)) == "my.json holds a zero byte, so it is not JSON; save it as UTF-8 text");
 }
 
-TEST_CASE("a key may be there once in an object, at any depth", "[json]") {
+TEST_CASE("a duplicate key in an object is refused at any depth", "[json]") {
   CHECK(refusal(R"({"heads": 8, "kv": 1, "heads": 9})") == "my.json:1: key \"heads\" appears twice; remove one");
   CHECK(refusal(R"({"a": [{"b": {"c": 1, "c": 1}}]})") == "my.json:1: key \"c\" appears twice; remove one");
   CHECK(refusal("[{\"id\": 1},\n {\"id\": 2,\n  \"id\": 3}\n]") == "my.json:3: key \"id\" appears twice; remove one");
   CHECK(json::parse(R"({"a": {"x": 1}, "b": {"x": 2}, "x": [{"x": 3}, {"x": 4}]})", "f").at("x")[1].at("x") == 4);
 }
 
-TEST_CASE("what Python writes for numbers that JSON lacks becomes null, outside of strings", "[json]") {
+TEST_CASE("NaN and Infinity outside strings, as Python writes them, become null", "[json]") {
   CHECK(json::without_infinities(R"({"a": [0.0, Infinity], "b": -Infinity, "c": NaN})") ==
         R"({"a": [0.0, null], "b": null, "c": null})");
   const std::string strings = R"({"Infinity": "\"NaN\\", "b": "-Infinity \" NaN"})";
@@ -57,12 +57,12 @@ TEST_CASE("what Python writes for numbers that JSON lacks becomes null, outside 
   CHECK(json::without_infinities("\"\\") == "\"\\");
 }
 
-TEST_CASE("a number that no double holds is refused", "[json]") {
+TEST_CASE("a number outside the range of a double is refused", "[json]") {
   CHECK(refusal("{\"a\": 1e400}") == "my.json:1:11: 1e400 is a number that no double holds; write a smaller one");
   CHECK(refusal("[-1e400]") == "my.json:1:7: -1e400 is a number that no double holds; write a smaller one");
 }
 
-TEST_CASE("nesting is read to 64 levels and no deeper, without recursion", "[json]") {
+TEST_CASE("nesting is read up to 64 levels, without recursion", "[json]") {
   CHECK_NOTHROW(json::parse(std::string(64, '[') + std::string(64, ']'), "f"));
   const std::string deep = "my.json: nested more than 64 deep; no model or hardware file is";
   CHECK(refusal(std::string(65, '[') + std::string(65, ']')) == deep);
@@ -76,13 +76,13 @@ TEST_CASE("a document keeps its values and their order", "[json]") {
   CHECK(json::parse("\xEF\xBB\xBF{\"a\": 1}", "f").at("a") == 1);
 }
 
-TEST_CASE("a hundred thousand keys are checked in no time", "[json]") {
+TEST_CASE("checking a hundred thousand keys for duplicates is fast", "[json]") {
   std::string text = "{\"k\": 0";
   for (int i = 0; i < 100000; ++i) text += ",\"k" + std::to_string(i) + "\": 0";
   CHECK(json::parse(text + "}", "f").size() == 100001);
 }
 
-TEST_CASE("a count is read as the whole number that the file states", "[json]") {
+TEST_CASE("a count is read as a whole number within 64 bits", "[json]") {
   const auto v = json::parse(R"({"heads": -3, "half": 2.5, "float": 32.0, "text": "32", "huge": 9223372036854775808,
                                  "vast": 99999999999999999999, "yes": true, "null": null, "zero": 0, "list": [1],
                                  "most": 9223372036854775807})",
@@ -107,7 +107,7 @@ TEST_CASE("a count is read as the whole number that the file states", "[json]") 
   CHECK(sentence([&] { o.positive_or("heads", 8); }) == refused("heads"));
 }
 
-TEST_CASE("flags, strings, numbers and lists must have the type that is asked for", "[json]") {
+TEST_CASE("flags, strings, numbers and lists must have the expected type", "[json]") {
   const auto v = json::parse(R"({"flag": 1, "text": 5, "number": "5", "e": 1e6, "counts": [1, 2, -1], "texts": ["a", 2],
                                  "inner": {"x": []}, "on": true, "ok": [0, 4]})",
                              "my.json");
@@ -138,7 +138,7 @@ TEST_CASE("only an object has keys", "[json]") {
   CHECK(sentence([&] { Object(list, "my.json"); }) == "my.json: expected an object in braces, got a list");
 }
 
-TEST_CASE("keys that nobody asked for are refused, with the nearest known one", "[json]") {
+TEST_CASE("unread keys are refused with the nearest known key", "[json]") {
   const auto v = json::parse(R"({"heads": 8, "hedas": 9, "zzz": 1})", "my.json");
   const Object o(v, "my.json");
   CHECK(o.unread() == std::vector<std::string>{"heads", "hedas", "zzz"});
@@ -153,7 +153,7 @@ TEST_CASE("keys that nobody asked for are refused, with the nearest known one", 
   CHECK_NOTHROW(o.refuse_unread());
 }
 
-TEST_CASE("a whole number may be written with a point or an exponent, as far as doubles hold every one", "[json]") {
+TEST_CASE("a whole number may have a point or an exponent, up to 2^53", "[json]") {
   const auto v = json::parse(R"({"e": 3.072e3, "point": 32.0, "most": 9007199254740992.0, "past": 9007199254740994.0,
     "half": 0.5, "minus": -1.0})",
                              "my.json");
@@ -164,7 +164,7 @@ TEST_CASE("a whole number may be written with a point or an exponent, as far as 
   for (const char* key : {"past", "half", "minus"}) CHECK_THROWS_AS(o.count(key), InputError);
 }
 
-TEST_CASE("a pipe is read like a file, up to as many bytes", "[json]") {
+TEST_CASE("a pipe is read like a file, up to the same size limit", "[json]") {
   const auto folder = std::filesystem::temp_directory_path() / ("llmcalc_pipe_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string pipe = (folder / "pipe").string();

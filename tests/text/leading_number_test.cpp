@@ -1,4 +1,4 @@
-// Numbers at the beginning of texts, whatever the text.
+// Numbers at the beginning of arbitrary text.
 
 #include "text/leading_number.hpp"
 

@@ -14,39 +14,36 @@ TEST_CASE("the edit distance counts insertions, deletions, substitutions and swa
   CHECK(edit_distance("h100", "h200") == 1);
 }
 
-TEST_CASE("names are the same in upper and lower case", "[names]") {
+TEST_CASE("names compare without regard to case", "[names]") {
   CHECK(same_name("Llama-3.1-8B", "llama-3.1-8b"));
   CHECK_FALSE(same_name("llama-3.1-8b", "llama-3.1-8"));
-  CHECK_FALSE(same_name("a[", "a{"));  // only letters have two cases
+  CHECK_FALSE(same_name("a[", "a{"));  // only letters have case
   CHECK(lower("GPT-2 XL\xC3\x84") == "gpt-2 xl\xC3\x84");
 }
 
-TEST_CASE("a name has one spelling for hyphens, underscores and spaces, and for none between letter and digit",
-          "[names]") {
+TEST_CASE("one spelling covers hyphens, underscores, spaces and no separator between letter and digit", "[names]") {
   for (const auto* same : {"RTX 4090", "rtx4090", "rtx_4090", "rtx-4090"}) CHECK(spelling(same) == "rtx4090");
   CHECK(spelling("Llama 3.1 8B") == spelling("llama3.1-8b"));
-  CHECK(spelling("llama-2-7b") != spelling("llama-27b"));  // digits stay apart
+  CHECK(spelling("llama-2-7b") != spelling("llama-27b"));  // the separator between digits counts
   CHECK(spelling("m1-max") == spelling("M1 Max"));
   CHECK(spelling("") == "");
   CHECK(spelling("-a-") == "-a-");
 }
 
-TEST_CASE("edits are exact up to a limit, and names of very different lengths are not compared", "[names]") {
+TEST_CASE("edit distances are exact up to a limit and skip names of very different lengths", "[names]") {
   CHECK(edits_within(3, "kitten", "sitting") == 3);
   CHECK(edits_within(2, "kitten", "sitting") > 2);
   CHECK(edits_within(2, std::string(1 << 24, 'a'), "prompt") > 2);
 }
 
-TEST_CASE("the closest names are three whether or not they are near, and a long name is compared by its beginning",
-          "[names]") {
+TEST_CASE("closest returns three names, near or not, and compares a long name by its beginning", "[names]") {
   const std::vector<std::string> known{"qwen3", "llama", "gemma", "gpt2"};
   CHECK(closest("LLAMA2", known) == std::vector<std::string>{"llama", "gemma", "gpt2"});
   CHECK(closest("llama" + std::string(1 << 20, 'x'), known, 1) == std::vector<std::string>{"llama"});
   CHECK(closest("x", {"y"}) == std::vector<std::string>{"y"});
 }
 
-TEST_CASE("the closest names are of the same family, then of a near version, then those that few edits make",
-          "[names]") {
+TEST_CASE("closest ranks the same family first, then a near version, then small edit distances", "[names]") {
   const std::vector<std::string> known{"Yi",         "chatglm",     "glm",          "glm4",    "glm4_moe",
                                        "glm4v_text", "glm_moe_dsa", "glm_ocr_text", "granite", "granitemoe",
                                        "hunyuan",    "olmo3",       "phi3",         "qwen2",   "qwen3"};
@@ -57,11 +54,11 @@ TEST_CASE("the closest names are of the same family, then of a near version, the
   CHECK(closest("OLMO_3_x", known, 1) == std::vector<std::string>{"olmo3"});
 }
 
-TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
+TEST_CASE("nearest returns the closest names first and omits distant ones", "[names]") {
   const std::vector<std::string> known{"llama-2-70b", "llama-3.1-70b", "gpt2", "h100-sxm-80gb", "Mixtral-8x7B"};
   CHECK(nearest("lama3-70b", known) == std::vector<std::string>{"llama-2-70b", "llama-3.1-70b"});
   CHECK(nearest("GTP2", known) == std::vector<std::string>{"gpt2"});
-  CHECK(nearest("h100", known) == std::vector<std::string>{"h100-sxm-80gb"});  // a beginning is near
+  CHECK(nearest("h100", known) == std::vector<std::string>{"h100-sxm-80gb"});  // a matching beginning counts as near
   CHECK(nearest("mixtral-8x7", known) == std::vector<std::string>{"Mixtral-8x7B"});
   CHECK(nearest("h100-80gb", {"a100-80gb", "h100-sxm-80gb"}).front() == "h100-sxm-80gb");  // has both words
   CHECK(nearest("h100-96gb", {"gh200-96gb", "h100-80gb"}).front() == "h100-80gb");         // the same first word
@@ -73,7 +70,7 @@ TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
   CHECK(nearest(std::string(100000, 'a'), known).empty());
 }
 
-TEST_CASE("an unknown name is answered with a sentence", "[names]") {
+TEST_CASE("the error for an unknown name is a full sentence", "[names]") {
   const std::vector<std::string> known{"llama-3.1-70b", "gpt2"};
   CHECK(unknown_name("model", "llama3.1-70b", known, 82) ==
         "unknown model \"llama3.1-70b\", did you mean 'llama-3.1-70b'? ('llmcalc list models' shows all 82)");
@@ -81,39 +78,39 @@ TEST_CASE("an unknown name is answered with a sentence", "[names]") {
         "unknown hardware \"zephyr\" ('llmcalc list hardware' shows all 68)");
 }
 
-TEST_CASE("the choices of an option are listed as people list them", "[names]") {
+TEST_CASE("the choices of an option are joined with commas and \"or\"", "[names]") {
   CHECK(one_of("adam|sgd|lion") == "adam, sgd or lion");
   CHECK(one_of("op|step") == "op or step");
   CHECK(one_of("op") == "op");
 }
 
-TEST_CASE("a word of a command is quoted where a shell would split or read it", "[names]") {
+TEST_CASE("a shell word is quoted if a shell would split or expand it", "[names]") {
   CHECK(shell_word("/data/Llama-3.1_8B.json") == "/data/Llama-3.1_8B.json");
   CHECK(shell_word("my model.json") == "'my model.json'");
   CHECK(shell_word("$HOME/it's") == "'$HOME/it'\\''s'");
   CHECK(shell_word("") == "''");
 }
 
-TEST_CASE("a shortened text has no more bytes than asked, and no half letter", "[names]") {
+TEST_CASE("a shortened text stays within the byte limit and never splits a character", "[names]") {
   CHECK(shortened("0123456789", 10) == "0123456789");
   CHECK(shortened("0123456789a", 10) == "0123456...");
   CHECK(shortened("012345\xC3\xA9 and more", 10) == "012345...");
   CHECK(shortened("a\nb", 10) == "a?b");
 }
 
-TEST_CASE("what a terminal or a viewer would obey is a question mark in a printable text", "[names]") {
+TEST_CASE("control and bidirectional characters become question marks in printable text", "[names]") {
   CHECK(printable("a\x1b]0;x\x07\r\n\x7f") == "a?]0;x????");
-  CHECK(printable("\xC2\x85\xC2\x9B \xC2\xA0") == "?? \xC2\xA0");  // C1, and a space that is none
+  CHECK(printable("\xC2\x85\xC2\x9B \xC2\xA0") == "?? \xC2\xA0");  // C1 controls, then a no-break space
   CHECK(printable("a\u202Eb\u2066c\u2069\u200F\u061C") == "a?b?c???");
   CHECK(printable("a\u2028b\u2029c") == "a?b?c");
   CHECK(printable("a\xFF\xC3(\xED\xA0\x80") ==
         "a??"
-        "(???");  // no UTF-8: no letter, half of one, a surrogate
+        "(???");  // invalid UTF-8: a bad byte, half a character, a surrogate
   const std::string shown = "Gr\u00FC\u00DFe, \u65E5\u672C\u8A9E \U0001F468\u200D\U0001F469 \u2027\u202F\u2065\u206A";
   CHECK(printable(shown) == shown);
 }
 
-TEST_CASE("a quoted text stays on one line and short", "[names]") {
+TEST_CASE("a quoted text is short and on one line", "[names]") {
   CHECK(in_quotes("a\nb\x7f") == "\"a?b?\"");
   CHECK(in_quotes("\x1b[31m\xC2\x9B"
                   "7m") == "\"?[31m?7m\"");  // CSI in 7 and in 8 bits
@@ -122,5 +119,5 @@ TEST_CASE("a quoted text stays on one line and short", "[names]") {
         "\"Gr\xC3\xB6\xC3\x9F"
         "e\"");
   CHECK(in_quotes(std::string(100, 'x')) == "\"" + std::string(60, 'x') + "...\"");
-  CHECK(in_quotes(std::string(59, 'x') + "\xC3\xA9") == "\"" + std::string(59, 'x') + "...\"");  // no half letter
+  CHECK(in_quotes(std::string(59, 'x') + "\xC3\xA9") == "\"" + std::string(59, 'x') + "...\"");  // no split character
 }

@@ -42,7 +42,7 @@ TEST_CASE("counts are read exactly", "[quantity]") {
   CHECK(count("8.000000000000000000000000000000000000000000000000000000") == 8);
 }
 
-TEST_CASE("a count is exact where a double is not", "[quantity]") {
+TEST_CASE("a count is exact beyond the precision of a double", "[quantity]") {
   CHECK(count("9223372036854775807") == INT64_MAX);
   CHECK(count("9007199254740993") == 9007199254740993);  // 2^53 + 1
   CHECK(count("9.007199254740993e15") == 9007199254740993);
@@ -72,7 +72,7 @@ TEST_CASE("a malformed count is refused with a sentence", "[quantity]") {
         "--compute: expected a positive whole number (5.76e23), got \"0\"");
 }
 
-TEST_CASE("no text that is not a plain number becomes a count", "[quantity]") {
+TEST_CASE("a text other than a plain number is never a count", "[quantity]") {
   const std::string long_number(5000, '7');
   const std::string_view text = GENERATE_COPY(values<std::string_view>({"",
                                                                         " ",
@@ -190,7 +190,7 @@ TEST_CASE("real numbers and fractions are finite and in range", "[quantity]") {
   CHECK_THROWS_AS(parse_fraction("71%", "--x"), InputError);
 }
 
-TEST_CASE("sizes are exact, with their unit", "[quantity]") {
+TEST_CASE("sizes with units are exact", "[quantity]") {
   CHECK(bytes("80 GiB") == Bytes(85899345920));
   CHECK(bytes("80GB") == Bytes(80000000000));
   CHECK(bytes("512MiB") == Bytes(536870912));
@@ -238,7 +238,7 @@ TEST_CASE("rates, times, powers and prices are the nearest doubles", "[quantity]
   CHECK(parse_price("2.5", "--price", Bare::allowed) == 2.5);
 }
 
-TEST_CASE("a unit of the wrong kind is told from the right one", "[quantity]") {
+TEST_CASE("a unit of the wrong kind is refused with the expected kind", "[quantity]") {
   CHECK(sentence([] { parse_rate("4.8 TB", "hw.json"); }) ==
         "hw.json: expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(sentence([] { parse_flops_rate("3.35 TB/s", "hw.json"); }) ==
@@ -251,7 +251,7 @@ TEST_CASE("a unit of the wrong kind is told from the right one", "[quantity]") {
         "hw.json: expected a power (700 W), got \"700\"; add the unit");
 }
 
-TEST_CASE("a size that was rounded is the nearest whole number of bytes", "[quantity]") {
+TEST_CASE("a rounded size is the nearest whole number of bytes", "[quantity]") {
   CHECK(parse_rounded_bytes("14.99 GiB", "a.log") == Bytes(16095389942));  // 14.99 x 2^30 = 16095389941.76
   CHECK(parse_rounded_bytes("0 B", "a.log") == Bytes());
   CHECK_THROWS_WITH(parse_rounded_bytes("9e18 GiB", "a.log"),
@@ -260,7 +260,7 @@ TEST_CASE("a size that was rounded is the nearest whole number of bytes", "[quan
                     "a.log: expected a size (14.99 GiB), got \"14.99\"; add the unit");
 }
 
-TEST_CASE("a whole number is said as short as it can be exactly, and reads back", "[text]") {
+TEST_CASE("a whole number prints in its shortest exact form and parses to the same value", "[text]") {
   CHECK(count_text(15'000'000'000'000) == "15T");
   CHECK(count_text(1'500'000'000'000) == "1500B");
   CHECK(count_text(100'000'000'001) == "100000000001");

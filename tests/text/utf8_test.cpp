@@ -7,8 +7,8 @@ using namespace llmcalc;
 using namespace llmcalc::model;
 using namespace std::string_literals;
 
-TEST_CASE("characters of one to four bytes are text", "[utf8]") {
-  const std::string text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"s;  // a, e acute, the euro sign, a face
+TEST_CASE("characters of one to four bytes are valid UTF-8", "[utf8]") {
+  const std::string text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"s;  // a, e acute, the euro sign, an emoji
   CHECK(character_length(text, 0) == 1);
   CHECK(character_length(text, 1) == 2);
   CHECK(character_length(text, 3) == 3);
@@ -18,7 +18,7 @@ TEST_CASE("characters of one to four bytes are text", "[utf8]") {
   CHECK(first_bad_byte("a\0b"s) == std::nullopt);
 }
 
-TEST_CASE("the ends of every range of characters are text, and what lies past them is not", "[utf8]") {
+TEST_CASE("the bounds of every UTF-8 range are valid, and values past them are not", "[utf8]") {
   for (const char* good : {"\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
                            "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"})
     CHECK(first_bad_byte(good) == std::nullopt);
@@ -36,7 +36,7 @@ TEST_CASE("text that is not UTF-8 is refused with the file and the offset", "[ut
   CHECK_THROWS_AS(refuse_unless_utf8("\xFF", "notes.txt"), InputError);
 }
 
-TEST_CASE("a last character of which only the beginning is there is held back", "[utf8]") {
+TEST_CASE("an incomplete character at the end is held back", "[utf8]") {
   CHECK(whole_length("") == 0);
   CHECK(whole_length("ab") == 2);
   CHECK(whole_length("a\xC3") == 1);
@@ -44,6 +44,6 @@ TEST_CASE("a last character of which only the beginning is there is held back", 
   CHECK(whole_length("a\xE2\x82") == 1);
   CHECK(whole_length("a\xF0\x9F\x98") == 1);
   CHECK(whole_length("a\xF0\x9F\x98\x80") == 5);
-  CHECK(whole_length("a\x80") == 2);      // never the beginning of a character
-  CHECK(whole_length("a\xE0\x80") == 3);  // nor this: overlong
+  CHECK(whole_length("a\x80") == 2);      // cannot begin a character
+  CHECK(whole_length("a\xE0\x80") == 3);  // overlong, so cannot begin one either
 }

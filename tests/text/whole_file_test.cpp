@@ -1,4 +1,4 @@
-// A file is replaced as a whole or not at all, and no other file is touched.
+// WholeFile replaces a file completely or not at all, and touches no other file.
 
 #include "text/whole_file.hpp"
 
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder of a test's own.
+/// A temporary folder, removed with its test.
 struct Folder {
   std::string path;
   Folder() {
@@ -60,7 +60,7 @@ unsigned mode_of(const std::string& path) {
   return status.st_mode & 0777U;
 }
 
-/// The status of a child that runs f and leaves by _exit(0).
+/// Exit status of a child process that runs f and then calls _exit(0).
 template <typename F>
 int child(const F& f) {
   const pid_t pid = ::fork();
@@ -75,7 +75,7 @@ int child(const F& f) {
 
 }  // namespace
 
-TEST_CASE("FILE.tmp is a user's, be it a file, a link or a pipe, and stays", "[whole_file]") {
+TEST_CASE("an existing FILE.tmp is left untouched, be it a file, a link or a pipe", "[whole_file]") {
   const Folder folder;
   folder.write("keep.txt", "mine");
   folder.write("a.tmp", "mine, too");
@@ -93,7 +93,7 @@ TEST_CASE("FILE.tmp is a user's, be it a file, a link or a pipe, and stays", "[w
   CHECK_FALSE(fs::is_symlink(folder.file("b")));
 }
 
-TEST_CASE("what replaces a file has its permissions, a new file those of the umask", "[whole_file]") {
+TEST_CASE("a replaced file keeps its permissions, and a new file follows the umask", "[whole_file]") {
   const Folder folder;
   const mode_t before = ::umask(027);
   for (const mode_t mode : {0600U, 0644U, 0400U}) {
@@ -109,7 +109,7 @@ TEST_CASE("what replaces a file has its permissions, a new file those of the uma
   CHECK(mode_of(folder.file("fresh")) == 0640U);
 }
 
-TEST_CASE("a link stays a link, and the file it leads to is replaced", "[whole_file]") {
+TEST_CASE("replacing through a symbolic link keeps the link and replaces its target", "[whole_file]") {
   const Folder folder;
   folder.write("target", "old");
   fs::create_symlink("target", folder.file("link"));
@@ -119,7 +119,7 @@ TEST_CASE("a link stays a link, and the file it leads to is replaced", "[whole_f
   CHECK(folder.names() == std::set<std::string>{"link", "target"});
 }
 
-TEST_CASE("a name as long as file systems take is written", "[whole_file]") {
+TEST_CASE("a file name of the maximum length can be written", "[whole_file]") {
   const Folder folder;
   const std::string longest(255, 'a');
   put(folder.file(longest), "new");
@@ -128,7 +128,8 @@ TEST_CASE("a name as long as file systems take is written", "[whole_file]") {
         "cannot write '" + folder.file(longest + "a") + "': File name too long");
 }
 
-TEST_CASE("of several writers of one file one leaves its own, whole, and a reader sees no other", "[whole_file]") {
+TEST_CASE("concurrent writers of one file leave one complete version, and readers never see a partial one",
+          "[whole_file]") {
   const Folder folder;
   constexpr std::size_t bytes = 200'000;
   put(folder.file("f"), std::string(bytes, 'a'));
@@ -163,7 +164,7 @@ TEST_CASE("of several writers of one file one leaves its own, whole, and a reade
   CHECK(folder.names() == std::set<std::string>{"f"});
 }
 
-TEST_CASE("a signal that ends the program in the middle of a file leaves nothing behind", "[whole_file]") {
+TEST_CASE("a signal in the middle of a write leaves no temporary file", "[whole_file]") {
   const Folder folder;
   folder.write("f", "old");
   const int status = child([&] {
@@ -181,13 +182,13 @@ TEST_CASE("a signal that ends the program in the middle of a file leaves nothing
   CHECK(folder.read("f") == "old");
 }
 
-TEST_CASE("whether a file is there is a sentence where the system refuses to look", "[whole_file]") {
+TEST_CASE("file_exists throws if the system refuses the lookup", "[whole_file]") {
   const Folder folder;
   folder.write("f", "");
   CHECK(file_exists(folder.file("f")));
   CHECK(file_exists(folder.path));
   CHECK_FALSE(file_exists(folder.file("g")));
-  CHECK_FALSE(file_exists(folder.file(std::string(300, 'a'))));  // no file has such a name
+  CHECK_FALSE(file_exists(folder.file(std::string(300, 'a'))));  // the name is too long to exist
   fs::create_symlink("x", folder.file("x"));
   CHECK(test::sentence([&] { file_exists(folder.file("x")); }) ==
         "cannot look at '" + folder.file("x") + "': Too many levels of symbolic links");

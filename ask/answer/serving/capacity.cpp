@@ -1,6 +1,6 @@
 #include "ask/answer/serving/capacity.hpp"
 
-// The most that a server answers per second.
+// Measures the highest throughput of a server.
 
 #include <algorithm>
 #include <cmath>
@@ -16,15 +16,15 @@
 namespace llmcalc {
 namespace {
 
-constexpr double capacity_step = 1.02;  ///< rates closer than this count as one
+constexpr double capacity_step = 1.02;  ///< rates closer than this count as equal
 
-/// Of a prefix of so many tokens, what is not computed again.
+/// Tokens of a shared prefix that are served from the cache.
 double kept_of_prefix(const SchedulerRules& rules, Count tokens) {
   return real(shared_blocks(rules, tokens) / std::max<Count>(1, rules.whole_groups) * rules.block_tokens);
 }
 
-/// A part of the engines that stands for `parts` such: one of them, or of two kinds as many as tell their ratio. A
-/// router that gives a session's turns to different engines needs several to show what that costs.
+/// A subset of the fleet; the fleet has `parts` such subsets. One engine, or the smallest pools in their ratio. A
+/// router that sends a session's turns to different engines needs several to show its cost.
 struct FleetPart {
   Request request;
   double parts = 1;
@@ -43,8 +43,8 @@ struct FleetPart {
   }
 };
 
-/// `n` of the traffic's requests, over and over, at exactly another rate: as Poisson's, so that they are in no step
-/// with each other. Turns follow the answers that they wait for.
+/// Repeats the traffic's requests up to `n`, with Poisson arrivals scaled to exactly the given mean rate, so that
+/// requests do not run in lockstep. Turns follow the answers that they wait for.
 ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Count n, std::uint64_t draw = 0) {
   ChainId sessions = 0;
   for (const ServerRequest& q : given)
@@ -67,7 +67,7 @@ ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Cou
   return all;
 }
 
-/// Requests of a session in the mean, rounded up; 1 without sessions.
+/// Mean requests per session, rounded up; 1 without sessions.
 Count mean_turns(const std::vector<ServerRequest>& all) {
   Count requests = 0;
   ChainId sessions = 0;
@@ -79,8 +79,8 @@ Count mean_turns(const std::vector<ServerRequest>& all) {
   return requests == 0 ? 1 : ceil_div(requests, sessions);
 }
 
-/// What is answered in the middle half of a run, counted from one end of a request to another: where many end at once,
-/// all of one end and none of the other.
+/// Requests answered in the middle half of a run, counted between two request ends: if many end at the same time, all
+/// at the end of the interval count and those at its start do not.
 ServingCapacity middle_half(const ServerRun& run, double parts) {
   std::vector<Ticks> ends;
   for (const AnswerTimes& a : run.answers) ends.push_back(a.last);
@@ -91,7 +91,7 @@ ServingCapacity middle_half(const ServerRun& run, double parts) {
   return {static_cast<Count>(until(to) - until(from)), seconds(to - from), parts};
 }
 
-/// Tries rates on a part of the engines.
+/// Tries rates on a subset of the fleet.
 class CapacityTrial {
  public:
   CapacityTrial(const Request& r, const ServingEngine& e, const ServingTraffic& traffic)
@@ -101,7 +101,7 @@ class CapacityTrial {
         turns_(mean_turns(traffic.requests.requests)),
         part_(r, sessions_) {}
 
-  /// What is answered while half more comes, whatever rate was tried first.
+  /// Throughput under a load about 1.5 times the capacity, independent of the first rate tried.
   ServingCapacity saturated() const {
     constexpr int tries = 16;
     constexpr double beyond = 1.5, least = 1.4, most = 1.6;
@@ -115,8 +115,8 @@ class CapacityTrial {
     }
     return c;
   }
-  /// Whether a queue grows at a rate; with sessions, whether one is ever long, which drains the cache of what their
-  /// next turns need.
+  /// Whether the queue grows at a rate. With sessions: whether it ever gets long, which evicts cached tokens that next
+  /// turns need.
   bool grows(double rate) const {
     constexpr std::uint64_t draws = 3;
     if (!sessions_) return queue_growth(run(rate, tell(rate))) > 0;
@@ -125,13 +125,13 @@ class CapacityTrial {
     return lost;
   }
   bool sessions() const { return sessions_; }
-  /// Of sessions, the share of prompts' tokens that are in the cache at a rate.
+  /// Share of prompt tokens that are cached at a rate. Only for sessions.
   std::optional<double> cached(double rate) const {
     if (!sessions_) return std::nullopt;
     const ServingTraffic more = at_rate(traffic_.requests.requests, rate, tell(rate));
     return served_of(part_.request, more, plain_run(part_.request, engine_, more)).cached;
   }
-  /// The most rate at which none does, between one of those and one at which it does.
+  /// Highest rate without queue growth, by bisection between `low` (no growth) and `high` (growth).
   ServingCapacity between(double low, double high) const {
     while (high > capacity_step * low) {
       const double middle = std::sqrt(low * high);
@@ -141,7 +141,7 @@ class CapacityTrial {
   }
 
  private:
-  /// Of the part, by the limits of a pass: a rate to begin with.
+  /// Initial rate for the subset, from the limits of a pass.
   double guess() const {
     const Fleet one{.server = engine_.rules, .replicas = serving_engines(part_.request)};
     SteadyLoad load = mean_load(traffic_);
@@ -152,9 +152,9 @@ class CapacityTrial {
     const ServingTraffic more = at_rate(traffic_.requests.requests, rate, n, draw);
     return plain_run(part_.request, engine_, more, watch);
   }
-  /// The same of sessions, whose cache a long queue empties: where more come than are answered without it, the queue
-  /// stays. It is looked at before the last sessions end, when fewer and fewer come, or ends the run when it is
-  /// hopeless.
+  /// grows() for sessions, whose cached tokens a long queue evicts: the queue then persists if the arrivals exceed the
+  /// throughput without a cache. Reads the queue before the last sessions end, because arrivals thin out then. Ends the
+  /// run early if the queue is hopeless.
   bool thrashes(double rate, std::uint64_t draw) const {
     constexpr Count few = 10, longer = 3, hopeless = 10, per_cent = 100;
     const Count n = tell(rate), nearly_all = n * 4 / 5;
@@ -169,14 +169,14 @@ class CapacityTrial {
     run(rate, n, draw, {.pass = look, .answered = answered});
     return answers < nearly_all || waiting > std::min(longer * in_progress, n / per_cent);
   }
-  /// As many as tell that two in a hundred stay behind. Near its capacity a cache of sessions is lost slowly: fewer
-  /// hits leave more sessions alive, which leave less room. So there as many as many sessions one after another have.
+  /// Number of requests that reveals a backlog of 2 %. Near capacity, a session cache degrades slowly: fewer hits keep
+  /// more sessions live, which leaves less cache. With sessions, the run therefore spans several session lifetimes.
   Count tell(double rate) const {
     constexpr Count few = 12'000, most = 60'000, lives = 4;
     const Count n = std::max(few, enough(rate));
     return sessions_ ? std::clamp(mul(lives * turns_, enough(rate)), n, std::max(n, most)) : n;
   }
-  /// For rounds of those in progress, and of those whose users think.
+  /// Number of requests for 16 rounds of those in progress and of those whose users think.
   Count enough(double rate) const {
     constexpr Count rounds = 16, fewest = 4000, most = 60'000;
     const SchedulerRules& rules = engine_.rules.scheduler;
@@ -191,14 +191,14 @@ class CapacityTrial {
   const ServingEngine& engine_;
   const ServingTraffic& traffic_;
   bool sessions_;
-  Count turns_;  ///< of a session, in the mean
+  Count turns_;  ///< mean per session
   FleetPart part_;
 };
 
 }  // namespace
 
-/// What a full server answers is what it keeps up with, but where requests all alike that waited run in step on all
-/// ranks, where batches that fill slowly fall into another step, and where a queue costs preemptions or cached
+/// The throughput of a saturated server is its capacity, with exceptions: identical queued requests run in lockstep on
+/// all ranks, batches that fill slowly fall into a different lockstep, and a queue causes preemptions or evicts cached
 /// sessions.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {
   constexpr double below = 0.97, above = 1.06, beyond = 1.5;
@@ -210,7 +210,7 @@ ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, cons
     most = trial.between(rate / 4, below * rate);
   else if (!trial.grows(above * rate))
     most = trial.between(above * rate, beyond * rate);
-  else if (trial.sessions())  // a full server's rate was not tried for long
+  else if (trial.sessions())  // the saturated run was too short for sessions
     most = trial.between(below * rate, above * rate);
   most.overloaded = full.rate();
   most.cached = trial.cached(most.rate() / most.parts);

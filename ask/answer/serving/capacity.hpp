@@ -6,16 +6,16 @@
 
 namespace llmcalc {
 
-/// Measured on the traffic's requests, which come at random, whatever their own rate: what is answered in the middle
-/// half of a run in which half more come, where a little less than that leaves no queue that grows, and a little more
-/// does; else the most rate at which none grows. With sessions, whose tokens leave the cache while their next turns
-/// wait, it is the most rate that lasts: no queue may be long near the end of three longer runs. One engine counts for
-/// all; of two kinds, as many as tell their ratio; where turns go to different engines, up to 8.
+/// Measured on the traffic's requests with random arrivals at tried rates, not the given one. The capacity is the
+/// throughput in the middle half of a run with half more arrivals, if the queue is stable slightly below it and grows
+/// slightly above it; otherwise the highest rate without queue growth. With sessions, whose tokens are evicted while
+/// their next turns wait, it is the highest sustainable rate: no long queue near the end of three longer runs. One
+/// engine represents all; pools are reduced to their ratio; if turns go to different engines, up to 8 are simulated.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
-/// By how many requests per second the queue grows in the second half of the arrivals; 0: by no more than one in fifty
-/// of them.
+/// Growth of the queue in requests per second over the second half of the arrivals. 0 if it grows by at most one in
+/// fifty of these arrivals.
 double queue_growth(const ServerRun& run);
-/// The longest queue that is longer than what is in progress beside it; 0: there is none.
+/// Length of the longest queue that exceeds the number of requests in progress; 0 if no queue does.
 double long_queue(const ServerRun& run);
 
 }  // namespace llmcalc

@@ -17,13 +17,13 @@
 namespace llmcalc {
 namespace {
 
-/// The samplers and libraries of engines other than vLLM take an unknown amount, and count as nothing.
+/// Sampler and library memory of engines other than vLLM is unknown and counts as 0.
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   EngineTerms t = is_vllm(r) ? engine_terms(host_of(r), r.model.arch, r.plan, r.layout) : EngineTerms{};
   t.adapters = adapter_bytes(r.model.arch, r.plan, r.layout, r.serving.adapters);
   if (!draft) return t;
   Plan plan = r.plan;
-  plan.weight_precision = plan.weight_precision.formats_alone();  // the bytes of a checkpoint are the model's
+  plan.weight_precision = plan.weight_precision.formats_alone();  // drops the main model's byte count
   t.draft = weights_bytes(draft->arch, plan, r.layout);
   t.draft_token_cache = cache_bytes_per_token(draft->arch, r.plan, r.layout);
   return t;
@@ -41,8 +41,8 @@ Speculation speculation_of(const ServingInputs& v) {
   return s;
 }
 
-/// Seconds to draft for n sequences: so many decode steps of the draft model; or, without one and without modules, of
-/// one layer of the model itself and its head. Contexts are not counted.
+/// Seconds to draft for n sequences: `draft_tokens` decode steps of the draft model. Without a draft model and MTP
+/// modules, a step is one layer of the model and its head. Excludes the cost of reading contexts.
 PassRowTimes draft_times(const Request& r, const PassTimes& own, const std::optional<PassTimes>& draft,
                          Count sequences) {
   PassRowTimes::Knots knots;
@@ -71,8 +71,8 @@ PassTimes times_of(const Request& r, const EngineLimits& limits, const std::opti
   return t;
 }
 
-/// The time of a block of the cache on its way to the host or back; 0 where nothing goes there. Where groups of layers
-/// have blocks of their own, a block has its share of a token's bytes.
+/// Time to move a block of the cache to or from host memory; 0 without swapping. If groups of layers have separate
+/// blocks, a block holds its group's share of a token's bytes.
 Ticks moved_block_time(const Request& r, const ServingEngine& e) {
   const BytesPerSecond link = r.hardware->cluster.device.host.link;
   if (r.serving.preemption != Preemption::swap || link.value <= 0) return 0;
@@ -83,7 +83,7 @@ Ticks moved_block_time(const Request& r, const ServingEngine& e) {
   return ticks(Seconds(bytes / link.value));
 }
 
-/// The engine's own rules, and what was said otherwise.
+/// The engine's default rules, overridden by the request's options.
 SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const EngineMemory& memory) {
   const ServingInputs& v = r.serving;
   const InferenceStack stack = r.engine ? *r.engine->inference : InferenceStack();

@@ -1,5 +1,5 @@
 #pragma once
-/// An engine of a server: limits, memory, scheduler rules, times of its passes.
+/// An engine of a server: limits, memory, scheduler rules, pass times.
 
 #include "ask/answer/serving/serving.hpp"
 #include "ask/request/request.hpp"
@@ -8,12 +8,12 @@ namespace llmcalc {
 
 /// Precondition: the request passed check_serving().
 ServingEngine serving_engine(const Request& r);
-/// The same without times: what it holds, and of what sequences its cache has room for.
+/// The engine without pass times: its memory, and the sequences that its cache can hold.
 ServingEngine serving_room(const Request& r);
-/// Whether the cache holds as many.
+/// Whether the cache can hold one request.
 bool holds_a_request(const Request& r, const ServingEngine& e);
 
-/// Blocks of all engines' caches.
+/// Cache blocks of all engines.
 double all_blocks(const Request& r, const ServingEngine& e);
 
 }  // namespace llmcalc

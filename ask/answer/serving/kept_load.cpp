@@ -10,9 +10,9 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count most_of_a_trial = 100'000;  ///< requests, which tell a percentile as well as more do
+constexpr Count most_of_a_trial = 100'000;  ///< requests; more would not sharpen a percentile
 
-/// Whether the whole server keeps its limits under a load.
+/// Whether the whole server meets its limits under a load.
 bool is_kept(const Request& r, const ServingEngine& e, double load) {
   Request one = with_load(r, load);
   if (one.serving.requests) one.serving.requests = std::min(*one.serving.requests, most_of_a_trial);
@@ -22,7 +22,7 @@ bool is_kept(const Request& r, const ServingEngine& e, double load) {
   return !run_within_slo(one, e, traffic).stopped;
 }
 
-/// What can be shown of a load, at most itself.
+/// A load rounded down for display.
 double shown_load(const Request& r, double load) { return r.serving.users ? std::floor(load) : shown_rate(load); }
 
 }  // namespace

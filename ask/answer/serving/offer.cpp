@@ -24,30 +24,30 @@ namespace llmcalc {
 namespace {
 
 constexpr Count most_ranks = 16;  ///< of one engine
-constexpr Count most_stages = 4;  ///< of a pipeline; more add waiting and no room that tensor-parallel ranks lack
+constexpr Count most_stages = 4;  ///< of a pipeline; more add stalls, and tensor-parallel ranks offer the same memory
 
 Request with_option(Request r, std::string_view flag, Count n) {
   give(r, *find_option(flag), std::to_string(n));
   return r;
 }
 
-/// Tensor-parallel attention whose ranks have whole experts; they share out tokens between the two.
+/// Tensor-parallel attention with whole experts per rank; tokens are sharded between the two.
 Request with_whole_experts(const Request& r, Count n) {
   Request one = with_option(with_option(with_option(r, "--tp", n), "--ep", n), "--etp", 1);
   give(one, *find_option("--sp"), "");
   return one;
 }
 
-/// Whether some option that a layout consists of was given.
+/// Whether a layout option was given.
 bool gives_layout(const Request& r) { return r.gave("--tp") || r.gave("--ep") || r.gave("--dp") || r.gave("--pp"); }
 
-/// Whether a node's GPUs have no faster link than PCI Express.
+/// Whether the GPUs of a node have no link faster than PCI Express.
 bool joins_by_pcie(const HardwareCard& card) {
   const auto& levels = card.cluster.levels;
   return card.pcie.value > 0 && !levels.empty() && levels[0].bandwidth <= card.pcie;
 }
 
-/// A log's requests by their lengths alone: of users, each of whom asks again at once, or one long after another.
+/// A log's requests with only their lengths: from `users` who send the next request at once, or far apart in time.
 ServingTraffic again(const ServingTraffic& log, Count users, Count n) {
   constexpr double long_after = 1e5;  // seconds
   const std::vector<ServerRequest>& all = log.requests.requests;
@@ -64,8 +64,7 @@ Served run_of(const Request& r, const ServingEngine& e, const ServingTraffic& tr
   return served_of(r, traffic, plain_run(r, e, traffic));
 }
 
-/// The points that no other beats in both, slowest user first. What a short trial cannot tell apart, a hundredth, is no
-/// gain.
+/// Pareto front, slowest user first. Gains within 1 %, the noise of a short trial, do not count.
 std::vector<ServingPoint> undominated(std::vector<ServingPoint> all) {
   std::sort(all.begin(), all.end(),
             [](const ServingPoint& a, const ServingPoint& b) { return a.gpu_rate > b.gpu_rate; });
@@ -95,7 +94,7 @@ std::vector<Request> serving_layouts(const Request& r) {
 
 namespace {
 
-/// The first `n` requests of the traffic, each long after the one before.
+/// The first `n` requests of the traffic, each long after the previous one.
 Served alone_of(const Request& r, const ServingEngine& e, const ServingTraffic* log, Count n) {
   if (log != nullptr)
     return run_of(r, e, again(*log, 0, std::min(n, static_cast<Count>(log->requests.requests.size()))));
@@ -109,7 +108,7 @@ Served alone_of(const Request& r, const ServingEngine& e, const ServingTraffic* 
   return run_of(one, e, serving_traffic(one, e));
 }
 
-/// By how much the share of so many requests may be off that keep the limits: three standard errors at --percentile.
+/// Three standard errors of the share that meets the limits, at --percentile for this number of requests.
 double chance(const Request& r, const Served& s) {
   const double share = r.serving.percentile / 100;
   return s.requests > 1 ? 3 * std::sqrt(share * (1 - share) / real(s.requests)) : 0;
@@ -140,7 +139,7 @@ std::string too_slow(const Request& r, const Served& s) {
 
 namespace {
 
-/// Mean traffic at a rate beyond any capacity. With turns a prompt has what was said before, half of it in the mean.
+/// Mean traffic at a rate beyond any capacity. With turns, prompts include on average half of the conversation.
 SteadyLoad full_load(const Request& r) {
   constexpr double beyond = 1e300;
   const ServingInputs& v = r.serving;
@@ -152,8 +151,8 @@ SteadyLoad full_load(const Request& r) {
           .shared = v.shared_prefix};
 }
 
-/// Requests per second that come at least, where the limits are kept: of users, as many as ask again after the longest
-/// answer. 0: not known.
+/// Lower bound on requests per second if the limits are met: with users, the rate if every answer takes its longest
+/// time. 0 if unknown.
 double least_rate(const Request& r, const SteadyState& full) {
   const ServingInputs& v = r.serving;
   if (v.rate) return *v.rate;
@@ -163,7 +162,7 @@ double least_rate(const Request& r, const SteadyState& full) {
   return real(*v.users) / (v.slo_first_token->value + answer + v.think.value);
 }
 
-/// By rate and mean lengths, as far as these are known without a trial.
+/// Lower bound from rate and mean lengths, if these are known without a trial.
 Count least_engines(const Request& r, const ServingEngine& e) {
   constexpr double error = 1.5, most = 1e9;
   if (has_lengths_of_its_own(r)) return 1;
@@ -172,7 +171,7 @@ Count least_engines(const Request& r, const ServingEngine& e) {
   return std::max<Count>(1, static_cast<Count>(std::ceil(std::min(engines, most))));
 }
 
-/// Fills in how fast a request alone is, and how many engines the load takes at least.
+/// Fills in the speed of a request without contention, and the lower bound on the number of engines.
 void look_at(ServingOffer& offer) {
   const Request& r = offer.request;
   offer.engine = serving_engine(r);
@@ -193,7 +192,7 @@ void look_at(ServingOffer& offer) {
 ServingOffer serving_offer(const Request& r) {
   ServingOffer offer;
   offer.request = r;
-  settle(offer.request);  // the engine and its rates depend on the layout
+  settle(offer.request);  // engine and rates depend on the layout
   try {
     check(offer.request);
     offer.possible = true;

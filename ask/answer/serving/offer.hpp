@@ -7,21 +7,21 @@
 
 namespace llmcalc {
 
-/// The layouts that are searched: 1 to 16 tensor-parallel ranks, alone and, where no link is faster than PCI Express,
-/// as the stages of a pipeline of 2 or 4; with experts as many data-parallel ranks of attention, and as many
-/// tensor-parallel ones whose ranks have whole experts. The request's own alone where a layout was given.
+/// Layouts to search: 1 to 16 tensor-parallel ranks, also as pipelines of 2 or 4 stages if no link is faster than PCI
+/// Express. With experts, also the same numbers of data-parallel attention ranks, and of tensor-parallel ranks with
+/// whole experts. Only the request's own layout if one was given.
 std::vector<Request> serving_layouts(const Request& r);
 
-/// Requests of the traffic that meet no other: one where all are alike, else 100, and 10,000 where fewer of these than
-/// --percentile keep the limits, but by no more than chance does. `log`: the traffic, where it is a log.
+/// Serves requests of the traffic one at a time: one request if all are alike, otherwise 100, and 10,000 if fewer of
+/// the 100 than --percentile meet the limits but chance could explain it. `log`: the traffic, if it is a log.
 Served served_alone(const Request& r, const ServingEngine& e, const ServingTraffic* log = nullptr);
-/// Why not enough of them keep the limits; empty: they do, or are fewer by no more than three standard errors.
+/// Reason why too few requests meet the limits; empty if enough do, or within three standard errors of enough.
 std::string too_slow(const Request& r, const Served& alone);
 
-/// The offer of a hardware and layout: whether it has room, how fast a request alone is, and how many engines the load
-/// takes at least, those that answer 1.5 times as much as the limits of a pass say, which errs by less.
+/// Offer of a hardware and layout: whether a request fits, the speed of a request without contention, and a lower bound
+/// on engines, each assumed at 1.5 times the steady-state capacity, a margin above its error.
 ServingOffer serving_offer(const Request& r);
-/// The points that no other beats in both, slowest user first, over the offers of one hardware that fit.
+/// Pareto front of user speed and throughput, slowest user first, over the fitting offers of one hardware.
 std::vector<ServingPoint> serving_front(const std::vector<const ServingOffer*>& offers);
 
 }  // namespace llmcalc

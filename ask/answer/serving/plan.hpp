@@ -1,6 +1,6 @@
 #pragma once
-/// Which hardware and layout serve a load within limits: of each the fewest engines that keep them, found by trial of
-/// the whole server under simulated traffic.
+/// Hardware and layouts that serve a load within limits, each with the fewest engines that meet them. Found by
+/// simulating the whole server under its traffic.
 
 #include <optional>
 #include <string>
@@ -11,38 +11,38 @@
 
 namespace llmcalc {
 
-/// One hardware and layout, and how many engines of it the load takes.
+/// One hardware and layout, and the number of engines that the load needs.
 struct ServingOffer {
-  Request request{};       ///< with --replicas, when it is served
-  std::string why{};       ///< it does not serve; empty: it does
-  bool possible = false;   ///< such an engine can be built
-  bool fits = false;       ///< and has room for a request
-  ServingEngine engine{};  ///< where it can be built
-  Served alone{};          ///< a request that meets no other, where there is room
-  bool settled = false;    ///< the fewest engines are known
-  Count engines = 1;       ///< the fewest that keep the limits, where they are known; else no fewer do
-  Served at{};             ///< the whole load, when it is served
+  Request request{};       ///< with --replicas, if it serves the load
+  std::string why{};       ///< reason why it does not serve the load; empty if it does
+  bool possible = false;   ///< whether the engine can be built
+  bool fits = false;       ///< whether a request fits in its cache
+  ServingEngine engine{};  ///< valid if possible
+  Served alone{};          ///< requests served one at a time; valid if fits
+  bool settled = false;    ///< whether the fewest engines are known
+  Count engines = 1;       ///< fewest that meet the limits if settled, else a lower bound
+  Served at{};             ///< results under the whole load, if it is served
   ServingRun run{};
   Count gpus() const { return mul(engines, devices(request.layout)); }
   bool served() const { return at.requests > 0; }
 };
 
-/// A point between speed for one user and throughput: so many users at once on one engine.
+/// A tradeoff between user speed and throughput: `users` concurrent users on one engine.
 struct ServingPoint {
   const ServingOffer* offer = nullptr;
   Count users = 1;
-  double user_speed = 0, gpu_rate = 0;  ///< answered tokens per second: of a user, and of a GPU
+  double user_speed = 0, gpu_rate = 0;  ///< generated tokens per second, per user and per GPU
 };
 
-/// Hardware or layouts that were not compared, and why.
+/// Hardware or layouts left out of the comparison, and why.
 struct LeftOut {
   std::string name, why;
 };
 
-/// The question to a plan's report.
+/// Options of a plan's report.
 struct ServingPlanQuestion {
-  bool several = false;  ///< hardware is compared
-  bool stopped = false;  ///< before all were looked at
-  bool whole = true;     ///< each plan's every number, its measured capacity too, which JSON alone shows
+  bool several = false;  ///< whether it compares hardware
+  bool stopped = false;  ///< whether it stopped before all were tried
+  bool whole = true;     ///< whether to compute all numbers, including the measured capacity only in JSON
 };
 }  // namespace llmcalc

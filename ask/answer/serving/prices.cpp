@@ -13,7 +13,7 @@ namespace {
 
 constexpr double tokens_of_a_price = 1e6;
 
-/// The price of a mean request's tokens from an API.
+/// API price of an average request's tokens.
 double api_cost(const ApiPrice& api, const Served& s) {
   return (s.prompt_rate * api.input + s.token_rate * api.output) / tokens_of_a_price / s.request_rate;
 }

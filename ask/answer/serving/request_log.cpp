@@ -20,10 +20,10 @@ bool is_log_field(std::string_view name) {
   return std::find(log_fields.begin(), log_fields.end(), name) != log_fields.end();
 }
 
-/// The latest arrival in seconds: far beyond today's 1.8e9 since 1970, and within the clock's range.
+/// Latest arrival in seconds: far beyond today's 1.8e9 since 1970, and within the range of the clock.
 constexpr double latest = 1e12;
 
-/// A request's fields as text; empty: not given.
+/// Fields of a request as text; empty if absent.
 struct RequestFields {
   std::string where;
   std::size_t number;
@@ -44,7 +44,7 @@ struct RequestFields {
   std::string at(std::string_view name) const { return fmt::format("{}, {}", where, in_quotes(name)); }
 };
 
-/// Turns lines into requests.
+/// Parses lines into requests.
 class LogReader {
  public:
   explicit LogReader(RequestLog& log) : log_(log) {}
@@ -96,14 +96,14 @@ class LogReader {
   double first_ = 0, last_ = 0;
 };
 
-/// A field's text in either notation: strings as they are, numbers in JSON's.
+/// Text of a field in either format: strings unchanged, numbers as in JSON.
 std::string field_text(const json::Value& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number() || value.is_null()) return value.is_null() ? "" : value.dump();
   throw InputError(fmt::format("{}: expected a number or a name, got {}", where, in_quotes(value.dump())));
 }
 
-/// A name that is not read; one that nearly is a field's is a slip.
+/// Notes an ignored name. Throws InputError for a near miss of a field name.
 void note_unused(RequestLog& log, const std::string& name, const std::string& where) {
   for (const std::string_view field : log_fields)
     if (edits_within(2, lower(name), field) <= 2)

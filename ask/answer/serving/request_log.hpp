@@ -1,14 +1,14 @@
 #pragma once
-/// A log of requests to a server, to be served again: JSON Lines, an object per request, or CSV with a line of column
-/// names. Keys and columns:
-///   arrival    seconds from any moment; no request comes before the one in the line above
+/// A log of requests to replay: JSON Lines, an object per request, or CSV with a line of column names. Keys and
+/// columns:
+///   arrival    seconds from any origin, in non-decreasing order
 ///   prompt     tokens of the prompt, 1 or more
 ///   generated  tokens of the answer, 1 or more
-///   session    optional: a name; the prompt begins with prompt and answer of the session's last request
-///   prefix     optional: tokens that the prompt has in common with all others ("1200"), or with those that give the
+///   session    optional: a name; the prompt begins with prompt and answer of the session's previous request
+///   prefix     optional: tokens that the prompt shares with all other prompts ("1200"), or with all prompts of the
 ///              same name ("rules:1200")
 ///   priority   optional: a whole number, lower first
-/// Others are not used; a name that differs from these in a letter or two is refused.
+/// Other names are ignored, but refused if they are within two edits of one of these.
 
 #include <string>
 #include <string_view>
@@ -20,12 +20,12 @@ namespace llmcalc {
 
 struct RequestLog {
   std::vector<ServerRequest> requests;  ///< the first arrives at 0
-  std::vector<std::size_t> lines;       ///< of the requests, from 1
-  std::vector<std::string> unused;      ///< keys or columns that are not used
+  std::vector<std::size_t> lines;       ///< line number of each request, from 1
+  std::vector<std::string> unused;      ///< ignored keys or columns
 };
 
-/// `where` names the text in errors. Throws InputError, with the line, for an empty log, a field that is missing,
-/// negative or no number, and a request that is out of order.
+/// `where` names the text in errors. Throws InputError, with the line, for an empty log, for a field that is missing,
+/// negative or not a number, and for a request out of order.
 RequestLog read_request_log(std::string_view text, const std::string& where);
 RequestLog read_request_log_file(const std::string& path);
 

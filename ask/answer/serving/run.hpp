@@ -6,10 +6,10 @@
 
 namespace llmcalc {
 
-/// The engines behind their router.
+/// The server's engines and their routing.
 Fleet serving_fleet(const Request& r, const ServingEngine& e);
 
-/// A run of them.
+/// Simulates the engines on the traffic.
 ServerRun plain_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                     const ServerWatch& watch = {});
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
@@ -17,7 +17,7 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
 
 /// --slo-ttft and --slo-tpot.
 Slo slo_of(const Request& r);
-/// The summary of a run's answered requests, against these.
+/// Summary of a run's answered requests against the request's limits.
 Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run);
 
 }  // namespace llmcalc

@@ -1,6 +1,6 @@
 #pragma once
-/// Everything that is estimated about a server under the traffic of a request. Each part is computed when it is first
-/// asked for, and once: the traffic is simulated a single time.
+/// All estimates of a server under the request's traffic. Each is computed on first use, only once; the traffic is
+/// simulated a single time.
 
 #include <optional>
 
@@ -15,11 +15,11 @@ class ServingAnswer {
   explicit ServingAnswer(Request r) : request_(std::move(r)) {}
 
   const Request& request() const { return request_; }
-  /// Throws InputError where the traffic cannot be, as check_serving() does.
+  /// Throws InputError if the traffic is impossible, as check_serving() does.
   const ServingEngine& engine() const;
-  /// Absent where the engine has no room for a request.
+  /// Absent if the engine cannot hold a request.
   const std::optional<WholeRun>& run() const;
-  /// Precondition of both: there is a run.
+  /// Precondition of both: run() is present.
   const ServingCapacity& capacity() const;
   const SteadyState& steady_state() const;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// A server under traffic: from a request to the engine of serve/, a run of it, and what that costs.
+/// A server under traffic: the engine of serve/ for a request, its simulated run, and the capacity.
 
 #include <functional>
 #include <string>
@@ -19,36 +19,36 @@ struct ServingEngine {
   EngineLimits limits;
   EngineMemory memory;  ///< of one GPU
   EngineRules rules;
-  PassTimes times;    ///< of an engine that has room for a request
-  Count longest = 0;  ///< tokens of the longest sequence that the cache holds
+  PassTimes times;    ///< valid if the engine can hold a request
+  Count longest = 0;  ///< tokens of the longest sequence that fits in the cache
 };
 
-/// Requests over time, and what was done to them.
+/// Requests over time, and changes made to them.
 struct ServingTraffic {
   RequestTraffic requests;
-  Count cut = 0;                      ///< prompts that were longer than the engine takes, and were cut
-  std::vector<std::string> unused{};  ///< fields of a log
+  Count cut = 0;                      ///< prompts truncated to the engine's longest
+  std::vector<std::string> unused{};  ///< ignored fields of a log
   bool stopped = false;               ///< before all were drawn
 };
 /// A run, and the time that its passes spent on prompts and on answers.
 struct ServingRun {
   ServerRun run;
   double prompt_seconds = 0, answer_seconds = 0;  ///< of all engines
-  std::vector<PassRecord> passes;                 ///< where they were asked for
-  double share = 1;                               ///< of the engines, which were simulated under as much of the load
+  std::vector<PassRecord> passes;                 ///< if requested
+  double share = 1;  ///< of the engines that were simulated, under the same share of the load
 };
-/// Called now and then with the answered requests and all; false: stop.
+/// Called periodically with the number of answered requests and of all requests; returns false to stop.
 using GoesOn = std::function<bool(Count, Count)>;
 
-/// What a part of the engines answers in a time; `parts` of them are all.
+/// Requests that a subset of the engines answers in a time; the server has `parts` such subsets.
 struct ServingCapacity {
   Count requests = 0;
   Seconds time{};
   double parts = 1;
-  double overloaded = 0;           ///< requests per second that all of them answer while half more come
-  std::optional<double> cached{};  ///< of sessions: the share of prompts' tokens in the cache when that many come
+  double overloaded = 0;           ///< requests per second that all engines answer under half more load
+  std::optional<double> cached{};  ///< for sessions: cached share of prompt tokens at capacity
   double rate() const { return parts * static_cast<double>(requests) / time.value; }
-  /// Whether a queue changes what is answered, by more than the two are measured within.
+  /// Whether a queue changes the throughput by more than the measurement error.
   bool depends_on_queue() const;
 };
 }  // namespace llmcalc

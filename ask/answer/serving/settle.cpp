@@ -1,6 +1,6 @@
 #include "ask/answer/serving/settle.hpp"
 
-// How many engines of an offer a load takes, and which offers are worth finding that out for.
+// Finds the number of engines that an offer needs for a load, and which offers merit that search.
 
 #include <algorithm>
 #include <cmath>
@@ -23,20 +23,20 @@ constexpr double unpriced = 1e300;
 
 double hourly_usd(const ServingOffer& o) { return usd_per_hour(o).value_or(unpriced); }
 
-/// Cheapest first, of those without a price the fewest GPUs.
+/// Cheapest first; without a price, fewest GPUs first.
 bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
   const double x = hourly_usd(a), y = hourly_usd(b);
   return x != y ? x < y : has_fewer_gpus(a, b);
 }
 
-/// The same of offers that were served; of those that cost as much, the one that answers sooner.
+/// The same for offers that were served; among equal costs, the lower latency first.
 bool is_better(const ServingOffer* a, const ServingOffer* b) {
   if (is_cheaper(*a, *b) || is_cheaper(*b, *a)) return is_cheaper(*a, *b);
   return a->at.latency.mean < b->at.latency.mean;
 }
 
-/// The order in which offers are tried: by what they cost at least, over the share of the limits that a request alone
-/// leaves to waiting. The sooner good ones are found, the fewer others are worth more than one trial.
+/// Order in which offers are tried: lowest cost over the share of the limits that remains for queueing. Finding good
+/// offers early leaves fewer others that need more than one trial.
 double promise(const ServingOffer& o) {
   constexpr double least = 0.02;
   const ServingInputs& v = o.request.serving;
@@ -46,8 +46,8 @@ double promise(const ServingOffer& o) {
   return hourly_usd(o) / std::max(least, 1 - used);
 }
 
-/// The router of a plan: where turns or several prefixes find their tokens in the cache of the engine that had them
-/// before, the one that looks for it; else the one that keeps loads even. One prefix of all is soon in every cache.
+/// Router of a plan. Prefix-aware if turns or several prefixes find their tokens only in the cache of one engine, else
+/// least-loaded: a single common prefix is soon in every cache.
 Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffic>& log) {
   ChainId sessions = v.turns > 1 ? 1 : 0, prefixes = 0;
   if (log)
@@ -58,9 +58,9 @@ Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffi
   return v.prefix_cache && (sessions > 0 || prefixes > 1) ? Routing::prefix_aware : Routing::least_loaded;
 }
 
-/// The share of requests within the limits, and what chance may move it by: the standard error of the means of batches,
-/// each of a tenth of a run's requests in a row. Requests that share a queue are not independent; batches nearly
-/// are (batch means: Law, "Simulation Modeling and Analysis", section 9.5.3).
+/// Share of requests within the limits, and its standard error by batch means: each batch is a tenth of a run's
+/// consecutive requests. Requests that share a queue are dependent; batches nearly are independent (Law, "Simulation
+/// Modeling and Analysis", section 9.5.3).
 class MetShare {
  public:
   void add(const Slo& slo, const ServerRun& run, const std::vector<ServerRequest>& all) {
@@ -83,15 +83,15 @@ class MetShare {
   double sum_ = 0, squares_ = 0, n_ = 0;
 };
 
-/// The whole server under the whole load. Of more engines than can be told apart only as many are simulated, with their
-/// share of the load: the router gives each as much.
+/// The whole server under the whole load. Above a limit, only some of the engines are simulated with their share of the
+/// load, because the router loads all equally.
 class WholeServer {
  public:
   explicit WholeServer(const ServingOffer& offer) : offer_(offer) {
     if (!offer.request.serving.log.empty()) log_ = serving_traffic(offer.request, offer.engine);
     router_ = planned_router(offer.request.serving, log_);
   }
-  /// Whether so many engines keep the limits, not by chance alone, and no queue grows.
+  /// Whether this number of engines meets the limits with confidence, without queue growth.
   bool keeps(Count engines) const {
     const Request part = part_of(engines);
     const ServingTraffic all = traffic(part);
@@ -99,7 +99,7 @@ class WholeServer {
     if (run.stopped || (part.serving.rate && queue_growth(run) > 0)) return false;
     return log_ || is_sure(part, all, run);
   }
-  /// Their run, whole.
+  /// Runs the offer's engines to the end and stores the results.
   void serve(ServingOffer& o) const {
     const Request part = part_of(o.engines);
     const ServingTraffic all = traffic(part);
@@ -111,7 +111,7 @@ class WholeServer {
     for (double Served::*rate : {&Served::prompt_rate, &Served::token_rate, &Served::request_rate, &Served::goodput})
       o.at.*rate /= o.run.share;
   }
-  /// More engines than these change nothing: each user has one, or of a hundred one is busy at a time.
+  /// Upper bound on useful engines: one per user, or so many that each is busy 1 % of the time.
   Count most() const {
     constexpr double idle = 100, limit = 1e9;
     constexpr Count most_of_log = 4096;
@@ -124,12 +124,12 @@ class WholeServer {
  private:
   static constexpr Count told_apart = 32;
 
-  /// Whether the share of requests within the limits is above --percentile by more than chance moves it. Where the run
-  /// does not tell, up to seven more draws of the traffic are pooled with it; who looks after each must ask for more at
-  /// the first looks (O'Brien & Fleming 1979, "A multiple testing procedure for clinical trials", Biometrics 35).
+  /// Whether the share of requests within the limits exceeds --percentile by more than chance. If the run is
+  /// inconclusive, pools up to seven more draws of the traffic. Repeated looks require wider margins early on (O'Brien
+  /// & Fleming 1979, "A multiple testing procedure for clinical trials", Biometrics 35).
   bool is_sure(Request part, const ServingTraffic& all, const ServerRun& run) const {
     constexpr int draws = 8;
-    constexpr double once_in_twenty = 1.645;  // of a normal share, on one side
+    constexpr double once_in_twenty = 1.645;  // normal quantile, one-sided
     const double asked = part.serving.percentile / 100;
     MetShare met;
     met.add(slo_of(part), run, all.requests.requests);
@@ -156,7 +156,7 @@ class WholeServer {
   Routing router_;
 };
 
-/// Halves down to the fewest engines that keep the limits, between too few and as many as do.
+/// Bisects for the fewest engines that meet the limits; `too_few` do not, `n` do.
 Count fewest_between(const WholeServer& server, Count too_few, Count n) {
   while (n - too_few > 1) {
     const Count middle = too_few + (n - too_few) / 2;
@@ -165,8 +165,8 @@ Count fewest_between(const WholeServer& server, Count too_few, Count n) {
   return n;
 }
 
-/// The fewest engines that keep the limits, of `least` to `most`; nothing: none do. Of requests that come at a rate
-/// more engines keep them too.
+/// Fewest engines from `least` to `most` that meet the limits; absent if no number does. For requests at a given rate,
+/// more engines never do worse.
 std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Count most) {
   if (!server.keeps(most)) return std::nullopt;
   Count too_few = least - 1, n = least;
@@ -174,8 +174,8 @@ std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Coun
   return fewest_between(server, too_few, std::min(n, most));
 }
 
-/// The same of users, who can fall into step, so that more engines need not keep what fewer do: all numbers are tried
-/// up to 16, and from there on one in as many as are 6 % more.
+/// The same for users, who can fall into lockstep, so that more engines can do worse: tries all numbers up to 16, then
+/// steps of about 6 %.
 std::optional<Count> fewest_for_users(const WholeServer& server, Count least, Count most) {
   constexpr Count part = 16;
   Count too_few = least - 1;
@@ -186,14 +186,14 @@ std::optional<Count> fewest_for_users(const WholeServer& server, Count least, Co
   return std::nullopt;
 }
 
-/// The place of the one of fewest GPUs.
+/// Iterator to the offer with the fewest GPUs.
 template <class Offers>
 auto fewest_gpus_of(const Offers& all) {
   return std::min_element(all.begin(), all.end(),
                           [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); });
 }
 
-/// The offers that are settled so far, cheapest first.
+/// Offers settled so far, cheapest first.
 class SettledOffers {
  public:
   explicit SettledOffers(std::size_t top) : top_(top) {}
@@ -204,14 +204,14 @@ class SettledOffers {
         std::find_if(all_.begin(), all_.end(), [&](const ServingOffer* x) { return is_cheaper(o, *x); });
     all_.insert(behind, &o);
   }
-  /// The most engines with which an offer is one of the `top` cheapest or has as few GPUs as any; at most `limit`.
+  /// Most engines with which the offer is among the `top` cheapest or has the fewest GPUs; at most `limit`.
   Count worth_trying(const ServingOffer& o, Count limit) const {
     if (all_.size() < top_) return limit;
     const double gpus = real(devices(o.request.layout));
     const double by_gpus = real((*fewest_gpus_of(all_))->gpus());
     return std::min(limit, static_cast<Count>(std::max(as_cheap(o), by_gpus) / gpus));
   }
-  /// Those that may be among the `top` best: no dearer than these, and those of fewest GPUs.
+  /// Offers that may be among the `top` best: the `top` cheapest with ties, and those with the fewest GPUs.
   std::vector<ServingOffer*> candidates() const {
     std::vector<ServingOffer*> some;
     const auto fewest = fewest_gpus_of(all_);
@@ -221,7 +221,7 @@ class SettledOffers {
   }
 
  private:
-  /// GPUs of an offer that cost no more than the last of the `top`.
+  /// Number of the offer's GPUs that cost no more than the last of the `top`.
   double as_cheap(const ServingOffer& o) const {
     constexpr double rounding = 1e-9;
     const ServingOffer& last = *all_[top_ - 1];
@@ -234,7 +234,7 @@ class SettledOffers {
   std::vector<ServingOffer*> all_;
 };
 
-/// Finds the fewest engines of an offer, or that it takes more than are worth trying.
+/// Finds the fewest engines of an offer, or that it needs more than are worth trying.
 void settle_offer(ServingOffer& o, SettledOffers& settled) {
   const WholeServer server(o);
   const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);
@@ -249,7 +249,7 @@ void settle_offer(ServingOffer& o, SettledOffers& settled) {
     o.why = "keeps the limits with no number of engines";
 }
 
-/// The `top` first, and where none of these has as few GPUs as any, the first that has in the last one's place.
+/// The first `top` offers. If an offer beyond these has the fewest GPUs, it replaces the last.
 std::vector<const ServingOffer*> best_of(std::vector<ServingOffer*> all, std::size_t top) {
   std::sort(all.begin(), all.end(), is_better);
   const auto fewest = fewest_gpus_of(all);

@@ -1,20 +1,19 @@
 #pragma once
-/// Settles which offers serve a load within limits.
+/// Determines which offers serve a load within limits.
 
 #include "ask/answer/serving/plan.hpp"
 
 namespace llmcalc {
 
-/// Dollars per hour of its GPUs; nothing where no price is known.
+/// Dollars per hour of the offer's GPUs; absent if the price is unknown.
 std::optional<double> usd_per_hour(const ServingOffer& o);
-/// Fewest GPUs first, of as many the cheapest.
+/// Orders by number of GPUs, then by price.
 bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b);
 
-/// Settles offers as far as they can be shown, and serves the load with these: the `top` best, best first, among them
-/// one of fewest GPUs. Of an offer that cannot be among them only that is found out. Each leaves no queue that grows
-/// and keeps the limits: but for one draw of the traffic in twenty, the share of requests that do would be less than it
-/// is and still as many as --percentile says. With one engine fewer it does not. `goes_on`: false stops when something
-/// is found.
+/// Finds the fewest engines of each offer and serves the load with the `top` best offers, best first, including one
+/// with the fewest GPUs. Stops early on offers that cannot be among them. Every result has a stable queue and meets the
+/// limits: the share of requests within the limits reaches --percentile at 95 % confidence over draws of the traffic.
+/// One engine fewer does not suffice. `goes_on`: false stops once a result exists.
 std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers, std::size_t top,
                                                const std::function<bool()>& goes_on);
 

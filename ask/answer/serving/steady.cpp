@@ -28,7 +28,7 @@ double variation_of(const std::vector<ServerRequest>& all, const Value& value) {
   return sum > 0 ? std::max(0.0, squares * n / (sum * sum) - 1) : 0;
 }
 
-/// Tokens with which all prompts begin.
+/// Tokens of the prefix that all prompts share.
 Count shared_by_all(const std::vector<ServerRequest>& all) {
   Count tokens = all.front().prefix_tokens;
   for (const ServerRequest& r : all) {
@@ -38,7 +38,7 @@ Count shared_by_all(const std::vector<ServerRequest>& all) {
   return tokens;
 }
 
-/// Of what prompts add to their prefixes. What a session adds to what was said before is not known: it counts as even.
+/// Variation of prompt lengths without prefixes; 0 for sessions, whose new tokens have an unknown variation.
 double prompt_variation_of(const std::vector<ServerRequest>& all) {
   if (has_sessions(all)) return 0;
   return variation_of(all, [](const ServerRequest& r) { return r.prompt - r.prefix_tokens; });
@@ -50,13 +50,13 @@ double rate_of(const std::vector<ServerRequest>& log) {
   return span > 0 ? static_cast<double>(log.size() - 1) / span : 0;
 }
 
-/// Whether a turn comes to the cache that its session's last one left, and the traffic is no log.
+/// Whether turns go to the cache of their session's previous turn. False for logs.
 bool finds_its_cache(const ServingInputs& v, const Fleet& fleet) {
   const bool one = fleet.replicas == 1 || fleet.routing == Routing::prefix_aware;
   return v.turns > 1 && one && fleet.server.ranks == 1 && fleet.server.scheduler.prefix_cache;
 }
 
-/// A prompt is the shared prefix, what was said before, and what is new.
+/// A prompt is the shared prefix, the previous conversation, and new tokens.
 Sessions sessions_of(const Request& r, const SteadyLoad& load) {
   const double of_turn = real(r.plan.prompt) + load.generate;
   return {.turns = r.serving.turns, .think = r.serving.think, .history = real(r.serving.turns - 1) / 2 * of_turn};

@@ -1,5 +1,5 @@
 #pragma once
-/// Capacity of a server by the limits of a pass.
+/// Steady-state capacity of a server from the limits of a pass.
 
 #include <optional>
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace llmcalc {
 
-/// The capacity for such traffic by the limits of a pass. What the cache had of prompts is taken from the run; of
-/// sessions, whose tokens leave the cache the sooner the more come, theory says what it has at capacity, or where it
-/// does not know (a log; turns that come to another cache) `cached_at_capacity`.
+/// Steady-state capacity for the traffic. The cached tokens of prompts are taken from the run. With sessions, higher
+/// load evicts tokens earlier: theory predicts the cached tokens at capacity; if it cannot (a log; turns that go to
+/// another cache), `cached_at_capacity` gives their share.
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                             const Served& served, std::optional<double> cached_at_capacity);
 
 /// Whether some requests belong to a session.
 bool has_sessions(const std::vector<ServerRequest>& all);
-/// Means of the traffic: lengths, how much they differ, and what all prompts have in common. The rate and what is
-/// cached are the caller's.
+/// Mean lengths of the traffic, their variation, and the prefix that all prompts share. The caller sets the rate and
+/// the cached tokens.
 SteadyLoad mean_load(const ServingTraffic& traffic);
-/// Why no such capacity is known; empty: it is, of engines of one kind whose batches are not fixed.
+/// Reason why this capacity is unknown; empty for engines of one kind without fixed batches.
 std::string why_no_long_run(const Request& r, const ServingEngine& e);
 
 }  // namespace llmcalc

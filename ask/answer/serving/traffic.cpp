@@ -24,7 +24,7 @@ struct Lengths {
   Distribution prompt, generate;
 };
 
-/// The bins of a column of a table of lengths: "up_to" tokens, and more than in the row above.
+/// Bins of a column of a length table: above the previous row's "up_to" tokens, up to this row's.
 Distribution histogram(const CsvTable& t, std::string_view column) {
   Distribution d{.kind = Kind::histogram};
   const std::size_t end = t.column("up_to"), weight = t.column(column);
@@ -58,7 +58,7 @@ Lengths lengths_of(const Request& r) {
   return {length(v, r.plan.prompt), length(v, r.plan.generate)};
 }
 
-/// Times between requests that come in sessions of several turns.
+/// Times between arrivals of sessions of several turns.
 Distribution interval(const ServingInputs& v) {
   const double mean = real(v.turns) / *v.rate;
   if (v.arrival_variation == 1) return {.kind = Kind::exponential, .mean = mean};
@@ -73,7 +73,7 @@ PassWork decode_work(Count n, Count context, const Reach& reach) {
   return w;
 }
 
-/// Work of a prompt by itself.
+/// Work of a pass with a single prompt.
 PassWork prompt_work(Count tokens, const Reach& reach) {
   PassWork w{.prompt_tokens = tokens, .chunks = 1, .sampled = 1};
   w.prompts = {chunk_work(0, tokens, {}), chunk_work(0, tokens, reach)};
@@ -88,7 +88,7 @@ double request_time(const Request& r, const ServingEngine& e, Count n) {
   return real(p.generate) * step.value + real(n) * prompt.value;
 }
 
-/// Enough for a percentile of 99.9, and for the run to forget how it began.
+/// Enough requests for the 99.9th percentile and to make the initial state negligible.
 Count simulated_requests(const Request& r, const ServingEngine& e) {
   constexpr Count usual = 10'000, most = 1'000'000, rounds = 20;
   const ServingInputs& v = r.serving;
@@ -98,14 +98,14 @@ Count simulated_requests(const Request& r, const ServingEngine& e) {
   return std::clamp(static_cast<Count>(std::min(real(rounds) * in_progress, real(most))), usual, most);
 }
 
-/// Users begin as if they had asked for long: each is at another moment of think time Z and request R, evenly spread.
-/// Who is in a request thinks behind its end; who thinks does so for as long as ever, since the time is exponential. So
-/// requests come at users / (Z + R) from the start. Without think time users begin one after another.
+/// Starts users in steady state, evenly spread over a cycle of think time Z and request time R. A user within a request
+/// thinks after its end; a thinking user draws a full think time, since the exponential distribution is memoryless.
+/// Requests therefore arrive at users / (Z + R) from the start. Without think time, users start one after another.
 void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
   const Count users = *r.serving.users, each = ceil_div(users, mul(serving_engines(r), e.rules.ranks));
   const double think = r.serving.think.value, all = request_time(r, e, std::min(each, e.limits.sequences)) + think;
   const double middle = think > 0 ? 0.5 : 0;
-  Random random(~static_cast<std::uint64_t>(r.serving.seed));  // not the numbers that lengths are drawn by
+  Random random(~static_cast<std::uint64_t>(r.serving.seed));  // independent of the numbers that draw the lengths
   std::vector<Seconds> at;
   for (std::size_t i = 0; i < std::min(t.requests.size(), static_cast<std::size_t>(users)); ++i) {
     const double moment = all * (static_cast<double>(i) + middle) / real(users);
@@ -143,7 +143,7 @@ RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e, const std
                        .goes_on = goes_on});
 }
 
-/// Cuts what is longer than the engine takes: the prompt, and where that is not enough the answer.
+/// Truncates requests longer than the engine's limit: the prompt, and the answer too if that does not suffice.
 Count cut_to(Count most, std::vector<ServerRequest>& requests) {
   Count cut = 0;
   for (ServerRequest& q : requests) {

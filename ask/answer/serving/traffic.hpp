@@ -6,8 +6,8 @@
 
 namespace llmcalc {
 
-/// Throws InputError where a log or a table of lengths cannot be read, where a request of a log is too long, and where
-/// there are more than most_requests. `goes_on` is asked now and then; false: what is drawn by then is all.
+/// Throws InputError if a log or a table of lengths cannot be read, if a request of a log is too long, and if there are
+/// more than most_requests. `goes_on` is called periodically; false ends the drawing with the requests so far.
 ServingTraffic serving_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on = {});
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// A simulated run of a request's traffic, and its parts.
+/// A simulated run of a request's traffic, with its inputs and results.
 
 #include <optional>
 
@@ -16,7 +16,7 @@ struct WholeRun {
   ServingRun run;
   Served served;
 };
-/// Absent where the engine has no room.
+/// Absent if the engine cannot hold a request.
 std::optional<WholeRun> whole_run(const Request& r);
 
 }  // namespace llmcalc

@@ -30,7 +30,7 @@ void check_length(const Request& r, Count tokens, std::string_view option) {
                                  a.learned_rows(), r.model.name, a.learned_rows()));
 }
 
-/// Answers about inference are about a prompt and the tokens after it.
+/// Inference requires a model that generates tokens after a prompt.
 void check_generates(const Request& r, Parts parts) {
   const bool served = (parts & part::serving) != 0 && (parts & part::one_batch) == 0;
   if (r.model.arch.is_encoder_decoder() && served)
@@ -50,7 +50,7 @@ void check_generates(const Request& r, Parts parts) {
                                r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
 }
 
-/// Documents fill the sequence, and each has positions of its own.
+/// Documents must fill the sequence; each has its own positions.
 void check_sequence(const Request& r) {
   const Plan& p = r.plan;
   if (p.documents.empty()) return check_length(r, p.seq, "--seq");
@@ -60,7 +60,7 @@ void check_sequence(const Request& r) {
   for (const DocumentRun& d : p.documents) check_length(r, d.length, "--documents");
 }
 
-/// The sequences of a step are whole micro-batches, as many on every replica.
+/// The sequences of a step are whole micro-batches, the same number on every replica.
 void check_batch(const Request& r) {
   const Plan& p = r.plan;
   const Count n = replicas(r.layout);
@@ -78,7 +78,7 @@ void check_batch(const Request& r) {
       p.global_batch, p.micro_batch, n, nearest));
 }
 
-/// Every group of ranks needs a link that joins it. No group may fit into the widest link and yet cross its border.
+/// Every group of ranks needs a joining link, including groups that fit the widest link but cross its border.
 void check_links(const Request& r) {
   constexpr std::array groups{std::pair{Group::tensor, "--tp"}, std::pair{Group::context, "--cp"},
                               std::pair{Group::expert, "--ep"}, std::pair{Group::data, "--dp"},
@@ -114,7 +114,7 @@ void check_hardware(const Request& r) {
                     h.name));
 }
 
-/// A checkpoint's own formats are for inference; training takes what training_weights says.
+/// A checkpoint's own formats are for inference; training takes the formats of training_weights.
 void check_weights(const Request& r) {
   const WeightFormats& w = r.plan.weight_precision;
   if (!r.gave("--weight-precision") || w.plain() || w == r.model.weights) return;
@@ -123,7 +123,7 @@ void check_weights(const Request& r) {
                   weight_formats_text(w)));
 }
 
-/// A block of layers, or a group, that runs again is one of the model's.
+/// A recomputed block or group of layers cannot exceed the model's layers.
 void check_recomputation(const Request& r) {
   const Count layers = r.model.arch.layers;
   if (r.gave("--recompute") && r.plan.recompute == Recompute::full && r.plan.recompute_layers > layers)
@@ -132,7 +132,7 @@ void check_recomputation(const Request& r) {
                                  name(r.plan.recompute_method), layers));
 }
 
-/// Layouts of training alone, in an answer that is about inference too.
+/// Refuses layouts for training only in an answer that includes inference.
 void check_both_halves(const Request& r) {
   const std::string_view how = r.has(part::halves) ? "add --train" : "'llmcalc train' takes it";
   if (ranks(r.layout, Group::pipeline) > 1) throw InputError(fmt::format("--pp is for training; {}", how));

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ask/request/nearest.hpp"
+#include "ask/request/option_values.hpp"
 #include "calc/train.hpp"
 #include "text/error.hpp"
 
@@ -18,7 +19,7 @@ std::string divisors_text(Count n) {
   return s;
 }
 
-/// Parts into which context-parallel ranks divide a sequence.
+/// Refuses a sequence that context-parallel ranks do not divide.
 [[noreturn]] void refuse_length(const Request& r) {
   const Count n = ranks(r.layout, Group::context);
   const bool by_heads = r.layout.context_method == ContextMethod::ulysses;
@@ -28,7 +29,7 @@ std::string divisors_text(Count n) {
                                lengths.empty() ? "lower --cp" : "give " + lengths));
 }
 
-/// The message that a schedule needs another number of ranks, chunks or micro-batches.
+/// Message that a schedule needs another number of ranks, chunks or micro-batches.
 std::string pipeline_sentence(const Request& r, const Pipeline& p) {
   const std::string_view schedule = name(p.schedule);
   switch (flaw(p)) {
@@ -70,7 +71,7 @@ void check_stage_layers(const Request& r, Count chunks) {
                                  r.model.name, r.model.arch.layers, stage_layers_that_add_up(r)));
 }
 
-/// The message that context parallelism cannot divide this model.
+/// Message that context parallelism cannot divide this model.
 std::string context_sentence(const Request& r, LayoutFlaw found) {
   const Count cp = ranks(r.layout, Group::context), heads = r.model.arch.heads / ranks(r.layout, Group::tensor);
   if (found == LayoutFlaw::context_heads)
@@ -107,7 +108,7 @@ std::string expert_load_sentence(const Request& r) {
       r.layout.expert_load.value(), ep, ep, ep);
 }
 
-/// The message that experts cannot be spread over these ranks.
+/// Message that experts cannot be sharded across these ranks.
 std::string expert_sentence(const Request& r, LayoutFlaw found) {
   const Layout& l = r.layout;
   const Count ep = ranks(l, Group::expert), etp = ranks(l, Group::expert_tensor), tp = ranks(l, Group::tensor);

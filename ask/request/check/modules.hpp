@@ -1,11 +1,11 @@
 #pragma once
-/// Whether a model's modules for further tokens (MTP) can do what a plan asks of them.
+/// Checks whether a model's MTP modules support the plan.
 
 #include "ask/request/request.hpp"
 
 namespace llmcalc {
 
-/// Throws InputError where there are fewer than asked for, or where they are to be trained beside weights that are not.
+/// Throws InputError if the model has too few MTP modules, or if they would be trained with a partly frozen model.
 void check_modules(const Request& r);
 
 }  // namespace llmcalc

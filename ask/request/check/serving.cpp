@@ -25,7 +25,7 @@ void check_who_asks(const ServingInputs& v) {
                                                : "--users and --requests"));
 }
 
-/// Options of drawn traffic, beside a log that says all.
+/// Refuses options of drawn traffic with a log, which has all requests.
 void check_log_alone(const Request& r) {
   if (r.serving.log.empty()) return;
   for (const char* option : {"--prompt", "--generate", "--arrivals", "--lengths", "--turns", "--shared-prefix",
@@ -69,7 +69,7 @@ void check_lengths(const Request& r) {
                   r.plan.prompt, r.plan.generate, r.model.name, context));
 }
 
-/// Each module drafts a token at least, and nothing else does.
+/// Each MTP module drafts at least one token, and no draft model does.
 void check_modules_draft(const Request& r) {
   const Count modules = r.plan.mtp;
   if (modules == 0) return;
@@ -126,7 +126,7 @@ void check_engines(const Request& r) {
                                  *v.pass_tokens, v.draft_tokens));
 }
 
-/// Before they are drawn, which takes memory.
+/// Before the requests are drawn, which takes memory.
 void check_number_of_requests(const Request& r) {
   const ServingInputs& v = r.serving;
   if (v.requests && *v.requests > most_requests)

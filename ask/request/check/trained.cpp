@@ -13,7 +13,7 @@
 namespace llmcalc {
 namespace {
 
-/// The matrix with an adapter whose inputs or outputs are the fewest: a rank as high could as well train all of it.
+/// The adapted matrix with the fewest inputs or outputs; an adapter of this rank could as well train the full matrix.
 struct Narrowest {
   std::string_view name;
   Count in = 0, out = 0;
@@ -29,7 +29,7 @@ std::optional<Narrowest> narrowest_adapted(const Arch& arch, const Plan& plan) {
   return found;
 }
 
-/// Adapters are narrower than the matrices beside which they stand, and ZeRO-3 shards plain numbers.
+/// The rank of adapters must be below the matrices' sizes, and ZeRO-3 shards weights of a single format.
 void check_adapters(const Request& r) {
   const Plan& p = r.plan;
   if (!trains_adapters(p)) return;
@@ -51,7 +51,7 @@ void check_adapters(const Request& r) {
                     weight_formats_text(p.base_precision), training_weights(p).name()));
 }
 
-/// Numbers that are frozen, and that are not.
+/// Numbers of frozen and of trained parameters.
 Learned held_with(const Arch& arch, const Frozen& frozen) {
   Learned all;
   const Step step{.training = true, .frozen = frozen};
@@ -59,7 +59,7 @@ Learned held_with(const Arch& arch, const Frozen& frozen) {
   return all;
 }
 
-/// A part that the model does not have is a mistake.
+/// Throws InputError if the model has no weights in a frozen part.
 void check_part(const Request& r, FreezePart part) {
   const Arch& a = r.model.arch;
   if (held_with(a, {.parts = part}).frozen > 0) return;

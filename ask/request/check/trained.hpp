@@ -1,11 +1,11 @@
 #pragma once
-/// Whether what a plan trains can be trained: adapters, or a model of which parts are frozen.
+/// Checks whether the trained part of a plan is valid: adapters, or a model with frozen parts.
 
 #include "ask/request/request.hpp"
 
 namespace llmcalc {
 
-/// Throws InputError where it cannot.
+/// Throws InputError if it is not.
 void check_trained(const Request& r);
 
 }  // namespace llmcalc

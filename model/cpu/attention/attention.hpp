@@ -1,6 +1,6 @@
 #pragma once
 /// o = softmax(q k' scale) v, causal unless the shape is bidirectional (Vaswani et al. 2017): naive, which forms and
-/// keeps the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes
+/// saves the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which saves a log-sum-exp per row and recomputes
 /// the scores in backward.
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-// ---- flash: only the pairs that the mask, or an indexer's choice, leaves
+// ---- flash: only the pairs that the mask or an indexer's selection leaves
 
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {
@@ -36,7 +36,7 @@ Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
   return (s.sequences * s.heads) * pair_flops(seen_pairs<T>(s, in), s.qk_dim + s.v_dim);
 }
 
-/// Wide gradients of the keys and values of one sequence, added up over queries and heads.
+/// Wide gradients of the keys and values of one sequence, summed over queries and heads.
 template <typename T>
 struct KeySums {
   using W = Wide<T>;
@@ -49,9 +49,9 @@ struct KeySums {
   }
 };
 
-/// Gradients of one row's query, and its share of the keys' and values', from the row's probabilities p before and
-/// after dropout and dp = do . v: ds = p (dp - sum p dp) scale; `keep`: the dropout factors; `slope`: what a cap of the
-/// scores s leaves of their gradient, 1 - (s / cap)^2.
+/// Gradients of one row's query, and its contribution to keys and values, from the row's probabilities p before and
+/// after dropout and dp = do . v: ds = p (dp - sum p dp) scale. `keep`: the dropout factors; `slope`: the derivative of
+/// a cap of the scores s, 1 - (s / cap)^2.
 template <typename T>
 struct RowGradient {
   using W = Wide<T>;
@@ -66,7 +66,7 @@ struct RowGradient {
     dq.assign(static_cast<std::size_t>(c.plain()), W(0));
     dq_rope.assign(static_cast<std::size_t>(c.in.rope_dim), W(0));
   }
-  /// From the capped scores, which are in p.
+  /// Computes the slope from the capped scores in p.
   void find_slope(Count n, W most) {
     slope.resize(p.size());
     const W inverse = W(1) / most;
@@ -78,7 +78,7 @@ struct RowGradient {
   void multiply_by_slope(Count n) {
     lanes<W>(0, n, [=, from = slope.data(), to = ds.data()](Count j) { to[j] = to[j] * from[j]; });
   }
-  /// Propagates ds of these keys to q and k, and to what relative positions add, and their p to v. d_o: wide.
+  /// Propagates ds of these keys to q, k and relative positions, and their p to v. d_o: wide.
   void spread(const CoreHead<T>& c, Count i, const Keys& keys, const W* d_o, KeySums<T>& sums, void* relative) {
     if (relative != nullptr)
       for (Count at = 0; at < keys.n; ++at)
@@ -103,7 +103,7 @@ struct RowGradient {
   }
 };
 
-/// The gradient of keys that are the values, too: the sum of both.
+/// The gradient of keys that are also the values: the sum of both.
 template <typename T>
 void write_shared_keys(const CoreHead<T>& c, const AttentionGradients& to, const KeySums<T>& sums) {
   for (Count j = 0; j < all_keys(c.s); ++j) {
@@ -116,7 +116,7 @@ void write_shared_keys(const CoreHead<T>& c, const AttentionGradients& to, const
   }
 }
 
-/// The gradients of one head's keys and values: written or added.
+/// Writes or adds the gradients of one head's keys and values.
 template <typename T>
 void write_keys(const CoreHead<T>& c, const AttentionGradients& to, Count keys, const KeySums<T>& sums) {
   if (c.s.shared) return write_shared_keys(c, to, sums);
@@ -127,8 +127,9 @@ void write_keys(const CoreHead<T>& c, const AttentionGradients& to, Count keys, 
   }
 }
 
-/// Runs head(core, key sums) for every head of every sequence; the heads of one KV head share their sums, and so do all
-/// heads the rotary part. Sequences and KV heads are independent, but for what relative positions add in all sequences.
+/// Runs head(core, key sums) for every head of every sequence. The heads of one KV head share their sums, and all heads
+/// share the rotary part. Sequences and KV heads are independent, except for relative positions, which all sequences
+/// add to.
 template <typename T, typename F>
 void each_head_gradient(const Attention& s, const AttentionInputs& in, const AttentionGradients& to, const F& head) {
   using W = Wide<T>;
@@ -156,7 +157,7 @@ void each_head_gradient(const Attention& s, const AttentionInputs& in, const Att
     each<T>(at_once * parts, keys * keys * s.qk_dim, [&](Count part) { run(first * parts + part); });
 }
 
-/// The sink's gradient, that of a score whose value vector is zero: -p_sink (o . do) per row.
+/// Writes the gradients of one query.
 template <typename T>
 void write_query(const CoreHead<T>& c, const AttentionGradients& to, Count i, const RowGradient<T>& r) {
   write_out(r.dq, at_mutable<T>(to.q, c.sequence, i, c.head));
@@ -184,7 +185,8 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       c.value_products(keys, wide_d, r.ds.data());
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
-      // Sum p dp = o . do; an output of shared keys has been rotated since.
+      // Sum p dp = o . do, unless keys are shared, whose output has been rotated since. The gradient of a sink, a score
+      // with a zero value vector, is -p_sink times this sum.
       const W mean =
           s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; }) : row_product(s.v_dim, mine, d);
       score_gradients(n, p, keep, mean, ds, dropped);
@@ -196,7 +198,7 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
   });
   for (std::size_t i = 0; i < sink_rows.size(); ++i)
     static_cast<W*>(to.sinks)[i % static_cast<std::size_t>(s.heads)] += sink_rows[i];
-  // Scores again (qk), dp and dv (v each), dq and dk (qk each).
+  // Recomputed scores (qk), dp and dv (v each), dq and dk (qk each).
   return (s.sequences * s.heads) * pair_flops(seen_pairs<T>(s, in), 3 * s.qk_dim + 2 * s.v_dim);
 }
 
@@ -209,7 +211,7 @@ void round_to(Count first, Count last, Wide<T>* x, T* to) {
   if constexpr (!std::is_same_v<T, Wide<T>>) widen(last - first, to + first, x + first);
 }
 
-/// Groups of tokens that are whole, whose keys queries may see.
+/// Number of complete groups of tokens, whose keys queries may see.
 inline Count whole_groups(const Attention& s) { return s.pooled > 0 ? s.keys / s.pooled : 0; }
 
 template <typename T>
@@ -233,7 +235,7 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     if (k.scores != nullptr)
       for (Count j = 0; j < done.n; ++j) k.scores[row + done[j]] = static_cast<T>(y[j]);
     if (s.queries > 1)
-      for (Count j = 0; j < seen.n; ++j) y[j] = y[seen[j]];  // ascending: none is read after it is written
+      for (Count j = 0; j < seen.n; ++j) y[j] = y[seen[j]];  // ascending: no element is read after it is written
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
     softmax(seen.n, y, in.sinks != nullptr ? &sink : nullptr);
     std::fill(x + low, x + high, W(0));
@@ -281,7 +283,7 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const W mean = sum_of<W>(keys, [=](Count j) { return wide(p[j]) * ds[j]; });
       const W total = sum_of<W>(keys, [=](Count j) { return wide(p[j]); });
       lanes<W>(0, keys, [=](Count j) { ds[j] = wide(p[j]) * (ds[j] - mean), dropped[j] = wide(after[j]); });
-      round_to(0, keys, ds, scratch + row);  // in place of dp
+      round_to(0, keys, ds, scratch + row);  // replaces dp
       r.spread(c, i, {.n = keys}, wide_d, sums, to.relative);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(out_row)] = -(W(1) - total) * mean;
       write_query(c, to, i, r);

@@ -12,8 +12,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// `n` keys in order: those from `first` on, of which there are at most `near`, and behind them those from `far` on; or
-/// those of a list.
+/// `n` keys in order: at most `near` keys from `first` on, followed by keys from `far` on; or the keys of a list.
 struct Keys {
   Count first = 0, n = 0;
   Count near = std::numeric_limits<Count>::max(), far = 0;
@@ -22,7 +21,7 @@ struct Keys {
     if (list != nullptr) return list[i];
     return i < near ? first + i : far + i - near;
   }
-  /// How many keys from number i on follow one another.
+  /// Number of consecutive keys from index i on.
   Count run(Count i) const {
     if (list == nullptr) return (i < near ? std::min(near, n) : n) - i;
     Count more = 1;
@@ -31,7 +30,7 @@ struct Keys {
   }
 };
 
-/// The tokens up to t that the choice of token t names: of blocks, all of each, and its own block's besides.
+/// The tokens up to t that token t selects. For blocks, all tokens of each, and of t's own block.
 inline Keys chosen_keys(const Selection& s, const ChosenIndex* chosen, Count each, Count t, std::vector<Count>& room) {
   room.clear();
   const Count size = s.block > 0 ? s.block : 1;
@@ -42,7 +41,7 @@ inline Keys chosen_keys(const Selection& s, const ChosenIndex* chosen, Count eac
   return {.n = static_cast<Count>(room.size()), .list = room.data()};
 }
 
-/// The tokens [first, last) and behind them the pooled keys that a choice names, which are numbered from `far` on.
+/// The tokens [first, last), followed by the selected pooled keys, which are numbered from `far` on.
 inline Keys near_and_chosen(Count first, Count last, const ChosenIndex* chosen, Count each, Count far,
                             std::vector<Count>& room) {
   room.clear();

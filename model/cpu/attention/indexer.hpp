@@ -1,5 +1,5 @@
 #pragma once
-/// Index scores, the choice of the keys with the greatest, and the gradient of an indexer's own loss.
+/// Index scores, the selection of the keys with the highest scores, and the gradient of the indexer's loss.
 
 #include <algorithm>
 #include <numeric>
@@ -16,13 +16,13 @@ class IndexRow {
  public:
   IndexRow(const IndexScores& s, const IndexView& in, Count sequence, Count query)
       : s_(s), in_(in), sequence_(sequence), query_(query) {}
-  /// The query's token: it sees those up to itself.
+  /// The query's token, which sees tokens up to itself.
   Count token() const { return s_.past() + query_; }
-  /// Keys that it sees: of tokens up to its own, or of whole groups of them.
+  /// Number of keys that it sees: tokens up to its own, or complete groups of tokens.
   Count seen() const { return s_.pooled > 0 ? (token() + 1) / s_.pooled : token() + 1; }
   Count heads() const { return s_.heads; }
 
-  /// q k' of every head with every key: the heads of a key lie together.
+  /// q k' of every head with every key; the heads of a key are adjacent.
   void products(const Keys& keys, W* to) const {
     for (Count i = 0; i < keys.n; ++i)
       for (Count h = 0; h < s_.heads; ++h) *to++ = dot(s_.width, q(h), k(keys[i]));
@@ -34,7 +34,7 @@ class IndexRow {
     return sum;
   }
 
-  /// Adds the gradients that a score's gradient d gives for key j; dk is the key's sum.
+  /// Adds the gradients for key j from its score's gradient d; dk is the key's sum.
   void add_gradients(Count j, const W* product, W d, W* dq, W* dk, W* dweights) const {
     for (Count h = 0; h < s_.heads; ++h) {
       const W slope = d * head_slope(h, product[h]);
@@ -44,7 +44,7 @@ class IndexRow {
     }
   }
 
-  /// Adds the query's gradients to its heads' in memory.
+  /// Adds the query's gradients to the heads' gradients in memory.
   void write(const IndexGradients& to, const W* dq, const W* dweights) const {
     for (Count h = 0; h < s_.heads; ++h) {
       T* const at = at_mutable<T>(to.q, sequence_, query_, h);
@@ -60,7 +60,7 @@ class IndexRow {
   W weight(Count h) const { return wide(*at<T>(in_.weights, sequence_, query_, h)); }
   static W positive(W x) { return x > W(0) ? x : W(0); }
 
-  /// The slope of a score by head h's product.
+  /// The derivative of a score by head h's product.
   W head_slope(Count h, W product) const {
     if (!is_weighted()) return W(1);
     return product > W(0) ? weight(h) : W(0);
@@ -71,7 +71,7 @@ class IndexRow {
   Count sequence_, query_;
 };
 
-/// The `most` greatest of n scores, ascending by index, then -1 up to `each`.
+/// Indices of the `most` greatest of n scores, ascending, padded with -1 up to `each`.
 template <typename W>
 void choose(const W* score, Count n, Count most, ChosenIndex* to, Count each) {
   thread_local std::vector<ChosenIndex> order;
@@ -87,7 +87,7 @@ void choose(const W* score, Count n, Count most, ChosenIndex* to, Count each) {
   std::fill_n(to + kept, each - kept, -1);
 }
 
-/// The greatest score of each whole block of `size` tokens.
+/// The maximum score of each complete block of `size` tokens.
 template <typename W>
 void block_scores(const W* score, Count blocks, Count size, W* to) {
   for (Count b = 0; b < blocks; ++b) {
@@ -97,10 +97,10 @@ void block_scores(const W* score, Count blocks, Count size, W* to) {
   }
 }
 
-/// Keys that some query may see: of all tokens, or of all whole groups.
+/// Keys that some query may see: all tokens, or all complete groups.
 inline Count scored_keys(const IndexScores& s) { return s.pooled > 0 ? s.keys / s.pooled : s.keys; }
 
-/// Every query's choice. naive: all scores are computed, and those of later tokens ignored.
+/// Every query's selection. naive: computes all scores and ignores later tokens.
 template <typename T>
 Flops index_scores(const IndexScores& s, const IndexView& in, bool naive, ChosenIndex* chosen) {
   using W = Wide<T>;
@@ -126,7 +126,7 @@ Flops index_scores(const IndexScores& s, const IndexView& in, bool naive, Chosen
   return (s.sequences * s.heads) * pair_flops(pairs, s.width);
 }
 
-/// softmax(scores) - target of one query's keys.
+/// softmax(scores) - target over one query's keys.
 template <typename T>
 void score_gradients(const IndexRow<T>& row, const Keys& keys, const Wide<T>* product, const Wide<T>* target,
                      Wide<T>* to) {
@@ -135,9 +135,9 @@ void score_gradients(const IndexRow<T>& row, const Keys& keys, const Wide<T>* pr
   for (Count j = 0; j < keys.n; ++j) to[j] -= target[keys[j]];
 }
 
-/// The gradient of an indexer's own loss, the sum over queries of KL(target || softmax(scores)) over the chosen keys
-/// (arXiv:2512.02556, (4)): softmax - target for each score. `target`: (rows, keys), wide; null: there is no such loss,
-/// and every score's gradient is zero.
+/// Gradient of the indexer's loss, the sum over queries of KL(target || softmax(scores)) over the selected keys
+/// (arXiv:2512.02556, (4)): softmax - target for each score. `target`: (rows, keys), wide; null: no loss, and every
+/// score's gradient is zero.
 template <typename T>
 Flops index_gradient(const IndexScores& s, const IndexView& in, const ChosenIndex* chosen, const Wide<T>* target,
                      const IndexGradients& to) {

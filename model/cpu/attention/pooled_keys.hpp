@@ -1,5 +1,5 @@
 #pragma once
-/// Keys of groups of tokens (model/layers/pool.hpp), number by number.
+/// Pooled keys of groups of tokens (model/layers/pool.hpp), element by element.
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -7,7 +7,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Number `at` of one pooled key of one sequence: the numbers of keys and gates that it is made of, and their shares.
+/// Element `at` of one pooled key of one sequence: the elements of keys and gates that contribute, and their shares.
 template <typename T>
 class PooledNumber {
   using W = Wide<T>;
@@ -16,7 +16,7 @@ class PooledNumber {
   PooledNumber(const llmcalc::Pool& s, const PoolView& v, Count sequence, Count at)
       : s_(s), v_(v), sequence_(sequence), at_(at) {}
 
-  /// Gathers group `group`, of which tokens up to `end` are there; returns the sum.
+  /// Gathers group `group` from its tokens before `end`. Returns the sum.
   W pool(Count group, Count end) {
     tokens_.clear();
     const Count first = group * s_.ratio;
@@ -30,7 +30,7 @@ class PooledNumber {
     return sum;
   }
 
-  /// A token's part: its row, the place in it, what it gave.
+  /// A token's contribution: its row, column, key and share.
   struct Token {
     Count token, column;
     W key, share;
@@ -43,7 +43,7 @@ class PooledNumber {
     tokens_.push_back(
         {t, column, wide(row(t, 0)[column]), wide(row(t, 1)[column]) + wide(bias[t % s_.ratio * s_.wide + column])});
   }
-  /// Keys (0) or gates (1) of a token: of this pass, or kept.
+  /// Keys (0) or gates (1) of a token: from this pass, or from the state.
   const T* row(Count t, Count which) const {
     const void* const now = which == 0 ? v_.keys : v_.gates;
     if (t >= v_.past) return static_cast<const T*>(now) + (sequence_ * s_.queries + t - v_.past) * s_.wide;
@@ -57,7 +57,7 @@ class PooledNumber {
   std::vector<Token> tokens_;
 };
 
-/// Keeps keys and gates of the last tokens.
+/// Saves keys and gates of the last tokens.
 template <typename T>
 void keep_last(const llmcalc::Pool& s, const PoolView& v) {
   const Count slots = s.last_tokens(), end = v.past + s.queries;
@@ -83,7 +83,7 @@ void pool_keys(const llmcalc::Pool& s, const PoolView& v, T* y) {
   if (v.state != nullptr) keep_last<T>(s, v);
 }
 
-/// Of a share p of the sum y: dk = p dy, and p (k - y) dy of its gate. Numbers that no key is made of get zeros.
+/// For a share p of the sum y: dk = p dy, and p (k - y) dy for its gate. Elements that contribute to no key get zeros.
 template <typename T>
 void pool_keys_gradient(const llmcalc::Pool& s, const PoolView& v, const T* dy, const PoolGradients& to) {
   using W = Wide<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// Positions: rows of tables, sinusoids, rotations.
+/// Positions: table rows, sinusoids, rotations (RoPE).
 
 #include <cmath>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The row of the table for token t.
+/// The table row of token t.
 inline Count row_of_table(const std::int64_t* ids, const Positions& at, Count t) {
   return ids != nullptr ? ids[t] : at.of(t % at.queries);
 }
@@ -22,7 +22,7 @@ void lookup(const Lookup& s, const std::int64_t* ids, const Positions& at, const
           [=](Count t) { std::copy_n(table + row_of_table(ids, at, t) * s.width, s.width, y + t * s.width); });
 }
 
-/// dtable[id] += dy of every token with that id, tokens in order: each column belongs to one thread.
+/// dtable[id] += dy of every token with that id, in token order; each column belongs to one thread.
 template <typename T>
 void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& at, const T* dy, Wide<T>* dtable) {
   stripes<T>(s.width, s.tokens, [=](Count first, Count last) {
@@ -34,7 +34,7 @@ void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& 
   });
 }
 
-/// cos and sin of position p for every pair, scaled.
+/// Scaled cos and sin of position p for every pair.
 template <typename W>
 void angles(Count p, const Rotary& r, W* cosine, W* sine) {
   const double position = static_cast<double>(p), scale = r.scale;
@@ -46,7 +46,7 @@ void angles(Count p, const Rotary& r, W* cosine, W* sine) {
   });
 }
 
-/// f(position, cosines, sines, their number) for every position of a pass.
+/// f(position, cosines, sines) for every position of a pass.
 template <typename T, typename F>
 void each_position(const Positions& at, Count width, Count work, const F& f) {
   using W = Wide<T>;
@@ -61,7 +61,7 @@ void each_position(const Positions& at, Count width, Count work, const F& f) {
   });
 }
 
-/// Position p: number 2i is sin(p / 10000^(2i/width)), number 2i + 1 its cosine.
+/// Adds the sinusoids of position p: sin(p / 10000^(2i/width)) to element 2i, its cosine to element 2i + 1.
 template <typename T>
 void add_sinusoid(const Lookup& s, const Positions& at, T* y) {
   using W = Wide<T>;
@@ -85,7 +85,7 @@ void rope(Count rows, const Positions& at, T* x, Count row, Count heads, Count h
   using W = Wide<T>;
   const Count half = width / 2;
   const W direction(inverse ? -1 : 1);
-  // One position after another, so that its angles are made once for all sequences.
+  // Position by position, so angles are computed once for all sequences.
   each_position<T>(at, width, rows / at.queries * heads * width, [&](Count q, const W* c, const W* s) {
     thread_local Aligned<W> turned;
     turned.resize(static_cast<std::size_t>(width));

@@ -1,6 +1,6 @@
 #pragma once
-/// Scores of attention, one sequence and one head at a time: which keys a query sees, q k' and what positions add,
-/// their softmax and dropout.
+/// Attention scores, one sequence and one head at a time: the keys that a query sees, q k' with position terms, softmax
+/// and dropout.
 
 #include <cmath>
 #include <cstdlib>
@@ -17,7 +17,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Number 0 of head h of token t of sequence s.
+/// Address of element 0 of head h of token t of sequence s.
 template <typename T>
 const T* at(const HeadView& v, Count s, Count t, Count h) {
   const Count slot = v.capacity > 0 ? t % v.capacity : t;
@@ -28,11 +28,10 @@ T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
   return const_cast<T*>(at<T>(v, s, t, h));
 }
 
-/// Keys of tokens and of groups of them, an open one included.
+/// Number of keys of tokens and of token groups, including an incomplete group.
 inline Count all_keys(const Attention& s) { return s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0); }
 
-/// Calls f(first, n, at) for runs of keys that follow one another: n from number `first` on, the first of which is key
-/// `at` of all.
+/// Calls f(first, n, at) for runs of consecutive keys: n keys from `first` on, the first with index `at` in `keys`.
 template <typename F>
 void for_each_run(const Keys& keys, const F& f) {
   for (Count at = 0, n = 0; at < keys.n; at += n) {
@@ -60,7 +59,7 @@ struct CoreHead {
   const T* k(Count j) const { return j < s.keys ? at<T>(in.k, sequence, j, group) : pooled(j); }
   const T* k_rope(Count j) const { return at<T>(in.k_rope, sequence, j, group); }
   const T* v(Count j) const { return j < s.keys ? at<T>(in.v, sequence, j, group) : pooled(j); }
-  /// Keys of groups of tokens are numbered behind those of tokens.
+  /// Keys of token groups are numbered after keys of tokens.
   const T* pooled(Count j) const { return at<T>(in.pooled, sequence, j - s.keys, 0); }
 
   /// The keys that query i (of this pass) sees: [first, last).
@@ -74,9 +73,9 @@ struct CoreHead {
     if (!s.bidirectional) return begin + s.reach.first(s.past() + i - begin);
     return s.reach.limited() ? std::max(begin, i - s.reach.side()) : begin;
   }
-  /// Pooled keys that query i sees: the first ones.
+  /// Number of pooled keys that query i sees, from the first on.
   Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
-  /// All of them and the pooled ones behind them, or those that an indexer chose of either, in `room`.
+  /// All keys that query i sees, followed by the pooled ones; or the keys that an indexer selected, in `room`.
   Keys keys(Count i, std::vector<Count>& room) const {
     const Count near = last(i) - first(i);
     if (in.chosen == nullptr) return {.first = first(i), .n = near + seen(i), .near = near, .far = s.keys};
@@ -84,17 +83,17 @@ struct CoreHead {
     if (s.pooled > 0) return near_and_chosen(first(i), last(i), mine, in.indices, s.keys, room);
     return chosen_keys(s.selection, mine, in.indices, s.past() + i, room);
   }
-  /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
+  /// Index of query i's first score in the scores of all heads and sequences: the start of its dropout mask.
   Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * all_keys(s); }
 
-  /// What relative positions add to the score of query i and key j.
+  /// The relative position term in the score of query i and key j.
   W relative(Count i, Count j) const {
     const RelativeInputs& r = in.relative;
     const Count row = r.is_table ? r.ranges.of(j - s.past() - i) : i * s.keys + j;
     return wide(static_cast<const T*>(r.numbers)[row * s.heads + head]);
   }
 
-  /// Keys, and values, from key j on that lie evenly apart.
+  /// Number of keys, and values, from key j on with a constant stride.
   Count evenly(Count j) const {
     Count n = std::numeric_limits<Count>::max();
     if (j >= s.keys) return n;
@@ -103,7 +102,7 @@ struct CoreHead {
     return std::min(n, s.keys - j);
   }
   Count stride(const HeadView& v, Count j) const { return j < s.keys ? v.token : in.pooled.token; }
-  /// f(j, n, at) for stretches of these keys that lie evenly apart: n from key j on, the first of which is number `at`.
+  /// f(j, n, at) for segments of these keys with a constant stride: n keys from key j on, the first with index `at`.
   template <typename F>
   void each_stretch(const Keys& keys, const F& f) const {
     for_each_run(keys, [&](Count first, Count n, Count at) {
@@ -114,7 +113,7 @@ struct CoreHead {
     });
   }
 
-  /// q' k of query i with these keys.
+  /// q' k of query i and these keys.
   void products(Count i, const Keys& keys, W* to) const {
     thread_local Aligned<W> room, rope_room;
     const W* const mine = widened(plain(), q(i), room);
@@ -124,17 +123,17 @@ struct CoreHead {
       dot_rows<T>(n, {mine, plain(), turned, in.rope_dim}, k(j), stride(in.k, j), rest, in.k_rope.token, to + at);
     });
   }
-  /// x' v of these keys' values.
+  /// x' v for the values of these keys.
   void value_products(const Keys& keys, const W* x, W* to) const {
     each_stretch(keys, [&](Count j, Count n, Count at) { dot_rows(n, s.v_dim, x, v(j), stride(in.v, j), to + at); });
   }
-  /// The sum of c_j v_j, which is added.
+  /// Adds the sum of c_j v_j.
   void add_values(const Keys& keys, const W* c, W* to) const {
     each_stretch(keys,
                  [&](Count j, Count n, Count at) { add_rows_times(n, s.v_dim, c + at, v(j), stride(in.v, j), to); });
   }
 
-  /// Scores of query i with these keys.
+  /// Scores of query i and these keys.
   void scores(Count i, const Keys& keys, W* to) const {
     products(i, keys, to);
     scale_row(keys.n, number<W>(in.scale), to, to);
@@ -149,7 +148,7 @@ struct CoreHead {
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
 };
 
-/// Multiply-adds of one pass over n pairs, as FLOPs.
+/// FLOPs of one pass over n pairs, a multiply-add for each element.
 inline Flops pair_flops(Count n, Count width) { return flops(2, n, width); }
 
 template <typename T>
@@ -157,7 +156,7 @@ void write_out(const Aligned<Wide<T>>& from, T* to) {
   put_row(static_cast<Count>(from.size()), from.data(), to, false);
 }
 
-/// Pairs of one sequence and head.
+/// Number of query-key pairs of one sequence and head.
 template <typename T>
 Count seen_pairs(const Attention& s, const AttentionInputs& in) {
   std::vector<Count> room;
@@ -167,12 +166,12 @@ Count seen_pairs(const Attention& s, const AttentionInputs& in) {
   return pairs;
 }
 
-/// Dropout factors of a row's numbers at these keys.
+/// Dropout factors of a row's elements at these keys.
 template <typename W>
 void throw_dice(const Dropout& drop, Count row, const Keys& keys, W* factor) {
   for_each_run(keys, [&](Count first, Count n, Count at) { throw_dice(drop, row + first, n, factor + at); });
 }
-/// Multiplies x by them.
+/// Multiplies x by these factors.
 template <typename W>
 void multiply_by_dice(const Dropout& drop, Count row, const Keys& keys, W* x) {
   for_each_run(keys, [&](Count first, Count n, Count at) { multiply_by_dice(drop, row + first, n, x + at); });

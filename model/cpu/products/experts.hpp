@@ -11,12 +11,12 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Some of a token's choices: those [first, last), of which `chosen` are chosen.
+/// A range [first, last) of a token's choices, of which `chosen` are selected.
 struct Choices {
   Count first, last, chosen;
 };
 
-/// gates: softmax of a row of logits, its greatest of each part renormalised; not_chosen elsewhere.
+/// gates: softmax of a row of logits, the greatest of each part renormalised; not_chosen elsewhere.
 template <typename T>
 void route_row(const Pointwise& s, std::initializer_list<Choices> parts, const T* logits, Wide<T>* p, Wide<T>* gates) {
   using W = Wide<T>;
@@ -56,8 +56,8 @@ void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* kept) {
   }
 }
 
-/// With c the chosen experts' share and g = p/c the gates: dl_e = g_e (dg_e - sum g dg) for the chosen, 0 elsewhere:
-/// the softmax of the chosen logits.
+/// With c the probability of the selected experts and g = p/c the gates: dl_e = g_e (dg_e - sum g dg) for selected
+/// experts, 0 elsewhere, as for the softmax of the selected logits.
 template <typename T>
 void gates_gradient(Count choices, const Wide<T>* g, const T* dg, T* dlogits, bool add) {
   using W = Wide<T>;
@@ -72,13 +72,13 @@ void route_gradient(const Pointwise& s, const Wide<T>* kept, const T* dgates, T*
     gates_gradient(s.width, kept + (s.rows + t) * s.width, dgates + t * s.width, dlogits + t * s.width, add);
 }
 
-/// The gates of chosen experts times a learned factor of each.
+/// Multiplies the gates of selected experts by a learned factor per expert.
 template <typename T>
 void scale_gates(const Pointwise& s, const T* factors, T* gates) {
   for (Count i = 0; i < s.rows * s.width; ++i)
     if (is_chosen(wide(gates[i]))) gates[i] = static_cast<T>(wide(gates[i]) * wide(factors[i % s.width]));
 }
-/// kept: see route. dgates become those of the gates without factors.
+/// kept: see route. Turns dgates into gradients of the gates without factors.
 template <typename T>
 void scale_gates_gradient(const Pointwise& s, const Wide<T>* kept, const T* factors, T* dgates, Wide<T>* dfactors) {
   const Wide<T>* const gates = kept + s.rows * s.width;
@@ -95,7 +95,7 @@ void dispatch(const Pointwise& s, Count experts, const T* gates, const T* x, T* 
   each<T>(s.rows, s.width,
           [&](Count i) { std::copy_n(x + r.token[static_cast<std::size_t>(i)] * s.width, s.width, y + i * s.width); });
 }
-/// Writes to `to`, or adds, the sum over a token's rows of factor(row) x row, experts in order.
+/// Writes or adds to `to` the sum over a token's rows of factor(row) x row, in order of experts.
 template <typename T, typename F>
 void sum_rows(const TokenRouting& r, Count width, const T* x, T* to, bool add, const F& factor) {
   using W = Wide<T>;

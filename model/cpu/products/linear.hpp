@@ -1,5 +1,5 @@
 #pragma once
-/// y = x W' + b: dense, one matrix per expert, one per head.
+/// y = x W' + b: dense, with one matrix per expert, or with one per head.
 
 #include "model/cpu/products/experts.hpp"
 #include "model/cpu/products/matmul.hpp"
@@ -36,8 +36,7 @@ Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w,
   return product_flops(rows, s.out, s.in);
 }
 
-/// dx = dy W, and dW = dy' x or added to, where they are asked for; db += sum of dy. Rows of x and dx lie x_stride
-/// apart.
+/// dx = dy W, and dW = dy' x (written or added), if not null; db += sum of dy. Rows of x and dx are x_stride apart.
 template <typename T>
 Flops dense_gradient(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* dy, Count dy_stride,
                      T* dx, bool add, Wide<T>* dw, bool add_dw, Wide<T>* db, Count following = 0) {
@@ -55,13 +54,13 @@ Flops dense_gradient(const Linear& s, Count rows, const T* x, Count x_stride, co
   return ((dx != nullptr ? 1 : 0) + (dw != nullptr ? 1 : 0)) * product_flops(s.out, s.in, rows);
 }
 
-/// p + n, of nothing nothing.
+/// p + n; null if p is null.
 template <typename P>
 P* after(P* p, Count n) {
   return p != nullptr ? p + n : nullptr;
 }
 
-/// Products of the experts, in order, since a product may write into the next one's rows.
+/// Products of the experts, in order, since a product may write into the rows of the next one.
 template <typename T>
 Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const T* b, T* y) {
   const TokenRouting r = routing(s.rows / s.top_k, s.groups, static_cast<const T*>(v.choice));
@@ -88,8 +87,8 @@ Flops routed_gradient(const Linear& s, const LinearView& v, const T* x, const T*
   return done;
 }
 
-/// Absorbed projections of latent attention (DeepSeek-V2, arXiv:2405.04434, 2.1.2): each head has its own rows of the
-/// up-projection, on its own part of x.
+/// Absorbed projections of latent attention (DeepSeek-V2, arXiv:2405.04434, 2.1.2): each head multiplies its part of x
+/// with its rows of the up-projection.
 template <typename T>
 Flops per_head(const Linear& s, const LinearView& v, const T* x, const T* w, T* y) {
   const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
@@ -101,7 +100,7 @@ Flops per_head(const Linear& s, const LinearView& v, const T* x, const T* w, T* 
   return product_flops(s.rows, s.out, s.in);
 }
 
-/// Gradients of y = x W' for groups of heads, each with a matrix of its own.
+/// Gradients of y = x W' for groups of heads with one matrix each.
 template <typename T>
 Flops per_head_gradient(const Linear& s, const LinearView& v, const T* x, const T* w, const T* dy, T* dx, bool add,
                         Wide<T>* dw) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Products of matrices: one of four ways, by format and shape.
+/// Matrix products, by one of four methods that format and shape determine.
 
 #include <bit>
 #include <utility>
@@ -11,13 +11,13 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Writes the product v, or adds it.
+/// Writes or adds the product v.
 template <typename C, typename W>
 void put_product(C* to, W v, bool add) {
   *to = static_cast<C>(add ? static_cast<W>(wide(*to)) + v : v);
 }
 
-/// A plain triple loop, for numbers that count their operations.
+/// A plain triple loop, for element types that count their operations.
 template <typename A, typename B, typename C>
 void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   using W = Wide<A>;
@@ -34,10 +34,10 @@ void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
     }
 }
 
-/// Rows and columns of C that one thread works on at a time; square_columns of packed.hpp are the most of the latter.
+/// Rows and columns of C that one thread works on at a time; square_columns of packed.hpp is the maximum for columns.
 inline constexpr Count product_rows = 384, product_columns = 256;
 
-/// The block of C from (row, column) on: in place, or from a buffer of wide numbers.
+/// Computes the block of C from (row, column) on: in place, or through a wide buffer.
 template <typename A, typename C>
 void put_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns, const A* a, const A* b,
                 C* c) {
@@ -51,11 +51,10 @@ void put_square(const MatmulShape& s, Count row, Count column, Count rows, Count
   }
 }
 
-/// A matrix product of our own for every format: neither the number of threads nor the tiling changes a bit of the
-/// result.
+/// Our matrix product, for every format. The result is bitwise independent of the number of threads and of the tiling.
 template <typename A, typename B, typename C>
 void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
-  // Small products use smaller blocks, so that every thread has one.
+  // Small products use smaller blocks, so every thread has one.
   Count rows = product_rows, columns = product_columns;
   const auto squares = [&] { return ((s.m + rows - 1) / rows) * ((s.n + columns - 1) / columns); };
   while (squares() < 2 * threads() && columns > 64) {
@@ -69,7 +68,8 @@ void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   });
 }
 
-/// A few rows, which read a large B once: products with its rows one by one, or (B not transposed) its rows added up.
+/// A product of few rows, which reads a large B once: dot products with the rows of B or, if B is not transposed,
+/// weighted sums of its rows.
 template <typename A, typename B, typename C>
 void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   using W = Wide<A>;
@@ -104,7 +104,7 @@ inline constexpr Number format_of = std::is_same_v<T, float>  ? Number::f32
                                     : std::is_same_v<T, bf16> ? Number::bf16
                                                               : Number::f16;
 
-/// oneDNN's matmul compiles a product for each shape, which takes a millisecond or so; in float32 its sgemm needs none.
+/// oneDNN's matmul compiles a product for each shape, in about a millisecond; its float32 sgemm does not compile.
 template <typename T>
 bool worth_compiling(const MatmulShape& s) {
   const Count m = s.routed_rows > 0 && !s.transpose_a ? s.routed_rows : s.m;
@@ -122,12 +122,13 @@ void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   packed_matmul(s, a, b, c);
 }
 
-/// Granule to which rows are rounded up, at most a quarter of them: few shapes to compile for an expert's varying rows.
+/// Granule to which rows are rounded up, at most a quarter of them, so an expert's varying rows need few compiled
+/// shapes.
 inline Count granule(Count rows) {
   return std::max<Count>(8, static_cast<Count>(std::bit_floor(static_cast<std::uint64_t>(rows))) / 4);
 }
 
-/// A copy of some rows padded with zero rows; valid until the next one in `room`.
+/// A copy of some rows, padded with zero rows; valid until the next copy in `room`.
 template <typename X>
 X* filled_up(Aligned<X>& room, Count rows, Count all, Count width, Count stride, const X* from) {
   room.resize(static_cast<std::size_t>(all * stride));
@@ -138,7 +139,7 @@ X* filled_up(Aligned<X>& room, Count rows, Count all, Count width, Count stride,
   return to;
 }
 
-/// A product of fewer rows than s.m, padded with zeros.
+/// A product of fewer rows than s.m, padded with zero rows.
 template <typename A, typename B, typename C>
 void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* c) {
   thread_local Aligned<A> left;
@@ -148,7 +149,7 @@ void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* 
   for (Count i = 0; i < rows; ++i) std::copy_n(to + i * s.ldc, s.n, c + i * s.ldc);
 }
 
-/// A product of one expert's rows, rounded up with the rows that follow; the last expert's are padded.
+/// A product of one expert's rows, rounded up with the following rows; the rows of the last expert are padded.
 template <typename A, typename B, typename C>
 void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
   const Count rows = s.m, step = granule(rows), up = (rows + step - 1) / step * step, whole = rows - rows % step;

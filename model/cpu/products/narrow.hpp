@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of numbers between memory and tiles: operators compute in rows of wide numbers, see tiles.hpp.
+/// Conversion of rows between memory and tiles: operators compute in rows of wide elements, see tiles.hpp.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/parallel.hpp"
@@ -11,14 +11,14 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The same, in a room that is made as large as it must be.
+/// The same, in a buffer that is resized as needed.
 template <typename T>
 const Wide<T>* widened(Count n, const T* row, Aligned<Wide<T>>& room) {
   if constexpr (!std::is_same_v<T, Wide<T>>) room.resize(static_cast<std::size_t>(n));
   return widened(n, row, room.data());
 }
 
-/// to[i] = f(i) for i in [first, last), or added to it.
+/// to[i] = f(i) for i in [first, last), or to[i] += f(i).
 template <typename T, typename F>
 LLMCALC_FLAT void put_lanes(Count first, Count last, T* to, bool add, const F f) {
   Wide<T> buffer[row_block];
@@ -32,7 +32,7 @@ LLMCALC_FLAT void put_lanes(Count first, Count last, T* to, bool add, const F f)
   }
 }
 
-/// Rows [first, last) of y become f of the same rows of x, or it is added to them: f(n, x..., y) of wide numbers.
+/// Elements [first, last) of y become f of the same elements of x, or f is added to them: f(n, x..., y) on wide rows.
 template <typename T, typename F, typename... X>
 void put_rows(Count first, Count last, T* y, bool add, const F& f, const X*... x) {
   if constexpr (std::is_same_v<T, Wide<T>>)
@@ -49,13 +49,13 @@ void put_rows(Count first, Count last, T* y, bool add, const F& f, const X*... x
   }
 }
 
-/// y[i] = f(i) for every i below n, on all cores; `arrays`, which f reads, are fetched ahead, and y too.
+/// y[i] = f(i) for every i below n, on all cores. Prefetches y and `arrays`, which f reads.
 template <typename T, typename F, typename... X>
 void put_everywhere(Count n, T* y, const F& f, const X*... arrays) {
   fetched_blocks<T>(
       n, [&](Count first, Count last) { put_lanes(first, last, y, false, f); }, arrays..., y);
 }
-/// The same of f(n, x..., y) of rows of wide numbers, all of which are fetched ahead.
+/// The same for f(n, x..., y) on wide rows, all prefetched.
 template <typename T, typename F, typename... X>
 void put_rows_everywhere(Count n, T* y, const F& f, const X*... x) {
   fetched_blocks<T>(

@@ -19,13 +19,13 @@ namespace {
 #define LLMCALC_TEXT(x) LLMCALC_TEXT_OF(x)
 constexpr const char* file_name = "libdnnl.so." LLMCALC_TEXT(DNNL_VERSION_MAJOR);
 
-/// Opens the library with passive waiting in OpenMP, whose threads would otherwise occupy the cores of our own loops.
+/// Opens the library with passive waiting in OpenMP, whose threads would otherwise occupy the cores of our loops.
 void* open_onednn() {
   ::setenv("OMP_WAIT_POLICY", "passive", 0);
   return dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/// The functions of oneDNN that are used, under their own names.
+/// The oneDNN functions in use, under their own names.
 struct Library {
   void* file = open_onednn();
   bool complete = file != nullptr;
@@ -69,13 +69,13 @@ struct Library {
   }
 };
 
-/// The library, never destroyed, because its threads may outlive static objects.
+/// The library. Never destroyed, because its threads may outlive static objects.
 Library& library() {
   static Library* const one = new Library;
   return *one;
 }
 
-/// Rows x columns numbers as they lie in memory, seen through op.
+/// A matrix of rows x columns elements as stored, seen through op.
 dnnl_memory_desc_t matrix(Library& l, Number format, Count rows, Count columns, Count stride, bool transposed) {
   dnnl_memory_desc_t d{};
   const dnnl_dims_t size = {rows, columns}, strides = {transposed ? 1 : stride, transposed ? stride : 1};
@@ -84,7 +84,7 @@ dnnl_memory_desc_t matrix(Library& l, Number format, Count rows, Count columns, 
   return d;
 }
 
-/// The product of one shape, compiled for it.
+/// The product of one shape, compiled.
 class OneDnnProduct {
  public:
   OneDnnProduct(Library& l, const MatmulShape& s, Number from, Number to) : l_(l) {

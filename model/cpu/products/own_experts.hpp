@@ -1,12 +1,12 @@
 #pragma once
-/// Experts that return their input, which a router chooses beside those with weights (Moe::zero_experts).
+/// Experts that return their input, which a router selects in addition to those with weights (Moe::zero_experts).
 
 #include "model/cpu/products/experts.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The tensors of a router that has `experts` with weights and others that return their input: the numbers of the
-/// former, token by token, lie as those of a router that has no others, and those of the latter follow.
+/// The tensors of a router with `experts` that have weights, and others that return their input. Elements of the
+/// former, token by token, are laid out as in a router without the others; elements of the latter follow.
 template <typename X>
 struct BothExperts {
   X *experts, *own;
@@ -33,7 +33,7 @@ void route_own(const Pointwise& s, const Moe& m, const T* logits, T* gates, Wide
   }
 }
 
-/// As route_gradient, over both kinds of experts.
+/// Like route_gradient, over both kinds of experts.
 template <typename T>
 void route_own_gradient(const Pointwise& s, const Moe& m, const Wide<T>* kept, const T* dgates, T* dlogits, bool add) {
   const Count e = m.experts, z = m.zero_experts;
@@ -50,7 +50,7 @@ void route_own_gradient(const Pointwise& s, const Moe& m, const Wide<T>* kept, c
   }
 }
 
-/// The sum of a token's gates of experts that return their input.
+/// The sum of a token's gates for experts that return their input.
 template <typename G>
 auto own_gate(Count experts, const G* gates) {
   auto sum = wide(G(0));
@@ -69,7 +69,7 @@ void add_own(const Pointwise& s, const Moe& m, const T* gates, const T* a, const
   });
 }
 
-/// db = w dy; the gradient of every chosen gate is dy . b. Without add_g all other gates get zero.
+/// db = w dy; the gradient of every selected gate is dy . b. Without add_g all other gates get zero.
 template <typename T>
 void add_own_gradient(const Pointwise& s, const Moe& m, const Wide<T>* kept, const T* b, const T* dy, T* db, bool add_b,
                       T* dgates, bool add_g) {

@@ -1,7 +1,7 @@
 #pragma once
-/// A matrix product of our own for every format: tiles of C in registers, panels of A and B packed so that they are
-/// read in order (Goto, van de Geijn 2008, doi:10.1145/1356052.1356053). The sum over k is cut at fixed places and
-/// never between threads: neither their number nor the tiling changes a bit of the result.
+/// Our matrix product, for every format: tiles of C in registers, panels of A and B packed so that they are read in
+/// order (Goto, van de Geijn 2008, doi:10.1145/1356052.1356053). The sum over k is split at fixed places and never
+/// across threads: the result is bitwise independent of the number of threads and of the tiling.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/parallel.hpp"
@@ -10,7 +10,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// A tile of C: `rows` rows of `columns` numbers, kept in two registers per row.
+/// A tile of C: `rows` rows of `columns` elements, in two registers per row.
 template <typename W>
 struct Tile {
 #if defined(__AVX512F__)
@@ -22,11 +22,11 @@ struct Tile {
 #endif
   static constexpr Count lanes = bytes / static_cast<Count>(sizeof(W)), columns = 2 * lanes;
   typedef W Vector __attribute__((vector_size(bytes)));
-  typedef W Loose __attribute__((vector_size(bytes), aligned(alignof(W)), may_alias));  ///< anywhere in memory
+  typedef W Loose __attribute__((vector_size(bytes), aligned(alignof(W)), may_alias));  ///< at any address
 };
 
-/// Numbers of one block: of k, of rows of A, and of C's columns that one thread works on at a time. Packed A
-/// is 96 KiB and packed B 256 KiB in float.
+/// Block sizes: of k, of rows of A, and of the columns of C that one thread works on at a time. Packed A is 96 KiB and
+/// packed B 256 KiB in float.
 inline constexpr Count block_k = 256, block_rows = 96, square_columns = 256;
 
 /// c (rows, columns) of a tile = a panel of A x a panel of B, added to c if `add`.
@@ -68,7 +68,7 @@ LLMCALC_INLINE void turn_four(const X* from, Count stride, float* to) {
   for (Count p = 0; p < 4; ++p) std::memcpy(to + p * size, &turned[p], sizeof turned[p]);
 }
 
-/// `depth` numbers of each of a panel's rows (columns): number p of row i lies at from[i * stride + p], and goes to
+/// `depth` elements of each of a panel's rows (columns): element p of row i is at from[i * stride + p], and goes to
 /// to[p * size + i].
 template <Count size, typename X>
 void pack_across(Count depth, const X* from, Count stride, Wide<X>* to) {
@@ -89,8 +89,8 @@ void pack_rest(Count rows, Count depth, const X* from, Count row, Count along, W
     for (Count i = 0; i < size; ++i) to[p * size + i] = i < rows ? wide(from[i * row + p * along]) : Wide<X>(0);
 }
 
-/// Packs panels of `size` rows (columns) of `depth` numbers each, the k-th numbers of a panel side by side, the last
-/// panel padded with zeros. Number p of row (column) i lies at from[i * row + p * along]; row or along is 1.
+/// Packs panels of `size` rows (columns) of `depth` elements each, the k-th elements of a panel adjacent, the last
+/// panel padded with zeros. Element p of row (column) i is at from[i * row + p * along]; row or along is 1.
 template <Count size, typename X>
 void pack(Count n, Count depth, const X* from, Count row, Count along, Wide<X>* to) {
   const Count whole = n / size;
@@ -107,7 +107,7 @@ void pack(Count n, Count depth, const X* from, Count row, Count along, Wide<X>* 
     pack_rest<size>(n - whole * size, depth, from + whole * size * row, row, along, to + whole * size * depth);
 }
 
-/// c (m, n) += packed a x packed b (written, not added, unless `add`).
+/// c (m, n) += packed a x packed b; written instead of added unless `add`.
 template <typename W>
 void multiply_panels(Count m, Count n, Count k, const W* a, const W* b, W* c, Count ldc, bool add) {
   using X = Tile<W>;
@@ -128,7 +128,7 @@ void multiply_panels(Count m, Count n, Count k, const W* a, const W* b, W* c, Co
     }
 }
 
-/// sum (rows, columns), ld numbers from row to row, = the block of A B from (row, column) on, added to it if `add`.
+/// sum (rows, columns), with row stride ld, = the block of A B from (row, column) on, added to `sum` if `add`.
 template <typename A>
 [[gnu::noinline]] void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns,
                                        const A* a, const A* b, Wide<A>* sum, Count ld, bool add) {

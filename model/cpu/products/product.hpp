@@ -6,7 +6,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// A scope in which Counted counts its multiplications and additions as those of a product.
+/// A scope in which Counted counts multiplications and additions as part of a product.
 template <typename W>
 struct InProduct {};
 template <>
@@ -18,14 +18,14 @@ struct InProduct<Counted> {
   InProduct& operator=(const InProduct&) = delete;
 };
 
-/// sum of a_i b_i, of one pair of rows or of several one after another
+/// sum of a_i b_i over one pair of rows, or over several pairs in turn
 template <typename W>
 class Dot {
  public:
   template <typename A, typename B>
   LLMCALC_INLINE Dot& add(Count n, const A* a, const B* b) {
     const W more = product(n, a, b);
-    sum_ = first_ ? more : sum_ + more;  // beside the additions of a product, which has one for each multiplication
+    sum_ = first_ ? more : sum_ + more;  // outside the additions of a product, one per multiplication
     first_ = false;
     return *this;
   }
@@ -41,8 +41,8 @@ class Dot {
   bool first_ = true;
 };
 
-/// The float dot product in sixteen partial sums, reduced by halves: a serial reduction would take most of the time of
-/// rows of a head's width.
+/// The float dot product in sixteen partial sums, reduced by halves. For rows of a head's width, a serial reduction
+/// would take most of the time.
 template <>
 class Dot<float> {
  public:

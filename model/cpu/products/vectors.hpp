@@ -1,5 +1,5 @@
 #pragma once
-/// Floats in registers, through GCC's vectors.
+/// Floats in registers, as GCC vectors.
 
 #include <bit>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct VectorOf {
 template <Count n>
 using Floats = typename VectorOf<n>::Floats;
 
-/// n numbers from memory.
+/// Loads n elements from memory.
 template <Count n>
 LLMCALC_INLINE Floats<n> take(const float* from) {
   Floats<n> v;
@@ -61,7 +61,7 @@ LLMCALC_INLINE Floats<n> take(const fp16* from) {
   return v;
 }
 
-/// The sum of n floats: halves are added to each other until four are left.
+/// The sum of n floats. Adds halves to each other until four are left.
 template <Count n>
 LLMCALC_INLINE float added_up(const Floats<n> v) {
   if constexpr (n == 4)

@@ -1,7 +1,7 @@
 #pragma once
 /// The state of one head under RWKV-6's rule, o = q' (S + u k v'), S = a S + k v' (arXiv:2404.05892): a query reads the
-/// state before its token's decays a, one per key, and the token itself under a bonus u. Token by token, or a chunk of
-/// tokens at once: scores of Sight::before_decay, and the bonus on their diagonal, which is no product.
+/// state before its token's decays a, one per key, and its own token with a bonus u. Token by token, or a chunk of
+/// tokens at once: scores of Sight::before_decay, with the bonus on their diagonal, which is not a matrix product.
 
 #include <vector>
 
@@ -9,8 +9,8 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Adds to each token's output what the token reads from its own key and value: (q . (u k)) v, with q, u and k of
-/// key_dim numbers and v of value_dim.
+/// Adds to each token's output the read of its own key and value: (q . (u k)) v, with q, u and k of key_dim elements
+/// and v of value_dim.
 template <typename W>
 class Bonus {
  public:
@@ -117,7 +117,7 @@ class BonusChunks {
   using Decays = ChunkDecays<W>;
   using Scores = ChunkScores<W>;
 
-  /// Empty: the values enter the state as they are, so that a chunk has no equation to solve.
+  /// Empty: values enter the state unchanged, so a chunk has no equation to solve.
   struct Solved {};
 
   Scores scores(const Decays& e) { return {e, products_, Sight::before_decay, in_.q, in_.k}; }
@@ -137,7 +137,7 @@ class BonusChunks {
     products_.add_with_columns(in_.keys, in_.values, e.size, e.at_end(in_.k).data(), values(e), state);
   }
 
-  /// ds: from the gradient of the state behind the chunk to that of the state before it.
+  /// ds: in, the gradient of the state after the chunk; out, the gradient of the state before it.
   void chunk_gradient(const Decays& e, const W* state, const Solved&, const W* d_o, Rows<W>& ds,
                       const HeadGradients<W>& to) {
     const Count c = e.size, p = in_.values, n = in_.keys;

@@ -1,6 +1,6 @@
 #pragma once
-/// Decays within a chunk of tokens of one head, and its tokens' scores under them. G_i is the sum of the chunk's
-/// logarithms of decay up to token i; what is written at token j reaches token i times e^(G_i - G_j).
+/// Decays within a chunk of tokens of one head, and the scores of its tokens under them. G_i is the sum of the chunk's
+/// log decays up to token i; a value written at token j reaches token i scaled by e^(G_i - G_j).
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The tokens that a row sees, and when it is read: after its own token's decay, or before it (G_(i - 1)).
+/// The tokens that a row sees, and the moment of its read: after its own token's decay, or before it (G_(i - 1)).
 enum class Sight : std::uint8_t { all, earlier, before_decay };
 
 template <typename W>
@@ -24,12 +24,12 @@ class ChunkDecays {
   }
   Count keys() const { return keys_; }
   Count decays() const { return sums_.width; }
-  /// Row of the sums, and of their gradients, that belongs to token i.
+  /// Row of token i in the sums and in their gradients.
   static Count at(Sight s, Count i) { return s == Sight::before_decay ? i : i + 1; }
   const W* sum(Sight s, Count i) const { return sums_.row(at(s, i)); }
   /// G of the chunk's last token.
   const W* last() const { return sums_.row(size); }
-  /// Of one decay for all keys.
+  /// For a single decay of all keys.
   W ratio(Count i, Count j) const { return exp_of(sums_.row(i + 1)[0] - sums_.row(j + 1)[0]); }
   const W* row(const W* x, Count i) const { return x + (first + i) * keys_; }
   W* row(W* x, Count i) const { return x + (first + i) * keys_; }
@@ -40,21 +40,21 @@ class ChunkDecays {
     const W same = decays() == 1 ? factor(0) : W(1);
     for (Count n = 0; n < keys_; ++n) to[n] = x[n] * (decays() == 1 ? same : factor(n));
   }
-  /// Rows of x as the state before the chunk reaches them.
+  /// Rows of x, scaled to read the state before the chunk.
   Rows<W> grown(const W* x, Sight sight) const {
     Rows<W> y(size, keys_);
     for (Count i = 0; i < size; ++i) times(row(x, i), sum(sight, i), nullptr, y.row(i));
     return y;
   }
-  /// Rows of k as the end of the chunk sees them.
+  /// Rows of k, decayed to the end of the chunk.
   Rows<W> at_end(const W* k) const {
     Rows<W> y(size, keys_);
     for (Count i = 0; i < size; ++i) times(row(k, i), last(), sum(Sight::all, i), y.row(i));
     return y;
   }
 
-  // ---- gradients: dsums (size + 1, decays) are those of the sums
-  /// Of a value x = y e^(a - b) with gradient d: what a gets, and b loses; null: it is 0.
+  // ---- gradients: dsums (size + 1, decays) are gradients of the sums
+  /// For x = y e^(a - b) with gradient d: adds d x to the gradient of a and subtracts it from b's; null: a constant 0.
   void add_moved(const W* d, const W* x, W* a, W* b) const {
     for (Count n = 0; n < keys_; ++n) {
       const W moved = d[n] * x[n];
@@ -65,7 +65,7 @@ class ChunkDecays {
   void add_to(const W* from, W* to) const {
     lanes<W>(0, keys_, [=](Count i) { to[i] += from[i]; });
   }
-  /// Of grown rows.
+  /// Gradients of grown().
   void grown_gradient(Sight sight, const Rows<W>& grown, const Rows<W>& d, W* dx, Rows<W>& dsums) const {
     Rows<W> through(1, keys_);
     for (Count i = 0; i < size; ++i) {
@@ -74,7 +74,7 @@ class ChunkDecays {
       add_to(through.row(0), row(dx, i));
     }
   }
-  /// Of rows at the end.
+  /// Gradients of at_end().
   void end_gradient(const Rows<W>& rows, const Rows<W>& d, W* dk, Rows<W>& dsums) const {
     Rows<W> through(1, keys_);
     for (Count j = 0; j < size; ++j) {
@@ -83,7 +83,7 @@ class ChunkDecays {
       add_to(through.row(0), row(dk, j));
     }
   }
-  /// A logarithm of decay is in the sums of its token and all behind it.
+  /// A log decay is in the sums of its token and all later ones.
   void add_sums(const Rows<W>& dsums, W* to) const {
     for (Count d = 0; d < decays(); ++d) {
       W sum(0);
@@ -99,7 +99,7 @@ class ChunkDecays {
   Rows<W> sums_;  ///< 0, then G
 };
 
-/// Scores s_ij = x_i' e^(G_i - G_j) k_j of the tokens j that token i sees, else 0. The masked ones are multiplied too.
+/// Scores s_ij = x_i' e^(G_i - G_j) k_j for the tokens j that token i sees, else 0. Masked scores are multiplied too.
 template <typename W>
 class ChunkScores {
  public:
@@ -119,7 +119,7 @@ class ChunkScores {
     write(all);
     return all;
   }
-  /// Gradients of x and k from those of the scores.
+  /// Gradients of x and k from the gradients of the scores.
   void gradient(const Rows<W>& d, W* dx, W* dk, Rows<W>& dsums) {
     Rows<W> key(1, e_.keys()), through(1, e_.keys());
     for (Count i = 0; i < e_.size; ++i)
@@ -138,7 +138,7 @@ class ChunkScores {
 
  private:
   bool sees(Count i, Count j) const { return j < i || (j == i && sight_ == Sight::all); }
-  /// k_j as token i sees it.
+  /// k_j as seen by token i.
   const W* seen_key(Count i, Count j, Rows<W>& room) const {
     if (!sees(i, j)) return e_.row(k_, j);
     e_.times(e_.row(k_, j), e_.sum(sight_, i), e_.sum(Sight::all, j), room.row(0));
@@ -151,7 +151,7 @@ class ChunkScores {
   const W *x_, *k_;
 };
 
-/// The inverse of I + L, L_ij = b_i scores_ij below the diagonal; b null: 1. By substitution, which is no product.
+/// The inverse of I + L, L_ij = b_i scores_ij below the diagonal; b null: 1. By substitution, not by matrix products.
 template <typename W>
 void invert(Count c, const W* b, const Rows<W>& scores, Rows<W>& to) {
   for (Count i = 0; i < c; ++i) {
@@ -162,9 +162,9 @@ void invert(Count c, const W* b, const Rows<W>& scores, Rows<W>& to) {
   }
 }
 
-/// A head's tokens in chunks, one after another. A rule of the state has, for a chunk and the state before it: solve(),
-/// what the chunk adds to the state; read(), which adds its outputs; advance(), which moves the state behind it; and
-/// chunk_gradient(), which moves the state's gradient before it.
+/// Processes a head's tokens chunk by chunk. For a chunk and the state before it, a rule of the state has: solve(), the
+/// chunk's contribution to the state; read(), which adds its outputs; advance(), which moves the state past the chunk;
+/// and chunk_gradient(), which moves the state's gradient before the chunk.
 template <typename W, typename Rule>
 struct ChunkWalk {
   const HeadInputs<W>& in;
@@ -182,7 +182,7 @@ struct ChunkWalk {
       rule.advance(e, solved, state);
     }
   }
-  /// Backward finds the states before all chunks again.
+  /// Recomputes the states before all chunks.
   void backward(const W* d_o, const HeadGradients<W>& to) {
     std::vector<typename Rule::Solved> solved;
     Rows<W> states(chunks() + 1, in.state()), ds(1, in.state());

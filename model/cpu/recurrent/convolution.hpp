@@ -1,6 +1,6 @@
 #pragma once
-/// Causal convolutions along the tokens, each channel by itself: y_t = sum of w_j x_(t - taps + 1 + j) + b. Places
-/// before the first token and behind the last are multiplied as zeros.
+/// Causal convolutions along the tokens, separately for each channel: y_t = sum of w_j x_(t - taps + 1 + j) + b.
+/// Positions before the first token and after the last are multiplied as zeros.
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The inputs of one sequence by their place; those before the first token lie in the state.
+/// The inputs of one sequence by position; inputs before the first token are in the state.
 template <typename T>
 struct Window {
   const Convolution& s;
@@ -22,14 +22,14 @@ struct Window {
     if (t >= 0) return static_cast<const T*>(v.x) + (sequence * s.queries + t) * s.channels;
     return v.begins || v.state == nullptr ? zeros : state() + (before() + t) * s.channels;
   }
-  /// The inputs that the next token will see; rows move towards the front.
+  /// Saves the inputs that the next token will see; rows move towards the front.
   void keep() const {
     for (Count i = 0; i < before(); ++i)
       std::copy_n(row(s.queries - before() + i), s.channels, state() + i * s.channels);
   }
 };
 
-/// to_c += w_(c, tap) x_c of channels [first, last).
+/// to_c += w_(c, tap) x_c for channels [first, last).
 template <typename T, typename X>
 void add_tap(const Convolution& s, const T* w, Count tap, Count first, Count last, const X* x, Wide<T>* to) {
   [[maybe_unused]] const InProduct<Wide<T>> scope;
@@ -131,7 +131,7 @@ Flops convolve_gradient(const Convolution& s, const ConvolutionView& v, const T*
       stripe.gradient_of_weights(dw, db);
     }
   });
-  return (s.activated ? 3 : 2) * tap_flops(s);  // the sums once more, for the activation's slope
+  return (s.activated ? 3 : 2) * tap_flops(s);  // recomputes the sums, for the activation's slope
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -1,7 +1,7 @@
 #pragma once
-/// The state of RG-LRU (arXiv:2402.19427; hf recurrent_gemma/modeling_recurrent_gemma.py): h = a h + m g x for every
-/// channel x by itself, with a = e^(-8 sigmoid(r) softplus(p)), m = sqrt(1 - a^2), of a sequence's first token 1, and g
-/// = sigmoid(i). The gates' sums r and i have biases; p is learned. The result is h.
+/// The state of RG-LRU (arXiv:2402.19427; hf recurrent_gemma/modeling_recurrent_gemma.py): h = a h + m g x for each
+/// channel x separately, with a = e^(-8 sigmoid(r) softplus(p)), m = sqrt(1 - a^2) (1 for a sequence's first token) and
+/// g = sigmoid(i). The gate inputs r and i have biases; p is learned. The result is h.
 
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Wide gradients of the learned numbers; null where there are none.
+/// Wide gradients of the learned parameters; null if absent.
 template <typename W>
 struct DiagonalSums {
   W *log_decay = nullptr, *step_bias = nullptr, *input_bias = nullptr;
@@ -52,7 +52,7 @@ class DiagonalSequence {
     W* const d = dh.row(0);
     for (Count t = s_.queries; t-- > 0;) {
       const T* const from = d_o + (sequence_ * s_.queries + t) * width_;
-      const W* const a = decays_.row(std::min(t + 1, s_.queries - 1));  // behind the last token d is 0
+      const W* const a = decays_.row(std::min(t + 1, s_.queries - 1));  // after the last token d is 0
       {
         [[maybe_unused]] const InProduct<W> scope;
         lanes<W>(0, width_, [=](Count c) { d[c] = d[c] * a[c] + wide(from[c]); });
@@ -81,7 +81,7 @@ class DiagonalSequence {
     }
   }
 
-  /// d: the gradient of h behind token t.
+  /// d: gradient of the state h after token t.
   void add_gradient(Count t, Count c, W d, const StateGradients& to, const DiagonalSums<W>& sums) const {
     const W x = wide(row(in_.v, t)[c]), g = input_gate(t, c), m = gain(t, c), a = decays_.row(t)[c];
     const W r = decay_gate(t, c), p = learned(in_.log_decay, c);
@@ -104,7 +104,7 @@ class DiagonalSequence {
   const LinearAttention& s_;
   const StateView& in_;
   Count sequence_, width_;
-  Rows<W> decays_, inputs_, states_;  ///< a, m g x, and h before the first token and behind each
+  Rows<W> decays_, inputs_, states_;  ///< a; m g x; h before the first token and after each
 };
 
 inline Flops diagonal_flops(const LinearAttention& s) { return flops(2, s.rows(), s.state()); }
@@ -115,8 +115,8 @@ Flops diagonal(const LinearAttention& s, const StateView& in, T* o) {
   return diagonal_flops(s);
 }
 
-/// Every sequence has sums of its own for the learned numbers' gradients, which are added up in order. Decays are found
-/// again: a multiply-add for each, and two for its gradients.
+/// Each sequence has separate sums for the gradients of learned parameters, which are added up in order. Decays are
+/// recomputed: a multiply-add for each, and two for its gradients.
 template <typename T>
 Flops diagonal_gradient(const LinearAttention& s, const StateView& in, const T* d_o, const StateGradients& to) {
   using W = Wide<T>;

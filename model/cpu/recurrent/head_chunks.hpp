@@ -1,13 +1,13 @@
 #pragma once
-/// The state of one head, a chunk of c tokens at once. With G_i the sum of the chunk's logarithms of decay up to token
-/// i and e_ij = e^(G_i - G_j):
+/// The state of one head, a chunk of c tokens at once. With G_i the sum of the chunk's log decays up to token i and
+/// e_ij = e^(G_i - G_j):
 ///
 ///   o_i = e^(G_i) q_i' S + sum over j <= i of e_ij (q_i' k_j) u_j
 ///   S   = e^(G_c) S + sum of e_cj k_j u_j'
 ///
-/// u = v (arXiv:2405.21060, 6); by the delta rule u = T b (v - e^(G) k' S) with T the inverse of I + L, where L_ij =
-/// b_i e_ij (k_i' k_j) for j < i (arXiv:2412.06464, 3.3). The masked half of the scores is multiplied too, as tiles of
-/// a processor do; the inverse, by substitution, is no product.
+/// u = v (arXiv:2405.21060, 6); under the delta rule u = T b (v - e^(G) k' S) with T the inverse of I + L, where L_ij =
+/// b_i e_ij (k_i' k_j) for j < i (arXiv:2412.06464, 3.3). The masked half of the scores is multiplied too, as hardware
+/// tiles do; the inverse, by substitution, is not a matrix product.
 
 #include <vector>
 
@@ -15,8 +15,8 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Scores q k' without decays that the heads of a group share, (tokens, chunk), and where their gradients are added; or
-/// none.
+/// Scores q k' without decays, which the heads of a group share, (tokens, chunk), and the sums of their gradients; null
+/// if not shared.
 template <typename W>
 struct SharedScores {
   const W* scores = nullptr;
@@ -29,7 +29,7 @@ class HeadChunks {
   HeadChunks(const HeadInputs<W>& in, Count chunk, const SharedScores<W>& shared, SmallProducts<W>& products)
       : in_(in), chunk_(chunk), shared_(shared), products_(products) {}
 
-  /// As HeadState's.
+  /// As in HeadState.
   void forward(W* state, W* o) { Walk{in_, chunk_, *this}.forward(state, o); }
   void backward(const W* d_o, const HeadGradients<W>& to) { Walk{in_, chunk_, *this}.backward(d_o, to); }
 
@@ -39,7 +39,7 @@ class HeadChunks {
   using Decays = ChunkDecays<W>;
   using Scores = ChunkScores<W>;
 
-  /// The delta rule's solution of a chunk: scores k k', the inverse, v less what the state knows, u.
+  /// The delta rule's solution of a chunk: scores k k', the inverse, v minus the state's prediction, u.
   struct Solved {
     Rows<W> scores, inverse, rest, u;
     Solved(Count size, Count values) : scores(size, size), inverse(size, size), rest(size, values), u(size, values) {}
@@ -102,7 +102,7 @@ class HeadChunks {
       }
   }
 
-  /// ds: from the gradient of the state behind the chunk to that of the state before it.
+  /// ds: in, the gradient of the state after the chunk; out, the gradient of the state before it.
   void chunk_gradient(const Decays& e, const W* state, const Solved& solved, const W* d_o, Rows<W>& ds,
                       const HeadGradients<W>& to) {
     const Count c = e.size, p = in_.values, n = in_.keys;
@@ -130,7 +130,7 @@ class HeadChunks {
     e.add_sums(dsums, to.log_decay);
   }
 
-  /// From u's gradient to those of v, b, k and the state.
+  /// From the gradient of u to the gradients of v, b, k and the state.
   void solution_gradient(const Decays& e, const W* state, const Solved& solved, const Rows<W>& du, Rows<W>& ds,
                          Rows<W>& dsums, const HeadGradients<W>& to) {
     const Count c = e.size, p = in_.values, n = in_.keys;

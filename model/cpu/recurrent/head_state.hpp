@@ -1,13 +1,13 @@
 #pragma once
-/// The state of one head, token by token: S = a S + k u', o = q' S, with u = v, or by the delta rule u = b (v - (a S)'
-/// k) (arXiv:2412.06464).
+/// The state of one head, token by token: S = a S + k u', o = q' S, with u = v, or under the delta rule u = b (v - (a
+/// S)' k) (arXiv:2412.06464).
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/products/small_product.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Rows of wide numbers, zero at first.
+/// Wide rows, initially zero.
 template <typename W>
 struct Rows : Aligned<W> {
   Count width;
@@ -16,26 +16,26 @@ struct Rows : Aligned<W> {
   const W* row(Count i) const { return this->data() + i * width; }
 };
 
-/// What a head reads: q and k of N numbers, v of P, logarithms of decays (one, or N), strengths b of the delta rule; by
-/// the rule of removal the key r that is removed by and the one b that it is removed along, of N each.
+/// Inputs of a head: q and k of N elements, v of P, log decays (one, or N), strengths b of the delta rule; for the
+/// removal rule the keys r, which selects the removed part, and b, along which it is removed, of N elements each.
 template <typename W>
 struct HeadInputs {
   Count tokens, keys, values, decays;
   bool is_delta;
   const W *q, *k, *v, *log_decay, *beta;
   const W *removed = nullptr, *along = nullptr;
-  const W* bonus = nullptr;  ///< RWKV-6: N numbers
+  const W* bonus = nullptr;  ///< RWKV-6: N elements
   Count state() const { return keys * values; }
 };
 
-/// Where the gradients of HeadInputs are added.
+/// Destinations to which the gradients of HeadInputs are added.
 template <typename W>
 struct HeadGradients {
   W *q, *k, *v, *log_decay, *beta;
   W *removed = nullptr, *along = nullptr, *bonus = nullptr;
 };
 
-/// S *= e^(log a), row by row of the keys.
+/// S *= e^(log a), one row of S per key.
 template <typename W>
 void decay(const HeadInputs<W>& in, const W* log_decay, W* state) {
   for (Count n = 0; n < in.keys; ++n) {
@@ -45,7 +45,7 @@ void decay(const HeadInputs<W>& in, const W* log_decay, W* state) {
   }
 }
 
-/// to_n += sum over p of a b, of one decay of all keys or of one each.
+/// to_n += sum over p of a b, for one decay of all keys or one per key.
 template <typename W>
 void add_decay_gradient(const HeadInputs<W>& in, const W* a, const W* b, W* to) {
   for (Count n = 0; n < in.keys; ++n) {
@@ -68,7 +68,7 @@ class HeadState {
  public:
   HeadState(const HeadInputs<W>& in, SmallProducts<W>& products) : in_(in), products_(products) {}
 
-  /// o (tokens, P) is added to; S goes on from `state`.
+  /// Adds to o (tokens, P), and advances S from `state`.
   void forward(W* state, W* o) {
     Rows<W> u(1, in_.values), rest(1, in_.values);
     for (Count t = 0; t < in_.tokens; ++t) {
@@ -77,7 +77,7 @@ class HeadState {
     }
   }
 
-  /// From the gradient of o: runs the updates once more, then goes back. The state before the first token is zero.
+  /// Backward from the gradient of o: recomputes the updates, then goes back. The state before the first token is zero.
   void backward(const W* d_o, const HeadGradients<W>& to) {
     const Count size = in_.state(), width = in_.values;
     Rows<W> states(in_.tokens + 1, size), u(in_.tokens, width), rest(in_.tokens, width), ds(1, size), decayed(1, size);
@@ -102,7 +102,7 @@ class HeadState {
   const W* v(Count t) const { return in_.v + t * in_.values; }
   const W* log_decay(Count t) const { return in_.log_decay + t * in_.decays; }
 
-  /// S takes token t. rest: v - (a S)' k.
+  /// Updates S by token t. rest: v - (a S)' k.
   void update(Count t, W* state, W* u, W* rest) {
     const Count width = in_.values;
     decay(in_, log_decay(t), state);
@@ -116,7 +116,7 @@ class HeadState {
     products_.add_with_columns(in_.keys, width, 1, k(t), u, state);
   }
 
-  /// Gradients of k, v and b of token t, and ds from that of S to that of a S. decayed: a S before the token.
+  /// Gradients of k, v and b of token t. ds: in, gradient of S; out, gradient of a S. decayed: a S before the token.
   void update_gradient(Count t, const W* decayed, const W* u, const W* rest, W* ds, const HeadGradients<W>& to) {
     const Count width = in_.values;
     Rows<W> du(1, width);
@@ -131,7 +131,7 @@ class HeadState {
     products_.add_with_columns(in_.keys, width, 1, k(t), d, ds);
   }
 
-  /// Token t's row of `to` += S x, with x of P numbers.
+  /// Token t's row of `to` += S x, with x of P elements.
   void add_dots(Count t, const W* x, const W* state, W* to) {
     LLMCALC_ISA::add_dots(products_, in_, x, state, to + t * in_.keys);
   }

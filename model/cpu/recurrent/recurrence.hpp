@@ -1,5 +1,5 @@
 #pragma once
-/// Recurrences: every group of heads that shares queries and keys, of every sequence, by itself.
+/// Recurrences, separately for every sequence and every group of heads that shares queries and keys.
 
 #include <numeric>
 #include <vector>
@@ -59,7 +59,7 @@ class StateGroup {
   }
 
  private:
-  /// Without the delta rule the heads of a group have the same scores q k', but for their decays.
+  /// Without the delta rule the heads of a group have the same scores q k', except for their decays.
   bool shares_scores() const {
     return chunk_ > 1 && s_.rule == StateRule::state_space && in_.kind != RecurrentKind::rwkv6;
   }
@@ -88,7 +88,7 @@ class StateGroup {
     if (in_.state == nullptr) return nullptr;
     return static_cast<W*>(in_.state) + (sequence_ * s_.heads + head) * (s_.cached() / s_.heads);
   }
-  /// A state is kept in the scale e^(-m), and m behind it.
+  /// A cached state is scaled by e^(-m) and followed by m.
   void forward_normalised(const HeadRows<T>& rows, W* kept, Rows<W>& state, Rows<W>& out, T* o) {
     const Count size = static_cast<Count>(state.size());
     W* const s = state.data();
@@ -126,7 +126,7 @@ class StateGroup {
   SmallProducts<W> products_;
 };
 
-/// f(sequence, group), on all cores; returns the FLOPs of all.
+/// f(sequence, group) on all cores. Returns the total FLOPs.
 template <typename T, typename F>
 Flops each_group(const LinearAttention& s, const F& f) {
   std::vector<Flops> done(static_cast<std::size_t>(s.sequences * s.key_heads));
@@ -142,7 +142,7 @@ Flops recur(const LinearAttention& s, const StateView& in, T* o) {
                        [&](Count sequence, Count group) { return StateGroup<T>(s, in, sequence, group).forward(o); });
 }
 
-/// Every sequence has sums of its own for the learned numbers' gradients, which are added up in order.
+/// Each sequence has separate sums for the gradients of learned parameters, which are added up in order.
 template <typename T>
 Flops recur_gradient(const LinearAttention& s, const StateView& in, const T* d_o, const StateGradients& to) {
   if (s.rule == StateRule::diagonal) return diagonal_gradient(s, in, d_o, to);

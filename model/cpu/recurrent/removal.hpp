@@ -1,11 +1,11 @@
 #pragma once
-/// The state of one head under RWKV-7's rule, S = a S - b (r' S) + k v', o = q' S (arXiv:2503.14456): what lies along r
-/// is read before the decays a, one per key, and removed along b. Token by token, or a chunk of tokens at once. Of a
+/// The state of one head under RWKV-7's rule, S = a S - b (r' S) + k v', o = q' S (arXiv:2503.14456): the part along r
+/// is read before the decays a, one per key, and removed along b. Token by token, or a chunk of tokens at once. For a
 /// chunk, with the scores A_xy of ChunkScores, in which r is read before its own token's decay:
 ///
-///   u = (I + A_rb)^-1 (r S + A_rk v)        what is removed
+///   u = (I + A_rb)^-1 (r S + A_rk v)        the removed part
 ///   o = q S + A_qk v - A_qb u
-///   S = e^(G_c) S + k' v - b' u             keys as the end of the chunk sees them
+///   S = e^(G_c) S + k' v - b' u             keys decayed to the end of the chunk
 
 #include <vector>
 
@@ -54,7 +54,7 @@ class RemovalState {
   const W* key(const W* x, Count t) const { return x + t * in_.keys; }
   const W* log_decay(Count t) const { return in_.log_decay + t * in_.decays; }
 
-  /// S takes token t. u: r' S, which is removed.
+  /// Updates S by token t. u: r' S, which is removed.
   void update(Count t, W* state, W* u) {
     const Count width = in_.values, keys = in_.keys;
     Rows<W> less(1, width);
@@ -67,7 +67,7 @@ class RemovalState {
     products_.add_with_columns(keys, width, 1, key(in_.k, t), in_.v + t * width, state);
   }
 
-  /// Adds the gradient of b; returns that of u.
+  /// Adds the gradient of b. Returns the gradient of u.
   Rows<W> removal_gradient(Count t, const W* u, const W* ds, const HeadGradients<W>& to) {
     const Count width = in_.values;
     Rows<W> du(1, width), less(1, width);
@@ -137,7 +137,7 @@ class RemovalChunks {
     products_.add_with_columns(in_.keys, in_.values, e.size, e.at_end(in_.along).data(), solved.less.data(), state);
   }
 
-  /// ds: from the gradient of the state behind the chunk to that of the state before it.
+  /// ds: in, the gradient of the state after the chunk; out, the gradient of the state before it.
   void chunk_gradient(const Decays& e, const W* state, const Solved& solved, const W* d_o, Rows<W>& ds,
                       const HeadGradients<W>& to) {
     const Count p = in_.values;
@@ -155,14 +155,14 @@ class RemovalChunks {
     e.add_sums(dsums, to.log_decay);
   }
 
-  /// Keys, and what is written along them.
+  /// Keys, and the values written along them.
   struct Written {
     const W *keys, *values;
   };
   struct WrittenGradients {
     W *keys, *values;
   };
-  /// Of what q and the end of the chunk read of them.
+  /// Gradients from the reads by q and by the end of the chunk.
   void written_gradient(const Decays& e, const Written& x, const W* dy, const Rows<W>& ds, const WrittenGradients& to,
                         W* dq, Rows<W>& dsums) {
     const Count c = e.size, p = in_.values, n = in_.keys;
@@ -180,7 +180,7 @@ class RemovalChunks {
     const W* keys;
     Sight sight;
   };
-  /// Of what rows x read of the state before the chunk: d (c, P).
+  /// Gradients from rows x that read the state before the chunk; d: (c, P).
   void read_gradient(const Decays& e, const Reading& x, const W* state, const W* d, W* to, Rows<W>& ds,
                      Rows<W>& dsums) {
     const Count c = e.size, p = in_.values, n = in_.keys;
@@ -191,13 +191,13 @@ class RemovalChunks {
     e.grown_gradient(x.sight, grown, through, to, dsums);
   }
 
-  /// From the gradient of -u to those of r, b, k, v and the state.
+  /// From the gradient of -u to the gradients of r, b, k, v and the state.
   void solution_gradient(const Decays& e, const W* state, const Solved& solved, const Rows<W>& dless, Rows<W>& ds,
                          Rows<W>& dsums, const HeadGradients<W>& to) {
     const Count c = e.size, p = in_.values;
     Rows<W> right(c, p), by_along(c, c), by_key(c, c);
     products_.add_with_columns(c, p, c, solved.inverse.data(), dless.data(), right.data());
-    right = negative(right);  // of r S + A_rk v
+    right = negative(right);  // gradient of r S + A_rk v
     products_.write_with_rows(c, c, p, right.data(), solved.less.data(), by_along.data());
     products_.write_with_rows(c, c, p, right.data(), values(e), by_key.data());
     products_.add_with_columns(c, p, c, solved.scores.data(), right.data(), to.v + e.first * p);

@@ -1,5 +1,5 @@
 #pragma once
-/// RWKV-7's own operators: token shifts, mixes of values, keys of length 1, the bonus.
+/// Operators of RWKV-7 only: token shifts, mixes of values, keys of length 1, the bonus.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/rowwise/pointwise.hpp"
@@ -7,7 +7,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The tokens before those of a pass: a row, zeros, or the one that a sequence's state holds.
+/// The token before each token of a pass: a row, zeros, or the row in a sequence's state.
 template <typename T>
 struct Before {
   const Shift& s;
@@ -21,7 +21,7 @@ struct Before {
   }
 };
 
-/// The shares of one row's mixes, number by number.
+/// The shares of one row's mixes, element by element.
 template <typename T>
 struct MixShares {
   const T *learned, *moves;
@@ -48,7 +48,7 @@ void shift(const Shift& s, const ShiftView& v, T* y) {
   for (Count q = 0; q < s.sequences; ++q) std::copy_n(before.row((q + 1) * s.queries - 1), s.width, before.state(q));
 }
 
-/// A token is in its own mixes and in those of the next. The pass begins the sequences.
+/// A token is in its own mixes and in the mixes of the next token. The pass starts at the beginning of the sequences.
 template <typename T>
 void shift_gradient(const Shift& s, const ShiftView& v, const T* dy, T* dx, bool add, GradientPlace dmoves,
                     Wide<T>* dshares) {
@@ -145,7 +145,7 @@ Wide<T> inverse_length(Count n, const T* x, const T* w) {
   return W(1) / sqrt_of(square + number<W>(1e-6));
 }
 
-/// Rows are heads of tokens; every head has weights of its own.
+/// Rows are heads of tokens; every head has separate weights.
 template <typename T>
 void unit(const Norm& s, const T* x, const T* w, T* y, Wide<T>* inverse) {
   const Count heads = s.weights / s.width;
@@ -178,7 +178,7 @@ void unit_gradient(const Norm& s, const T* x, const T* w, const Wide<T>* inverse
   });
 }
 
-/// A head of one token.
+/// One head of one token.
 template <typename T>
 struct BonusRow {
   using W = Wide<T>;
@@ -193,7 +193,7 @@ struct BonusRow {
         share(row(in.shares, head)),
         n(width) {}
   static const T* row(const void* x, Count at) { return static_cast<const T*>(x) + at; }
-  /// <r, k> under the shares.
+  /// <r, k> weighted by the shares.
   W bonus() const {
     return sum_of<W>(n, [r = r, k = k, w = share](Count i) { return wide(r[i]) * wide(k[i]) * wide(w[i]); });
   }
@@ -230,7 +230,7 @@ void bonus_gradient(const Pointwise& s, Count head, const BonusView& in, const T
   });
 }
 
-/// The processor's, in numbers of type T.
+/// The CPU's RWKV kernels, with elements of type T.
 template <typename T>
 class CpuRwkv final : public RwkvKernels {
   using W = Wide<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// What a recurrence's heads read, made from its operands, and the way back of the gradients: see StateView.
+/// Inputs of a recurrence's heads, computed from its operands, and the gradients back to the operands: see StateView.
 
 #include "model/backend.hpp"
 #include "model/cpu/attention/attention.hpp"
@@ -9,9 +9,9 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// How a kind makes decays: e^(-exp(log) step).
+/// How a kind computes decays: e^(-exp(log) step).
 struct DecayMaker {
-  Count decays = 1, steps = 1, logs = 1;  ///< numbers per head: decays and steps of a token, learned logarithms
+  Count decays = 1, steps = 1, logs = 1;  ///< elements per head: decays and steps of a token, learned logarithms
   DecayMaker(const LinearAttention& s, RecurrentKind kind) {
     if (kind == RecurrentKind::rwkv6) decays = logs = s.key_dim;
     if (kind == RecurrentKind::kimi_delta || kind == RecurrentKind::rwkv7) decays = steps = s.key_dim;
@@ -22,10 +22,10 @@ struct DecayMaker {
 inline bool has_unit_keys(RecurrentKind k) {
   return k == RecurrentKind::gated_delta_net || k == RecurrentKind::kimi_delta;
 }
-/// e^(-1/2), the greatest logarithm of RWKV-7's decays, negative.
+/// e^(-1/2), the greatest magnitude of RWKV-7's log decays.
 inline constexpr double removal_decay = 0.60653065971263342;
 
-/// 15 tanh(x / 15), under which mLSTM's gates lie, and its slope (hf xlstm/modeling_xlstm.py, soft_cap).
+/// 15 tanh(x / 15), the cap of mLSTM's gates, and its slope (hf xlstm/modeling_xlstm.py, soft_cap).
 template <typename W>
 W capped_gate(W x) {
   return W(15) * tanh_of(x / W(15));
@@ -43,9 +43,9 @@ struct KeyRows {
   using W = Wide<T>;
   const LinearAttention& s;
   RecurrentKind kind;
-  double scale;  ///< of rows of length 1
+  double scale;  ///< for rows of length 1
   Rows<W> rows;
-  Rows<W> inverse;  ///< 1 / length of each row before
+  Rows<W> inverse;  ///< 1 / length of each row before normalisation
 
   KeyRows(const LinearAttention& shape, RecurrentKind k, double times, const HeadView& from, Count sequence,
           Count group)
@@ -65,9 +65,9 @@ struct KeyRows {
       lanes<W>(0, s.key_dim, [=](Count i) { to[i] = wide(x[i]) * times; });
     }
   }
-  /// The factor on rows that are not made unit vectors; only mLSTM scales its queries.
+  /// The factor on rows that are not normalised to length 1; only mLSTM scales its queries.
   double plain_scale() const { return kind == RecurrentKind::mlstm ? scale : 1; }
-  /// Adds the gradient of the operand, from that of the rows.
+  /// Adds the gradient of the operand, from the gradient of the rows.
   void add_gradient(const Rows<W>& d, const HeadView& from, const HeadView& to, Count sequence, Count group) const {
     for (Count t = 0; t < s.queries; ++t) {
       const T* const x = at<T>(from, sequence, t, group);
@@ -87,13 +87,13 @@ struct KeyRows {
   }
 };
 
-/// Wide gradients of a recurrence's learned numbers; null where there are none.
+/// Wide gradients of a recurrence's learned parameters; null if absent.
 template <typename W>
 struct LearnedGradients {
   W *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr, *bonus = nullptr;
 };
 
-/// Gradients of what HeadRows read.
+/// Gradients of the inputs in HeadRows.
 template <typename W>
 struct HeadRowGradients {
   Rows<W> v, log_decay, beta, removed, along, bonus;
@@ -145,7 +145,8 @@ class HeadRows {
             .along = along_.data(),
             .bonus = bonus_.data()};
   }
-  /// o (tokens, P + 1) over the normaliser, to the result, from the state in scale e^(-m); returns the scale behind it.
+  /// Writes o (tokens, P + 1) over the normaliser to the result; the state has scale e^(-m). Returns m after the
+  /// tokens.
   W write_normalised(const Rows<W>& o, W m, T* to) const {
     for (Count t = 0; t < s_.queries; ++t) {
       const W* const from = o.row(t);
@@ -156,7 +157,7 @@ class HeadRows {
     }
     return m;
   }
-  /// o (tokens, P) and what skips the state, to the result.
+  /// Writes o (tokens, P), plus the skip connection around the state, to the result.
   void write(const Rows<W>& o, T* to) const {
     const W skip = in_.skip != nullptr ? learned(in_.skip, head_) : W(0);
     for (Count t = 0; t < s_.queries; ++t) {
@@ -172,7 +173,7 @@ class HeadRows {
       for (Count p = 0; p < s_.head_dim; ++p) d.row(t)[p] = wide(d_o[place(t) + p]);
     return d;
   }
-  /// Adds the gradients of the operands and of the learned numbers.
+  /// Adds the gradients of the operands and of the learned parameters.
   void add_gradients(const Rows<W>& d_o, const HeadRowGradients<W>& d, const StateGradients& to,
                      const LearnedGradients<W>& sums) const {
     if (sums.bonus != nullptr)
@@ -199,12 +200,12 @@ class HeadRows {
   }
 
  private:
-  /// The normaliser of token t, and the logarithm of its scale; null where they are not kept.
+  /// The normaliser of token t, and the logarithm of its scale; null if not saved.
   W* normaliser(Count t) const {
     if (in_.normaliser == nullptr) return nullptr;
     return static_cast<W*>(in_.normaliser) + 2 * ((sequence_ * s_.queries + t) * s_.heads + head_);
   }
-  /// mLSTM divides its output, o = y / max(|z|, 1). Returns the gradients of y and, behind them in each row, of z.
+  /// mLSTM divides its output, o = y / max(|z|, 1). Returns rows of the gradients of y, each followed by z's.
   Rows<W> normalised_gradient(const T* d_o) const {
     Rows<W> d(s_.queries, s_.value_dim());
     const T* const o = static_cast<const T*>(in_.out);
@@ -223,13 +224,13 @@ class HeadRows {
   static W learned(In numbers, Count i) { return wide(static_cast<const T*>(numbers)[i]); }
   const T* value(Count t) const { return at<T>(in_.v, sequence_, t, head_); }
   Count place(Count t) const { return ((sequence_ * s_.queries + t) * s_.heads + head_) * s_.head_dim; }
-  /// Of lightning attention: 2^(-8 (h + 1) / H) (hf minimax/modeling_minimax.py, get_slope_rate).
+  /// Slope of lightning attention: 2^(-8 (h + 1) / H) (hf minimax/modeling_minimax.py, get_slope_rate).
   double slope() const {
     return in_.slope * std::exp2(-8.0 * static_cast<double>(head_ + 1) / static_cast<double>(s_.heads));
   }
   /// exp(log_decay) of decay n.
   W rate(Count n) const { return exp_of(learned(in_.log_decay, head_ * make_.logs + n % make_.logs)); }
-  /// What softplus makes a step of.
+  /// The argument of a step's softplus.
   W before_step(const T* raw, Count n) const {
     return wide(raw[n]) + (in_.step_bias != nullptr ? learned(in_.step_bias, head_ * make_.steps + n) : W(0));
   }
@@ -253,7 +254,7 @@ class HeadRows {
     if (s_.rule == StateRule::delta) *beta_.row(t) = sigmoid(wide(*at<T>(in_.beta, sequence_, t, head_)));
   }
 
-  /// e^d, learned or of the token.
+  /// e^d, with d learned or from the token.
   W rate(Count t, Count n) const {
     if (in_.log_decay != nullptr) return exp_of(learned(in_.log_decay, head_ * s_.key_dim + n));
     return exp_of(wide(at<T>(in_.decay, sequence_, t, head_)[n]));
@@ -307,7 +308,7 @@ class HeadRows {
     });
   }
 
-  /// A decay's logarithm is -c s, whose slope is that times 1 - s.
+  /// A log decay is -c s, with slope -c s (1 - s).
   void add_removal_gradient(Count t, const HeadRowGradients<W>& d, const StateGradients& to) const {
     const W *const dlog = d.log_decay.row(t), *const log = log_decay_.row(t);
     const W *const by = d.removed.row(t), *const along = d.along.row(t), *const key = removed_.row(t);

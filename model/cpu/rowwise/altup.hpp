@@ -1,5 +1,5 @@
 #pragma once
-/// Alternating updates: token by token.
+/// Alternating updates, token by token.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/rowwise/pointwise.hpp"
@@ -7,12 +7,12 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// What brings a projection z to the magnitude of x.
+/// Magnitudes for rescaling a projection z to the magnitude of x.
 template <typename T>
 struct Magnitudes {
   using W = Wide<T>;
-  W width, own, other;  ///< D, magnitudes of x and of z
-  bool is_small;        ///< z's is the least one
+  W width, own, other;  ///< D, and the magnitudes of x and z
+  bool is_small;        ///< the magnitude of z is clamped to the minimum
   Magnitudes(Count n, const T* x, const T* z) : width(number<W>(static_cast<double>(n))) {
     const W least = number<W>(least_magnitude_squared), square = row_product(n, z, z) / width;
     is_small = !(square > least);
@@ -36,7 +36,7 @@ T* place(const GradientPlace& g, Count at) {
   return static_cast<T*>(g.to) + at;
 }
 
-/// Of rescaled projections with gradient d(i)(c) of the i-th: adds what x gets to `dx`, and writes or adds dz.
+/// Gradients of rescaled projections, given gradient d(i)(c) of the i-th: adds x's to `dx`, and writes or adds dz.
 template <typename T, typename F>
 void add_rescaled_gradient(Count n, Count width, const StackRow<T>& row, const F& d, Wide<T>* dx, T* dz, bool add) {
   using W = Wide<T>;
@@ -97,7 +97,7 @@ void merge(const Pointwise& s, const StackView& v, T* y) {
     put_lanes(0, width, y + r * width, false, [=](Count c) { return sum[c] * share; });
   });
 }
-/// The other streams of x have no part in the gradient here: it is 0, or left as it is.
+/// The other streams of x do not contribute: their gradient is 0, or stays as it is.
 template <typename T>
 void merge_gradient(const Pointwise& s, const StackView& v, const T* dy, GradientPlace dx, GradientPlace dz) {
   using W = Wide<T>;
@@ -184,7 +184,7 @@ void correct_gradient(const Pointwise& s, const T* p, const T* result, const T* 
   });
 }
 
-/// y (rows, width) = the first stream of x, + a.
+/// y (rows, width) = the first stream of x, plus a unless it is null.
 template <typename T>
 void first_stream(const Pointwise& s, Count streams, const T* x, const T* a, T* y) {
   each<T>(s.rows, s.width, [&](Count r) {
@@ -247,7 +247,7 @@ void scale_by_gradient(const Pointwise& s, const T* x, const T* w, const T* dy, 
   });
 }
 
-/// The processor's, in numbers of type T.
+/// The CPU's AltUp kernels, with elements of type T.
 template <typename T>
 class CpuAltUp final : public AltUpKernels {
   static const T* n(const void* p) { return static_cast<const T*>(p); }

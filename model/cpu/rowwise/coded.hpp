@@ -1,5 +1,5 @@
 #pragma once
-/// Codes of rows, and back, through float.
+/// Quantizes and dequantizes rows, through float.
 
 #include <vector>
 

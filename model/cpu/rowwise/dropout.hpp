@@ -1,6 +1,6 @@
 #pragma once
-/// Replayable dropout (Srivastava et al. 2014): kept numbers are divided by 1 - p. The mask of number i depends on its
-/// counter alone, so that recomputation and flash attention's backward use the same mask.
+/// Replayable dropout (Srivastava et al. 2014): kept elements are divided by 1 - p. The mask of element i depends only
+/// on its counter, so recomputation and flash attention's backward use the same mask.
 
 #include <cmath>
 
@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Calls f(offset, count, factors) for the mask of numbers [first, first + n), block by block.
+/// Calls f(offset, count, factors) for the mask of elements [first, first + n), block by block.
 template <typename W, typename F>
 void each_block(const Dropout& d, Count first, Count n, const F& f) {
   W block[dice];
@@ -25,7 +25,7 @@ void throw_dice(const Dropout& d, Count first, Count n, W* factor) {
   each_block<W>(d, first, n, [=](Count at, Count size, const W* block) { std::copy_n(block, size, factor + at); });
 }
 
-/// Multiplies x by the dropout factors of numbers [first, first + n).
+/// Multiplies x by the dropout factors of elements [first, first + n).
 template <typename W>
 void multiply_by_dice(const Dropout& d, Count first, Count n, W* x) {
   each_block<W>(d, first, n, [=](Count at, Count size, const W* block) {

@@ -1,6 +1,6 @@
 #pragma once
 /// Cross-entropy, in place: wide logits become log-probabilities; others need the rows' log-sum-exps, and are computed
-/// in wide numbers and rounded once.
+/// in wide format and rounded once.
 
 #include <vector>
 
@@ -10,8 +10,8 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// log sum exp of n numbers in one pass: the sums so far shrink where a block has one greater than all before it
-/// (online softmax: Milakov, Gimelshein 2018). `more` numbers follow in memory, and are fetched with the n.
+/// log sum exp of n elements in one pass: rescales the previous sums if a block has a new maximum (online softmax:
+/// Milakov, Gimelshein 2018). `more` elements follow in memory, and are prefetched too.
 template <typename X>
 Wide<X> log_sum_exp(Count n, const X* x, Count more) {
   using W = Wide<X>;
@@ -27,13 +27,13 @@ Wide<X> log_sum_exp(Count n, const X* x, Count more) {
   return logarithm(n, sum);
 }
 
-/// Count of logits in the rows after row r.
+/// Number of logits in the rows after row r.
 inline Count behind(const Loss& s, Count r) { return (s.rows - 1 - r) * s.vocabulary; }
 
 /// A row without a target has no loss (Backend::loss).
 inline bool has_target(std::int64_t target) { return target >= 0; }
 
-/// The mean over rows with a target; 0 where none has.
+/// The mean over rows with a target; 0 without targets.
 inline double mean_of(const std::vector<double>& each_row, const std::int64_t* targets) {
   double sum = 0;
   Count rows = 0;
@@ -67,7 +67,7 @@ void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, W* 
   });
 }
 
-/// The loss of capped logits, which stay as they are.
+/// The loss of capped logits, which stay unchanged.
 template <typename W>
 double capped_loss(const Loss& s, const std::int64_t* targets, const W* logits) {
   std::vector<double> each_row(static_cast<std::size_t>(s.rows));
@@ -79,7 +79,7 @@ double capped_loss(const Loss& s, const std::int64_t* targets, const W* logits) 
   return mean_of(each_row, targets);
 }
 
-/// Through the cap: d tanh(u) = 1 - tanh(u)^2. Without log_sums they are found again.
+/// Through the cap: d tanh(u) = 1 - tanh(u)^2. Recomputes log_sums if it is null.
 template <typename T>
 void capped_loss_gradient(const Loss& s, const std::int64_t* targets, double scale, double most, T* logits,
                           const Wide<T>* log_sums) {

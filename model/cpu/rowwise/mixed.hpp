@@ -1,5 +1,5 @@
 #pragma once
-/// Mixes of residual streams: token by token.
+/// Mixes of residual streams, token by token.
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -13,7 +13,7 @@ class MixedToken {
   using W = Wide<T>;
 
  public:
-  /// room: 2 numbers for each stream.
+  /// room: 2 elements for each stream.
   MixedToken(const MixView& v, Count width, Count row, W* room)
       : v_(v), row_(row), share_(room), inverse_(room + streams()) {
     const W n = number<W>(static_cast<double>(width));
@@ -32,7 +32,7 @@ class MixedToken {
   }
   W share(Count j) const { return share_[j]; }
   W inverse(Count j) const { return inverse_[j]; }
-  /// Replaces the shares by the gradients of the scores: d(j) is that of share j.
+  /// Replaces the shares by the gradients of the scores; d(j): gradient of share j.
   template <typename F>
   void to_gradients(const F& d) {
     W mean(0);
@@ -92,7 +92,7 @@ void mixed_row_gradient(const Pointwise& s, const MixView& v, Count row, const T
   }
 }
 
-/// Sums of query and norm run over tokens and streams in their order.
+/// Gradients of query and norm are summed over tokens and streams in order.
 template <typename T>
 void mix_gradient(const Pointwise& s, const MixView& v, const T* dy, const MixGradients& to) {
   using W = Wide<T>;

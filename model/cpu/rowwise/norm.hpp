@@ -15,7 +15,7 @@ RowStatistics<W> kept_statistics(const Norm& s, const W* kept, Count row) {
 /// Offset of a row's weights: one set, or one per head.
 inline Count weights_of(const Norm& s, const NormView& v, Count row) { return row % v.heads * s.width; }
 
-/// Weights, with their offset, and biases of all heads as wide numbers; null for a norm without them.
+/// Wide weights, with their offset, and biases of all heads; null for a norm without them.
 template <typename T>
 class NormWeights {
   using W = Wide<T>;
@@ -34,8 +34,8 @@ class NormWeights {
   NormWeights(const NormWeights&) = delete;
   NormWeights& operator=(const NormWeights&) = delete;
 
-  /// Those of a head, whose first is number `at`. Counted's are made for every row, as on a machine without room for
-  /// them.
+  /// Weights of a head, from element `at` on. With Counted they are computed for every row, as on a machine without
+  /// memory for them.
   const W* weight(Count at) {
     if (weight_ == nullptr || !moves_) return weight_ != nullptr ? weight_ + at : nullptr;
     if (!threaded<T>) move(at, at + width_);
@@ -57,7 +57,7 @@ class NormWeights {
   const W *weight_, *bias_;
 };
 
-/// Room for `rows` rows of wide numbers, unless numbers are wide as they are stored, of a thread.
+/// Buffer of a thread for `rows` wide rows; empty if elements are stored in wide format.
 template <typename T>
 Wide<T>* converted_rows(Count rows, Count width) {
   thread_local Aligned<Wide<T>> room;
@@ -87,7 +87,7 @@ void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
   });
 }
 
-/// Gradients of rows [first, last); `sums` begin at the first head's.
+/// Gradients of rows [first, last); `sums` begin with the first head.
 template <typename T>
 void norm_rows_gradient(const Norm& s, const NormView& v, NormWeights<T>& weights, const Wide<T>* statistics,
                         Count first, Count last, const T* dy, T* dx, bool add, WeightSums<Wide<T>> sums) {
@@ -113,8 +113,8 @@ void norm_rows_gradient(const Norm& s, const NormView& v, NormWeights<T>& weight
   }
 }
 
-/// Gradients of all rows. Groups of rows have their own sums, added up in order; the number of groups depends on the
-/// rows alone, so that the sums do not depend on the threads.
+/// Gradients of all rows. Groups of rows have separate sums, added up in order. The number of groups depends only on
+/// the rows, so the sums do not depend on the number of threads.
 template <typename T>
 void norm_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, const T* dy, T* dx, bool add,
                    Wide<T>* dw, Wide<T>* db) {

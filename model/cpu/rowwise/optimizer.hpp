@@ -11,7 +11,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Sum of squares, in chunks of fixed size, so that it does not depend on the threads.
+/// Sum of squares, in chunks of fixed size, so it does not depend on the number of threads.
 template <typename W>
 double square_sum(Count n, const W* g) {
   constexpr Count size = 8192;
@@ -31,9 +31,9 @@ void multiply_by(Count n, double factor, W* g) {
   everywhere<W>(n, [=](Count i) { g[i] = g[i] * f; });
 }
 
-/// Rows of n weights and their states as wide numbers, step by step in blocks: f(n, g, weights, first, second) changes
-/// the last three in place. `master`: wide weights of which `weight` holds the rounded copy; absent: `weight` itself.
-/// M: of the states, which may be absent.
+/// Runs f on wide rows of n weights and their states, block by block: f(n, g, weights, first, second) changes the last
+/// three in place. `master`: wide weights, with a rounded copy in `weight`; null: `weight` is the only copy. M: format
+/// of the states, which may be absent.
 template <typename T, typename M, typename F>
 void step_rows(Count n, const Wide<T>* g, T* weight, Wide<T>* master, M* first, M* second, const F& f) {
   using W = Wide<T>;

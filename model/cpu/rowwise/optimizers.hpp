@@ -1,5 +1,5 @@
 #pragma once
-/// Optimizers beside AdamW and gradient descent: one step on n weights, or on one matrix.
+/// Optimizers other than AdamW and gradient descent: one step on n weights, or on one matrix.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/products/matmul.hpp"
@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// w = w shrink - rate u, with a rounded copy where there is a master.
+/// w = w shrink - rate u, with a rounded copy if there is a master.
 template <typename W>
 [[gnu::noinline]] void descend_row(Count n, W rate, W shrink, const W* u, W* weight) {
   lanes<W>(0, n, [=](Count i) { weight[i] = weight[i] * shrink - rate * u[i]; });
@@ -49,7 +49,7 @@ void lion(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>*
   step_rows(n, g, weight, master, m, static_cast<M*>(nullptr), LionRow<Wide<T>>(o));
 }
 
-/// u = g / root of the second moment, made smaller where its root mean square is above 1.
+/// u = g / root of the second moment, scaled down if its root mean square is above 1.
 template <typename T, typename V>
 void descend_clipped(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, const V& second) {
   using W = Wide<T>;
@@ -62,11 +62,11 @@ void descend_clipped(Count n, const OptimizerStep& o, const Wide<T>* g, T* weigh
   descend(n, o.rate, o.decay, weight, master, to);
 }
 
-/// The decay of second moments at a step, 1 - step^-0.8, which needs no correction of their start.
+/// The decay of second moments at a step, 1 - step^-0.8, which needs no bias correction.
 inline double second_decay(Count step) { return 1 - std::pow(static_cast<double>(step), -0.8); }
 inline constexpr double added_to_squares = 1e-30;
 
-/// A vector, whose second moments are kept one by one.
+/// A vector, with one second moment per element.
 template <typename T>
 void adafactor(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* v) {
   using W = Wide<T>;
@@ -98,7 +98,7 @@ void adafactor(Count out, Count in, const OptimizerStep& o, const Wide<T>* g, T*
   descend_clipped(mul(out, in), o, g, weight, master, [=](Count i) { return rows[i / in] * columns[i % in] / mean; });
 }
 
-/// X (m, n), m <= n, becomes nearly orthogonal: X = a X + (b A + c A A) X with A = X X', again and again
+/// Makes X (m, n), m <= n, nearly orthogonal: iterates X = a X + (b A + c A A) X with A = X X'
 /// (calc/training/muon.hpp).
 template <typename W>
 void orthogonalize(Count m, Count n, Count iterations, W* x) {
@@ -120,8 +120,8 @@ void transpose(Count rows, Count columns, const W* from, W* to) {
   });
 }
 
-/// A matrix (out, in) and its momentum, looked at one step ahead (Nesterov). Its update is as large as AdamW's would be
-/// where it has more rows than columns (github.com/KellerJordan/Muon).
+/// A matrix (out, in) with Nesterov momentum. A matrix with more rows than columns gets an update as large as AdamW's
+/// (github.com/KellerJordan/Muon).
 template <typename T, typename M>
 void muon(Count out, Count in, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity) {
   using W = Wide<T>;
@@ -170,7 +170,7 @@ inline OptimizerStep decayed(OptimizerStep o, const ParameterUpdate& p) {
   return o;
 }
 
-/// f(first, second): the states, in their format.
+/// f(first, second): the states in their format.
 template <typename T, typename F>
 void with_states(const ParameterUpdate& p, const F& f) {
   using W = Wide<T>;
@@ -181,7 +181,7 @@ void with_states(const ParameterUpdate& p, const F& f) {
   f(static_cast<W*>(p.first), static_cast<W*>(p.second));
 }
 
-/// f(matrix, its first number, its master) of every matrix of a parameter.
+/// f(matrix, its first element, its master) for every matrix of a parameter.
 template <typename T, typename F>
 void each_matrix(const ParameterUpdate& p, const F& f) {
   for (Count g = 0; g < p.groups; ++g) {
@@ -236,7 +236,7 @@ void update(const ParameterUpdate& p, const OptimizerStep& o) {
 
 // ---- AdamW in 8 bits
 
-/// One block of moments as numbers, and back.
+/// One block of quantized moments, and conversion from and to elements.
 struct CodedBlock {
   std::uint8_t* codes;
   float* scale;
@@ -255,7 +255,7 @@ struct CodedBlock {
   }
 };
 
-/// Parameters in a row: f(parameter, first number of it, first in the row, how many) for each part of [begin, end).
+/// Concatenated parameters: f(parameter, its first element, offset in the range, count) for each part of [begin, end).
 template <typename F>
 void each_part(Updates all, std::span<const Count> starts, Count begin, Count end, const F& f) {
   auto at = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
@@ -295,7 +295,7 @@ void adamw_in_8_bits(Updates all, const OptimizerStep& o) {
   std::memcpy(moments + 2 * n, scales.data(), scales.size() * sizeof(float));
 }
 
-/// A step on all parameters; skipped where the factor is NaN.
+/// A step on all parameters; skipped if the factor is NaN.
 template <typename T>
 void update(Updates all, const OptimizerStep& o) {
   if (!is_factor(o.factor)) return;

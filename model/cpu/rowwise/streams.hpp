@@ -1,5 +1,5 @@
 #pragma once
-/// Residual streams: copies of a token, the sum of a sub-layer's input, and its result spread over them.
+/// Residual streams: copies of a token, the weighted sum that a sub-layer reads, and the spread of its result.
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -8,7 +8,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Rows of `width` numbers, each as `streams` copies.
+/// Rows of `width` elements, each repeated as `streams` copies.
 template <typename T>
 void repeat(Count rows, Count streams, Count width, const T* x, T* y) {
   each<T>(rows, streams * width, [=](Count r) {
@@ -27,7 +27,7 @@ void repeat_gradient(Count rows, Count streams, Count width, const T* dy, T* dx,
   });
 }
 
-/// One token: its streams, the numbers made of them, and what these become.
+/// One token: its streams, the weights computed from them, and the logits of these weights.
 template <typename T>
 class StreamToken {
   using W = Wide<T>;
@@ -46,13 +46,13 @@ class StreamToken {
     inverse_ = W(1) / sqrt_of(square / size_ + number<W>(v.epsilon));
   }
 
-  /// Number k under its norm, without scale and bias.
+  /// Weight k under its norm, without scale and bias.
   W normed(Count k) const { return inverse_ * wide(weights_[k]); }
   W scale(Count k) const { return wide(scales_[k < n ? 0 : k < 2 * n ? 1 : 2]); }
   W logit(Count k) const { return scale(k) * normed(k) + wide(bias_[k]); }
   W raw(Count k) const { return wide(weights_[k]); }
   W inverse() const { return inverse_; }
-  /// The gradient of x from d, that of `inverse`, is this factor times x.
+  /// For a gradient d of `inverse`, the gradient of x is this factor times x.
   W through_norm(W d) const { return -(d * inverse_ * inverse_ * inverse_ / size_); }
 
   const Count n, width;
@@ -63,7 +63,7 @@ class StreamToken {
   W size_, inverse_;
 };
 
-/// Gradients of the numbers [first, last) of all tokens: of scales and bias as sums in the order of the tokens.
+/// Gradients of the weights [first, last) of all tokens; gradients of scales and bias are sums in the order of tokens.
 template <typename T>
 class StreamSums {
   using W = Wide<T>;
@@ -72,7 +72,7 @@ class StreamSums {
   StreamSums(const StreamView& v, Count rows, Count first, Count last)
       : v_(v), rows_(rows), first_(first), last_(last), room_(static_cast<std::size_t>(2 * rows * (last - first))) {}
 
-  /// Gradients of a token's logits: dz(k). Writes those of its numbers, and returns that of `inverse`.
+  /// From gradients dz(k) of a token's logits: writes the gradients of its weights. Returns the gradient of `inverse`.
   template <typename F>
   W token(Count row, const StreamToken<T>& t, const F& dz, const StreamGradients& to) {
     T* const dm = static_cast<T*>(to.weights) + row * v_.columns;
@@ -104,7 +104,7 @@ class StreamSums {
   Aligned<W> room_;
 };
 
-/// y (rows, width) = the streams' sum under the first n weights.
+/// y (rows, width) = the sum of the streams, weighted by the first n weights.
 template <typename T>
 void gather(const Pointwise& s, const StreamView& v, T* y) {
   using W = Wide<T>;
@@ -147,7 +147,7 @@ void gather_gradient(const Pointwise& s, const StreamView& v, const T* dy, const
   sums.finish(n, to);
 }
 
-/// What becomes of a token's weights in a spread: shares, the mixing matrix, and room for a gradient of it.
+/// Results of a token's weights in a spread: shares, the mixing matrix, and space for its gradient.
 template <typename T>
 struct SpreadWeights {
   using W = Wide<T>;
@@ -167,7 +167,7 @@ struct SpreadWeights {
   W *share, *mixed, *gradient;
 };
 
-/// out (rows, n, width): stream j is its share of the result y and what all streams give to it.
+/// out (rows, n, width): stream j is its share of the result y, plus the mix of all streams.
 template <typename T>
 void spread(const Pointwise& s, const StreamView& v, const T* y, T* out) {
   using W = Wide<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// xIELU, an activation with two learned numbers per layer, alone or as a gate of other numbers.
+/// xIELU, an activation with two learned parameters per layer, with or without a gated operand.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/rowwise/pointwise.hpp"
@@ -21,7 +21,7 @@ void xielu(Count n, const T* bends, const T* x, const T* b, T* y) {
     put_everywhere<T>(n, y, [=](Count i) { return f.value(wide(x[i])); });
 }
 
-/// Sums over blocks of fixed size, so that they do not depend on the threads.
+/// Sums over blocks of fixed size, so they do not depend on the number of threads.
 template <typename T>
 void xielu_gradient(Count n, const T* bends, const T* x, const T* b, const T* dy, T* dx, bool add_x, T* db, bool add_b,
                     Wide<T>* dbends) {
@@ -32,7 +32,7 @@ void xielu_gradient(Count n, const T* bends, const T* x, const T* b, const T* dy
   Aligned<W> sums(static_cast<std::size_t>(2 * blocks));
   each<T>(blocks, block, [&](Count at) {
     const Count first = at * block, last = std::min(n, first + block);
-    Aligned<W> d(static_cast<std::size_t>(last - first));  // of xIELU's result
+    Aligned<W> d(static_cast<std::size_t>(last - first));  // gradient of xIELU's result
     for (Count i = first; i < last; ++i)
       d[static_cast<std::size_t>(i - first)] = b != nullptr ? wide(dy[i]) * wide(b[i]) : wide(dy[i]);
     const W* const of = d.data() - first;

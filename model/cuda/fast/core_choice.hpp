@@ -1,8 +1,8 @@
 #pragma once
 /// Gain: as mma_attention.hpp. Measure: the same; this file chooses between it and the plain kernels.
 ///
-/// The choice between two cores of flash attention: tensor cores where nothing keeps it from them, or multiply-adds of
-/// single numbers. LLMCALC_ATTENTION=plain allows only the latter; with mma an obstacle is an error.
+/// Chooses between two cores of flash attention: tensor cores unless there is an obstacle, or scalar multiply-adds.
+/// LLMCALC_ATTENTION=plain allows only the latter; with mma an obstacle is an error.
 
 #include <cstdlib>
 #include <optional>
@@ -15,7 +15,7 @@ namespace llmcalc::model::cuda {
 
 class CoreChoice {
  public:
-  /// `only`: the name of the only core to use; null: any. Throws std::runtime_error: there is no such core.
+  /// `only`: the name of the only core to use; null: any. Throws std::runtime_error if the name is unknown.
   explicit CoreChoice(const char* only = std::getenv("LLMCALC_ATTENTION")) {
     if (only == nullptr) return;
     for (const AttentionCore core : {AttentionCore::mma, AttentionCore::plain})
@@ -23,8 +23,8 @@ class CoreChoice {
     if (!only_) throw std::runtime_error("LLMCALC_ATTENTION is " + std::string(only) + "; mma and plain are known");
   }
 
-  /// Chooses tensor cores unless there is an obstacle, and remembers what it chose. Throws std::runtime_error where
-  /// only they may be used and cannot be.
+  /// Chooses tensor cores unless there is an obstacle, and records the choice. Throws std::runtime_error if there is an
+  /// obstacle to a core that is required.
   bool tensor_cores(bool backward, std::optional<CoreObstacle> obstacle) {
     if (only_ == AttentionCore::plain) obstacle = CoreObstacle::environment;
     if (obstacle && only_ == AttentionCore::mma)

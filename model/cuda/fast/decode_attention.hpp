@@ -1,10 +1,10 @@
 #pragma once
-/// Gain: a token's keys and values are read at the speed of memory, also where there are fewer heads than
-/// multiprocessors. Measure: the time of attn.core beside its bytes in gpu-check's decode_8b.
+/// Gain: reads a token's keys and values at the speed of memory, even with fewer heads than multiprocessors. Measure:
+/// the time of attn.core relative to its bytes in gpu-check's decode_8b.
 ///
-/// Attention of one query per sequence at the speed of memory: the keys are split over blocks, whose shares a second
-/// kernel puts together (Dao et al. 2023, "Flash-Decoding for long-context inference"). What the launches look like
-/// depends on the room for keys, not on how many there are.
+/// Attention of one query per sequence at the speed of memory: the keys are split over blocks, and a second kernel
+/// combines the partial results (Dao et al. 2023, "Flash-Decoding for long-context inference"). The shape of the
+/// launches depends on the capacity for keys, not on their number.
 
 #include <bit>
 #include <limits>
@@ -15,16 +15,16 @@
 
 namespace llmcalc::model::cuda {
 
-/// What a share of the keys gives a head: sum of e^(score - most) v, most, and sum of e^(score - most); (sequences,
-/// heads, splits).
+/// A head's partial results over a split of the keys: sum of e^(score - most) v, most, and sum of e^(score - most);
+/// (sequences, heads, splits).
 struct KeyShares {
   Count splits;
   float *value, *most, *total;
 };
 
-/// A share for H heads of a KV head, which read its keys together: a block each. `lanes` neighbouring threads, a power
-/// of two, have a key between them, a pack each; every thread has U keys under way. Room: H (lanes N + keys of two
-/// tiles + 4) + H lanes N per warp numbers.
+/// The partial results of a split for H heads of a KV head, which read its keys together; a block each. `lanes`
+/// neighbouring threads, a power of two, share a key, a pack each; every thread has U keys in flight. Shared memory: H
+/// (lanes N + keys of two tiles + 4) + H lanes N per warp elements.
 template <typename T, int H>
 struct DecodeShare {
   static constexpr int N = pack_of<T>, U = 4;
@@ -32,13 +32,13 @@ struct DecodeShare {
   KeyShares to;
   int lanes;
 
-  /// The block's place, its keys, and its memory.
+  /// The block's position, its keys, and its memory.
   struct Here {
     Count b, g, head, heads, split, begin, end;
     Count key_slot, value_slot;  ///< of the first key
     int lane, group, groups, tile;
     float *q, *scores, *most, *total, *shrink, *slope, *sums;
-    float* p;  ///< the tile's scores, which take turns: the last tile's may still be read when these are written
+    float* p;  ///< scores of the tile, in alternating buffers: the last tile's may still be read when these are written
   };
   static LLMCALC_HD constexpr Count room(int threads, int lanes) {
     return static_cast<Count>(sizeof(float)) * H *
@@ -99,7 +99,7 @@ struct DecodeShare {
     at.sums = at.slope + H;
     return at;
   }
-  /// The queries, scaled, zero past their end and in heads that are not there.
+  /// The scaled queries, zero past their end and for missing heads.
   template <typename Thread>
   LLMCALC_HD void prepare(const Thread& t, const Here& at) const {
     in_block(t, H * lanes * N, [&](Count i) {
@@ -114,7 +114,7 @@ struct DecodeShare {
     });
     t.sync();
   }
-  /// Of the tile's keys into p, -infinity past the last; and their values, which are asked for with them.
+  /// Writes scores of the tile's keys to p, -infinity past the last; loads their values at the same time.
   template <typename Thread>
   LLMCALC_HD void scores(const Thread& t, const Here& at, Count tile, Pack<T, N> (&v)[U]) const {
     Pack<T, N> k[U];
@@ -140,12 +140,12 @@ struct DecodeShare {
       at.p[h * at.tile + which * at.groups + at.group] = j < at.end ? x : -std::numeric_limits<float>::infinity();
     }
   }
-  /// A row of the cache, whose slots begin again at the first past the last.
+  /// A row of the cache, whose slots wrap around.
   LLMCALC_HD static const T* row(const HeadView& x, const Here& at, Count slot) {
     const Count wrapped = x.capacity > 0 && slot >= x.capacity ? slot - x.capacity : slot;
     return static_cast<const T*>(x.data) + at.b * x.sequence + wrapped * x.token + at.g * x.head;
   }
-  /// Scores become e^(score - most), most and total what they are with this tile; a warp per head, all in step.
+  /// Replaces scores by e^(score - most), and updates most and total with this tile; a warp per head, all in step.
   template <typename Thread>
   LLMCALC_HD void weigh(const Thread& t, const Here& at) const {
     const int lane = t.index() % warp;
@@ -165,7 +165,7 @@ struct DecodeShare {
       at.total[h] = at.total[h] * shrink + total;
     }
   }
-  /// The values' sums over groups of a warp, then over warps in order.
+  /// Sums the values over groups of a warp, then over warps in order.
   template <typename Thread>
   LLMCALC_HD void finish(const Thread& t, const Here& at, float (&all)[H][N]) const {
     const Count width = static_cast<Count>(lanes) * N;
@@ -189,7 +189,7 @@ struct DecodeShare {
   }
 };
 
-/// A head's shares put together, and its sink; a block each. Room: a number per warp, then one per share.
+/// Combines a head's partial results and its sink; a block each. Shared memory: an element per warp and per split.
 template <typename T>
 struct DecodeWhole {
   Scores<T> c;
@@ -221,7 +221,7 @@ struct DecodeWhole {
   }
 };
 
-/// One query per sequence, flash.
+/// Flash attention with one query per sequence.
 template <typename T>
 class DecodeAttention {
   static constexpr int N = pack_of<T>;
@@ -232,12 +232,12 @@ class DecodeAttention {
     return v.sequence % N == 0 && v.token % N == 0 && v.head % N == 0 &&
            cuda::at_packs<N>(static_cast<const T*>(v.data));
   }
-  /// At least U of them, so that each has a score of its own to write.
+  /// At least U lanes, so each writes a separate score.
   int lanes() const {
     const auto widest = static_cast<unsigned>(std::max(c_.s.qk_dim, c_.s.v_dim) / N);
     return static_cast<int>(std::max(4U, std::bit_ceil(widest)));
   }
-  /// Enough shares to fill the device four times over, of at least 64 keys where all the room is taken.
+  /// Enough splits to fill the device four times over, of at least 64 keys if the capacity is used up.
   Count splits(Count blocks) const {
     constexpr Count wanted = 132 * 4, least = 64, most = 128;
     const Count held = c_.in.k.capacity > 0 ? c_.in.k.capacity : c_.s.past() + 1;
@@ -261,7 +261,7 @@ class DecodeAttention {
  public:
   explicit DecodeAttention(const Scores<T>& c) : c_(c) {}
 
-  /// Heads of whole packs, no wider than a warp's.
+  /// Requires heads of whole packs, at most as wide as a warp.
   bool can() const {
     const Attention& s = c_.s;
     return s.queries == 1 && c_.drop.p <= 0 && c_.in.rope_dim == 0 && s.qk_dim % N == 0 && s.v_dim % N == 0 &&

@@ -21,13 +21,13 @@ GpuGraph::GpuGraph(GpuDevice& device, Count room) : device_(device), size_(room)
   }
 }
 
-/// Also where recording ended by an exception.
+/// Also ends a recording that an exception interrupted.
 GpuGraph::~GpuGraph() {
   if (device_.recording() == this) {
     cudaGraph_t unfinished = nullptr;
     cudaStreamEndCapture(device_.stream(), &unfinished);
     if (unfinished != nullptr) cudaGraphDestroy(unfinished);
-    (void)cudaGetLastError();  // that of an ended capture is no other call's
+    (void)cudaGetLastError();  // clears the error of the ended capture
     device_.set_recording(nullptr);
   }
   cudaStreamSynchronize(device_.stream());
@@ -43,8 +43,8 @@ void GpuGraph::give_back() {
 
 void GpuGraph::begin() {
   device_.wait();
-  device_.trim();  // a graph has its memory apart from the pool's
-  // Relaxed: other calls of this thread may allocate and load what they must.
+  device_.trim();  // a graph's memory is separate from the pool
+  // Relaxed: other calls of this thread may allocate and load as they need.
   check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeRelaxed), "beginning to record");
   device_.set_recording(this);
 }
@@ -74,7 +74,7 @@ void GpuGraph::launch() {
         "uploading a graph's parameters");
   check(cudaEventRecord(copied_, device_.stream()), "recording an event");
   cudaError_t e = cudaGraphLaunch(graph_, device_.stream());
-  if (e == cudaErrorMemoryAllocation) {  // what runs without graphs may have taken it since
+  if (e == cudaErrorMemoryAllocation) {  // work outside graphs may have taken the memory since
     (void)cudaGetLastError();
     device_.wait();
     device_.trim();

@@ -1,8 +1,8 @@
 #pragma once
 /// Gain and measure: as replay.hpp.
 ///
-/// A CUDA graph: what was launched between begin() and end(), to be launched again as one. Memory that was taken and
-/// given back between them is the graph's own.
+/// A CUDA graph: launches recorded between begin() and end(), to be repeated as one launch. Memory allocated and
+/// released between them belongs to the graph.
 
 #include <cuda_runtime.h>
 
@@ -16,21 +16,22 @@ class GpuDevice;
 
 class GpuGraph {
  public:
-  /// `room`: bytes for what is filled before each launch.
+  /// `room`: bytes of the buffer that is filled before each launch.
   GpuGraph(GpuDevice& device, Count room);
   ~GpuGraph();
   GpuGraph(const GpuGraph&) = delete;
   GpuGraph& operator=(const GpuGraph&) = delete;
 
-  /// Until end() nothing that is asked of the device's stream is done.
+  /// Until end(), work on the device's stream is recorded and does not run.
   void begin();
   void end();
-  /// A part of the room: where the host fills it, and where kernels find it. Throws std::runtime_error: none is left.
+  /// A part of the buffer: the address where the host fills it, and the address where kernels read it. Throws
+  /// std::runtime_error if the buffer is full.
   struct Room {
     std::byte *host, *device;
   };
   Room room(Count bytes);
-  /// f fills the room; what was in it has been read.
+  /// f fills the buffer, after its previous contents have been read.
   template <typename F>
   void fill(const F& f) {
     wait_for_copy();

@@ -2,13 +2,13 @@
 /// Gain: a token's matrices are read at the speed of memory. Measure: the bytes per second of gpu-check's decode_8b,
 /// and the DRAM bytes of its phase by validate's counters.
 ///
-/// Products of a few rows with a matrix that is read once, at the speed of memory: decoding.
+/// Products of a few rows with a matrix that is read once, at the speed of memory, for decoding.
 
 #include "model/cuda/kernels/pack.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// y = x W' + b, numbers of x and y row by row; `y` has rows of `out` numbers.
+/// y = x W' + b, with x and y row-major; rows of `y` have `out` elements.
 template <typename T>
 struct FewRows {
   Count rows, in, out, x_stride;
@@ -16,9 +16,9 @@ struct FewRows {
   void* y;
   bool wide_output;
 
-  /// Few enough rows of whole packs.
+  /// Whether the rows are few enough and consist of whole packs.
   static bool fits(Count rows, Count in) { return rows >= 1 && rows <= 8 && in % pack_of<T> == 0; }
-  /// And all of them begin at a pack.
+  /// Also requires that all of them begin at a pack.
   bool can() const {
     constexpr int N = pack_of<T>;
     return fits(rows, in) && (rows == 1 || x_stride % N == 0) && at_packs<N>(x, weight);
@@ -35,8 +35,8 @@ struct FewRows {
   void launch(Device& device) const;
 };
 
-/// M rows of W with up to R rows of x in a block, whose threads share out the columns. Each thread asks for 8 packs of
-/// W before it uses the first: 16 KiB under way in a block of 128 threads. Room: M R numbers per warp.
+/// M rows of W times up to R rows of x in a block, whose threads share the columns. Each thread loads 8 packs of W
+/// before it uses the first: 16 KiB in flight in a block of 128 threads. Shared memory: M R elements per warp.
 template <typename T, int R, int M>
 struct MatVec {
   static constexpr int N = pack_of<T>, ahead = 8 / M;
@@ -57,7 +57,7 @@ struct MatVec {
   }
 
  private:
-  /// Row o of W; past the last: the last once more, whose products nobody writes.
+  /// Row o of W; past the end the last row, whose products are not written.
   LLMCALC_HD const T* row(Count o) const { return a.weight + (o < a.out ? o : a.out - 1) * a.in; }
 
   template <typename Thread>
@@ -96,7 +96,7 @@ struct MatVec {
       reinterpret_cast<float*>(t.room())[t.index() / warp * M * R + which] = sum[0];
     t.sync();
   }
-  /// `start` and product i = m R + r: sums over lanes, then over warps in order.
+  /// `start` plus product i = m R + r: sums over lanes, then over warps in order.
   template <typename Thread>
   LLMCALC_HD float product(const Thread& t, int i, float start) const {
     const float* const room = reinterpret_cast<const float*>(t.room());

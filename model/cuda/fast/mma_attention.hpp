@@ -1,8 +1,8 @@
 #pragma once
-/// Gain: attention at the rate of tensor cores (H100: 989 TFLOP/s) and not of multiply-adds (67). Measure: the time of
-/// attn.core in gpu-check's core_mma beside core_plain, and validate's tensor_work.
+/// Gain: attention at the rate of tensor cores (H100: 989 TFLOP/s) instead of multiply-adds (67). Measure: the time of
+/// attn.core in gpu-check's core_mma relative to core_plain, and validate's tensor_work.
 ///
-/// Flash attention on tensor cores: which shapes it takes, its launches, and what it executes.
+/// Flash attention on tensor cores: supported shapes, launches and executed FLOPs.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// f(the width, as a type) for the narrowest width of kernels that has room for a head.
+/// f(the width, as a type) for the narrowest kernel width that holds a head.
 template <typename F>
 auto with_head_width(Count dim, const F& f) {
   if (dim <= 64) return f(std::integral_constant<int, 64>());
@@ -21,20 +21,20 @@ auto with_head_width(Count dim, const F& f) {
   return f(std::integral_constant<int, 128>());
 }
 
-/// Tokens that lie as they count, every head aligned to the 16 bytes of a copy.
+/// Whether tokens are stored in order, with every head aligned to the 16 bytes of a copy.
 inline bool mma_reads(const HeadView& v, Count tokens) {
   const bool in_order = v.capacity == 0 || tokens <= v.capacity;
   return in_order && reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0 && v.sequence % 8 == 0 && v.token % 8 == 0 &&
          v.head % 8 == 0;
 }
 
-/// Whether queries, keys and values, or their gradients, lie so.
+/// Whether queries, keys and values, or their gradients, are stored in this way.
 template <typename Heads>
 bool mma_reads(const Attention& s, const Heads& x) {
   return s.keys < (Count{1} << 30) && mma_reads(x.q, s.queries) && mma_reads(x.k, s.keys) && mma_reads(x.v, s.keys);
 }
 
-/// The reason why these kernels cannot compute an attention of several bf16 queries; absent: they can.
+/// The reason why these kernels cannot compute an attention of several bf16 queries; absent if they can.
 inline std::optional<CoreObstacle> mma_obstacle(const Attention& s, const AttentionInputs& in, const Dropout& d) {
   if (s.qk_dim != s.v_dim || s.qk_dim % 16 != 0 || s.qk_dim > 128) return CoreObstacle::head_width;
   if (in.rope_dim > 0) return CoreObstacle::rotary_part;
@@ -84,8 +84,8 @@ void mma_attention_gradient(Device& device, const FlashPairs<bf16>& p, const Att
   });
 }
 
-/// The pairs of queries and keys that are worked on, of a head: `rows` of its tokens at a time, by tiles of `columns`
-/// of the others, which reach(token, end) says.
+/// Query-key pairs that are computed for a head: `rows` of its tokens at a time, by tiles of `columns` of the others
+/// within reach(token, end).
 template <typename F>
 Count executed_pairs(int tokens, int rows, int columns, const F& reach) {
   Count tiles = 0;
@@ -100,8 +100,8 @@ Count executed_pairs(int tokens, const F& reach) {
   return executed_pairs(tokens, Kernel::rows, Kernel::columns, reach);
 }
 
-/// FLOPs that tensor cores execute, exactly: whole tiles, on whatever the mask hides in them and beside narrow heads
-/// too. Forward: 2 products; backward: 3 for the queries' gradient and 4 for the keys' and values'.
+/// FLOPs that tensor cores execute, exactly: whole tiles, including masked pairs and the padding of narrow heads.
+/// Forward: 2 products; backward: 3 for the queries' gradient and 4 for the keys' and values'.
 inline Flops mma_flops(const Attention& s, bool backward) {
   const Band band(s);
   const auto of_queries = [&](int i, int end) { return band.of_queries(i, end); };

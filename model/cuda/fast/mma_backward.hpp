@@ -1,9 +1,9 @@
 #pragma once
 /// Gain and measure: as mma_attention.hpp.
 ///
-/// Flash attention on tensor cores, backward. Scores are made twice, in a kernel for the queries' gradient and in one
-/// for the keys' and values': 7 products of matrices instead of 5, and every number is summed by one warp in a fixed
-/// order, without atomics: the same bits every time.
+/// Flash attention on tensor cores, backward. Scores are computed twice, in a kernel for the queries' gradient and in
+/// one for the keys' and values': 7 matrix products instead of 5. Every element is summed by one warp in a fixed order,
+/// without atomics: the same bits every time.
 ///
 ///     p = e^(scale q k' - log-sum-exp)    ds = p (do v' - delta)    dq = scale ds k    dk = scale ds' q    dv = p' do
 
@@ -18,7 +18,7 @@ struct MmaGradientInputs {
   const float *log_sum_exp, *delta;  ///< of every row; delta: o . do
 };
 
-/// dq: a block per stretch of queries over tiles of keys.
+/// dq: a block per segment of queries, over tiles of keys.
 template <int width>
 struct MmaQueryGradient {
   static constexpr int threads = 128, blocks_per_multiprocessor = 2;
@@ -80,7 +80,7 @@ struct MmaQueryGradient {
   }
 };
 
-/// dk and dv: a block per stretch of keys of a KV head over tiles of the queries of all its heads, scores transposed.
+/// dk and dv: a block per segment of keys of a KV head, over query tiles of all its heads, with transposed scores.
 template <int width>
 struct MmaKeyGradient {
   static constexpr int threads = 128, blocks_per_multiprocessor = 2;
@@ -88,7 +88,7 @@ struct MmaKeyGradient {
   static constexpr int stretch = threads / warp * rows;
   using Keys = SharedTile<stretch, width>;
   using Queries = SharedTile<columns, width>;
-  /// A tile of queries: q, do, and of each its log-sum-exp and delta.
+  /// A tile of queries: q, do, and the log-sum-exp and delta of each query.
   static constexpr unsigned numbers = columns * sizeof(float), turn_bytes = 2 * Queries::bytes + 2 * numbers;
   static constexpr Count room = 2 * Keys::bytes + 2 * turn_bytes;
 
@@ -129,7 +129,7 @@ struct MmaKeyGradient {
     store(t, sums, at, j);
   }
 
-  /// Offset of the step's tile of queries in the shared memory.
+  /// Offset of the step's tile of queries in shared memory.
   LLMCALC_HD static unsigned turn(int step) { return 2 * Keys::bytes + static_cast<unsigned>(step % 2) * turn_bytes; }
   template <typename Thread>
   LLMCALC_FORCE_INLINE void load(const Thread& t, int b, int h, int i, unsigned at) const {
@@ -146,7 +146,7 @@ struct MmaKeyGradient {
     t.cp_async_commit();
   }
 
-  /// What a tile of queries adds. Beyond the last query all is zero: p is 1, and nothing comes of it.
+  /// Adds the contribution of a tile of queries. Past the last query all inputs are zero: p is 1 but contributes 0.
   template <typename Thread>
   LLMCALC_FORCE_INLINE void add(const Thread& t, Sums& sums, bool all, int i, int j, int row, unsigned at) const {
     const Queries q{at}, d_o{at + Queries::bytes};

@@ -9,8 +9,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// f(keys, values, j) for one tile of keys after another that `reach` touches; the next is copied meanwhile. Room: four
-/// tiles, `at` bytes from the start.
+/// f(keys, values, j) for each tile of keys that `reach` touches, in order; copies the next one meanwhile. Shared
+/// memory: four tiles, `at` bytes from the start.
 template <int threads, typename Tile, typename Thread, typename F>
 LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadTokens& k, const HeadTokens& v, unsigned at,
                                     const TokenBand& reach, const F& f) {
@@ -27,13 +27,13 @@ LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadTokens& k, const 
   unsigned turn = 0;
   for (int j = first; j < reach.end; j += Tile::rows, turn ^= 1U) {
     t.template cp_async_wait<0>();
-    t.sync();  // all see this tile, and none reads any longer what is overwritten now
+    t.sync();  // all threads see this tile, and have read the one that is overwritten now
     if (j + Tile::rows < reach.end) load_next(turn ^ 1U);
     f(Tile{at + turn * 2 * Tile::bytes}, Tile{at + (turn * 2 + 1) * Tile::bytes}, j);
   }
 }
 
-/// Heads of up to `width` numbers.
+/// Heads of up to `width` elements.
 template <int width>
 struct MmaForward {
   static constexpr int threads = 128, blocks_per_multiprocessor = 2;
@@ -49,8 +49,8 @@ struct MmaForward {
 
   LLMCALC_HD int stretches() const { return (s.band.queries + stretch - 1) / stretch; }
 
-  /// What a warp has of its queries: sums of values, and of each row what its scores are taken relative to (times
-  /// log2 e) and the sum of the weights of this lane's keys.
+  /// A warp's state for its queries: sums of values, and for each row the base of its scores (times log2 e) and the sum
+  /// of the weights of this lane's keys.
   struct State {
     float sum[m][width / 8][4] = {};
     float base[m][2], total[m][2] = {};
@@ -60,7 +60,7 @@ struct MmaForward {
   LLMCALC_HD void operator()(const Thread& t) const {
     const Band& band = s.band;
     const BlockPlace at = s.block(t.block(), stretches(), s.heads);
-    const int begin = (stretches() - 1 - at.stretch) * stretch;  // the last see the most keys
+    const int begin = (stretches() - 1 - at.stretch) * stretch;  // the last segments see the most keys
     const int end = begin + stretch < band.queries ? begin + stretch : band.queries;
     const int row = t.index() / warp * rows, i = begin + row;
     const TokenBand reach = band.of_queries(i, i + rows < end ? i + rows : end);
@@ -82,8 +82,9 @@ struct MmaForward {
     finish(t, state, at, i);
   }
 
-  /// Scores become e^(score - a row's base), by powers of two. A base is the largest score so far, or was: bases rise
-  /// when a score is more than 2^8 times above one, rarely after the first tile; what was summed before shrinks then.
+  /// Replaces scores by e^(score - a row's base), as powers of two. A base is the largest score so far, or an earlier
+  /// maximum: bases rise only if a weight would exceed 2^8, rarely after the first tile; previous sums are then scaled
+  /// down.
   template <typename Thread>
   LLMCALC_FORCE_INLINE void weigh(const Thread& t, State& state, float (&p)[m][n][4]) const {
     constexpr float high = 8;
@@ -108,7 +109,7 @@ struct MmaForward {
       state.total[a][e / 2] += p[a][b][e];
     }
   }
-  /// 2^(x - base); 0 where a row has seen no score yet and both are -infinite.
+  /// 2^(x - base); 0 if a row has no score yet and both are -infinity.
   LLMCALC_FORCE_INLINE static float power(float x, float base) {
     return exp2_of(x - (base == -std::numeric_limits<float>::infinity() ? 0.0f : base));
   }

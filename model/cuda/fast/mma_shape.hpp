@@ -1,21 +1,21 @@
 #pragma once
 /// Gain and measure: as mma_attention.hpp.
 ///
-/// Attention as its kernels on tensor cores see it: in ints, of which fewer registers are full than of Counts.
+/// Shapes for attention kernels on tensor cores: in ints, which take fewer registers than Counts.
 
 #include "model/backend.hpp"
 #include "model/cuda/fast/mma_tile.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// The tokens that any of a stretch of others meets in a band: [first, end); and those that all of it meet.
+/// For a segment of tokens in a band: the tokens that any of them meets, [first, end), and those that all of them meet.
 struct TokenBand {
   int first = 0, end = 0, all_first = 0, all_end = 0;
   LLMCALC_HD bool any(int x, int x_end) const { return x < end && x_end > first; }
   LLMCALC_HD bool all(int x, int x_end) const { return x >= all_first && x_end <= all_end; }
 };
 
-/// The keys that a causal mask leaves to query i: from the first that it sees to past + i.
+/// The keys that a causal mask leaves to query i: from the first visible one to past + i.
 struct Band {
   int past, queries;
   ReachOf<int> reach;
@@ -43,13 +43,12 @@ struct Band {
   LLMCALC_HD int end_query(int j) const { return reach.end(j, keys()) - past; }
 };
 
-/// The work of a block: a stretch of the tokens of a head of a sequence.
+/// The work of a block: a segment of the tokens of a head of a sequence.
 struct BlockPlace {
   int sequence, head, stretch;
 };
-/// The block that starts as n-th. Sixteen heads at a time, whose keys and values the L2 cache holds; of these the
-/// stretches in order, so that where the first is the longest, the shortest come last and all multiprocessors end
-/// together.
+/// The work of the n-th block to start. Sixteen heads at a time, whose keys and values the L2 cache holds; for these
+/// the segments in order, so if the first is the longest, the shortest come last and all multiprocessors end together.
 LLMCALC_HD inline BlockPlace place_of(int n, int stretches, int heads, int sequences) {
   constexpr int most = 16;
   const int first = n / (stretches * most) * most, left = heads * sequences - first;
@@ -57,7 +56,7 @@ LLMCALC_HD inline BlockPlace place_of(int n, int stretches, int heads, int seque
   return {head / heads, head % heads, rest / together};
 }
 
-/// A HeadView whose tokens lie as they count.
+/// A HeadView whose tokens are stored in order.
 struct MmaHeads {
   bf16* data;
   Count sequence;
@@ -75,7 +74,7 @@ struct MmaHeads {
 
 struct MmaShape {
   Band band;
-  int sequences, heads, kv_heads, dim;  ///< dim: of every head, of values too
+  int sequences, heads, kv_heads, dim;  ///< dim: of every head, also of values
   float scale;
   explicit MmaShape(const Attention& s, double scale_of_scores)
       : band(s),
@@ -86,13 +85,13 @@ struct MmaShape {
         scale(static_cast<float>(scale_of_scores)) {}
 
   LLMCALC_HD int group(int head) const { return head / (heads / kv_heads); }
-  /// A query's place among (sequences, queries, heads).
+  /// A query's index in (sequences, queries, heads).
   LLMCALC_HD Count place(int b, int h, int i) const { return (static_cast<Count>(b) * band.queries + i) * heads + h; }
-  /// Scores times this are powers of two: e^(scale x) = 2^(factor x).
+  /// Factor that turns scores into exponents of two: e^(scale x) = 2^(factor x).
   LLMCALC_HD float factor() const { return scale * log2_e; }
   static constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 
-  /// The place of the n-th block of `stretches` for each of some heads.
+  /// The work of the n-th block, with `stretches` blocks for each of `of_heads` heads.
   LLMCALC_HD BlockPlace block(Count n, int stretches, int of_heads) const {
     return place_of(static_cast<int>(n), stretches, of_heads, sequences);
   }

@@ -1,10 +1,10 @@
 #pragma once
 /// Gain and measure: as mma_attention.hpp.
 ///
-/// Tiles of bf16 numbers and their products on tensor cores, a warp at a time.
+/// Tiles of bf16 elements and their products on tensor cores, a warp at a time.
 ///
-/// Who holds what (PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix"), g = lane / 4, t = lane % 4; a word is two
-/// numbers, the first in its lower half:
+/// Layout of fragments (PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix"), g = lane / 4, t = lane % 4; a word
+/// is two elements, the first in its lower half:
 ///
 ///     a (16, 16)  word 0: row g,     columns 2t, 2t + 1      word 2: row g,     columns 2t + 8, 2t + 9
 ///                 word 1: row g + 8, columns 2t, 2t + 1      word 3: row g + 8, columns 2t + 8, 2t + 9
@@ -12,7 +12,7 @@
 ///     c (16, 8)   0, 1: row g, columns 2t, 2t + 1            2, 3: row g + 8, columns 2t, 2t + 1
 ///     ldmatrix    word m: row g of matrix m, columns 2t, 2t + 1; transposed: rows 2t, 2t + 1 of column g
 ///
-/// Two c side by side are thus an a, without a word changing lanes: scores become the left side of the next product.
+/// Two adjacent c thus form an a, without moving a word between lanes: scores become the left side of the next product.
 
 #include <bit>
 #include <limits>
@@ -22,12 +22,12 @@
 namespace llmcalc::model::cuda {
 
 /// A tile in a block's shared memory, `at` bytes from its start. Rows are chunks of 16 bytes, which ldmatrix reads
-/// eight rows at a time; a row's chunks change places by its number, so that the eight lie in different banks (32 of 4
-/// bytes) although rows are as long as some banks' width, or twice it, or half.
+/// eight rows at a time. A row's chunks are permuted by its index, so the eight are in different banks (32 of 4 bytes)
+/// even for rows as long as all banks, or twice or half as long.
 template <int rows_, int width_>
 struct SharedTile {
   static constexpr int rows = rows_, width = width_, chunks = width / 8;
-  static constexpr unsigned row_bytes = width * 2, bytes = rows * row_bytes;  ///< 8 rows on, chunks lie alike
+  static constexpr unsigned row_bytes = width * 2, bytes = rows * row_bytes;  ///< the permutation repeats after 8 rows
   static_assert(rows % 16 == 0 && width % 16 == 0);
   unsigned at = 0;
 
@@ -38,7 +38,7 @@ struct SharedTile {
   }
 };
 
-/// Tokens of one head in memory, `dim` numbers each.
+/// Tokens of one head in memory, `dim` elements each.
 struct HeadTokens {
   const bf16* data;
   int stride, tokens, dim;
@@ -46,7 +46,7 @@ struct HeadTokens {
   LLMCALC_HD HeadTokens from(int first) const {
     return {data + static_cast<Count>(first) * stride, stride, tokens - first, dim};
   }
-  /// Starts to copy the first of them; zeros after the last, and beside `dim` numbers.
+  /// Starts to copy the first tokens into a tile; zeros after the last token, and past `dim` elements.
   template <int threads, typename Tile, typename Thread>
   LLMCALC_FORCE_INLINE void load(const Thread& t, const Tile& to) const {
     constexpr int together = threads / Tile::chunks;
@@ -63,17 +63,17 @@ struct HeadTokens {
   }
 };
 
-/// Place of a lane's numbers among a warp's: of c's number e, and of the rows and chunks that ldmatrix asks it for.
+/// Position of a lane's elements in its warp: of element e of c, and of the row and chunk it addresses for ldmatrix.
 struct WarpLane {
   unsigned lane;
   template <typename Thread>
   LLMCALC_HD explicit WarpLane(const Thread& t) : lane(t.lane()) {}
   LLMCALC_HD int row(int e) const { return static_cast<int>(lane / 4) + e / 2 * 8; }
   LLMCALC_HD int column(int e) const { return static_cast<int>(lane % 4 * 2) + e % 2; }
-  // Matrices 0 and 1 below each other, 2 and 3 beside them: a; or, transposed, two b side by side.
+  // Matrices 0 and 1 stacked, 2 and 3 to their right: a; or, transposed, two adjacent b.
   LLMCALC_HD unsigned down_row() const { return lane % 16; }
   LLMCALC_HD unsigned down_chunk() const { return lane / 16; }
-  // Matrices 0 and 1 beside each other, 2 and 3 below them: two b side by side, of which memory has the transpose.
+  // Matrices 0 and 1 adjacent, 2 and 3 below them: two adjacent b, transposed in memory.
   LLMCALC_HD unsigned across_row() const { return lane / 16 * 8 + lane % 8; }
   LLMCALC_HD unsigned across_chunk() const { return lane / 8 % 2; }
 };
@@ -135,7 +135,7 @@ LLMCALC_FORCE_INLINE void add_product(const Thread& t, float (&c)[m][columns][4]
   }
 }
 
-/// Numbers of c (16 m, 8 n) become -infinite, but where keep(row, column).
+/// Sets elements of c (16 m, 8 n) to -infinity unless keep(row, column).
 template <int m, int n, typename Thread, typename F>
 LLMCALC_FORCE_INLINE void hide(const Thread& t, float (&c)[m][n][4], const F& keep) {
   const WarpLane l(t);
@@ -146,7 +146,7 @@ LLMCALC_FORCE_INLINE void hide(const Thread& t, float (&c)[m][n][4], const F& ke
   }
 }
 
-/// Writes a row of c, its upper or lower half's (0, 1), times a factor: `dim` numbers.
+/// Writes `dim` elements of a row of c, from its upper or lower half (0, 1), times a factor.
 template <int columns>
 LLMCALC_FORCE_INLINE void store_row(const WarpLane& l, bf16* to, int dim, const float (&c)[columns][4], int half,
                                     float factor) {

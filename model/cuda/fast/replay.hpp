@@ -1,10 +1,10 @@
 #pragma once
-/// Gain: one launch per step or token and not one per operator. Measure: gpu-check's decode_124m beside
-/// decode_124m_unrecorded, and calibrate's recorded_s beside launch_s.
+/// Gain: one launch per step or token instead of one per operator. Measure: gpu-check's decode_124m relative to
+/// decode_124m_unrecorded, and calibrate's recorded_s relative to launch_s.
 ///
-/// Operators that run again from a recording: what they launched is launched as one, and what moves from run to run is
-/// found in memory that is filled before. A device records into its `Graph`: begin() and end() around the launches,
-/// room() for what moves, launch().
+/// Replays operators from a recording: their launches become one, and values that change across runs are read from
+/// memory that is filled before each run. A device records into its `Graph`: begin() and end() around the launches,
+/// room() for changing values, launch().
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,7 +23,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// A kernel's parameter: as it is, or, in a recording, where it is found.
+/// A kernel's parameter: its value or, in a recording, its address.
 template <typename X>
 struct Moved {
   X value{};
@@ -31,7 +31,7 @@ struct Moved {
   LLMCALC_HD X now() const { return at != nullptr ? *at : value; }
 };
 
-/// Numbers that kernels read: in memory that is there for one operator, or, in a recording, filled again for every run.
+/// Elements that kernels read: in memory that lives for one operator or, in a recording, is filled before every run.
 template <typename Device, typename X>
 class Fed {
  public:
@@ -45,7 +45,7 @@ class Fed {
   const X* data_;
 };
 
-/// Host memory that a recording reads: part of an array that moves, or one that stays.
+/// Host memory that a recording reads: part of an array that changes across runs, or a fixed one.
 class Source {
  public:
   Source(const Moving* recorded, const std::int64_t* from) : from_(from) {
@@ -68,7 +68,7 @@ class Source {
   bool moves_ = false;
 };
 
-/// LLMCALC_GRAPHS: 0 or 1, which it is without. Throws std::runtime_error.
+/// LLMCALC_GRAPHS: 0 or 1, the default. Throws std::runtime_error for any other value.
 inline bool graphs_wanted(const char* said = std::getenv("LLMCALC_GRAPHS")) {
   const std::string_view s = said != nullptr ? said : "1";
   if (s != "0" && s != "1") throw std::runtime_error("LLMCALC_GRAPHS is " + std::string(s) + "; 0 and 1 are known");
@@ -80,7 +80,7 @@ class Replays {
  public:
   explicit Replays(Device& device) : device_(device) {}
 
-  /// The first run is not recorded: libraries choose and compile in it.
+  /// The first run is not recorded: libraries choose algorithms and compile in it.
   void run(std::unique_ptr<Recording>& held, const Moving& m, const std::function<void()>& f) {
     if (held == nullptr) {
       held = std::make_unique<Held>();
@@ -95,7 +95,7 @@ class Replays {
     });
     try {
       h.graph->launch();
-    } catch (const DeviceMemoryError&) {  // the graph's own memory is apart from the pool's
+    } catch (const DeviceMemoryError&) {  // the graph's memory is separate from the pool
       h.refused = "the GPU has no memory left for it";
       h.graph.reset();
       h.moved.clear();
@@ -105,7 +105,7 @@ class Replays {
     for (const auto& each : h.counted) flops_ += each(m);
   }
 
-  /// FLOPs of what was asked for; `later`: when it has moved.
+  /// Counts FLOPs of operators; `later`: FLOPs of a replay.
   template <typename F>
   void count(Flops flops, const F& later) {
     if (now_ != nullptr)
@@ -118,7 +118,7 @@ class Replays {
   }
   Flops counted() const { return flops_; }
 
-  /// A parameter now, and how it is found when it has moved.
+  /// A parameter now, and the function that finds it for a replay.
   template <typename X, typename F>
   Moved<X> moved(const X& value, const F& found) {
     if (now_ == nullptr) return {value};
@@ -136,7 +136,7 @@ class Replays {
       return dropout_key(d.seed, m.steps + later, d.stream);
     });
   }
-  /// n numbers that fill(tokens, numbers) makes of token ids.
+  /// n elements that fill(tokens, elements) computes from token ids.
   template <typename X, typename F>
   Fed<Device, X> fed(Count n, const std::int64_t* ids, const F& fill) {
     if (now_ == nullptr) {
@@ -152,7 +152,7 @@ class Replays {
   Fed<Device, std::int64_t> ids(Count n, const std::int64_t* from) {
     return fed<std::int64_t>(n, from, [n](const std::int64_t* f, std::int64_t* to) { std::copy_n(f, n, to); });
   }
-  /// An upload: of what moves, or of what stays what it is.
+  /// Uploads values that change across runs, or fixed ones.
   void upload(void* to, const void* from, Count bytes) {
     const auto* const numbers = static_cast<const std::int64_t*>(from);
     if (now_ == nullptr || !Source(moving_, numbers).moves()) return device_.upload(to, from, bytes);
@@ -173,7 +173,7 @@ class Replays {
     }
   };
 
-  /// Without a graph in the end: something in it cannot be recorded.
+  /// Leaves the graph null if a part of f cannot be recorded.
   void record(Held& h, const Moving& m, const std::function<void()>& f) {
     Count tokens = 0;
     for (const auto& t : m.tokens) tokens += static_cast<Count>(t.size());
@@ -209,7 +209,7 @@ class Replays {
   Device& device_;
   bool wanted_ = graphs_wanted();
   Flops flops_;
-  Held* now_ = nullptr;  ///< what is being recorded, for what
+  Held* now_ = nullptr;  ///< the recording in progress, for the values in moving_
   const Moving* moving_ = nullptr;
 };
 

@@ -29,7 +29,7 @@ void refuse_unsupported(const Cupti& cupti) {
   throw std::runtime_error("CUPTI does not read this device's counters");
 }
 
-/// The list itself, not only its size: what is not permitted fails here.
+/// Requests the list and not only its size, because missing permission fails here.
 void refuse_not_permitted(const Cupti& cupti, CUcontext context) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_GetCounterAvailability_Params, list);
   list.ctx = context;
@@ -39,7 +39,7 @@ void refuse_not_permitted(const Cupti& cupti, CUcontext context) {
   cupti.call("cuptiProfilerGetCounterAvailability", list, "asking which counters there are");
 }
 
-/// In this order: without a driver that works, asking for the chip would end the program.
+/// In this order, because without a working driver the query for the chip would end the program.
 std::string chip_of_device(const Cupti& cupti, CUcontext context) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Initialize_Params, begin);
   cupti.call("cuptiProfilerInitialize", begin, "starting");
@@ -97,7 +97,7 @@ std::string cupti_version(const std::vector<std::string>& libraries) {
   }
 }
 
-/// One use of the range profiler, and the counted data of its ranges.
+/// One use of the range profiler, with the counter data of its ranges.
 struct Counters::Session {
   Session(bool bf16_numbers, const std::vector<std::string>& libraries, const std::string& driver)
       : cupti(libraries),
@@ -156,7 +156,7 @@ void Counters::Session::make_room() {
   cupti.call("cuptiRangeProfilerCounterDataImageInitialize", image, "making room for counts");
 }
 
-/// Ranges that we name, next to each other; the caller runs all passes, of which there is one.
+/// Consecutive ranges with names; the caller runs all passes, of which there is one.
 void Counters::Session::configure() {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_SetConfig_Params, c);
   c.pRangeProfilerObject = profiler;

@@ -1,6 +1,6 @@
 #pragma once
-/// Hardware counters by CUPTI's range profiler: work of the tensor cores and traffic of the memory, in one pass, so
-/// that whatever runs in a range runs once.
+/// Hardware counters by CUPTI's range profiler: work of the tensor cores and memory traffic, in one pass, so that each
+/// range runs once.
 
 #include <memory>
 #include <stdexcept>
@@ -13,23 +13,23 @@ namespace llmcalc::model::cuda {
 std::vector<std::string> cupti_names();
 
 /// Sets of CUPTI's metrics, the largest first: FLOPs of the tensor cores, nanoseconds, and bytes read from and written
-/// to DRAM. One set counts one format, because GH100 cannot count two in one pass. GeForce's RTX 50 series names the
-/// bytes differently, and some chips do not count them.
+/// to DRAM. One set counts one format, because GH100 cannot count two in one pass. GeForce's RTX 50 series uses other
+/// names for the bytes, and some chips do not count them.
 std::vector<std::vector<const char*>> metric_choices(bool bf16_numbers);
 
-/// The largest of these sets that a chip counts in one pass; no device is asked. Throws as passes() does.
+/// The largest of these sets that a chip counts in one pass. Needs no device. Throws as passes() does.
 std::vector<const char*> metrics_of(const std::string& chip, bool bf16_numbers,
                                     const std::vector<std::string>& libraries = cupti_names());
 
-/// Passes that the metrics of a chip ("GH100") need; no device is asked. Throws std::runtime_error: no CUPTI, a chip or
-/// a metric that it does not know, each in a sentence.
+/// Passes that the metrics of a chip ("GH100") need. Needs no device. Throws std::runtime_error with a sentence if
+/// CUPTI is missing, or does not support the chip or a metric.
 int passes(const std::string& chip, const std::vector<const char*>& names,
            const std::vector<std::string>& libraries = cupti_names());
 
-/// Empty: there is none.
+/// Empty if CUPTI is missing.
 std::string cupti_version(const std::vector<std::string>& libraries = cupti_names());
 
-/// The counters of the device whose context is current, which `driver` knows.
+/// The counters of the device whose context is current in `driver`.
 class Counters {
  public:
   explicit Counters(bool bf16_numbers, const std::vector<std::string>& libraries = cupti_names(),
@@ -38,9 +38,9 @@ class Counters {
   Counters(const Counters&) = delete;
   Counters& operator=(const Counters&) = delete;
 
-  /// Why nothing can be counted, in a sentence; empty: it can.
+  /// Why counting is impossible, in a sentence; empty if it is possible.
   const std::string& missing() const { return missing_; }
-  /// As Instruments: ranges of different names, one after the other. Throw std::runtime_error.
+  /// As in Instruments: ranges of different names, one after another. Throw std::runtime_error.
   void start();
   void begin(const std::string& range);
   void end();

@@ -1,5 +1,5 @@
 #pragma once
-/// CUPTI's functions, found when they are called, and its failures as sentences; nothing where its headers are not.
+/// CUPTI's functions, looked up when they are called, with failures as sentences. Empty without CUPTI's headers.
 
 #if __has_include(<cupti_range_profiler.h>)
 #include <cupti_profiler_host.h>
@@ -14,24 +14,24 @@
 
 namespace llmcalc::model::cuda {
 
-/// Each of CUPTI's calls takes a structure that begins with its own size, up to the last member that the headers know.
+/// Each of CUPTI's calls takes a structure that begins with its size, up to the last member in the headers.
 #define LLMCALC_CUPTI_PARAMETERS(type, name) \
   type name{};                               \
   (name).structSize = type##_STRUCT_SIZE
 
 class Cupti {
  public:
-  /// Throws std::runtime_error where there is none.
+  /// Throws std::runtime_error if CUPTI is missing.
   explicit Cupti(const std::vector<std::string>& names);
 
-  /// function(parameters); `doing` stands in the sentence of what went wrong. Throws std::runtime_error.
+  /// Calls function(parameters); `doing` is part of the sentence on failure. Throws std::runtime_error.
   template <typename P>
   void call(const char* function, P& parameters, const std::string& doing) const {
     auto* const f = library_.find<CUptiResult(P*)>(function);
     if (f == nullptr) throw std::runtime_error("this CUPTI is too old: it has no " + std::string(function));
     if (const CUptiResult r = f(&parameters); r != CUPTI_SUCCESS) throw std::runtime_error(sentence(r, doing));
   }
-  /// Calls a function and ignores its failure, for destructors.
+  /// Calls a function and ignores failure, for destructors.
   template <typename P>
   void close(const char* function, P& parameters) const {
     if (auto* const f = library_.find<CUptiResult(P*)>(function)) f(&parameters);
@@ -43,10 +43,10 @@ class Cupti {
   SharedLibrary library_;
 };
 
-/// A chip's metrics, as a description of what to collect, and from what was collected their values.
+/// A chip's metrics: the description of the data to collect, and the metrics' values in collected data.
 class MetricSet {
  public:
-  /// Throws std::runtime_error for a chip or a metric that CUPTI does not know.
+  /// Throws std::runtime_error for a chip or a metric that CUPTI does not support.
   MetricSet(const Cupti& cupti, const std::string& chip, std::vector<const char*> names);
   ~MetricSet();
   MetricSet(const MetricSet&) = delete;

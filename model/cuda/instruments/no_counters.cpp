@@ -1,4 +1,4 @@
-// In the place of counters.cpp where CUPTI's headers were not found.
+// Replaces counters.cpp if CUPTI's headers are not found.
 
 #include "model/cuda/instruments/counters.hpp"
 

@@ -7,7 +7,7 @@
 namespace llmcalc::model::cuda {
 namespace {
 
-// As nvml.h has them, which comes with few toolkits.
+// Constants of nvml.h, which few toolkits include.
 constexpr int success = 0, too_small = 7;
 constexpr int sm_clock = 1, memory_clock = 2, gpu_temperature = 0;
 using Bits = unsigned long long;
@@ -95,7 +95,7 @@ std::optional<std::string> Nvml::driver() const {
 
 std::optional<std::vector<std::string>> Nvml::throttled() const {
   std::optional<Bits> set = ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons");
-  if (!set) set = ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons");  // its name before driver 535
+  if (!set) set = ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons");  // the name before driver 535
   return set ? std::optional(words(*set)) : std::nullopt;
 }
 
@@ -113,11 +113,11 @@ std::optional<Bytes> Nvml::used() const {
   return m ? std::optional(Bytes(static_cast<Count>(m->used))) : std::nullopt;
 }
 
-/// One of those that compute is this program, which in a container may not know its own number.
+/// One of the computing processes is this program, whose process id may be unknown in a container.
 std::optional<int> Nvml::other_processes() const {
   auto* const f = library_.find<int(void*, unsigned*, void*)>("nvmlDeviceGetComputeRunningProcesses_v3");
   if (!missing_.empty() || f == nullptr) return std::nullopt;
-  unsigned n = 0;  // asked for none of them: only how many there are
+  unsigned n = 0;  // requests no entries, only their number
   const int status = f(device_, &n, nullptr);
   if (status != success && status != too_small) return std::nullopt;
   return std::max(0, static_cast<int>(n) - 1);

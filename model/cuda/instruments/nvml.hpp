@@ -1,5 +1,5 @@
 #pragma once
-/// Readings of a board by the driver's management library (NVML).
+/// Readings of a board through the driver's management library (NVML).
 
 #include <chrono>
 
@@ -12,7 +12,7 @@ class Nvml {
  public:
   /// Opens the board at this PCI address, "0000:1b:00.0".
   explicit Nvml(const std::string& pci, const std::string& library = "libnvidia-ml.so.1");
-  /// Why nothing can be read, in a sentence; empty: what follows asks the board.
+  /// Why readings are impossible, in a sentence; empty if the board can be queried.
   const std::string& missing() const { return missing_; }
 
   Board board() const;
@@ -22,7 +22,7 @@ class Nvml {
 
  private:
   struct Memory;
-  /// function(device, &value) or function(device, which, &value): the value, if there is such a function and it works.
+  /// function(device, &value) or function(device, which, &value): the value, if the function exists and succeeds.
   template <typename T>
   std::optional<T> ask(const char* function) const;
   template <typename T>
@@ -39,12 +39,12 @@ class Nvml {
   std::string missing_;
 };
 
-/// Energy that a board takes, by its own counter.
+/// Energy that a board uses, by the board's counter.
 class EnergyMeter {
  public:
   explicit EnergyMeter(const Nvml& board) : board_(board) {}
   void start();
-  /// Since start; absent: the board has no such counter.
+  /// Since start(); absent if the board has no such counter.
   std::optional<Energy> stop() const;
 
  private:

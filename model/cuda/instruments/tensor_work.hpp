@@ -7,8 +7,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// Products: 2 per multiply-add of their sizes, which is the least for those that are padded. Attention on tensor cores
-/// executes whole tiles of known size; one query, plain and naive attention run outside them. None: no FLOPs.
+/// Products: 2 per multiply-add of their sizes, a lower bound for padded ones. Attention on tensor cores executes whole
+/// tiles of known size; single-query, plain and naive attention run outside them. Absent: no FLOPs.
 std::optional<TensorWork> tensor_work(const TensorOp& op);
 
 }  // namespace llmcalc::model::cuda

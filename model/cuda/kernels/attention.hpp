@@ -1,6 +1,6 @@
 #pragma once
-/// Attention on a GPU, any shape: flash and naive, forward and backward, a block per query or per key. Scores are made
-/// by multiply-adds of single threads: what tensor cores do faster stands elsewhere.
+/// Attention on a GPU, for any shape: flash and naive, forward and backward, a block per query or per key. Scores are
+/// computed by multiply-adds of single threads; model/cuda/fast has faster kernels on tensor cores.
 
 #include <cmath>
 #include <limits>
@@ -12,11 +12,11 @@
 
 namespace llmcalc::model::cuda {
 
-/// The dropout factor of number n.
+/// The dropout factor of element n.
 LLMCALC_HD inline float dice(const Dropout& d, Count n) {
   const std::uint64_t key = d.moved != nullptr ? *d.moved : d.key;
   const RandomWords r = philox(random_key(key), random_counter(static_cast<std::uint64_t>(n) / 4));
-  const auto at = static_cast<unsigned>(n) % 4;  // chosen, not indexed: an array that is indexed has no registers
+  const auto at = static_cast<unsigned>(n) % 4;  // selected, not indexed: an indexed array cannot be in registers
   const std::uint32_t low = at == 0 ? r.word[0] : r.word[1], high = at == 2 ? r.word[2] : r.word[3];
   return unit_float(at < 2 ? low : high) >= static_cast<float>(d.p) ? static_cast<float>(1 / (1 - d.p)) : 0.0f;
 }
@@ -27,13 +27,13 @@ struct Scores {
   Attention s;
   AttentionInputs in;
   Dropout drop;
-  const Count* moved = nullptr;  ///< where a recording finds the tokens before these
+  const Count* moved = nullptr;  ///< address of the number of past tokens, in a recording
 
   LLMCALC_HD Count past() const { return moved != nullptr ? *moved : s.past(); }
   LLMCALC_HD Count keys() const { return past() + s.queries; }
   LLMCALC_HD Count plain() const { return s.qk_dim - in.rope_dim; }
   LLMCALC_HD Count group(Count h) const { return h / (s.heads / s.kv_heads); }
-  /// Number 0 of head h of token t of sequence b.
+  /// Address of element 0 of head h of token t of sequence b.
   LLMCALC_HD static T* at(const HeadView& v, Count b, Count t, Count h) {
     const Count slot = v.capacity > 0 ? t % v.capacity : t;
     return const_cast<T*>(static_cast<const T*>(v.data)) + b * v.sequence + slot * v.token + h * v.head;
@@ -41,14 +41,14 @@ struct Scores {
   /// The keys that query i sees: [first, last).
   LLMCALC_HD Count last(Count i) const { return past() + i + 1; }
   LLMCALC_HD Count first(Count i) const { return s.reach.first(last(i) - 1); }
-  /// Its first number among the scores of all heads and sequences.
+  /// Index of query i's first score in the scores of all heads and sequences.
   LLMCALC_HD Count row(Count b, Count h, Count i) const { return ((b * s.heads + h) * s.queries + i) * keys(); }
-  /// The query that block n of (sequences, heads, queries) works on.
+  /// The query of block n, of (sequences, heads, queries).
   struct Row {
     Count b, h, i;
   };
   LLMCALC_HD Row row_of(Count n) const { return {n / s.queries / s.heads, n / s.queries % s.heads, n % s.queries}; }
-  /// Its place among (sequences, queries, heads).
+  /// Its index in (sequences, queries, heads).
   LLMCALC_HD Count place(Count b, Count h, Count i) const { return (b * s.queries + i) * s.heads + h; }
   LLMCALC_HD static float dot(Count n, const T* a, const T* b) {
     float sum = 0;
@@ -65,17 +65,17 @@ struct Scores {
   LLMCALC_HD float sink(Count h) const { return wide(static_cast<const T*>(in.sinks)[h]); }
 };
 
-/// A row of probabilities by tiles of a block's size, the greatest score and the sum corrected as they come (Milakov,
-/// Gimelshein 2018, arXiv:1805.02867).
+/// A row of probabilities by tiles of a block's size, with online correction of maximum and sum (Milakov, Gimelshein
+/// 2018, arXiv:1805.02867).
 struct Softmax {
   float most = -std::numeric_limits<float>::infinity(), total = 0;
 
-  /// Takes a tile's scores in; returns e^(x - most), and by `shrink` what older sums are multiplied by.
+  /// Takes a tile's scores. Returns e^(x - most), and in `shrink` the factor of earlier sums.
   template <typename Thread>
   LLMCALC_HD float take(const Thread& t, float x, bool there, float* room, float& shrink) {
     const float tile = block_most(t, there ? x : -std::numeric_limits<float>::infinity(), room);
     const float next = tile > most ? tile : most;
-    shrink = most == next ? 1.0f : exp_of(most - next);  // both may be without a score yet
+    shrink = most == next ? 1.0f : exp_of(most - next);  // both may be -infinity before the first score
     const float e = there ? exp_of(x - next) : 0.0f;
     total = total * shrink + block_sum(t, e, room);
     most = next;
@@ -91,7 +91,8 @@ struct Softmax {
   LLMCALC_HD float log_sum_exp() const { return most + log_of(total); }
 };
 
-/// Flash (Dao et al. 2022, arXiv:2205.14135): a block per query and head. Room: warps + block + v_dim numbers.
+/// Flash (Dao et al. 2022, arXiv:2205.14135): a block per query and head. Shared memory: warps + block + v_dim
+/// elements.
 template <typename T>
 struct FlashForward {
   Scores<T> c;
@@ -117,7 +118,7 @@ struct FlashForward {
         float sum = out[d] * shrink;
         for (Count k = 0; k < n; ++k) sum += p[k] * wide(c.at(c.in.v, b, tile + k, c.group(h))[d]);
         out[d] = sum;
-      });  // p is written again after the barriers of take()
+      });  // take() has barriers before the next write of p
     }
     shrink = 1;
     if (c.in.sinks != nullptr) row.take_sink(c.sink(h), shrink);
@@ -127,7 +128,7 @@ struct FlashForward {
   }
 };
 
-/// o . do of every query and head, and the gradient of its sink: -p_sink (o . do). A block per row.
+/// o . do of every query and head, and the gradient of its sink, -p_sink (o . do). A block per row.
 template <typename T>
 struct FlashDelta {
   Scores<T> c;
@@ -152,7 +153,7 @@ struct PairGradient {
   float value, score;
 };
 
-/// From the log-sum-exp: only the pairs that the mask leaves.
+/// From the log-sum-exp: only unmasked pairs.
 template <typename T>
 struct FlashPairs {
   Scores<T> c;
@@ -172,11 +173,11 @@ struct FlashPairs {
   }
 };
 
-/// From what naive attention stored: every pair.
+/// From the tensors that naive attention saved: every pair.
 template <typename T>
 struct NaivePairs {
   Scores<T> c;
-  const T *value, *score;  ///< probabilities after dropout; the scores' gradients
+  const T *value, *score;  ///< probabilities after dropout; gradients of the scores
 
   LLMCALC_HD Count first_key(Count) const { return 0; }
   LLMCALC_HD Count last_key(Count) const { return c.keys(); }
@@ -188,7 +189,7 @@ struct NaivePairs {
   }
 };
 
-/// dq of a query and head, a block each. Room: block + qk_dim numbers.
+/// dq of a query and head, a block each. Shared memory: block + qk_dim elements.
 template <typename T, typename Pairs>
 struct QueryGradient {
   Pairs pairs;
@@ -223,7 +224,7 @@ struct QueryGradient {
 };
 
 /// dk and dv of a key of a KV head, or the gradient of its rotary part, which all heads share. A block per key and KV
-/// head, or per key. Room: 2 block + qk_dim + v_dim numbers.
+/// head, or per key. Shared memory: 2 block + qk_dim + v_dim elements.
 template <typename T, typename Pairs>
 struct KeyGradient {
   Pairs pairs;
@@ -240,7 +241,7 @@ struct KeyGradient {
     float *const ds = reinterpret_cast<float*>(t.room()), *const p = ds + t.size();
     float *const dk = p + t.size(), *const dv = dk + width;
     const Count v_dim = rope ? 0 : s.v_dim;
-    // The thread that zeroes a number also sums and stores it: a key that no query sees has no barrier between.
+    // The thread that zeroes an element also sums and stores it: a key that no query sees has no barrier between.
     in_block(t, width, [&](Count d) { dk[d] = 0; });
     in_block(t, v_dim, [&](Count d) { dv[d] = 0; });
     for (Count h = g * heads; h < (g + 1) * heads; ++h)
@@ -265,7 +266,7 @@ struct KeyGradient {
   }
 };
 
-/// Naive: scores of every pair, what the mask hides thrown away. Room: warps + block + v_dim numbers.
+/// Naive: scores of every pair; masked ones are discarded. Shared memory: warps + block + v_dim elements.
 template <typename T>
 struct NaiveForward {
   Scores<T> c;
@@ -277,7 +278,7 @@ struct NaiveForward {
     const Attention& s = c.s;
     const auto at = c.row_of(t.block());
     const Count b = at.b, h = at.h, i = at.i;
-    // One query alone has nothing to gain from keys that it does not see.
+    // A single query skips the keys that it does not see.
     const Count low = s.queries > 1 ? 0 : c.first(i), high = s.queries > 1 ? c.keys() : c.last(i);
     float *const room = reinterpret_cast<float*>(t.room()), *const p = room + warp, *const out = p + t.size();
     in_block(t, s.v_dim, [&](Count d) { out[d] = 0; });
@@ -301,7 +302,7 @@ struct NaiveForward {
     }
     in_block(t, s.v_dim, [&](Count d) { o[c.place(b, h, i) * s.v_dim + d] = static_cast<T>(out[d]); });
   }
-  /// As it is stored, after dropout.
+  /// A probability as stored, after dropout.
   LLMCALC_HD float probability(Count b, Count h, Count i, Count j, const Softmax& row) const {
     const bool seen = j >= c.first(i) && j < c.last(i);
     const Count at = c.row(b, h, i) + j;
@@ -316,7 +317,7 @@ struct NaiveForward {
   }
 };
 
-/// The scores' gradients p (dp - sum p dp), as they are stored. A block per row.
+/// The gradients of the scores, p (dp - sum p dp), as stored. A block per row.
 template <typename T>
 struct NaiveScores {
   Scores<T> c;

@@ -1,5 +1,5 @@
 #pragma once
-/// Attention: flash by plain multiply-adds or on tensor cores, and naive.
+/// Launches of attention: flash by plain multiply-adds or on tensor cores, and naive.
 
 #include <optional>
 #include <type_traits>
@@ -10,7 +10,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// One operator's, for as long as it runs.
+/// The launches of one operator, for as long as it runs.
 template <typename T, typename Device>
 class AttentionLaunches {
  public:
@@ -21,7 +21,7 @@ class AttentionLaunches {
         log_sum_exp_(static_cast<float*>(kept.log_sum_exp)),
         rows_(c.s.rows() * c.s.heads) {}
 
-  /// The reason why tensor cores cannot compute this attention of several queries; absent: they can.
+  /// The reason why tensor cores cannot compute this attention of several queries; absent if they can.
   std::optional<CoreObstacle> obstacle() const {
     if (!on_bf16) return CoreObstacle::float32;
     return mma_obstacle(c_.s, c_.in, c_.drop);
@@ -63,7 +63,7 @@ class AttentionLaunches {
   void launch(Count blocks, Count room, const Kernel& kernel) {
     if (blocks > 0) device_.launch(kernel, blocks, threads, room);
   }
-  /// f(pairs) between what both cores need before, o . do of each row, and after.
+  /// f(pairs) between the steps common to both cores: o . do of each row before, sinks after.
   template <typename F>
   void around(const T* o, const T* d_o, const AttentionGradients& to, const F& f) {
     const DeviceRoom<Device, float> delta(device_, rows_), sinks(device_, rows_);

@@ -1,6 +1,6 @@
 #pragma once
-/// Cross-entropy of the vocabulary's logits, float32 or numbers of the products: one pass reads them for the loss, one
-/// for their gradient, which takes their place. Between the two only the log-sum-exp of every row is kept.
+/// Cross-entropy of the vocabulary's logits, in float32 or the format of the products: one pass reads them for the
+/// loss, and one for their gradient, which replaces them. In between only the log-sum-exp of every row is kept.
 
 #include <limits>
 #include <memory>
@@ -13,12 +13,12 @@
 
 namespace llmcalc::model::cuda {
 
-/// Packs of N logits that a thread asks for before it uses the first.
+/// Packs of N logits that a thread loads before it uses the first.
 template <int N>
 inline constexpr int packs_at_once = N > 1 ? 2 : 8;
 
-/// log sum e^x of a row, the greatest and the sum corrected as they come (Milakov, Gimelshein 2018, arXiv:1805.02867),
-/// and -log p of its target. N divides the vocabulary. Room: a number per warp.
+/// log sum e^x of a row, with online correction of maximum and sum (Milakov, Gimelshein 2018, arXiv:1805.02867), and
+/// -log p of its target. N divides the vocabulary. Shared memory: an element per warp.
 template <typename X, int N>
 struct LossRows {
   static constexpr int steps = packs_at_once<N>, at_once = steps * N;
@@ -51,7 +51,7 @@ struct LossRows {
     log_sums[t.block()] = log_sum;
     losses[t.block()] = log_sum - wide(x[targets[t.block()]]);
   }
-  /// Numbers past the end contribute nothing.
+  /// Elements past the end are -infinity, and contribute 0.
   LLMCALC_HD Pack<X, N> pack(Count i, const X* x) const {
     Pack<X, N> p;
     for (X& one : p.x) one = static_cast<X>(-std::numeric_limits<float>::infinity());
@@ -60,7 +60,7 @@ struct LossRows {
   }
 };
 
-/// (softmax - onehot) scale as numbers of T, each row from the beginning of its logits on.
+/// (softmax - onehot) scale in format T, each row from the start of its logits on.
 template <typename X, typename T, int N>
 struct LossGradientRows {
   static constexpr int steps = packs_at_once<N>;
@@ -83,7 +83,7 @@ struct LossGradientRows {
         const Count i = (at + u * t.size() + t.index()) * N;
         if (i < vocabulary) p[u] = load<N>(x + i);
       }
-      if constexpr (sizeof(T) < sizeof(X)) t.sync();  // what lies under `to` has been read, by all
+      if constexpr (sizeof(T) < sizeof(X)) t.sync();  // all threads have read the logits that `to` overwrites
       LLMCALC_UNROLL
       for (int u = 0; u < steps; ++u) {
         const Count i = (at + u * t.size() + t.index()) * N;
@@ -100,14 +100,15 @@ struct LossGradientRows {
   }
 };
 
-/// Both; of float32 logits also what is kept between them: until the gradient is made, or until forget().
+/// Loss and gradient. For float32 logits also holds the log-sum-exps in between: until the gradient is computed, or
+/// until forget().
 template <typename T, typename Device>
 class Classifier {
  public:
   explicit Classifier(Device& device) : device_(device) {}
 
-  /// The mean loss, into the device's memory, and every row's log-sum-exp; the logits stay as they are, and so do
-  /// targets, which lie there too.
+  /// Writes the mean loss to device memory, and every row's log-sum-exp. Logits and targets, which are in device memory
+  /// too, stay unchanged.
   template <typename X>
   void loss(const Loss& s, const std::int64_t* targets, const X* logits, float* log_sums, double* mean) {
     constexpr int N = pack_of<X>;
@@ -149,7 +150,7 @@ class Classifier {
 
   Device& device_;
   std::unique_ptr<DeviceRoom<Device, float>> log_sums_;
-  const float* of_ = nullptr;  ///< the logits that they belong to
+  const float* of_ = nullptr;  ///< the logits of log_sums_
 };
 
 }  // namespace llmcalc::model::cuda

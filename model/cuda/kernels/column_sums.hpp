@@ -1,5 +1,5 @@
 #pragma once
-/// Sums over rows, column by column, the same bits every time: groups of rows apart, then the groups in order.
+/// Sums over rows, column by column, bitwise reproducible: groups of rows separately, then the groups in order.
 
 #include <algorithm>
 #include <array>
@@ -9,12 +9,13 @@
 
 namespace llmcalc::model::cuda {
 
-/// partial[group, k, column] = sum k of a column over the rows of a group. f(row, column, sums) adds what a row has for
-/// N columns from there on to sums[k][n]. A block per group and 32 N columns; its warps take rows in turn.
-/// Room: K N numbers per thread.
+/// partial[group, k, column] = sum k of a column over the rows of a group. f(row, column, sums) adds a row's
+/// contribution for N columns from `column` on to sums[k][n]. A block per group and 32 N columns; its warps take rows
+/// in turn.
+/// Shared memory: K N elements per thread.
 template <int K, int N, typename F>
 struct ColumnSums {
-  Count rows, columns, size;  ///< rows of a group
+  Count rows, columns, size;  ///< size: rows of a group
   F f;
   float* partial;
   static constexpr Count tile = warp * N;
@@ -42,7 +43,7 @@ struct ColumnSums {
   }
 };
 
-/// to[k] += the groups' sums k. A block per k and 32 columns. Room: a number per thread.
+/// to[k] += sum k of the groups. A block per k and 32 columns. Shared memory: an element per thread.
 template <int K>
 requires(K <= 2) struct GroupSums {
   Count groups, columns;
@@ -68,7 +69,7 @@ requires(K <= 2) struct GroupSums {
   }
 };
 
-/// to[k] += the groups' sums k.
+/// to[k] += sum k of the groups.
 template <int K, typename Device>
 void add_groups(Device& device, Count groups, Count columns, const float* partial, const std::array<float*, K>& to) {
   constexpr int threads = 128;
@@ -77,7 +78,7 @@ void add_groups(Device& device, Count groups, Count columns, const float* partia
   device.launch(all, K * ((columns + warp - 1) / warp), threads, threads * static_cast<Count>(sizeof(float)));
 }
 
-/// to[k] += the sums k of f over all rows.
+/// to[k] += sum k of f over all rows.
 template <int K, int N, typename Device, typename F>
 void add_column_sums(Device& device, Count rows, Count columns, const F& f, const std::array<float*, K>& to) {
   constexpr int threads = 128;
@@ -91,7 +92,7 @@ void add_column_sums(Device& device, Count rows, Count columns, const F& f, cons
   add_groups<K>(device, groups, columns, partial.data(), to);
 }
 
-/// The rows of a matrix as they are.
+/// The rows of a matrix, unchanged.
 template <typename T, int N>
 struct PlainRows {
   const T* data;

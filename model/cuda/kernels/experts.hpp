@@ -1,5 +1,5 @@
 #pragma once
-/// Mixture of experts on a GPU: which token goes where, and back.
+/// Mixture of experts on a GPU: routing of tokens to experts, and back.
 
 #include <map>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Softmax of a row of logits, the top_k of it renormalised; not_chosen elsewhere; ties to the lower expert.
+/// Softmax of a row of logits, its top_k renormalised; not_chosen elsewhere; ties go to the lower expert.
 template <typename T>
 LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* gates) {
   float most = wide(logits[0]), all = 0, chosen = 0;
@@ -44,7 +44,7 @@ void route(Device& device, const Pointwise& s, const T* logits, float* kept, T* 
     for (Count e = 0; e < s.width; ++e) gates[t * s.width + e] = static_cast<T>(g[e]);
   });
 }
-/// dl = g (dg - sum g dg) for the chosen, 0 elsewhere: of the softmax of the chosen logits.
+/// dl = g (dg - sum g dg) for selected experts, 0 elsewhere, as for the softmax of the selected logits.
 template <typename Device, typename T>
 void route_gradient(Device& device, const Pointwise& s, const float* g, const T* dgates, T* dlogits, bool add) {
   everywhere(device, s.rows, [=] LLMCALC_DEVICE(Count t) {
@@ -73,7 +73,7 @@ struct RoutingCounts {
   }
 };
 
-/// Their rows, as model/math/routing.hpp has them; a block per expert. Room: a number per thread.
+/// The rows of each expert, as in model/math/routing.hpp; a block per expert. Shared memory: an element per thread.
 template <typename G>
 struct RoutingOrder {
   Count tokens, experts, top_k;
@@ -130,9 +130,9 @@ class DeviceRouting {
                   threads, threads * sizeof(Count));
   }
   const Count* token() const { return part(1); }   ///< of each row
-  const Count* row() const { return part(2); }     ///< those of a token one after another, experts in order
+  const Count* row() const { return part(2); }     ///< rows of one token after another, in order of experts
   const Count* expert() const { return part(3); }  ///< of each row
-  /// f(expert, its first row, how many it has).
+  /// f(expert, its first row, its number of rows).
   template <typename F>
   void each_expert(const F& f) {
     if (first_.empty()) {
@@ -151,7 +151,7 @@ class DeviceRouting {
   std::vector<Count> first_;
 };
 
-/// Routings by the tensor that they were read off, for as long as operators ask for them.
+/// Routings by the tensor that they were computed from, for as long as operators need them.
 template <typename Device>
 class Routings {
  public:
@@ -165,7 +165,7 @@ class Routings {
   void keep(In tensor, const Shared& r) { all_[tensor] = r; }
   void forget(In tensor) { all_.erase(tensor); }
   void forget() { all_.clear(); }
-  /// The one that is kept, or made now.
+  /// The routing saved for a tensor, or a new one.
   template <typename G>
   Shared of(In tensor, Count tokens, Count experts, Count top_k, const G* gates) const {
     const auto at = all_.find(tensor);
@@ -183,7 +183,7 @@ void row_gates(Device& device, Count rows, Count experts, const Count* token, co
                float* to) {
   everywhere(device, rows, [=] LLMCALC_DEVICE(Count i) { to[i] = wide(gates[token[i] * experts + expert[i]]); });
 }
-/// to = the sum over a token's rows of factor x row, experts in order; without factors: of the rows.
+/// to = the sum over a token's rows of factor x row, in order of experts; without factors: the sum of the rows.
 template <typename Device, typename T>
 void sum_rows(Device& device, Count tokens, Count top_k, const Count* row, const float* factor, Count width, const T* x,
               T* to, bool add) {

@@ -1,5 +1,5 @@
 #pragma once
-/// One launch for many arrays of unlike lengths: each is cut into stretches, and a block takes a stretch.
+/// One launch for many arrays of different lengths: each is split into segments, with a block per segment.
 
 #include <vector>
 
@@ -8,11 +8,11 @@
 
 namespace llmcalc::model::cuda {
 
-/// Where the stretches of each array begin among all; begins[arrays] is their number.
+/// Index of each array's first segment in the list of all segments; begins[arrays] is their number.
 struct Stretches {
   const Count* begins;
   Count arrays;
-  /// The array that a stretch belongs to.
+  /// The array that a segment belongs to.
   LLMCALC_HD Count array_of(Count stretch) const {
     Count low = 0, high = arrays;
     while (high - low > 1) {
@@ -23,7 +23,7 @@ struct Stretches {
   }
 };
 
-/// Where stretches of `size` pieces begin; pieces(array): of each array.
+/// Indices of first segments, with `size` pieces per segment; pieces(array): number of pieces of an array.
 template <typename Array, typename F>
 std::vector<Count> stretch_begins(const std::vector<Array>& arrays, Count size, const F& pieces) {
   std::vector<Count> begins{0};
@@ -31,7 +31,7 @@ std::vector<Count> stretch_begins(const std::vector<Array>& arrays, Count size, 
   return begins;
 }
 
-/// Kernels over columns of numbers, an array each.
+/// Kernels over columns of elements, an array each.
 template <typename Kernel>
 struct EachOf {
   static constexpr bool alone = true;

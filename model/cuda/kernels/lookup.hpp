@@ -1,5 +1,5 @@
 #pragma once
-/// Gradients of table rows, of token ids or of positions, summed over their tokens.
+/// Gradients of table rows, by token id or position, summed over their tokens.
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// dtable of a position += dy of every sequence there, in order.
+/// dtable of a position += dy of every sequence at that position, in order.
 template <typename Device, typename T>
 void position_sums(Device& device, const Lookup& s, Count queries, const Moved<Count>& past, const T* dy,
                    Wide<T>* table) {
@@ -19,8 +19,9 @@ void position_sums(Device& device, const Lookup& s, Count queries, const Moved<C
   });
 }
 
-/// The tokens of every id, in order: those of bucket b are token[first[b]] to token[first[b + 1]], their id row[b]. As
-/// many buckets as tokens, the last of them empty. Three arrays one after another: first, token, row.
+/// The tokens of every id, in order: bucket b has the tokens from token[first[b]] to token[first[b + 1]], with the id
+/// row[b]. There are as many buckets as tokens, the last of them empty. Three arrays one after another: first, token,
+/// row.
 inline Count bucket_numbers(Count tokens) { return 3 * tokens + 1; }
 inline void make_buckets(Count tokens, Count rows, const std::int64_t* ids, Count* to) {
   Count *const first = to, *const token = to + tokens + 1, *const row = token + tokens;

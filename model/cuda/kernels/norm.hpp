@@ -1,5 +1,5 @@
 #pragma once
-/// Norms by rows: a block per row, which reads its row once and keeps it in its own memory while its sums are made.
+/// Norms by rows: a block per row, which reads its row once and keeps it in shared memory while it computes sums.
 
 #include "model/backend.hpp"
 #include "model/cuda/kernels/column_sums.hpp"
@@ -7,7 +7,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Where a block keeps a row of T for its later looks; null: too long to be kept.
+/// A block's copy of a row of T for later reads; null if the row is too long.
 template <typename T, int N>
 struct KeptRow {
   const T* from;
@@ -18,21 +18,21 @@ struct KeptRow {
     if (room != nullptr) *packs<N>(room + i) = p;
     return p;
   }
-  /// A pack that this thread has already read.
+  /// A pack that this thread has read before.
   LLMCALC_HD Pack<T, N> again(Count i) const { return load<N>((room != nullptr ? room : from) + i); }
 };
 
-/// f(i) for every pack of a row, each by the same thread every time.
+/// f(i) for every pack of a row, always by the same thread.
 template <int N, typename Thread, typename F>
 LLMCALC_HD void in_row(const Thread& t, Count width, const F& f) {
   for (Count i = static_cast<Count>(t.index()) * N; i < width; i += static_cast<Count>(t.size()) * N) f(i);
 }
 
-/// Statistics of one row: mean is 0 in RMSNorm.
+/// Statistics of one row; mean is 0 in RMSNorm.
 struct NormStatistics {
   float mean, inverse;
 };
-/// The first look at a row: its statistics. room: a number per warp.
+/// The first read of a row: its statistics. room: an element per warp.
 template <typename T, int N, typename Thread>
 LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const KeptRow<T, N>& x, double epsilon,
                                          float* room) {
@@ -56,9 +56,9 @@ LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const K
   return {mean, 1.0f / sqrt_of(block_sum(t, square, room) / n + static_cast<float>(epsilon))};
 }
 
-inline constexpr Count norm_line = 64;  ///< bytes for sums of a block: a float for each of 16 warps
+inline constexpr Count norm_line = 64;  ///< bytes for the sums of a block: a float for each of 16 warps
 
-/// y = (x - mean) inverse w + b. Room: a line, then a row where `kept`.
+/// y = (x - mean) inverse w + b. Shared memory: a line, then a row if `kept`.
 template <typename T, int N>
 struct NormRows {
   Norm s;
@@ -104,7 +104,7 @@ struct NormSums {
 
 /// The gradient of a norm. A block takes one head and a group of tokens, and reads x and dy once:
 ///   dx = (g - mean(g) - n mean(g n)) inverse   with g = dy w and n the normalised row.
-/// It also sums its tokens' contributions to the gradients of w and b. Statistics that were not kept are recomputed.
+/// It also sums its tokens' contributions to the gradients of w and b. Statistics that were not saved are recomputed.
 /// Shared memory: a line for block sums; a row of x and of dy if `kept`; the sums if `near`, otherwise they accumulate
 /// in `partial`.
 template <typename T, int N>
@@ -144,7 +144,7 @@ struct NormRowsGradient {
         reinterpret_cast<float*>(room + norm_line + (kept ? 2 * s.width * static_cast<Count>(sizeof(T)) : 0));
     return {weight, weight + s.width};
   }
-  /// f(i) for every number of a row, each by the thread that has its pack.
+  /// f(i) for every element of a row, by the thread that has its pack.
   template <typename Thread, typename F>
   LLMCALC_HD void each_number(const Thread& t, const F& f) const {
     in_row<N>(t, s.width, [&](Count i) {
@@ -199,13 +199,13 @@ struct NormRowsGradient {
   }
 };
 
-/// A norm's launches on a device, by packs where its rows are at one.
+/// A norm's launches on a device, with packs if its rows are aligned to them.
 template <typename T, typename Device>
 class Norms {
   static constexpr int N = pack_of<T>;
-  static constexpr Count most_room = 96 * 1024;  ///< of a block, so that two or more find room
+  static constexpr Count most_room = 96 * 1024;  ///< per block, so a multiprocessor holds two or more
 
-  /// Threads that have a pack each, in whole warps.
+  /// Threads with a pack each, in whole warps.
   static int threads(Count width, int pack) {
     return static_cast<int>(std::clamp<Count>((width + pack * warp - 1) / (pack * warp), 1, 8)) * warp;
   }

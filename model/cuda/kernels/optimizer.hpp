@@ -12,7 +12,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// A kernel that touches nothing where the factor is not a number, nor, where it is to multiply, where it is 1.
+/// Runs a kernel unless the factor is NaN or, for a kernel that multiplies by it, 1.
 template <typename Kernel>
 struct WithFactor {
   static constexpr bool alone = true;
@@ -24,7 +24,7 @@ struct WithFactor {
     if (is_factor(factor) && !(multiplies && *factor == 1)) kernel(t);
   }
 };
-/// One launch of kernels over columns of numbers, for all parameters.
+/// One launch of kernels over columns of elements, for all parameters.
 template <typename Device, typename Kernel>
 void with_factor(Device& device, const double* factor, bool multiplies, const std::vector<Kernel>& kernels) {
   using Each = EachOf<Kernel>;
@@ -50,9 +50,9 @@ void multiply_by(Device& device, Updates parameters, const double* factor) {
   with_factor(device, factor, true, kernels);
 }
 
-/// AdamW with bias correction of one number; `copied`: w is the rounded copy of `exact`.
+/// AdamW with bias correction, on one element; `copied`: w is the rounded copy of `exact`.
 struct AdamW {
-  /// The settings at a step's number and rate.
+  /// The settings for a step's number and rate.
   struct Scalars {
     float rate, shrink, bias1, bias2;
   };
@@ -73,7 +73,7 @@ struct AdamW {
     w = (copied ? exact : w) * now.shrink - now.rate * (first * now.bias1) / (sqrt_of(second * now.bias2) + epsilon);
     exact = w;
   }
-  /// A step on one parameter, whose weights are numbers of T.
+  /// A step on one parameter, with weights of type T.
   template <typename T>
   static auto kernel(const ParameterUpdate& p, const OptimizerStep& o, const Moved<Scalars>& scalars) {
     const auto f = [](double x) { return static_cast<float>(x); };
@@ -86,7 +86,7 @@ struct AdamW {
   }
 };
 
-/// velocity = momentum velocity + g; w -= rate velocity. Not `moving`: plain gradient descent.
+/// velocity = momentum velocity + g; w -= rate velocity. Without `moving`: plain gradient descent.
 struct Descent {
   struct Scalars {
     float rate, shrink;
@@ -104,7 +104,7 @@ struct Descent {
     w = (copied ? exact : w) * now.shrink - now.rate * speed;
     exact = w;
   }
-  /// A step, with momentum or without, on one parameter, whose weights are numbers of T.
+  /// A step, with or without momentum, on one parameter with weights of type T.
   template <typename T>
   static auto kernel(const ParameterUpdate& p, const OptimizerStep& o, const Moved<Scalars>& scalars) {
     const bool copied = p.master != nullptr;
@@ -137,7 +137,7 @@ void optimize(Device& device, Replays<Device>& replays, Updates parameters, cons
     kernels.push_back(Kernel::template kernel<T>(p, o, p.decays ? scalars : of_undecayed));
   with_factor(device, o.factor, false, kernels);
 }
-/// A step on all parameters, of the optimizers that Backend::lacks_of allows.
+/// A step on all parameters, for the optimizers that Backend::lacks_of allows.
 template <typename T, typename Device>
 void update(Device& device, Replays<Device>& replays, Updates parameters, const OptimizerStep& o) {
   switch (o.optimizer) {
@@ -163,7 +163,7 @@ struct ClipOf {
   }
 };
 
-/// Sums of squares of stretches of every gradient, and their sums. `room`: bytes for a block's sum.
+/// Sums of squares of segments of every gradient, and their sums. `room`: bytes of shared memory for a block's sum.
 template <typename Device>
 void square_sums(Device& device, int threads, Count room, Updates parameters, double* sums) {
   constexpr Count stretch = 1 << 16;

@@ -1,6 +1,6 @@
 #pragma once
-/// Numbers in memory by packs of 16 bytes, which is how a GPU's memory is read fastest, and kernels over columns of
-/// numbers that take packs where all pointers are at one, single numbers elsewhere.
+/// Packs of 16 bytes, by which a GPU's memory is read fastest, and kernels over columns of elements that take packs if
+/// all pointers are aligned to them, single elements otherwise.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// N numbers side by side, read or written at once.
+/// N adjacent elements, read or written at once.
 template <typename X, int N>
 struct alignas(sizeof(X) * N < 16 ? sizeof(X) * N : 16) Pack {
   X x[N];
@@ -32,13 +32,13 @@ LLMCALC_HD Pack<X, N> load(const X* from) {
   return *packs<N>(from);
 }
 
-/// Whether packs of N may begin at these pointers; null does no harm.
+/// Whether packs of N may begin at these pointers; null is allowed.
 template <int N, typename... X>
 bool at_packs(const X*... at) {
   return ((reinterpret_cast<std::uintptr_t>(at) % alignof(Pack<X, N>) == 0) && ...);
 }
 
-/// An array that a kernel reads, writes or both; null: neither.
+/// An array that a kernel reads, writes or both; null: unused.
 template <typename X>
 struct Column {
   X* data;
@@ -70,13 +70,13 @@ template <typename X>
 Column<X> updates(X* x) {
   return {x, x != nullptr, x != nullptr};
 }
-/// The column that a kernel adds to; it starts from 0 where `add` is false.
+/// The column that a kernel adds to; it starts from 0 if `add` is false.
 template <typename X>
 Column<X> sums(X* x, bool add) {
   return {x, add, true};
 }
 
-/// f(i, column's number i as float&...) for every i below n: N at a time while `whole` packs last, then one by one.
+/// f(i, element i of each column as float&...) for every i below n: N at a time for `whole` packs, then one by one.
 template <int N, typename F, typename... X>
 struct Columns {
   static constexpr bool alone = true;
@@ -105,27 +105,27 @@ struct Columns {
   }
 };
 
-/// Threads that fill the device, each with a few of n pieces.
+/// Launches threads that fill the device, each with a few of n pieces.
 template <typename Device, typename Kernel>
 void shared_out(Device& device, Count n, const Kernel& kernel) {
   constexpr Count most_blocks = 132 * 16;
   if (n > 0) device.launch(kernel, std::min((n + 255) / 256, most_blocks), 256, 0);
 }
 
-/// f(i) for every i below count, on all of the device.
+/// f(i) for every i below count, on the whole device.
 template <typename Device, typename F>
 void everywhere(Device& device, Count count, F f) {
   shared_out(device, count, Everywhere<F>{count, f});
 }
 
-/// A kernel over columns of numbers, to be shared out in as many pieces.
+/// A kernel over columns of elements, which can be divided into pieces.
 template <typename F, typename... X>
 auto columns_of(Count count, F f, Column<X>... columns) {
   constexpr int N = 16 / static_cast<int>(std::max({sizeof(X)...}));
   const Count whole = at_packs<N>(columns.data...) ? count / N : 0;
   return Columns<N, F, X...>{count, whole, f, {columns...}};
 }
-/// The same with number i of every column; f's numbers are registers, of which those that are written go back.
+/// Runs f on element i of every column; its arguments are registers, and written ones are stored.
 template <typename Device, typename F, typename... X>
 void over(Device& device, Count count, F f, Column<X>... columns) {
   const auto kernel = columns_of(count, f, columns...);

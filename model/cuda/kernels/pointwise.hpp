@@ -1,5 +1,5 @@
 #pragma once
-/// Element-wise operators: kernels of one line each, over columns of numbers.
+/// Element-wise operators: kernels of one line each, over columns of elements.
 
 #include "model/backend.hpp"
 #include "model/cuda/kernels/attention.hpp"
@@ -81,7 +81,7 @@ void dropout_gradient(Device& device, Count count, const Dropout& d, const std::
       reads(mask));
 }
 
-/// y += b in every row; y in numbers of its own.
+/// y += b in every row; y has a separate format.
 template <typename Device, typename T, typename Y>
 void add_bias(Device& device, Count rows, Count width, const T* bias, Y* y) {
   over(

@@ -11,8 +11,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// Scaled cos and sin of every frequency at every position of a pass: two rows of `pairs` numbers per position. Kept
-/// while passes are alike, or until forget().
+/// Scaled cos and sin of every frequency at every position of a pass: two rows of `pairs` elements per position. Kept
+/// while positions are the same, or until forget().
 template <typename Device>
 class Turns {
  public:
@@ -58,7 +58,7 @@ class Turns {
   std::tuple<Count, Count, Rotary> key_;
 };
 
-/// Number 2i of a row += sin of frequency i at its position, number 2i + 1 its cosine.
+/// Element 2i of a row += sin of frequency i at its position, element 2i + 1 += its cosine.
 template <typename Device, typename T>
 void add_sinusoid(Device& device, const Lookup& s, const Positions& p, const float* turn, T* x) {
   const Count width = s.width, pairs = (s.width + 1) / 2, queries = p.queries;
@@ -68,8 +68,8 @@ void add_sinusoid(Device& device, const Lookup& s, const Positions& p, const flo
   });
 }
 
-/// Heads of x, each `half` pairs, that positions rotate in place, and back where `direction` is -1: numbers i and
-/// i + half of a head; i counts packs of N pairs.
+/// Rotates heads of x, each of `half` pairs, in place by position, and back if `direction` is -1: elements i and i +
+/// half of a head; i counts packs of N pairs.
 template <typename T, int N>
 struct Rotation {
   T* x;
@@ -90,7 +90,7 @@ struct Rotation {
     *packs<N>(at) = a, *packs<N>(at + half) = b;
   }
 };
-/// The first `width` numbers of every head of every row; `inverse`: back.
+/// Rotates the first `width` elements of every head of every row; `inverse`: back.
 template <typename Device, typename T>
 void rotate(Device& device, Count rows, const Positions& p, const float* turn, T* x, Count row, Count heads, Count head,
             Count width, bool inverse) {

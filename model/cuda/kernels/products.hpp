@@ -1,5 +1,5 @@
 #pragma once
-/// Products of matrices on a device: one for all rows, each expert's, each head's; and their gradients.
+/// Matrix products on a device, with one matrix for all rows, one per expert or one per head; and their gradients.
 
 #include "model/cpu/products/matmul_shape.hpp"
 #include "model/cuda/fast/matvec.hpp"
@@ -31,19 +31,20 @@ class Products {
   void gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
     Count stride = s.out;
-    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient left it
+    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient wrote it
     dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), v.add_weight_gradient, w(db));
   }
 
  private:
-  /// `timed` and `bias`: see GpuDevice::matmul. Rows of experts are other ones in every step. True: the bias is in it.
+  /// `timed` and `bias`: see GpuDevice::matmul. An expert's rows differ in every step. Returns true if the bias is
+  /// added.
   bool product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true, In bias = nullptr) {
     if (s.m == 0 || s.n == 0 || s.k == 0) return false;
     const bool with_bias = device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed, bias);
     replays_.count(flops(2, s.m, s.n, s.k));
     return with_bias;
   }
-  /// A product's own bias has y's format.
+  /// A bias that a product adds has y's format.
   void dense(const FewRows<T>& a, bool timed = true) {
     if (a.can()) {
       a.run(device_);
@@ -55,7 +56,7 @@ class Products {
     if (a.bias == nullptr || with_bias) return;
     a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
   }
-  /// dw of no rows is 0: what is not added must still be written.
+  /// dw of 0 rows is 0: it must be written unless it is added to.
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
                       bool add, W* dw, bool add_dw, W* db) {
     if (rows == 0 && !add_dw) device_.fill(dw, 0, mul(s.out, s.in, static_cast<Count>(sizeof(W))));
@@ -83,7 +84,7 @@ class Products {
                      db != nullptr ? w(db) + e * s.out : nullptr);
     });
   }
-  /// Absorbed projections of latent attention: each head has its own rows of the up-projection, on its own part of x.
+  /// Absorbed projections of latent attention: each head multiplies its part of x with its rows of the up-projection.
   void per_head(const Linear& s, const LinearView& v, const T* x, const T* weight, T* y) {
     const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
     for (Count h = 0; h < heads; ++h)

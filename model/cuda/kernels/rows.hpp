@@ -1,5 +1,5 @@
 #pragma once
-/// Kernels that sum within rows: gates per row, means and squares, what experts bring back. A block per row, sums in a
+/// Kernels that sum within rows: gates per row, means and squares, combination of experts. A block per row, sums in a
 /// fixed order.
 
 #include "model/backend.hpp"
@@ -33,7 +33,7 @@ struct ScaleGradient {
   }
 };
 
-/// The mean of n numbers; one block.
+/// The mean of n elements; one block.
 struct MeanOf {
   Count n;
   const float* x;
@@ -48,12 +48,12 @@ struct MeanOf {
   }
 };
 
-/// An array of n numbers.
+/// An array of n elements.
 struct FloatArray {
   const float* x;
   Count n;
 };
-/// Sums of squares of stretches of `size` numbers, a multiple of N, of several arrays.
+/// Sums of squares of segments of `size` elements, a multiple of N, of several arrays.
 template <int N>
 struct SquareSums {
   const FloatArray* arrays;
@@ -80,7 +80,7 @@ struct SquareSums {
   }
 };
 
-/// The sums of the stretches of each array; a block per array.
+/// The sums of the segments of each array; a block per array.
 struct ArraySums {
   Stretches all;
   const double* x;

@@ -1,4 +1,4 @@
-// Models of masked diffusion: a pass guesses all masked tokens of a text at once, and every token sees all others.
+// Masked diffusion models: a pass predicts all masked tokens of a text at once, with bidirectional attention.
 
 #include "presets/import/families.hpp"
 
@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Every token sees all others; a class of labels has no head.
+/// Makes attention bidirectional. A class of labels has no head.
 void see_both_ways(const Config& c, Arch& a) {
   a.bidirectional = true;
   if (!names_labels(c)) return;
@@ -14,7 +14,7 @@ void see_both_ways(const Config& c, Arch& a) {
   a.tied_head = false;
 }
 
-/// What hub GSAI-ML/LLaDA-8B-Instruct, configuration_llada.py, could be besides, in no released model.
+/// Throws InputError for options of hub GSAI-ML/LLaDA-8B-Instruct, configuration_llada.py, that no released model uses.
 void refuse_other_llada(const Config& c) {
   if (c.text("block_type", "llama") != "llama") c.refuse("\"block_type\": only llama is known");
   if (c.text("layer_norm_type", "rms") != "rms") c.refuse("\"layer_norm_type\": only rms is known");
@@ -22,8 +22,8 @@ void refuse_other_llada(const Config& c) {
     if (c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is true, which is not known");
 }
 
-/// hub inclusionAI/LLaDA-MoE-7B-A1B-Base, modeling_lladamoe.py: Llama both ways, under qk_layernorm with RMSNorms of
-/// the head width on q and k; experts of expert_intermediate_size, router without bias, in the layers that
+/// hub inclusionAI/LLaDA-MoE-7B-A1B-Base, modeling_lladamoe.py: bidirectional Llama, with RMSNorms of the head width on
+/// q and k under qk_layernorm; experts of expert_intermediate_size, router without bias, in the layers that
 /// moe_layer_freq marks, MLPs of dense_intermediate_size in the others.
 Arch llada_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -43,13 +43,13 @@ Arch llada_moe(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub GSAI-ML/LLaDA-8B-Instruct, modeling_llada.py: Llama under OLMo's names, both ways; include_qkv_bias on q, k, v;
-/// the table has embedding_size rows, as has the untied head.
+/// hub GSAI-ML/LLaDA-8B-Instruct, modeling_llada.py: bidirectional Llama under OLMo's names; include_qkv_bias on q, k,
+/// v; the table and the untied head have embedding_size rows.
 Arch llada(const Config& c, const Defaults& d) {
   if (c.has("num_experts")) return llada_moe(c, d);
   refuse_other_llada(c);
   Defaults own = d;
-  own.context = own.mlp = 0;  // under names of their own
+  own.context = own.mlp = 0;  // they have other names
   Arch a = base_arch(c, own);
   a.kv_heads = c.size({"n_kv_heads", "num_key_value_heads"}, a.heads);
   a.mlp_width = c.size({"mlp_hidden_size", "intermediate_size"}, d.mlp);
@@ -64,7 +64,7 @@ Arch llada(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub Dream-org/Dream-v0-Instruct-7B, modeling_dream.py: Qwen 2 both ways.
+/// hub Dream-org/Dream-v0-Instruct-7B, modeling_dream.py: bidirectional Qwen 2.
 Arch dream(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = true;

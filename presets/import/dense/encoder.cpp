@@ -9,9 +9,9 @@ namespace llmcalc::import {
 
 namespace {
 
-/// The head of the class that `architectures` names, of those whose names begin with `model`; without one, the bare
-/// model, with BERT's pooler or without. Labels are beside the model: of a sequence behind BERT's pooler, or behind a
-/// matrix of their own (RobertaClassificationHead).
+/// Head of the class that `architectures` names, among classes whose names begin with `model`. Without a class, the
+/// bare model, with or without BERT's pooler. Heads for labels are outside the model: of a sequence after BERT's
+/// pooler, or after a separate matrix (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
   const bool bert = model == "Bert", pools = bert || model == "Albert";
@@ -28,8 +28,8 @@ ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
            (bert ? ", " : " or ") + model + "ForMaskedLM" + (bert ? more : ""));
 }
 
-/// What BERT's kin have alike: every token sees all of the sequence; biases everywhere, LayerNorms behind each residual
-/// sum and behind the embedding, learned positions.
+/// Common properties of BERT and its relatives: bidirectional attention, biases everywhere, LayerNorms after each
+/// residual sum and after the embedding, learned positions.
 void make_encoder(Arch& a, const ModelHead& head) {
   a.bidirectional = true;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
@@ -58,8 +58,8 @@ Arch bert_layers(const Config& c, const Defaults& d, const std::string& model) {
 }
 Arch bert(const Config& c, const Defaults& d) { return bert_layers(c, d, "Bert"); }
 
-/// BERT whose positions begin behind that of the padding (create_position_ids_from_input_ids): the rows up to
-/// pad_token_id (1) are never those of a token, so that 514 rows are 512 positions.
+/// BERT with positions that start after the padding's (create_position_ids_from_input_ids): tokens never use the rows
+/// up to pad_token_id (1), so 514 rows are 512 positions.
 Arch roberta_layers(const Config& c, const Defaults& d, const std::string& model) {
   Arch a = bert_layers(c, d, model);
   const Count unused = add(c.count("pad_token_id", 1), 1);
@@ -74,9 +74,8 @@ Arch xlm_roberta(const Config& c, const Defaults& d) { return roberta_layers(c, 
 /// hf camembert/modeling_camembert.py.
 Arch camembert(const Config& c, const Defaults& d) { return roberta_layers(c, d, "Camembert"); }
 
-/// hf mpnet/modeling_mpnet.py: BERT without token types, whose scores get a learned number per head and range of
-/// distances besides, from one table of relative_attention_num_buckets rows; positions begin behind padding's, 1, as in
-/// RoBERTa.
+/// hf mpnet/modeling_mpnet.py: BERT without token types, and with a learned bias of scores per head and distance range,
+/// from one table of relative_attention_num_buckets rows; positions start after the padding's, 1, as in RoBERTa.
 Arch mpnet(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   make_encoder(a, encoder_head(c, "MPNet", true));
@@ -90,7 +89,7 @@ Arch mpnet(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The norm that "layer_norm_type" names.
+/// Norm that "layer_norm_type" names.
 NormKind gte_norm(const Config& c) {
   const std::string said = c.text("layer_norm_type", "layer_norm");
   if (said == "layer_norm") return NormKind::layer_norm;
@@ -98,8 +97,8 @@ NormKind gte_norm(const Config& c) {
   c.refuse("\"layer_norm_type\": expected layer_norm or rms_norm, got " + said);
 }
 
-/// hub Alibaba-NLP/new-impl, modeling.py, which the GTE models share, and under "gte" Snowflake's: BERT with rotation
-/// or learned positions, and gated MLPs of which the last matrix alone has a bias; no pooler, unless the caller asks.
+/// hub Alibaba-NLP/new-impl, modeling.py, for the GTE models and, under "gte", Snowflake's: BERT with RoPE or learned
+/// positions, and gated MLPs with a bias only on the last matrix; no pooler, unless the caller requests it.
 Arch gte(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const std::string named = named_class(c);
@@ -120,15 +119,15 @@ Arch gte(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// An embedding of that width and a matrix with bias behind it, where it is not the layers' own.
+/// Sets an embedding of this width, followed by a biased projection if its width differs from the layers'.
 void set_narrow_ends(Arch& a, Count width) {
   a.embedding_width = width;
   a.narrow_ends = width != a.hidden;
 }
 
 /// hf albert/modeling_albert.py: BERT whose embedding is narrower than its layers, and whose layers run in groups of
-/// inner_group_num (1) with weights of their own. Each of num_hidden_groups (1) such groups runs as often as the
-/// others, or once more, one after the other: run i is of group i num_hidden_groups / num_hidden_layers, cut down.
+/// inner_group_num (1) with separate weights. The num_hidden_groups (1) groups run in sequence, with run counts that
+/// differ by at most one: run i uses group i num_hidden_groups / num_hidden_layers, rounded down.
 Arch albert(const Config& c, const Defaults& d) {
   Arch a = bert_layers(c, d, "Albert");
   a.activation = activation(c, {"hidden_act"}, "gelu_new");
@@ -147,8 +146,8 @@ Arch albert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf electra/modeling_electra.py: BERT without a pooler. Its small models have tables narrower than the layers and a
-/// matrix with bias between them. ElectraForPreTraining says of every token whether it was replaced: labels.
+/// hf electra/modeling_electra.py: BERT without a pooler. Its small models have tables narrower than the layers,
+/// followed by a biased projection. ElectraForPreTraining classifies every token as replaced or not: labels.
 Arch electra(const Config& c, const Defaults& d) {
   Arch a = bert_layers(c, d, "Electra");
   set_narrow_ends(a, c.size("embedding_size", 128));
@@ -177,15 +176,16 @@ Arch distilbert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf t5/modeling_t5.py: num_layers layers of an encoder, then num_decoder_layers of a decoder that reads its result.
-/// RMSNorms before every sub-layer and behind each stack, no biases; heads of d_kv, whatever the hidden size; a table
-/// of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, or "gated-" and one.
+/// hf t5/modeling_t5.py: num_layers encoder layers, then num_decoder_layers decoder layers that read the encoder's
+/// result. RMSNorms before every sub-layer and after each stack, no biases; heads of d_kv, independent of the hidden
+/// size; a table of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, or
+/// "gated-" and one.
 Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
   Arch a = base_arch(c, d);
   const Count encoder = a.layers, decoder_layers = c.size("num_decoder_layers", encoder);
   const bool alone = names_encoder_alone(c);
   if (!alone) a.layers = add(encoder, decoder_layers);
-  if (!c.flag("scale_decoder_outputs", true)) a.tied_head = false;  // hf saves "tied" for T5 1.1, whose head is its own
+  if (!c.flag("scale_decoder_outputs", true)) a.tied_head = false;  // hf saves "tied" even for T5 1.1, which is untied
   require_layers(c, a.layers);
   const std::string mlp = c.text("feed_forward_proj", usual_mlp);
   const bool gated = mlp.starts_with("gated-");
@@ -209,29 +209,29 @@ Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
 }
 Arch t5(const Config& c, const Defaults& d) { return t5_layers(c, d, "relu"); }
 
-/// hf mt5/modeling_mt5.py: T5 with gated MLPs. The files have a head of their own, as their configs say, whatever the
-/// config class of later versions ties.
+/// hf mt5/modeling_mt5.py: T5 with gated MLPs. The files have a separate head, as their configs state, even if the
+/// config class of later versions ties it.
 Arch mt5(const Config& c, const Defaults& d) { return t5_layers(c, d, "gated-gelu"); }
 
-/// hf umt5/modeling_umt5.py: mT5 whose layers each have a table of relative positions of their own, in both stacks;
-/// attention to the encoder has none.
+/// hf umt5/modeling_umt5.py: mT5 with a table of relative positions in each layer of both stacks; cross-attention has
+/// no table.
 Arch umt5(const Config& c, const Defaults& d) {
   Arch a = mt5(c, d);
   a.layer_distances = true;
   return a;
 }
 
-/// The layers with a window: all but one in global_attn_every_n_layers, the first of them layer 0.
+/// Layers with a window: all but one in global_attn_every_n_layers, starting with layer 0.
 LayerSet modernbert_local(const Config& c, const Arch& a) {
   const LayerSet global = LayerSet::every(0, c.size("global_attn_every_n_layers", 3), a.layers);
   return layers_of_type(c, a, "sliding_attention").value_or(others(global, a.layers));
 }
 
-/// hf modernbert/modeling_modernbert.py: LayerNorms (without biases unless norm_bias), behind the embedding, before
-/// both sub-layers but for the first layer's attention, and behind the last layer; gated MLPs; rotation, under bases of
-/// their own in layers of either kind. A token of a local layer sees local_attention / 2 tokens on each side and
-/// itself. Masked tokens: a dense layer (classifier_bias), classifier_activation and a norm, then the token table with
-/// a bias (decoder_bias). Labels are beside the model, with the dense layer and norm before them.
+/// hf modernbert/modeling_modernbert.py: LayerNorms (without biases unless norm_bias) after the embedding, before both
+/// sub-layers except the first layer's attention, and after the last layer; gated MLPs; RoPE, with a separate base for
+/// each kind of layer. A token of a local layer attends to local_attention / 2 tokens on each side and to itself.
+/// Masked tokens: a dense layer (classifier_bias), classifier_activation and a norm, then the token table with a bias
+/// (decoder_bias). A head for labels is outside the model, with the dense layer and norm before it.
 Arch modernbert_layers(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -264,8 +264,8 @@ Arch modernbert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf modernbert_decoder/modeling_modernbert_decoder.py: the same layers in a decoder, whose windows are
-/// local_attention / 2 tokens and whose head is that of masked tokens.
+/// hf modernbert_decoder/modeling_modernbert_decoder.py: the same layers in a decoder, with windows of local_attention
+/// / 2 tokens and the head for masked tokens.
 Arch modernbert_decoder(const Config& c, const Defaults& d) {
   Arch a = modernbert_layers(c, d);
   set_reach(a, {c.size("local_attention", 128) / 2}, modernbert_local(c, a));
@@ -273,8 +273,7 @@ Arch modernbert_decoder(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf eurobert/modeling_eurobert.py: Llama whose tokens see all of their sequence. Masked tokens: a matrix alone
-/// (mlp_bias), untied by default.
+/// hf eurobert/modeling_eurobert.py: bidirectional Llama. Masked tokens: only a matrix (mlp_bias), untied by default.
 Arch eurobert(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.bidirectional = true;
@@ -288,7 +287,7 @@ Arch eurobert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The MLP of NomicBERT: gated under the names swiglu, geglu; else plain.
+/// MLP of NomicBERT: gated for swiglu and geglu, else plain.
 void nomic_mlp(const Config& c, Arch& a) {
   a.mlp_width = c.size({"n_inner", "intermediate_size"}, mul(4, a.hidden));
   const std::string act = c.text("activation_function", "gelu");
@@ -300,7 +299,7 @@ void nomic_mlp(const Config& c, Arch& a) {
     c.refuse("\"mlp_fc1_bias\" and \"mlp_fc2_bias\" differ; an MLP has biases everywhere or nowhere here");
 }
 
-/// What NomicBERT could be besides.
+/// Throws InputError for unsupported options of NomicBERT.
 void refuse_other_nomic(const Config& c) {
   if (c.has("num_experts") && c.count("num_experts", 0) > 1)
     c.refuse("\"num_experts\" is above 1; NomicBERT's experts share one bias, which is not known");
@@ -310,9 +309,9 @@ void refuse_other_nomic(const Config& c) {
     c.refuse("\"rotary_emb_fraction\" is 0; NomicBERT is known with rotation alone");
 }
 
-/// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, which nomic-embed-text-v1.5 shares: BERT under other names,
-/// with rotation in place of learned positions, a gated MLP and switches for its biases; no pooler. Masked tokens: a
-/// dense layer, a norm and the token table, with biases where the MLP has them.
+/// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, also for nomic-embed-text-v1.5: BERT under other names,
+/// with RoPE instead of learned positions, a gated MLP and switches for its biases; no pooler. Masked tokens: a dense
+/// layer, a norm and the token table, with biases if the MLP has them.
 Arch nomic_bert(const Config& c, const Defaults& d) {
   refuse_other_nomic(c);
   Arch a = base_arch(c, d);

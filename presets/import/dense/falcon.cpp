@@ -6,9 +6,9 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf falcon/modeling_falcon.py. One switch, `bias`, for all projections; LayerNorm with bias always; plain GELU MLP of
-/// 4 x hidden. KV heads: `num_kv_heads` under the new decoder architecture, whatever multi_query says; else 1 or all. A
-/// parallel block has one norm, or ln_attn and ln_mlp (num_ln_in_parallel_attn, 2 by default under the new
+/// hf falcon/modeling_falcon.py. One flag, `bias`, for all projections; LayerNorms always have a bias; plain GELU MLP
+/// of 4 x hidden. KV heads: `num_kv_heads` under the new decoder architecture, regardless of multi_query; else 1 or
+/// all. A parallel block has one norm, or ln_attn and ln_mlp (num_ln_in_parallel_attn, 2 by default under the new
 /// architecture). Tied by default.
 Arch falcon(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -49,8 +49,8 @@ Arch bloom(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// attn_config of MPT: KV heads by attn_type, and the kind of positions. Learned ones are in use only where neither
-/// ALiBi nor RoPE is.
+/// attn_config of MPT: KV heads by attn_type, and the kind of positions. Learned positions are used only without ALiBi
+/// and RoPE.
 void mpt_attention(const Config& c, const Config& attention, Arch& a) {
   const std::string type = attention.text("attn_type", "multihead_attention");
   const Count grouped = attention.size("kv_n_heads", a.heads);
@@ -70,8 +70,7 @@ void mpt_attention(const Config& c, const Config& attention, Arch& a) {
     a.qk_norm = bias ? QkNorm::per_head_bias : QkNorm::per_head;
 }
 
-/// The MLP of MPT: expansion_ratio x hidden, which may be fractional, unless ffn_config gives a width; gated for
-/// mptglu.
+/// MLP of MPT: expansion_ratio x hidden wide, possibly fractional, unless ffn_config states a width; gated for mptglu.
 void mpt_mlp(const Config& c, Arch& a) {
   const double ratio = c.number("expansion_ratio", 4);
   if (!(ratio > 0) || ratio > 1024)
@@ -85,9 +84,9 @@ void mpt_mlp(const Config& c, Arch& a) {
   if (ffn.text("ffn_type", "mptmlp") == "mptglu") a.mlp = MlpKind::gated;
 }
 
-/// hf mpt/modeling_mpt.py for the defaults, github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for what
-/// the checkpoints' own code does with the other switches: no_bias (default true) removes every bias, those of the
-/// norms too; qk_ln norms q and k over their whole width. Tied by default.
+/// hf mpt/modeling_mpt.py for the defaults, github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for flags
+/// in the checkpoints' own code: no_bias (default true) removes every bias, including the norms'; qk_ln norms q and k
+/// over their whole width. Tied by default.
 Arch mpt(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const bool bias = !c.flag("no_bias", true);

@@ -6,8 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf gemma/modeling_gemma.py: gated GELU (tanh), RMSNorm stored as 1 + w, head width 256, tied by default; hidden_act
-/// is ignored in favour of hidden_activation. `attention_bias` on q, k, v and o.
+/// hf gemma/modeling_gemma.py: gated GELU (tanh), RMSNorm stored as 1 + w, head width 256, tied by default;
+/// hidden_activation replaces hidden_act, which is ignored. `attention_bias` on q, k, v and o.
 Arch gemma(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.activation = activation(c, {"hidden_activation"}, "gelu_pytorch_tanh");
@@ -22,7 +22,7 @@ void sandwich(Arch& a) {
 
 Count window(const Config& c) { return c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096); }
 
-/// hf vaultgemma/modeling_vaultgemma.py: even layers slide.
+/// hf vaultgemma/modeling_vaultgemma.py: even layers have a sliding window.
 Arch vaultgemma(const Config& c, const Defaults& d) {
   Arch a = gemma(c, d);
   const LayerSet even = LayerSet::every(0, 2, a.layers);
@@ -37,7 +37,7 @@ Arch gemma2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// A window of w tokens has w tokens on both sides in an encoder (hf masking_utils.py,
+/// In an encoder, a window of w tokens covers w tokens on each side (hf masking_utils.py,
 /// sliding_window_bidirectional_overlay).
 void see_both_ways(Arch& a) {
   const LocalAttention causal = a.local;
@@ -46,7 +46,7 @@ void see_both_ways(Arch& a) {
   if (causal.reach.limited()) set_reach(a, {add(mul(2, causal.reach.tokens), 1)}, causal.layers);
 }
 
-/// Gives a decoder's layers, which follow the encoder's, attention to its result.
+/// Appends a decoder's layers, with attention to the encoder's result.
 void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
   const Count encoder = a.layers;
   LayerMixer full;
@@ -62,9 +62,9 @@ void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
   if (decoder.mlp_width != a.mlp_width) a.mlps.push({decoder.mlp_width, LayerSet::every(encoder, 1, a.layers)});
 }
 
-/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2's layers; the decoder's have attention to the
-/// encoder's result besides, with norms before and after it and without rotation. Each has a token table, and the head
-/// is the decoder's: counted as one table and a head of its own, which are as many numbers.
+/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2 layers; decoder layers also have attention to
+/// the encoder's result, with norms before and after it and without RoPE. Each half has a token table, and the head is
+/// tied to the decoder's: counted as one table and an untied head, which have as many parameters.
 Arch t5gemma(const Config& c, const Defaults& d) {
   for (const char* half : {"encoder", "decoder"})
     if (!c.has(half)) c.refuse("\"" + std::string(half) + "\" is missing; it holds the sizes of that half");
@@ -86,7 +86,7 @@ Arch t5gemma(const Config& c, const Defaults& d) {
 }
 
 /// hf gemma3/modeling_gemma3.py: four norms per layer, RMSNorms of the head width on q and k; all but every sixth layer
-/// (sliding_window_pattern) slide.
+/// (sliding_window_pattern) have a sliding window.
 Arch gemma3(const Config& c, const Defaults& d) {
   Arch a = gemma(c, d);
   sandwich(a);
@@ -100,14 +100,14 @@ Arch gemma3(const Config& c, const Defaults& d) {
 /// Layers [first, end) of the model.
 LayerSet layers_from(const Arch& a, Count first) { return LayerSet::every(first, 1, a.layers); }
 
-/// The layer that a key of an object by layer names: "5" or "05".
+/// Layer index from a key of an object by layer: "5" or "05".
 Count full_layer_number(const Config& c, const std::string& name) {
   if (name.empty() || name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos)
     c.refuse("expected numbers of layers, got " + in_quotes(name));
   return leading_whole(name);
 }
 
-/// What per_layer_config says of the full layers, which transformers 5 writes by layer: {"5": {"head_dim": 512}}.
+/// Entry of per_layer_config for the full layers, which transformers 5 writes by layer: {"5": {"head_dim": 512}}.
 Config full_layers_config(const Config& c, const LayerSet& full) {
   const Config by_layer = c.object("per_layer_config");
   LayerSet named;
@@ -127,7 +127,7 @@ Config full_layers_config(const Config& c, const LayerSet& full) {
   return one;
 }
 
-/// Head width and KV heads of Gemma 4's full layers.
+/// Sets the head width and KV heads of Gemma 4's full layers.
 void set_full_heads(const Config& c, Mixer& full, const LayerSet& layers) {
   const bool listed = c.has("per_layer_config") && !says_nothing(*c.find("per_layer_config"));
   const Count kv_heads = full.kv_heads;
@@ -143,9 +143,9 @@ void set_full_heads(const Config& c, Mixer& full, const LayerSet& layers) {
   if (!full.key_is_value) full.kv_heads = kv_heads;
 }
 
-/// Mixers of Gemma 4: window layers with own keys and values are the model's own; full layers have heads of
-/// global_head_dim, and with attention_k_eq_v num_global_key_value_heads of them, whose keys are the values. The last
-/// layer is full whatever layer_types says (hf configuration_gemma4.py).
+/// Mixers of Gemma 4. Window layers with keys and values of their own have the model's mixer. Full layers have heads of
+/// global_head_dim and, with attention_k_eq_v, num_global_key_value_heads whose keys are also the values. The last
+/// layer is full, regardless of layer_types (hf configuration_gemma4.py).
 void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_window) {
   const LayerSet listed = layers_of_type(c, a, "sliding_attention").value_or([&] {
     return others(LayerSet::every(5, 6, a.layers), a.layers);
@@ -169,7 +169,7 @@ void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_win
   for (const LayerMixer& m : {global, shared_slide, shared_full}) set_mixer(a, m);
 }
 
-/// Experts beside the dense MLP of every layer, each with norms of its own; the router has one, and a factor per
+/// Experts parallel to the dense MLP of every layer, each with separate norms; the router has a norm, and a factor per
 /// expert.
 void gemma4_experts(const Config& c, Arch& a) {
   if (!c.flag("enable_moe_block", false)) return;
@@ -181,8 +181,8 @@ void gemma4_experts(const Config& c, Arch& a) {
                   .layers = layers_from(a, 0)});
 }
 
-/// Gemma 3 with norms of values without weights and a stored factor per layer. The last num_kv_shared_layers read the
-/// keys and values of earlier ones and, with use_double_wide_mlp, have MLPs twice as wide.
+/// Gemma 3 with weight-free norms on values and a stored factor per layer. The last num_kv_shared_layers layers read
+/// keys and values of earlier layers and, with use_double_wide_mlp, have MLPs twice as wide.
 Arch gemma4_layers(const Config& c, const Defaults& d, Count usual_window) {
   Arch a = gemma(c, d);
   sandwich(a);
@@ -197,7 +197,7 @@ Arch gemma4_layers(const Config& c, const Defaults& d, Count usual_window) {
   return a;
 }
 
-/// hf gemma4/modeling_gemma4.py, the text model: experts and per-layer inputs besides.
+/// hf gemma4/modeling_gemma4.py, the text model: also has experts and per-layer inputs.
 Arch gemma4(const Config& c, const Defaults& d) {
   Arch a = gemma4_layers(c, d, 512);
   gemma4_experts(c, a);
@@ -215,8 +215,8 @@ Arch gemma4_unified(const Config& c, const Defaults& d) {
 }
 
 /// hf muse_glimmer/modeling_muse_glimmer.py, the text model: Gemma 2's four norms, a gate per channel on attention's
-/// output, norms without weights on q and k; all but every fourth layer, counted from the last, slide, and these alone
-/// rotate. Left out: a norm without weights behind the token table.
+/// output, weight-free norms on q and k; all but every fourth layer, counted from the last, have a sliding window, and
+/// only these have RoPE. Excludes a weight-free norm after the token table.
 Arch muse_glimmer(const Config& c, const Defaults& d) {
   Arch a = gemma(c, d);
   a.activation = activation(c, {"hidden_activation"}, "silu");
@@ -230,7 +230,7 @@ Arch muse_glimmer(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Widths of the MLPs: one, or a list of one per layer of two at most.
+/// MLP widths: one, or a list by layer with at most two different widths.
 void gemma3n_mlps(const Config& c, Arch& a) {
   const std::vector<Count> widths = c.counts("intermediate_size");
   if (static_cast<Count>(widths.size()) != a.layers)
@@ -248,10 +248,10 @@ void gemma3n_mlps(const Config& c, Arch& a) {
   if (other.width > 0) a.mlps.push(other);
 }
 
-/// hf gemma3n/modeling_gemma3n.py, the text model: Gemma 4's norms, inputs of layers and shared keys and values, with
-/// one head width; residual streams under alternating updates, a low rank beside attention. Every fifth layer is full.
-/// What the gate of a sparse layer keeps of its numbers (activation_sparsity_pattern) changes no count. Layers that
-/// share keys and values have matrices for them in the checkpoint, which nothing reads and which are not counted.
+/// hf gemma3n/modeling_gemma3n.py, the text model: Gemma 4's norms, per-layer inputs and shared keys and values, with
+/// one head width; residual streams with alternating updates, and a low rank parallel to attention. Every fifth layer
+/// is full. The sparsity of a layer's gate (activation_sparsity_pattern) changes no count. Checkpoints have key and
+/// value matrices for layers that share keys and values; these are unused and not counted.
 Arch gemma3n(const Config& c, const Defaults& d) {
   const bool listed = c.has("intermediate_size") && c.find("intermediate_size")->is_array();
   Arch a = gemma(c, d);

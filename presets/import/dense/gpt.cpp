@@ -4,8 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// The common part of GPT-2 and its kin: LayerNorm with bias, a plain MLP with biases, of 4 x hidden unless a width is
-/// given.
+/// Common part of GPT-2 and its relatives: LayerNorm with bias, a plain MLP with biases, of 4 x hidden unless a width
+/// is given.
 Arch gpt_arch(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
@@ -23,7 +23,7 @@ void learn_positions(const Config& c, Arch& a) {
 }
 
 /// hf gpt2/modeling_gpt2.py. Biases everywhere, learned positions, tied by default. `d_head`, which Hugging Face does
-/// not know, is the width of a head in descriptions of GPT-3, two of which have an attention width other than the
+/// not have, is the head width in descriptions of GPT-3; two of its models have an attention width other than the
 /// hidden size.
 Arch gpt2(const Config& c, const Defaults& d) {
   if (c.flag("add_cross_attention", false)) c.refuse("\"add_cross_attention\" is true; only decoders alone are known");
@@ -34,7 +34,7 @@ Arch gpt2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf gpt_bigcode/modeling_gpt_bigcode.py. GPT-2 with one KV head under multi_query, which is the default.
+/// hf gpt_bigcode/modeling_gpt_bigcode.py. GPT-2 with one KV head under multi_query, the default.
 Arch gpt_bigcode(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   learn_positions(c, a);
@@ -43,7 +43,7 @@ Arch gpt_bigcode(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf openai/modeling_openai.py. GPT-1: norms after each residual sum and none at the end.
+/// hf openai/modeling_openai.py. GPT-1: norms after each residual sum, without a final norm.
 Arch gpt1(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   learn_positions(c, a);
@@ -53,8 +53,8 @@ Arch gpt1(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf gpt_neo/modeling_gpt_neo.py. Biases on the attention's output and in the MLP, none on q, k, v; every second layer
-/// looks back window_size tokens (attention_layers, or attention_types that are repeated); tied by default.
+/// hf gpt_neo/modeling_gpt_neo.py. Biases on attention's output and in the MLP, but not on q, k, v; every second layer
+/// attends to window_size tokens (attention_layers, or attention_types with repetitions); tied by default.
 Arch gpt_neo(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   learn_positions(c, a);
@@ -87,8 +87,8 @@ Arch gptj(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf opt/modeling_opt.py. The position table has two rows more than there are positions. `enable_bias` is that of
-/// every projection. do_layer_norm_before false (350M): norms after each residual sum and none at the end. A
+/// hf opt/modeling_opt.py. The position table has two more rows than positions. `enable_bias` applies to every
+/// projection. do_layer_norm_before false (350M): norms after each residual sum, without a final norm. A
 /// word_embed_proj_dim other than hidden adds two projections without bias around the token table. Tied by default.
 Arch opt(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -106,7 +106,7 @@ Arch opt(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf biogpt/modeling_biogpt.py: GPT-2 with OPT's rows of positions.
+/// hf biogpt/modeling_biogpt.py: GPT-2 with OPT's position rows.
 Arch biogpt(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   a.activation = activation(c, {"hidden_act"}, "gelu");
@@ -125,7 +125,7 @@ Arch xglm(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf ctrl/modeling_ctrl.py: GPT-2 with sinusoidal positions, an MLP of dff under ReLU and a bias on the tied head.
+/// hf ctrl/modeling_ctrl.py: GPT-2 with sinusoidal positions, an MLP of dff with ReLU and a bias on the tied head.
 Arch ctrl(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   c.forget({"n_inner", "intermediate_size"});
@@ -136,7 +136,7 @@ Arch ctrl(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf starcoder2/modeling_starcoder2.py. Serial, LayerNorm with bias, GQA, RoPE; `use_bias` is that of every
+/// hf starcoder2/modeling_starcoder2.py. Serial, LayerNorm with bias, GQA, RoPE; `use_bias` applies to every
 /// projection; a window on every layer unless absent or null; tied by default.
 Arch starcoder2(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);

@@ -18,8 +18,8 @@ Arch llama(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub facebook/MobileLLM-125M, modeling_mobilellm.py: Llama whose head is its token table where share_embedding says
-/// so, and each of whose layers runs twice, one after the other, where layer_sharing does (arXiv:2402.14905, 3.3).
+/// hub facebook/MobileLLM-125M, modeling_mobilellm.py: Llama, tied if share_embedding is set; with layer_sharing, each
+/// layer runs twice in succession (arXiv:2402.14905, 3.3).
 Arch mobilellm(const Config& c, const Defaults& d) {
   Arch a = llama(c, d);
   a.tied_head = a.tied_head || c.flag("share_embedding", false);
@@ -30,10 +30,10 @@ Arch mobilellm(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub ByteDance/Ouro-1.4B, modeling_ouro.py: Llama without biases, with norms before and behind both sub-layers. All
-/// layers run total_ut_steps (4) times with the same weights, each time with keys and values of their own in the cache;
-/// the final norm stands behind every run. A gate, with bias, says after a run whether to stop; early_exit_threshold 1
-/// lets all run. Left out: the gates of the first runs, and logits of more runs than the last in training.
+/// hub ByteDance/Ouro-1.4B, modeling_ouro.py: Llama without biases, with norms before and after both sub-layers. All
+/// layers run total_ut_steps (4) times with the same weights, each time with separate keys and values in the cache; the
+/// final norm follows every run. A gate with bias decides after each run whether to stop; with early_exit_threshold 1,
+/// it never stops early. Excludes the gates of the first runs, and logits of all but the last run in training.
 Arch ouro(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_sliding_window", false) || layers_of_type(c, a, "sliding_attention").value_or(LayerSet()).size() > 0)
@@ -50,8 +50,8 @@ Arch ouro(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mistral/modeling_mistral.py. No biases. A window of 4096 on every layer unless sliding_window is null: absent is
-/// not null here.
+/// hf mistral/modeling_mistral.py. No biases. A window of 4096 on every layer unless sliding_window is null, which
+/// differs from absent here.
 Arch mistral(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
@@ -66,13 +66,13 @@ Arch ministral3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf granite/modeling_granite.py: Llama with scalar multipliers, which are no parameters.
+/// hf granite/modeling_granite.py: Llama with scalar multipliers, which are not parameters.
 Arch granite(const Config& c, const Defaults& d) {
   c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
   return llama(c, d);
 }
 
-/// hf hyperclovax/modeling_hyperclovax.py: Granite; under use_post_norm norms before and after each half.
+/// hf hyperclovax/modeling_hyperclovax.py: Granite; with use_post_norm, norms before and after each sub-layer.
 Arch hyperclovax(const Config& c, const Defaults& d) {
   Arch a = granite(c, d);
   if (!c.flag("use_post_norm", true)) return a;
@@ -81,8 +81,8 @@ Arch hyperclovax(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf granite_swa/modeling_granite_swa.py: Granite with a sink per head; all but every fourth layer, from the first on,
-/// slide. Layers without rotation (layer_rope_theta) change no parameter.
+/// hf granite_swa/modeling_granite_swa.py: Granite with a sink per head; all layers except every fourth, starting with
+/// the first, have a sliding window. Layers without RoPE (layer_rope_theta) change no parameter count.
 Arch granite_swa(const Config& c, const Defaults& d) {
   Arch a = granite(c, d);
   a.attention_sinks = true;
@@ -90,8 +90,8 @@ Arch granite_swa(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub internlm/internlm-7b, modeling_internlm.py and internlm/internlm2-7b, modeling_internlm2.py: Llama whose `bias`,
-/// on by default, is that of q, k, v and o; the MLP has none. hub FreedomIntelligence/openPangu-Embedded-7B,
+/// hub internlm/internlm-7b, modeling_internlm.py and internlm/internlm2-7b, modeling_internlm2.py: Llama with `bias`,
+/// on by default, for q, k, v and o, and an MLP without biases. hub FreedomIntelligence/openPangu-Embedded-7B,
 /// modeling_openpangu_dense.py: the same.
 Arch internlm(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -99,8 +99,7 @@ Arch internlm(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub internlm/internlm3-8b-instruct, modeling_internlm3.py: `qkv_bias` is that of q, k, v; `bias` that of o and the
-/// MLP.
+/// hub internlm/internlm3-8b-instruct, modeling_internlm3.py: `qkv_bias` applies to q, k, v; `bias` to o and the MLP.
 Arch internlm3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("qkv_bias", false);
@@ -108,8 +107,9 @@ Arch internlm3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub baichuan-inc, modeling_baichuan.py: Llama without biases; the head's rows are normalised, without parameters.
-/// The 7B models have RoPE and say max_position_embeddings; the 13B ones have ALiBi and say model_max_length only.
+/// hub baichuan-inc, modeling_baichuan.py: Llama without biases; the head's rows are normalized, without parameters.
+/// The 7B models have RoPE and state max_position_embeddings; the 13B models have ALiBi and state only
+/// model_max_length.
 Arch baichuan(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const bool rope = c.has("max_position_embeddings") || a.hidden == 4096;
@@ -118,8 +118,8 @@ Arch baichuan(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf smollm3/modeling_smollm3.py: Llama, tied by default. Layers without RoPE (no_rope_layers) change no parameter; a
-/// window lies on them only, and only under use_sliding_window.
+/// hf smollm3/modeling_smollm3.py: Llama, tied by default. Layers without RoPE (no_rope_layers) change no parameter
+/// count. Only these have a window, with use_sliding_window.
 Arch smollm3(const Config& c, const Defaults& d) {
   Arch a = llama(c, d);
   const Count interval = c.size("no_rope_layer_interval", 4);
@@ -129,7 +129,7 @@ Arch smollm3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf seed_oss/modeling_seed_oss.py: biases on q, k, v by default (attention_bias), none on o (attention_out_bias).
+/// hf seed_oss/modeling_seed_oss.py: by default, biases on q, k, v (attention_bias), but not on o (attention_out_bias).
 Arch seed_oss(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("attention_bias", true);
@@ -156,7 +156,7 @@ Arch bitnet_b158(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf apertus/modeling_apertus.py: a plain MLP without bias under xIELU, whose two scalars per layer are learned (its
+/// hf apertus/modeling_apertus.py: a plain MLP without bias, with xIELU, whose two scalars per layer are learned (its
 /// beta and eps are buffers); RMSNorms of the head width on q and k, always.
 Arch apertus(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -168,16 +168,16 @@ Arch apertus(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf ernie4_5/modeling_ernie4_5.py and paddleocr_vl/modeling_paddleocr_vl.py: `use_bias` is that of every projection,
-/// the MLP's too; tied by default.
+/// hf ernie4_5/modeling_ernie4_5.py and paddleocr_vl/modeling_paddleocr_vl.py: `use_bias` applies to every projection,
+/// including the MLP's; tied by default.
 Arch ernie4_5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", false);
   return a;
 }
 
-/// hub LGAI-EXAONE/EXAONE-3.0-7.8B-Instruct, modeling_exaone.py: Llama without biases under other names; the MLP
-/// defaults to 4 x hidden; tied by default.
+/// hub LGAI-EXAONE/EXAONE-3.0-7.8B-Instruct, modeling_exaone.py: Llama without biases under other names; the MLP's
+/// default width is 4 x hidden; tied by default.
 Arch exaone(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (a.mlp_width == 0) a.mlp_width = mul(4, a.hidden);
@@ -185,7 +185,7 @@ Arch exaone(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers marked L in a pattern like "LLLG", repeated; or all but every n-th.
+/// Layers marked L in a repeated pattern like "LLLG", or all but every n-th layer.
 LayerSet local_layers(const Config& c, Count layers) {
   const json::Value* pattern = c.find("sliding_window_pattern");
   if (pattern == nullptr || !pattern->is_string()) {
@@ -200,21 +200,20 @@ LayerSet local_layers(const Config& c, Count layers) {
   return set;
 }
 
-/// hf exaone4/modeling_exaone4.py: norms on the output of each half, RMSNorms of the head width on q and k, no biases;
-/// three layers in four slide where a window is given (the 1.2B model leaves the key out, and has none).
+/// hf exaone4/modeling_exaone4.py: norms on the output of each sub-layer, RMSNorms of the head width on q and k, no
+/// biases; if a window is given, three layers in four have it (the 1.2B model omits the key and has no window).
 Arch exaone4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::output;
   a.qk_norm = QkNorm::per_head;
   const Count window = c.has("sliding_window") ? c.count("sliding_window", 0) : 0;
   const auto typed = layers_of_type(c, a, "sliding_attention");
-  c.ignore({"mtp_loss_scaling_factor", "mtp_share_layers", "sliding_window_pattern"});  // layer_types comes first
+  c.ignore({"mtp_loss_scaling_factor", "mtp_share_layers", "sliding_window_pattern"});  // layer_types takes precedence
   if (window > 0) set_reach(a, {window}, typed ? *typed : local_layers(c, a.layers));
   return a;
 }
 
-/// The layers with experts: "sparse" in mlp_layer_types; or those marked in is_moe_layer; or all from
-/// first_k_dense_replace on.
+/// Layers with experts: "sparse" in mlp_layer_types; or marked in is_moe_layer; or all from first_k_dense_replace on.
 LayerSet exaone_sparse_layers(const Config& c, const Arch& a) {
   const Count first = c.count("first_k_dense_replace", c.count("first_last_k_dense_replace", 1));
   const json::Value* marks = c.find("is_moe_layer");
@@ -231,9 +230,9 @@ LayerSet exaone_sparse_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-/// hf exaone_moe/modeling_exaone_moe.py: norms before each half, RMSNorms of the head width on q and k, no biases;
-/// num_shared_experts fused into one MLP; the load-balancing bias is a buffer; three layers in four slide. Rotation in
-/// those alone.
+/// hf exaone_moe/modeling_exaone_moe.py: norms before each sub-layer, RMSNorms of the head width on q and k, no biases;
+/// num_shared_experts fused into one MLP; the load-balancing bias is a buffer; three layers in four have a sliding
+/// window, and only these have RoPE.
 Arch exaone_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::per_head;
@@ -259,8 +258,8 @@ Arch orion(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf cwm/modeling_cwm.py: Llama without biases in attention, whatever the config says; all but every fourth layer,
-/// from the first on, slide.
+/// hf cwm/modeling_cwm.py: Llama without attention biases, regardless of the config; all layers except every fourth,
+/// starting with the first, have a sliding window.
 Arch cwm(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_bias"});
@@ -271,15 +270,15 @@ Arch cwm(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf helium/modeling_helium.py: Llama whose `attention_bias` is that of q, k and v.
+/// hf helium/modeling_helium.py: Llama with `attention_bias` on q, k and v.
 Arch helium(const Config& c, const Defaults& d) {
   Arch a = llama(c, d);
   a.attention_out_bias = false;
   return a;
 }
 
-/// hf jais2/modeling_jais2.py: Llama with LayerNorms, a plain MLP of squared ReLU, and biases unless the config says
-/// no.
+/// hf jais2/modeling_jais2.py: Llama with LayerNorms, a plain MLP of squared ReLU, and biases unless the config
+/// disables them.
 Arch jais2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm = NormKind::layer_norm;
@@ -290,8 +289,8 @@ Arch jais2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf nanochat/modeling_nanochat.py: norms without weights, also behind the embedding and on q and k; a plain MLP of
-/// squared ReLU; `attention_bias` on q, k, v and o.
+/// hf nanochat/modeling_nanochat.py: weight-free norms, also after the embedding and on q and k; a plain MLP of squared
+/// ReLU; `attention_bias` on q, k, v and o.
 Arch nanochat(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm = NormKind::weight_free;
@@ -304,7 +303,7 @@ Arch nanochat(const Config& c, const Defaults& d) {
 }
 
 /// hub pfnet/plamo-13b, modeling_plamo.py: a parallel block with one RMSNorm; n_shared_head heads share keys and
-/// values, whatever num_key_value_heads says; no biases.
+/// values, regardless of num_key_value_heads; no biases.
 Arch plamo(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.block = BlockKind::parallel;
@@ -316,8 +315,8 @@ Arch plamo(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mllama/modeling_mllama.py, the text model: Llama, some of whose layers (cross_attention_layers) read images alone
-/// and are skipped without one: they count with the towers, as do the 8 rows that the token table has besides.
+/// hf mllama/modeling_mllama.py, the text model: Llama with some layers (cross_attention_layers) that only read images
+/// and are skipped without one. These count with the encoders, as do the 8 additional rows of the token table.
 Arch mllama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.layers -= static_cast<Count>(image_layers(c).size());

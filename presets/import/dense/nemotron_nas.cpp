@@ -9,12 +9,13 @@ namespace llmcalc::import {
 
 namespace {
 
-/// What one entry of block_configs has: KV heads of its attention (0: no attention) and the width of its MLP (0: none).
+/// Content of an entry of block_configs: KV heads of its attention (0: no attention) and width of its MLP (0: no MLP).
 struct NasBlock {
   Count kv_heads = 0, mlp_width = 0;
 };
 
-/// Refuses what the modelling code builds otherwise: a matrix in place of the part, sinks, a window, experts.
+/// Throws InputError for unsupported variants in the modeling code: a matrix in place of the part, sinks, a window,
+/// experts.
 void refuse_others(const Config& part) {
   if (part.flag("replace_with_linear", false))
     part.refuse("\"replace_with_linear\" is true; a matrix in place of attention or of an MLP is not known");
@@ -46,7 +47,7 @@ Count block_mlp_width(const Config& part, Count hidden) {
   return mul(ceil_div(static_cast<Count>(2 * factor * static_cast<double>(hidden) / 3), 256), 256);
 }
 
-/// The entries that have attention, an MLP or both. The others hold and compute nothing.
+/// Entries with attention, an MLP or both. Other entries have no parameters and compute nothing.
 std::vector<NasBlock> blocks(const Config& c, const Arch& a) {
   const json::Value* list = c.find("block_configs");
   if (list == nullptr || !list->is_array() || static_cast<Count>(list->size()) != a.layers)
@@ -64,7 +65,7 @@ std::vector<NasBlock> blocks(const Config& c, const Arch& a) {
   return out;
 }
 
-/// The layers for which part(block) is `value`.
+/// Layers whose part(block) is `value`.
 template <typename Part>
 LayerSet layers_with(const std::vector<NasBlock>& all, Count value, const Part& part) {
   LayerSet set;
@@ -73,7 +74,7 @@ LayerSet layers_with(const std::vector<NasBlock>& all, Count value, const Part& 
   return set;
 }
 
-/// The values of part(block), each once: the first that is above 0 comes first, 0 last.
+/// Distinct values of part(block), starting with the first nonzero one; 0 comes last.
 template <typename Part>
 std::vector<Count> values_of(const std::vector<NasBlock>& all, const Part& part) {
   std::vector<Count> values;
@@ -114,8 +115,8 @@ void set_block_mlps(const Config& c, Arch& a, const std::vector<NasBlock>& all) 
 }
 
 /// hub nvidia/Llama-3_3-Nemotron-Super-49B-v1, modeling_decilm.py: Llama whose layers each have attention, an MLP, both
-/// or neither, a norm before each part that is there, and KV heads and widths of their own (block_configs; Puzzle,
-/// arXiv:2411.19146). Layers with neither are left out.
+/// or neither, a norm before each existing part, and individual KV heads and widths (block_configs; Puzzle,
+/// arXiv:2411.19146). Layers with neither are omitted.
 Arch nemotron_nas(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

@@ -4,7 +4,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf olmo/modeling_olmo.py: Llama with norms that have no parameters; `attention_bias` on q, k, v and o.
+/// hf olmo/modeling_olmo.py: Llama with weight-free norms; `attention_bias` on q, k, v and o.
 Arch olmo(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm = NormKind::weight_free;
@@ -12,7 +12,7 @@ Arch olmo(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf olmo2/modeling_olmo2.py: RMSNorms on the output of each half, and on q and k over their whole width.
+/// hf olmo2/modeling_olmo2.py: RMSNorms on the output of each sub-layer, and on q and k over their whole width.
 Arch olmo2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::output;
@@ -21,7 +21,7 @@ Arch olmo2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf olmo3/modeling_olmo3.py: OLMo 2; all but every fourth layer slide.
+/// hf olmo3/modeling_olmo3.py: OLMo 2; all but every fourth layer have a sliding window.
 Arch olmo3(const Config& c, const Defaults& d) {
   Arch a = olmo2(c, d);
   const LayerSet local = others(LayerSet::every(3, 4, a.layers), a.layers);
@@ -30,8 +30,8 @@ Arch olmo3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf olmoe/modeling_olmoe.py: experts in every layer, router without bias; norms before each half, on q and k over
-/// their whole width.
+/// hf olmoe/modeling_olmoe.py: experts in every layer, router without bias; norms before each sub-layer, and on q and k
+/// over their whole width.
 Arch olmoe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::full;

@@ -18,9 +18,9 @@ Arch phi(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf phi3/modeling_phi3.py: Llama with fused projections and no biases, whatever attention_bias says; a window on
+/// hf phi3/modeling_phi3.py: Llama with fused projections and no biases, regardless of attention_bias; a window on
 /// every layer unless absent or null. hub microsoft/Phi-3.5-vision-instruct, modeling_phi3_v.py ("phi3_v"): the same
-/// beside a tower (vision_hub.cpp).
+/// with an encoder (vision_hub.cpp).
 Arch phi3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"});
@@ -29,15 +29,15 @@ Arch phi3(const Config& c, const Defaults& d) {
 }
 
 /// hf phi4_multimodal/modeling_phi4_multimodal.py, hub microsoft/Phi-4-multimodal-instruct ("phi4mm"): Phi-3 with sizes
-/// at the top level beside those of the towers. The adapters of low rank that it reads images and sound with
-/// (vision_lora, speech_lora) go with the towers.
+/// at the top level, next to the encoders'. Its low-rank adapters for images and sound (vision_lora, speech_lora) count
+/// with the encoders.
 Arch phi4_multimodal(const Config& c, const Defaults& d) {
   c.ignore({"embd_layer", "vision_lora", "speech_lora"});
   return phi3(c, d);
 }
 
 /// hf phimoe/modeling_phimoe.py: experts in every layer, LayerNorms with bias; `attention_bias` on q, k, v and o,
-/// `lm_head_bias` on the head; none in experts and router.
+/// `lm_head_bias` on the head; no biases in experts and router.
 Arch phimoe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm = NormKind::layer_norm;

@@ -4,7 +4,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Only under use_sliding_window: layers from max_window_layers on slide, or those that layer_types names.
+/// Windows only exist with use_sliding_window: in layers from max_window_layers on, or in those that layer_types names.
 void qwen_window(const Config& c, Arch& a, Count first_by_default) {
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   const Count first = c.count("max_window_layers", first_by_default);
@@ -25,7 +25,7 @@ Arch qwen(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf qwen2/modeling_qwen2.py: Llama with biases on q, k and v only, which no key says.
+/// hf qwen2/modeling_qwen2.py: Llama with biases on q, k and v only, which have no key.
 Arch qwen2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = true;
@@ -34,7 +34,7 @@ Arch qwen2(const Config& c, const Defaults& d) {
 }
 
 /// hf qwen3/modeling_qwen3.py: `attention_bias` (default false) on q, k, v and o; RMSNorms of the head width on q and
-/// k. hub JetLM/SDAR-8B-Chat, modeling_sdar.py: the same, writing blocks of tokens at once.
+/// k. hub JetLM/SDAR-8B-Chat, modeling_sdar.py: the same, but generates blocks of tokens at once.
 Arch qwen3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -43,7 +43,7 @@ Arch qwen3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf qwen2_moe/modeling_qwen2_moe.py: `qkv_bias` (default true) on q, k, v; one shared expert behind a sigmoid gate;
+/// hf qwen2_moe/modeling_qwen2_moe.py: `qkv_bias` (default true) on q, k, v; one shared expert with a sigmoid gate;
 /// router without bias.
 Arch qwen2_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -59,7 +59,7 @@ Arch qwen2_moe(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf qwen3_moe/modeling_qwen3_moe.py: Qwen 3 with experts and no shared one.
+/// hf qwen3_moe/modeling_qwen3_moe.py: Qwen 3 with experts, without a shared one.
 Arch qwen3_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_qk_norm", "qkv_bias"});

@@ -4,9 +4,9 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf stablelm/modeling_stablelm.py: Llama with LayerNorms; `use_qkv_bias` on q, k, v, none on o and in the MLP. A
-/// parallel block (use_parallel_residual) has one norm. `qk_layernorm` gives every head a LayerNorm without bias of its
-/// own.
+/// hf stablelm/modeling_stablelm.py: Llama with LayerNorms; `use_qkv_bias` on q, k, v; no biases on o and in the MLP. A
+/// parallel block (use_parallel_residual) has one norm. `qk_layernorm` gives every head a separate LayerNorm without
+/// bias.
 Arch stablelm(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm = NormKind::layer_norm;
@@ -19,7 +19,7 @@ Arch stablelm(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf persimmon/modeling_persimmon.py: LayerNorms, a plain MLP of squared ReLU, biases on every projection but the
+/// hf persimmon/modeling_persimmon.py: LayerNorms, a plain MLP of squared ReLU, biases on every projection except the
 /// untied head; `qk_layernorm` (default true) puts LayerNorms with bias of the head width on q and k.
 Arch persimmon(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);

@@ -1,4 +1,4 @@
-// Ling, Ring and LLaDA 2 of inclusionAI, and Sarvam, whose layers are theirs.
+// Ling, Ring and LLaDA 2 of inclusionAI, and Sarvam, which has the same layers.
 
 #include "presets/import/families.hpp"
 
@@ -6,15 +6,15 @@ namespace llmcalc::import {
 
 namespace {
 
-/// What a family has where no key says it.
+/// A family's defaults for absent keys.
 struct BailingDefaults {
   Count experts, top_k, width;
   bool qk_norm;
 };
 
 /// hub inclusionAI/Ling-mini-2.0, modeling_bailing_moe_v2.py: `use_qkv_bias` on q, k, v, `use_bias` on o, RMSNorms of
-/// the head width on q and k (`use_qk_norm`); the first layers are dense, the rest have experts and shared ones fused
-/// into one MLP. The load-balancing bias is a buffer. Modules for further tokens are DeepSeek-V3's
+/// the head width on q and k (`use_qk_norm`); the first layers are dense, the others have experts, with shared ones
+/// fused into one MLP. The load-balancing bias is a buffer. MTP modules are DeepSeek-V3's
 /// (BailingMoeV2MTPLayer).
 Arch bailing_layers(const Config& c, const Defaults& d, const BailingDefaults& usual) {
   Arch a = base_arch(c, d);
@@ -38,7 +38,7 @@ Arch bailing_layers(const Config& c, const Defaults& d, const BailingDefaults& u
 
 Arch bailing_moe(const Config& c, const Defaults& d) { return bailing_layers(c, d, {256, 8, 512, false}); }
 
-/// hub sarvamai/sarvam-30b, modeling_sarvam_moe.py: Ling 2.0 with norms on queries and keys.
+/// hub sarvamai/sarvam-30b, modeling_sarvam_moe.py: Ling 2.0 with query and key norms.
 Arch sarvam_moe(const Config& c, const Defaults& d) {
   if (c.flag("attention_bias", false))
     c.refuse("\"attention_bias\" is true; Sarvam's attention is known without biases");
@@ -46,10 +46,10 @@ Arch sarvam_moe(const Config& c, const Defaults& d) {
   return bailing_layers(c, d, {128, 6, 1024, true});
 }
 
-/// hub inclusionAI/LLaDA2.0-mini, modeling_llada2_moe.py: Ling 2.0 that writes blocks of tokens at once.
+/// hub inclusionAI/LLaDA2.0-mini, modeling_llada2_moe.py: Ling 2.0 that generates blocks of tokens at once.
 Arch llada2_moe(const Config& c, const Defaults& d) { return bailing_layers(c, d, {256, 8, 512, true}); }
 
-/// Layers with softmax attention: the last of every layer_group_size, and those after the last whole group.
+/// Layers with softmax attention: the last of each group of layer_group_size, and those after the last whole group.
 LayerSet last_of_groups(const Config& c, const Arch& a) {
   const Count group = c.size("layer_group_size", 1), whole = a.layers / group * group;
   LayerSet set = LayerSet::every(group - 1, group, a.layers);
@@ -69,8 +69,8 @@ void lightning_layers(const Config& c, Arch& a) {
 }
 
 /// hub inclusionAI/Ring-mini-linear-2.0, modeling_bailing_moe_linear_v2.py: Ling 2.0 with lightning attention in all
-/// but the last layer of every group. Its queries and keys have the norms of the other layers, its output one over
-/// groups of heads, and a gate.
+/// but the last layer of every group. Its queries and keys have the norms of the other layers; its output has a norm
+/// over groups of heads, and a gate.
 Arch bailing_linear(const Config& c, const Defaults& d) {
   Arch a = bailing_moe(c, d);
   lightning_layers(c, a);
@@ -78,7 +78,7 @@ Arch bailing_linear(const Config& c, const Defaults& d) {
 }
 
 /// hub inclusionAI/Ling-2.5-1T, modeling_bailing_moe_v2_5.py: the same with DeepSeek-V3's latent attention in the other
-/// layers. Modules for further tokens have latent attention.
+/// layers. MTP modules have latent attention.
 Arch bailing_hybrid(const Config& c, const Defaults& d) {
   if (c.has("kda_lower_bound") || c.has("short_conv_kernel_size"))
     c.refuse("\"kda_lower_bound\" and \"short_conv_kernel_size\" are of Ling 3, whose layers are not known");

@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// compress_ratios, whose further entries are those of multi-token prediction.
+/// compress_ratios; its entries after the layers belong to MTP modules.
 std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return std::nullopt;
   std::vector<Count> all = counts_per_layer(c, a, "compress_ratios", true);
@@ -20,7 +20,7 @@ std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) 
   return all;
 }
 
-/// Refuses other rates than those of the two kinds of compressed layers.
+/// Throws InputError unless the rates are 4 and 128, for the two kinds of compressed layers.
 void require_rates(const Config& c) {
   if (!c.has("compress_rates")) return;
   const Config rates = c.object("compress_rates");
@@ -28,7 +28,7 @@ void require_rates(const Config& c) {
     rates.refuse("expected 4 for \"compressed_sparse_attention\" and 128 for \"heavily_compressed_attention\"");
 }
 
-/// The same from the words of layer_types (hf).
+/// The same from layer_types (hf).
 std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
   require_rates(c);
   const auto words = layer_words(
@@ -40,7 +40,7 @@ std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
   return all;
 }
 
-/// Tokens of a pooled key in every layer; without a key 128 in the first two layers, and then 128 and 4 in turn.
+/// Tokens per pooled key in every layer. Default: 128 in the first two layers, then 128 and 4 alternately.
 std::vector<Count> ratios(const Config& c, const Arch& a) {
   const auto listed = listed_ratios(c, a), typed = typed_ratios(c, a);
   if (listed && typed && *listed != *typed)
@@ -52,7 +52,7 @@ std::vector<Count> ratios(const Config& c, const Arch& a) {
   return all;
 }
 
-/// Numbers of a head that rotate: qk_rope_head_dim, in whose place transformers saves their share.
+/// Rotated elements of a head: qk_rope_head_dim, or their share, which transformers saves instead.
 Count rotated(const Config& c, const Arch& a) {
   if (c.has("qk_rope_head_dim") || !c.has("partial_rotary_factor")) return c.count("qk_rope_head_dim", 64);
   const double share = c.number("partial_rotary_factor", 0.125);
@@ -60,7 +60,7 @@ Count rotated(const Config& c, const Arch& a) {
   return static_cast<Count>(static_cast<double>(a.head_dim) * share);
 }
 
-/// The mixer of the layers that pool `ratio` tokens: overlapping, and chosen by an indexer, where they are 4.
+/// Mixer of the layers that pool `ratio` tokens. With ratio 4, pools overlap and an indexer selects them.
 Mixer pooling(const Config& c, Mixer m, Count ratio) {
   m.compressed.ratio = ratio;
   m.compressed.overlap = ratio == 4;
@@ -98,16 +98,16 @@ void compressed_attention(const Config& c, Arch& a) {
   set_reach(a, reach, own);
 }
 
-/// Whether compress_ratios goes on behind the layers with a 0, as it does where there are modules for further tokens.
+/// Whether compress_ratios has a 0 after the layers' entries, as it does with MTP modules.
 bool ends_in_window(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return true;  // transformers saves no entries for modules
   const std::vector<Count> all = c.counts("compress_ratios");
   return std::ssize(all) > a.layers && all.back() == 0;
 }
 
-/// hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock: a layer that pools nothing; projections of the
-/// token's embedding and of every residual stream, a norm and weights of the streams before the head of its own; table
-/// and head are the model's.
+/// hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock: a layer without pooling; projections of the token's
+/// embedding and of every residual stream; a separate norm and stream weights before the head; table and head are the
+/// model's.
 void set_modules(const Config& c, Arch& a) {
   const std::vector<Count> all = ratios(c, a);
   const auto first = std::find(all.begin(), all.end(), 0);
@@ -118,7 +118,7 @@ void set_modules(const Config& c, Arch& a) {
 
 /// hf deepseek_v4/modeling_deepseek_v4.py: compressed attention, residual streams (hc_mult), experts in every layer
 /// with one shared expert. The first num_hash_layers layers choose experts by a table of token ids, a buffer like the
-/// load-balancing bias of the others; they have a router's matrix all the same.
+/// load-balancing bias of the others; they still have a router matrix.
 Arch deepseek_v4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_bias", "hc_eps", "hc_sinkhorn_iters", "num_hash_layers", "swiglu_limit", "compress_rope_theta",

@@ -1,4 +1,4 @@
-// ERNIE 4.5, whose experts are for text or, in ERNIE 4.5 VL, for images too.
+// ERNIE 4.5, with experts for text and, in ERNIE 4.5 VL, for images.
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Whose experts they are, by their place in lists of two.
+/// Input of a group of experts, as the index into lists of two.
 enum class Reader : std::size_t { text, images };
 
-/// The number under `key`; of a list, whose entries are for text and for images, the reader's.
+/// Number under `key`; from a list with entries for text and for images, the reader's.
 Count number_for(const Config& c, std::string_view key, Reader reader, Count otherwise) {
   const json::Value* v = c.find(key);
   if (v == nullptr || !v->is_array()) return c.count(key, otherwise);
@@ -29,8 +29,8 @@ Count experts_for(const Config& c, Reader reader) {
   return listed ? number_for(c, "moe_num_experts", reader, 64) : c.size({"moe_num_experts", "num_experts"}, 64);
 }
 
-/// Every moe_layer_interval-th layer from moe_layer_start_index to moe_layer_end_index (below 0: the last), or those
-/// that are "sparse" in mlp_layer_types.
+/// Layers with experts: every moe_layer_interval-th from moe_layer_start_index to moe_layer_end_index (below 0: the
+/// last), or those that are "sparse" in mlp_layer_types.
 LayerSet sparse_layers_for(const Config& c, const Arch& a, Reader reader) {
   const Count first = number_for(c, "moe_layer_start_index", reader, 1), step = c.size("moe_layer_interval", 1);
   const json::Value* last = c.find("moe_layer_end_index");
@@ -42,8 +42,8 @@ LayerSet sparse_layers_for(const Config& c, const Arch& a, Reader reader) {
   return sparse_or(c, a, layers, {"moe_layer_start_index", "moe_layer_interval", "moe_layer_end_index"});
 }
 
-/// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in some layers, shared ones fused into one MLP; the load-balancing
-/// bias is a buffer; tied by default. Modules for further tokens have the dense MLP and the model's norm. hf
+/// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in some layers, with shared ones fused into one MLP; the
+/// load-balancing bias is a buffer; tied by default. MTP modules have the dense MLP and the model's norm. hf
 /// ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py and hub baidu/ERNIE-4.5-VL-28B-A3B-PT: the same for text.
 Arch ernie4_5_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -74,8 +74,8 @@ bool has_image_experts(const Config& text) {
   return widths != nullptr && widths->is_array() && text.text("model_type", "").starts_with("ernie4_5_");
 }
 
-/// A vision_moe stands beside the text_moe of every layer with experts (Ernie4_5_VLMoeMoeBlock): a router n h, and n
-/// experts of gate, up, down 3 h m. Shared experts read both.
+/// Every layer with experts has a vision_moe parallel to its text_moe (Ernie4_5_VLMoeMoeBlock): a router n h, and n
+/// experts of gate, up, down 3 h m. Shared experts read both inputs.
 Count image_experts(const Config& text, Count hidden) {
   Arch a;
   a.layers = text.size("num_hidden_layers", 28);

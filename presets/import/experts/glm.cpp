@@ -11,7 +11,7 @@ Arch glm(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf glm4/modeling_glm4.py: GLM with norms before and after each half.
+/// hf glm4/modeling_glm4.py: GLM with norms before and after each sub-layer.
 Arch glm4(const Config& c, const Defaults& d) {
   Arch a = glm(c, d);
   a.norm_placement = NormPlacement::both;
@@ -27,8 +27,7 @@ Arch glm_ocr(const Config& c, const Defaults& d) {
 }
 
 /// hub THUDM/chatglm3-6b and THUDM/glm-4-9b, modeling_chatglm.py: Llama under Megatron's names. `add_qkv_bias` on q, k,
-/// v, `add_bias_linear` on every projection; LayerNorm unless `rmsnorm`; `post_layer_norm` is the norm at the end.
-/// Untied.
+/// v, `add_bias_linear` on every projection; LayerNorm unless `rmsnorm`; `post_layer_norm` is the final norm. Untied.
 Arch chatglm(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.head_dim = c.size("kv_channels", d.head_dim);

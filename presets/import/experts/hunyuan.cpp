@@ -6,13 +6,13 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Hunyuan's own code calls the width of a head otherwise than hf does.
+/// Hunyuan's own code and hf have different keys for the head width.
 void check_head_width(const Config& c, const Arch& a) {
   c.require_repeated("attention_head_dim", "the width of a head (\"head_dim\")", a.head_dim);
 }
 
 /// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, always; `attention_bias` on
-/// q, k, v and o; none in the MLP.
+/// q, k, v and o; no biases in the MLP.
 Arch hunyuan(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_qk_norm", "mlp_bias", "norm_type", "num_experts", "num_shared_expert", "moe_topk", "kv_lora_rank",
@@ -23,7 +23,7 @@ Arch hunyuan(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The number under `key`, which may be a list with an entry per layer: all of them must be the same.
+/// Number under `key`, which may be a list with an entry per layer if all entries are equal.
 Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, Count otherwise) {
   const json::Value* v = c.find(key);
   if (v == nullptr || !v->is_array()) return c.size(key, otherwise);
@@ -35,8 +35,8 @@ Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, C
   return all.front();
 }
 
-/// Experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, beside
-/// `shared_experts` MLPs of intermediate_size in one.
+/// Sets experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, and
+/// `shared_experts` MLPs of intermediate_size, fused into one.
 void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
   if (c.count("moe_layer_num_skipped", 0) > 0)
     c.refuse("\"moe_layer_num_skipped\" is above 0; only experts in every layer are known");
@@ -51,9 +51,9 @@ void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
                   .layers = LayerSet::all(a.layers)});
 }
 
-/// Cross-layer attention (arXiv:2405.12981): of every cla_share_factor layers the first has keys and values, which the
-/// others read. They norm the keys by themselves, under weights of their own: here factors of the queries, which give
-/// the same scores, since these norms come behind the rotation.
+/// Cross-layer attention (arXiv:2405.12981): of every cla_share_factor layers, the first has keys and values, which the
+/// others read. The others norm the keys with separate weights, which count here as factors of the queries: the scores
+/// are the same, since these norms follow the rotation.
 void share_between_layers(const Config& c, Arch& a) {
   c.ignore({"cla_share_factor"});
   if (!c.flag("use_cla", false)) return;
@@ -66,8 +66,8 @@ void share_between_layers(const Config& c, Arch& a) {
 }
 
 /// hf hunyuan_v1_moe/modeling_hunyuan_v1_moe.py, hub tencent/Hunyuan-A13B-Instruct, modeling_hunyuan.py: the dense
-/// model with experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, beside
-/// one shared MLP of intermediate_size.
+/// model with experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, and one
+/// shared MLP of intermediate_size.
 Arch hunyuan_moe(const Config& c, const Defaults& d) {
   Arch a = hunyuan(c, d);
   if (!c.flag("use_mixed_mlp_moe", true))
@@ -79,9 +79,9 @@ Arch hunyuan_moe(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub tencent/Tencent-Hunyuan-Large, modeling_hunyuan.py (Hunyuan-7B's files have it, too): Llama whose RMSNorms of
-/// the head width on q and k come under use_qk_norm, `attention_bias` on q, k, v and o; where num_experts is above 1
-/// experts in every layer, under use_mixed_mlp_moe beside num_shared_expert MLPs in one.
+/// hub tencent/Tencent-Hunyuan-Large, modeling_hunyuan.py (also in Hunyuan-7B's files): Llama with RMSNorms of the head
+/// width on q and k under use_qk_norm, and `attention_bias` on q, k, v and o; if num_experts is above 1, experts in
+/// every layer and, under use_mixed_mlp_moe, num_shared_expert MLPs fused into one.
 Arch hunyuan_large(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; Hunyuan's MLPs are known without biases");
@@ -99,9 +99,8 @@ Arch hunyuan_large(const Config& c, const Defaults& d) {
 }
 
 /// hf hy_v3/modeling_hy_v3.py and hub tencent/Hy3: RMSNorms of the head width on q and k, always; `attention_bias` on
-/// q, k, v and o. The layers that mlp_layer_types calls sparse, or those from first_k_dense_replace on, have experts
-/// beside num_shared_experts fused into one MLP; the load-balancing bias is a buffer. Modules for further tokens are
-/// DeepSeek-V3's.
+/// q, k, v and o. Layers that mlp_layer_types calls sparse, or from first_k_dense_replace on, have experts and
+/// num_shared_experts fused into one MLP; the load-balancing bias is a buffer. MTP modules are DeepSeek-V3's.
 Arch hy_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; experts with biases beside shared ones are not known");

@@ -1,4 +1,4 @@
-// Laguna and Mellum: mixtures whose layers differ in heads and windows.
+// Laguna and Mellum: mixtures of experts whose layers differ in heads and windows.
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Heads of every layer: num_attention_heads_per_layer, or num_attention_heads in all.
+/// Heads of each layer: num_attention_heads_per_layer, or num_attention_heads for all.
 std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
   constexpr const char* key = "num_attention_heads_per_layer";
   if (!c.has(key)) return std::vector<Count>(static_cast<std::size_t>(a.layers), a.heads);
@@ -18,7 +18,7 @@ std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
 
 using HeadKinds = InPlace<LayerMixer, 4>;
 
-/// The one of `kinds` that has as many heads and reaches as far; a new one, of `own` otherwise, where there is none.
+/// The entry of `kinds` with this number of heads and this reach, or else a new one, otherwise equal to `own`.
 LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count heads, const Reach& reach) {
   for (LayerMixer& kind : kinds)
     if (kind.heads == heads && kind.reach == reach) return kind;
@@ -31,8 +31,8 @@ LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count
   return kinds.push(kind);
 }
 
-/// The model's own mixer is that of the first layer; layers with another number of heads have mixers of their own, with
-/// the window or without.
+/// The model's own mixer is the first layer's. Layers with another number of heads have separate mixers, with or
+/// without the window.
 void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& slide) {
   const std::vector<Count> heads = laguna_heads(c, a);
   const Reach near{window < a.context ? window : 0};
@@ -50,7 +50,7 @@ void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& sl
   for (const LayerMixer& kind : kinds) set_mixer(a, kind);
 }
 
-/// The gate on attention's output that a key's value stands for: true or "per-head", or "per-element".
+/// Gate on attention's output for the value of a key: true or "per-head", or "per-element".
 AttentionGate gate_called(const Config& c, const json::Value& said) {
   if (said == true || said == "per-head") return AttentionGate::per_head;
   if (said == "per-element") return AttentionGate::per_channel;
@@ -58,7 +58,7 @@ AttentionGate gate_called(const Config& c, const json::Value& said) {
            in_quotes(said.is_string() ? said.get<std::string>() : said.dump()));
 }
 
-/// gating says it of all layers, gating_types of each; a gate per head where neither is there.
+/// From gating for all layers, or gating_types for each; a gate per head if both are absent.
 AttentionGate laguna_gate(const Config& c) {
   const json::Value* said = c.find("gating");
   std::vector<AttentionGate> gates;
@@ -71,7 +71,7 @@ AttentionGate laguna_gate(const Config& c) {
   return gates.empty() ? AttentionGate::per_head : gates.front();
 }
 
-/// The layers with experts: those that mlp_layer_types calls sparse, or that mlp_only_layers leaves out.
+/// Layers with experts: sparse in mlp_layer_types, or not in mlp_only_layers.
 std::optional<LayerSet> laguna_sparse(const Config& c, const Arch& a) {
   const LayerSet dense = listed_layers(c, a, "mlp_only_layers").value_or(LayerSet());
   const auto rest = dense.empty() ? std::nullopt : std::optional(others(dense, a.layers));
@@ -79,9 +79,9 @@ std::optional<LayerSet> laguna_sparse(const Config& c, const Arch& a) {
 }
 
 /// hf laguna/modeling_laguna.py: heads by layer, RMSNorms of the head width on q and k, a softplus gate on attention's
-/// output, `attention_bias` on q, k, v and o; the layers that mlp_layer_types calls sparse (all but the first) have
-/// experts beside a shared one, without a gate, and a load-balancing bias that gets no gradient. Layers slide where
-/// layer_types says so. A softplus costs what a sigmoid does.
+/// output, `attention_bias` on q, k, v and o; layers that mlp_layer_types calls sparse (default: all but the first)
+/// have experts, a shared one without a gate, and a load-balancing bias without a gradient. Windows follow layer_types.
+/// A softplus has the cost of a sigmoid.
 Arch laguna(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -101,8 +101,8 @@ Arch laguna(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mellum/modeling_mellum.py: Qwen 3 with experts, router without bias, in the layers that mlp_layer_types calls
-/// sparse (all). Layers slide where layer_types says so.
+/// hf mellum/modeling_mellum.py: Qwen 3 with experts, router without bias, in layers that mlp_layer_types calls sparse
+/// (default: all). Windows follow layer_types.
 Arch mellum(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

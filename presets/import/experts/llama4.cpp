@@ -17,7 +17,7 @@ LayerSet rope_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-/// moe_layers, or every interleave_moe_layer_step-th layer; none where that is 0 (Llama Guard 4).
+/// moe_layers, or every interleave_moe_layer_step-th layer; no layer if the step is 0 (Llama Guard 4).
 LayerSet expert_layers(const Config& c, const Arch& a) {
   const Count step = c.count("interleave_moe_layer_step", 1);
   const LayerSet regular = step == 0 ? LayerSet() : LayerSet::every(step - 1, step, a.layers);
@@ -25,10 +25,10 @@ LayerSet expert_layers(const Config& c, const Arch& a) {
   return sparse_or(c, a, listed, {"moe_layers", "interleave_moe_layer_step"});
 }
 
-/// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts of intermediate_size and
-/// one shared of the same; the others a dense MLP of intermediate_size_mlp. Router without bias; `attention_bias` on q,
-/// k, v and o; `use_qk_norm` (default true) norms q and k without parameters. Layers with RoPE attend within chunks of
-/// attention_chunk_size; the others see everything. Untied by default.
+/// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts of intermediate_size and a
+/// shared one of the same width; the others have a dense MLP of intermediate_size_mlp. Router without bias;
+/// `attention_bias` on q, k, v and o; `use_qk_norm` (default true) norms q and k without weights. Layers with RoPE
+/// attend within chunks of attention_chunk_size, the others to all tokens. Untied by default.
 Arch llama4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

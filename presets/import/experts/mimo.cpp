@@ -4,8 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with a module for a further token (MiMoMTPLayers);
-/// `attention_bias` (true) on q, k and v.
+/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with one MTP module (MiMoMTPLayers); `attention_bias` (true)
+/// on q, k and v.
 Arch mimo(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("attention_bias", true);
@@ -16,8 +16,8 @@ Arch mimo(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Modules whose layer has the attention of the first layer with a window, and the MLP of the first dense layer. Where
-/// the model lacks one of the two, it is not known what the modules are.
+/// MTP modules with the attention of the first window layer and the MLP of the first dense layer. If the model has no
+/// such layers, its modules are unknown.
 Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
   Mtp m = modules_like_last(c, a, "num_nextn_predict_layers", otherwise);
   const LayerSet dense = others(a.moe.layers, a.layers);
@@ -27,8 +27,8 @@ Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
   return m;
 }
 
-/// The layers with a window: 1 in hybrid_layer_pattern or "sliding_attention" in layer_types; without either, all but
-/// the first and every sixth.
+/// Layers with a window: 1 in hybrid_layer_pattern or "sliding_attention" in layer_types; by default, all but the first
+/// and every sixth.
 LayerSet mimo_v2_windows(const Config& c, const Arch& a) {
   LayerSet full = LayerSet::every(5, 6, a.layers);
   full.insert(0);
@@ -37,11 +37,10 @@ LayerSet mimo_v2_windows(const Config& c, const Arch& a) {
       .value_or(others(full, a.layers));
 }
 
-/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py; hf mimo_v2_flash/. Window layers have heads of their own
-/// (swa_*, else twice the KV heads) with a sink each; values are narrower than keys (v_head_dim). Experts where
-/// moe_layer_freq is 1 or mlp_layer_types says sparse, else in all layers but the first, with a load-balancing bias
-/// that is a buffer; no biases elsewhere. Three modules for further tokens, of which no key speaks, have window
-/// attention and the dense MLP.
+/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py; hf mimo_v2_flash/. Window layers have separate heads
+/// (swa_*, default: twice the KV heads) with a sink each; values are narrower than keys (v_head_dim). Experts in layers
+/// with moe_layer_freq 1 or sparse in mlp_layer_types (default: all but the first), with a load-balancing bias that is
+/// a buffer; no biases elsewhere. Three MTP modules, for which no key exists, have window attention and the dense MLP.
 Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
   Arch a = base_arch(c, d);
   a.value_dim = c.size("v_head_dim", 128);
@@ -74,22 +73,22 @@ Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
 }
 Arch mimo_v2_flash(const Config& c, const Defaults& d) { return mimo_v2_layers(c, d, 3); }
 
-/// hub XiaomiMiMo/MiMo-V2.5-Pro, modeling_mimo_v2.py: the same; projections of queries, keys and values are one matrix.
-/// Modules for further tokens only where num_nextn_predict_layers speaks of them.
+/// hub XiaomiMiMo/MiMo-V2.5-Pro, modeling_mimo_v2.py: the same; query, key and value projections are one matrix. MTP
+/// modules only exist if num_nextn_predict_layers states them.
 Arch mimo_v2(const Config& c, const Defaults& d) {
   c.ignore({"attention_projection_layout"});
   return mimo_v2_layers(c, d, 0);
 }
 
-/// The layers with experts; nothing where no key says them.
+/// Layers with experts; empty if no key states them.
 std::optional<LayerSet> step_experts(const Config& c, const Arch& a) {
   return said_layers(
       c, {{"moe_layers_enum", listed_layers(c, a, "moe_layers_enum")}, {"mlp_layer_types", sparse_typed(c, a)}});
 }
 
-/// hub stepfun-ai/step3, modeling_step3.py: attention of one head of keys and values, whose queries go through a low
-/// rank of share_q_dim with an RMSNorm (multi-matrix factorization attention, arXiv:2412.19255); no biases. Experts in
-/// moe_layers_enum beside one shared expert of share_expert_dim, router without bias.
+/// hub stepfun-ai/step3, modeling_step3.py: attention with one KV head, whose queries have a low rank of share_q_dim
+/// with an RMSNorm (multi-matrix factorization attention, arXiv:2412.19255); no biases. Experts in moe_layers_enum,
+/// with one shared expert of share_expert_dim, router without bias.
 Arch step3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.kv_heads = 1;
@@ -106,9 +105,8 @@ Arch step3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The attention of the layers with a window: heads of their own, which attention_other_setting, or
-/// num_sliding_attention_heads and num_attention_heads_per_layer (hf) say. layer_types goes on to the modules for
-/// further tokens.
+/// Attention of the window layers, with separate heads according to attention_other_setting, or
+/// num_sliding_attention_heads and num_attention_heads_per_layer (hf). layer_types continues with the MTP modules.
 LayerMixer step_window(const Config& c, const Arch& a) {
   LayerMixer window;
   static_cast<Mixer&>(window) = a;
@@ -126,7 +124,7 @@ LayerMixer step_window(const Config& c, const Arch& a) {
   return window;
 }
 
-/// Refuses a list of heads per layer that says other heads than the keys beside it.
+/// Throws InputError if a list of heads per layer contradicts the keys for all layers of a kind.
 void require_heads(const Config& c, const Arch& a, const LayerMixer& window) {
   const LayerSet full = others(window.layers, a.layers);
   if (heads_per_layer(c, a, window.layers).value_or(window.heads) != window.heads ||
@@ -136,9 +134,9 @@ void require_heads(const Config& c, const Arch& a, const LayerMixer& window) {
 }
 
 /// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py; hf step3p7/. A sigmoid gate per head, RMSNorms of the head width
-/// on q and k; experts in the layers that moe_layers_enum or mlp_layer_types names, else in all but the first three,
-/// with one shared expert without a gate, and a load-balancing bias that is a buffer. Modules for further tokens have
-/// window attention, the dense MLP, a norm and a head of their own.
+/// on q and k; experts in the layers that moe_layers_enum or mlp_layer_types names (default: all but the first three),
+/// with one shared expert without a gate, and a load-balancing bias that is a buffer. MTP modules have window
+/// attention, the dense MLP, and a separate norm and head.
 Arch step3p5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::per_head;

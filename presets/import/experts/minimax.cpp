@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Layers with lightning attention: "linear_attention" in layer_types, 0 in attn_type_list, or every second one.
+/// Layers with lightning attention: "linear_attention" in layer_types, 0 in attn_type_list, or every second layer.
 LayerSet lightning_layers_by_type(const Config& c, const Arch& a) {
   const auto softmax = marked_layers(c, a, "attn_type_list");
   const auto marked = softmax ? std::optional(others(*softmax, a.layers)) : std::nullopt;
@@ -14,7 +14,7 @@ LayerSet lightning_layers_by_type(const Config& c, const Arch& a) {
       .value_or(LayerSet::every(1, 2, a.layers));
 }
 
-/// `experts`, `top_k`: where no key says them.
+/// `experts`, `top_k`: defaults for absent keys.
 Moe minimax_experts(const Config& c, const Arch& a, Count experts = 8, Count top_k = 2) {
   return {.experts = c.size({"num_local_experts", "num_experts"}, experts),
           .top_k = c.size("num_experts_per_tok", top_k),
@@ -24,7 +24,7 @@ Moe minimax_experts(const Config& c, const Arch& a, Count experts = 8, Count top
 
 /// hf minimax/modeling_minimax.py; hub MiniMaxAI/MiniMax-Text-01, modeling_minimax_text_01.py. No biases; experts in
 /// every layer; lightning layers have q, k, v of all heads, an output gate and a norm over the attention width. A
-/// shared_intermediate_size > 0 (hub) adds one shared expert behind a gate.
+/// shared_intermediate_size > 0 (hub) adds one shared expert with a gate.
 Arch minimax(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.linear_layers = lightning_layers_by_type(c, a);
@@ -40,12 +40,12 @@ Arch minimax(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub MiniMaxAI/MiniMax-M2, modeling_minimax_m2.py: softmax attention throughout, RMSNorms on q and k over their whole
-/// width (use_qk_norm), a load-balancing bias that is a buffer (use_routing_bias).
+/// hub MiniMaxAI/MiniMax-M2, modeling_minimax_m2.py: softmax attention in all layers, RMSNorms on q and k over their
+/// whole width (use_qk_norm), a load-balancing bias that is a buffer (use_routing_bias).
 Arch minimax_m2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attn_type_list", "qk_norm_type", "shared_intermediate_size", "mtp_transformer_layers", "num_mtp_modules",
-            "use_mtp"});  // no file holds the modules
+            "use_mtp"});  // files do not contain the modules
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::full;
   Moe m = minimax_experts(c, a, 256, 8);
   m.router_correction = c.flag("use_routing_bias", true);
@@ -53,7 +53,7 @@ Arch minimax_m2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// What sparse_attention_config (hub), or the config itself under other names (hf), calls the sizes of an indexer.
+/// Keys for an indexer's sizes, in sparse_attention_config (hub) or at the config's top level (hf).
 struct BlockIndexer {
   std::string_view heads, width, top_k, block, local;
 };
@@ -72,7 +72,7 @@ Indexer block_indexer(const Config& c, const BlockIndexer& keys) {
           .block = c.size(keys.block, 128)};
 }
 
-/// The layers with an indexer, as sparse_attention_config says them; its indexer has no values of its own.
+/// Layers with an indexer according to sparse_attention_config. The indexer has no values.
 LayerSet sparse_blocks(const Config& s, const Arch& a) {
   s.ignore({"sparse_score_type"});
   const LayerSet sparse = marked_layers(s, a, "sparse_attention_freq").value_or(LayerSet::all(a.layers));
@@ -82,8 +82,8 @@ LayerSet sparse_blocks(const Config& s, const Arch& a) {
   return sparse;
 }
 
-/// Attention to blocks that an indexer chooses, in the layers that `sparse_attention_freq` marks or layer_types calls
-/// minimax_m3_sparse; the others attend to all.
+/// Attention to blocks that an indexer selects, in layers that `sparse_attention_freq` marks or layer_types calls
+/// minimax_m3_sparse; the others attend to all tokens.
 void block_sparse_attention(const Config& c, Arch& a) {
   const auto typed = layers_of_type(c, a, "minimax_m3_sparse");
   LayerMixer sparse;
@@ -101,7 +101,7 @@ void block_sparse_attention(const Config& c, Arch& a) {
 }
 
 /// github.com/ml-explore/mlx-lm, minimax_m3; hf minimax_m3_vl/: grouped attention with RMSNorms of the head width on q
-/// and k, to blocks that an indexer chooses in all layers but the first; the layers that moe_layer_freq marks, or
+/// and k, to blocks that an indexer selects in all layers but the first; layers that moe_layer_freq marks, or
 /// mlp_layer_types calls sparse, have experts of intermediate_size, one shared expert, and a load-balancing bias that
 /// is a buffer.
 Arch minimax_m3(const Config& c, const Defaults& d) {
@@ -135,7 +135,7 @@ LayerSet softmax_layers_by_type(const Config& c, const Arch& a) {
   return set;
 }
 
-/// Lightning attention always has a gate and an output norm, and no biases.
+/// Throws InputError unless lightning attention has a gate, an output norm and no biases.
 void refuse_other_lightning(const Config& c) {
   for (const char* key : {"use_output_gate", "use_output_norm"})
     if (!c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is not true; lightning attention has it here");
@@ -143,8 +143,8 @@ void refuse_other_lightning(const Config& c) {
 }
 
 /// hub openbmb/MiniCPM-SALA, modeling_minicpm_sala.py: lightning attention with RMSNorms of the head width on q and k,
-/// and softmax attention with fewer KV heads and without rotation; both have a gate per number of the output. What
-/// sparse_config says is not known: the latter is counted as attention to all tokens, which it is up to dense_len.
+/// and softmax attention with fewer KV heads and without RoPE; both have an output gate per element. sparse_config is
+/// not supported: softmax attention counts as attention to all tokens, as is the case up to dense_len.
 Arch minicpm_sala(const Config& c, const Defaults& d) {
   refuse_other_lightning(c);
   Arch a = base_arch(c, d);

@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// num_local_experts experts of intermediate_size in every layer, num_experts_per_tok of them visited, no biases.
+/// num_local_experts experts of intermediate_size in every layer, num_experts_per_tok active per token, no biases.
 Moe mixture(const Config& c, const Arch& a, Count experts, Count top_k) {
   return {.experts = c.size({"num_local_experts", "num_experts"}, experts),
           .top_k = c.size("num_experts_per_tok", top_k),
@@ -23,7 +23,7 @@ Arch mixtral(const Config& c, const Defaults& d) {
 }
 
 /// hf granitemoe/modeling_granitemoe.py and granitemoeshared: `attention_bias` on q, k, v and o; router and experts
-/// without bias; shared_intermediate_size > 0 adds a dense MLP of that width beside the experts.
+/// without bias; shared_intermediate_size > 0 adds a dense MLP of that width parallel to the experts.
 Arch granitemoe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
@@ -43,13 +43,13 @@ Arch granitemoe_swa(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The name in ffn_act_fn: {"name": "silu"}.
+/// Activation in ffn_act_fn: {"name": "silu"}.
 Activation dbrx_activation(const Config& ffn) {
   if (!ffn.has("ffn_act_fn")) return Activation::silu;
   return activation(ffn.object("ffn_act_fn"), {"name"}, "silu");
 }
 
-/// hf dbrx/modeling_dbrx.py: LayerNorms without bias, no biases anywhere, gated experts in every layer; untied always.
+/// hf dbrx/modeling_dbrx.py: LayerNorms without bias, no biases anywhere, gated experts in every layer; always untied.
 Arch dbrx(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const json::Value none = json::Value::object();
@@ -71,8 +71,8 @@ Count grok_width(const Config& c, Count hidden) {
   return c.size({"ffn_size", "intermediate_size"}, mul(8, ceil_div(width, 8)));
 }
 
-/// github xai-org/grok-1 run.py and model.py, under its own names or those of the ports to transformers: RMSNorms
-/// before and after each half, gated GELU experts in every layer, router without bias, tied.
+/// github xai-org/grok-1 run.py and model.py, under their own names or the names of ports to transformers: RMSNorms
+/// before and after each sub-layer, gated GELU experts in every layer, router without bias, tied.
 Arch grok(const Config& c, const Defaults& d) {
   Arch a;
   a.layers = c.size({"num_layers", "num_hidden_layers"}, d.layers);
@@ -96,8 +96,8 @@ Arch grok(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// github sgl-project/sglang, models/grok.py, for hub xai-org/grok-2, whose config says "git" (in hf a model of
-/// images): Grok-1 with an untied head and, under residual_moe, a dense MLP of intermediate_size beside the experts of
+/// github sgl-project/sglang, models/grok.py, for hub xai-org/grok-2, whose model_type is "git" (in hf an image model):
+/// Grok-1 with an untied head and, under residual_moe, a dense MLP of intermediate_size parallel to the experts of
 /// moe_intermediate_size.
 Arch grok_2(const Config& c, const Defaults& d) {
   if (named_class(c) != "Grok1ForCausalLM")
@@ -117,7 +117,7 @@ Arch grok_2(const Config& c, const Defaults& d) {
 
 /// hub PowerInfer/SmallThinker-21BA3B-Instruct, modeling_smallthinker.py: gated ReLU experts in every layer, without
 /// biases. Their router reads the input of the layer's attention, which changes no count. Layers that
-/// sliding_window_layout marks slide; layers without rotation (rope_layout) change no parameter.
+/// sliding_window_layout marks have a sliding window; layers without RoPE (rope_layout) change no parameter count.
 Arch smallthinker(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; norms on queries and keys are not known here");
@@ -133,7 +133,7 @@ Arch smallthinker(const Config& c, const Defaults& d) {
 }
 
 /// hf gpt_oss/modeling_gpt_oss.py: `attention_bias` (default true) on q, k, v and o; one sink logit per head; biases on
-/// router and experts, which sit in every layer; even layers slide.
+/// router and experts, which every layer has; even layers have a sliding window.
 Arch gpt_oss(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", true);
@@ -148,10 +148,10 @@ Arch gpt_oss(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf afmoe/modeling_afmoe.py: RMSNorms before and after each half and, of the head width, on q and k; a gate per
-/// channel on attention's output; `attention_bias` on q, k, v and o. The first num_dense_layers are dense, the rest
-/// have num_shared_experts fused into one MLP beside the routed ones; expert_bias gets no gradient. All but every
-/// global_attn_every_n_layers-th layer slide, and these alone rotate.
+/// hf afmoe/modeling_afmoe.py: RMSNorms before and after each sub-layer and, of the head width, on q and k; a gate per
+/// channel on attention's output; `attention_bias` on q, k, v and o. The first num_dense_layers layers are dense, the
+/// others have num_shared_experts fused into one MLP, parallel to the routed ones; expert_bias has no gradient. All but
+/// every global_attn_every_n_layers-th layer have a sliding window, and only these have RoPE.
 Arch afmoe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"num_expert_groups", "num_limited_groups", "route_norm"});

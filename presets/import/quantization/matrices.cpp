@@ -34,7 +34,7 @@ void queries_keys_values(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (v > 0) p(both({"v_proj", "wv"}, fused_names), v, hidden, m.qkv_bias);
 }
 
-/// A gate per channel is one matrix with the queries (Qwen3-Next) or a matrix of its own (AFMoE), as is one per head
+/// A gate per channel is fused with the queries (Qwen3-Next) or a separate matrix (AFMoE), like a gate per head
 /// (Step 3.5).
 void grouped(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
@@ -45,7 +45,7 @@ void grouped(const NamedLayer& l, const Mixer& m, Count hidden) {
     p({"gate_proj", "g_proj", "o_gate"}, m.attention_width(), hidden);
 }
 
-/// Lightning attention by the names of hub MiniMax-Text-01, Ring-mini-linear and MiniCPM-SALA.
+/// Lightning attention under the names of hub MiniMax-Text-01, Ring-mini-linear and MiniCPM-SALA.
 void lightning(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   const Count width = mul(m.heads, m.head_dim);
@@ -74,8 +74,8 @@ void latent(const NamedLayer& l, const Mixer& m, Count hidden, const NameChoices
   p({"o_proj", "dense"}, hidden, mul(m.heads, w.v_dim));
 }
 
-/// Queries and, where every token has one, the key of an indexer. The weights of a lightning indexer's heads stay in
-/// the config's dtype. Blocks are chosen by projections of the layer's input (MiniMax-M3).
+/// Queries of an indexer, and its key if every token has one. The head weights of a lightning indexer stay in the
+/// config's dtype. An indexer of blocks projects the layer's input (MiniMax-M3).
 void indexer(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (!m.indexer.runs()) return;
   const Projections p(l, attention_names);
@@ -88,7 +88,7 @@ void indexer(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (m.compressed.ratio == 0) p({"indexer.wk", "indexer.k_proj"}, i.width, hidden);
 }
 
-/// DeepSeek-V4's; what pools keys stays in the config's dtype.
+/// DeepSeek-V4's attention. The matrices that pool keys stay in the config's dtype.
 void compressed(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   const Count groups = m.compressed.out_groups, rank = m.compressed.out_rank;
@@ -100,7 +100,7 @@ void compressed(const NamedLayer& l, const Mixer& m, Count hidden) {
   p({"wo_b", "o_b_proj"}, hidden, mul(groups, rank));
 }
 
-/// A decoder's second attention, to the encoder's result.
+/// A decoder's cross-attention to the encoder's result.
 void cross(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, {"EncDecAttention", "layer.1.EncDecAttention", "encoder_attn", "cross_attn"});
   const Count q = mul(m.heads, m.head_dim);
@@ -119,7 +119,7 @@ void mix(const NamedLayer& l, const Mixer& m, Count hidden) {
   recurrent_matrices(l, m.recurrent, hidden);
 }
 
-/// `in`: the width of the MLP's input and output.
+/// `in`: width of the MLP's input and output.
 void feed_forward(const NamedLayer& l, const Arch& a, Component c, const NameChoices& parents, Count width, Count in,
                   Count groups = 1) {
   const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
@@ -140,7 +140,7 @@ void mixture(const NamedLayer& l, const Arch& a) {
   const NameChoices usual{"mlp.experts.0",    "mlp.experts",          "block_sparse_moe.experts.0",
                           "block_sparse_moe", "feed_forward.experts", "feed_forward.experts.0",
                           "ffn.experts.0",    "mixer.experts.0",      "moe"};
-  const NameChoices beside_dense{"experts", "experts.0", "moe.experts"};  // Gemma 4, whose mlp is the dense one
+  const NameChoices beside_dense{"experts", "experts.0", "moe.experts"};  // Gemma 4, where mlp is the dense MLP
   feed_forward(l, a, Component::experts, m.beside_dense ? beside_dense : usual, m.width, in, m.experts);
   if (m.latent_width > 0) {
     l.matrix(Component::mlp, {"mixer"}, {"fc1_latent_proj"}, m.latent_width, a.hidden);
@@ -173,7 +173,7 @@ void dense(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   if (a.mlp_receptance) l.matrix(Component::mlp, {"feed_forward"}, {"receptance"}, a.hidden, a.hidden);
 }
 
-/// Attention and a dense MLP twice, the experts beside them (LongCat).
+/// Attention and a dense MLP twice, and experts parallel to them (LongCat).
 void shortcut_layer(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   for (const char* half : {"0", "1"}) {
     latent(l, a.mixer(kind.mixer), a.hidden, {fmt::format("self_attn.{}", half)});
@@ -182,7 +182,7 @@ void shortcut_layer(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   if (kind.experts) mixture(l, a);
 }
 
-/// What a layer has besides mixing tokens and its MLP: a low rank of its input, and an input of its own.
+/// Other matrices of a layer: a low rank of its input, and a per-layer input.
 void extras(const NamedLayer& l, const Arch& a) {
   const Count rank = a.laurel_rank, width = a.per_layer.width;
   if (rank > 0) l.matrix(Component::mlp, {"laurel"}, {"linear_left"}, rank, a.hidden);
@@ -226,7 +226,7 @@ void routers(const NamedLayer& l, const Arch& a) {
   if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
 }
 
-/// One matrix of both inputs, or two that are packed like others.
+/// One matrix for both inputs, or two that are packed like the others.
 void join(const Arch& a, const MtpModule& m, const std::function<void(const Matrix&)>& visit) {
   const bool apart = !m.token.empty();
   for (const std::string& name : {m.join, m.token})

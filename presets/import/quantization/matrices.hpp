@@ -1,5 +1,5 @@
 #pragma once
-/// The matrices of a model under the module names of its checkpoint.
+/// Matrices of a model under the module names of its checkpoint.
 
 #include <functional>
 #include <string>
@@ -11,31 +11,31 @@
 
 namespace llmcalc::import {
 
-/// A matrix, or all experts' of one kind in one layer. Families name the same matrix differently: each of `paths` is
-/// one of its names.
+/// A matrix, or one kind of matrix of all experts in a layer. Families have different names for the same matrix: each
+/// of `paths` is one name.
 struct Matrix {
   Component component;
   std::vector<std::string> paths;
-  Count groups = 1, rows = 0, columns = 0;  ///< of one expert, and their number
-  bool biased = false;                      ///< the model adds a bias to what it gives
-  bool by_name = false;                     ///< only a group that names it picks it, not one of all matrices
-  bool is_table = false;                    ///< the table of tokens
+  Count groups = 1, rows = 0, columns = 0;  ///< number of experts, and shape of one expert's matrix
+  bool biased = false;                      ///< the model adds a bias to its output
+  bool by_name = false;                     ///< only picked by a group that names it, not by one for all matrices
+  bool is_table = false;                    ///< the token table
   Count numbers() const { return mul(groups, rows, columns); }
 };
 
-/// The table of tokens.
+/// The token table.
 Matrix token_table(const Arch& arch);
 
 /// Calls visit(const Matrix&) for the routers of all layers, and for the gates of shared experts.
 void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>& visit);
 
 /// Calls visit(const Matrix&) for the matrices of all layers and for an untied head, as the files of a family (a
-/// model_type) store them: what they fuse is one matrix. Routers and tables are left out.
+/// model_type) store them: fused matrices are one. Excludes routers and tables.
 void for_each_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 
-/// The same of the modules that predict further tokens (Mtp). The matrix that joins a
-/// result and a token's embedding stays in the config's dtype unless a block names it: no published checkpoint packs
-/// it with the others (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3, NVIDIA's in NVFP4).
+/// The same for MTP modules. The matrix that joins a result and a token's embedding stays in the config's dtype unless
+/// a block names it: no published checkpoint packs it with the others (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3,
+/// NVIDIA's in NVFP4).
 void for_each_mtp_router(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 void for_each_mtp_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 

@@ -11,7 +11,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// What checkpoints put before the names of a language model's modules, alone or in a composite; longer ones first.
+/// Prefixes of a language model's module names in checkpoints, with or without encoders; longer ones first.
 constexpr std::array<std::string_view, 8> text_prefixes{"model.language_model.model.",
                                                         "language_model.model.",
                                                         "model.language_model.",
@@ -21,15 +21,15 @@ constexpr std::array<std::string_view, 8> text_prefixes{"model.language_model.mo
                                                         "backbone.",
                                                         "model."};
 
-/// A name or a pattern without such a prefix. What towers and modules of MTP put before "layers." stays: their names
-/// are none of the language model's.
+/// A name or a pattern without such a prefix. The prefixes that encoders and MTP modules put before "layers." stay, as
+/// these modules are outside the language model.
 std::string in_text_model(const std::string& name) {
   for (const std::string_view prefix : text_prefixes)
     if (name.starts_with(prefix)) return name.substr(prefix.size());
   return name;
 }
 
-/// "model.layers.0." picks what "model.layers.0" does: some lists hold parts of names.
+/// "model.layers.0." picks the same modules as "model.layers.0": some lists contain parts of names.
 std::string without_last_dot(std::string name) {
   if (name.ends_with('.')) name.pop_back();
   return name;
@@ -50,8 +50,7 @@ bool is_plain(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
 }
 
-/// The plain text that an expression begins with, "mlp." of "mlp\\.(gate|up)_proj"; a character that may be repeated or
-/// left out is none of it.
+/// Literal prefix of an expression, "mlp." of "mlp\\.(gate|up)_proj", without characters that are optional or repeated.
 std::string plain_begin(const std::string& pattern) {
   std::string out;
   for (std::size_t i = 0; i < pattern.size();) {
@@ -66,7 +65,7 @@ std::string plain_begin(const std::string& pattern) {
   return out;
 }
 
-/// Whether an expression has alternatives that no brackets enclose.
+/// Whether an expression has alternatives outside brackets.
 bool has_alternatives(const std::string& pattern) {
   int depth = 0;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -82,7 +81,7 @@ bool has_alternatives(const std::string& pattern) {
   return false;
 }
 
-/// Most expressions are ".*name.*", or begin so: a search for the name anywhere answers sooner than a match does.
+/// Most expressions are or begin like ".*name.*". A search for the name at any position is faster than a match.
 NameExpression name_expression(const std::string& pattern) {
   constexpr std::string_view any = ".*";
   NameExpression e{.rest = Expression(pattern), .name = {}};
@@ -96,7 +95,7 @@ NameExpression name_expression(const std::string& pattern) {
   return e;
 }
 
-/// Whether the expression matches from any place on; it does so nowhere without the text that it begins with.
+/// Whether the expression matches from any position, which requires its literal prefix in the text.
 bool is_matched_anywhere(const NameExpression& e, const std::string& text) {
   if (text.find(e.name) == std::string::npos) return false;
   return !e.rest || e.rest->within(text);
@@ -110,10 +109,10 @@ bool is_matched(const NameExpression& e, const std::string& path) {
                                       [&](std::string_view prefix) { return matches(std::string(prefix) + path); });
 }
 
-/// Whether a name without its prefix is that of the language model's layers: "mtp.layers.0" is not.
+/// Whether a name without its prefix is in the language model's layers: "mtp.layers.0" is not.
 bool is_of_layers(const std::string& name) { return name == "layers" || name.starts_with("layers."); }
 
-/// Calls visit(part) for every run of whole dotted segments in `path` until it says true.
+/// Calls visit(part) for every run of whole dotted segments in `path` until it returns true.
 template <typename Visit>
 bool any_part(const std::string& path, Visit visit) {
   for (std::size_t from = 0; from != std::string::npos;) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The patterns by which a quantisation block picks some modules of a checkpoint.
+/// Patterns by which a quantization block picks modules of a checkpoint.
 
 #include <cstddef>
 #include <optional>
@@ -14,29 +14,29 @@ namespace llmcalc::import {
 
 /// A name with *, ? or [...], which also picks every module below.
 struct NameGlob {
-  std::string begin;   ///< plain text that it begins with
-  std::string module;  ///< the pattern of the module
-  std::string below;   ///< the pattern of what is below it
+  std::string begin;   ///< literal prefix
+  std::string module;  ///< pattern of the module
+  std::string below;   ///< pattern of modules below it
 };
 
-/// A regular expression of module names.
+/// A regular expression for module names.
 struct NameExpression {
-  std::optional<Expression> rest{};  ///< none: `name` is all of it
-  std::string name{};                ///< plain text that it begins with, where it matches from any place on
-  bool anywhere = false;             ///< it matches from any place on, not from the begin alone
+  std::optional<Expression> rest{};  ///< absent: `name` is the whole pattern
+  std::string name{};                ///< literal prefix, if it matches from any position
+  bool anywhere = false;             ///< matches from any position, not only from the start
 };
 
 /// A set of modules: dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular expressions
-/// ("re:.*self_attn.*"). A name picks every module below it, or itself alone.
+/// ("re:.*self_attn.*"). A name picks every module below it, or only itself.
 class Modules {
  public:
   Modules() = default;
   /// Throws ExpressionError.
   explicit Modules(const std::vector<std::string>& patterns, bool below = true);
 
-  /// `path` begins with "layers.", or is that of a module outside the model's layers: "lm_head", "mtp.layers.0".
+  /// `path` begins with "layers.", or names a module outside the model's layers: "lm_head", "mtp.layers.0".
   bool contain(const std::string& path) const;
-  /// Whether it has no patterns: only then do names() say all that it holds.
+  /// Whether it has no patterns; only then is names() complete.
   bool has_names_alone() const { return globs_.empty() && expressions_.empty(); }
   const std::unordered_set<std::string>& names() const { return names_; }
   bool reaches_below() const { return below_; }
@@ -49,12 +49,12 @@ class Modules {
   std::vector<NameExpression> expressions_;
 };
 
-/// Which of many sets of modules names a path first. It takes as long for thousands of sets as for one.
+/// Finds the first of many sets of modules that names a path, in time independent of the number of sets.
 class NamedModules {
  public:
-  /// Adds the names of a set; of two sets with one name the first counts.
+  /// Adds the names of a set. If two sets have the same name, the first applies.
   void add(const Modules& set, std::size_t number);
-  /// The lowest number of a set that contains the path.
+  /// Lowest number of a set that contains the path.
   std::optional<std::size_t> first(const std::string& path) const;
 
  private:

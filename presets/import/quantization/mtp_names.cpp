@@ -8,20 +8,19 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Names in the modules that predict further tokens, {} being a number: of a module's layer, and of the matrix that
-/// joins a result and the next token's embedding.
+/// Names in MTP modules, with {} for a number: of a module's layer, and of the matrix that joins a result and the next
+/// token's embedding.
 struct MtpNames {
-  std::string_view family;  ///< what its model_type begins with
+  std::string_view family;  ///< prefix of its model_type
   std::string_view layer, join;
-  std::string_view token = "";  ///< of the token's half, where the join is two matrices
-  bool counts_on = false;       ///< numbers go on behind those of the model's layers
-  Count layers = 1;  ///< that a module is: with two, attention is the first and the MLP or experts the second
+  std::string_view token = "";  ///< of the token's half, if the join is two matrices
+  bool counts_on = false;       ///< numbers continue after the model's layers
+  Count layers = 1;             ///< per module; with two, the first has attention, the second the MLP or experts
 };
 
 /// hub deepseek-ai/DeepSeek-V3, README_WEIGHTS.md; vLLM, model_executor/models: deepseek_mtp.py, qwen3_next_mtp.py,
 /// mimo_mtp.py, mimo_v2_mtp.py, ernie_mtp.py, nemotron_h_mtp.py, step3p5_mtp.py, longcat_flash_mtp.py; hub
-/// deepseek-ai/DeepSeek-V4-Flash, inference/model.py. Families that are not here name their modules as DeepSeek-V3
-/// does.
+/// deepseek-ai/DeepSeek-V4-Flash, inference/model.py. Families that are not listed name their modules like DeepSeek-V3.
 constexpr MtpNames usual_mtp_names{
     .family = "deepseek", .layer = "layers.{}.", .join = "layers.{}.eh_proj", .counts_on = true};
 constexpr std::array mtp_names{

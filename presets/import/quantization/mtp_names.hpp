@@ -1,5 +1,5 @@
 #pragma once
-/// The names of the modules that predict further tokens (Mtp) in a checkpoint.
+/// Names of MTP modules in a checkpoint.
 
 #include <string>
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace llmcalc::import {
 
-/// One module by its names.
+/// Names of one module.
 struct MtpModule {
   std::string mixer, mlp;   ///< prefixes of the layer's two halves
-  std::string join, token;  ///< the name of the join, or of its halves; `token` is empty where it is one matrix
+  std::string join, token;  ///< name of the join, or of its halves; `token` is empty if the join is one matrix
 };
 
-/// All modules of the model by the names of a family (a model_type).
+/// All modules of the model under the names of a family (a model_type).
 std::vector<MtpModule> mtp_modules(const Arch& arch, std::string_view family);
 
 }  // namespace llmcalc::import

@@ -1,5 +1,5 @@
 #pragma once
-/// Helpers that name a layer's matrices, for matrices.cpp and recurrent_matrices.cpp.
+/// Helpers for the names of a layer's matrices, for matrices.cpp and recurrent_matrices.cpp.
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@ namespace llmcalc::import {
 
 using NameChoices = std::vector<std::string>;
 
-/// Visits a layer's matrices under their names, those of hf and those of a checkpoint's own code. `fused` and `visit`
-/// must outlive it.
+/// Visits a layer's matrices under their names in hf and in a checkpoint's own code. `fused` and `visit` must outlive
+/// it.
 class NamedLayer {
  public:
   NamedLayer(std::string prefix, const FusedMatrices& fused, const std::function<void(const Matrix&)>& visit)
@@ -47,14 +47,14 @@ inline NameChoices both(NameChoices names, const NameChoices& others) {
 
 inline const NameChoices attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
 
-/// A layer's matrices under some parents, all of attention.
+/// A layer's attention matrices, under the given parents.
 class Projections {
  public:
   Projections(const NamedLayer& l, NameChoices parents) : l_(l), parents_(std::move(parents)) {}
   void operator()(const NameChoices& leaves, Count rows, Count columns, bool biased = false) const {
     l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
   }
-  /// Numbers of a module with other numbers: blocks pick modules of one matrix each.
+  /// A parameter of a module with other parameters: blocks only pick modules with one matrix.
   void parameter(const char* leaf, Count rows, Count columns, Count groups = 1) const {
     l_.matrix(Component::attention, parents_, {leaf}, rows, columns, groups, false, true);
   }

@@ -31,8 +31,8 @@ std::string_view spoken(Component c) {
   }
 }
 
-/// The matrices of one component: numbers by format and by the format of their products, and bytes as they are packed
-/// and as they would be in the dtype.
+/// Matrices of one component: elements by format and by format of their products, and bytes as packed and as they would
+/// be in the dtype.
 struct ComponentMatrices {
   std::map<std::string_view, Count> numbers, products;
   Bytes packed{}, plain{};
@@ -40,7 +40,7 @@ struct ComponentMatrices {
 
 constexpr std::string_view in_16_bits = "";  ///< products in 16 bits
 
-/// The name that most of a component's numbers have.
+/// Name with the most elements of a component.
 std::string_view most_of(const std::map<std::string_view, Count>& numbers) {
   auto most = numbers.begin();
   for (auto i = numbers.begin(); i != numbers.end(); ++i)
@@ -48,7 +48,7 @@ std::string_view most_of(const std::map<std::string_view, Count>& numbers) {
   return most->first;
 }
 
-/// The format of most of a component's numbers. Where there are several, that is said.
+/// Format of most of a component's elements. If there are several formats, adds a caveat.
 DType settled_format(StoredWeights& out, Component c, const std::map<std::string_view, Count>& numbers) {
   Count all = 0;
   for (const auto& [name, n] : numbers) all = add(all, n);
@@ -67,8 +67,8 @@ std::optional<NarrowPart> part_of(Component c) {
   return in_mlp(c) ? std::optional(NarrowPart::experts) : std::nullopt;
 }
 
-/// Products of all blocks are in one format, or of some components in that and of the others in 16 bits. Of several
-/// formats counts the one with the most bits, which no device multiplies in faster.
+/// Sets one product format for all blocks, or for some components with the others in 16 bits. Of several formats, the
+/// widest counts, as no device multiplies faster in it.
 void settle_products(StoredWeights& out, const std::map<Component, ComponentMatrices>& matrices) {
   NarrowParts narrow, wide_parts;
   for (const auto& [component, of] : matrices) {
@@ -91,7 +91,7 @@ void settle_products(StoredWeights& out, const std::map<Component, ComponentMatr
   if (out.product_parts.empty()) out.products = std::nullopt;
 }
 
-/// Bytes of all components: matrices as they are packed, all else in the dtype.
+/// Bytes of all components: packed matrices, and everything else in the dtype.
 HeldComponents held_components(const std::map<Component, ComponentMatrices>& matrices, const Arch& arch,
                                const WeightFormats& w, DType base, Owner owner) {
   const ComponentBytes plain = component_bytes(arch, base, owner), formats_alone = component_bytes(arch, w, owner);
@@ -105,7 +105,7 @@ HeldComponents held_components(const std::map<Component, ComponentMatrices>& mat
   return all;
 }
 
-/// What a block stores: its matrices, and whose they are.
+/// A quantization block, and the model that it applies to.
 struct Stock {
   const Scheme& scheme;
   const Arch& arch;
@@ -113,7 +113,7 @@ struct Stock {
   DType base;
 };
 
-/// The matrices that the block may store in formats of its own.
+/// Visits the matrices that the block may store in its own formats.
 void for_each_stored(const Stock& s, Owner owner, const std::function<void(const Matrix&)>& visit) {
   if (owner == Owner::modules) {
     for_each_mtp_matrix(s.arch, s.model_type, visit);
@@ -125,7 +125,7 @@ void for_each_stored(const Stock& s, Owner owner, const std::function<void(const
   if (s.scheme.routers_as_others) for_each_router(s.arch, visit);
 }
 
-/// Groups that were to pack some matrices, and of which no other group has left any.
+/// Adds a caveat on groups whose targets match only matrices of earlier groups, or no matrix.
 void tell_unused(StoredWeights& out, const Scheme& s, const std::set<const Scheme::Group*>& used) {
   std::vector<std::string> unused;
   for (const Scheme::Group& g : s.groups)
@@ -138,7 +138,7 @@ void tell_unused(StoredWeights& out, const Scheme& s, const std::set<const Schem
                   unused[0], others));
 }
 
-/// Adds each matrix to its component's, and the group that it is in to `used`.
+/// Adds each matrix to its component, and its group to `used`.
 std::map<Component, ComponentMatrices> sorted_matrices(const Stock& s, Owner owner,
                                                        std::set<const Scheme::Group*>& used) {
   std::map<Component, ComponentMatrices> matrices;
@@ -195,9 +195,9 @@ std::optional<DType> base_format(const Config& c) {
   return std::nullopt;
 }
 
-/// The quantisation block: in a config.json, or as ModelOpt writes it into a file of its own.
+/// The quantization block: in a config.json, or in a separate file of ModelOpt.
 const json::Value* block_of(const Config& c) {
-  c.ignore({"quantization_config", "compression_config", "quantization"});  // one of them counts
+  c.ignore({"quantization_config", "compression_config", "quantization"});  // only one counts
   for (const char* key : {"quantization_config", "compression_config", "quantization"}) {
     const json::Value* v = c.find(key);
     if (v != nullptr && !v->is_object() && *v != false)

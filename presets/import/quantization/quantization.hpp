@@ -1,5 +1,5 @@
 #pragma once
-/// The number formats in which a checkpoint stores its weights, read from its config.json.
+/// Number formats in which a checkpoint stores its weights, from its config.json.
 
 #include <optional>
 #include <string>
@@ -12,16 +12,16 @@
 namespace llmcalc::import {
 
 struct StoredWeights {
-  std::optional<WeightFormats> formats;  ///< nothing where the config is silent
+  std::optional<WeightFormats> formats;  ///< absent if the config does not state them
   std::vector<std::string> caveats;
-  std::optional<DType> products{};                 ///< of both operands, where the block quantises inputs too
-  NarrowParts product_parts = NarrowParts::all();  ///< whose products these are
-  std::vector<std::string> unknown_keys{};         ///< of the block: nothing asked for them
+  std::optional<DType> products{};                 ///< format of both operands, if the block quantizes inputs, too
+  NarrowParts product_parts = NarrowParts::all();  ///< parts with these products
+  std::vector<std::string> unknown_keys{};         ///< keys of the block that were never read
 };
 
 /// From `dtype` (`torch_dtype`) and `quantization_config`, of the whole config or of its text part. Embedding, norms
-/// and routers stay in the dtype, and so do the modules that the block names. Throws InputError for a method or a
-/// setting that is not known.
+/// and routers keep the dtype, as do the modules that the block excludes. Throws InputError for an unknown method or
+/// setting.
 StoredWeights stored_weights(const Config& whole, const Config& text, const Arch& arch);
 
 }  // namespace llmcalc::import

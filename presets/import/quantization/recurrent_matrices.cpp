@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// By the names of hf qwen3_next, qwen3_5 and olmo_hybrid.
+/// Names of hf qwen3_next, qwen3_5 and olmo_hybrid.
 void gated_delta_net(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"linear_attn"});
   const Count values = r.width(), keys = mul(r.key_heads, r.key_dim), qkv = add(mul(2, keys), values);

@@ -4,8 +4,8 @@
 
 namespace llmcalc::import {
 
-/// Visits the matrices of a layer's recurrence, by the names of each kind's own code. Convolutions and the vectors of
-/// heads are none. hidden: width of the model.
+/// Visits the matrices of a layer's recurrence, under the names of each kind's own code. Excludes convolutions and
+/// vectors of heads. hidden: width of the model.
 void recurrent_matrices(const NamedLayer& l, const Recurrent& r, Count hidden);
 
 }  // namespace llmcalc::import

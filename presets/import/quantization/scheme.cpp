@@ -16,7 +16,7 @@ namespace {
 
 using json::Object;
 
-/// The method where the block names it, else what its keys give away.
+/// The method that the block names, or that its keys imply.
 std::string method_of(const Object& q) {
   if (q.has("quant_method")) return lower(q.text("quant_method"));
   if (q.has("quant_algo")) return "modelopt";
@@ -55,7 +55,7 @@ bool is_kept(const Scheme& s, const Matrix& m) {
   return (m.is_table && !s.table_as_other) || is_in(s.kept, m);
 }
 
-/// Blocks with a group for each of thousands of modules are common.
+/// Indexes groups by name, since blocks with a group for each of thousands of modules are common.
 void index_groups(Scheme& s) {
   for (std::size_t i = 0; i < s.groups.size(); ++i) {
     const Modules& targets = s.groups[i].targets;
@@ -66,7 +66,7 @@ void index_groups(Scheme& s) {
   }
 }
 
-/// The first group that names the matrix; the number of groups where there is none.
+/// First group that names the matrix, or the number of groups if there is no such group.
 std::size_t naming_group(const Scheme& s, const Matrix& m) {
   std::size_t first = s.groups.size();
   for (const std::string& path : m.paths) first = std::min(first, s.named.first(path).value_or(first));

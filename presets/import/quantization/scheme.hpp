@@ -1,5 +1,5 @@
 #pragma once
-/// A checkpoint's quantisation block: which matrices have which format.
+/// A checkpoint's quantization block: the formats of its matrices.
 
 #include <optional>
 #include <string>
@@ -13,37 +13,37 @@ namespace llmcalc::import {
 
 struct Scheme {
   struct Group {
-    std::optional<Packing> packing{};  ///< nothing: in the config's dtype
-    Modules targets{};                 ///< empty: every matrix
-    std::optional<DType> products{};   ///< of both operands, where inputs are quantised too; else 16 bits
-    std::string said{};  ///< the targets as the block says them, where it must be told that they match none
+    std::optional<Packing> packing{};  ///< absent: in the config's dtype
+    Modules targets{};                 ///< empty: all matrices
+    std::optional<DType> products{};   ///< format of both operands if inputs are quantized, too; absent: 16 bits
+    std::string said{};                ///< targets as written in the block, for a note if they match no matrix
   };
-  std::vector<Group> groups{};         ///< a matrix is in the first whose targets match it
-  Modules kept{};                      ///< in the config's dtype, whatever groups say
-  bool head_as_other = false;          ///< the head is a matrix like others, kept only where the block says so
-  bool table_as_other = false;         ///< so is the token table
-  bool routers_as_others = false;      ///< so are routers
-  Count cache_bits = 0;                ///< of a cache for which the checkpoint has scales; 0: it has none
-  std::vector<std::string> caveats{};  ///< what the block leaves open
-  std::vector<std::string> unread{};   ///< keys that nothing asked for and that say something
-  NamedModules named{};                ///< groups of names alone, by their number
-  std::vector<std::size_t> others{};   ///< the other groups
+  std::vector<Group> groups{};         ///< a matrix belongs to the first whose targets match it
+  Modules kept{};                      ///< in the config's dtype, regardless of groups
+  bool head_as_other = false;          ///< the head is packed like other matrices unless the block excludes it
+  bool table_as_other = false;         ///< the same for the token table
+  bool routers_as_others = false;      ///< the same for routers
+  Count cache_bits = 0;                ///< of a cache for which the checkpoint has scales; 0: no scales
+  std::vector<std::string> caveats{};  ///< properties that the block leaves open
+  std::vector<std::string> unread{};   ///< unread keys with values that may matter
+  NamedModules named{};                ///< groups that consist of names, by index
+  std::vector<std::size_t> others{};   ///< indices of the other groups
 };
 
-/// What a block depends on besides its own keys.
+/// Inputs of a block other than its own keys.
 struct SchemeContext {
-  std::string model_type;    ///< Qwen3.5 stores the scales of fp8 blocks in bf16, DeepSeek-V4 in a byte
-  std::string dtype;         ///< of what is not quantised, as PyTorch calls it
+  std::string model_type;    ///< Qwen3.5 stores the scales of fp8 blocks in bf16, DeepSeek-V4 in one byte
+  std::string dtype;         ///< of unquantized tensors, as named by PyTorch
   bool fp4_experts = false;  ///< "expert_dtype": "fp4" (DeepSeek-V4)
 };
 
-/// Reads the block. Throws InputError for a method or a setting that is not known.
+/// Reads the block. Throws InputError for an unknown method or setting.
 Scheme scheme(const json::Object& q, const SchemeContext& context);
 
-/// The group that a matrix is in; nothing: it is kept in the config's dtype.
+/// Group of a matrix; null: it is kept in the config's dtype.
 const Scheme::Group* group_of(const Scheme& s, const Matrix& m);
 
-/// How the block stores a matrix; nothing: in the config's dtype.
+/// Packing of a matrix; absent: it is in the config's dtype.
 std::optional<Packing> packing_of(const Scheme& s, const Matrix& m);
 
 }  // namespace llmcalc::import

@@ -4,19 +4,19 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Layers with full attention: those that layer_types names, or every full_attention_interval-th.
+/// Layers with full attention: according to layer_types, or every full_attention_interval-th.
 LayerSet full_layers(const Config& c, const Arch& a) {
   const Count step = c.size("full_attention_interval", 4);
   return layers_of_type(c, a, "full_attention", "linear_attention").value_or(LayerSet::every(step - 1, step, a.layers));
 }
 
-/// Sizes of a gated DeltaNet where no key says them.
+/// Default sizes of a gated DeltaNet.
 struct DeltaDefaults {
   Count value_heads, value_dim, key_heads, key_dim;
 };
 
-/// hf qwen3_next/modeling_qwen3_next.py, Qwen3NextGatedDeltaNet. Kernels take chunks of 64 tokens. The state is in
-/// mamba_ssm_dtype, float32 where that is not said.
+/// hf qwen3_next/modeling_qwen3_next.py, Qwen3NextGatedDeltaNet. Kernels process chunks of 64 tokens. The state is in
+/// mamba_ssm_dtype (default: float32).
 Recurrent delta_net(const Config& c, const DeltaDefaults& d) {
   return {.kind = RecurrentKind::gated_delta_net,
           .heads = c.size("linear_num_value_heads", d.value_heads),
@@ -28,7 +28,7 @@ Recurrent delta_net(const Config& c, const DeltaDefaults& d) {
           .state_bytes = c.text("mamba_ssm_dtype", "float32") == "float32" ? 4 : 2};
 }
 
-/// `otherwise`: their number where no key says it.
+/// `otherwise`: number of MTP modules if no key states it.
 void set_modules(const Config& c, Arch& a, Count otherwise) {
   a.mtp = modules_like_last(c, a, "mtp_num_hidden_layers", otherwise);
   if (a.mtp.modules == 0) return;
@@ -45,9 +45,9 @@ void set_modules(const Config& c, Arch& a, Count otherwise) {
   a.mtp.own_embedding = c.flag("mtp_use_dedicated_embeddings", false);
 }
 
-/// hf qwen3_5/modeling_qwen3_5.py, the text model: full layers have a sigmoid gate per number of the output
+/// hf qwen3_5/modeling_qwen3_5.py, the text model: full layers have a sigmoid gate per output element
 /// (`attn_output_gate`, default true) and RMSNorms of the head width on q and k; the others a gated DeltaNet.
-/// mtp_num_hidden_layers modules for further tokens have full attention and the MLP of the model's layers.
+/// mtp_num_hidden_layers MTP modules have full attention and the MLP of the model's layers.
 Arch qwen3_5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -65,8 +65,8 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf qwen3_next/modeling_qwen3_next.py and qwen3_5_moe/modeling_qwen3_5_moe.py: the same with experts, one of them
-/// shared behind a sigmoid gate; router without bias. `experts`, `top_k`: where no key says them.
+/// hf qwen3_next/modeling_qwen3_next.py and qwen3_5_moe/modeling_qwen3_5_moe.py: the same with experts, including a
+/// shared one with a sigmoid gate; router without bias. `experts`, `top_k`: defaults for absent keys.
 Arch with_experts(const Config& c, const Defaults& d, Count experts, Count top_k) {
   Arch a = qwen3_5(c, d);
   set_experts(a, {.experts = c.size("num_experts", experts),
@@ -81,29 +81,28 @@ Arch with_experts(const Config& c, const Defaults& d, Count experts, Count top_k
 
 Arch qwen3_5_moe(const Config& c, const Defaults& d) { return with_experts(c, d, 256, 8); }
 
-/// No key speaks of modules: Qwen3-Next-80B-A3B's files have one, Qwen3-Coder-Next's none.
+/// MTP modules have no key: Qwen3-Next-80B-A3B's files have one, Qwen3-Coder-Next's do not.
 Arch qwen3_next(const Config& c, const Defaults& d) {
   Arch a = with_experts(c, d, 512, 10);
   set_modules(c, a, 1);
   return a;
 }
 
-/// Whether the config says null for the base of the rotation: then positions have no rotation.
+/// Whether the config states null for the RoPE base, which means no RoPE.
 bool says_no_rotation(const Config& c) {
   if (c.has("rope_parameters")) return c.object("rope_parameters").is_null("rope_theta");
   return c.is_null("rope_theta");
 }
 
-/// Layers with linear attention: those that layer_types names; or all but every fourth, and but the last of fewer than
-/// four.
+/// Layers with linear attention: according to layer_types; or all but every fourth, or but the last of fewer than four.
 LayerSet olmo_linear_layers(const Config& c, const Arch& a) {
   const LayerSet full = LayerSet::every(a.layers < 4 ? a.layers - 1 : 3, 4, a.layers);
   return layers_of_type(c, a, "linear_attention").value_or(others(full, a.layers));
 }
 
-/// hf olmo_hybrid/modeling_olmo_hybrid.py: OLMo 2's attention, with rotation or without, and gated DeltaNets that share
-/// three quarters of the hidden size as keys and have values twice as wide. Two RMSNorms in every layer: before both
-/// halves where it is linear, on their outputs where it has attention; all count as the former.
+/// hf olmo_hybrid/modeling_olmo_hybrid.py: OLMo 2's attention, with or without RoPE, and gated DeltaNets whose keys
+/// share three quarters of the hidden size and whose values are twice as wide. Two RMSNorms in every layer: before both
+/// sub-layers in linear layers, on their outputs in attention layers; all count as the former.
 Arch olmo_hybrid(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::full;

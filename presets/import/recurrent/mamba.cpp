@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Refuses a bias on the projections, which no released model has.
+/// Throws InputError for a bias on the projections, which no released model has.
 void refuse_bias(const Config& c, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys)
     if (c.flag(key, false))
@@ -21,12 +21,13 @@ Count state_bytes(const Config& c) { return c.text("mamba_ssm_cache_dtype", "flo
 
 /// hf mamba/modeling_mamba.py and falcon_mamba/modeling_falcon_mamba.py: a norm, a Mamba-1 mixer, no MLP.
 /// intermediate_size overrides expand x hidden; time_step_rank "auto" is hidden / 16. FalconMamba's norms of B, C and
-/// the step have no weights. Trained on 2048 and 8192 tokens (arXiv:2312.00752, arXiv:2410.05355), which no key says.
+/// the step have no weights. No key states the training contexts, 2048 and 8192 tokens (arXiv:2312.00752,
+/// arXiv:2410.05355).
 Arch mamba(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
   require_words(c, "layer_types", {"linear_attention"});
-  c.ignore({"rms_norm", "fused_add_norm"});  // kernels of norms that every file has
+  c.ignore({"rms_norm", "fused_add_norm"});  // kernels for norms that every file has
   const Count expanded = mul(c.size("expand", 2), a.hidden), width = c.size({"intermediate_size", "d_inner"}, expanded);
   const json::Value* rank = c.find("time_step_rank");
   const bool automatic = rank == nullptr || rank->is_string();
@@ -48,7 +49,7 @@ Arch mamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// What differs between the configs of hf mamba2 and nemotron_h: names of keys, and the default chunk in tokens.
+/// Differences between the configs of hf mamba2 and nemotron_h: key names, and the default chunk in tokens.
 struct PlainMamba2 {
   const char *heads, *head_dim, *state;
   Count chunk;
@@ -66,8 +67,8 @@ Recurrent plain_mamba2(const Config& c, const PlainMamba2& own) {
           .state_bytes = state_bytes(c)};
 }
 
-/// hf mamba2/modeling_mamba2.py: a norm, a Mamba-2 mixer, no MLP; the norm behind the gate whatever rms_norm says.
-/// Untied by default. No key says for how many tokens: Codestral Mamba was tested up to 256k of them (Mistral AI, July
+/// hf mamba2/modeling_mamba2.py: a norm, a Mamba-2 mixer, no MLP; a norm follows the gate, regardless of rms_norm.
+/// Untied by default. No key states the context: Codestral Mamba was tested with up to 256k tokens (Mistral AI, July
 /// 2024).
 Arch mamba2(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
@@ -86,8 +87,8 @@ Arch mamba2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The width of a head: mamba_d_head; where that is absent or "auto", the heads share mamba_d_ssm (absent: `inner`), or
-/// without it mamba_expand x hidden.
+/// Width of a head: mamba_d_head. If it is absent or "auto", the heads share mamba_d_ssm (absent: `inner`) or, without
+/// such a key, mamba_expand x hidden.
 Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   const json::Value* said = c.find("mamba_d_head");
   if (said != nullptr && !said->is_string()) return c.size("mamba_d_head", 64);
@@ -98,8 +99,8 @@ Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   return all / heads;
 }
 
-/// All channels are stated twice: by the heads and their width, and by mamba_d_ssm or, where the class has no such key
-/// or it is null, mamba_expand x hidden. The classes refuse two that differ.
+/// The number of channels is stated twice: by the heads and their width, and by mamba_d_ssm or, if the class has no
+/// such key or it is null, mamba_expand x hidden. The classes reject different values.
 void check_channels(const Config& c, Count hidden, Count width, Count inner) {
   constexpr std::string_view heads = "\"mamba_n_heads\" x \"mamba_d_head\"";
   c.require_repeated("mamba_d_ssm", heads, width);
@@ -108,8 +109,8 @@ void check_channels(const Config& c, Count hidden, Count width, Count inner) {
     c.require_equal("\"mamba_expand\" x \"hidden_size\"", mul(c.size("mamba_expand", 2), hidden), heads, width);
 }
 
-/// Keys of hf granitemoehybrid, falcon_h1 and bamba. `inner`: the class's default of mamba_d_ssm; 0: it has no such
-/// key.
+/// Keys of hf granitemoehybrid, falcon_h1 and bamba. `inner`: the class's default of mamba_d_ssm; 0: the class has no
+/// such key.
 Recurrent mamba2_mixer(const Config& c, Count hidden, bool norm, Count inner = 0) {
   refuse_bias(c, {"mamba_proj_bias"});
   const Count heads = c.size("mamba_n_heads", 128), width = head_width(c, hidden, heads, inner);
@@ -126,16 +127,16 @@ Recurrent mamba2_mixer(const Config& c, Count hidden, bool norm, Count inner = 0
           .state_bytes = state_bytes(c)};
 }
 
-/// The layers with Mamba that layer_types names; nothing where the config has no such list. Some classes call the list
+/// Layers with Mamba according to layer_types; empty if the config has no such list. Some classes name the list
 /// layers_block_type.
 std::optional<LayerSet> mamba_typed(const Config& c, const Arch& a) {
   return said_layers(c, {{"layer_types", layers_of_type(c, a, "mamba", "attention")},
                          {"layers_block_type", layers_of_type(c, a, "mamba", "attention", "layers_block_type")}});
 }
 
-/// hf granitemoehybrid/modeling_granitemoehybrid.py: every layer is a mixer, Mamba-2 or attention, and a gated MLP of
-/// shared_intermediate_size, beside num_local_experts experts where there are any. Rotation only where
-/// position_embedding_type says so; tied by default.
+/// hf granitemoehybrid/modeling_granitemoehybrid.py: every layer has a mixer, Mamba-2 or attention, and a gated MLP of
+/// shared_intermediate_size, parallel to num_local_experts experts if there are any. RoPE only if
+/// position_embedding_type is "rope"; tied by default.
 Arch granitemoehybrid(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier", "mamba_expand",
@@ -146,7 +147,7 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   m.attention = AttentionKind::none;
   m.layers = mamba_typed(c, a).value_or(LayerSet::all(a.layers));
   if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
-  // stated where no layer has Mamba, too
+  // also present if no layer has Mamba
   c.ignore({"mamba_chunk_size", "mamba_conv_bias", "mamba_d_conv", "mamba_d_head", "mamba_d_state", "mamba_n_groups",
             "mamba_n_heads", "mamba_proj_bias", "mamba_ssm_cache_dtype"});
   set_mixer(a, m);
@@ -179,23 +180,23 @@ LayerSet one_in(const Config& c, const Arch& a, std::string_view period, Count u
   return LayerSet::every(from, step, a.layers);
 }
 
-/// The layers of Jamba with Mamba: those that a list names, else all but one of attn_layer_period.
+/// Jamba's layers with Mamba: according to a list, else all but one in attn_layer_period.
 LayerSet jamba_mamba(const Config& c, const Arch& a) {
   const LayerSet periodic = others(one_in(c, a, "attn_layer_period", 8, "attn_layer_offset", 4), a.layers);
   return listed_or(c, {c.has("layer_types") ? "layer_types" : "layers_block_type", mamba_typed(c, a)}, periodic,
                    {"attn_layer_period", "attn_layer_offset"});
 }
 
-/// The layers of Jamba with experts, by the same rule.
+/// Jamba's layers with experts, by the same rule.
 LayerSet jamba_experts(const Config& c, const Arch& a) {
   const LayerSet periodic = one_in(c, a, "expert_layer_period", 2, "expert_layer_offset", 1);
   return sparse_or(c, a, periodic, {"expert_layer_period", "expert_layer_offset"});
 }
 
-/// hf jamba/modeling_jamba.py: every layer is a mixer, attention without rotation in one of attn_layer_period layers
-/// and Mamba-1 with RMSNorms of the step's low rank, of B and of C in the others, and a gated MLP; in one of
-/// expert_layer_period layers num_experts of them behind a router without bias. Lists may name these layers
-/// (layer_types, mlp_layer_types). A window has no effect there.
+/// hf jamba/modeling_jamba.py: every layer has a mixer and a gated MLP. The mixer is attention without RoPE in one of
+/// attn_layer_period layers, and Mamba-1 with RMSNorms on the low-rank step, B and C in the others. One of
+/// expert_layer_period layers has num_experts MLPs, and a router without bias. Lists may name these layers
+/// (layer_types, mlp_layer_types). A window has no effect.
 Arch jamba(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   refuse_bias(c, {"mamba_proj_bias"});
@@ -222,9 +223,9 @@ Arch jamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf bamba/modeling_bamba.py: every layer is a mixer, attention in attn_layer_indices (counted from 0) or where
-/// layer_types says so, else in none, and Mamba-2 in the others, and a gated MLP. Half of each head is rotated.
-/// `attention_bias` on q, k, v and o, `mlp_bias` on the MLP.
+/// hf bamba/modeling_bamba.py: every layer has a mixer and a gated MLP. The mixer is attention in layers of
+/// attn_layer_indices (counted from 0) or according to layer_types (default: no layer), and Mamba-2 in the others. Half
+/// of each head has RoPE. `attention_bias` on q, k, v and o, `mlp_bias` on the MLP.
 Arch bamba(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"mamba_expand", "attn_rotary_emb", "partial_rotary_factor"});
@@ -241,8 +242,8 @@ Arch bamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf falcon_h1/modeling_falcon_h1.py: attention and Mamba-2 read the same norm and are added, then a gated MLP; an
-/// RMSNorm in the mixer only under mamba_rms_norm. mamba_d_ssm is heads x their width. Untied by default.
+/// hf falcon_h1/modeling_falcon_h1.py: the sum of attention and Mamba-2, which read the same norm, then a gated MLP;
+/// the mixer has an RMSNorm only with mamba_rms_norm. mamba_d_ssm is heads x their width. Untied by default.
 Arch falcon_h1(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"mamba_expand", "mamba_use_mlp", "mamba_norm_before_gate", "attn_layer_indices"});
@@ -254,9 +255,9 @@ Arch falcon_h1(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// What Nemotron-H's layers are, in order, in the words of transformers: from the letters of `pattern`, or the list
-/// `words` (which it saves; attribute_map lets layer_types stand for layers_block_type). Nothing where the config has
-/// neither.
+/// Kinds of Nemotron-H's layers in order, in the words of transformers: from the letters of `pattern`, or from a list
+/// under `words` (which transformers saves; attribute_map makes layer_types a synonym of layers_block_type). Empty if
+/// the config has neither.
 std::optional<std::vector<std::string>> nemotron_words(const Config& c, const char* pattern, KeyNames words) {
   for (const std::string_view key : words)
     if (c.has(key)) {
@@ -299,7 +300,7 @@ NemotronLayers nemotron_layers(const Config& c, const Arch& a) {
   return n;
 }
 
-/// Modules of two of the model's layers, attention and experts, which are one layer with both.
+/// MTP modules of two model layers, attention and experts, which form one layer with both.
 Mtp nemotron_modules(const Config& c, const Arch& a, const NemotronLayers& n) {
   const std::vector<std::string> usual{"full_attention", "moe"};
   const auto words = nemotron_words(c, "mtp_hybrid_override_pattern", {"mtp_layers_block_type"});
@@ -311,7 +312,7 @@ Mtp nemotron_modules(const Config& c, const Arch& a, const NemotronLayers& n) {
 }
 
 /// hub nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, modeling_nemotron_h.py: every layer is one norm and one of Mamba-2,
-/// attention without rotation, a plain MLP, and plain experts (with moe_latent_size between two projections) beside a
+/// attention without RoPE, a plain MLP, or plain experts (with moe_latent_size between two projections) parallel to a
 /// shared one. The load-balancing bias is a buffer.
 Arch nemotron_h(const Config& c, const Defaults& d) {
   Defaults own = d;

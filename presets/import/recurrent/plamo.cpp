@@ -6,8 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hub pfnet/plamo-2-1b, modeling_plamo.py, is_mamba: layers i with i % mamba_step other than mamba_step / 2 scan; of
-/// no more than mamba_step / 2 layers all but the last.
+/// hub pfnet/plamo-2-1b, modeling_plamo.py, is_mamba: layers i with i % mamba_step other than mamba_step / 2 scan; with
+/// at most mamba_step / 2 layers, all but the last.
 LayerSet scanning_layers(const Config& c, const Arch& a) {
   const Count step = c.size("mamba_step", 2), half = step / 2;
   if (!c.flag("mamba_enabled", true)) return {};
@@ -16,10 +16,10 @@ LayerSet scanning_layers(const Config& c, const Arch& a) {
   return others(LayerSet::every(half, step, a.layers), a.layers);
 }
 
-/// hub pfnet/plamo-2-1b, modeling_plamo.py: every layer is a mixer and a gated MLP, each between two RMSNorms. Mixers
-/// are Mamba scans without biases, whose heads share a step, with RMSNorms of the step's low rank (max(64, hidden /
-/// 16)), of B and of C; or attention within attention_window_size but in full_attention_idx, with RMSNorms of queries
-/// and keys, weights of every head's own. Heads of both are as wide. The states are float32. Tied by default.
+/// hub pfnet/plamo-2-1b, modeling_plamo.py: every layer has a mixer and a gated MLP, each between two RMSNorms. Mixers
+/// are Mamba scans without biases, with one step per head and RMSNorms on the low-rank step (max(64, hidden / 16)), B
+/// and C; or attention within attention_window_size (except in full_attention_idx), with RMSNorms on queries and keys
+/// that have separate weights for every head. Heads of both have the same width. States are float32. Tied by default.
 Arch plamo2(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.head_dim = c.size("hidden_size_per_head", d.head_dim);
@@ -54,9 +54,9 @@ Arch plamo2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub pfnet/plamo-3-nict-8b-base, modeling_plamo.py: attention with RMSNorms of queries and keys that the heads share,
-/// within window_size tokens but in every sliding_window_pattern-th layer, and a gated MLP, each between two RMSNorms.
-/// Tied by default.
+/// hub pfnet/plamo-3-nict-8b-base, modeling_plamo.py: attention with RMSNorms on queries and keys that the heads share,
+/// within window_size tokens except in every sliding_window_pattern-th layer, and a gated MLP, each between two
+/// RMSNorms. Tied by default.
 Arch plamo3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"hidden_activation", "sliding_window", "interleaved_sliding_window", "rope_local_theta",

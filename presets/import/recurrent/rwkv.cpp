@@ -6,8 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// fla layers/rwkv7.py: a low rank that is null is `factor` sqrt(hidden) in whole multiples of 32, in proportion to the
-/// width of a head over 64 where `wide` says so; halves round to the even multiple.
+/// fla layers/rwkv7.py: a low rank of null is `factor` sqrt(hidden) in multiples of 32, times the head width over 64 if
+/// `wide`; halves round to the even multiple.
 Count rank(const Config& c, std::string_view key, Count otherwise, double factor, Count hidden, Count head, bool wide) {
   if (!c.is_null(key)) return c.size(key, otherwise);
   const double heads = wide ? static_cast<double>(head) / 64 : 1;
@@ -34,7 +34,7 @@ Recurrent time_mix(const Config& c, Count hidden) {
           .chunk = 64};
 }
 
-/// Values as wide as the model, in every layer.
+/// Requires values as wide as the model in every layer.
 void check_values(const Config& c, Count hidden) {
   if (!c.has("value_dim")) return;
   const bool one = c.find("value_dim")->is_number();
@@ -44,9 +44,9 @@ void check_values(const Config& c, Count hidden) {
                "; values of another width than hidden_size are in no released model, and not known here");
 }
 
-/// fla-org/flash-linear-attention, models/rwkv7/modeling_rwkv7.py and layers/rwkv7.py: LayerNorms, one of them behind
-/// the embedding (norm_first); a time mix that reads two tokens, and whose values are mixed with the first layer's but
-/// there; a plain MLP of squared ReLU that reads two tokens. Kernels take chunks of 64 tokens.
+/// fla-org/flash-linear-attention, models/rwkv7/modeling_rwkv7.py and layers/rwkv7.py: LayerNorms, including one after
+/// the embedding (norm_first); a time mix that reads two tokens, and mixes its values with the first layer's except in
+/// that layer; a plain MLP of squared ReLU that reads two tokens. Kernels process chunks of 64 tokens.
 Arch rwkv7(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   a.context = c.size("max_position_embeddings", d.context);
@@ -72,10 +72,10 @@ Arch rwkv7(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// A time mix of RWKV-5, or with ranks of RWKV-6, in all layers; LayerNorms with bias, one of them behind the
-/// embedding; an MLP of squared ReLU, int(3.5 x hidden) in whole multiples of 32 where intermediate_size is null, which
-/// reads two tokens and lies under a gate that does. Untied. num_attention_heads holds the width of a head there, and
-/// is not read.
+/// RWKV-5's time mix, or RWKV-6's if ranks are given, in all layers; LayerNorms with bias, including one after the
+/// embedding; an MLP of squared ReLU, whose width is int(3.5 x hidden) in multiples of 32 if intermediate_size is null.
+/// The MLP and its gate each read two tokens. Untied. num_attention_heads holds the head width in these configs, and is
+/// not read.
 Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   Arch a = sized_arch(c, d);
   c.ignore({"head_size_divisor", "layer_norm_epsilon", "model_version", "num_attention_heads", "rescale_every"});
@@ -102,8 +102,8 @@ Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
 /// hub RWKV/rwkv-5-world-1b5, modeling_rwkv5.py (Eagle, arXiv:2404.05892): learned shares and decays.
 Arch rwkv5(const Config& c, const Defaults& d) { return earlier_rwkv(c, d, {}); }
 
-/// hub RWKV/rwkv-6-world-1b6, modeling_rwkv6.py (Finch): low ranks of 32 for the mixes and 64 for the decay, twice as
-/// many where hidden_size is 4096. Kernels take chunks of 64 tokens.
+/// hub RWKV/rwkv-6-world-1b6, modeling_rwkv6.py (Finch): low ranks of 32 for the mixes and 64 for the decay, doubled if
+/// hidden_size is 4096. Kernels process chunks of 64 tokens.
 Arch rwkv6(const Config& c, const Defaults& d) {
   const Count times = c.size("hidden_size", d.hidden) == 4096 ? 2 : 1;
   return earlier_rwkv(c, d, {.rank = 64 * times, .mix_rank = 32 * times, .chunk = 64});
@@ -111,7 +111,7 @@ Arch rwkv6(const Config& c, const Defaults& d) {
 
 }  // namespace
 
-/// Trained on 4096 tokens (arXiv:2404.05892), which no key of RWKV-5 and RWKV-6 says.
+/// Trained on 4096 tokens (arXiv:2404.05892), for which RWKV-5 and RWKV-6 have no key.
 std::vector<Family> rwkv_families() {
   return {
       {"rwkv7", rwkv7, {24, 2048, 0, 0, 0, 0, 32000, 2048}},

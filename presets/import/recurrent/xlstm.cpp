@@ -8,14 +8,14 @@ namespace llmcalc::import {
 
 namespace {
 
-/// A share of the width, rounded up to whole multiples.
+/// A share of the width, rounded up to a multiple of `multiple`.
 Count share(const Config& c, std::string_view key, double otherwise, Count width, Count multiple) {
   const double whole = static_cast<double>(width) * c.number(key, otherwise);
   if (!(whole >= 1 && whole < 1e9)) c.refuse(fmt::format("\"{}\" must give a width of 1 to 10^9", key));
   return mul(ceil_div(static_cast<Count>(std::ceil(whole)), multiple), multiple);
 }
 
-/// Heads that share `width` evenly.
+/// Width of a head, if the heads share `width` evenly.
 Count width_of_head(const Config& c, Count width, Count heads) {
   if (width % heads != 0)
     c.refuse(fmt::format("\"num_heads\": {} heads cannot share a width of {} evenly", heads, width));
@@ -23,10 +23,10 @@ Count width_of_head(const Config& c, Count width, Count heads) {
 }
 
 /// hf xlstm/modeling_xlstm.py: an RMSNorm, an mLSTM (queries and keys of qk_dim_factor x hidden, values of v_dim_factor
-/// x hidden, in whole multiples of mlstm_round_up_to_multiple_of, gates with biases whatever use_bias says), an
-/// RMSNorm, a gated MLP of ffn_proj_factor x hidden in whole multiples of ffn_round_up_to_multiple_of. Matrices that
-/// weight_mode fuses hold the same numbers. States are float32; they have no limit of tokens, and the model was trained
-/// on 8192 (arXiv:2503.13427).
+/// x hidden, in multiples of mlstm_round_up_to_multiple_of, gates with biases regardless of use_bias), an RMSNorm, a
+/// gated MLP of ffn_proj_factor x hidden in multiples of ffn_round_up_to_multiple_of. Matrices fused by weight_mode
+/// have the same parameters. States are float32, without a limit of tokens; the model was trained on 8192
+/// (arXiv:2503.13427).
 Arch xlstm(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; xLSTM's projections with biases are not known");

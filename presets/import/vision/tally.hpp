@@ -1,5 +1,5 @@
 #pragma once
-/// Parameters of a list of modules, as modelling code lists them.
+/// Parameters of a list of modules, in the order of modeling code.
 
 #include "calc/units.hpp"
 

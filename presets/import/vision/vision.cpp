@@ -13,7 +13,7 @@
 namespace llmcalc::import {
 
 Count colours(const Config& v) {
-  v.ignore({"num_channels", "in_channels", "in_chans"});  // configs of Qwen's omni models have two
+  v.ignore({"num_channels", "in_channels", "in_chans"});  // configs of Qwen's omni models have two of these
   for (const std::string_view key : {"num_channels", "in_channels", "in_chans"})
     if (v.has(key)) return v.size(key, 3);
   return 3;
@@ -39,10 +39,10 @@ ModuleTally vit_block(Count h, Count m) {
 
 namespace {
 
-/// Keys of a tower's config that no number of parameters depends on, beside those of every config (harmless_keys.hpp).
+/// Keys of an encoder's config that affect no parameter count, in addition to harmless_keys.hpp.
 constexpr std::array harmless = {
     std::string_view{"tie_word_embeddings"}, std::string_view{"logit_scale_init_value"}, std::string_view{"vocab_size"},
-    // heads share the widths out; activations, positions without a table, epsilons and rates have no size
+    // heads share the widths; activations, positions without a table, epsilons and rates have no size
     std::string_view{"num_heads"}, std::string_view{"num_attention_heads"}, std::string_view{"vt_num_attention_heads"},
     std::string_view{"encoder_attention_heads"}, std::string_view{"hidden_act"}, std::string_view{"hidden_activation"},
     std::string_view{"activation_function"}, std::string_view{"activation_func"},
@@ -53,7 +53,7 @@ constexpr std::array harmless = {
     std::string_view{"layer_norm_eps"}, std::string_view{"rms_norm_eps"}, std::string_view{"norm_eps"},
     std::string_view{"projector_ln_eps"}, std::string_view{"drop_path_rate"},
     std::string_view{"layer_scale_init_value"},
-    // which rows are seen, taken, merged or pooled, and how many
+    // selection, merging and pooling of rows, and their number
     std::string_view{"window_size"}, std::string_view{"fullatt_block_indexes"}, std::string_view{"tokens_per_second"},
     std::string_view{"image_size"}, std::string_view{"num_image_tokens"}, std::string_view{"head_dim"},
     std::string_view{"merge_type"}, std::string_view{"video_attn_type"}, std::string_view{"vision_segment_max_frames"},
@@ -61,7 +61,7 @@ constexpr std::array harmless = {
     std::string_view{"pixel_shuffle_ratio"}, std::string_view{"vision_feature_layer"},
     std::string_view{"vision_feature_select_strategy"}, std::string_view{"multi_modal_projector_bias"},
     std::string_view{"global_head_dim"},
-    // the projection of CLIP itself
+    // CLIP's own projection
     std::string_view{"projection_dim"}};
 
 bool says(std::string_view list, std::string_view type) {
@@ -87,7 +87,7 @@ std::vector<Row> together(const Lists&... lists) {
   return all;
 }
 
-/// One kind of tower: where its config is, and what is known of it.
+/// One kind of encoder: key of its config, and supported families.
 struct Sense {
   std::string_view key, name;
   Count Towers::*parameters;
@@ -111,14 +111,14 @@ const Sense& hearing() {
   return all;
 }
 
-/// Sizes that the config leaves out, and the class settles.
+/// Sizes that the config omits and the class determines.
 std::string defaults_taken(const Config& c) {
   std::string out;
   for (const Assumption& a : c.assumptions()) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", a.key, a.value);
   return out;
 }
 
-/// Whether the config says no more than that every head has keys and values of its own.
+/// Whether the key only states that every head has separate keys and values.
 bool repeats_heads(const Config& tower, std::string_view key) {
   const json::Value* heads = tower.find("num_attention_heads");
   return key == "num_key_value_heads" && heads != nullptr && *tower.find(key) == *heads;
@@ -163,14 +163,14 @@ void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedT
   const Composite* model = named(sense.composites, whole.text("model_type", ""));
   std::string type = tower.text("model_type", model == nullptr ? "" : model->tower);
   if (model != nullptr && model->always) type = model->tower;
-  if (type == "vision") type = tower.text("model_name", type);  // DeepSeek's
+  if (type == "vision") type = tower.text("model_name", type);  // DeepSeek
   const TowerFamily* family = model == nullptr ? nullptr : named(sense.families, type);
   if (family != nullptr) return count_checked(whole, tower, hidden, sense, *model, *family, out);
   const std::string which = type.empty() ? std::string() : " " + in_quotes(type);
   out.caveats.push_back(fmt::format("text part only: the {}{} beside it is not counted", sense.name, which));
 }
 
-/// The object that has the text model's config and the towers' side by side.
+/// The object that contains the configs of the text model and the encoders.
 std::optional<Config> inner(const Config& whole) {
   if (!whole.has("thinker_config") || !whole.find("thinker_config")->is_object()) return std::nullopt;
   return whole.object("thinker_config");

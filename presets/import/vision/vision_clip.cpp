@@ -1,4 +1,4 @@
-// CLIP, SigLIP and Pixtral, which several models take as they are, and the projectors of those models.
+// CLIP, SigLIP and Pixtral, which several models use unchanged, and the projectors of those models.
 
 #include "presets/import/vision/vision.hpp"
 
@@ -7,8 +7,8 @@ namespace llmcalc::import {
 namespace {
 
 /// hf clip/modeling_clip.py, CLIPVisionTransformer: class_embedding h; patch_embedding (h, c, p, p) without bias;
-/// position_embedding of the patches and the class; pre_layrnorm and post_layernorm 4 h; blocks as vit_block. The
-/// projection of CLIP itself is no part of it.
+/// position_embedding of the patches and the class; pre_layrnorm and post_layernorm 4 h; blocks as vit_block. Excludes
+/// CLIP's own projection.
 Tower clip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 32);
   return {ModuleTally()
@@ -22,8 +22,8 @@ Tower clip(const Config& v) {
 }
 
 /// hf siglip/modeling_siglip.py, SiglipVisionTransformer: patch_embedding (h, c, p, p) with bias; position_embedding of
-/// the patches; post_layernorm 2 h; blocks as vit_block. Unless vision_use_head is false, a head that pools: probe h,
-/// attention 4 (h^2 + h), a LayerNorm and an MLP, which are a block with one LayerNorm.
+/// the patches; post_layernorm 2 h; blocks as vit_block. Unless vision_use_head is false, a pooling head: probe h,
+/// attention 4 (h^2 + h), a LayerNorm and an MLP, in total a block with one LayerNorm.
 Tower siglip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 3072);
   ModuleTally all;
@@ -37,7 +37,7 @@ Tower siglip(const Config& v) {
 }
 
 /// hf pixtral/modeling_pixtral.py, PixtralVisionModel: patch_conv (h, c, p, p); ln_pre, an RMSNorm h; blocks without
-/// biases: q, k, v, o 4 h^2, gate, up, down 3 h m, RMSNorms 2 h; rotary positions.
+/// biases: q, k, v, o 4 h^2, gate, up, down 3 h m, RMSNorms 2 h; RoPE.
 Tower pixtral(const Config& v) {
   const Count h = v.size("hidden_size", 1024), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 4096);
   const ModuleTally block = ModuleTally().table(mul(4, h), h).table(mul(3, h), m).numbers(mul(2, h));
@@ -49,13 +49,13 @@ Tower pixtral(const Config& v) {
           h};
 }
 
-/// Layers of the tower whose rows go into the projector, side by side.
+/// Number of encoder layers whose rows are concatenated for the projector.
 Count layers_taken(const Config& whole) {
   const json::Value* layers = whole.find("vision_feature_layer");
   return layers != nullptr && layers->is_array() ? static_cast<Count>(layers->size()) : 1;
 }
 
-/// Two matrices, from `in` to the text model's width and from that to itself.
+/// Two matrices: from `in` to the text model's width, and a square one.
 ModuleTally two_matrices(const Joint& j, Count in, bool bias) {
   return ModuleTally().linear(in, j.hidden, bias).linear(j.hidden, j.hidden, bias);
 }
@@ -66,7 +66,7 @@ ModuleTally llava_projector(const Joint& j) {
 }
 Count llava(const Joint& j) { return llava_projector(j).total(); }
 
-/// hf llava_next/, llava_next_video/, llava_onevision/: Llava's, and image_newline, a row of the text model.
+/// hf llava_next/, llava_next_video/, llava_onevision/: Llava's projector, and image_newline, a row of the text model.
 Count llava_next(const Joint& j) { return llava_projector(j).numbers(j.hidden).total(); }
 
 /// hf paligemma/modeling_paligemma.py, PaliGemmaMultiModalProjector: a matrix with bias.
@@ -78,8 +78,8 @@ Count paligemma(const Joint& j) {
 /// hf gemma3/modeling_gemma3.py, Gemma3MultiModalProjector: mm_soft_emb_norm, an RMSNorm, and a matrix without bias.
 Count gemma3(const Joint& j) { return ModuleTally().numbers(j.width).linear(j.width, j.hidden, false).total(); }
 
-/// Rows of a square of patches side by side, and the gated MLP behind them, whose first matrix gives gate and value:
-/// (f^2 h, a), (a / 2, hidden), both with biases.
+/// Concatenated rows of a square of patches, then a gated MLP, whose first matrix yields gate and value: (f^2 h, a), (a
+/// / 2, hidden), both with biases.
 ModuleTally cohere_projector(const Joint& j, Count alignment) {
   const Count factor = j.whole.size("downsample_factor", 2);
   return ModuleTally().linear(mul(j.width, factor, factor), alignment).linear(alignment / 2, j.hidden);
@@ -90,8 +90,8 @@ Count cohere2_vision(const Joint& j) {
   return cohere_projector(j, j.whole.size("alignment_intermediate_size", 36864)).total();
 }
 
-/// hf aya_vision/modeling_aya_vision.py, AyaVisionMultiModalProjector: a LayerNorm of the patches side by side before
-/// it.
+/// hf aya_vision/modeling_aya_vision.py, AyaVisionMultiModalProjector: the same after a LayerNorm of the concatenated
+/// patches.
 Count aya_vision(const Joint& j) {
   const Count factor = j.whole.size("downsample_factor", 2);
   return cohere_projector(j, j.whole.size("alignment_intermediate_size", j.hidden))
@@ -100,7 +100,7 @@ Count aya_vision(const Joint& j) {
 }
 
 /// hf mistral3/modeling_mistral3.py, Mistral3MultiModalProjector: norm, an RMSNorm; merging_layer (h, s^2 h) without
-/// bias; two matrices, without biases unless the config says so.
+/// bias; two matrices, without biases by default.
 Count mistral3(const Joint& j) {
   const Count s = j.whole.size("spatial_merge_size", 2);
   return two_matrices(j, mul(j.width, layers_taken(j.whole)), j.whole.flag("multimodal_projector_bias", false))

@@ -1,4 +1,4 @@
-// ERNIE 4.5 VL's tower, and the experts of its text model that read images alone.
+// ERNIE 4.5 VL's encoder, and the experts of its text model that only read images.
 
 #include "presets/import/vision/vision.hpp"
 
@@ -6,10 +6,10 @@ namespace llmcalc::import {
 
 namespace {
 
-constexpr Count usual_merge = 2;  ///< patches along each side, and frames, that become one row
+constexpr Count usual_merge = 2;  ///< patches along each side, and frames, that are merged into one row
 
-/// hf ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py, Ernie4_5_VLMoeVisionTransformerPretrainedModel, in hub
-/// baidu/ERNIE-4.5-VL-28B-A3B-PT DFNRopeVisionTransformer: patch_embed without bias, vit_blocks, a LayerNorm 2 h.
+/// hf ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py, Ernie4_5_VLMoeVisionTransformerPretrainedModel (in hub
+/// baidu/ERNIE-4.5-VL-28B-A3B-PT, DFNRopeVisionTransformer): patch_embed without bias, vit_blocks, a LayerNorm 2 h.
 Tower ernie(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14);
   const Count m = v.has("intermediate_size") ? v.size("intermediate_size", 0) : mul(h, v.size("mlp_ratio", 4));
@@ -27,8 +27,8 @@ ModuleTally resampled(Count in, Count out) {
   return ModuleTally().linear(in, out).linear(out, out).layer_norms(1, out);
 }
 
-/// Ernie4_5_VLMoeVariableResolutionResamplerModel: s x s patches side by side, then t frames of them, back to one's
-/// width; a matrix with bias to the text model's width, and an RMSNorm.
+/// Ernie4_5_VLMoeVariableResolutionResamplerModel: s x s concatenated patches, then t concatenated frames, reduced to
+/// the width of one; a matrix with bias to the text model's width, and an RMSNorm.
 Count ernie_projector(const Joint& j) {
   const Count s = j.tower.size("spatial_merge_size", usual_merge);
   const Count t = j.tower.has("temporal_merge_size") ? j.tower.size("temporal_merge_size", usual_merge)

@@ -1,4 +1,4 @@
-// Towers that a checkpoint's own code describes: Phi-3 vision's, Phi-4 multimodal's, DeepSeek-OCR's.
+// Encoders described by a checkpoint's own code: Phi-3 vision, Phi-4 multimodal, DeepSeek-OCR.
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// SigLIP's tower with its head (vision_clip.cpp), for Phi-4: patches (h, c, p, p) with bias, positions of a square
+/// SigLIP's encoder with its head (vision_clip.cpp), for Phi-4: patches (h, c, p, p) with bias, positions of a square
 /// image, vit_blocks, a LayerNorm; a probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
 ModuleTally phi4_sight(Count c, Count h, Count m, Count layers, Count image, Count p) {
   const Count along = image / p;
@@ -33,23 +33,23 @@ Tower phi4_vision(const Config& v) {
           h};
 }
 
-/// Two matrices with biases, from the tower's rows to the text model's width and from that to itself.
+/// Two matrices with biases: from the encoder's rows to the text model's width, and a square one.
 ModuleTally two_matrices(Count in, Count hidden) { return ModuleTally().linear(in, hidden).linear(hidden, hidden); }
 
-/// Phi4MultimodalImageEmbedding: and two rows that stand between parts of an image.
+/// Phi4MultimodalImageEmbedding: also two rows that separate parts of an image.
 Count phi4_vision_projector(const Joint& j) { return two_matrices(j.width, j.hidden).numbers(mul(2, j.width)).total(); }
 
-/// The sizes of a conformer that hears: width h, MLPs m, heads, convolutions' channels (outer e, depthwise x, separable
-/// s) and taps, channels of the first convolutions, how much they shorten time, numbers of a frame, rows of distances.
+/// Sizes of a conformer for sound: width h, MLPs m, heads, channels of convolutions (outer e, depthwise x, separable s)
+/// and taps, channels of the first convolutions and their reduction of time, values of a frame, rows of distances.
 struct Conformer {
   Count h, m, heads, layers, e, x, s, taps, channels, shortens, frame, distances;
 };
 
-/// Phi4MultimodalAudioModel. The first convolutions: 9 taps from 1 to c channels, then each halving 9 taps of each
-/// channel and c x c, all with biases; `out` from the channels of the shortened frame. Distances of all layers: a table
-/// of rows x heads. A layer: two gated MLPs under LayerNorms, attention 4 (h^2 + h), a convolution under a LayerNorm
-/// (h to 2 e with two biases more, depthwise taps, h x to s, h to e), two LayerNorms. And a mean and a deviation of
-/// each number of a frame, buffers, which are saved with the weights.
+/// Phi4MultimodalAudioModel. First convolutions: 9 taps from 1 to c channels, then per halving 9 taps of each channel
+/// and c x c, all with biases; `out` from the channels of the shortened frame. Distances for all layers: a table of
+/// rows x heads. A layer: two gated MLPs with LayerNorms, attention 4 (h^2 + h), a convolution with a LayerNorm (h to 2
+/// e with two more biases, depthwise taps, h x to s, h to e), two LayerNorms. Also a mean and a deviation for each
+/// value of a frame: buffers, which are saved with the weights.
 Count conformer(const Config& c, const Conformer& s) {
   Count frame = s.frame, halvings = 0;
   for (Count n = 1; n < s.shortens; n = mul(n, 2), ++halvings) frame = ceil_div(frame, 2);
@@ -77,12 +77,12 @@ Count conformer(const Config& c, const Conformer& s) {
       .total();
 }
 
-/// Where a config says a size: under `key`, in an object of that name unless it is empty.
+/// Place of a size in a config: `key` in the object `object`, or at the top level if `object` is empty.
 struct SizeName {
   std::string_view object, key;
 };
 
-/// The names of a conformer's sizes that are not the same in both configs.
+/// Names of a conformer's sizes that differ between the two configs.
 struct ConformerNames {
   std::string_view h, m, heads, s;
   SizeName channels, far, symmetric;
@@ -103,14 +103,14 @@ constexpr ConformerNames hub_conformer{.h = "attention_dim",
                                        .far = {"relative_attention_bias_args", "t5_bias_max_distance"},
                                        .symmetric = {"relative_attention_bias_args", "t5_bias_symmetric"}};
 
-/// Calls read(object, key) where the config has that name's object, which may be the config itself.
+/// Calls read(object, key) if the config has the object, or with the config if the name has no object.
 template <typename T, typename Read>
 T named(const Config& c, const SizeName& name, T otherwise, const Read& read) {
   if (name.object.empty()) return read(c, name.key);
   return c.has(name.object) ? read(c.object(name.object), name.key) : otherwise;
 }
 
-/// A conformer whose config has those names, and the width of its rows.
+/// A conformer whose config has these names, and the width of its rows.
 Tower conformer(const Config& c, const ConformerNames& n) {
   const auto size = [&](const SizeName& name, Count otherwise) {
     return named(c, name, otherwise, [&](const Config& in, std::string_view key) { return in.size(key, otherwise); });
@@ -140,11 +140,11 @@ Tower phi4_audio(const Config& c) {
   return t;
 }
 
-/// Phi4MultimodalAudioEmbedding: matrices for sound alone, and for sound beside an image.
+/// Phi4MultimodalAudioEmbedding: separate matrices for sound with and without an image.
 Count phi4_audio_projector(const Joint& j) { return mul(2, two_matrices(j.width, j.hidden).total()); }
 
-/// Adapters of one rank on all matrices of every layer: queries, keys and values in one, output, gate and up in one,
-/// down; (in + out) numbers each per rank.
+/// Adapters of one rank on all matrices of every layer: fused queries, keys and values; output; fused gate and up;
+/// down. Each has (in + out) elements per rank.
 Count phi4mm_adapters(const Config& whole, std::string_view key) {
   if (!whole.has(key)) return 0;
   const Count h = whole.size("hidden_size", 3072), m = whole.size("intermediate_size", 8192);
@@ -154,7 +154,7 @@ Count phi4mm_adapters(const Config& whole, std::string_view key) {
   return mul(whole.object(key).size("r", 1), sides, whole.size("num_hidden_layers", 32));
 }
 
-/// CLIP ViT-L/14 for images of 336, which Phi-3's code names and does not describe.
+/// CLIP ViT-L/14 for images of 336 pixels, which Phi-3's code names but does not describe.
 Tower clip_l_336() {
   static const json::Value sizes = json::parse(
       R"({"hidden_size": 1024, "image_size": 336, "intermediate_size": 4096, "num_hidden_layers": 24,
@@ -163,7 +163,7 @@ Tower clip_l_336() {
   return clip_towers().front().count(Config(sizes, "CLIP ViT-L/14"));
 }
 
-/// Whether the tower is that one, and rows of four patches are projected by an MLP, with rows that separate them.
+/// Whether the encoder is CLIP ViT-L/14, and an MLP projects rows of four patches, with separator rows.
 bool is_phi3v_tower(const Config& whole) {
   if (!whole.has("img_processor") || !whole.has("embd_layer")) return false;
   const Config tower = whole.object("img_processor"), rows = whole.object("embd_layer");
@@ -174,10 +174,10 @@ bool is_phi3v_tower(const Config& whole) {
 
 constexpr std::string_view clip_l = "clip-l-14-224", sam_b = "sam_vit_b";
 
-/// SAM's image encoder (github.com/facebookresearch/segment-anything, image_encoder.py), for images of 1024: patches of
-/// 16 with bias, positions h each, vit_blocks with distances along both axes (2 tables of 2 s - 1 rows as wide as a
-/// head, s = 14 in windows and 64 in global layers); a neck of two convolutions without biases and two LayerNorms, to
-/// 256; two more of 9 taps, without biases.
+/// SAM's image encoder (github.com/facebookresearch/segment-anything, image_encoder.py), for images of 1024 pixels:
+/// patches of 16 with bias, positions h each, vit_blocks with distances along both axes (2 tables of 2 s - 1 rows as
+/// wide as a head, s = 14 in windows and 64 in global layers); a neck to 256 channels with two convolutions without
+/// biases and two LayerNorms; two further convolutions of 9 taps, without biases.
 Count sam_encoder(const Config& s, Count image) {
   const Count h = s.size("width", 768), layers = s.size("layers", 12), heads = s.size("heads", 12), along = image / 16;
   const std::vector<Count> channels = s.counts("downsample_channels");
@@ -201,8 +201,8 @@ Count sam_encoder(const Config& s, Count image) {
       .total();
 }
 
-/// CLIP-L as DeepSeek-OCR has it: a class, patches (h, 3, p, p) without bias, positions, one LayerNorm before its
-/// vit_blocks and none behind.
+/// CLIP-L in DeepSeek-OCR: a class, patches (h, 3, p, p) without bias, positions, one LayerNorm before its vit_blocks,
+/// no final one.
 Count clip_encoder(const Config& s) {
   const Count h = s.size("width", 1024), p = s.size("patch_size", 14);
   return ModuleTally()
@@ -215,7 +215,7 @@ Count clip_encoder(const Config& s) {
 }
 
 /// hub deepseek-ai/DeepSeek-OCR, deepencoder.py and modeling_deepseekocr.py: SAM's encoder, whose rows CLIP's layers
-/// read; both results side by side are the tower's rows.
+/// read; the output rows are both results concatenated.
 Tower deepencoder(const Config& v) {
   const Config sizes = v.object("width");
   for (const std::string_view part : {clip_l, sam_b})
@@ -227,7 +227,7 @@ Tower deepencoder(const Config& v) {
           add(sam.counts("downsample_channels")[1], clip.size("width", 1024))};
 }
 
-/// A matrix with bias; and two rows of the text model that end lines of an image and stand between its parts.
+/// A matrix with bias; and two rows of the text model that end lines of an image and separate its parts.
 Count deepseek_ocr(const Joint& j) {
   const Config p = j.whole.has("projector_config") ? j.whole.object("projector_config") : j.whole;
   if (p.text("projector_type", "linear") != "linear")
@@ -261,7 +261,7 @@ void count_phi4mm(const Config& whole, Count hidden, CountedTowers& out) {
   const bool hears = whole.has("audio_processor") && whole.object("audio_processor").has("config");
   if (!hears || whole.has("img_processor")) return;
   const Config audio = whole.object("audio_processor").object("config");
-  constexpr Count h = 1152;  // SigLIP so400m at 448, which the code names
+  constexpr Count h = 1152;  // SigLIP so400m at 448 pixels, as named in the code
   out.towers.vision = phi4_sight(3, h, 4304, 27, 448, 14).total();
   const Tower conformed = conformer(audio, hub_conformer);
   out.towers.audio = conformed.parameters;

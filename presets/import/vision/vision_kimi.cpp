@@ -1,4 +1,4 @@
-// MoonViT, the tower of the Kimi models.
+// MoonViT, the encoder of the Kimi models.
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// A block: wqkv (3 n, h), wo (h, n), up and down, each with biases or without, and two norms.
+/// A block: wqkv (3 n, h), wo (h, n), up and down, each with or without biases, and two norms.
 struct MoonBlock {
   Count h, n, m;
   bool attention_bias, mlp_bias, layer_norms;
@@ -18,8 +18,7 @@ ModuleTally norms(const MoonBlock& b, Count n) {
   return b.layer_norms ? ModuleTally().layer_norms(n, b.h) : ModuleTally().numbers(mul(n, b.h));
 }
 
-/// Patches (h, 3, p, p), a table of positions in a plane, blocks, and a norm behind them. Positions in time are
-/// sinusoids.
+/// Patches (h, 3, p, p), a table of 2-D positions, blocks, and a final norm. Positions in time are sinusoidal.
 Count moon_vit(const Config& v, const MoonBlock& b, Count layers, bool patch_bias) {
   const Count p = v.size("patch_size", 14);
   const ModuleTally block = ModuleTally(norms(b, 2))
@@ -41,7 +40,7 @@ Tower moonvit(const Config& v) {
   return {moon_vit(v, b, v.size("num_hidden_layers", 27), true), h};
 }
 
-/// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: the same, under names with vt_ or without.
+/// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: the same, with or without vt_ in names.
 Tower kimi_k25(const Config& v) {
   const Count h = v.size({"vt_hidden_size", "hidden_size"}, 1152);
   const MoonBlock b{h, h, v.size({"vt_intermediate_size", "intermediate_size"}, 4304), true, true, true};
@@ -55,7 +54,7 @@ void require(const Config& v, std::string_view key, std::string_view only) {
                     key, only, found));
 }
 
-/// hub moonshotai/Kimi-K3, modeling_kimi_k3.py: heads may be wider than h together, biases as the config says,
+/// hub moonshotai/Kimi-K3, modeling_kimi_k3.py: heads may be wider than h in total, biases according to the config,
 /// RMSNorms.
 Tower kimi_k3(const Config& v) {
   require(v, "mlp_type", "mlp2");
@@ -70,7 +69,7 @@ Tower kimi_k3(const Config& v) {
   return {moon_vit(v, b, v.size("vt_num_hidden_layers", 27), v.flag("patch_embed_proj_bias", false)), h};
 }
 
-/// Width of merge_kernel_size rows side by side.
+/// Width of merge_kernel_size concatenated rows.
 Count merged(const Config& v, Count width) {
   const std::vector<Count> kernel =
       v.has("merge_kernel_size") ? v.counts("merge_kernel_size") : std::vector<Count>{2, 2};
@@ -78,7 +77,7 @@ Count merged(const Config& v, Count width) {
   return mul(kernel[0], kernel[1], width);
 }
 
-/// KimiVLMultiModalProjector: pre_norm, a LayerNorm of a row; two matrices with biases, of merged rows.
+/// KimiVLMultiModalProjector: pre_norm, a LayerNorm of a row; two matrices with biases, for merged rows.
 Count kimi_vl(const Joint& j) {
   const Count in = merged(j.tower, j.width);
   return ModuleTally().layer_norms(1, j.width).linear(in, in).linear(in, j.hidden).total();

@@ -1,4 +1,4 @@
-// Llama 3.2's tower, and the layers of its text model that read images alone.
+// Llama 3.2's encoder, and the layers of its text model that only read images.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Rows of a table with a row for every arrangement of tiles, and one besides.
+/// Rows of a table with one row per arrangement of tiles, and an additional one.
 Count arrangements(const Config& v) {
   const json::Value* known = v.find("supported_aspect_ratios");
   const Count given = known != nullptr && known->is_array() ? static_cast<Count>(known->size()) : 8;
@@ -18,14 +18,14 @@ Count arrangements(const Config& v) {
 }
 
 /// hf mllama/modeling_mllama.py, MllamaVisionModel: patch_embedding (h, c, p, p) without bias; class_embedding h;
-/// positions of the patches and the class P h and, for every arrangement of t tiles, t P h, under one gate; before and
-/// behind the layers t h for every arrangement, under a gate each; layernorm_pre and layernorm_post 4 h; layers whose
-/// attention has no biases, vit_blocks less 4 h; global ones with two gates more.
+/// positions of the patches and the class P h and, for every arrangement of t tiles, t P h, with one gate; before and
+/// after the layers t h for every arrangement, with a gate each; layernorm_pre and layernorm_post 4 h; layers with
+/// attention without biases, vit_blocks less 4 h; global layers with two more gates.
 Tower mllama(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14), tiles = v.size("max_num_tiles", 4);
   const Count positions = add(patches(v, 448, 14), 1), each = mul(arrangements(v), tiles);
   const ModuleTally block = ModuleTally(vit_block(h, v.size("intermediate_size", 5120))).numbers(-mul(4, h));
-  v.ignore({"attention_heads", "intermediate_layers_indices"});  // rows of some layers go on beside the last one's
+  v.ignore({"attention_heads", "intermediate_layers_indices"});  // rows of some layers join the last layer's
   return {ModuleTally()
               .linear(mul(colours(v), p, p), h, false)
               .numbers(h)
@@ -44,7 +44,7 @@ Tower mllama(const Config& v) {
 Count mllama_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden).total(); }
 
 /// MllamaCrossAttentionDecoderLayer: q and o 2 h n d, k and v 2 h g d, RMSNorms of queries and keys 2 d, gate, up, down
-/// 3 h m, two RMSNorms 2 h, and two gates. And 8 rows of the token table, of images.
+/// 3 h m, two RMSNorms 2 h, and two gates. Also 8 rows of the token table, for images.
 Count mllama_cross(const Joint& j) {
   const Config text = j.whole.object("text_config");
   const Count h = j.hidden, n = text.size("num_attention_heads", 32), g = text.size("num_key_value_heads", 8);

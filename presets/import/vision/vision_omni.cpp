@@ -1,4 +1,4 @@
-// Towers of models that see and hear, and of small ones that see: Qwen's omni models, LFM2-VL, Idefics 3, SmolVLM.
+// Encoders of models for images and sounds, and of small image models: Qwen's omni models, LFM2-VL, Idefics 3, SmolVLM.
 
 #include "presets/import/vision/vision.hpp"
 
@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Sizes of Whisper's layers as Qwen's omni models take them.
+/// Sizes of Whisper's layers in Qwen's omni models.
 struct Hearing {
   Count d, layers, m, bins, out;
 };
@@ -17,8 +17,8 @@ Hearing hearing(const Config& c) {
 }
 
 /// hf qwen2_5_omni/modeling_qwen2_5_omni.py, Qwen2_5OmniAudioEncoder: conv1 (d, bins, 3) and conv2 (d, d, 3) with
-/// biases; positions are sinusoids, which are not stored; audio_bos_eos_token (2, out); layers: vit_blocks without a
-/// bias on keys; ln_post 2 d; proj (out, d) with bias.
+/// biases; positions are sinusoidal and not stored; audio_bos_eos_token (2, out); layers: vit_blocks without a bias on
+/// keys; ln_post 2 d; proj (out, d) with bias.
 Tower qwen2_5_omni(const Config& c) {
   const Hearing s = hearing(c);
   return {ModuleTally()
@@ -33,8 +33,8 @@ Tower qwen2_5_omni(const Config& c) {
 }
 
 /// hf qwen3_omni_moe/modeling_qwen3_omni_moe.py, Qwen3OmniMoeAudioEncoder: three convolutions of 3 x 3 with biases and
-/// stride 2, from 1 to w and twice from w to w channels; conv_out (d, w bins / 8) without bias, bins halved three times
-/// and rounded up; layers as vit_block; ln_post 2 d; proj1 (d, d) and proj2 (out, d) with biases.
+/// stride 2, from 1 to w and twice from w to w channels; conv_out (d, w bins / 8) without bias, with bins halved three
+/// times and rounded up; layers as vit_block; ln_post 2 d; proj1 (d, d) and proj2 (out, d) with biases.
 Tower qwen3_omni(const Config& c) {
   const Hearing s = hearing(c);
   const Count w = c.size("downsample_hidden_size", 480);
@@ -50,7 +50,7 @@ Tower qwen3_omni(const Config& c) {
           s.out};
 }
 
-/// What SigLIP's successors have alike: patches (h, c p^2) with bias, a table of `positions` rows, vit_blocks,
+/// Common part of SigLIP's successors: patches (h, c p^2) with bias, a table of `positions` rows, vit_blocks,
 /// post_layernorm 2 h.
 ModuleTally siglip_body(const Config& v, Count h, Count m, Count p, Count positions) {
   return ModuleTally()
@@ -60,8 +60,8 @@ ModuleTally siglip_body(const Config& v, Count h, Count m, Count p, Count positi
       .layer_norms(1, h);
 }
 
-/// hf siglip2/modeling_siglip2.py, Siglip2VisionModel: num_patches rows of positions, which are stretched to the image.
-/// Unless vision_use_head is false, a head that pools: probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
+/// hf siglip2/modeling_siglip2.py, Siglip2VisionModel: num_patches rows of positions, which are resized to the image.
+/// Unless vision_use_head is false, a pooling head: probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
 Tower siglip2(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
   ModuleTally all = siglip_body(v, h, m, side(v, "patch_size", 16), v.size("num_patches", 256));
@@ -70,7 +70,7 @@ Tower siglip2(const Config& v) {
   return {all.total(), h};
 }
 
-/// hf lfm2_vl/modeling_lfm2_vl.py, Lfm2VlMultiModalProjector: f^2 rows side by side, a LayerNorm unless
+/// hf lfm2_vl/modeling_lfm2_vl.py, Lfm2VlMultiModalProjector: f^2 concatenated rows, a LayerNorm unless
 /// projector_use_layernorm is false, linear_1 (w, f^2 h) and linear_2 (hidden, w).
 Count lfm2_vl(const Joint& j) {
   const Count f = j.whole.size("downsample_factor", 2), w = j.whole.size("projector_hidden_size", 2560);
@@ -89,7 +89,7 @@ Tower idefics3(const Config& v) {
   v.ignore({"size", "max_image_size", "use_base_siglip"});
   return {siglip_body(v, h, m, side(v, "patch_size", 32), patches(v, 224, 32)).total(), h};
 }
-/// Idefics3Connector, SmolVLMConnector: s^2 rows side by side, a matrix without bias.
+/// Idefics3Connector, SmolVLMConnector: s^2 concatenated rows, a matrix without bias.
 Count idefics3_projector(const Joint& j) {
   const Count s = j.whole.size("scale_factor", 2);
   return ModuleTally().linear(mul(j.width, s, s), j.hidden, false).total();

@@ -1,4 +1,4 @@
-// Towers that one family of models has for itself: Gemma 4, Llama 4, InternVL, MiniMax-M3.
+// Encoders that only one family of models has: Gemma 4, Llama 4, InternVL, MiniMax-M3.
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@ namespace {
 
 /// hf gemma4/modular_gemma4.py, Gemma4VisionModel: input_proj 3 p^2 h; position_embedding_table (2, P, h); blocks
 /// without biases: q and o 2 h n d, k and v 2 h g d, norms of queries and keys 2 d, gate, up, down 3 h m, four RMSNorms
-/// 4 h. Clipped linears have four limits each, seven to a block; a standardized tower a shift and a scale 2 h: buffers,
-/// which are saved with the weights.
+/// 4 h. Also buffers, which are saved with the weights: four limits for each clipped linear, seven to a block, and a
+/// shift and a scale 2 h in a standardized encoder.
 Tower gemma4(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
   const Count n = v.size("num_attention_heads", 12), g = v.size("num_key_value_heads", 12);
@@ -34,12 +34,12 @@ Tower gemma4(const Config& v) {
               .total(),
           h};
 }
-/// Gemma4MultimodalEmbedder: a matrix without bias behind a norm without scale.
+/// Gemma4MultimodalEmbedder: a norm without scale, then a matrix without bias.
 Count gemma4_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden, false).total(); }
 
 /// hf llama4/modeling_llama4.py, Llama4VisionModel: patch_embedding (h, c p^2) without bias; class_embedding h;
 /// positional_embedding_vlm of the patches and the class; layernorm_pre and layernorm_post 4 h; blocks as vit_block;
-/// vision_adapter behind the pixel shuffle: fc1 (a, m), fc2 (o, o) without biases.
+/// vision_adapter after the pixel shuffle: fc1 (a, m), fc2 (o, o) without biases.
 Tower llama4(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = v.size("patch_size", 14), m = v.size("intermediate_size", 5632);
   const Count o = v.size("projector_output_dim", 4096);
@@ -57,15 +57,14 @@ Tower llama4(const Config& v) {
 /// Llama4MultiModalProjector: linear_1 without bias.
 Count llama4_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden, false).total(); }
 
-/// A vision transformer of InternVL. `qkv_bias`: on queries, keys and values; `qk_norm`: RMSNorms over all their heads.
+/// InternVL's vision transformer. `qkv_bias`: on queries, keys and values; `qk_norm`: RMSNorms over all their heads.
 struct InternVit {
   Count h, m, layers;
   bool qkv_bias, qk_norm, layer_norms;
 };
 
 /// Patches (h, c, p, p) with bias; a class h; positions of the patches and the class; blocks: qkv 3 h^2, out h^2 + h,
-/// up and down with biases, two norms, two scales of the branches 2 h. A norm behind them all is left out by those
-/// models.
+/// up and down with biases, two norms, two scales of the branches 2 h. These models have no final norm.
 ModuleTally intern_vit(const Config& v, const InternVit& s, Count image, Count patch) {
   const Count p = side(v, "patch_size", patch);
   const ModuleTally block = ModuleTally()
@@ -83,7 +82,7 @@ ModuleTally intern_vit(const Config& v, const InternVit& s, Count image, Count p
       .copies(s.layers, block);
 }
 
-/// Whether norms are LayerNorms, and not RMSNorms.
+/// Whether norms are LayerNorms rather than RMSNorms.
 bool layer_norms(const Config& v, std::string_view otherwise) {
   const std::string kind = v.text("norm_type", otherwise);
   if (kind != "layer_norm" && kind != "rms_norm")
@@ -118,7 +117,7 @@ Tower intern_vit_6b(const Config& v) {
   return {intern_vit(v, s, 224, 14).total(), s.h};
 }
 
-/// hf internvl/, InternVLMultiModalProjector; hub mlp1: rows of 1 / r^2 patches side by side, a LayerNorm and two
+/// hf internvl/, InternVLMultiModalProjector; hub mlp1: rows of 1 / r^2 concatenated patches, a LayerNorm and two
 /// matrices with biases.
 Count internvl_projector(const Joint& j) {
   const double ratio = j.whole.number("downsample_ratio", 0.5);
@@ -130,7 +129,7 @@ Count internvl_projector(const Joint& j) {
 }
 
 /// hf minimax_m3_vl/modular_minimax_m3_vl.py, MiniMaxM3VLVisionModel: patches over space and time (h, c, t, p, p)
-/// without bias; pre_layrnorm 2 h; blocks as vit_block; rotary positions, and no norm behind.
+/// without bias; pre_layrnorm 2 h; blocks as vit_block; RoPE, and no final norm.
 Tower minimax_m3_vl(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = v.size("patch_size", 14);
   const bool nested = v.has("img_token_compression_config");
@@ -143,7 +142,7 @@ Tower minimax_m3_vl(const Config& v) {
               .total(),
           h};
 }
-/// MiniMaxM3VLMultiModalProjector, all with biases: linear_1 (w, h), linear_2 (hidden, w); of s^2 rows side by side
+/// MiniMaxM3VLMultiModalProjector, all with biases: linear_1 (w, h), linear_2 (hidden, w); on s^2 concatenated rows,
 /// merge_linear_1 (w, s^2 hidden), merge_linear_2 (hidden, w).
 Count minimax_m3_vl_projector(const Joint& j) {
   const bool nested = j.tower.has("img_token_compression_config");

@@ -1,5 +1,5 @@
-// Towers of Qwen's descent: patches over space and time, rotary positions, and a merger of neighbouring patches, which
-// ends at the text model's width within the tower.
+// Encoders of Qwen's ancestry: patches over space and time, RoPE, and a merger of neighboring patches inside the
+// encoder, whose output has the text model's width.
 
 #include "presets/import/vision/vision.hpp"
 
@@ -7,8 +7,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Sizes that all of them have. h: width of a row; p x p x t: pixels and frames of a patch of c channels; s x s patches
-/// are merged; `out`: width of the result, and where 0, the config has none.
+/// Common sizes. h: width of a row; p x p x t: pixels and frames of a patch of c channels; s x s patches are merged;
+/// `out`: width of the result; 0: not in the config.
 struct VisionSizes {
   Count depth, h, out, p, t, s, c = 3;
 };
@@ -23,7 +23,7 @@ VisionSizes sizes(const Config& v, const VisionSizes& d) {
           colours(v)};
 }
 
-/// A convolution as wide as its stride: (h, c, t, p, p).
+/// A convolution whose stride equals its kernel: (h, c, t, p, p).
 ModuleTally patch_embedding(const VisionSizes& s, bool bias) {
   return ModuleTally().linear(mul(s.c, s.t, s.p, s.p), s.h, bias);
 }
@@ -36,7 +36,7 @@ ModuleTally merger(const VisionSizes& s) {
 
 /// hf qwen2_vl/modeling_qwen2_vl.py, Qwen2VisionTransformerPretrainedModel: patch_embed without bias; blocks as
 /// vit_block with an MLP of mlp_ratio h; merger: ln_q, a LayerNorm 2 h, and two matrices. Its width is embed_dim;
-/// hidden_size is that of the text model.
+/// hidden_size is the text model's.
 Tower qwen2_vl(const Config& v) {
   VisionSizes s = sizes(v, {32, 3584, 0, 14, 2, 2});
   s.out = s.h;
@@ -47,27 +47,27 @@ Tower qwen2_vl(const Config& v) {
       s.out};
 }
 
-/// A block of Qwen2.5-VL's towers: qkv and out with biases, `kv` numbers of keys and of values; gate, up, down with
+/// A block of Qwen2.5-VL's encoders: qkv and out with biases, `kv` elements of keys and of values; gate, up, down with
 /// biases 3 h m + 2 m + h; two RMSNorms 2 h.
 ModuleTally gated_block(Count h, Count kv, Count m) {
   return ModuleTally().linear(h, add(h, mul(2, kv))).linear(h, h).linear(h, mul(2, m)).linear(m, h).numbers(mul(2, h));
 }
 
-/// The whole tower around its blocks: patch_embed without bias; merger: ln_q, an RMSNorm h, and two matrices.
+/// The encoder around its blocks: patch_embed without bias; merger: ln_q, an RMSNorm h, and two matrices.
 Tower around(const VisionSizes& s, const ModuleTally& block) {
   return {ModuleTally(patch_embedding(s, false)).copies(s.depth, block).numbers(s.h).copies(1, merger(s)).total(),
           s.out};
 }
 
-/// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel; qwen2_5_omni/, whose queries, keys
-/// and values have matrices of their own.
+/// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel; qwen2_5_omni/, with separate
+/// matrices for queries, keys and values.
 Tower qwen2_5_vl(const Config& v) {
   const VisionSizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   v.ignore({"embed_dim"});
   return around(s, gated_block(s.h, s.h, v.size("intermediate_size", 3420)));
 }
 
-/// hf exaone4_5/modular_exaone4_5.py, Exaone4_5_VisionModel: Qwen2.5-VL's with fewer heads of keys and values.
+/// hf exaone4_5/modular_exaone4_5.py, Exaone4_5_VisionModel: Qwen2.5-VL's with fewer KV heads.
 Tower exaone4_5(const Config& v) {
   const VisionSizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   const Count heads = v.size("num_heads", 16);
@@ -76,8 +76,8 @@ Tower exaone4_5(const Config& v) {
 }
 
 /// hf qwen3_vl/modeling_qwen3_vl.py, Qwen3VLVisionModel: patch_embed with bias; pos_embed, a table; blocks as
-/// vit_block; merger: a LayerNorm 2 h, and two matrices; for each layer of deepstack_visual_indexes another, whose
-/// LayerNorm comes behind the merging, 2 s^2 h.
+/// vit_block; merger: a LayerNorm 2 h, and two matrices; for each layer in deepstack_visual_indexes another merger,
+/// with its LayerNorm after the merging, 2 s^2 h.
 Tower with_deepstack(const Config& v, Count mergers) {
   const VisionSizes s = sizes(v, {27, 1152, 3584, 16, 2, 2});
   return {ModuleTally(patch_embedding(s, true))
@@ -95,7 +95,7 @@ Tower qwen3_vl(const Config& v) {
   return with_deepstack(v, v.has(key) ? static_cast<Count>(v.counts(key).size()) : 3);
 }
 
-/// hf qwen3_5/modular_qwen3_5.py, Qwen3_5VisionModel: Qwen3-VL's with the last merger alone.
+/// hf qwen3_5/modular_qwen3_5.py, Qwen3_5VisionModel: Qwen3-VL's with only the last merger.
 Tower qwen3_5(const Config& v) {
   constexpr std::string_view key = "deepstack_visual_indexes";
   if (v.has(key) && !v.counts(key).empty())
@@ -105,8 +105,8 @@ Tower qwen3_5(const Config& v) {
 
 /// hf glm4v/modular_glm4v.py, glm4v_moe: patch_embed with bias; embeddings, a table of positions of a square image;
 /// post_conv_layernorm and post_layernorm, RMSNorms 2 h; blocks: qkv and proj 4 h^2, with biases on qkv if the config
-/// says so, gate, up, down 3 h out (the MLP is as wide as the output), RMSNorms 2 h; downsample, a convolution (out, h,
-/// s, s) with bias; merger, of width w: proj out^2, LayerNorm 2 out, gate, up, down 3 out w.
+/// has them, gate, up, down 3 h out (the MLP is as wide as the output), RMSNorms 2 h; downsample, a convolution (out,
+/// h, s, s) with bias; merger, of width w: proj out^2, LayerNorm 2 out, gate, up, down 3 out w.
 Tower glm4v(const Config& v) {
   const VisionSizes s = sizes(v, {24, 1536, 4096, 14, 2, 2});
   const Count w = v.size("intermediate_size", 13696);

@@ -21,15 +21,15 @@ using Sizes = textbook::Sizes<Expr>;
 bool is_latent(const Sizes& of) { return of.mixer.attention == AttentionKind::latent; }
 
 bool pools(const Sizes& of) { return !(of.c.ratio == Expr(0)); }
-/// The width of the key that a layer's indexer caches for every token.
+/// Width of the key that a layer's indexer caches for every token.
 Expr index_key(const Sizes& of) { return of.i.L == Expr(0) || pools(of) ? Expr(0) : of.i.d; }
-/// Numbers of the pooled keys of one group of tokens, an indexer's among them.
+/// Elements of the pooled keys of one group of tokens, including an indexer's.
 Expr pooled_numbers(const Sizes& of) { return of.i.L == Expr(0) ? of.d_h : of.d_h + of.i.d; }
-/// Layers that read other layers' keys and values, or see a whole sequence at once.
+/// Whether the layers cache no keys and values: they read those from other layers, or process a whole sequence at once.
 bool caches_none(const Sizes& of) { return of.mixer.shared_kv || of.mixer.bidirectional; }
 
-/// Numbers cached per token by one layer with attention: keys and values of the heads, MLA's latent row, or nothing
-/// where they are another layer's.
+/// Elements cached per token by one attention layer: keys and values of the heads, MLA's latent row, or 0 if another
+/// layer caches them.
 Expr cached_by_core(const Sizes& of) {
   if (caches_none(of)) return 0;
   if (is_latent(of)) return of.r_kv + of.d_r;
@@ -38,28 +38,28 @@ Expr cached_by_core(const Sizes& of) {
 }
 
 Expr cached_numbers(const Sizes& of) { return cached_by_core(of) + index_key(of); }
-/// Numbers of all layers with one mixer, of pooled keys the mean.
+/// Elements cached per token by all layers with one mixer; the mean for pooled keys.
 Expr cached_in_mean(const Sizes& of) {
   if (!pools(of)) return of.L_s * cached_numbers(of);
   const Expr index = of.i.L == Expr(0) ? Expr(0) : floor(of.i.L * of.i.d / of.c.ratio);
   return of.L_s * cached_numbers(of) + floor(of.L_s * of.d_h / of.c.ratio) + index;
 }
 
-/// Bytes of a row of that width by itself, as a key or as a value.
+/// Bytes of a single row of this width, as a key or as a value.
 Expr key_row(S s, const Expr& width) {
   return textbook::matrix_bytes<Expr>(s.plan().kv_precision.keys.format(), key_format(s), width, 1);
 }
 Expr value_row(S s, const Expr& width) {
   return textbook::matrix_bytes<Expr>(s.plan().kv_precision.values.format(), value_format(s), width, 1);
 }
-/// Whether a row is its numbers times the bytes of one.
+/// Whether a row has a fixed number of bytes per element.
 bool counts_numbers(S s) {
   const CacheFormats& cache = s.plan().kv_precision;
   const Format& f = cache.keys.format();
   return cache.uniform() && f.group == 0 && f.element_bits % 8 == 0;
 }
 
-/// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
+/// Bytes of the rows that one rank caches per token in one attention layer, with their scales.
 Expr cached_bytes(S s, const Sizes& of) {
   if (caches_none(of)) return 0;
   const Expr heads = of.cut(of.A), groups = of.cut(of.G);
@@ -83,7 +83,7 @@ Expr pooled_bytes(S s, const Sizes& of) {
 
 bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !caches_none(of); }
 
-/// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
+/// Bytes per token of the layers whose cache grows without limit (growing), or up to the window or chunk (local).
 Expr growing(S s) {
   return over_parts(rank(s),
                     [&](const Sizes& of) { return has_cache(of.L_f, of) ? of.L_f * cached_bytes(s, of) : Expr(0); });
@@ -92,7 +92,7 @@ Expr local(S s, const Sizes& of) { return has_cache(of.L_w, of) ? of.L_w * cache
 
 /// States of fixed size: textbook::sequence_state.
 Expr state(S s) { return textbook::sequence_state(rank(s), compute_bytes(s)); }
-/// What modules hold besides is not among the letters of a model.
+/// The sizes of MTP modules are not among the letters of a model.
 bool has_modules(S s) { return s.plan().mtp > 0; }
 
 bool is_some(const Expr& e) { return !(e == Expr(0)); }
@@ -112,7 +112,7 @@ Formula bytes_per_sequence(S s) {
   return {(cached + state(s)).text()};
 }
 
-/// The layers whose cache ends at a window or chunk: of one mixer; null where there are none, or of several.
+/// The layers of one mixer whose cache ends at a window or chunk; null if no mixer or several mixers have them.
 struct Windowed {
   const Sizes* part = nullptr;
   Count mixers = 0;
@@ -129,8 +129,7 @@ Windowed windowed(S s) {
   return w;
 }
 
-/// The bytes of `batch` sequences reach `room` at this many tokens: where windows and chunks are not full yet, or
-/// beyond.
+/// Number of tokens at which the bytes of `batch` sequences reach `room`, before windows and chunks are full or after.
 std::string context_at(S s, const Sizes* part, const std::string& room, const char* rounding) {
   const Expr apart = s.arch().is_encoder_decoder() ? growing(s) : state(s);  // a token begins the decoder
   const std::string left = is_some(apart) ? room + " - B*" + apart.text() : room;
@@ -144,8 +143,7 @@ std::string context_at(S s, const Sizes* part, const std::string& room, const ch
          tokens(left + " - B*" + part->span.tokens.text() + "*" + local(s, *part).text(), growing(s)) + ")";
 }
 
-/// Where no layer has a cache that grows there is nothing to solve: the states alone outgrow the weights, or do not
-/// fit.
+/// Without a growing cache there is no context to solve for: the states exceed the weights from context 1, or never.
 Formula equals_weights(S s) {
   const Windowed w = windowed(s);
   if (!is_some(growing(s)) && w.mixers == 0) return {"1"};
@@ -157,7 +155,7 @@ Formula equals_weights(S s) {
   const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
-/// A limit with the memory that it takes, and that one more would take.
+/// A limit, with the memory at the limit and at one more.
 Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
   const Row* row = s.row(path);
   const Count n = row ? std::get<Count>(row->value) : 0;
@@ -174,7 +172,7 @@ Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
 Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
 Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
 
-/// What is alive at once: all of it.
+/// All parts are live at once.
 Formula all_bytes(S s) {
   Formula f{"M_w + M_kv + M_ws"};
   const auto add = [&](const char* name, const char* meaning, Bytes b) {

@@ -63,7 +63,7 @@ Formula limiting(const Time& t) {
            {"launches", "time of launches, s", number_text(t.latency.value)}}};
 }
 
-/// Decode steps in stretches of contexts over which their time is linear: the mean of the two ends, times how many.
+/// Decode steps in segments of contexts with linear time: mean of the two ends, times the number of steps.
 Formula generation_time(S s, Time PassEstimate::*time, double BothSeconds::*seconds) {
   Terms terms{{{"n_i", "decode steps of a stretch", ""},
                {"a_i", "time of its first, s", ""},
@@ -86,7 +86,7 @@ Formula mean_first_token(S s) {
           {{"t_alone", "time to the first token of a request alone, s", s.number("end_to_end.ttft_alone_s")}}};
 }
 
-/// The smallest batch whose intensity reaches the ridge; experts make it a search.
+/// The smallest batch whose intensity reaches the ridge; experts require a search.
 Formula compute_bound(S s) {
   const Row* row = s.row("decode.compute_bound_batch");
   const Plan p = with_batch(s.plan(), row ? std::get<Count>(row->value) : Count{1} << 24);
@@ -102,7 +102,7 @@ Formula compute_bound(S s) {
   return {"F_b*beta/(M_b*pi)", {{"F_b", "its FLOPs", digits(cost.executed.value)}, bytes}};
 }
 
-/// An end of the interval of a figure of a class.
+/// An end of the interval for a class of figures.
 template <InferenceClass kind>
 Formula of_class(S s, const char* expression) {
   return within(interval_of(s.request(), kind), expression);

@@ -1,4 +1,4 @@
-// What a server answered: rates, the cache in use, percentiles.
+// Results of a served run: rates, cache occupancy, percentiles.
 
 #include "ask/answer/serving/whole_run.hpp"
 #include "report/explain/definition.hpp"
@@ -19,7 +19,7 @@ constexpr std::string_view by_request = "the run, request by request";
 
 Symbol time_counted(S s) { return as_symbol(s, "t_r", "time in which these answers came, s", "serving.counted_s"); }
 
-/// What the counted answers have, over the time in which they came.
+/// A total over the counted answers, divided by the time in which they came.
 Formula over_time(S s, const char* meaning, Count CountedAnswers::*tokens) {
   const WholeRun& w = s.run();
   return {"n_a/t_r", {{"n_a", meaning, number_text(w.served.counted.*tokens)}, time_counted(s)}};
@@ -55,7 +55,7 @@ template <Letters path>
 constexpr Definition percentile_row(std::string_view what, std::string_view wants = whole_traffic) {
   return {path.text, what, "s", percentile_of<path>, "of the run's requests", by_request, wants};
 }
-/// The same of the time between two tokens.
+/// The same for the time between two tokens.
 template <Letters path>
 constexpr Definition gap_row(std::string_view what) {
   return {path.text, what, "s", gap_percentile<path>, "by token", by_request, continued};

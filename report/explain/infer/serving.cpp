@@ -67,7 +67,7 @@ constexpr std::string_view priced = "--rate R, --users N or --requests FILE, and
 constexpr std::string_view by_time =
     "the GPUs are paid for busy or not; a pass with prompts and answers counts to each as either would take alone";
 
-/// What the other terms leave; those that the engine does not have are 0.
+/// Memory that the other terms leave; terms that the engine does not have are 0.
 Formula cache_of_engine(S s) {
   const EngineMemory m = s.serving().engine().memory;
   const auto symbol = [](const char* name, const char* meaning, Bytes b) {
@@ -123,7 +123,7 @@ Formula steady_limit(S s) {
            {"k_b", "by blocks of the cache", number_text(l.by_blocks)}}};
 }
 
-/// An end of what simulated servers answer.
+/// An end of the range of simulated capacities.
 Formula steady_end(S s, const char* expression, double error) {
   return {expression, {steady_capacity(s), {"e_c", "the most that the two differ by", number_text(error)}}};
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes of towers for images and sounds beside a model.
+/// Bytes of a model's vision and audio encoders.
 
 #include "report/explain/formula.hpp"
 #include "report/explain/setting.hpp"

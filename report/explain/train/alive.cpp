@@ -18,7 +18,7 @@ Bytes total(const std::vector<AliveTensor>& all) {
   return b;
 }
 
-/// The name of a tensor that an operator keeps and that is no operator's input or output.
+/// The name of a saved tensor that is neither input nor output of an operator.
 const char* own_name(const Op& op, const Pricing& p) {
   if (std::holds_alternative<Norm>(op.shape)) return "statistics";
   if (std::holds_alternative<Lookup>(op.shape)) return "ids";
@@ -28,7 +28,7 @@ const char* own_name(const Op& op, const Pricing& p) {
   return p.attention == AttentionImpl::flash ? "log-sum-exps" : "scores";
 }
 
-/// The logits are what the loss reads.
+/// Whether the result is the logits, which the loss reads.
 bool is_logits(const OpList& ops, const Op& op) {
   for (const Op& reader : ops)
     if (std::holds_alternative<Loss>(reader.shape) && !op.in_place() && reader.in[0] == op.out) return true;
@@ -60,14 +60,14 @@ std::vector<AliveTensor> named(const Moment& m, const OpList& ops, const Pricing
   return all;
 }
 
-/// The tensors that one kind of segment adds, and its moments; `again`: while it runs again in backward.
+/// Tensors that one kind of segment adds, and its peaks. `again`: during its recomputation in backward.
 struct HeldPart {
   std::string name;
   LayerKind kind;
   Bytes kept, input, output, handed_on;
-  Bytes awaited;             ///< gradients that later layers add to
-  Bytes awaited_by_encoder;  ///< of them, in the embedding: of an encoder's distances
-  Bytes choice;              ///< of keys, that later layers read
+  Bytes awaited;             ///< gradients to which later layers add
+  Bytes awaited_by_encoder;  ///< share of `awaited` in the embedding for an encoder's distances
+  Bytes choice;              ///< chosen keys that later layers read
   std::vector<AliveTensor> forward, again, backward;
 };
 
@@ -108,12 +108,12 @@ HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
   return r;
 }
 
-/// "head: attn.q": what is alive in the segment at work.
+/// Adds live tensors of the running segment: "head: attn.q".
 void append(std::vector<AliveTensor>& to, const std::vector<AliveTensor>& from, const std::string& where) {
   for (const AliveTensor& a : from) to.push_back({where + ": " + a.name, a.bytes});
 }
 
-/// The tensors kept by the layers before number `layer`, kind by kind.
+/// Tensors saved by the layers before number `layer`, by kind.
 std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPart>& parts, const Plan& plan,
                                      Count layer) {
   std::vector<AliveTensor> all;
@@ -129,13 +129,13 @@ std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPar
   return all;
 }
 
-/// What layers hand on.
+/// Noun for the tensors shared across layers.
 const char* handed_name(const Arch& a) {
   if (a.residual_block > 0) return "residual streams";
   return a.is_encoder_decoder() ? "results" : "keys and values";
 }
 
-/// A model's parts in training, and the worst moment among those seen.
+/// Finds the peak over a model's parts in training.
 class WorstOfTraining {
  public:
   WorstOfTraining(const Arch& arch, const Plan& plan, const std::vector<HeldPart>& parts)
@@ -149,7 +149,7 @@ class WorstOfTraining {
     see({}, parts_.front().forward, "embedding");
     see({}, parts_.front().backward, "embedding");
     for (std::size_t k = 1; k + 1 < parts_.size(); ++k) {
-      const LayerKind& kind = parts_[k].kind;  // the last of a kind has most before it, but for gradients
+      const LayerKind& kind = parts_[k].kind;  // a kind's last layer has most saved tensors before it; not gradients
       for (Count i = handed_.empty() ? kind.last : kind.first; i <= kind.last; ++i)
         if (kind.layers.contains(i)) see_layer(i, parts_[k]);
     }
@@ -164,8 +164,8 @@ class WorstOfTraining {
     append(before, moment, where);
     if (total(before) > total(worst_)) worst_ = std::move(before);
   }
-  /// What the layers below one keep. A recomputed layer keeps the keys and values that later layers read; when backward
-  /// has passed the first of those, they are freed, and made again with their layer.
+  /// Tensors saved by the layers below one. A recomputed layer saves the keys and values that later layers read. They
+  /// are freed when backward has passed the first reader, and recomputed with their layer.
   std::vector<AliveTensor> kept_below(Count layer, bool in_backward) const {
     std::vector<AliveTensor> below = kept_before(arch_, parts_, plan_, layer);
     if (plan_.recompute != Recompute::full) return below;
@@ -176,11 +176,11 @@ class WorstOfTraining {
     if (read != Bytes()) below.push_back({handed("{} that later layers read"), read});
     return below;
   }
-  /// The same in a sentence.
+  /// The sentence with the noun for shared tensors.
   std::string handed(fmt::format_string<const char*> sentence) const {
     return fmt::format(sentence, handed_name(arch_));
   }
-  /// Embedded tokens of a decoder wait while the encoder runs, and in backward their gradient.
+  /// Embedded tokens of a decoder (in backward their gradient), live while the encoder runs.
   std::vector<AliveTensor> waiting(Count layer, const char* name) const {
     const Bytes bytes = parts_.front().output - parts_[1].input;
     if (layer > encoder_ || bytes == Bytes()) return {};

@@ -1,5 +1,5 @@
 #pragma once
-/// The tensors alive at the worst moment, by name. A maximum over moments has no closed form: liveness() enumerates it.
+/// Live tensors at the peak, by name. A maximum over moments has no closed form: liveness() enumerates it.
 
 #include <string>
 #include <vector>
@@ -14,10 +14,10 @@ struct AliveTensor {
   Bytes bytes;
 };
 
-/// Besides weights, gradients and optimizer state, at the worst moment of a training micro-batch.
+/// At the peak of a training micro-batch, without weights, gradients and optimizer state.
 std::vector<AliveTensor> alive_in_training(const Setting& s);
 
-/// Besides weights and KV cache, at the worst moment of prefill or of the last decode step.
+/// At the peak of prefill or of the last decode step, without weights and KV cache.
 std::vector<AliveTensor> alive_in_inference(const Setting& s);
 
 /// The tensors as terms b_i of a sum.

@@ -16,10 +16,10 @@
 namespace llmcalc::explain {
 namespace {
 
-/// The width of fenced blocks in Markdown, which no terminal wraps.
+/// The width of fenced blocks in Markdown, which terminals do not wrap.
 constexpr Screen fence{Style::markdown, 100};
 
-/// The expression after `first`, and below it the parts that it names.
+/// The expression after `first`, followed by the parts that it names.
 std::string formula_text(const std::string& first, const std::string& expression, const Screen& screen) {
   const NamedParts parts = with_parts(with_separators(expression), screen.columns - 12);
   std::string out = wrapped(first, parts.expression, screen.columns);
@@ -40,7 +40,7 @@ std::string answer(const Row& row, std::string_view unit) {
   return exact + " (" + human + ")";
 }
 
-/// "= 126*(4*16384^2 + ...)"; the terms of a sum one per line, their names beside them.
+/// "= 126*(4*16384^2 + ...)"; the terms of a sum one per line, each with its name.
 std::string numbers_text(const std::vector<Piece>& pieces, const Screen& screen) {
   const bool terms = std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !p.name.empty(); });
   if (!terms) return wrapped("  = ", with_separators(joined(pieces)), screen.columns);
@@ -126,7 +126,7 @@ std::string markdown_footer(const Definition& d) {
   return out + "\n";
 }
 
-/// Each formula below the words that say when it holds.
+/// Each formula below its condition.
 std::string variants_text(const std::string& indent, const std::vector<Variant>& variants, const Screen& screen) {
   std::string out;
   for (const Variant& v : variants) {
@@ -147,7 +147,7 @@ std::vector<Symbol> all_symbols(const std::vector<Variant>& variants) {
 
 std::string percent(double x) { return fmt::format("{:+.2f} %", 100 * x); }
 
-/// The parameters behind an estimate, a line each with its provenance below it.
+/// The parameters of an estimate, one per row with its source.
 std::string estimate_text(const EstimateTerms& t, const Screen& screen) {
   if (t.parameters.empty()) return "";
   Grid g{.key = "",

@@ -15,7 +15,7 @@ std::string text(const Explanation& e, const Screen& screen);
 std::string markdown(const Explanation& e);
 json::Value json_of(const Explanation& e);
 
-/// The formula without a model: one for each kind of model or plan for which it differs.
+/// The formula without a model: one form per kind of model or plan that changes it.
 std::string text(const Definition& d, const std::vector<Variant>& variants, const Screen& screen);
 std::string markdown(const Definition& d, const std::vector<Variant>& variants);
 json::Value json_of(const Definition& d, const std::vector<Variant>& variants);

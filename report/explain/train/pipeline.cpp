@@ -25,10 +25,10 @@ StepParts wait_parts(S s) {
 
 Symbol time_symbol(const char* name, const char* meaning, Seconds t) { return {name, meaning, number_text(t.value)}; }
 
-/// Seconds of which others are taken: more digits than a number needs by itself, since those in front cancel.
+/// Seconds in a difference, with extra digits, because leading digits cancel.
 std::string to_subtract(Seconds t) { return fmt::format("{:.20g}", t.value); }
 
-/// Adds a term to a sum where it is not zero.
+/// Adds a term to a sum unless it is zero.
 void add_term(Formula& f, const Symbol& symbol) {
   if (symbol.value == "0") return;
   f.expression += (f.expression.empty() ? "" : " + ") + symbol.name;
@@ -39,14 +39,14 @@ Formula zero_if_empty(Formula f) {
   return f;
 }
 
-/// A wait takes no more than is left of the step, and none of what rounding leaves.
+/// Limits a wait to the rest of the step; a negative rest from rounding counts as 0.
 void cap(Formula& f, Seconds value, Seconds left) {
   if (value <= left) return;
   f.own.push_back(time_symbol("t_left", "the step less all parts before, s", std::max(left, Seconds())));
   f.expression = fmt::format("min({}, t_left)", f.expression);
 }
 
-/// The stage that memory is told of.
+/// The stage whose memory is reported.
 Stage fullest_stage_of(S s) { return s.training().stages().fullest(); }
 
 }  // namespace
@@ -120,10 +120,10 @@ Formula activations_in_flight(S s) {
 
 namespace {
 
-/// What a schedule keeps on stage r of P while its micro-batches fill the pipeline, in words and in a number.
+/// Number of micro-batches that a schedule holds on stage r of P at its peak, as a formula and as a value.
 struct KeptOfSchedule {
   const char* formula = "";
-  Count number = -1;  ///< -1: no short formula says it
+  Count number = -1;  ///< -1: no short formula
 };
 KeptOfSchedule kept_by_schedule(const Pipeline& p, Count r) {
   const Count m = p.micro_batches, behind = p.ranks - r;
@@ -150,7 +150,7 @@ KeptOfSchedule kept_by_schedule(const Pipeline& p, Count r) {
   return {};
 }
 
-/// The schedule's formula where it holds at the stage's worst moment; else what its slots were counted to keep.
+/// The schedule's formula if it gives the stage's peak; else the number counted over its slots.
 Formula stage_in_flight(S s) {
   const Stage stage = fullest_stage_of(s);
   const KeptOfSchedule kept = kept_by_schedule(pipeline_of(s.plan(), s.layout()), stage.rank);

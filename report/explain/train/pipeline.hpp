@@ -1,5 +1,5 @@
 #pragma once
-/// What a pipeline keeps and waits for, in formulas.
+/// Saved tensors and stalls of a pipeline, as formulas.
 
 #include "report/explain/formula.hpp"
 #include "report/explain/setting.hpp"
@@ -11,7 +11,7 @@ Formula data_parallel_waits(const Setting& s);
 Formula stage_messages(const Setting& s);
 Formula waiting_for_slowest(const Setting& s);
 
-/// memory.activations_bytes of a stage: micro-batches in flight and bytes of one, chunk by chunk.
+/// memory.activations_bytes of a stage: micro-batches in flight and bytes per micro-batch, for each chunk.
 Formula activations_in_flight(const Setting& s);
 
 }  // namespace llmcalc::explain

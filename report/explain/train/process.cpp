@@ -1,4 +1,4 @@
-// What a training process holds beside its tensors.
+// Memory of a training process other than its tensors.
 
 #include <fmt/format.h>
 
@@ -15,14 +15,14 @@ constexpr std::string_view prefix = "memory.process.";
 
 std::string path_of(std::string_view term) { return fmt::format("{}{}_bytes", prefix, term); }
 
-/// A term that follows from the software's code.
+/// A term derived from the software's code.
 template <std::size_t i>
 Formula held_beside(S s) {
   constexpr const ProcessTerm& t = memory_terms[i];
   return from_engine(s, "M_term", t.meaning.data(), path_of(t.name));
 }
 
-/// The tensors and every term that the report has but those in `without`.
+/// The tensors and every term in the report except those in `without`.
 Formula sum_without(S s, std::initializer_list<std::string_view> without) {
   Formula f{"M_t", {as_symbol(s, "M_t", "tensors as the software stores them, bytes", path_of("tensors"))}};
   for (const ProcessTerm& t : memory_terms) {

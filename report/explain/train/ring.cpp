@@ -8,7 +8,7 @@
 namespace llmcalc::explain {
 namespace {
 
-/// The terms of one direction of a kind of layer; none without a ring.
+/// Adds the terms of one direction of a kind of layer; no terms without a ring.
 void add_rings(const Setting& s, const LayerPrice& row, const char* direction, const PassPrice& pass, Terms& terms) {
   const LinkRates links = (s.estimated() ? estimated_rates : bound_rates)(s.device(), s.plan()).links;
   const WorkTime& work = s.estimated() ? pass.estimate_work : pass.bound_work;

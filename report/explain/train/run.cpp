@@ -29,7 +29,7 @@ std::vector<Symbol> measured(S s) {
   if (run.mfu) return {{"u_m", "MFU of the run", number_text(*run.mfu)}};
   return {};
 }
-/// GPU-hours that energy and cost count: with failures where they are known.
+/// GPU-hours for energy and cost, including failures if given.
 Formula of_hours(S s, const char* times) {
   return {std::string(s.request().run.mtbf ? "gpu_hours/g" : "gpu_hours") + times,
           {as_symbol(s, "g", "share of the time that counts", "run.goodput")}};
@@ -48,7 +48,7 @@ Formula with_failures(S s, std::string text) {
 }
 Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
 
-/// An end of the interval of the estimate, of what follows from its time.
+/// An end of the interval for a quantity derived from the step's time.
 Formula end_of_interval(S s, const char* expression, const char* path) {
   Formula f = within(interval_of(s.request()), expression);
   f.own.insert(f.own.begin(), as_symbol(s, "x", "the estimate", path));

@@ -1,4 +1,4 @@
-// What a tenth more of a part of the machine changes.
+// Effect of improving a part of the machine by a tenth.
 
 #include "report/explain/definition.hpp"
 #include "report/explain/interval.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using S = const Setting&;
 
-/// The step, or the pass, is estimated once more on another machine.
+/// Repeats the estimate of the step or pass on a modified machine.
 Formula changed(S s, const char* path) {
   return from_engine(s, "d_t", "the estimate with a tenth more of it over the estimate, less 1", path);
 }

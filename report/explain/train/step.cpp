@@ -17,7 +17,7 @@ namespace {
 
 using S = const Setting&;
 
-/// The parts of a step add up to it; those without one of them.
+/// The sum of the parts of a step, optionally without one.
 Formula sum_of_parts(S s, std::string_view without = "") {
   Formula f;
   for (std::size_t i = 0; i < part_count; ++i) {
@@ -35,13 +35,13 @@ Formula bound_time(S s) {
   return {"t_step", {{"t_step", "the same sum at full efficiency, s", number_text(s.train().bound.total().value)}}};
 }
 
-/// How often the pass through all layers is run on one GPU, in the mean over the stages: "m", "m/P".
+/// Number of passes through all layers per GPU, mean over the stages: "m", "m/P".
 std::string repeats(S s) {
   const std::string m = micro_batches(s.plan(), s.layout()) > 1 ? "m" : "";
   if (ranks(s.layout(), Group::pipeline) == 1) return m;
   return (m.empty() ? "1" : m) + "/P";
 }
-/// Whether nothing but one GPU's work, or that of a tensor-parallel group, is in the step.
+/// Whether the step has only the work of one GPU or one tensor-parallel group.
 bool is_one_group(S s) {
   const Layout& l = s.layout();
   return ranks(l, Group::pipeline) == 1 && ranks(l, Group::data) == 1 && !folds_experts(l) && !trains_part(s.plan()) &&
@@ -49,13 +49,13 @@ bool is_one_group(S s) {
          (!s.tensor_parallel() || is_one_ring(s));
 }
 
-/// States are read and written once; weights are read too where there is no master copy.
+/// States are read and written once. Weights are also read if there is no master copy.
 std::string optimizer_text(S s, bool bound) {
   const bool master = s.plan().master && training_weights(s.plan()).format().element_bits < 32;
   const char* read = s.plan().gradient_bytes > 4 ? "2*M_o + 4*M_g/p_g + " : "2*M_o + M_g + ";
   return ratio(read + std::string(master ? "M_w" : "2*M_w"), memory_rate(s, bound));
 }
-/// The same where every rank updates a share, or stages hold different states: the mean over the stages.
+/// The same if ranks update shards, or stages hold different states: the mean over the stages.
 Formula update_time(S s) {
   const bool muon = traits(s.plan().optimizer).orthogonalizes;
   if (!muon && !trains_part(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
@@ -73,8 +73,8 @@ Formula update_time(S s) {
                      "step.breakdown_s.optimizer");
 }
 
-/// Numbers whose gradients the ranks sum once per step: norms that the heads share; under sequence parallelism also
-/// what works on a shard of the tokens, and the biases added after the sum.
+/// Number of gradients that the tensor-parallel ranks sum once per step: norms shared by the heads; under sequence
+/// parallelism also weights that work on a shard of the tokens, and biases added after the sum.
 Formula summed_gradients(S s) {
   if (!s.tensor_parallel()) return {"0"};
   const bool sp = sequence_parallel(s.layout());
@@ -87,7 +87,7 @@ Formula summed_gradients(S s) {
   const Expr one = sp ? module.parameters_for_tokens() : module.parameters_for_heads();
   return module.formula(all + Expr("n_u", s.plan().mtp) * one);
 }
-/// Adds the sum of these gradients to a formula, where there is one.
+/// Adds the sum of these gradients to a formula, if there are any.
 void add_gradient_exchange(S s, bool bound, Formula& f) {
   const Formula numbers = summed_gradients(s);
   if (numbers.expression == "0") return;
@@ -98,7 +98,7 @@ void add_gradient_exchange(S s, bool bound, Formula& f) {
   f.own.insert(f.own.end(), numbers.own.begin(), numbers.own.end());
 }
 
-/// The rows of an estimate are priced at what software reaches (calc/roofline.hpp, calc/step/row_time.hpp).
+/// Whether the rows of an estimate use achieved rates under software (calc/roofline.hpp, calc/step/row_time.hpp).
 bool has_software(S s) { return s.request().software.has_value(); }
 Formula estimated_part(S s, const char* what, const char* path) { return from_engine(s, "t_e", what, path); }
 constexpr const char* product_seconds =
@@ -114,7 +114,7 @@ constexpr const char* exchange_seconds =
     "sum over exchanges that nothing hides of starts, rounds and bytes over the share of each link, in the mean over "
     "the stages, s";
 
-/// One rank's work and its tensor-parallel group's exchanges in one formula; elsewhere the sum of the parts.
+/// One formula for a single rank or tensor-parallel group: its work and collectives. Otherwise the sum of the parts.
 Formula step_time(S s, bool bound) {
   const Software& software = s.device().achieved.software;
   const bool hides = software.hidden_tensor > 0 || software.hidden_by_weights > 0;
@@ -161,7 +161,7 @@ Formula tensor_messages(S s) {
   return f;
 }
 
-/// The largest part of the step time; the optimizer's pass is memory traffic.
+/// The largest part of the step time. The optimizer's pass is memory traffic.
 Formula limiting(S s) {
   return {"max(compute, memory, communication, launches)",
           {as_symbol(s, "compute", "time at the peak, s", "step.limited_s.compute"),
@@ -169,7 +169,7 @@ Formula limiting(S s) {
            as_symbol(s, "communication", "time of exchanges, s", "step.limited_s.communication"),
            as_symbol(s, "launches", "time of launches, s", "step.limited_s.latency")}};
 }
-/// Muon's products are limited by either.
+/// Muon's products are limited by compute or memory.
 Formula limited_compute(S s) {
   if (has_software(s)) return estimated_part(s, "operators that arithmetic limits, s", "step.limited_s.compute");
   if (!traits(s.plan().optimizer).orthogonalizes) return compute_time(s, training_pass(s.plan()), repeats(s));
@@ -187,7 +187,7 @@ Formula limited_memory(S s) {
   f.own.push_back(as_symbol(s, "t_opt", "time of the optimizer, s", "step.breakdown_s.optimizer"));
   return f;
 }
-/// Seconds of one kind of exchanges; 0 where the layout has none.
+/// Seconds of one kind of collectives; 0 without any.
 Symbol exchanged(S s, const char* name, const char* meaning, std::string_view kind) {
   const std::string seconds = s.number(fmt::format("step.breakdown_s.{}", kind));
   return {name, meaning, seconds.empty() ? "0" : seconds};

@@ -1,4 +1,4 @@
-// What would reach the speed of --target.
+// Changes that would reach the speed of --target.
 
 #include "ask/request/target.hpp"
 #include "report/explain/definition.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using S = const Setting&;
 
-/// The time that is asked for; a rate is put in as it was given.
+/// The target time; a rate appears as given.
 Formula asked_time(S s) {
   const auto& target = s.request().target;
   return {"t_ask", {{"t_ask", "seconds asked for", number_text(target ? target->time.value : 1)}}};
@@ -40,7 +40,7 @@ constexpr Definition target_table[] = {
      "inside one domain of links, dividing the heads", "trial of each with the estimated time", wants_target},
 };
 
-/// The longest step that reaches the target: as it was asked for.
+/// The longest step that meets the target, in the form given.
 Formula asked_step(S s) {
   const auto& target = s.request().target;
   const SpeedTarget t = target.value_or(SpeedTarget{});
@@ -57,7 +57,7 @@ Formula asked_step(S s) {
   }
   return {"t_ask", {{"t_ask", "seconds asked for", number_text(t.time.value)}}};
 }
-/// The least rate of the hardware that reaches it, over that of the device.
+/// The lowest hardware rate that meets the target, relative to the device's.
 Formula least(S s, const char* what, const char* path) { return from_engine(s, "x_t", what, path); }
 
 constexpr std::string_view wants_step = "--target SPEED, and a change that reaches it";

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "calc/textbook/muon.hpp"
 #include "calc/textbook/stored.hpp"
 #include "calc/textbook/weights.hpp"
@@ -14,8 +16,8 @@ namespace {
 
 using S = const Setting&;
 
-/// Whether a GPU holds layers of one stage of several, experts of its own, a part of each sequence or modules, of which
-/// the textbook's formulas of a model know nothing.
+/// Whether the textbook's formulas do not apply: a GPU has the layers of one of several stages, sharded experts, a part
+/// of each sequence, partly frozen weights, or MTP modules.
 bool is_beyond_textbook(S s) {
   const Layout& l = s.layout();
   return ranks(l, Group::pipeline) > 1 || folds_experts(l) || ranks(l, Group::context) > 1 || trains_part(s.plan()) ||
@@ -28,15 +30,15 @@ Formula held(S s) {
   return {textbook::all_parameters(s.arch(), s.trained_sizes()).text()};
 }
 
-/// Numbers of which a GPU holds a share from a ZeRO stage on.
+/// Number of elements per GPU, sharded from a ZeRO stage on.
 std::string shared_numbers(S s, Zero from) {
   if (s.layout().zero < from || ranks(s.layout(), Group::shard) == 1) return "N_T";
   return "ceil(N_T/d)";
 }
-/// The same where experts are divided, which fewer ranks share out.
+/// Whether expert states are sharded across fewer ranks than the others.
 bool has_two_groups(S s, Zero from) { return s.layout().zero >= from && folds_experts(s.layout()); }
 
-/// The bytes that stay on the device.
+/// The bytes that remain on the device.
 Formula on_device(Formula f, Ratio away) {
   if (away.numerator == 0) return f;
   const std::string all = "(" + f.expression + ")";
@@ -105,7 +107,7 @@ Formula logits(S s) {
   return {(logit_bytes(s) * at_once * s.trained_sizes().cut(s.trained_sizes().V)).text()};
 }
 
-/// What some layouts hold besides: " + M_gat" and the like.
+/// Additional terms of some layouts, as in " + M_gat".
 std::string besides(S s) {
   std::string text;
   for (const auto& [symbol, path] : {std::pair{"M_gat", "memory.gathered_bytes"},
@@ -121,7 +123,7 @@ std::vector<Symbol> besides_symbols(S s) {
           as_symbol(s, "M_exc", "bytes of messages between stages", "memory.exchange_bytes"),
           as_symbol(s, "M_tra", "bytes between device and host", "memory.transit_bytes")};
 }
-/// Logits are on the last stage alone.
+/// Only the last stage has logits.
 std::string named_parts(S s) {
   return std::string("M_w + M_g + M_o + M_act") + (s.row("memory.logits_bytes") != nullptr ? " + M_log" : "");
 }
@@ -171,7 +173,7 @@ Formula on_host(S s) {
                      "memory.host_bytes");
 }
 
-/// The stage with most on the host need not be the fullest.
+/// The stage with the most bytes on the host may differ from the fullest.
 Formula fits_training(S s) {
   if (s.row("memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
   return {"max(M_peak/(u*M), M_h/M_hc)",
@@ -245,7 +247,7 @@ constexpr Definition training_memory_table[] = {
      "yes where this is at most 1"},
 };
 
-// ---- What is kept for backward.
+// ---- Tensors saved for backward.
 
 using Tensor = textbook::StoredActivation<Expr>;
 
@@ -266,7 +268,7 @@ textbook::MicroBatch<Expr> micro_batch(S s) {
           .even = mul(p.micro_batch, p.seq) % ranks(s.layout(), Group::tensor) == 0};
 }
 
-template <class What>  // a Recompute, or which tensors
+template <class What>  // a Recompute, or a predicate for tensors
 textbook::StoredSum<Expr> kept(S s, const What& what) {
   return textbook::stored(s.arch(), s.trained_sizes(), micro_batch(s), what);
 }

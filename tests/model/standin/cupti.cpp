@@ -1,5 +1,5 @@
-// Stands in for CUPTI and for the driver: a chip GH100 that counts as it is told, and a protocol. Every call must come
-// in its turn and with its structure's size; `cupti_refuse` names a call that fails, and how.
+// Stand-in for CUPTI and the driver: a GH100 with fixed counts, and CUPTI's protocol. Every call must have the right
+// structure size and is logged in order. `cupti_refuse` names a call that fails, and its error.
 
 #include <cupti_profiler_host.h>
 #include <cupti_range_profiler.h>
@@ -14,9 +14,9 @@ namespace {
 std::vector<std::string> ranges;
 std::string steps, refused;
 int with = 0;
-int object = 0;  // what handles point to
+int object = 0;  // target of all handles
 
-/// Notes the call; CUPTI's answer to it.
+/// Logs the call and returns CUPTI's result.
 CUptiResult turn(const char* name, bool right_size) {
   steps += std::string(name) + " ";
   if (refused == name) return static_cast<CUptiResult>(with);
@@ -34,7 +34,7 @@ T* handle() {
 
 extern "C" {
 
-/// What was called since the last time, and who will be refused.
+/// Calls since the last query.
 const char* cupti_calls() {
   static std::string told;
   told.swap(steps);

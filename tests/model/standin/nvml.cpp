@@ -1,4 +1,4 @@
-// Stands in for the driver's management library: a board with known values, or with POOR one that tells little.
+// Stand-in for the driver's management library: a board with known values, or with POOR one that reports few.
 
 #include <cstring>
 
@@ -55,7 +55,7 @@ int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
   *milliwatts = 700000;
   return success;
 }
-/// 500 J more each time it is asked.
+/// 500 J more at each call.
 int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
   static unsigned long long now = 0;
   *millijoules = now += 500000;
@@ -69,7 +69,7 @@ int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) {
   *reasons = 0x4 | 0x20;
   return success;
 }
-/// Refuses a structure of another size, as the real one does.
+/// Refuses a structure of another size, as the real library does.
 int nvmlDeviceGetMemoryInfo_v2(void*, Memory* m) {
   if (m->version != (40U | (2U << 24))) return 25;
   m->total = 150754820096;

@@ -5,9 +5,9 @@
 
 namespace llmcalc::import {
 
-/// hf integrations/bitnet.py: every matrix but the head in 2 bits per number, four numbers of a column in a byte, and a
-/// scale in 16 bits. Under "online" the file has the matrices in the config's dtype, and they become -1, 0 and 1 when
-/// they are read. Left out: inputs rounded to 8 bits, whose products transformers computes in 16.
+/// hf integrations/bitnet.py: every matrix except the head in 2 bits per value, four values of a column in a byte, and
+/// a 16-bit scale. In "online" mode, the file has the matrices in the config's dtype, and they become -1, 0 and 1 on
+/// loading. Excludes inputs rounded to 8 bits, whose products transformers computes in 16.
 Scheme bitnet(const json::Object& q, const SchemeContext&) {
   const std::string mode = q.text_or("quantization_mode", "offline"), linear = q.text_or("linear_class", "bitlinear");
   if (linear != "bitlinear" && linear != "autobitlinear") refuse_scheme(q, fmt::format("linear_class {}", linear));

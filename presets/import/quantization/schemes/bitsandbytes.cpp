@@ -9,9 +9,9 @@ namespace {
 
 using json::Object;
 
-/// github.com/bitsandbytes-foundation/bitsandbytes, functional.py, QuantState.as_dict: beside numbers and scales a map
-/// of 16 float32 and a text of the state. quantize_4bit takes blocks of 64 of the flattened matrix. Double quantisation
-/// adds a map of 256 float32 and a longer text, in which the offset is taken to have 20 characters.
+/// github.com/bitsandbytes-foundation/bitsandbytes, functional.py, QuantState.as_dict: in addition to values and
+/// scales, a map of 16 float32 and a text of the state. quantize_4bit takes blocks of 64 of the flattened matrix.
+/// Double quantization adds a map of 256 float32 and a longer text, whose offset is assumed to have 20 characters.
 Packing four_bits(std::string_view type, bool twice, const std::string& base) {
   Packing p = packing(row(twice ? "nf4-dq" : "nf4"));
   p.flat = true;
@@ -26,9 +26,9 @@ Packing four_bits(std::string_view type, bool twice, const std::string& base) {
 
 }  // namespace
 
-/// hf quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py: the head is kept unless the list says otherwise. Int8
-/// stores a byte per matrix that names the order of its numbers, and multiplies in int8 (MatMul8bitLt); the few columns
-/// whose inputs are outliers, which it multiplies in 16 bits, are left out.
+/// hf quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py: the head is kept unless the list states otherwise. Int8
+/// stores a byte per matrix for the order of its values, and multiplies in int8 (MatMul8bitLt). Excludes the few
+/// columns with outlier inputs, which it multiplies in 16 bits.
 Scheme bitsandbytes(const Object& q, const SchemeContext& context) {
   const auto on = [&](const std::string& key) {  // reads both
     const bool older = q.flag_or("_" + key, false);

@@ -1,5 +1,5 @@
-// github.com/neuralmagic/compressed-tensors: quantization/quant_args.py says what is quantised how,
-// lifecycle/initialize.py which scales there are, in the weights' dtype, and compressors/ how all is stored.
+// github.com/neuralmagic/compressed-tensors: quantization/quant_args.py defines the quantization,
+// lifecycle/initialize.py the scales, in the weights' dtype, and compressors/ the storage.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ using json::Object;
 /// "weights" of a group.
 struct SchemeArguments {
   std::string type, strategy;
-  Count bits = 0, group = 0;  ///< group -1: of a row
+  Count bits = 0, group = 0;  ///< group -1: one per row
   bool symmetric = true;
   std::vector<Count> block{128, 128};
 };
@@ -40,8 +40,8 @@ SchemeArguments arguments_of(const Object& w) {
   refuse_scheme(w, fmt::format("{} bits of type \"{}\" by {} of {}", a.bits, a.type, a.strategy, a.group));
 }
 
-/// fp8 with 16-bit scales of blocks, rows or the tensor; mxfp8; mxfp4; nvfp4, whose float32 scale of inputs is there
-/// where these are quantised too.
+/// fp8 with 16-bit scales of blocks, rows or the tensor; mxfp8; mxfp4; nvfp4, with a float32 scale of inputs if these
+/// are quantized, too.
 Packing float_packing(const Object& w, const SchemeArguments& a, bool inputs) {
   if (a.bits == 4 && a.group == 16) return packing(row(inputs ? "nvfp4-input" : "nvfp4"));
   if (a.bits == 4 && a.group == 32) return packing(row("mxfp4"));
@@ -61,7 +61,7 @@ DType integer_row(const SchemeArguments& a) {
   return a.group < 0 ? row("int4-row") : grouped_row("int4", a.group);
 }
 
-/// Integers with a 16-bit scale, and a zero of as many bits as a number where it is not symmetric.
+/// Integers with a 16-bit scale and, if asymmetric, a zero point with as many bits as a value.
 Packing integer_packing(const Object& w, const SchemeArguments& a) {
   const bool tensor = a.strategy == "tensor" && a.group == 0;
   if ((a.bits != 4 && a.bits != 8) || (!tensor && a.group == 0)) refuse_arguments(w, a);
@@ -72,8 +72,8 @@ Packing integer_packing(const Object& w, const SchemeArguments& a) {
   return p;
 }
 
-/// Packed integers keep their shape as two int64, and with act-order an index of int32 per column; those of "marlin-24"
-/// are every second one, with two bits each that say which. Other layouts have a byte for a number of 4 bits.
+/// Packed integers store their shape as two int64, and with act-order an int32 index per column. "marlin-24" stores
+/// every second value, with two bits each for its position. Other layouts have a byte for a 4-bit value.
 void lay_out(Packing& p, const Object& w, const std::string& layout) {
   const json::Value* order = w.find("actorder");
   if (order != nullptr && (*order == "group" || *order == "dynamic" || *order == true)) p.bytes.column_bits = 32;
@@ -96,14 +96,14 @@ Packing packing_of_group(const Object& group, const std::string& layout) {
   return p;
 }
 
-/// A scale of the inputs of a tensor, which are known beforehand; that of nvfp4 is counted with the weights.
+/// Bytes of a static scale of a tensor's inputs. For nvfp4, it counts with the weights.
 Count input_scale_bytes(const Object& inputs) {
   const json::Value* dynamic = inputs.find("dynamic");
   const bool known = dynamic == nullptr || *dynamic == false;
   return known && inputs.text_or("strategy", "tensor") == "tensor" ? 2 : 0;
 }
 
-/// What inputs are quantised to, with which a product is in that format, as weights in fewer bits are widened to it.
+/// Product format for quantized inputs; weights in fewer bits are widened to it.
 std::optional<DType> products_of_inputs(const Object& inputs, DType weights) {
   const Count bits = inputs.count_or("num_bits", 8);
   const bool is_float = inputs.text_or("type", "int") == "float";
@@ -114,7 +114,7 @@ std::optional<DType> products_of_inputs(const Object& inputs, DType weights) {
   return is_float ? dtypes::fp8 : row("int8");
 }
 
-/// A class other than "Linear" holds no weights, or none that are known by its name.
+/// Throws InputError for a class other than "Linear": it has no weights, or unknown ones.
 void check_classes(const Object& group, const std::vector<std::string>& targets) {
   for (const std::string& t : targets)
     if (!t.empty() && std::isupper(static_cast<unsigned char>(t[0])) != 0 && t.find('.') == std::string::npos)
@@ -145,8 +145,8 @@ DType base_row(const SchemeContext& context) {
   return context.dtype == "float16" ? dtypes::fp16 : dtypes::bf16;
 }
 
-/// 2:4 sparsity (compressors/sparse_24_bitmask.py): every second number, a bit for each, and the shape. A block that is
-/// sparse alone has no groups.
+/// 2:4 sparsity (compressors/sparse_24_bitmask.py): every second value, a bit for each value, and the shape. A block
+/// with only sparsity has no groups.
 void make_sparse(Scheme& s, const Object& q, const SchemeContext& context) {
   if (!q.has("sparsity_config")) return;
   const Object sparse = q.object("sparsity_config");
@@ -172,7 +172,7 @@ Count cache_scheme_bits(const Object& q) {
 
 }  // namespace
 
-/// A name in "ignore" is one module's alone (compressed_tensors/utils/match.py, match_name), not what is below it.
+/// A name in "ignore" is only that module (compressed_tensors/utils/match.py, match_name), not the modules below it.
 Scheme compressed_tensors(const Object& q, const SchemeContext& context) {
   Scheme s{.kept = modules(q, {"ignore"}, false), .head_as_other = true, .cache_bits = cache_scheme_bits(q)};
   if (q.has("config_groups")) {
@@ -180,7 +180,7 @@ Scheme compressed_tensors(const Object& q, const SchemeContext& context) {
     for (const std::string& key : groups.keys())
       if (groups.object(key).has("weights")) s.groups.push_back(read_group(s, q, key));
   }
-  q.find("format");  // of groups, where there are some
+  q.find("format");  // for groups, if there are any
   if (s.groups.empty() && !q.has("sparsity_config")) refuse_scheme(q, "\"config_groups\" without weights");
   std::stable_partition(s.groups.begin(), s.groups.end(), [](const auto& g) { return !g.targets.empty(); });
   make_sparse(s, q, context);

@@ -11,15 +11,15 @@ namespace {
 
 using json::Object;
 
-/// Bits of the scale of a block of 128 x 128 (checkpoints' headers): a byte of exponent, bf16 as in Qwen3's dense
-/// models (Qwen/Qwen3-1.7B-FP8) and Qwen3.5's, or float32.
+/// Bits of the scale of a 128 x 128 block (checkpoints' headers): a byte of exponent, bf16 as in Qwen3's dense models
+/// (Qwen/Qwen3-1.7B-FP8) and Qwen3.5's, or float32.
 Count block_scale_bits(const SchemeContext& context) {
   if (context.model_type.starts_with("deepseek_v4") || context.model_type == "deepseek_ref") return 8;
   return context.model_type == "qwen3" || context.model_type.starts_with("qwen3_5") ? 16 : 32;
 }
 
-/// The format by its blocks; without a block size one float32 scale per tensor, and one of its input where that is not
-/// found as the model runs.
+/// The format with its blocks; without a block size, one float32 scale per tensor, and one of its input if that is not
+/// determined at run time.
 Packing float8_packing(const Object& q, const SchemeContext& context) {
   const bool static_inputs = q.text_or("activation_scheme", "static") == "static";
   if (!q.has("weight_block_size")) return with_tensor_bytes(row("fp8-tensor"), static_inputs ? 8 : 4);
@@ -31,8 +31,8 @@ Packing float8_packing(const Object& q, const SchemeContext& context) {
   return p;
 }
 
-/// A checkpoint in fp8 of which ModelOpt has packed some layers once more (nvidia/DeepSeek-V4-Flash-NVFP4); "ignore"
-/// names what it left as it was.
+/// A checkpoint in fp8 with some layers repacked by ModelOpt (nvidia/DeepSeek-V4-Flash-NVFP4); "ignore" names the
+/// unchanged layers.
 void add_layers_of_modelopt(Scheme& s, const Object& q) {
   for (const char* said_again : {"ignore", "config_groups", "quant_algo", "moe_quant_algo", "group_size"})
     q.find(said_again);
@@ -60,7 +60,7 @@ Scheme fbgemm(const Object& q, const SchemeContext&) {
           .kept = modules(q, {"modules_to_not_convert"})};
 }
 
-/// hf integrations/mxfp4.py replaces the experts of gpt-oss, and nothing else.
+/// hf integrations/mxfp4.py replaces only the experts of gpt-oss.
 Scheme mxfp4_experts(const Object& q, const SchemeContext&) {
   return {.groups = {{.packing = packing(row("mxfp4")), .targets = Modules({"experts"})}},
           .kept = modules(q, {"modules_to_not_convert"})};

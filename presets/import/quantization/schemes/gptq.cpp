@@ -1,4 +1,4 @@
-// GPTQ, AutoRound, which packs as it does or as others do, and AWQ.
+// GPTQ, AutoRound, which packs like GPTQ or others, and AWQ.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using json::Object;
 
-/// How one group of matrices is packed.
+/// Packing of one group of matrices.
 struct GptqSetting {
   Count bits = 4, group = 128;
   bool act = false;  ///< desc_act
@@ -33,20 +33,20 @@ DType gptq_row(const GptqSetting& s) {
   return s.act && s.group == 128 ? row("gptq-act") : grouped_row("gptq", s.group);
 }
 
-/// Numbers of `bits` in int32, and for each group (all of a row where the size is -1) a 16-bit scale and a zero of
+/// Values of `bits` in int32, and for each group (a whole row if the size is -1) a 16-bit scale and a zero point of
 /// `bits`.
 Packing gptq_packing(const GptqSetting& s) {
   return packing(gptq_row(s), groups_of("gptq", s.bits, s.group, 16 + s.bits));
 }
 
-/// Whether GPTQModel wrote the block, and not AutoGPTQ.
+/// Whether GPTQModel wrote the block, rather than AutoGPTQ.
 bool is_of_gptqmodel(const Object& q) {
   const json::Value* meta = q.find("meta");
   return meta != nullptr && lower(meta->dump()).find("gptqmodel") != std::string::npos;
 }
 
-/// The packing with what AutoGPTQ's and GPTQModel's layers hold besides (nn_modules/qlinear): the group of each column
-/// as int32, with desc_act or without; AutoGPTQ up to 0.7 gives every layer a 16-bit bias.
+/// The packing with other data in layers of AutoGPTQ and GPTQModel (nn_modules/qlinear): the group of each column as
+/// int32, with or without desc_act; AutoGPTQ up to 0.7 gives every layer a 16-bit bias.
 Packing gptq_layer(const Object& q, const GptqSetting& s) {
   Packing p = gptq_packing(s);
   p.bytes.column_bits = 32;
@@ -54,8 +54,8 @@ Packing gptq_layer(const Object& q, const GptqSetting& s) {
   return p;
 }
 
-/// "-:" keeps what its expression matches from the begin on, "+:" or nothing gives it settings of its own; of several
-/// the first counts (GPTQModel, quantization/config.py).
+/// "-:" excludes the modules that its expression matches from their start, "+:" or no prefix gives them separate
+/// settings; the first match counts (GPTQModel, quantization/config.py).
 void add_dynamic(Scheme& s, const Object& q, const GptqSetting& usual) {
   if (!q.has("dynamic")) return;
   const Object dynamic = q.object("dynamic");
@@ -71,7 +71,7 @@ void add_dynamic(Scheme& s, const Object& q, const GptqSetting& usual) {
   }
 }
 
-/// Names in lists of lists: "modules_in_block_to_quantize".
+/// Names in nested lists: "modules_in_block_to_quantize".
 std::vector<std::string> names_in_blocks(const Object& q, std::string_view key) {
   std::vector<std::string> out;
   for (const json::Value& block : *q.find(key))
@@ -82,7 +82,7 @@ std::vector<std::string> names_in_blocks(const Object& q, std::string_view key) 
   return out;
 }
 
-/// The modules that are quantised at all; empty: all of a block's.
+/// Modules that are quantized at all; empty: all modules of a block.
 Modules blocks_modules(const Object& q, bool head) {
   constexpr std::string_view key = "modules_in_block_to_quantize";
   if (!q.has(key)) return {};
@@ -99,7 +99,7 @@ void check_layout(const Object& q) {
 
 }  // namespace
 
-/// hf quantizers/quantizer_gptq.py; GPTQModel's and AutoGPTQ's own settings.
+/// hf quantizers/quantizer_gptq.py; settings of GPTQModel and AutoGPTQ.
 Scheme gptq(const Object& q, const SchemeContext&) {
   check_layout(q);
   const GptqSetting usual = gptq_setting(q, {});
@@ -123,11 +123,11 @@ Scheme awq(const Object& q, const SchemeContext&) {
 
 namespace {
 
-/// What AutoRound says of all layers, and of one by "extra_config".
+/// AutoRound's settings for all layers, or for one by "extra_config".
 struct RoundSetting {
   GptqSetting gptq{};
   std::string type = "int";
-  bool inputs = false;  ///< quantised too
+  bool inputs = false;  ///< quantized, too
 };
 
 RoundSetting round_setting(const Object& q, const RoundSetting& otherwise) {
@@ -147,7 +147,7 @@ DType float_row(const Object& q, const RoundSetting& s) {
   refuse_scheme(q, fmt::format("AutoRound's data_type {} with {} bits", in_quotes(s.type), s.gptq.bits));
 }
 
-/// Numbers packed as GPTQ's layers are, without the groups of columns and without a bias of their own, or as AWQ's.
+/// Values packed like GPTQ's layers, but without the groups of columns and a separate bias, or like AWQ's.
 Scheme::Group round_group(const Object& q, const RoundSetting& s, bool as_awq) {
   Scheme::Group g;
   if (s.gptq.bits >= 16) return g;
@@ -165,13 +165,13 @@ Scheme::Group round_group(const Object& q, const RoundSetting& s, bool as_awq) {
   return g;
 }
 
-/// A name of a layer, or an expression that matches anywhere in one (inference/utils.py).
+/// Pattern for a layer's name, or for an expression that matches anywhere in one (inference/utils.py).
 std::string round_pattern(const std::string& key) {
   const bool name = key.find_first_of("*?[](){}|^$+\\") == std::string::npos;
   return name ? key : key.starts_with("^") ? "re:" + key : "re:.*(?:" + key + ")";
 }
 
-/// Layers with settings of their own: those that are named, before those that an expression matches.
+/// Layers with separate settings: first the named ones, then those that an expression matches.
 void add_extra(Scheme& s, const Object& q, const RoundSetting& usual, bool as_awq) {
   if (!q.has("extra_config")) return;
   const Object extra = q.object("extra_config");

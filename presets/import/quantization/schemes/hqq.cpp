@@ -1,4 +1,4 @@
-// github.com/mobiusml/hqq, core/quantize.py and core/bitpack.py, of the settings that transformers writes.
+// github.com/mobiusml/hqq, core/quantize.py and core/bitpack.py, for the settings that transformers writes.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using json::Object;
 
-/// Three bits: ten numbers in an int32. Along axis 1 these are of ten groups, along axis 0 of one.
+/// Three bits: ten values in an int32, from ten groups along axis 1, or from one group along axis 0.
 Format three_bits(Count group, bool along_rows) {
   Format f = groups_of("hqq", 0, group, 32 + (along_rows ? 0 : 32 * ceil_div(group, 10)));
   if (along_rows) {
@@ -21,7 +21,8 @@ Format three_bits(Count group, bool along_rows) {
   return f;
 }
 
-/// Numbers packed into bytes, and for each group (of a row, where the size is null) a 16-bit scale and a 16-bit zero.
+/// Values packed into bytes, and for each group (a whole row if the size is null) a 16-bit scale and a 16-bit zero
+/// point.
 Packing hqq_packing(Scheme& s, const Object& o) {
   const Object w = o.has("weight_quant_params") ? o.object("weight_quant_params") : o;
   for (const char* key : {"scale_quant_params", "zero_quant_params"})
@@ -38,7 +39,7 @@ Packing hqq_packing(Scheme& s, const Object& o) {
   return packing(named, bits == 3 ? three_bits(group, axis == 1) : groups_of("hqq", bits, group, 32));
 }
 
-/// Settings by module ("self_attn.q_proj"); a module that is not named is kept.
+/// Whether settings are by module ("self_attn.q_proj"). Modules without settings are kept.
 bool is_by_module(const Object& all) {
   if (all.has("weight_quant_params") || all.has("nbits") || all.value().empty()) return false;
   for (const std::string& key : all.keys())

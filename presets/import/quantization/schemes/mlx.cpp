@@ -1,5 +1,5 @@
-// github.com/ml-explore/mlx, python/mlx/nn/layers/quantized.py, and mlx-lm's convert: every matrix and table, routers
-// too.
+// github.com/ml-explore/mlx, python/mlx/nn/layers/quantized.py, and mlx-lm's convert: all matrices and tables,
+// including routers.
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using json::Object;
 
-/// Numbers of some bits in groups along a row, each with a scale and a bias of 16 bits.
+/// Quantized values in groups along a row, each with a scale and a bias of 16 bits.
 Packing affine(const Object& o) {
   const Count bits = o.count_or("bits", 4), group = o.count_or("group_size", 64);
   const bool known = bits == 2 || bits == 3 || bits == 4 || bits == 5 || bits == 6 || bits == 8;
@@ -30,7 +30,7 @@ Packing mlx_packing(const Object& o) {
   refuse_scheme(o, fmt::format("MLX's mode {}", in_quotes(mode)));
 }
 
-/// Modules with settings of their own, or with `false`: kept.
+/// Modules with separate settings, or with `false`: kept.
 void add_modules(Scheme& s, const Object& q) {
   std::vector<std::string> kept;
   for (const std::string& key : q.keys()) {

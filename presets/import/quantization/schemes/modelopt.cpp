@@ -1,5 +1,5 @@
-// github.com/NVIDIA/TensorRT-Model-Optimizer, export/quant_utils.py: quant_algo names the format of all that is not
-// excluded, export/unified_export_hf.py says which tensors there are.
+// github.com/NVIDIA/TensorRT-Model-Optimizer, export/quant_utils.py: quant_algo names the format of all matrices that
+// are not excluded; export/unified_export_hf.py defines the tensors.
 
 #include <fmt/format.h>
 
@@ -18,11 +18,11 @@ using json::Object;
 struct Algorithm {
   std::string_view name, row;
   Count tensor_bytes = -1;         ///< float32 scales of the tensor and of its input; -1: the row's
-  std::string_view products = "";  ///< where inputs are quantised too
-  bool folds_scales = false;       ///< scales of inputs are folded into norms and other weights
+  std::string_view products = "";  ///< if inputs are quantized, too
+  bool folds_scales = false;       ///< input scales are folded into norms and other weights
 };
 
-/// Those of W4A16_AWQ and W4A8_AWQ have float32 scales per group; "int4-g128" has them in 16 bits.
+/// W4A16_AWQ and W4A8_AWQ have float32 scales per group, "int4-g128" 16-bit ones.
 constexpr std::array algorithms{
     Algorithm{"FP8", "fp8-tensor", -1, "fp8"},
     Algorithm{"FP8_PER_CHANNEL_PER_TOKEN", "fp8-row32", -1, "fp8"},
@@ -46,7 +46,7 @@ const Algorithm& algorithm_called(const Object& q, const std::string& name) {
   refuse_scheme(q, fmt::format("ModelOpt's quant_algo {}", in_quotes(name)));
 }
 
-/// The size of groups: the row's own, unless the algorithm leaves it open.
+/// Group size: the row's, unless the algorithm leaves it open.
 Packing packing_of_algorithm(const Object& q, const Algorithm& a) {
   Packing p = packing(row(a.row));
   if (a.tensor_bytes >= 0) p.bytes.tensor_bytes = a.tensor_bytes;
@@ -96,7 +96,8 @@ void add_modelopt_layers(Scheme& s, const Object& layers) {
 
 namespace {
 
-/// "FP8", "NVFP4" or "INT8" (kv_cache_quant_algo), or as compressed-tensors says it (config.json's kv_cache_scheme).
+/// "FP8", "NVFP4" or "INT8" (kv_cache_quant_algo), or in the form of compressed-tensors (config.json's
+/// kv_cache_scheme).
 Count modelopt_cache_bits(const Object& q) {
   for (const char* key : {"kv_cache_quant_algo", "kv_cache_scheme"}) {
     const json::Value* v = q.find(key);
@@ -113,7 +114,7 @@ Scheme modelopt(const Object& q, const SchemeContext&) {
   const std::string algorithm = q.text_or("quant_algo", "");
   Scheme s{
       .kept = modules(q, {"exclude_modules", "ignore"}), .head_as_other = true, .cache_bits = modelopt_cache_bits(q)};
-  q.find("config_groups");  // of config.json: what quant_algo says, as compressed-tensors says it
+  q.find("config_groups");  // in config.json: the content of quant_algo, in the form of compressed-tensors
   if (algorithm == "MIXED_PRECISION" && q.has("quantized_layers"))
     add_modelopt_layers(s, q.object("quantized_layers"));
   else if (!algorithm.empty() || s.cache_bits == 0)

@@ -1,5 +1,5 @@
 #pragma once
-/// What the readers of quantisation blocks share.
+/// Common parts of the readers of quantization blocks.
 
 #include <array>
 #include <string>
@@ -14,41 +14,40 @@ namespace llmcalc::import {
 /// Throws InputError: "<where>: <what> is not known; ...".
 [[noreturn]] void refuse_scheme(const json::Object& q, const std::string& what);
 
-/// The row of calc/formats/dtype.hpp with that name.
+/// Row of calc/formats/dtype.hpp with this name.
 constexpr DType row(std::string_view name) { return *dtype(name); }
 
-/// The modules that `patterns`, read from `key`, pick; `below`: and those below a name. Throws InputError for a bad
-/// regular expression.
+/// Modules that `patterns`, read from `key`, pick; `below`: including those below a name. Throws InputError for an
+/// invalid regular expression.
 Modules picked(const json::Object& q, std::string_view key, const std::vector<std::string>& patterns,
                bool below = true);
 
-/// The modules in the list that the first of `keys` names.
+/// Modules in the list under the first of `keys` that is present.
 Modules modules(const json::Object& q, KeyNames keys, bool below = true);
 
-/// "group_size" or "q_group_size"; -1: one group per row; 128 where the block is silent. Refuses what no kernel takes:
-/// other sizes than powers of two from 8 on.
+/// "group_size" or "q_group_size"; -1: one group per row; default: 128. Throws InputError for sizes that no kernel
+/// supports: all except powers of two from 8 on.
 Count group_size(const json::Object& q, const std::string& what);
 
-/// Numbers of `bits` with `group_bits` for each group (-1: for each row), on whole bytes per matrix.
+/// Values of `bits` with `group_bits` for each group (-1: for each row), rounded up to whole bytes per matrix.
 Format groups_of(std::string_view name, Count bits, Count group, Count group_bits);
 
-/// `row` with a matrix's own bytes.
+/// `row` with the exact bytes of a matrix.
 Packing packing(DType row, const Format& bytes);
-/// `row`, whose tensors have that many bytes of their own: scales.
+/// `row` with this number of bytes per tensor, for scales.
 Packing with_tensor_bytes(DType row, Count bytes);
 
-/// "gptq" for groups of 128, "gptq-g64" for others that have a row; the former for all else.
+/// "gptq" for groups of 128, "gptq-g64" for other sizes with a row, and "gptq" for sizes without a row.
 DType grouped_row(std::string_view stem, Count group);
 
-/// The format that a device multiplies in where both operands are as the weights; scales of a tensor or a row do not
+/// Format in which a device multiplies if both operands have the weights' format; scales per tensor or row do not
 /// change it.
 std::optional<DType> products_in(DType weights);
 
-/// Groups of all matrices in one packing.
+/// Groups for all matrices in one packing.
 std::vector<Scheme::Group> every_matrix(Packing p, std::optional<DType> products = std::nullopt);
 
-/// Remembers the keys of `o`, a part of the block called `name`, that nothing asked for and that change bytes or
-/// products for all that is known.
+/// Records the keys of `o`, a part of the block called `name`, that were never read and may change bytes or products.
 void remember_unread(Scheme& s, const json::Object& o, const std::string& name = "");
 
 }  // namespace llmcalc::import

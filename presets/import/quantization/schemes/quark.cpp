@@ -1,5 +1,5 @@
-// AMD Quark's export of transformers (hf quantizers/quantizer_quark.py): one setting for all that is not excluded,
-// others for layers by name or by class.
+// AMD Quark's export to transformers (hf quantizers/quantizer_quark.py): one setting for all modules that are not
+// excluded, others for layers by name or by class.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using json::Object;
 
-/// What "input_tensors" or "weight" says.
+/// Content of "input_tensors" or "weight".
 struct QuarkTensor {
   std::string type, by;
   Count group = 0;
@@ -35,7 +35,8 @@ QuarkTensor tensor_in(Scheme& s, const Object& o, const std::string& key) {
   refuse_scheme(q, fmt::format("Quark's weights of {} {} by {}", w.type, w.by, w.group));
 }
 
-/// Scales of rows and tensors are float32, those of integers' groups 16 bits; zeros have as many bits as numbers.
+/// Scales of rows and tensors are float32, scales of integer groups have 16 bits; zero points have as many bits as
+/// values.
 Packing quark_packing(const Object& q, const QuarkTensor& w) {
   const bool tensor = w.by == "per_tensor", channel = w.by == "per_channel", group = w.by == "per_group";
   if (w.type == "fp8_e4m3" && tensor) return with_tensor_bytes(row("fp8-tensor"), 4);
@@ -53,7 +54,7 @@ std::optional<DType> quark_products(const QuarkTensor& inputs, DType weights) {
   return inputs.type == "fp4" ? products_in(weights) : std::nullopt;
 }
 
-/// A setting of layers; without weights they stay in the config's dtype.
+/// A setting of layers. Without weights, the layers stay in the config's dtype.
 Scheme::Group quark_group(Scheme& s, const Object& o) {
   Scheme::Group g;
   if (!o.has("weight")) return g;
@@ -77,7 +78,7 @@ void add_named_layers(Scheme& s, const Object& q) {
   }
 }
 
-/// The setting of linear layers, which those of a class of their own have in place of the global one.
+/// Setting of linear layers: by class if the block has one, else the global one.
 Scheme::Group linear_layers(Scheme& s, const Object& q) {
   if (q.has("layer_type_quant_config")) {
     const Object types = q.object("layer_type_quant_config");

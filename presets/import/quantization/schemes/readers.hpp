@@ -1,5 +1,5 @@
 #pragma once
-/// A reader for each method of quantisation. Each throws InputError for a setting that is not known.
+/// A reader for each quantization method. Each throws InputError for an unknown setting.
 
 #include "presets/import/quantization/scheme.hpp"
 

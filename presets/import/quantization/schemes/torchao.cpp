@@ -1,5 +1,5 @@
-// github.com/pytorch/ao, quantization/quant_api.py, quantize_/workflows/ and prototype/mx_formats/: the names of
-// transformers' older and newer settings.
+// github.com/pytorch/ao, quantization/quant_api.py, quantize_/workflows/ and prototype/mx_formats/: names of older and
+// newer settings of transformers.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ using json::Value;
 
 const Value no_data = Value::object();
 
-/// A setting by its class's name, with its fields.
+/// A setting: the name of its class, and its fields.
 struct AoConfig {
   std::string name;
   Object data;
@@ -29,14 +29,14 @@ AoConfig config_in(const Object& o) {
   return {o.text_or("_type", ""), o.has("_data") ? o.object("_data") : Object(no_data, o.where())};
 }
 
-/// The text of a value that is stored as itself, or as { "_type": ..., "_data": VALUE }.
+/// Text of a value that is stored directly, or as { "_type": ..., "_data": VALUE }.
 std::string plain_text(const Value* v) {
   if (v == nullptr) return "";
   if (v->is_object() && v->contains("_data")) return plain_text(&(*v)["_data"]);
   return v->is_string() ? v->get<std::string>() : v->dump();
 }
 
-/// The class of a granularity, of a list of two (inputs', weights') that of weights: "PerRow", "PerTensor", "PerGroup".
+/// Class of a granularity: "PerRow", "PerTensor", "PerGroup"; from a list of two (inputs, weights), the weights'.
 std::string granularity_in(const Object& data, const std::string& otherwise) {
   const Value* v = data.find("granularity");
   if (v == nullptr) return otherwise;
@@ -45,7 +45,7 @@ std::string granularity_in(const Object& data, const std::string& otherwise) {
   return v != nullptr && v->is_string() ? v->get<std::string>() : otherwise;
 }
 
-/// The number of columns that share a scale under `key`; -1: all of a row.
+/// Number of columns that share a scale under `key`; -1: a whole row.
 Count granularity_group(const Object& data, std::string_view key, Count otherwise) {
   const Value* v = data.find(key);
   if (v == nullptr) return otherwise;
@@ -64,8 +64,8 @@ Scheme::Group float8_group(const Object& data, const std::string& usual, bool in
   return g;
 }
 
-/// Integers of 1 to 8 bits, of which each takes a byte, with a scale in the weights' dtype or in float32 and a zero of
-/// a byte per group (workflows/intx/intx_unpacked_to_int8_tensor.py).
+/// Integers of 1 to 8 bits in one byte each, with a scale in the weights' dtype or in float32 and a one-byte zero point
+/// per group (workflows/intx/intx_unpacked_to_int8_tensor.py).
 Scheme::Group intx_group(const Object& data, bool inputs) {
   const std::string layout = plain_text(data.find("intx_packing_format"));
   if (!layout.empty() && lower(layout) != "unpacked_to_int8")
@@ -87,7 +87,7 @@ Scheme::Group int4_group(const Object& data) {
   return {.packing = packing(grouped_row("int4", group), groups_of("int4", 4, group, 32))};
 }
 
-/// Integers of 4 bits that take a byte each, with a 16-bit scale and a zero of int32 per group (quant_api.py of 2025).
+/// 4-bit integers in one byte each, with a 16-bit scale and an int32 zero point per group (quant_api.py of 2025).
 Scheme::Group int4_as_int8_group(const Object& data) {
   const Count group = data.count_or("group_size", 32);
   if (group == 0) refuse_scheme(data, "torchao's int4 in groups of 0");
@@ -103,8 +103,8 @@ Scheme::Group int8_group(bool inputs) {
   return g;
 }
 
-/// MX's numbers with a byte per 32 (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both operands have one
-/// format; scales lie in tiles, as the products' kernels read them.
+/// MX values with a byte per 32 (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both operands have one
+/// format; scales are stored in tiles, as product kernels read them.
 Scheme::Group mx_group(const Object& data) {
   if (data.count_or("block_size", 32) != 32) refuse_scheme(data, "torchao's MX in blocks other than 32");
   std::string type = plain_text(data.find("weight_dtype"));
@@ -120,8 +120,8 @@ Scheme::Group mx_group(const Object& data) {
   return g;
 }
 
-/// NVFP4's numbers with a byte per 16, and float32 scales of a matrix: of the weights, unless the block does without,
-/// and of the input, where it was measured before ("step": "convert"). `inputs`: they are quantised, too.
+/// NVFP4 values with a byte per 16, and float32 scales of a matrix: of the weights, unless the block disables them, and
+/// of the input, if measured beforehand ("step": "convert"). `inputs`: quantized, too.
 Scheme::Group nvfp4_group(const Object& data, bool inputs) {
   const std::string step = data.has("step") ? lower(plain_text(data.find("step"))) : "";
   if (!step.empty() && step != "convert")
@@ -152,8 +152,8 @@ Scheme::Group group_in(const Object& q, const AoConfig& c) {
   refuse_scheme(q, fmt::format("torchao's quant_type {}", in_quotes(c.name)));
 }
 
-/// Modules with settings of their own or, where that is null, in the config's dtype: those that are named, then
-/// expressions in their order, then "_default".
+/// Modules with separate settings or, if these are null, in the config's dtype: first named modules, then expressions
+/// in order, then "_default".
 void add_by_name(Scheme& s, const Object& q, const Object& data) {
   const char* key =
       data.has("fqn_to_config") && !data.value()["fqn_to_config"].empty() ? "fqn_to_config" : "module_fqn_to_config";
