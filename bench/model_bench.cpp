@@ -194,14 +194,14 @@ void dropout_and_norms() {
     element_wise(name.c_str(), 2, 0, [s](Backend& b, Arrays& a) {
       const model::NormView v{
           .x = a.number(), .weight = a.number(), .bias = s.centred ? a.number() : nullptr, .x_stride = width};
-      return [&b, s, v, y = a.number(), kept = a.wide()] { b.norm(s, v, y, kept); };
+      return [&b, s, v, y = a.number(), saved = a.wide()] { b.norm(s, v, y, saved); };
     });
     element_wise((name + " gradient").c_str(), 3, 0, [s](Backend& b, Arrays& a) {
       const model::NormView v{.x = a.number(), .weight = a.number(), .x_stride = width};
-      void *dy = a.number(), *dx = a.number(), *kept = a.wide();
-      b.norm(s, v, dx, kept);
-      return [&b, s, v, kept, dy, dx, dw = a.wide(), db = s.centred ? a.wide() : nullptr] {
-        b.norm_gradient(s, v, kept, dy, dx, false, dw, db);
+      void *dy = a.number(), *dx = a.number(), *saved = a.wide();
+      b.norm(s, v, dx, saved);
+      return [&b, s, v, saved, dy, dx, dw = a.wide(), db = s.centred ? a.wide() : nullptr] {
+        b.norm_gradient(s, v, saved, dy, dx, false, dw, db);
       };
     });
   }
@@ -379,8 +379,8 @@ void decode(benchmark::State& state, Number format) {
     if (++done == prompt + steps) done = prompt;
   });
   // Every matrix, the token table as the head's, and keys and values; one row of the lookup tables.
-  const Count kept = arch.layers * 2 * arch.hidden * prompt;
-  const double bytes = static_cast<double>(124'439'808 - 1024 * 768 + kept) * static_cast<double>(cpu->number().value);
+  const Count saved = arch.layers * 2 * arch.hidden * prompt;
+  const double bytes = static_cast<double>(124'439'808 - 1024 * 768 + saved) * static_cast<double>(cpu->number().value);
   report_bytes(state, bytes, seconds);
   state.counters["tokens/s"] = 1 / seconds;
 }

@@ -10,7 +10,7 @@
 
 #include "calc/arch/mixer.hpp"
 #include "calc/choice.hpp"
-#include "calc/in_place.hpp"
+#include "calc/inplace_vector.hpp"
 
 namespace llmcalc {
 
@@ -102,7 +102,7 @@ struct Moe {
   bool router_bias = false, expert_bias = false;
   bool router_correction = false;  ///< stored load-balancing bias, one per expert: a buffer, not a parameter
   bool router_scales = false;      ///< RMSNorm before the router and a learned factor per expert (Gemma 4)
-  bool beside_dense = false;       ///< a dense MLP of the Arch's width in parallel, with three more norms (Gemma 4)
+  bool with_dense_mlp = false;     ///< a dense MLP of the Arch's width in parallel, with three more norms (Gemma 4)
   LayerSet layers;
   constexpr bool operator==(const Moe&) const = default;
   /// Router outputs per token.
@@ -191,12 +191,12 @@ struct Arch : Mixer {
 
   LocalAttention local;
   LayerSet linear_layers;  ///< layers with linear (lightning) attention instead of softmax attention (MiniMax)
-  InPlace<LayerMixer, 4> mixers;
+  InplaceVector<LayerMixer, 4> mixers;
 
   MlpKind mlp = MlpKind::plain;
   Activation activation = Activation::gelu;
   Count mlp_width = 0;  ///< 0 if no layer has a dense MLP of this width
-  InPlace<LayerMlp, most_mlps> mlps;
+  InplaceVector<LayerMlp, most_mlps> mlps;
   bool mlp_bias = false;
   bool mlp_out_bias = false;  ///< dense MLPs: a bias on `down` only, if mlp_bias is false (GTE)
   bool sub_norms = false;  ///< RMSNorms on the inputs of attention's `out` and of a dense MLP's `down`: heads x value

@@ -2,7 +2,7 @@
 /// A cluster: devices of one kind, and the levels of links that join them.
 
 #include "calc/device.hpp"
-#include "calc/in_place.hpp"
+#include "calc/inplace_vector.hpp"
 #include "calc/layout.hpp"
 
 namespace llmcalc {
@@ -11,7 +11,7 @@ namespace llmcalc {
 /// outermost level only: any number) at a one-way bandwidth per device.
 struct Cluster {
   Device device;
-  InPlace<Link, 4> levels;
+  InplaceVector<Link, 4> levels;
 };
 
 /// A cluster of devices with one link.

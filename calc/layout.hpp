@@ -12,7 +12,7 @@
 
 #include "calc/arch.hpp"
 #include "calc/choice.hpp"
-#include "calc/in_place.hpp"
+#include "calc/inplace_vector.hpp"
 #include "calc/links/collective.hpp"
 #include "calc/units.hpp"
 
@@ -78,7 +78,7 @@ inline constexpr auto choices<Schedule> = std::array{Choice{Schedule::gpipe, "gp
                                                      Choice{Schedule::dualpipe_v, "dualpipe-v"}};
 
 /// Layers of every chunk of a pipeline, in model order.
-using StageLayers = InPlace<Count, 256>;
+using StageLayers = InplaceVector<Count, 256>;
 
 /// How context-parallel ranks, each with a part of every sequence, compute attention's core.
 enum class ContextMethod : std::uint8_t {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 #include "calc/training/offload.hpp"
 
 namespace llmcalc {
@@ -176,19 +176,19 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
 Bytes waiting_for_encoder(const Prices& pass) { return pass.embedding().alive.output - pass.layer(0).alive.input; }
 
 Bytes pass_workspace(const Prices& pass) {
-  const std::vector<HandedOn> handed = handed_on(pass.kinds);
+  const std::vector<CrossLayerTensor> shared_kv = cross_layer_tensors(pass.kinds);
   const auto each = [&](std::size_t kind) { return pass.layer(kind).alive.carried; };
   Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried, choice;  // from earlier rows
   const Count encoder = encoder_end(pass.kinds);
   for (std::size_t k = 0; k < pass.kinds.size(); ++k) {
     const LayerKind& kind = pass.kinds[k];
     const Liveness& l = pass.layer(k).alive;
-    const bool makes_its_own = l.handed_on != Bytes();
+    const bool makes_its_own = l.cross_layer_tensors != Bytes();
     Bytes before = carried + (makes_its_own ? Bytes() : choice);
     if (kind.last <= encoder) before += waiting_for_encoder(pass);
-    most = std::max(most, l.forward + before + handed_over(handed, kind, each));
-    if (!kind.hands_on()) carried += l.carried;
-    if (makes_its_own) choice = l.handed_on;
+    most = std::max(most, l.forward + before + cross_layer_bytes(shared_kv, kind, each));
+    if (!kind.shares_onward()) carried += l.carried;
+    if (makes_its_own) choice = l.cross_layer_tensors;
   }
   most = std::max(most, pass.head().alive.forward);
   for (const LayerPrice& part : pass.mtp()) most = std::max(most, part.alive.forward);
@@ -224,17 +224,17 @@ Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive
            .optimizer = s.optimizer,
            .parameters = s.parameters,
            .trained = s.trained};
-  m.activations = alive.kept;
+  m.activations = alive.saved;
   m.logits = alive.logits;
-  const Bytes live = alive.kept + alive.rest;
+  const Bytes live = alive.saved + alive.rest;
   m.process = process;
   m.gathered = gathered(sums, plan, layout);
   m.buckets = buckets(sums, plan, layout);
-  if (ranks(layout, Group::pipeline) > 1) m.exchange = 2 * prices.layer(0).alive.input;
+  if (ranks(layout, Group::pipeline) > 1) m.collective_call = 2 * prices.layer(0).alive.input;
   if (plan.offload.any()) move_to_host(m, sums, alive, plan, layout);
   m.workspace = std::max(Bytes(), live - std::min(live, m.activations + m.logits));
   const Bytes besides =
-      m.weights + m.gradients + m.optimizer + m.gathered + m.buckets + m.exchange + m.transit + m.process;
+      m.weights + m.gradients + m.optimizer + m.gathered + m.buckets + m.collective_call + m.transit + m.process;
   m.total = besides + m.activations + m.logits + m.workspace;
   m.peak = besides + live;
   return m;
@@ -256,14 +256,14 @@ Memory training_memory(const Prices& prices, const Plan& plan, const Layout& lay
   return stage_memory(prices, plan, layout, {&all, 1}, process);
 }
 
-Bytes tower_bytes(const Plan& plan, const Layout& layout) {
-  return plan.towers + Bytes(ceil_div(plan.cut_towers.value, ranks(layout, Group::tensor)));
+Bytes media_encoder_bytes(const Plan& plan, const Layout& layout) {
+  return plan.media_encoders + Bytes(ceil_div(plan.cut_media_encoders.value, ranks(layout, Group::tensor)));
 }
 
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, const Layout& layout,
                         Bytes process) {
   Memory m{.weights = weights_bytes(prefill, plan.weight_precision),
-           .towers = tower_bytes(plan, layout),
+           .media_encoders = media_encoder_bytes(plan, layout),
            .process = process};
   m.parameters = sum_of(prefill, [](const LayerPrice& row) { return row.learned; }).total;
   if (plan.kv_cache) m.kv_cache = plan.batch * cache_bytes(prefill, add(plan.prompt, plan.generate));
@@ -273,7 +273,7 @@ Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Pl
   m.host = weights + cache;
   m.workspace = std::max(pass_workspace(prefill), workspace_of_last);
   if (plan.kv_cache) m.workspace += plan.batch * open_bytes(prefill);
-  m.total = m.peak = m.weights + m.towers + m.kv_cache + m.workspace + m.process;
+  m.total = m.peak = m.weights + m.media_encoders + m.kv_cache + m.workspace + m.process;
   return m;
 }
 

@@ -12,12 +12,12 @@ struct Memory {
   Bytes weights{}, gradients{}, optimizer{};  ///< the rank's own, or its shards
   Bytes activations{};                        ///< saved for backward, all layers
   Bytes logits{};
-  Bytes towers{};  ///< vision/audio encoder weights
+  Bytes media_encoders{};  ///< vision/audio encoder weights
   Bytes kv_cache{};
-  Bytes workspace{};     ///< live at the peak, excluding the other fields
-  Bytes gathered{};      ///< weights from other ranks' shards, while layers run
-  Bytes buckets{};       ///< gradients before they reach the ranks that shard them
-  Bytes exchange{};      ///< messages between pipeline stages
+  Bytes workspace{};        ///< live at the peak, excluding the other fields
+  Bytes gathered{};         ///< weights from other ranks' shards, while layers run
+  Bytes buckets{};          ///< gradients before they reach the ranks that shard them
+  Bytes collective_call{};  ///< messages between pipeline stages
   Bytes transit{};       ///< in transit to or from the host: activations of one layer, weights of two, gradients of one
   Bytes process{};       ///< driver, libraries and kernels before any tensor; measured, 0 if unknown
   Bytes total{};         ///< sum of the above
@@ -54,8 +54,8 @@ struct ChunkInFlight {
 };
 
 /// Bytes that a chunk saves per micro-batch: for backward, and for weight gradients only.
-Bytes kept_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
-Bytes kept_for_weights(const Prices& prices, const ModelChunk& chunk);
+Bytes saved_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
+Bytes saved_for_weights(const Prices& prices, const ModelChunk& chunk);
 
 /// Rows that a rank holds over all its chunks: layers of each kind, embedding, head with the MTP modules.
 struct HeldRows {
@@ -115,13 +115,13 @@ States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layo
 /// Activations of a rank at its peak: `kept`, saved for the backward passes of its micro-batches, and `rest`, needed in
 /// addition by the running chunk, for the chunk that needs most.
 struct StageAlive {
-  Bytes kept{}, rest{}, logits{};
+  Bytes saved{}, rest{}, logits{};
   Bytes host{};     ///< activations on the host, at the host's peak
   Bytes transit{};  ///< in transit, for the chunk with most
 };
 /// Activations of one micro-batch in one chunk.
 struct ChunkAlive {
-  Bytes kept{}, for_weights{}, rest{}, logits{};
+  Bytes saved{}, for_weights{}, rest{}, logits{};
   Bytes host{}, transit{};
 };
 ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
@@ -150,7 +150,7 @@ Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Pl
                         Bytes process = {});
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 /// Bytes of one rank's vision/audio encoders, including its shard of Plan::cut_towers.
-Bytes tower_bytes(const Plan& plan, const Layout& layout);
+Bytes media_encoder_bytes(const Plan& plan, const Layout& layout);
 
 /// Peak bytes of an inference pass, excluding weights and cache.
 Bytes pass_workspace(const Prices& pass);

@@ -7,9 +7,9 @@
 #include "calc/choice.hpp"
 #include "calc/formats/cache_formats.hpp"
 #include "calc/formats/dtype.hpp"
-#include "calc/formats/narrowed.hpp"
+#include "calc/formats/low_precision.hpp"
 #include "calc/formats/weight_formats.hpp"
-#include "calc/in_place.hpp"
+#include "calc/inplace_vector.hpp"
 #include "calc/training/frozen.hpp"
 #include "calc/training/optimizer.hpp"
 #include "calc/units.hpp"
@@ -132,7 +132,7 @@ struct DocumentRun {
   constexpr bool operator==(const DocumentRun&) const = default;
 };
 /// The documents in a packed sequence. A token attends only within its own document.
-using Documents = InPlace<DocumentRun, 8>;
+using Documents = InplaceVector<DocumentRun, 8>;
 
 /// Fractions of a device's data offloaded to host memory or drives (calc/training/offload.hpp).
 struct Offload {
@@ -175,14 +175,14 @@ struct Plan {
   WeightFormats base_precision{};  ///< format of the frozen weights under LoRA
   Frozen frozen{};                 ///< untrained weights, if no adapters are trained
   Offload offload{};
-  Narrowed narrowed{};  ///< products in `precision` if it has fewer than 16 bits
+  LowPrecision low_precision{};  ///< products in `precision` if it has fewer than 16 bits
 
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
   bool kv_cache = true;
-  Bytes towers{};      ///< vision/audio encoder weights, replicated on every rank
-  Bytes cut_towers{};  ///< weights of layers outside the model that tensor-parallel ranks shard (Llama 3.2's image
-                       ///< layers)
+  Bytes media_encoders{};      ///< vision/audio encoder weights, replicated on every rank
+  Bytes cut_media_encoders{};  ///< weights of layers outside the model that tensor-parallel ranks shard (Llama 3.2's
+                               ///< image layers)
   Mla mla = Mla::automatic;
   NarrowParts multiplied = NarrowParts::all();  ///< parts with products in `precision` if it has fewer than 16 bits
 
@@ -210,7 +210,7 @@ struct Plan {
 constexpr double hidden_inside(const Plan& p) { return p.overlap.value_or(0); }
 /// Overlapped fraction of communication whose result concurrent work does not need: weights gathered for the next
 /// layer, gradients of the last one, keys and values for the next step of a ring.
-constexpr double hidden_beside(const Plan& p) { return p.overlap.value_or(1); }
+constexpr double hidden_overlapped(const Plan& p) { return p.overlap.value_or(1); }
 
 /// Modules recomputed in every block under selective recomputation.
 constexpr RecomputeModules selected_modules(const Plan& p) {

@@ -12,7 +12,7 @@ namespace llmcalc {
 namespace {
 
 /// Whether backward recomputes this operator's forward pass. Segments that backward skips are never recomputed.
-bool runs_again(const Plan& plan, SegmentKind segment, bool backward, const Op& op) {
+bool recomputes(const Plan& plan, SegmentKind segment, bool backward, const Op& op) {
   if (!backward) return false;
   switch (plan.recompute) {
     case Recompute::none:
@@ -160,11 +160,11 @@ class Pricer {
 
   /// Prices one operator of one rank. `whole`: it is also the whole model's operator.
   void price(LayerPrice& row, const OpList& ops, const Op& op, bool whole) {
-    const bool again = p_.training() && runs_again(plan_, row.segment, row.backward, op);
-    if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, ops, op, *c, again);
+    const bool recomputed = p_.training() && recomputes(plan_, row.segment, row.backward, op);
+    if (const Collective* c = std::get_if<Collective>(&op.shape)) return collective_call(row, ops, op, *c, recomputed);
     const Costs c = costs(op, p_);
     run(row.forward, op, c.forward, Direction::forward);
-    if (again) run(row.again, op, c.forward, Direction::forward);
+    if (recomputed) run(row.recomputed, op, c.forward, Direction::forward);
     if (p_.training()) run_backward(row, op, c);
     if (whole) count(row, op, c);
     if (holds_) hold(row, op);
@@ -242,10 +242,10 @@ class Pricer {
     return {static_cast<double>(all.count) * t, t.total()};
   }
 
-  void exchange(LayerPrice& row, const OpList& ops, const Op& op, const Collective& c, bool again) const {
-    add_forward(row.forward.exchanges, c, p_);
-    if (again) add_forward(row.again.exchanges, c, p_);
-    if (p_.training()) add_backward(row.backward_input.exchanges, c, p_, c.regather && is_for_weights(ops, op.out));
+  void collective_call(LayerPrice& row, const OpList& ops, const Op& op, const Collective& c, bool recomputed) const {
+    add_forward(row.forward.collectives, c, p_);
+    if (recomputed) add_forward(row.recomputed.collectives, c, p_);
+    if (p_.training()) add_backward(row.backward_input.collectives, c, p_, c.regather && is_for_weights(ops, op.out));
   }
 
   void run(PassPrice& pass, const Op& op, const Cost& c, Direction direction) const {
@@ -257,10 +257,10 @@ class Pricer {
     part(row.whole.forward, op) += c.forward.model;
     row.whole.backward += c.backward_input.model + c.backward_weight.model;
     row.whole.executed += c.forward.executed + c.backward_input.executed + c.backward_weight.executed;
-    if (!p_.training() || !runs_again(plan_, row.segment, row.backward, op)) return;
-    row.whole.again += c.forward.model;
+    if (!p_.training() || !recomputes(plan_, row.segment, row.backward, op)) return;
+    row.whole.recomputed += c.forward.model;
     row.whole.executed += c.forward.executed;
-    row.whole.executed_again += c.forward.executed;
+    row.whole.executed_recompute += c.forward.executed;
   }
 
   const Plan& plan_;
@@ -283,7 +283,7 @@ void walk(const Arch& arch, const LayerKinds& kinds, const Step& step, const Lay
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase) {
   Prices prices;
-  prices.kinds = layer_kinds(arch, step.frozen, step.narrowed);
+  prices.kinds = layer_kinds(arch, step.frozen, step.low_precision);
   Pricer pricer(plan, layout, device, phase, prices);
   const bool absorbed = step.absorbed && arch.attention == AttentionKind::latent;
   walk(arch, prices.kinds, step, layout, [&](const Segment& s) { pricer.add(s, !absorbed); });
@@ -298,7 +298,7 @@ Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, cons
 WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase) {
   Prices prices;
   Pricer pricer(plan, {}, {}, phase, prices);
-  walk(arch, layer_kinds(arch, step.frozen, step.narrowed), step, {}, [&](const Segment& s) { pricer.count(s); });
+  walk(arch, layer_kinds(arch, step.frozen, step.low_precision), step, {}, [&](const Segment& s) { pricer.count(s); });
   return prices.whole;
 }
 
@@ -346,9 +346,9 @@ CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, c
 
 void for_each_operator(const Arch& arch, const Plan& plan, const Layout& layout, const Step& step,
                        const std::function<void(const OperatorRow&)>& visit) {
-  walk(arch, layer_kinds(arch, step.frozen, step.narrowed), step, layout, [&](const Segment& s) {
+  walk(arch, layer_kinds(arch, step.frozen, step.low_precision), step, layout, [&](const Segment& s) {
     for (std::size_t i = 0; i < s.ops.size(); ++i)
-      visit({s, i, s.ops[i], step.training && runs_again(plan, s.kind, s.backward, s.ops[i])});
+      visit({s, i, s.ops[i], step.training && recomputes(plan, s.kind, s.backward, s.ops[i])});
   });
 }
 

@@ -13,7 +13,7 @@
 #include "calc/block/program.hpp"
 #include "calc/cluster.hpp"
 #include "calc/cost/held.hpp"
-#include "calc/links/exchange.hpp"
+#include "calc/links/collective_call.hpp"
 #include "calc/operator/liveness.hpp"
 #include "calc/roofline.hpp"
 
@@ -31,7 +31,7 @@ struct PassPrice {
   Time estimate;                       ///< at measured or stated efficiencies; empty if unknown
   WorkTime bound_work, estimate_work;  ///< breakdown of the two
   double kernels = 0;                  ///< kernels launched by the estimate's software
-  Exchanges exchanges;
+  CollectiveCalls collectives;
 };
 
 /// FLOPs of a pass by part of the model.
@@ -52,20 +52,20 @@ constexpr Work operator*(Count n, const Work& w) { return {n * w.linear, n * w.c
 /// FLOPs of the whole model, before sharding.
 struct WholeFlops {
   Work forward;
-  Flops backward{}, again{};  ///< model FLOPs of backward and of recomputation
-  Flops executed{};           ///< executed by the kernels in forward, backward and recomputation
-  Flops executed_again{};     ///< the part of `executed` due to recomputation
+  Flops backward{}, recomputed{};  ///< model FLOPs of backward and of recomputation
+  Flops executed{};                ///< executed by the kernels in forward, backward and recomputation
+  Flops executed_recompute{};      ///< the part of `executed` due to recomputation
   constexpr WholeFlops& operator+=(const WholeFlops& o) {
     forward += o.forward;
     backward += o.backward;
-    again += o.again;
+    recomputed += o.recomputed;
     executed += o.executed;
-    executed_again += o.executed_again;
+    executed_recompute += o.executed_recompute;
     return *this;
   }
 };
 constexpr WholeFlops operator*(Count n, const WholeFlops& w) {
-  return {n * w.forward, n * w.backward, n * w.again, n * w.executed, n * w.executed_again};
+  return {n * w.forward, n * w.backward, n * w.recomputed, n * w.executed, n * w.executed_recompute};
 }
 
 /// Muon's Newton-Schulz iterations for a layer's matrices, once per step, on a rank that holds them whole.
@@ -109,7 +109,7 @@ struct LayerPrice {
   bool mtp = false;      ///< part of an MTP module
   PassPrice forward{};
   PassPrice backward_input{}, backward_weight{};  ///< training only
-  PassPrice again{};                              ///< forward work recomputed in backward
+  PassPrice recomputed{};                         ///< forward work recomputed in backward
   WholeFlops whole{};
   Learned learned{};
   Learned experts{};  ///< the part of `learned` divided over expert-parallel ranks
@@ -149,7 +149,7 @@ class PriceRows {
   LayerPrice& operator[](std::size_t i) { return begin()[i]; }
 
  private:
-  InPlace<LayerPrice, 24> few_;
+  InplaceVector<LayerPrice, 24> few_;
   std::vector<LayerPrice> many_;  // either all rows or empty
 };
 
@@ -198,7 +198,7 @@ struct Core {
   bool cut;     ///< whether `op` is a shard of `whole`
   Count other;  ///< tokens of the context outside its keys: an encoder's
 };
-using Cores = InPlace<Core, 2 * most_unlike + 2>;
+using Cores = InplaceVector<Core, 2 * most_unlike + 2>;
 /// Prices of a decode step, with the attention cores in `cores` instead of the rows; liveness is at the step's context.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                            const Step& step, Cores& cores);
@@ -214,7 +214,7 @@ struct OperatorRow {
   const Segment& segment;
   std::size_t index;  ///< in segment.ops
   const Op& op;
-  bool again;  ///< its forward pass is recomputed in backward
+  bool recomputed;  ///< its forward pass is recomputed in backward
 };
 
 /// Visits every operator of one rank, for reports and checks.

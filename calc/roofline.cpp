@@ -22,7 +22,7 @@ Rates bound_rates(const Device& d, const Plan& plan) {
           .orthogonalizing = d.peak(muon_format(d, plan)),
           .host = d.host,
           .hidden_inside = hidden_inside(plan),
-          .hidden_beside = hidden_beside(plan),
+          .hidden_overlapped = hidden_overlapped(plan),
           .hidden_tensor = plan.overlap.value_or(d.achieved.software.hidden_tensor > 0 ? 1 : 0),
           .hidden_by_weights = !plan.overlap && d.achieved.software.hidden_by_weights > 0 ? 1.0 : 0.0};
 }
@@ -54,7 +54,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.cache = d.cache;
   r.software = a.software;
   r.hidden_tensor = plan.overlap.value_or(a.software.hidden_tensor);
-  r.hidden_beside = plan.overlap.value_or(a.software.hidden_beside);
+  r.hidden_overlapped = plan.overlap.value_or(a.software.hidden_overlapped);
   r.hidden_by_weights = plan.overlap ? 0 : a.software.hidden_by_weights;
   return r;
 }
@@ -78,9 +78,9 @@ FlopsPerSecond reached_compute(const Op& op, const Cost& c, const Pricing& p, Di
   }
   const Linear* linear = std::get_if<Linear>(&op.shape);
   if (linear == nullptr) return format_rate(op, r);
-  const double kept =
+  const double saved =
       (aligned(*linear, r.numbers_in_16_bytes) ? 1 : r.unaligned) * (linear->top_k > 0 ? r.software.experts : 1);
-  const FlopsPerSecond large = kept * format_rate(op, r);
+  const FlopsPerSecond large = saved * format_rate(op, r);
   if (r.half_matmul == 0 || c.executed == Flops()) return large;
   const double flops = static_cast<double>(c.executed.value), products = groups_touched(*linear);
   return flops / (flops + products * r.half_matmul) * large;

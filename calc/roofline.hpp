@@ -37,7 +37,7 @@ struct Rates {
   Bytes cache{};
   HostSide host{};  ///< from the datasheet
   Software software{};
-  double hidden_inside = 0, hidden_beside = 1;  ///< from the plan, otherwise from the software
+  double hidden_inside = 0, hidden_overlapped = 1;  ///< from the plan, otherwise from the software
   /// Overlapped fractions of tensor-parallel communication: with the products it belongs to, and with weight gradients.
   double hidden_tensor = 0, hidden_by_weights = 0;
   /// Overlapped fraction of communication inside a layer.

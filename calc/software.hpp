@@ -30,7 +30,7 @@ struct Software {
   // Hidden fractions of communication that can overlap.
   double hidden_tensor = 0;      ///< tensor-parallel, overlapped with the products that it belongs to
   double hidden_by_weights = 0;  ///< tensor-parallel in backward, overlapped with weight gradients independent of it
-  double hidden_beside = 1;      ///< overlapped with independent work
+  double hidden_overlapped = 1;  ///< overlapped with independent work
   /// Fractions of a message's time between stages for which sender and receiver stall, in each slot of a chunk: with
   /// one chunk per rank, and with several. 0: messages overlap with all work.
   double waits_to_send = 0, waits_to_send_chunks = 0;

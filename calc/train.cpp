@@ -8,7 +8,7 @@ namespace llmcalc {
 
 TrainingFlops training_flops(const WholeFlops& all) {
   TrainingFlops f{
-      .forward = all.forward.total(), .backward = all.backward, .recompute = all.again, .executed = all.executed};
+      .forward = all.forward.total(), .backward = all.backward, .recompute = all.recomputed, .executed = all.executed};
   f.model_total = f.forward + f.backward;
   f.hardware_total = f.model_total + f.recompute;
   return f;
@@ -22,12 +22,12 @@ TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Parti
     Count once = kind.count;
     for (Count q = 0; q < partition.size(); ++q)
       once -= layers_in(kind, first_layers(partition[q], plan.recompute_layers));
-    all.again -= once * prices.layer(k).whole.again;
-    all.executed -= once * prices.layer(k).whole.executed_again;
+    all.recomputed -= once * prices.layer(k).whole.recomputed;
+    all.executed -= once * prices.layer(k).whole.executed_recompute;
   }
   for (const LayerPrice& part : prices.mtp()) {
-    all.again -= part.layers * part.whole.again;
-    all.executed -= part.layers * part.whole.executed_again;
+    all.recomputed -= part.layers * part.whole.recomputed;
+    all.executed -= part.layers * part.whole.executed_recompute;
   }
   return training_flops(all);
 }
@@ -61,7 +61,7 @@ Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan) {
   // Everything except the cores costs the same for every token.
   const Work token = work_of_sequence(arch, plan, 1);
-  InPlace<std::pair<Shape, Count>, 2 * most_kinds> cores;
+  InplaceVector<std::pair<Shape, Count>, 2 * most_kinds> cores;
   for_each_operator(arch, plan, {}, training_step(plan), [&](const OperatorRow& row) {
     if (reads_past(row.op.shape)) cores.push({row.op.shape, row.segment.repeats});
   });

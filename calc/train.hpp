@@ -67,12 +67,12 @@ struct TrainEstimate {
 };
 
 /// Workspace for assembling steps; reuse avoids allocations.
-class StepRoom {
+class StepWorkspace {
  public:
   std::vector<ChunkSeconds> chunks;
   std::vector<ChunkTime> times;
   std::vector<Seconds> sends, ready;
-  MakespanRoom pipeline;
+  MakespanWorkspace pipeline;
 };
 
 /// Estimate of a training step. Preconditions, tested by check(): the device has a peak for the plan's precision, the
@@ -94,15 +94,15 @@ TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, co
 /// Assembles the estimate from the rows of price() for this plan and layout.
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                       StepRoom& room);
+                       StepWorkspace& room);
 
 /// Time of a step from its partition and the rows' seconds.
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                    const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
+                    const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
 /// Total of step_spent(), up to rounding, in half the time.
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
 /// The rates that lead a report: the estimate's if available.
 constexpr Efficiency leading(const Prices& prices) {
@@ -129,7 +129,7 @@ Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout,
 
 /// Runs an automatic schedule in the order used to count its memory, with equal times for forward and the two gradients
 /// of all layers. Leaves the slots in `room`, without repeating rounds.
-void run_automatic(const Pipeline& p, const Partition& partition, MakespanRoom& room);
+void run_automatic(const Pipeline& p, const Partition& partition, MakespanWorkspace& room);
 
 /// Tokens per second of the whole run; model and hardware FLOPs utilisation of its devices.
 double tokens_per_second(const TrainEstimate& e, const StepTime& t);

@@ -9,9 +9,9 @@
 #include "calc/operator/pricing.hpp"
 #include "calc/parameters.hpp"
 #include "calc/train.hpp"
+#include "evidence/capacity.hpp"
 #include "evidence/inference_times.hpp"
 #include "evidence/names/inference_stack.hpp"
-#include "evidence/room.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 

@@ -53,8 +53,8 @@ struct Positions {
 /// Token ids, valid until all calls complete: on the host, and optionally a copy in the backend's memory.
 struct Ids {
   const std::int64_t* host = nullptr;
-  In kept = nullptr;
-  Ids(const std::int64_t* on_host = nullptr, In copy = nullptr) : host(on_host), kept(copy) {}
+  In saved = nullptr;
+  Ids(const std::int64_t* on_host = nullptr, In copy = nullptr) : host(on_host), saved(copy) {}
 };
 
 /// Relative position biases, added to the scores. For head h, query i and key j: element (i keys + j) heads + h; in a
@@ -82,7 +82,7 @@ struct AttentionInputs {
 };
 
 /// Buffers that the attention core saves for backward, by implementation.
-struct AttentionKept {
+struct AttentionSaved {
   Out scores = nullptr;         ///< naive with the seed's storage: scores before softmax
   Out probabilities = nullptr;  ///< naive: after softmax
   Out dropped = nullptr;        ///< naive with dropout: after dropout
@@ -92,10 +92,10 @@ struct AttentionKept {
 
 /// Typed view of naive attention's buffers.
 template <typename T>
-struct NaiveKept {
+struct NaiveSaved {
   T *scores, *probabilities, *dropped;
   std::uint8_t* mask;
-  explicit NaiveKept(const AttentionKept& k)
+  explicit NaiveSaved(const AttentionSaved& k)
       : scores(static_cast<T*>(k.scores)),
         probabilities(static_cast<T*>(k.probabilities)),
         dropped(static_cast<T*>(k.dropped)),
@@ -226,11 +226,11 @@ class Backend : public ArenaMemory {
   virtual void norm(const Norm&, const NormView&, Out y, Out statistics) = 0;
   virtual void norm_gradient(const Norm&, const NormView&, In statistics, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
-  virtual void attention(const Attention&, const AttentionInputs&, AttentionImpl, const Dropout&, const AttentionKept&,
+  virtual void attention(const Attention&, const AttentionInputs&, AttentionImpl, const Dropout&, const AttentionSaved&,
                          Out o) = 0;
   /// `o`: the output (flash). `scratch`: a buffer of the scores' size (naive).
   virtual void attention_gradient(const Attention&, const AttentionInputs&, AttentionImpl, const Dropout&,
-                                  const AttentionKept&, In o, In d_o, Out scratch, const AttentionGradients&) = 0;
+                                  const AttentionSaved&, In o, In d_o, Out scratch, const AttentionGradients&) = 0;
 
   /// Rotates pairs (i, i + width/2) of every head by position x frequency i of its Positions (RoFormer,
   /// arXiv:2104.09864) and scales them. `inverse`: rotates back with the same scaling, which is the gradient. A row has
@@ -319,35 +319,35 @@ class Backend : public ArenaMemory {
   /// Softmax of the logits, the top_k renormalised to sum to 1 (Mixtral, arXiv:2401.04088); ties go to the lower
   /// expert. gates: (rows, experts), not_chosen (model/math/routing.hpp) for experts that are not chosen. kept: wide
   /// probabilities, then wide gates; null in inference.
-  virtual void route(const Pointwise&, In logits, Out gates, Out kept) = 0;
-  virtual void route_gradient(const Pointwise&, In kept, In dgates, Out dlogits, bool add) = 0;
+  virtual void route(const Pointwise&, In logits, Out gates, Out saved) = 0;
+  virtual void route_gradient(const Pointwise&, In saved, In dgates, Out dlogits, bool add) = 0;
   /// Like route, for a router that also chooses among experts that return their input (Moe::zero_experts). Every token
   /// gets the top visited() experts with weights and, for the rest of top_k, the top experts without. Sizes therefore
   /// do not depend on data; a model's own router only averages to them (arXiv:2509.01322, 2.1). In gates, kept and
   /// dgates, experts with weights are laid out as in route, and the others follow.
-  virtual void route_own(const Pointwise&, const Moe&, In /*logits*/, Out /*gates*/, Out /*kept*/) { throw_lack(); }
-  virtual void route_own_gradient(const Pointwise&, const Moe&, In /*kept*/, In /*dgates*/, Out /*dlogits*/,
+  virtual void route_own(const Pointwise&, const Moe&, In /*logits*/, Out /*gates*/, Out /*saved*/) { throw_lack(); }
+  virtual void route_own_gradient(const Pointwise&, const Moe&, In /*saved*/, In /*dgates*/, Out /*dlogits*/,
                                   bool /*add*/) {
     throw_lack();
   }
   /// y = a + w b, with w the sum of the gates of experts that return their input.
   virtual void add_own(const Pointwise&, const Moe&, In /*gates*/, In /*a*/, In /*b*/, Out /*y*/) { throw_lack(); }
-  virtual void add_own_gradient(const Pointwise&, const Moe&, In /*route_kept*/, In /*b*/, In /*dy*/, Out /*db*/,
+  virtual void add_own_gradient(const Pointwise&, const Moe&, In /*route_saved*/, In /*b*/, In /*dy*/, Out /*db*/,
                                 bool /*add_b*/, Out /*dgates*/, bool /*add_g*/) {
     throw_lack();
   }
   /// Multiplies the gates of chosen experts by a learned factor per expert. The gradient call turns dgates, in place,
   /// into gradients of the unscaled gates.
   virtual void scale_gates(const Pointwise&, In /*factors*/, Out /*gates*/) { throw_lack(); }
-  virtual void scale_gates_gradient(const Pointwise&, In /*kept*/, In /*factors*/, Out /*dgates*/, Out /*dfactors*/) {
+  virtual void scale_gates_gradient(const Pointwise&, In /*saved*/, In /*factors*/, Out /*dgates*/, Out /*dfactors*/) {
     throw_lack();
   }
   /// Copies tokens to the rows of their experts, expert by expert, in token order.
   virtual void dispatch(const Pointwise&, Count experts, In gates, In x, Out y) = 0;
-  virtual void dispatch_gradient(const Pointwise&, Count experts, In kept, In dy, Out dx, bool add) = 0;
+  virtual void dispatch_gradient(const Pointwise&, Count experts, In saved, In dy, Out dx, bool add) = 0;
   /// y = sum of gate x expert row. kept: the gates, wide, top_k per token; null in inference.
-  virtual void combine(const Pointwise&, Count experts, In gates, In x, Out y, Out kept) = 0;
-  virtual void combine_gradient(const Pointwise&, Count experts, In route_kept, In x, In kept, In dy, Out dx,
+  virtual void combine(const Pointwise&, Count experts, In gates, In x, Out y, Out saved) = 0;
+  virtual void combine_gradient(const Pointwise&, Count experts, In route_saved, In x, In saved, In dy, Out dx,
                                 bool add_x, Out dgates, bool add_g) = 0;
 
   /// Mean of -log p(target) over the rows of logits, written to the backend's memory. Logits in the backend's format

@@ -26,12 +26,12 @@ class DraftedTexts {
   void keep(const Value& logits) {
     const std::vector<std::int64_t> chosen = choices(logits);
     const Count rows = logits.rows / sequences_;
-    kept_ = rows == 1 ? queries_ : queries_ - 1;
-    for (Count s = 0; s < sequences_ && rows > 1; ++s) kept_ = std::min(kept_, agreed(s, chosen));
-    if (rows > 1) ++kept_;
+    saved_ = rows == 1 ? queries_ : queries_ - 1;
+    for (Count s = 0; s < sequences_ && rows > 1; ++s) saved_ = std::min(saved_, agreed(s, chosen));
+    if (rows > 1) ++saved_;
     for (Count s = 0; s < sequences_; ++s) {
       const auto first = ids_.begin() + s * queries_;
-      known_.emplace_back(first, first + kept_).push_back(chosen[index(s * rows + (rows == 1 ? 0 : kept_ - 1))]);
+      known_.emplace_back(first, first + saved_).push_back(chosen[index(s * rows + (rows == 1 ? 0 : saved_ - 1))]);
     }
   }
   /// Takes a module's logits, for one token of each text.
@@ -47,11 +47,11 @@ class DraftedTexts {
         all.push_back(i < static_cast<Count>(known.size()) ? known[index(i)] : 0);
     return all;
   }
-  Count kept() const { return kept_; }
+  Count saved() const { return saved_; }
   Drafts drafts() const {
-    Drafts d{kept_, {}};
+    Drafts d{saved_, {}};
     for (const std::vector<std::int64_t>& known : known_)
-      d.tokens.insert(d.tokens.end(), known.begin() + kept_, known.end());
+      d.tokens.insert(d.tokens.end(), known.begin() + saved_, known.end());
     return d;
   }
 
@@ -75,7 +75,7 @@ class DraftedTexts {
 
   const Backend& backend_;
   std::span<const std::int64_t> ids_;
-  Count sequences_, queries_, kept_ = 0;
+  Count sequences_, queries_, saved_ = 0;
   std::vector<std::vector<std::int64_t>> known_;
 };
 
@@ -107,7 +107,7 @@ Drafts Transformer::drafted(std::span<const std::int64_t> ids, Count sequences, 
   DraftedTexts texts(backend_, ids, sequences);
   forward_further(pass, ids, [&](Count k, const Value& y) {
     k == 0 ? texts.keep(y) : texts.draft(y);
-    return Further{pass.hold(texts.tokens_ahead(k + 1)), texts.kept() - 1};
+    return Further{pass.hold(texts.tokens_ahead(k + 1)), texts.saved() - 1};
   });
   return texts.drafts();
 }

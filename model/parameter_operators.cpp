@@ -22,7 +22,7 @@ ParameterName::ParameterName(const std::string& whole) {
 }
 
 ParameterOperators::ParameterOperators(const Arch& arch, const Plan& plan, Step step)
-    : kinds_(layer_kinds(arch, step.frozen, step.narrowed)), halves_(halves(arch)), layers_(arch.layers) {
+    : kinds_(layer_kinds(arch, step.frozen, step.low_precision)), halves_(halves(arch)), layers_(arch.layers) {
   step.absorbed = false;  // absorbed projections use the same weights
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     const Segment& s = row.segment;

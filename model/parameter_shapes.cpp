@@ -116,7 +116,7 @@ class Shapes {
     if (m.cross_attention) cross(m, before, after);
     if (has_mlp) streams("mlp", weights, 3);
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
-    const bool shortcut = a_.block == BlockKind::shortcut && !kind.half, both = kind.experts && a_.moe.beside_dense;
+    const bool shortcut = a_.block == BlockKind::shortcut && !kind.half, both = kind.experts && a_.moe.with_dense_mlp;
     if (both) norm("mlp.expert_norm");
     if (kind.experts && i % halves(a_) == 0) experts();
     if (both) norm("mlp.combined_norm");

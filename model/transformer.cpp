@@ -191,24 +191,24 @@ double Transformer::train(std::span<const Batch> micro_batches, const OptimizerS
   if (stop_ != nullptr && *stop_) throw Stopped();
   const std::size_t n = micro_batches.size();
   const std::uint64_t first = settings_.steps;
-  TrainingStep& kept = training_step_of(o, n);
+  TrainingStep& saved = training_step_of(o, n);
   weights_.zero_gradients();
   for (std::size_t i = 0; i < n; ++i) {
     const Batch& b = micro_batches[i];
     settings_.steps = first + i;
     const auto micro_batch = [&] {
-      add_gradients(b, 1.0 / static_cast<double>(n), trace, kept.report.last_loss(), {});
+      add_gradients(b, 1.0 / static_cast<double>(n), trace, saved.report.last_loss(), {});
     };
     const Moving moving{.tokens = {b.ids, b.targets}, .steps = settings_.steps};
-    Replayed& as_before = i == 0 ? kept.first : kept.more;
+    Replayed& as_before = i == 0 ? saved.first : saved.more;
     trace != nullptr ? micro_batch() : as_before.run(backend_, arena_, moving, micro_batch);
     weights_.gradients_written();
-    backend_.copy(kept.report.loss(i), kept.report.last_loss(), Bytes(sizeof(double)));
+    backend_.copy(saved.report.loss(i), saved.report.last_loss(), Bytes(sizeof(double)));
   }
-  const auto update = [&] { ask_update(o, kept.report); };
-  trace != nullptr ? update() : kept.update.run(backend_, arena_, {.rate = o.rate, .step = updates_ + 1}, update);
+  const auto update = [&] { ask_update(o, saved.report); };
+  trace != nullptr ? update() : saved.update.run(backend_, arena_, {.rate = o.rate, .step = updates_ + 1}, update);
   settings_.steps = first + n;
-  const StepReport::Numbers numbers = kept.report.read();
+  const StepReport::Numbers numbers = saved.report.read();
   finished(numbers);
   double loss = 0;
   for (const double l : numbers.losses) loss += l;
@@ -262,13 +262,13 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
     return out;
   }
   if (stop_ != nullptr && *stop_) throw Stopped();
-  DecodingStep& kept = decoding_step_of(*cache, sequences);
-  kept.step.run(backend_, arena_, {.tokens = {ids}, .past = past}, [&] {
-    ask([&](const Value& y) { backend_.copy(kept.logits.data(), y.data->data(), kept.logits.bytes()); });
+  DecodingStep& saved = decoding_step_of(*cache, sequences);
+  saved.step.run(backend_, arena_, {.tokens = {ids}, .past = past}, [&] {
+    ask([&](const Value& y) { backend_.copy(saved.logits.data(), y.data->data(), saved.logits.bytes()); });
   });
   std::vector<double> out(
       static_cast<std::size_t>(mul(sequences, arch_.vocabulary)));  // allocated while the device works
-  backend_.read(out, kept.logits.data(), false);
+  backend_.read(out, saved.logits.data(), false);
   return out;
 }
 

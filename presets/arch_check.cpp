@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 #include "calc/arch/layer_kinds.hpp"
 #include "calc/parameters.hpp"
 #include "presets/mixer_check.hpp"
@@ -81,9 +81,9 @@ void check_mixed(const Arch& a, const Check& check) {
   check.that(a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre,
              "residual streams are mixed before the norms of serial blocks; norm placement must be \"pre\"");
   bool plain = !a.bidirectional && a.position != Position::relative && a.per_layer.width == 0 && !a.output_scale &&
-               !a.moe.beside_dense;
+               !a.moe.with_dense_mlp;
   for (const LayerKind& kind : layer_kinds(a)) {
-    plain = plain && !kind.reads_kv && !kind.hands_on_kv;
+    plain = plain && !kind.reads_kv && !kind.shares_kv;
     check.that(kind.has_mlp() || !a.mixer(kind.mixer).is_empty() || kind.linear,
                fmt::format("layer {} has neither a mixer nor an MLP; with \"residual_block\" give it one", kind.first));
   }
@@ -226,7 +226,7 @@ void check_experts(const Arch& a, const Check& check) {
              m.shared_experts > 0 ? max_size : 0);
   check.size(mul(m.shared_experts, m.shared_width), "the width of all shared experts", 0);
   check.that(!m.shared_gate || m.shared_experts > 0, "shared_gate is true, but there is no shared expert");
-  check.that(!m.beside_dense || (a.block == BlockKind::serial && a.mlps.empty()),
+  check.that(!m.with_dense_mlp || (a.block == BlockKind::serial && a.mlps.empty()),
              "beside_dense is for serial blocks whose dense MLPs have one width");
 }
 
@@ -234,7 +234,7 @@ void check_experts(const Arch& a, const Check& check) {
 Count dense_layers(const Arch& a) {
   if (a.block == BlockKind::shortcut) return a.layers;
   LayerSet dense = LayerSet::all(a.layers);
-  if (a.has_experts() && !a.moe.beside_dense) dense = dense.filtered(a.moe.layers, false);
+  if (a.has_experts() && !a.moe.with_dense_mlp) dense = dense.filtered(a.moe.layers, false);
   for (const LayerMlp& m : a.mlps) dense = dense.filtered(m.layers, false);
   return dense.size();
 }
@@ -292,7 +292,7 @@ void check_streams(const Arch& a, const Check& check) {
   if (a.altup) return check_alternating(a, check);
   check.that(a.laurel_rank == 0, "laurel_rank is for alternating updates; give \"altup\": true");
   check.that(a.streams == 1 || (a.residual_block == 0 && a.per_layer.width == 0 && !a.output_scale &&
-                                !a.moe.beside_dense && !a.bidirectional && a.position != Position::relative),
+                                !a.moe.with_dense_mlp && !a.bidirectional && a.position != Position::relative),
              "several residual streams are for decoders without mixed residuals, per-layer inputs, layer scales, dense "
              "MLPs beside experts and relative positions; remove these, or \"streams\"");
 }

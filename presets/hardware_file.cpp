@@ -120,7 +120,7 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
                       o.where()));
     return;
   }
-  InPlace<Count, 3> sides;
+  InplaceVector<Count, 3> sides;
   const std::vector<Count> dimensions = o.counts("dimensions");
   const bool possible = !dimensions.empty() && dimensions.size() <= sides.capacity &&
                         std::all_of(dimensions.begin(), dimensions.end(), [](Count n) { return n > 1 && n <= 1024; });

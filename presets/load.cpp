@@ -121,7 +121,7 @@ struct NamedSize {
   Count (*of)(const Arch&);
 };
 /// Sizes that converters to GGUF preserve. Some converters cut or pad the vocabulary.
-constexpr std::array kept_sizes{
+constexpr std::array saved_sizes{
     NamedSize{"layers", [](const Arch& a) { return a.layers; }},
     NamedSize{"channels", [](const Arch& a) { return a.hidden; }},
     NamedSize{"heads", [](const Arch& a) { return a.heads; }},
@@ -145,7 +145,7 @@ void refuse_other_model(const Document& own, const std::string& config) {
   const std::optional<Arch> said = arch_in(config);
   if (!said) return;
   const Arch held = import_config(own.value, own.where).arch;
-  for (const NamedSize& size : kept_sizes)
+  for (const NamedSize& size : saved_sizes)
     if (size.of(*said) != size.of(held))
       throw InputError(fmt::format("{} and the keys of '{}' disagree: {} {} against {}; they are of different models",
                                    config, own.where, size.of(*said), size.name, size.of(held)));
@@ -190,7 +190,7 @@ ModelCard checkpoint_card(const std::string& path) {
 /// Bytes of all tensors of a checkpoint in the formats of its config: model, MTP modules and encoders.
 Count stored_bytes(const ModelCard& card) {
   const WeightFormats formats = card.weights.value_or(dtypes::bf16);
-  Bytes all = card.towers.bytes();
+  Bytes all = card.media_encoders.bytes();
   for (const Owner owner : {Owner::model, Owner::modules}) {
     if (owner == Owner::modules && card.arch.mtp.modules == 0) continue;
     const ComponentBytes held = held_bytes(card.arch, formats, owner);

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "calc/arch.hpp"
-#include "calc/formats/narrowed.hpp"
+#include "calc/formats/low_precision.hpp"
 #include "calc/formats/weight_formats.hpp"
-#include "presets/towers.hpp"
+#include "presets/media_encoders.hpp"
 
 namespace llmcalc {
 
@@ -21,7 +21,7 @@ struct ModelCard {
   std::string family;  ///< model_type of its config, on which stored files depend (fused_matrices.hpp); empty: unknown
   Arch arch;
   bool renumbered = false;  ///< the architecture omits some layers of the checkpoint, so later ones have lower indices
-  Towers towers{};          ///< encoders, excluded from all parameter counts of the architecture
+  MediaEncoders media_encoders{};  ///< encoders, excluded from all parameter counts of the architecture
   std::optional<Count> published;  ///< published parameter count, tied head counted once
   std::string published_source;
   std::optional<Count> stored;  ///< parameters in the published checkpoint file, if different

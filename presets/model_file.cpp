@@ -95,7 +95,7 @@ void read_moe(const Object& o, Arch& a) {
            .expert_bias = o.flag_or("expert_bias", false),
            .router_correction = o.flag_or("router_correction_bias", false),
            .router_scales = o.flag_or("router_scales", false),
-           .beside_dense = o.flag_or("beside_dense", false),
+           .with_dense_mlp = o.flag_or("beside_dense", false),
            .layers = layers(o, a.layers)};
   o.refuse_unread();
 }
@@ -197,11 +197,11 @@ void check_published(const ModelCard& card) {
                     card.source, *card.published, counted, counted - *card.published));
 }
 
-Towers read_towers(const Object& o) {
-  const Towers t{.vision = o.count_or("vision", 0),
-                 .audio = o.count_or("audio", 0),
-                 .projector = o.count_or("projector", 0),
-                 .cross = o.count_or("cross", 0)};
+MediaEncoders read_media_encoders(const Object& o) {
+  const MediaEncoders t{.vision = o.count_or("vision", 0),
+                        .audio = o.count_or("audio", 0),
+                        .projector = o.count_or("projector", 0),
+                        .cross = o.count_or("cross", 0)};
   o.refuse_unread();
   return t;
 }
@@ -228,7 +228,7 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   if (o.has("aliases")) card.aliases = o.texts("aliases");
   card.family = o.text_or("family", "");
   card.arch = read_arch(o);
-  if (o.has("towers")) card.towers = read_towers(o.object("towers"));
+  if (o.has("towers")) card.media_encoders = read_media_encoders(o.object("towers"));
   if (o.has("published")) read_published(o.object("published"), card);
   if (o.has("stored_parameters")) card.stored = o.positive("stored_parameters");
   card.notes = o.text_or("notes", "");
@@ -278,7 +278,7 @@ Value moe_json(const Arch& a) {
   v["expert_bias"] = m.expert_bias;
   v["router_correction_bias"] = m.router_correction;
   if (m.router_scales) v["router_scales"] = true;
-  if (m.beside_dense) v["beside_dense"] = true;
+  if (m.with_dense_mlp) v["beside_dense"] = true;
   v["layers"] = layer_pattern_json(m.layers, a.layers);
   return v;
 }
@@ -317,7 +317,7 @@ Value mtp_json(const Mtp& m) {
           {"own_norm", m.own_norm}, {"own_embedding", m.own_embedding}, {"own_head", m.own_head}};
 }
 
-Value towers_json(const Towers& t) {
+Value media_encoders_json(const MediaEncoders& t) {
   Value v = Value::object();
   if (t.vision > 0) v["vision"] = t.vision;
   if (t.audio > 0) v["audio"] = t.audio;
@@ -383,7 +383,7 @@ Value model_file_json(const ModelCard& card) {
   if (!card.aliases.empty()) v["aliases"] = card.aliases;
   if (!card.family.empty()) v["family"] = card.family;
   put_arch(v, card.arch);
-  if (card.towers != Towers()) v["towers"] = towers_json(card.towers);
+  if (card.media_encoders != MediaEncoders()) v["towers"] = media_encoders_json(card.media_encoders);
   if (card.published) v["published"] = {{"parameters", *card.published}, {"source", card.published_source}};
   if (card.stored) v["stored_parameters"] = *card.stored;
   if (card.weights) v["weights"] = weight_formats_json(*card.weights);

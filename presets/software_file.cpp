@@ -25,10 +25,10 @@ constexpr std::array fusion_words{Said{"megatron", Fusion::megatron}, Said{"tune
 constexpr std::array attention_words{Said{"vendor", CoreKernel::vendor}, Said{"flash-2", CoreKernel::flash_2}};
 constexpr std::array norm_words{Said{"fused", false}, Said{"written out", true}};
 constexpr std::array expert_words{Said{"grouped", false}, Said{"one by one", true}};
-constexpr std::array tensor_words{Said{"waited for", TensorExchanges::waited_for},
-                                  Said{"beside weights", TensorExchanges::beside_weights},
-                                  Said{"overlapped", TensorExchanges::overlapped}};
-constexpr std::array exchange_words{Said{"waited for", false}, Said{"overlapped", true}};
+constexpr std::array tensor_words{Said{"waited for", TensorCollectives::waited_for},
+                                  Said{"beside weights", TensorCollectives::beside_weights},
+                                  Said{"overlapped", TensorCollectives::overlapped}};
+constexpr std::array collective_words{Said{"waited for", false}, Said{"overlapped", true}};
 constexpr std::array memory_words{Said{"megatron", MemorySoftware::megatron},
                                   Said{"megatron with deepspeed", MemorySoftware::megatron_deepspeed},
                                   Said{"transformer engine", MemorySoftware::transformer_engine},
@@ -72,15 +72,15 @@ TrainingStack read_training(const json::Object& o) {
           .core = read_word(o, "attention", attention_words),
           .writes_norms = read_word(o, "norms", norm_words),
           .loops_experts = read_word(o, "experts", expert_words),
-          .tensor_exchanges = read_word(o, "tensor_exchanges", tensor_words),
-          .hides_data = read_word(o, "data_exchanges", exchange_words)};
+          .tensor_collectives = read_word(o, "tensor_exchanges", tensor_words),
+          .hides_data = read_word(o, "data_exchanges", collective_words)};
 }
 
 InferenceStack read_inference(const json::Object& o) {
   return {.launching = read_word(o, "launching", launching_words),
           .loop = read_word(o, "loop", loop_words),
           .own_products = read_word(o, "products", product_words),
-          .own_exchanges = read_word(o, "exchanges", product_words),
+          .own_collectives = read_word(o, "exchanges", product_words),
           .prompts_first = read_word(o, "prompts", prompt_words),
           .half_sums = read_word(o, "sums", sum_words)};
 }

@@ -83,10 +83,10 @@ SchedulerRules of_one(const SchedulerRules& rules, Count batch, Count parts) {
 }
 
 /// Memory of the engine that 'serve' simulates, for the request's sequences.
-struct EngineRoom {
+struct EngineCapacity {
   ServingEngine engine;
   Count parts = 1;  ///< micro-batches that split a batch
-  explicit EngineRoom(const Request& r) : engine(serving_room(r)), parts(engine.rules.ranks / replicas(r.layout)) {}
+  explicit EngineCapacity(const Request& r) : engine(serving_room(r)), parts(engine.rules.ranks / replicas(r.layout)) {}
 
   Count longest(const Request& r) const {
     if (engine.memory.kv_cache <= Bytes()) return 0;
@@ -121,7 +121,7 @@ FitRow row_of_memory(const Request& r) {
              .precision = r.plan.precision,
              .tokens = add(r.plan.prompt, r.plan.generate)};
   if (has_engine(r)) {
-    const EngineRoom room(r);
+    const EngineCapacity room(r);
     row.peak = room.peak(r);
     row.limits = {room.most(r), room.longest(r)};
     row.fits = *row.limits.max_context >= row.tokens;

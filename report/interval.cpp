@@ -28,7 +28,7 @@ std::string measured_text(const MeasuredRates& m) {
 }
 
 /// "decode under load 1.29 -> 1.2"
-std::vector<std::string> narrowed_classes() {
+std::vector<std::string> low_precision_classes() {
   std::vector<std::string> all;
   for (const auto& c : choices<InferenceClass>) {
     const double before = inference_estimator().interval(c.value).factor,
@@ -43,7 +43,7 @@ std::string interval_of_measured_text(const Request& r) {
     return fmt::format(
         "the interval, a factor either way, is narrower by what replays of servers from such tables were "
         "off ({}); of other figures it is that of their class",
-        fmt::join(narrowed_classes(), ", "));
+        fmt::join(low_precision_classes(), ", "));
   return "the interval is that of its class: no published source measured both a machine's operators and whole runs "
          "under this software, so nothing says how much narrower it is";
 }

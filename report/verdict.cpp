@@ -34,14 +34,14 @@ constexpr std::array training_parts{MemoryPart{"weights", &Memory::weights},
                                     MemoryPart{"logits", &Memory::logits},
                                     MemoryPart{"gathered weights", &Memory::gathered},
                                     MemoryPart{"gradient buckets", &Memory::buckets},
-                                    MemoryPart{"messages", &Memory::exchange},
+                                    MemoryPart{"messages", &Memory::collective_call},
                                     MemoryPart{"in transit", &Memory::transit},
                                     MemoryPart{"workspace", &Memory::workspace},
                                     MemoryPart{"process", &Memory::process}};
-constexpr std::array inference_parts{MemoryPart{"weights", &Memory::weights}, MemoryPart{"towers", &Memory::towers},
-                                     MemoryPart{"KV cache", &Memory::kv_cache},
-                                     MemoryPart{"workspace", &Memory::workspace},
-                                     MemoryPart{"process", &Memory::process}};
+constexpr std::array inference_parts{
+    MemoryPart{"weights", &Memory::weights}, MemoryPart{"towers", &Memory::media_encoders},
+    MemoryPart{"KV cache", &Memory::kv_cache}, MemoryPart{"workspace", &Memory::workspace},
+    MemoryPart{"process", &Memory::process}};
 
 /// "weights 32.86 GiB"
 std::string largest_part(const Memory& m, std::span<const MemoryPart> parts) {

@@ -3,9 +3,9 @@
 namespace llmcalc {
 
 Bytes term(const Memory& m, HeldTerm t) {
-  constexpr std::array fields{&Memory::weights,  &Memory::gradients, &Memory::optimizer, &Memory::activations,
-                              &Memory::logits,   &Memory::workspace, &Memory::gathered,  &Memory::buckets,
-                              &Memory::exchange, &Memory::transit,   &Memory::process};
+  constexpr std::array fields{&Memory::weights,         &Memory::gradients, &Memory::optimizer, &Memory::activations,
+                              &Memory::logits,          &Memory::workspace, &Memory::gathered,  &Memory::buckets,
+                              &Memory::collective_call, &Memory::transit,   &Memory::process};
   static_assert(fields.size() == memory_term_count);
   return m.*fields[static_cast<std::size_t>(t)];
 }

@@ -15,7 +15,7 @@ enum class HeldTerm : std::uint8_t {
   workspace,
   gathered,
   buckets,
-  exchange,
+  collective_call,
   transit,
   process
 };

@@ -181,9 +181,9 @@ void KeySearch::price_classes() {
 }
 
 /// Live activations of a rank at a moment, including those in host memory.
-StageAlive KeySearch::alive_at(const KeptMoment& moment) const {
+StageAlive KeySearch::alive_at(const SavedMoment& moment) const {
   StageAlive alive;
-  for (const KeptOfClass& k : moment)
+  for (const SavedOfClass& k : moment)
     add(alive, classes_[static_cast<std::size_t>(k.chunk_class)].alive, k.activations, k.for_weights, k.activations);
   return alive;
 }
@@ -191,13 +191,13 @@ StageAlive KeySearch::alive_at(const KeptMoment& moment) const {
 /// Live tensors of the ranks that can be the fullest.
 void KeySearch::price_ranks(const Pipeline& p) {
   ranks_.clear();
-  for (const RankKept& r : staging_->kept(p)) {
+  for (const RankSaved& r : staging_->saved(p)) {
     PricedRank rank{.sums = held_[staging_->kind_of_rank(r.rank)]};
     Bytes host;
-    for (const KeptMoment& m : r.moments) {
+    for (const SavedMoment& m : r.moments) {
       const StageAlive a = alive_at(m);
       host = std::max(host, a.host);
-      if (&m == r.moments.data() || a.kept + a.rest > rank.alive.kept + rank.alive.rest) rank.alive = a;
+      if (&m == r.moments.data() || a.saved + a.rest > rank.alive.saved + rank.alive.rest) rank.alive = a;
     }
     rank.alive.host = host;
     ranks_.push_back(rank);
@@ -271,7 +271,7 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
 /// waiting for each other, for the rank with the least work, since another rank may be the slowest.
 Seconds KeySearch::least_update() const {
   const Rates& rates = rates_of(*prices_, efficiency_);
-  InPlace<Seconds, max_layers> all;
+  InplaceVector<Seconds, max_layers> all;
   for (const HeldSums& s : held_)
     all.push(update_seconds(updated_states(s, plan_, layout_), plan_, rates).total({}, 1));
   return validates_after(layout_.schedule) && now_.pp > 1 ? *std::min_element(all.begin(), all.end())

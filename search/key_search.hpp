@@ -40,7 +40,7 @@ class KeySearch {
   void search_run(const Run& run);
   void change_splitting(bool splits);
   void price_staging(const Pipeline& p);
-  StageAlive alive_at(const KeptMoment& moment) const;
+  StageAlive alive_at(const SavedMoment& moment) const;
   void price_ranks(const Pipeline& p);
   void price_classes();
   void price_sharded(Zero zero);
@@ -58,7 +58,7 @@ class KeySearch {
   SearchCounts counts_;
   Stagings stagings_;
   std::map<Count, std::vector<Run>> runs_;  // by number of stages
-  StepRoom room_;
+  StepWorkspace room_;
 
   // of the key
   Candidate now_;

@@ -16,7 +16,7 @@ bool alike(const LayerKinds& kinds, const ModelChunk& a, const ModelChunk& b) {
 }
 
 /// Whether `a` keeps at least as many chunks of every class as `b`.
-bool covers(const KeptMoment& a, const KeptMoment& b) {
+bool covers(const SavedMoment& a, const SavedMoment& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i].activations < b[i].activations || a[i].for_weights < b[i].for_weights) return false;
   return true;
@@ -48,15 +48,15 @@ class Moments {
     }
     if (kind == SlotKind::backward_weight) --at(gradients).for_weights;
   }
-  std::vector<KeptMoment> take() { return std::move(all_); }
+  std::vector<SavedMoment> take() { return std::move(all_); }
 
  private:
-  KeptOfClass& at(Count chunk) { return now_[place_[static_cast<std::size_t>(chunk)]]; }
+  SavedOfClass& at(Count chunk) { return now_[place_[static_cast<std::size_t>(chunk)]]; }
   void note() {
-    for (const KeptMoment& m : all_)
+    for (const SavedMoment& m : all_)
       if (covers(m, now_)) return;
     std::size_t left = 0;
-    for (KeptMoment& m : all_)
+    for (SavedMoment& m : all_)
       if (!covers(now_, m)) std::swap(all_[left++], m);
     all_.resize(std::min(left + 1, all_.size()));
     if (left < all_.size())
@@ -64,15 +64,15 @@ class Moments {
     else
       all_.push_back(now_);
   }
-  KeptMoment now_;
+  SavedMoment now_;
   std::vector<std::size_t> place_;
-  std::vector<KeptMoment> all_;
+  std::vector<SavedMoment> all_;
 };
 
 /// Whether the peak of `a`, with the same chunks, is at least `b`'s: each moment of `b` is covered by one of `a`.
-bool always_fuller(const RankKept& a, const RankKept& b) {
-  return std::all_of(b.moments.begin(), b.moments.end(), [&](const KeptMoment& m) {
-    return std::any_of(a.moments.begin(), a.moments.end(), [&](const KeptMoment& n) { return covers(n, m); });
+bool always_fuller(const RankSaved& a, const RankSaved& b) {
+  return std::all_of(b.moments.begin(), b.moments.end(), [&](const SavedMoment& m) {
+    return std::any_of(a.moments.begin(), a.moments.end(), [&](const SavedMoment& n) { return covers(n, m); });
   });
 }
 
@@ -101,11 +101,11 @@ Staging::Staging(const LayerKinds& kinds, const Pipeline& p, const Partition& pa
   }
 }
 
-const std::vector<RankKept>& Staging::kept(const Pipeline& p) {
+const std::vector<RankSaved>& Staging::saved(const Pipeline& p) {
   Pipeline short_one = p;
   short_one.micro_batches = enough_micro_batches(p);
-  const auto [at, is_new] = kept_.try_emplace({p.schedule, short_one.micro_batches});
-  if (is_new) at->second = find_kept(short_one);
+  const auto [at, is_new] = saved_.try_emplace({p.schedule, short_one.micro_batches});
+  if (is_new) at->second = find_saved(short_one);
   return at->second;
 }
 
@@ -115,10 +115,10 @@ bool Staging::same_chunks(const Pipeline& p, Count a, Count b) const {
   return true;
 }
 
-std::vector<RankKept> Staging::find_kept(const Pipeline& p) const {
-  MakespanRoom room;
+std::vector<RankSaved> Staging::find_saved(const Pipeline& p) const {
+  MakespanWorkspace room;
   if (automatic(p.schedule)) run_automatic(p, partition_, room);
-  std::vector<RankKept> all;
+  std::vector<RankSaved> all;
   for (Count r = 0; r < p.ranks; ++r) {
     std::vector<Count> mine;
     for (Count i = 0; i < p.chunks; ++i) mine.push_back(class_of(model_chunk(p, r, i)));
@@ -128,11 +128,11 @@ std::vector<RankKept> Staging::find_kept(const Pipeline& p) const {
       for (const Slot& s : room.slots(r)) visit(s);
     else
       for_each_slot(p, r, visit);
-    RankKept kept{r, moments.take()};
-    const bool covered = std::any_of(all.begin(), all.end(), [&](const RankKept& other) {
-      return same_chunks(p, other.rank, r) && always_fuller(other, kept);
+    RankSaved saved{r, moments.take()};
+    const bool covered = std::any_of(all.begin(), all.end(), [&](const RankSaved& other) {
+      return same_chunks(p, other.rank, r) && always_fuller(other, saved);
     });
-    if (!covered) all.push_back(std::move(kept));
+    if (!covered) all.push_back(std::move(saved));
   }
   return all;
 }

@@ -12,17 +12,17 @@
 namespace llmcalc {
 
 /// Chunks of one class that a rank keeps at some moment: with activations, and only with tensors for weight gradients.
-struct KeptOfClass {
+struct SavedOfClass {
   Count chunk_class = 0, activations = 0, for_weights = 0;
-  constexpr bool operator==(const KeptOfClass&) const = default;
+  constexpr bool operator==(const SavedOfClass&) const = default;
 };
-using KeptMoment = std::vector<KeptOfClass>;
+using SavedMoment = std::vector<SavedOfClass>;
 
 /// A rank that can be the fullest for some chunk sizes, and its possible peaks in order. No peak keeps at least as many
 /// chunks of every class as another.
-struct RankKept {
+struct RankSaved {
   Count rank = 0;
-  std::vector<KeptMoment> moments;
+  std::vector<SavedMoment> moments;
 };
 
 /// A partition, and the results that depend only on it. Chunks of a class have the same layer kinds in the same order,
@@ -38,11 +38,11 @@ class Staging {
   std::span<const Count> kinds_of_ranks() const { return distinct_; }
   std::size_t kind_of_rank(Count rank) const { return kind_of_[static_cast<std::size_t>(rank)]; }
   /// The ranks that can be the fullest. `p` must be the constructor's pipeline, except for schedule and micro-batches.
-  const std::vector<RankKept>& kept(const Pipeline& p);
+  const std::vector<RankSaved>& saved(const Pipeline& p);
 
  private:
   bool same_chunks(const Pipeline& p, Count a, Count b) const;
-  std::vector<RankKept> find_kept(const Pipeline& p) const;
+  std::vector<RankSaved> find_saved(const Pipeline& p) const;
 
   Partition partition_;
   std::vector<ModelChunk> classes_;
@@ -50,7 +50,7 @@ class Staging {
   std::vector<HeldRows> held_;
   std::vector<Count> distinct_;
   std::vector<std::size_t> kind_of_;
-  std::map<std::pair<Schedule, Count>, std::vector<RankKept>> kept_;  // by schedule and micro-batches
+  std::map<std::pair<Schedule, Count>, std::vector<RankSaved>> saved_;  // by schedule and micro-batches
 };
 
 /// Stagings that occurred, each made once.

@@ -75,8 +75,8 @@ void put_model(EngineMemory& m, const Arch& arch, const Plan& plan, const Prices
 
 /// Sets the cache that the other terms leave.
 void put_cache(EngineMemory& m, const EngineLimits& limits) {
-  m.kv_cache =
-      m.granted - (m.weights + m.towers + m.padding + m.draft + m.adapters + m.activations + m.libraries + m.graphs);
+  m.kv_cache = m.granted - (m.weights + m.media_encoders + m.padding + m.draft + m.adapters + m.activations +
+                            m.libraries + m.graphs);
   const Bytes block = limits.block_tokens * m.token_cache;
   if (block > Bytes())
     m.blocks = std::max(Bytes(), m.kv_cache).value / block.value;
@@ -102,7 +102,7 @@ EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& lay
     const auto of_layers = [&](Bytes all) { return share_of(all, {chunk.layers(), arch.layers}); };
     const ProfiledPass pass = profiled_pass(arch, plan, layout, limits, chunk.head ? terms.logit_bytes : 0);
     EngineMemory m{.granted = granted,
-                   .towers = chunk.embedding ? tower_bytes(plan, layout) : Bytes(),
+                   .media_encoders = chunk.embedding ? media_encoder_bytes(plan, layout) : Bytes(),
                    .padding = of_layers(terms.padding),
                    .draft = terms.draft,
                    .adapters = of_layers(terms.adapters),

@@ -46,7 +46,7 @@ struct ProfiledPass {
 /// Memory of one device. The terms add up to `granted`.
 struct EngineMemory {
   Bytes granted{};  ///< memory of the device that the engine may fill
-  Bytes weights{}, towers{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
+  Bytes weights{}, media_encoders{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
   Bytes kv_cache{};     ///< the rest; if negative, the missing bytes
   ProfiledPass pass{};  ///< the pass whose peak is `activations`
   Count blocks = 0;     ///< whole blocks of the KV cache

@@ -72,7 +72,7 @@ class Scheduler {
   struct Admitted {
     RequestId id;
     Count cached;
-    bool again;  ///< after a preemption
+    bool was_preempted;  ///< readmitted after a preemption
   };
   const std::vector<Admitted>& admitted() const { return admitted_; }
   /// Requests that the decided pass preempted.
@@ -83,8 +83,8 @@ class Scheduler {
   struct Sequence {
     RequestId id = no_request;
     State state = State::waiting;
-    bool served = false;              ///< in a pass that is decided sequence by sequence
-    bool again = false;               ///< was preempted
+    bool served = false;  ///< in a pass that is decided sequence by sequence
+    bool was_preempted = false;
     bool swapped = false;             ///< its cache is in host memory
     Count computed = 0;               ///< tokens in the cache, while it does not decode
     Count generated = 0;              ///< likewise

@@ -143,7 +143,7 @@ void Scheduler::preempt(SequenceSlot slot) {
   release(s);
   unlink(slot);
   s.state = State::waiting;
-  s.again = true;
+  s.was_preempted = true;
   waiting_.push_front(entry(slot));
   preempted_.push_back(s.id);
 }
@@ -203,7 +203,7 @@ bool Scheduler::admit(SequenceSlot slot) {
   if (s.swapped) moved_blocks_ += blocks(s.computed);
   s.computed = computed;
   s.swapped = false;
-  admitted_.push_back({s.id, tokens_of(h), s.again});
+  admitted_.push_back({s.id, tokens_of(h), s.was_preempted});
   put_into_progress(slot, h, need);
   chunks_.push_back({slot, n});
   budget_ -= n;

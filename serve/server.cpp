@@ -159,7 +159,7 @@ void Server::note_stretch(ServerRun& run, const ServerTimeline::Stretch& all) co
 
 void Server::note_decisions(ServerRun& run, const Scheduler& rank) const {
   for (const Scheduler::Admitted& a : rank.admitted())
-    if (!a.again && run.answers[a.id].first == never) run.answers[a.id].cached = a.cached;
+    if (!a.was_preempted && run.answers[a.id].first == never) run.answers[a.id].cached = a.cached;
   for (const RequestId id : rank.preempted()) ++run.answers[id].preemptions;
 }
 

@@ -83,7 +83,7 @@ void compare(CaseVerdict& v, const std::string& part, const Ledger& p, const Led
     const Kind kind = std::string(quantity) == "parameters" ? Kind::count : Kind::bytes;
     v.rows.push_back({part, quantity, "", kind, of(p.bytes, quantity), of(m.bytes, quantity)});
   }
-  rows(v, part, "kept for backward", Kind::bytes, p, m, &Ledger::kept);
+  rows(v, part, "kept for backward", Kind::bytes, p, m, &Ledger::saved);
   flops(v, part, p, m, names, "");
   compare_order(v, part, p, m);
 }

@@ -22,7 +22,7 @@ struct LedgerEntry {
 
 struct Ledger {
   std::map<std::string, Count> bytes;                         ///< "weights", "peak", ...
-  std::map<std::string, Count> kept;                          ///< saved for backward, by operator
+  std::map<std::string, Count> saved;                         ///< saved for backward, by operator
   std::map<std::string, Count> forward, backward, recompute;  ///< executed FLOPs, by operator
   std::map<std::string, Count> beside;                        ///< operations outside products, by operator, if counted
   std::vector<LedgerEntry> order;

@@ -62,7 +62,7 @@ Ledger measured_training(model::Transformer& t, std::uint64_t seed) {
                {"optimizer", bytes(a, Purpose::optimizer)},
                {"activations", bytes(a, Purpose::activations)},
                {"logits", bytes(a, Purpose::logits)}};
-    for (const auto& [op, held] : a.by_operator(Purpose::activations)) l.kept[std::string(op)] = held.value;
+    for (const auto& [op, held] : a.by_operator(Purpose::activations)) l.saved[std::string(op)] = held.value;
   };
   for (const model::Batch& batch : random_step(t.arch(), plan, seed)) {
     trace.clear();
@@ -106,15 +106,15 @@ Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   Ledger l;
   a.reset_peak();
   std::optional<model::Cache> cache = cache_of(t, context);
-  model::Cache* kept = cache ? &*cache : nullptr;
+  model::Cache* saved = cache ? &*cache : nullptr;
   model::Trace first, last;
-  run_pass(t, part(0, plan.prompt), 0, kept, &first);
+  run_pass(t, part(0, plan.prompt), 0, saved, &first);
   Count queries = 1;  // per pass; fewer in the first if the tokens do not divide evenly
   for (Count i = plan.prompt; i < context; i += queries) {
     last.clear();
-    if (kept != nullptr) {
+    if (saved != nullptr) {
       queries = (context - i - 1) % (plan.mtp + 1) + 1;
-      run_pass(t, part(i, queries), i, kept, &last);
+      run_pass(t, part(i, queries), i, saved, &last);
     } else {
       run_pass(t, part(0, i + 1), 0, nullptr, &last);
     }

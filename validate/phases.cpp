@@ -29,7 +29,7 @@ std::vector<PhaseWork> training_phases(const Arch& arch, const Plan& plan) {
   PhaseWork back{"backward"};
   for_each_operator(arch, plan, {}, training_step(plan), [&](const OperatorRow& row) {
     tally(back, row.segment.repeats, row.op, true, backward(row.op, p));
-    if (row.again) tally(back, row.segment.repeats, row.op, false, forward(row.op, p));
+    if (row.recomputed) tally(back, row.segment.repeats, row.op, false, forward(row.op, p));
   });
   const double update = static_cast<double>(optimizer_traffic(training_states(arch, plan), plan).value);
   return {pass("forward", arch, plan, training_step(plan), Phase::training), back, {"optimizer", 0, update}};

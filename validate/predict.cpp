@@ -22,20 +22,20 @@ struct Layer {
   Count first;  ///< first layer of its kind
   Count input_elements;
   std::vector<Op> ops;
-  std::vector<bool> again;  ///< whether each is recomputed during backward
-  bool mtp = false;         ///< belongs to a module
-  KeptByOperator kept{};
+  std::vector<bool> recomputed;  ///< whether each is recomputed during backward
+  bool mtp = false;              ///< belongs to a module
+  SavedByOperator saved{};
   TensorId choice = no_tensor;  ///< an indexer's choice, read by later layers
-  Bytes handed_on{};            ///< shared with later layers, which reread it if all layers are recomputed
+  Bytes cross_layer_tensors{};  ///< shared with later layers, which reread it if all layers are recomputed
   bool backward = true;         ///< whether backward passes through it
   bool whole = false;           ///< recomputed as one with the segments from `from` to `to`
   std::size_t from = 0, to = 0;
 };
 
 /// Excludes the preceding result from the tensors saved by a module's input: the previous head has saved it.
-void share_result(KeptByOperator& kept, const Segment& s, const Pricing& p) {
+void share_result(SavedByOperator& saved, const Segment& s, const Pricing& p) {
   for (std::size_t i = 0; i < s.ops.size(); ++i)
-    if (s.ops[i].name == "mtp.result_norm") kept[i] -= bytes_of(p.activation, s.input_elements);
+    if (s.ops[i].name == "mtp.result_norm") saved[i] -= bytes_of(p.activation, s.input_elements);
 }
 
 /// Embedding, every kind of layer, head; input, layer and head of a module.
@@ -44,17 +44,17 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     if (row.index == 0) {
       all.push_back({row.segment.kind, row.segment.layer.first, row.segment.input_elements, {}, {}, row.segment.mtp});
-      all.back().choice = row.segment.ops.handed_on();
+      all.back().choice = row.segment.ops.cross_layer_tensors();
       all.back().backward = row.segment.backward;
       const Pricing p = pricing(plan, Phase::training);
-      if (step.training) all.back().kept = kept_by_operator(row.segment.ops, p, row.segment.input_elements);
-      if (step.training && row.segment.mtp) share_result(all.back().kept, row.segment, p);
+      if (step.training) all.back().saved = saved_by_operator(row.segment.ops, p, row.segment.input_elements);
+      if (step.training && row.segment.mtp) share_result(all.back().saved, row.segment, p);
       const LayerKind& layer = row.segment.layer;
-      if (step.training && (layer.hands_on_kv || layer.closes_encoder))
-        all.back().handed_on = liveness(row.segment.ops, p, row.segment.input_elements).carried;
+      if (step.training && (layer.shares_kv || layer.closes_encoder))
+        all.back().cross_layer_tensors = liveness(row.segment.ops, p, row.segment.input_elements).carried;
     }
     all.back().ops.push_back(row.op);
-    all.back().again.push_back(row.again);
+    all.back().recomputed.push_back(row.recomputed);
   });
   return all;
 }
@@ -68,7 +68,7 @@ void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
     if (s.kind != SegmentKind::block) continue;
     if (!s.backward) continue;
     s.whole = s.mtp ? plan.recompute == Recompute::full && !recomputes_block(plan)
-                    : model::runs_again(plan, static_cast<Count>(i) - 1);
+                    : model::recomputes(plan, static_cast<Count>(i) - 1);
     if (s.mtp) continue;
     s.from = i - (i - 1) % size;
     s.to = std::min(s.from + size - 1, static_cast<std::size_t>(layers));
@@ -134,7 +134,8 @@ bool runs_backward(const Op& op) {
 void backward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan& plan) {
   for (std::size_t i = s.ops.size() - (takes_chunks(s, plan) ? 2 : 0); i-- > 0;) {
     if (!runs_backward(s.ops[i])) continue;
-    if (plan.recompute == Recompute::selective && s.again[i]) order.push_back(entry(s.ops[i], Direction::recompute));
+    if (plan.recompute == Recompute::selective && s.recomputed[i])
+      order.push_back(entry(s.ops[i], Direction::recompute));
     order.push_back(entry(s.ops[i], Direction::backward));
   }
 }
@@ -149,16 +150,17 @@ void backward_order(std::vector<LedgerEntry>& order, const std::vector<Layer>& a
 }
 
 /// Of segments that are recomputed whole, the first one's input is saved, and results read by later layers.
-void add_kept(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
+void add_saved(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
   if (s.whole) {
-    if (is_first) l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.handed_on.value;
+    if (is_first)
+      l.saved["block.input"] += bytes_of(plan.precision, s.input_elements).value + s.cross_layer_tensors.value;
     for (const Op& op : s.ops)
       if (!op.in_place() && op.out == s.choice)
-        l.kept[std::string(op.name)] += result_bytes(op.shape, plan.precision).value;
+        l.saved[std::string(op.name)] += result_bytes(op.shape, plan.precision).value;
     return;
   }
   for (std::size_t i = 0; i < s.ops.size(); ++i)
-    if (s.kept[i] != Bytes()) l.kept[std::string(s.ops[i].name)] += s.kept[i].value;
+    if (s.saved[i] != Bytes()) l.saved[std::string(s.ops[i].name)] += s.saved[i].value;
 }
 
 /// Executed FLOPs: every pair in naive attention, the causal ones in flash attention.
@@ -180,12 +182,12 @@ Ledger predicted_training(const Arch& arch, const Plan& plan) {
   for (std::size_t at = 0; at < all.size(); ++at) {
     const Layer& s = all[at];
     forward_order(l.order, s, plan, Direction::forward);
-    add_kept(l, s, plan, at == s.from);
-    const bool again = plan.recompute != Recompute::full || s.whole;
+    add_saved(l, s, plan, at == s.from);
+    const bool recomputes_block = plan.recompute != Recompute::full || s.whole;
     for (std::size_t i = 0; i < s.ops.size(); ++i) {
       add_flops(l.forward, s.ops[i], forward(s.ops[i], p));
       add_flops(l.backward, s.ops[i], backward(s.ops[i], p));
-      if (s.again[i] && again) add_flops(l.recompute, s.ops[i], forward(s.ops[i], p));
+      if (s.recomputed[i] && recomputes_block) add_flops(l.recompute, s.ops[i], forward(s.ops[i], p));
     }
   }
   backward_order(l.order, all, plan);

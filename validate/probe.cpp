@@ -199,13 +199,13 @@ struct ProbedCore {
   model::AttentionInputs in() const {
     return {.q = heads_of(q), .q_rope = {}, .k = heads_of(k), .k_rope = {}, .v = heads_of(v), .scale = scale};
   }
-  model::AttentionKept kept() const {
+  model::AttentionSaved saved() const {
     if (how == AttentionImpl::naive) return {.probabilities = probabilities.data()};
     return {.log_sum_exp = lse.data()};
   }
-  void forward() { b.attention(shape, in(), how, {}, kept(), o.data()); }
+  void forward() { b.attention(shape, in(), how, {}, saved(), o.data()); }
   void backward() {
-    b.attention_gradient(shape, in(), how, {}, kept(), o.data(), d_o.data(), scratch.data(),
+    b.attention_gradient(shape, in(), how, {}, saved(), o.data(), d_o.data(), scratch.data(),
                          {.q = heads_of(dq), .q_rope = {}, .k = heads_of(dk), .k_rope = {}, .v = heads_of(dv)});
   }
 };

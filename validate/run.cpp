@@ -77,7 +77,7 @@ void check_training(const Case& c) {
     refuse("groups of layers run again whole, frozen ones among them; give --recompute full or leave out --freeze");
   if (selected_modules(p) != RecomputeModules() && p.recompute_modules != RecomputeModule::core)
     refuse("of a block's modules it recomputes the attention core alone; give --recompute none, selective or full");
-  if (recomputes_groups(p) && !model::runs_again_in_groups(c.arch))
+  if (recomputes_groups(p) && !model::recomputes_in_groups(c.arch))
     refuse("layers of this model read what others made, and groups of them are not run again; give --recompute full");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
 }
@@ -165,7 +165,7 @@ Case as_generated(Case c) {
   return c;
 }
 
-model::MemoryRoom Where::room() const {
+model::AvailableMemory Where::room() const {
   if (on_processor) return {.bytes = model::available_memory()};
   return {.bytes = make(model::Number::f32)->available(), .of = "the GPU"};
 }
@@ -179,7 +179,7 @@ void check_runnable(const Case& c, const RunParts& parts, const Where& where) {
 }
 
 void check_room(std::span<const Case> cases, const RunParts& parts, const Where& where) {
-  const model::MemoryRoom room = where.room();
+  const model::AvailableMemory room = where.room();
   for (const Case& c : cases)
     model::refuse_beyond_memory(peak(c, parts), ("running the suite's " + c.name).c_str(),
                                 "free some, or choose --suite small or --infer alone", room);

@@ -23,7 +23,7 @@ struct Where {
   };
   bool on_processor = true;
   /// The memory that it may use.
-  model::MemoryRoom room() const;
+  model::AvailableMemory room() const;
 };
 
 /// The case as trained: absorbed latent attention is for inference.

@@ -65,7 +65,7 @@ void predict(std::map<Key, double>& to, const Case& c, const Device& device, con
     add(forward_word, ahead);
     if (phase != Phase::training) return;
     add("backward", backward_time(row.op, p, rates));
-    if (row.again) add("recompute", ahead);
+    if (row.recomputed) add("recompute", ahead);
   });
 }
 

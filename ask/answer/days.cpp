@@ -37,8 +37,8 @@ Tried tried(const Request& of, double rate, Count dp) {
   const Request r = for_training(with_replicas(of, dp));
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   const Count gpus = devices(r.layout);
-  const double kept = rate * real(gpus) / real(devices(of.layout));
-  const double reached = keeps_rate(of) ? kept : tokens_per_second(e, e.estimate);
+  const double saved = rate * real(gpus) / real(devices(of.layout));
+  const double reached = keeps_rate(of) ? saved : tokens_per_second(e, e.estimate);
   const double all = days(training_time(real(*r.run.tokens), reached));
   return {gpus, r.run.mtbf ? all / goodput(failures_of(r, gpus)) : all, e.memory.peak <= usable_memory(r)};
 }

@@ -20,9 +20,9 @@ double throughput(const Request& r, const TrainEstimate& e) {
 }
 
 /// Throws if the run loses nearly all its time to failures and checkpoints, so that it would never end.
-void require_progress(const Failures& f, double kept) {
+void require_progress(const Failures& f, double saved) {
   constexpr double least = 0.01;
-  if (kept >= least) return;
+  if (saved >= least) return;
   throw InputError(fmt::format(
       "--mtbf {:g}: a failure every {} on {}, where a checkpoint takes {} and a restart {}: the run makes no "
       "progress; "

@@ -28,8 +28,8 @@ Text latent_cache_row(const Request& r) {
                 "format");
 }
 
-Text towers(const Request& r) {
-  return unless(r.model.towers.bytes() != Bytes(),
+Text media_encoders(const Request& r) {
+  return unless(r.model.media_encoders.bytes() != Bytes(),
                 "is for models with towers for images or sounds, and this one has none; leave it out");
 }
 

@@ -10,7 +10,7 @@ namespace llmcalc::idle {
 
 std::string_view latent_attention(const Request& r);     ///< --mla
 std::string_view latent_cache_row(const Request& r);     ///< --kv-precision
-std::string_view towers(const Request& r);               ///< --no-towers
+std::string_view media_encoders(const Request& r);       ///< --no-towers
 std::string_view mtp_modules(const Request& r);          ///< --mtp
 std::string_view gated_mlp(const Request& r);            ///< --glu-store
 std::string_view latent_recompute(const Request& r);     ///< --recompute

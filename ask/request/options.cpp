@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ask/request/idle.hpp"
-#include "ask/request/narrowed.hpp"
+#include "ask/request/low_precision.hpp"
 #include "ask/request/option_fields.hpp"
 #include "ask/request/option_values.hpp"
 #include "ask/request/serving_options.hpp"
@@ -71,21 +71,24 @@ constexpr Field mla{choice<Mla, &Plan::mla>.read, [](const Request& r) {
                       const bool has = r.model.arch.attention == AttentionKind::latent;
                       return has ? shown(r.plan.mla) : json::Value();
                     }};
-constexpr Field loaded_towers{
-    [](Request& r, Text, Text) { r.loads_towers = false; },
-    [](const Request& r) { return r.model.towers.bytes() > Bytes() ? json::Value(r.loads_towers) : json::Value(); }};
-constexpr Field narrow{
-    [](Request& r, Text text, Text where) { r.plan.narrowed.parts = read_set<NarrowPart>(text, where); },
+constexpr Field loaded_media_encoders{
+    [](Request& r, Text, Text) { r.loads_media_encoders = false; },
     [](const Request& r) {
-      return working_format(r.plan) == r.plan.precision ? json::Value() : json::Value(set_text(r.plan.narrowed.parts));
+      return r.model.media_encoders.bytes() > Bytes() ? json::Value(r.loads_media_encoders) : json::Value();
+    }};
+constexpr Field narrow{
+    [](Request& r, Text text, Text where) { r.plan.low_precision.parts = read_set<NarrowPart>(text, where); },
+    [](const Request& r) {
+      return working_format(r.plan) == r.plan.precision ? json::Value()
+                                                        : json::Value(set_text(r.plan.low_precision.parts));
     }};
 constexpr Field wide_layers{[](Request& r, Text text, Text where) {
                               const WideLayers wide = read_wide_layers(text, where);
-                              r.plan.narrowed.first_wide = wide.first;
-                              r.plan.narrowed.last_wide = wide.last;
+                              r.plan.low_precision.first_wide = wide.first;
+                              r.plan.low_precision.last_wide = wide.last;
                             },
                             [](const Request& r) {
-                              const std::string text = wide_layers_text(r.plan.narrowed);
+                              const std::string text = wide_layers_text(r.plan.low_precision);
                               return text.empty() ? json::Value() : json::Value(text);
                             }};
 constexpr Field weight_precision{[](Request& r, Text text, Text where) {
@@ -215,7 +218,7 @@ constexpr std::array inference_options{
     Option{"--no-kv-cache", "", "run the whole sequence again for every token [cache on]", !common, one_batch, "", "",
            flag<&Plan::kv_cache, false>},
     Option{"--no-towers", "", "load the model for text alone, without its towers for images and sounds [loaded]",
-           !common, inference, "", "", loaded_towers, idle::towers},
+           !common, inference, "", "", loaded_media_encoders, idle::media_encoders},
     Option{"--target", "SPEED",
            "a speed, for what would reach it: 50 tokens/s, 20 ms (per token, or per training step), TTFT 0.5 s; of "
            "training also 45 % MFU, and 30 days with --tokens [none]",

@@ -79,7 +79,7 @@ struct Request {
   bool searches_layouts = false;         ///< whether the layout is searched instead of given
   Count usual_seq = 8192;                ///< default tokens per sequence, if the model's context is not shorter
   std::optional<DType> usual_precision;  ///< default precision; absent: the hardware's
-  bool loads_towers = true;              ///< vision and audio encoders
+  bool loads_media_encoders = true;      ///< vision and audio encoders
 
   bool gave(std::string_view option) const;
   /// Whether a search tries the values of an option.

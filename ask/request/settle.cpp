@@ -44,22 +44,23 @@ void settle_products(Request& r) {
 
 /// The checkpoint's formats, unless the checkpoint is not quantized and the user gives another precision. The reference
 /// transformer stores weights in its working precision.
-WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
+WeightFormats default_weights(const Request& r, const LowPrecision& low_precision) {
   const std::optional<WeightFormats>& stored = r.model.weights;
   if (stored && !r.usual_precision && !(r.gave("--precision") && stored->plain())) return *stored;
   WeightFormats w = working_format(r.plan);
   for (std::size_t c = 0; c < component_count; ++c)
-    if (narrowed.has(static_cast<Component>(c))) w[static_cast<Component>(c)] = r.plan.precision;
+    if (low_precision.has(static_cast<Component>(c))) w[static_cast<Component>(c)] = r.plan.precision;
   return w;
 }
 
 /// Engines load vision and audio encoders with the model, except llama.cpp, which has them in a separate file. The
 /// reference transformer has no encoders.
-void settle_towers(Request& r) {
+void settle_media_encoders(Request& r) {
   const bool apart = r.engine && r.engine->name == "llama.cpp";
-  const Towers t = r.loads_towers && !apart && !r.usual_precision ? r.model.towers : Towers();
-  r.plan.cut_towers = t.cut_bytes();
-  r.plan.towers = t.bytes() - t.cut_bytes();
+  const MediaEncoders t =
+      r.loads_media_encoders && !apart && !r.usual_precision ? r.model.media_encoders : MediaEncoders();
+  r.plan.cut_media_encoders = t.cut_bytes();
+  r.plan.media_encoders = t.bytes() - t.cut_bytes();
 }
 
 /// Replicas of the model on the given GPUs.
@@ -96,7 +97,7 @@ void settle(Request& r) {
   if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
   settle_products(r);
   p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
-  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed).formats_alone();
+  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.low_precision).formats_alone();
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
@@ -109,7 +110,7 @@ void settle(Request& r) {
   settle_way_to_host(r);
   choose_software(r);
   if (r.has(part::training)) r.layout.vocabulary_multiple = vocabulary_multiple(r);
-  settle_towers(r);
+  settle_media_encoders(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));
 }

@@ -77,7 +77,7 @@ template <typename Visit>
 void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
   if (alike.empty()) return;
   kind.experts = true;
-  kind.mlp_width = a.moe.beside_dense ? a.mlp_width : 0;
+  kind.mlp_width = a.moe.with_dense_mlp ? a.mlp_width : 0;
   visit(kind, alike.filtered(a.moe.layers, true));
   kind.experts = false;
   const LayerSet dense = alike.filtered(a.moe.layers, false);
@@ -122,9 +122,9 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
       const LayerSet last = ends.filtered(alike, true);
       for (unsigned marks = 0; marks < (a.residual_block > 0 ? 8U : 4U); ++marks) {
         kind.closes_encoder = marks & 1U;
-        kind.hands_on_kv = marks & 2U;
+        kind.shares_kv = marks & 2U;
         kind.opens_block = marks & 4U;
-        const LayerSet marked = alike.filtered(last, kind.closes_encoder).filtered(sources, kind.hands_on_kv);
+        const LayerSet marked = alike.filtered(last, kind.closes_encoder).filtered(sources, kind.shares_kv);
         if (marked.empty()) continue;
         for (const bool is_bare : {false, true}) {
           kind.bare = is_bare;
@@ -183,8 +183,8 @@ std::size_t unlike_kinds(const Arch& a) {
   return n;
 }
 
-LayerKinds layer_kinds(const Arch& a, const Frozen& f, const Narrowed& narrowed) {
-  const LayerKinds by_format = split_by_format(alike(a), narrowed.wide(a.layers));
+LayerKinds layer_kinds(const Arch& a, const Frozen& f, const LowPrecision& low_precision) {
+  const LayerKinds by_format = split_by_format(alike(a), low_precision.wide(a.layers));
   if (f.empty()) return by_format;
   const Step step{.training = true, .frozen = f};
   LayerKinds by_weights, all;
@@ -223,7 +223,7 @@ LayerKind mtp_layer(const Arch& a) {
     k.experts = false;
     k.mlp_width = a.mlp_width;
   }
-  k.hands_on_kv = false;
+  k.shares_kv = false;
   k.layers = {};
   k.count = 1;
   return k;

@@ -2,8 +2,8 @@
 /// Kinds of layer in a model: layers of one kind have the same operators, trained weights and product formats.
 
 #include "calc/arch.hpp"
-#include "calc/formats/narrowed.hpp"
-#include "calc/in_place.hpp"
+#include "calc/formats/low_precision.hpp"
+#include "calc/inplace_vector.hpp"
 #include "calc/training/frozen.hpp"
 
 namespace llmcalc {
@@ -13,7 +13,7 @@ struct LayerKind {
   Reach reach{};
   bool experts = false, linear = false;
   bool closes_encoder = false;  ///< last layer of the encoder: the encoder's norm follows
-  bool hands_on_kv = false;     ///< later layers read its keys and values; of a recurrence, its values
+  bool shares_kv = false;       ///< later layers read its keys and values; of a recurrence, its values
   bool opens_block = false;     ///< begins a block: saves the residual stream and restarts it (mixed_residual.hpp)
   bool bare = false;            ///< no norm before its mixer: the first layer of a model without Arch::first_norm
   bool reads_kv = false;   ///< reads keys and values of the last earlier layer of the same reach that shares its own
@@ -29,8 +29,8 @@ struct LayerKind {
   bool ends_run = false;      ///< the model's final norm follows it (Repeats::normed)
   bool half = false;          ///< half a shortcut block, without experts: an MTP module's layer
   constexpr bool has_mlp() const { return experts || mlp_width > 0; }
-  /// Whether later layers read tensors of it other than its result (calc/arch/handed_on.hpp).
-  constexpr bool hands_on() const { return hands_on_kv || closes_encoder || opens_block; }
+  /// Whether later layers read tensors of it other than its result (calc/arch/cross_layer.hpp).
+  constexpr bool shares_onward() const { return shares_kv || closes_encoder || opens_block; }
 };
 
 /// Maximum number of functionally different kinds (check_arch rejects more); Nemotron Ultra has 15.
@@ -40,13 +40,13 @@ inline constexpr std::size_t most_unlike = 24;
 inline constexpr std::size_t most_kinds = 6 * most_unlike + 2;
 
 /// The kinds of layer in a model, in order of first appearance.
-using LayerKinds = InPlace<LayerKind, most_kinds>;
+using LayerKinds = InplaceVector<LayerKind, most_kinds>;
 
 /// Number of functionally different kinds.
 std::size_t unlike_kinds(const Arch& arch);
 
-/// Layer kinds of a model, split by trained weights (`frozen`) and by product format (`narrowed`).
-LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const Narrowed& narrowed = {});
+/// Layer kinds of a model, split by trained weights (`frozen`) and by product format (`low_precision`).
+LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const LowPrecision& low_precision = {});
 
 /// The layer of an MTP module. In a model of shortcut blocks it is half a block: attention and the dense MLP
 /// (LongCat-Flash). Its products are in the plan's format.

@@ -129,7 +129,7 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .reach = kind.reach,
                        .sinks = a.attention_sinks,
                        .shared_kv = a.shared_kv,
-                       .hands_on_kv = kind.hands_on_kv && s.past == 0,  // later steps read the cache instead
+                       .shares_kv = kind.shares_kv && s.past == 0,  // later steps read the cache instead
                        .bidirectional = a.bidirectional,
                        .relative = b.arch().position == Position::relative,
                        .selection = a.indexer.selection()};
@@ -255,7 +255,7 @@ TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x,
 /// The MLP part of a layer: `x` is the normed input, `residual` the input before the norm.
 TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
   if (!kind.experts) return dense_mlp(b, x, kind.mlp_width);
-  return b.arch().moe.beside_dense ? dense_and_experts(b, kind, x, residual) : experts(b, x, x);
+  return b.arch().moe.with_dense_mlp ? dense_and_experts(b, kind, x, residual) : experts(b, x, x);
 }
 
 struct SubLayerNames {

@@ -21,9 +21,9 @@ struct Step {
   bool fused_glu = false;  ///< act(gate) * up in one kernel
   Count lora_rank = 0;     ///< rank of the adapters; > 0: all other weights are frozen
   LoraTargets lora_targets{};
-  Frozen frozen{};      ///< other frozen parts
-  Count mtp = 0;        ///< MTP modules, which run after the head
-  Narrowed narrowed{};  ///< products of the blocks that use the plan's format if it has fewer than 16 bits
+  Frozen frozen{};               ///< other frozen parts
+  Count mtp = 0;                 ///< MTP modules, which run after the head
+  LowPrecision low_precision{};  ///< products of the blocks that use the plan's format if it has fewer than 16 bits
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
 

@@ -62,7 +62,7 @@ TensorId chosen_keys(SegmentBuilder& b, TensorId x, TensorId low) {
                            .pooled = m.compressed.ratio};
   const TensorId chosen =
       b.add("attn.index_scores", Component::attention, scores, Split::inside, {in.q, in.k, in.weights});
-  if (b.arch().shares_choices()) b.hand_on(chosen);
+  if (b.arch().shares_choices()) b.share_onward(chosen);
   return chosen;
 }
 

@@ -36,7 +36,7 @@ constexpr Step training_step(const Plan& p) {
           .lora_targets = p.lora_targets,
           .frozen = p.frozen,
           .mtp = p.mtp,
-          .narrowed = p.narrowed};
+          .low_precision = p.low_precision};
 }
 constexpr Step prefill_step(const Plan& p, Count tokens) {
   return {.sequences = p.batch,
@@ -46,7 +46,7 @@ constexpr Step prefill_step(const Plan& p, Count tokens) {
           .expanded_cache = p.mla == Mla::expanded,
           .fused_glu = true,
           .mtp = p.mtp,
-          .narrowed = {.parts = p.multiplied}};
+          .low_precision = {.parts = p.multiplied}};
 }
 /// The step that decodes one token; `context` includes it.
 constexpr Step decode_step(const Plan& p, Count context) {
@@ -57,7 +57,7 @@ constexpr Step decode_step(const Plan& p, Count context) {
           .absorbed = p.mla != Mla::expanded,
           .expanded_cache = p.mla == Mla::expanded,
           .fused_glu = true,
-          .narrowed = {.parts = p.multiplied}};
+          .low_precision = {.parts = p.multiplied}};
 }
 
 /// The step that verifies one draft of each MTP module and in which the modules draft the next tokens. Its queries are

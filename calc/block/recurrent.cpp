@@ -7,7 +7,7 @@ namespace {
 class Recurrence {
  public:
   Recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x)
-      : b_(b), r_(b.mixer().recurrent), hands_on_(kind.hands_on_kv), x_(x) {}
+      : b_(b), r_(b.mixer().recurrent), shares_onward_(kind.shares_kv), x_(x) {}
 
   /// Hk heads of queries and keys of dk, Hv heads of values of dv. A_log and dt_bias: 2 Hv parameters of the core.
   TensorId gated_delta_net() {
@@ -85,7 +85,7 @@ class Recurrence {
     const TensorId removed = each_head("rwkv.removed_key", k, false);
     const TensorId key = weighted("rwkv.key_gate", PointwiseKind::gate, {rate, k});
     LinearAttention state = core(StateRule::removal, mul(3, w), 0);
-    state.hands_on_values = hands_on_;
+    state.shares_values = shares_onward_;
     const TensorId y =
         b_.add("rwkv.core", Component::attention, state, Split::heads, {r, key, v, decay, removed, rate});
     const TensorId o = each_head("rwkv.o_norm", y, true);
@@ -260,7 +260,7 @@ class Recurrence {
 
   SegmentBuilder& b_;
   const Recurrent& r_;
-  bool hands_on_;
+  bool shares_onward_;
   TensorId x_;
 };
 

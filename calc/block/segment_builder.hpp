@@ -23,7 +23,7 @@ class SegmentBuilder {
     Op& op = ops_.push({name, shape, c, split, unit, in, out});
     op.weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
     op.borrowed = kind_.repeats;
-    op.narrow = !kind_.wide && std::holds_alternative<Linear>(shape) && s_.narrowed.has(c);
+    op.narrow = !kind_.wide && std::holds_alternative<Linear>(shape) && s_.low_precision.has(c);
     return out;
   }
   TensorId add(std::string_view name, Component c, const Shape& shape, Split split, TensorId in, Count unit = 1) {
@@ -97,7 +97,7 @@ class SegmentBuilder {
   /// Leaves the segment's input to a later segment that also reads it.
   void leave_input() { ops_.leave_input(); }
   void save_input() { ops_.save_input(); }
-  void hand_on(TensorId t) { ops_.hand_on(t); }
+  void share_onward(TensorId t) { ops_.share_onward(t); }
   void carry_result() { ops_.carry_result(); }
 
   const Arch& arch() const { return a_; }

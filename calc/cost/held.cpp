@@ -7,14 +7,14 @@ namespace {
 
 // ---- Bytes that an operator holds in addition to inputs and output, and the tensors that its gradient needs.
 
-Held held(const Lookup& s, const Pricing&) { return {.kept = Bytes(mul(8, s.tokens))}; }  // 64-bit token ids
+Held held(const Lookup& s, const Pricing&) { return {.saved = Bytes(mul(8, s.tokens))}; }  // 64-bit token ids
 Held held(const Linear&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Norm& s, const Pricing& p) {
-  return {.needs = {{true}}, .kept = p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes()};
+  return {.needs = {{true}}, .saved = p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes()};
 }
 /// Bytes that the core saves. Flash: a float32 log-sum-exp per row. Naive: the softmax output and, under
 /// SoftmaxStore::seed, its input; with dropout also the mask and, under `minimal`, the masked output.
-Bytes kept_of_core(const Attention& s, const Pricing& p, Count scores) {
+Bytes saved_of_core(const Attention& s, const Pricing& p, Count scores) {
   if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));
   const Bytes one = bytes_of(p.activation, scores), mask = p.dropout ? Bytes(scores) : Bytes();
   if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
@@ -31,7 +31,7 @@ Held held(const Attention& s, const Pricing& p) {
   const Count scores = flash ? 0 : mul(s.rows(), s.heads, keys);
   const Bytes passing = bytes_of(p.activation, scores), block = arriving(s, p);
   return {.needs = {{true, true, true, true, s.selection.chooses()}, flash},
-          .kept = kept_of_core(s, p, scores),
+          .saved = saved_of_core(s, p, scores),
           .scratch = (p.training() ? Bytes() : passing) + block,
           .scratch_backward = passing + 2 * block};
 }
@@ -42,7 +42,7 @@ Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
 /// scale, two float32 values per row and head.
 Held held(const LinearAttention& s, const Pricing&) {
   return {.needs = {{true, true, true, true, true, true}, s.normalised},
-          .kept = s.normalised ? Bytes(mul(8, s.rows(), s.heads)) : Bytes()};
+          .saved = s.normalised ? Bytes(mul(8, s.rows(), s.heads)) : Bytes()};
 }
 Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Shift& s, const Pricing&) { return {.needs = {{true, s.moved}}}; }
@@ -67,11 +67,11 @@ Held held(const Pointwise& s, const Pricing& p) {
     case PointwiseKind::add_own:
       return {.needs = {{false, true}}};
     case PointwiseKind::combine:
-      return {.needs = {{true}}, .kept = Bytes(mul(4, s.gate_rows > 0 ? s.gate_rows : s.rows, s.top_k))};
+      return {.needs = {{true}}, .saved = Bytes(mul(4, s.gate_rows > 0 ? s.gate_rows : s.rows, s.top_k))};
     case PointwiseKind::dropout:
-      return {.kept = Bytes(mul(s.rows, s.width))};
+      return {.saved = Bytes(mul(s.rows, s.width))};
     case PointwiseKind::route:
-      return {.kept = Bytes(mul(8, s.rows, s.width))};
+      return {.saved = Bytes(mul(8, s.rows, s.width))};
     case PointwiseKind::add:
     case PointwiseKind::rope:
     case PointwiseKind::dispatch:
@@ -84,7 +84,7 @@ Held held(const Pointwise& s, const Pricing& p) {
 }
 /// Log-probabilities overwrite float32 logits; other formats remain and need a float32 log-sum-exp per row.
 Held held(const Loss& s, const Pricing& p) {
-  return {.kept = p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes()};
+  return {.saved = p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes()};
 }
 Held held(const Collective&, const Pricing&) { return {}; }
 
@@ -162,11 +162,11 @@ Bytes scratch_alone(const Shape& s, Pricing p) {
 
 Held held(const Op& op, const Pricing& p) {
   Held h = held(op.shape, p);
-  if (!has_backward(op)) return {.kept = op.read_again ? h.kept : Bytes(), .scratch = scratch_alone(op.shape, p)};
+  if (!has_backward(op)) return {.saved = op.reread ? h.saved : Bytes(), .scratch = scratch_alone(op.shape, p)};
   // With a loss over chunks of logits, the gradient of the head's input overwrites the input.
   const bool keeps_place = makes_logits(op) && p.training() && p.logit_chunks > 1;
   if (op.is_frozen() && std::holds_alternative<Linear>(op.shape) && !keeps_place) h.needs = {};
-  if (op.is_frozen() && std::holds_alternative<Lookup>(op.shape)) h.kept = Bytes();
+  if (op.is_frozen() && std::holds_alternative<Lookup>(op.shape)) h.saved = Bytes();
   return h;
 }
 Bytes weight_bytes(const Shape& s, const Stored& w) {

@@ -52,7 +52,7 @@ struct Needs {
 /// Bytes that an operator holds in addition to inputs and output.
 struct Held {
   Needs needs{};
-  Bytes kept{};     ///< saved for backward: softmax outputs, log-sum-exps, masks, statistics
+  Bytes saved{};    ///< saved for backward: softmax outputs, log-sum-exps, masks, statistics
   Bytes scratch{};  ///< only while it runs: naive attention's scores (training saves them); a ring's incoming block
   Bytes scratch_backward{};
 };

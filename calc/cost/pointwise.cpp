@@ -108,7 +108,7 @@ Cost backward_input(const Loss& s, const Pricing& p, const Stored&) {
 }
 Learned learned(const Loss&) { return {}; }
 
-// ---- Collective: priced by its link (calc/links/exchange.hpp), not here.
+// ---- Collective: priced by its link (calc/links/collective_call.hpp), not here.
 
 Cost forward(const Collective&, const Pricing&, const Stored&) { return {}; }
 Cost backward_input(const Collective&, const Pricing&, const Stored&) { return {}; }

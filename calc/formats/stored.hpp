@@ -41,7 +41,9 @@ inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool nar
 }
 
 /// The same under a recipe with low-precision products in all eligible parts of every block.
-inline Stored stored(const Shape& shape, Component c, const Pricing& p) { return stored(shape, c, p, is_narrowed(c)); }
+inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
+  return stored(shape, c, p, is_low_precision(c));
+}
 
 /// The same for an operator; adapters are in the format of trained weights.
 inline Stored stored(const Op& op, const Pricing& p) {

@@ -28,7 +28,7 @@ constexpr bool in_mlp(Component c) { return c >= Component::mlp && c <= Componen
 constexpr bool is_inside_block(Component c) { return c == Component::attention || in_mlp(c); }
 
 /// Whether a recipe in fewer than 16 bits multiplies this component's matrices in that format.
-constexpr bool is_narrowed(Component c) { return is_inside_block(c) && c != Component::router; }
+constexpr bool is_low_precision(Component c) { return is_inside_block(c) && c != Component::router; }
 
 /// Owner of the weights.
 enum class Owner : std::uint8_t {

@@ -137,7 +137,7 @@ class Groups {
   }
 
   /// Groups that begin at the same position in a node have the same placement, so one of each suffices.
-  Route slowest_of(const Lines& kept) const {
+  Route slowest_of(const Lines& saved) const {
     const Count block = mul(lines_.inner.ranks, lines_.inner.stride), n = node();
     const Count all = lines_.outer.ranks == 1 ? block : mul(lines_.outer.ranks, lines_.outer.stride);
     const Count between = lines_.outer.ranks == 1 ? block : lines_.outer.stride;
@@ -148,7 +148,7 @@ class Groups {
         for (Count base = group + line; base < group + line + differing(); ++base) {
           if (seen[static_cast<std::size_t>(base % n)]) continue;
           seen[static_cast<std::size_t>(base % n)] = true;
-          if (const Route r = of({kept, base}); !worst || is_worse(r, *worst)) worst = r;
+          if (const Route r = of({saved, base}); !worst || is_worse(r, *worst)) worst = r;
         }
     return *worst;
   }
@@ -162,7 +162,7 @@ class Groups {
 
   Lines lines_;
   Count devices_;
-  InPlace<Count, 4> joined_;
+  InplaceVector<Count, 4> joined_;
 };
 
 }  // namespace

@@ -73,7 +73,7 @@ std::optional<Sides> block_of(const Torus& run, Count n, const Sides& spacing) {
 
 }  // namespace
 
-Torus whole_torus(const InPlace<Count, 3>& dimensions) {
+Torus whole_torus(const InplaceVector<Count, 3>& dimensions) {
   Torus t;
   for (const Count n : dimensions) t.push({n, 1, true});
   return t;

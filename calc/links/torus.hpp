@@ -17,7 +17,7 @@
 /// Dally & Towles 2004, section 3.3. Not modelled: contention between groups of different kinds, and routing around a
 /// busy axis.
 
-#include "calc/in_place.hpp"
+#include "calc/inplace_vector.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {
@@ -29,10 +29,10 @@ struct TorusAxis {
   constexpr bool operator==(const TorusAxis&) const = default;
 };
 /// Axes with more than one rank. Empty: a switch, with full bandwidth between all ranks.
-using Torus = InPlace<TorusAxis, 3>;
+using Torus = InplaceVector<TorusAxis, 3>;
 
 /// A torus with the given number of devices per axis; all axes are rings.
-Torus whole_torus(const InPlace<Count, 3>& dimensions);
+Torus whole_torus(const InplaceVector<Count, 3>& dimensions);
 
 /// The part of a torus for a run of `devices` devices: the block with the fewest devices that holds them and, on ties,
 /// closest to a cube. Its axes are rings if they are whole, or if all axes have a multiple of `wraps` devices (0: only

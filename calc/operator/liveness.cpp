@@ -19,13 +19,13 @@ struct LiveTensor {
   Bytes size;
   TensorId same;  ///< this tensor after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
-  bool needed = false, apart = false, discarded = false, remade = false, alive_again = false;
-  bool asks = true;       ///< requires a gradient
-  bool outside = false;   ///< made by another segment and live there; its gradient is made here
-  bool carried = false;   ///< made here and read by other segments: live to the end of this one
-  bool handed = false;    ///< carried, and read by several layers: its gradient exists before backward begins
-  bool in_place = false;  ///< carried, and overwritten by its gradients from later segments
-  bool passed = false;    ///< the result, if this segment's backward also reads it; the next segment saves it
+  bool needed = false, apart = false, discarded = false, remade = false, alive_in_recompute = false;
+  bool asks = true;        ///< requires a gradient
+  bool outside = false;    ///< made by another segment and live there; its gradient is made here
+  bool carried = false;    ///< made here and read by other segments: live to the end of this one
+  bool shared_kv = false;  ///< carried, and read by several layers: its gradient exists before backward begins
+  bool in_place = false;   ///< carried, and overwritten by its gradients from later segments
+  bool passed = false;     ///< the result, if this segment's backward also reads it; the next segment saves it
 };
 
 /// An operator's tensors after aliasing. A collective without a new result (an all-reduce) works in place.
@@ -47,10 +47,10 @@ class Walk {
       read(static_cast<OpId>(i));
     }
     if (ops.result() != no_tensor) result_ = tensors_[ops.result()].same;
-    if (ops.handed_on() != no_tensor) r_.handed_on = tensors_[ops.handed_on()].size;
+    if (ops.cross_layer_tensors() != no_tensor) r_.cross_layer_tensors = tensors_[ops.cross_layer_tensors()].size;
     mark_carried();
     if (!p.training()) return;
-    if (!p.again.empty()) mark_again();
+    if (!p.recomputed.empty()) mark_recomputed();
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(static_cast<OpId>(i));
     if (ops.result() != no_tensor) tensors_[result_].passed = tensors_[result_].needed;
     if (ops.result_is_carried()) keep_carried(result_);
@@ -64,7 +64,7 @@ class Walk {
     r_.output = tensors_[result_].size;
     forward_pass();
     if (p_.training()) backward_pass([](std::size_t, const Gradients&) {});
-    if (logits_ != no_tensor) r_.kept -= tensors_[logits_].size;
+    if (logits_ != no_tensor) r_.saved -= tensors_[logits_].size;
     return r_;
   }
 
@@ -78,15 +78,15 @@ class Walk {
     }
     add_own(w.forward, forward_at_, false);
     if (!p_.training()) return w;
-    for (LiveTensor& x : tensors_) x.alive_again = false;
-    own_again_.fill(false);
+    for (LiveTensor& x : tensors_) x.alive_in_recompute = false;
+    own_recomputed_.fill(false);
     const std::size_t at = backward_at_;
     backward_pass([&](std::size_t i, const Gradients& gradient) {
       if (i != at) return;
       for (std::size_t t = 0; t < ops_.tensors(); ++t) {
         const LiveTensor& x = tensors_[t];
         if (x.needed && !x.in_place && x.first_need <= i) w.backward.add(tensor(Alive::As::result, t));
-        if (x.alive_again && x.first_need <= i) w.backward.add(tensor(Alive::As::again, t));
+        if (x.alive_in_recompute && x.first_need <= i) w.backward.add(tensor(Alive::As::recomputed, t));
         if (gradient[t] != Bytes()) w.backward.add(tensor(Alive::As::gradient, t));
       }
       add_own(w.backward, i, true);
@@ -94,12 +94,12 @@ class Walk {
     return w;
   }
 
-  KeptByOperator by_operator() const {
-    KeptByOperator kept{};
-    for (std::size_t i = 0; i < ops_.size(); ++i) kept[i] = own(i);
+  SavedByOperator by_operator() const {
+    SavedByOperator saved{};
+    for (std::size_t i = 0; i < ops_.size(); ++i) saved[i] = own(i);
     for (std::size_t t = 0; t < ops_.tensors(); ++t)
-      if (tensors_[t].needed && !tensors_[t].passed && t != logits_) kept[tensors_[t].first_need] += tensors_[t].size;
-    return kept;
+      if (tensors_[t].needed && !tensors_[t].passed && t != logits_) saved[tensors_[t].first_need] += tensors_[t].size;
+    return saved;
   }
 
  private:
@@ -116,9 +116,9 @@ class Walk {
       x.last_use = i;
       const auto place = static_cast<std::size_t>(in - t.in.begin());
       if (x.outside) x.size = outside_bytes(op, place);
-      if (x.outside && reads_handed_on(op))
-        x.asks = false;  // its gradient outlives this segment (calc/arch/handed_on.hpp)
-      if (hands_on(op, place)) x.carried = x.handed = true;
+      if (x.outside && reads_cross_layer(op))
+        x.asks = false;  // its gradient outlives this segment (calc/arch/cross_layer.hpp)
+      if (shares_onward(op, place)) x.carried = x.shared_kv = true;
       if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each tensor once
     }
     if (!op.in_place()) tensors_[op.out].outside = false;
@@ -134,15 +134,15 @@ class Walk {
   }
   /// reads_handed_on: whether the operator reads tensors shared across layers, including an encoder's result. hands_on:
   /// whether later layers read the operator's input `in`.
-  static bool reads_handed_on(const Op& op) {
+  static bool reads_cross_layer(const Op& op) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool blends = p != nullptr && p->kind == PointwiseKind::blend;
     return blends || std::holds_alternative<Attention>(op.shape) || std::holds_alternative<Linear>(op.shape);
   }
-  static bool hands_on(const Op& op, std::size_t in) {
+  static bool shares_onward(const Op& op, std::size_t in) {
     const Attention* core = std::get_if<Attention>(&op.shape);
     const LinearAttention* state = std::get_if<LinearAttention>(&op.shape);
-    return (core && core->hands_on_kv && in > 0) || (state && state->hands_on_values && in == state->values_at);
+    return (core && core->shares_kv && in > 0) || (state && state->shares_values && in == state->values_at);
   }
   /// Bytes of another segment's tensor: keys and values of an attention core; an encoder's result; a factor.
   Bytes outside_bytes(const Op& op, std::size_t in) const {
@@ -160,7 +160,7 @@ class Walk {
   void mark_carried() {
     for (TensorId t = 1; t < ops_.tensors(); ++t) {
       const LiveTensor& x = tensors_[t];
-      if (x.handed) hand_on(x);
+      if (x.shared_kv) share_onward(x);
       if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer && x.size != Bytes()) keep_carried(t);
     }
     if (ops_.saves_input()) save(tensors_[block_input]);
@@ -171,18 +171,18 @@ class Walk {
     x.first_need = x.producer;
     x.needed = p_.training();
     x.carried = true;
-    x.handed = t != result_ && std::holds_alternative<Lookup>(ops_[x.producer].shape);  // distances
-    x.in_place = t != result_ && !x.handed && x.needed && x.asks;
-    if (x.handed) r_.awaited_by_encoder = r_.awaited;
-    if (x.handed) return hand_on(x);
+    x.shared_kv = t != result_ && std::holds_alternative<Lookup>(ops_[x.producer].shape);  // distances
+    x.in_place = t != result_ && !x.shared_kv && x.needed && x.asks;
+    if (x.shared_kv) r_.awaited_by_encoder = r_.awaited;
+    if (x.shared_kv) return share_onward(x);
     if (t != result_) r_.carried += x.size;
   }
   /// Marks an input that all later segments read.
   void save(LiveTensor& x) {
-    x.carried = x.handed = true;
-    hand_on(x);
+    x.carried = x.shared_kv = true;
+    share_onward(x);
   }
-  void hand_on(const LiveTensor& x) {
+  void share_onward(const LiveTensor& x) {
     r_.carried += x.size;
     if (p_.training() && x.asks) r_.awaited += x.size;
   }
@@ -201,18 +201,18 @@ class Walk {
   }
 
   /// Marks the recomputed operators, and their results that backward recomputes.
-  void mark_again() {
-    for (std::size_t i = 0; i < ops_.size(); ++i) again_[i] = holds_any(p_.again, ops_[i]);
+  void mark_recomputed() {
+    for (std::size_t i = 0; i < ops_.size(); ++i) recomputed_[i] = holds_any(p_.recomputed, ops_[i]);
     for (std::size_t i = 0; i < ops_.size(); ++i)
-      if (again_[i] && of_[i].out != no_tensor)
+      if (recomputed_[i] && of_[i].out != no_tensor)
         tensors_[of_[i].out].discarded =
-            !tensors_[of_[i].out].carried && (discards_result(p_.again, ops_[i]) || is_inside(i));
+            !tensors_[of_[i].out].carried && (discards_result(p_.recomputed, ops_[i]) || is_inside(i));
   }
   /// Whether only recomputed operators need the result of operator i of a recomputed MLP.
   bool is_inside(std::size_t i) const {
-    if (!p_.again.has(RecomputeModule::mlp) || !holds(RecomputeModule::mlp, ops_[i])) return false;
+    if (!p_.recomputed.has(RecomputeModule::mlp) || !holds(RecomputeModule::mlp, ops_[i])) return false;
     for (std::size_t k = i + 1; k < ops_.size(); ++k)
-      if (!again_[k] && needs(k, of_[i].out)) return false;
+      if (!recomputed_[k] && needs(k, of_[i].out)) return false;
     return true;
   }
   bool needs(std::size_t i, TensorId t) const {
@@ -267,42 +267,42 @@ class Walk {
   Bytes own(std::size_t i) const {
     const bool later_table = i > 0 && std::holds_alternative<Lookup>(ops_[i].shape);
     if (!p_.training() || later_table) return {};  // positions need no ids; other tables share the ids of the first
-    return again_[i] ? Bytes() : held_[i].kept;
+    return recomputed_[i] ? Bytes() : held_[i].saved;
   }
   /// Bytes held only while the operator runs. A recomputed operator also holds the bytes that it would otherwise save,
   /// from its recomputation on. A recomputed core's output is freed before the larger gradients are allocated.
   Bytes passing(std::size_t i, bool is_backward) const {
     const Held& h = held_[i];
-    const bool mine = again_[i] && !(is_backward && own_again_[i]);
-    return (is_backward ? h.scratch_backward : h.scratch) + (mine ? h.kept : Bytes());
+    const bool mine = recomputed_[i] && !(is_backward && own_recomputed_[i]);
+    return (is_backward ? h.scratch_backward : h.scratch) + (mine ? h.saved : Bytes());
   }
   Alive tensor(Alive::As as, std::size_t t) const {
     return {as, t == block_input || tensors_[t].outside ? Alive::no_op : tensors_[t].producer, tensors_[t].size};
   }
   void add_own(Moment& m, std::size_t until, bool is_backward) const {
-    for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own_again_[i] ? held_[i].kept : own(i)});
+    for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own_recomputed_[i] ? held_[i].saved : own(i)});
     m.add({Alive::As::scratch, until, passing(until, is_backward)});
   }
 
   /// Whether a later segment reads the tensor.
   bool is_read_later(std::size_t t) const {
-    return t == result_ || t == ops_.handed_on() || (t == block_input && ops_.leaves_input());
+    return t == result_ || t == ops_.cross_layer_tensors() || (t == block_input && ops_.leaves_input());
   }
 
   void forward_pass() {
     Bytes live = tensors_[block_input].size;
-    if (tensors_[block_input].needed) r_.kept += tensors_[block_input].size;
+    if (tensors_[block_input].needed) r_.saved += tensors_[block_input].size;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
       const Operands& t = of_[i];
       if (t.out != no_tensor) {
         live += tensors_[t.out].size;
-        if (tensors_[t.out].needed && !tensors_[t.out].passed) r_.kept += tensors_[t.out].size;
+        if (tensors_[t.out].needed && !tensors_[t.out].passed) r_.saved += tensors_[t.out].size;
       }
       const Bytes mine = own(i);
       live += mine;
-      r_.kept += mine;
-      if (reads_past(op.shape) && p_.training()) r_.core += held_[i].kept;
+      r_.saved += mine;
+      if (reads_past(op.shape) && p_.training()) r_.core += held_[i].saved;
       raise(live + passing(i, false), i, r_.forward, forward_at_);
       for (const TensorId in : t.in) live -= freed(in, i);
     }
@@ -325,9 +325,9 @@ class Walk {
     Gradients gradient{};
     if (!tensors_[result_].asks) return;
     gradient[result_] = tensors_[result_].size;
-    Bytes live = r_.kept + r_.awaited + (tensors_[result_].passed ? 2 : 1) * tensors_[result_].size;
+    Bytes live = r_.saved + r_.awaited + (tensors_[result_].passed ? 2 : 1) * tensors_[result_].size;
     for (std::size_t t = 0; t < ops_.tensors(); ++t)
-      if (const LiveTensor& x = tensors_[t]; x.in_place || (x.handed && x.asks)) gradient[t] = x.size;
+      if (const LiveTensor& x = tensors_[t]; x.in_place || (x.shared_kv && x.asks)) gradient[t] = x.size;
     for (std::size_t i = ops_.size(); i-- > 0;) {
       if (!has_backward(ops_[i])) {
         live -= own(i);
@@ -339,7 +339,7 @@ class Walk {
       see(i, gradient);
       if (t.out != no_tensor) live -= std::exchange(gradient[t.out], {});
       live -= own(i);
-      if (std::exchange(own_again_[i], false)) live -= held_[i].kept;
+      if (std::exchange(own_recomputed_[i], false)) live -= held_[i].saved;
       for (const TensorId in : t.in) live -= done_with(in, i) + moved_out(in, i, gradient);
       live -= done_with(t.out, i);
     }
@@ -356,10 +356,10 @@ class Walk {
   /// The same for one tensor, including all tensors that it is recomputed from.
   Bytes remake_tensor(TensorId t) {
     LiveTensor& x = tensors_[t];
-    if (!x.remade || x.alive_again) return {};
-    x.alive_again = true;
+    if (!x.remade || x.alive_in_recompute) return {};
+    x.alive_in_recompute = true;
     Bytes added = x.size;
-    if (again_[x.producer] && !std::exchange(own_again_[x.producer], true)) added += held_[x.producer].kept;
+    if (recomputed_[x.producer] && !std::exchange(own_recomputed_[x.producer], true)) added += held_[x.producer].saved;
     for (const TensorId source : of_[x.producer].in)
       if (source != no_tensor) added += remake_tensor(source);
     return added;
@@ -373,7 +373,7 @@ class Walk {
   Bytes done_with(TensorId t, std::size_t i) const {
     if (t == no_tensor) return {};
     const LiveTensor& x = tensors_[t];
-    return x.first_need == i && !x.in_place && (x.needed || x.alive_again) ? x.size : Bytes();
+    return x.first_need == i && !x.in_place && (x.needed || x.alive_in_recompute) ? x.size : Bytes();
   }
 
   /// Bytes of the gradients of inputs that require one and do not have it yet. A sum hands its gradient to the first
@@ -407,11 +407,11 @@ class Walk {
   Liveness r_;
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
-  std::array<bool, OpList::capacity> again_{};      // recomputed in backward
-  std::array<bool, OpList::capacity> own_again_{};  // recomputed already, gradient still to come
-  InPlace<Held, OpList::capacity> held_;
-  InPlace<Operands, OpList::capacity> of_;
-  InPlace<LiveTensor, most_tensors> tensors_;
+  std::array<bool, OpList::capacity> recomputed_{};      // recomputed in backward
+  std::array<bool, OpList::capacity> own_recomputed_{};  // recomputed already, gradient still to come
+  InplaceVector<Held, OpList::capacity> held_;
+  InplaceVector<Operands, OpList::capacity> of_;
+  InplaceVector<LiveTensor, most_tensors> tensors_;
 };
 
 }  // namespace
@@ -432,7 +432,7 @@ Bytes Moment::total() const {
   return b;
 }
 
-KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements) {
+SavedByOperator saved_by_operator(const OpList& ops, const Pricing& p, Count input_elements) {
   return Walk(ops, p, input_elements).by_operator();
 }
 

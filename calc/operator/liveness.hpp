@@ -13,13 +13,13 @@ namespace llmcalc {
 
 /// Bytes of one segment: embedding, a block, or the head.
 struct Liveness {
-  Bytes input;      ///< the segment's input tensor
-  Bytes output;     ///< its result
-  Bytes kept;       ///< saved for backward, including the input if backward needs it
-  Bytes core;       ///< the part of `kept` that belongs only to the attention core: scores, log-sum-exps
-  Bytes carried;    ///< results other than the output, or the input, that other segments read; training saves them
-  Bytes handed_on;  ///< the part of `kept` that lives until a later layer replaces it (an indexer's choice)
-  Bytes awaited;    ///< gradients of results that several later layers read; live before the segment's backward begins
+  Bytes input;    ///< the segment's input tensor
+  Bytes output;   ///< its result
+  Bytes saved;    ///< saved for backward, including the input if backward needs it
+  Bytes core;     ///< the part of `kept` that belongs only to the attention core: scores, log-sum-exps
+  Bytes carried;  ///< results other than the output, or the input, that other segments read; training saves them
+  Bytes cross_layer_tensors;  ///< the part of `kept` that lives until a later layer replaces it (an indexer's choice)
+  Bytes awaited;  ///< gradients of results that several later layers read; live before the segment's backward begins
   Bytes awaited_by_encoder;  ///< the part of `awaited` for an encoder's distances, if a decoder's follow
   Bytes forward;             ///< peak of live bytes in forward, including saved tensors and the input
   Bytes backward;            ///< peak of live bytes in backward, including saved tensors and gradients
@@ -32,17 +32,17 @@ struct Liveness {
 Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {});
 
 /// Liveness::kept by operator: its own bytes, and each tensor under the first operator whose backward needs it.
-using KeptByOperator = std::array<Bytes, OpList::capacity>;
-KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements);
+using SavedByOperator = std::array<Bytes, OpList::capacity>;
+SavedByOperator saved_by_operator(const OpList& ops, const Pricing& p, Count input_elements);
 
 /// A live tensor or buffer, and its operator.
 struct Alive {
   enum class As : std::uint8_t {
-    result,    ///< the operator's result; with no_op: the segment's input
-    own,       ///< statistics, masks and scores that the operator saves
-    gradient,  ///< the gradient of the operator's result
-    again,     ///< the operator's result, recomputed in backward
-    scratch    ///< held only while the operator runs
+    result,      ///< the operator's result; with no_op: the segment's input
+    own,         ///< statistics, masks and scores that the operator saves
+    gradient,    ///< the gradient of the operator's result
+    recomputed,  ///< the operator's result, recomputed in backward
+    scratch      ///< held only while the operator runs
   };
   static constexpr std::size_t no_op = OpList::capacity;
   As as;
@@ -51,7 +51,7 @@ struct Alive {
 };
 
 /// All live tensors and buffers at one moment, except empty ones.
-class Moment : public InPlace<Alive, 4 * OpList::capacity> {
+class Moment : public InplaceVector<Alive, 4 * OpList::capacity> {
  public:
   void add(const Alive& a) {
     if (a.bytes != Bytes()) push(a);

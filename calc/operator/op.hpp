@@ -12,7 +12,7 @@
 
 #include "calc/arch.hpp"
 #include "calc/formats/weight_formats.hpp"
-#include "calc/in_place.hpp"
+#include "calc/inplace_vector.hpp"
 #include "calc/layout.hpp"
 #include "calc/links/collective.hpp"
 #include "calc/units.hpp"
@@ -60,7 +60,7 @@ struct Attention {
   Count head_ranks = 1;        ///< ranks that share the heads; each holds the sinks of all
   bool ring = false;           ///< keys and values of the other ranks pass through, one rank's at a time
   bool shared_kv = false;      ///< keys and values come from another layer, which caches them
-  bool hands_on_kv = false;    ///< later layers also read its keys and values
+  bool shares_kv = false;      ///< later layers also read its keys and values
   bool bidirectional = false;  ///< every query sees all keys, or with a window the keys on both sides
   bool cross = false;          ///< keys and values are of the encoder's tokens, and cached once
   bool relative = false;       ///< a value per head and pair is added to the scores, the same in every sequence
@@ -146,8 +146,8 @@ struct LinearAttention {
   StateRule rule = StateRule::sum;
   Count chunk = 0;  ///< tokens that the kernels process at once; 0: one by one
   Count gates = 0, weights = 0;
-  Count state_bytes = 4;         ///< bytes per state element
-  bool hands_on_values = false;  ///< later layers also read its values, its input `values_at`
+  Count state_bytes = 4;       ///< bytes per state element
+  bool shares_values = false;  ///< later layers also read its values, its input `values_at`
   bool normalised = false;  ///< mLSTM: values have an extra element, 1, and outputs are divided by the normaliser that
                             ///< it accumulates. The state is stored divided by e^m, where m, the largest gate so far,
                             ///< is one more value per head
@@ -338,11 +338,11 @@ struct Op {
   /// Adapters are trained while all other weights are frozen (calc/training/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
-  bool detached = false;    ///< returns no gradient to its inputs: an indexer, which only its own loss trains
-  bool asks = true;         ///< whether its inputs require gradients: only if a trained weight precedes them
-  bool read_again = false;  ///< a router without a backward pass, whose choice the experts' backward reads
-  bool narrow = false;      ///< a product in the plan's format if that has fewer than 16 bits
-  bool borrowed = false;    ///< its weights belong to another operator, which counts them
+  bool detached = false;  ///< returns no gradient to its inputs: an indexer, which only its own loss trains
+  bool asks = true;       ///< whether its inputs require gradients: only if a trained weight precedes them
+  bool reread = false;    ///< a router without a backward pass, whose choice the experts' backward reads
+  bool narrow = false;    ///< a product in the plan's format if that has fewer than 16 bits
+  bool borrowed = false;  ///< its weights belong to another operator, which counts them
   Owner owner = Owner::model;
 
   constexpr bool is_frozen() const { return weights == Weights::frozen; }
@@ -357,7 +357,7 @@ inline bool makes_logits(const Op& op) {
 
 /// A list of up to 128 operators, stored in place. A tensor that no operator makes comes from another segment; one that
 /// no operator reads, other than the result, is for other segments.
-class OpList : public InPlace<Op, 128> {
+class OpList : public InplaceVector<Op, 128> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }
@@ -367,7 +367,7 @@ class OpList : public InPlace<Op, 128> {
     result_ = from.result_;
     result_is_carried_ = from.result_is_carried_;
     saves_input_ = from.saves_input_;
-    handed_on_ = from.handed_on_;
+    cross_layer_ = from.cross_layer_;
     leaves_input_ = from.leaves_input_;
   }
   /// The tensor that the next segment reads; no_tensor: the last one made.
@@ -380,8 +380,8 @@ class OpList : public InPlace<Op, 128> {
   void save_input() { saves_input_ = true; }
   void set_result(TensorId t) { result_ = t; }
   /// The tensor that later layers read until one replaces it, an indexer's choice; no_tensor: no such tensor.
-  TensorId handed_on() const { return handed_on_; }
-  void hand_on(TensorId t) { handed_on_ = t; }
+  TensorId cross_layer_tensors() const { return cross_layer_; }
+  void share_onward(TensorId t) { cross_layer_ = t; }
   /// Whether a later segment also reads the input.
   bool leaves_input() const { return leaves_input_; }
   void leave_input() { leaves_input_ = true; }
@@ -391,7 +391,7 @@ class OpList : public InPlace<Op, 128> {
   TensorId result_ = no_tensor;
   bool result_is_carried_ = false;
   bool saves_input_ = false;
-  TensorId handed_on_ = no_tensor;
+  TensorId cross_layer_ = no_tensor;
   bool leaves_input_ = false;
 };
 

@@ -20,10 +20,10 @@ struct Pricing {
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   LogitFormat logits = LogitFormat::fp32;
-  Count logit_chunks = 1;        ///< chunks in which the loss takes the tokens
-  DType trained = dtypes::bf16;  ///< weight format of adapters; all other weights are then frozen, in `weight`
-  RecomputeModules again{};      ///< modules of a block that backward recomputes
-  Documents documents{};         ///< documents of a packed sequence; empty: one document
+  Count logit_chunks = 1;         ///< chunks in which the loss takes the tokens
+  DType trained = dtypes::bf16;   ///< weight format of adapters; all other weights are then frozen, in `weight`
+  RecomputeModules recomputed{};  ///< modules of a block that backward recomputes
+  Documents documents{};          ///< documents of a packed sequence; empty: one document
   bool norm_stats = true, dropout = false;
   Count gradient_bytes = 4;
   bool accumulate = false;  ///< gradients are added to those from earlier micro-batches
@@ -56,7 +56,7 @@ constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
           .logits = p.logits.format,
           .logit_chunks = p.logits.chunks,
           .trained = training_weights(p),
-          .again = training ? selected_modules(p) : RecomputeModules(),
+          .recomputed = training ? selected_modules(p) : RecomputeModules(),
           .documents = training ? p.documents : Documents(),
           .norm_stats = p.norm_stats,
           .dropout = training && p.dropout,

@@ -53,7 +53,9 @@ class ContextPass {
     a.head_ranks = ranks_;
     return a;
   }
-  Collective exchange(Count elements) const { return {.group = Group::context, .elements = elements, .ranks = ranks_}; }
+  Collective collective_call(Count elements) const {
+    return {.group = Group::context, .elements = elements, .ranks = ranks_};
+  }
   void send(const Op& core, const Collective& c, const Inputs& in, TensorId out) {
     out_.push({core.name, c, core.component, Split::inside, 1, in, out});
   }
@@ -62,7 +64,7 @@ class ContextPass {
   void ring(const Op& op, Attention a) {
     a.ring = true;
     const Inputs kv = key_inputs(op, a);
-    Collective passing = exchange(mul(a.rows(), a.key_numbers()));
+    Collective passing = collective_call(mul(a.rows(), a.key_numbers()));
     Collective home = passing;
     passing.forward_on = passing.regather = true;
     passing.forward = CollectiveOp::p2p;
@@ -76,7 +78,7 @@ class ContextPass {
   }
 
   void gather(const Op& op, const Attention& a) {
-    Collective c = exchange(mul(a.sequences, a.keys, a.key_numbers()));
+    Collective c = collective_call(mul(a.sequences, a.keys, a.key_numbers()));
     c.forward_on = c.backward_on = c.regather = true;
     c.forward = CollectiveOp::all_gather;
     c.backward = CollectiveOp::reduce_scatter;
@@ -97,7 +99,7 @@ class ContextPass {
   }
   /// All-to-all of `elements` elements, which leaves their number unchanged.
   void trade(const Op& core, const Inputs& in, Count elements, TensorId out) {
-    Collective c = exchange(elements);
+    Collective c = collective_call(elements);
     c.forward_on = c.backward_on = true;
     c.forward = c.backward = CollectiveOp::all_to_all;
     c.out_elements = elements;

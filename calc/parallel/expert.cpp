@@ -78,16 +78,16 @@ class ExpertPass {
   void send(const Op& dispatch) {
     const Pointwise& p = std::get<Pointwise>(dispatch.shape);
     const Count own = mul(loaded(p.rows), p.width), gathered = mul(loaded(mul(p.rows, widths_)), p.width);
-    exchange(dispatch, Group::expert, own, own);
-    exchange(dispatch, Group::expert_tensor, gathered, gathered);
+    collective_call(dispatch, Group::expert, own, own);
+    collective_call(dispatch, Group::expert_tensor, gathered, gathered);
   }
   void bring_back(const Op& down) {
     const Linear& l = std::get<Linear>(down.shape);
-    exchange(down, Group::expert_tensor, mul(loaded(mul(l.rows, widths_)), l.out), mul(loaded(l.rows), l.out));
-    exchange(down, Group::expert, mul(loaded(l.rows), l.out), mul(l.rows, l.out));
+    collective_call(down, Group::expert_tensor, mul(loaded(mul(l.rows, widths_)), l.out), mul(loaded(l.rows), l.out));
+    collective_call(down, Group::expert, mul(loaded(l.rows), l.out), mul(l.rows, l.out));
   }
   /// Appends a collective on the operator's result if the group has several ranks. Gathered tensors are saved.
-  void exchange(const Op& op, Group group, Count elements, Count result) {
+  void collective_call(const Op& op, Group group, Count elements, Count result) {
     const Count n = group == Group::expert ? experts_ : widths_;
     if (n == 1) return;
     Collective c{.forward_on = true,

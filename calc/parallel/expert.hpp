@@ -13,7 +13,7 @@
 ///
 /// If Layout::expert_nodes limits the nodes of a token's experts, a token crosses the network once per node, to the
 /// rank in its sender's position, which forwards it within the node (DeepSeek-V3, arXiv:2412.19437, 2.1.2 and 3.2.2).
-/// With K = top_k, D nodes of r ranks and X = expected_nodes() of M / K bytes each (calc/links/exchange.hpp):
+/// With K = top_k, D nodes of r ranks and X = expected_nodes() of M / K bytes each (calc/links/collective_call.hpp):
 ///   between nodes   X (D-1)/D M / K      at most expert_nodes / K of M, instead of all of it
 ///   within nodes    (r-1)/r M            each of the K rows, from any node
 /// The way back is the mirror image: a node's rows are summed before they cross. With Layout::once_per_rank a rank

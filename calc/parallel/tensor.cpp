@@ -151,7 +151,7 @@ class TensorWalk {
     for (const TensorId t : op.in) {
       if (t == no_tensor || is_inside_[t] || (op.in_place() && op.split == Split::width)) continue;
       if (inside_[t] != t) {
-        if (!op.detached) return_gradient(*exchange_[t]);
+        if (!op.detached) return_gradient(*collective_call_[t]);
         continue;
       }
       if (is_cut_elsewhere(op, t)) continue;
@@ -165,15 +165,15 @@ class TensorWalk {
         c.out_elements = n;
       }
       const TensorId gathered = out_.new_tensor();
-      exchange_[t] = &out_.push({op.name, c, op.component, Split::inside, 1, t, gathered});
-      exchange_[t]->asks = !op.detached;
+      collective_call_[t] = &out_.push({op.name, c, op.component, Split::inside, 1, t, gathered});
+      collective_call_[t]->asks = !op.detached;
       inside_[t] = gathered;
     }
   }
 
-  static void return_gradient(Op& exchange) {
-    std::get<Collective>(exchange.shape).backward_on = true;
-    exchange.asks = true;
+  static void return_gradient(Op& collective_call) {
+    std::get<Collective>(collective_call.shape).backward_on = true;
+    collective_call.asks = true;
   }
 
   /// Inserts the collective after an operator whose result is a sum across ranks, before readers of whole tensors.
@@ -230,11 +230,11 @@ class TensorWalk {
   const OpList& in_;
   const Layout& layout_;
   OpList out_;
-  std::array<TensorId, most_tensors> inside_{};    // a whole tensor's id for sharded operators
-  std::array<Op*, most_tensors> exchange_{};       // collective that made it
-  std::array<bool, most_tensors> is_inside_{};     // made by a sharded operator
-  std::array<bool, most_tensors> summed_later_{};  // read by an operator on partial sums
-  std::array<const Op*, most_tensors> maker_{};    // null: the block's input
+  std::array<TensorId, most_tensors> inside_{};      // a whole tensor's id for sharded operators
+  std::array<Op*, most_tensors> collective_call_{};  // collective that made it
+  std::array<bool, most_tensors> is_inside_{};       // made by a sharded operator
+  std::array<bool, most_tensors> summed_later_{};    // read by an operator on partial sums
+  std::array<const Op*, most_tensors> maker_{};      // null: the block's input
   TensorId router_logits_ = no_tensor;
 };
 

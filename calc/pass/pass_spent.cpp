@@ -23,9 +23,9 @@ PassSpent pass_spent(const Prices& prices, const Layout& layout, const Cluster& 
     add_row(spent.parts, row.forward, static_cast<double>(row.layers), prices.estimated);
     sum.add(row.forward, row.layers, false);
   }
-  for (const Exchange& e : sum.exchanges)
+  for (const CollectiveCall& e : sum.collectives)
     spent.parts[part_of(e.group)] +=
-        (1 - rates.hidden(e.group)) * exchange_time(e, layout, cluster, rates.links).total();
+        (1 - rates.hidden(e.group)) * communication_time(e, layout, cluster, rates.links).total();
   spent.engine = rates.software.step;
   return spent;
 }

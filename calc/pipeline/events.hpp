@@ -17,11 +17,11 @@ enum class TaskKind : std::uint8_t {
   backward_input,
   backward_weight,
   forward_and_backward,
-  forward_again,  ///< recomputation in backward
+  recomputed_forward,  ///< recomputation in backward
   send_activation,
   send_gradient,
-  wait_to_send,  ///< a rank's stall for the messages of a slot
-  exchange,      ///< collective inside a layer, between the ranks of a group
+  wait_to_send,     ///< a rank's stall for the messages of a slot
+  collective_call,  ///< collective inside a layer, between the ranks of a group
   gather_weights,
   reduce_gradients,
   fetch_from_host,    ///< weights and activations, in a slot
@@ -131,7 +131,7 @@ class PipelineTasks {
   std::vector<SlotTasks> tasks_;
   std::vector<SlotFrame> frames_;
   Count chunks_ = 0, micro_batches_ = 0;
-  MakespanRoom room_;  // for the order of automatic schedules
+  MakespanWorkspace room_;  // for the order of automatic schedules
 };
 
 /// Options for placing a pipeline on a timeline.

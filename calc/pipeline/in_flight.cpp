@@ -7,13 +7,13 @@ namespace llmcalc {
 namespace {
 
 /// Counts a rank's memory slot by slot, and records the maximum.
-class KeptTally {
+class SavedTally {
  public:
-  KeptTally(const Pipeline& p, Count rank, std::span<const ChunkKept> kept, std::span<KeptCount> counts)
-      : p_(p), rank_(rank), kept_(kept) {
+  SavedTally(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts)
+      : p_(p), rank_(rank), saved_(saved) {
     const auto chunks = static_cast<std::size_t>(p.chunks);
     assert(counts.size() >= 2 * chunks);
-    std::fill(counts.begin(), counts.end(), KeptCount{});
+    std::fill(counts.begin(), counts.end(), SavedCount{});
     peak_ = counts.first(chunks);
     now_ = counts.subspan(chunks, chunks);
   }
@@ -31,13 +31,13 @@ class KeptTally {
   }
   /// A change whose intermediate states are not examined.
   void jump(Count chunk, Count activations, Count for_weights) {
-    KeptCount& n = now_[static_cast<std::size_t>(chunk)];
+    SavedCount& n = now_[static_cast<std::size_t>(chunk)];
     n.activations += activations;
     n.for_weights += for_weights;
-    const ChunkKept& k = kept_[static_cast<std::size_t>(model_chunk(p_, rank_, chunk))];
+    const ChunkSaved& k = saved_[static_cast<std::size_t>(model_chunk(p_, rank_, chunk))];
     bytes_ += activations * k.activations + for_weights * k.for_weights;
   }
-  const KeptCount& now(Count chunk) const { return now_[static_cast<std::size_t>(chunk)]; }
+  const SavedCount& now(Count chunk) const { return now_[static_cast<std::size_t>(chunk)]; }
   Bytes most() const { return most_; }
 
  private:
@@ -46,14 +46,14 @@ class KeptTally {
     Bytes most;
     for (Count c = 0; c < p_.chunks; ++c)
       if (now(c).activations > 0)
-        most = std::max(most, kept_[static_cast<std::size_t>(model_chunk(p_, rank_, c))].rest);
+        most = std::max(most, saved_[static_cast<std::size_t>(model_chunk(p_, rank_, c))].rest);
     return most;
   }
 
   const Pipeline& p_;
   Count rank_;
-  std::span<const ChunkKept> kept_;
-  std::span<KeptCount> peak_, now_;
+  std::span<const ChunkSaved> saved_;
+  std::span<SavedCount> peak_, now_;
   Bytes bytes_{}, most_{};
 };
 
@@ -64,7 +64,7 @@ Count equal_repetitions(const Pipeline& p, const OrderRun& run) {
   return run.rounds == 0 ? 0 : run.times / run.rounds;
 }
 
-void repeat(KeptTally& tally, OrderCursor& at, Count repetitions) {
+void repeat(SavedTally& tally, OrderCursor& at, Count repetitions) {
   const std::int32_t size = at.run().size;
   for (Count i = 0; i < repetitions * size; ++i) {
     tally.slot(at.kind(), at.chunk(), at.backward_chunk());
@@ -74,7 +74,7 @@ void repeat(KeptTally& tally, OrderCursor& at, Count repetitions) {
 
 /// Every unit of a run of equal units changes the counts by the same amounts. If these are activations of one chunk,
 /// the peak is in the first unit or in the last; otherwise a chunk can come or go while saved bytes grow.
-void tally_run(KeptTally& tally, OrderCursor& at, const Pipeline& p) {
+void tally_run(SavedTally& tally, OrderCursor& at, const Pipeline& p) {
   const Count step = equal_repetitions(p, at.run()), times = at.run().times;
   if (step == 0 || times <= 2 * step) return repeat(tally, at, times);
   const auto second = static_cast<Count>(p.chunks > 1);
@@ -92,16 +92,16 @@ void tally_run(KeptTally& tally, OrderCursor& at, const Pipeline& p) {
 
 }  // namespace
 
-Bytes most_kept(const Pipeline& p, Count rank, std::span<const ChunkKept> kept, std::span<KeptCount> counts) {
+Bytes most_saved(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts) {
   const RankOrder order = rank_order(p, rank);
-  KeptTally tally(p, rank, kept, counts);
+  SavedTally tally(p, rank, saved, counts);
   for (OrderCursor at(order, p); !at.done();) tally_run(tally, at, p);
   return tally.most();
 }
 
-Bytes most_kept(const Pipeline& p, Count rank, std::span<const Slot> slots, std::span<const ChunkKept> kept,
-                std::span<KeptCount> counts) {
-  KeptTally tally(p, rank, kept, counts);
+Bytes most_saved(const Pipeline& p, Count rank, std::span<const Slot> slots, std::span<const ChunkSaved> saved,
+                 std::span<SavedCount> counts) {
+  SavedTally tally(p, rank, saved, counts);
   for (const Slot& s : slots) tally.slot(s.kind, s.chunk, gradient_chunk(s));
   return tally.most();
 }

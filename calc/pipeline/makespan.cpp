@@ -20,7 +20,7 @@ namespace llmcalc {
 /// do not enlarge them), so that d <= 1e-13 L keeps the total exact to 1e-13.
 class PipelineRun {
  public:
-  PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, bool whole)
+  PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, bool whole)
       : p_(p), t_(t), room_(room), whole_(whole) {
     prepare();
   }
@@ -28,10 +28,10 @@ class PipelineRun {
   Makespan run_and_write();  ///< and stores the slots of a fixed order as if they were automatic
 
  private:
-  using Rank = MakespanRoom::Rank;
-  using Chunk = MakespanRoom::Chunk;
-  using Flow = MakespanRoom::Flow;
-  using Station = MakespanRoom::Station;
+  using Rank = MakespanWorkspace::Rank;
+  using Chunk = MakespanWorkspace::Chunk;
+  using Flow = MakespanWorkspace::Flow;
+  using Station = MakespanWorkspace::Station;
   static constexpr Count apart = 8;  // places ends of a micro-batch in different sets of a cache
   static constexpr auto forward = static_cast<std::size_t>(SlotKind::forward);
   static constexpr auto backward = static_cast<std::size_t>(SlotKind::backward);
@@ -61,20 +61,20 @@ class PipelineRun {
 
   const Pipeline& p_;
   const PipelineTimes& t_;
-  MakespanRoom& room_;
-  bool whole_;           // no round is skipped
-  Count most_kept_ = 0;  // of an automatic schedule
+  MakespanWorkspace& room_;
+  bool whole_;            // no round is skipped
+  Count most_saved_ = 0;  // of an automatic schedule
   bool automatic_ = false;
-  Count kept_ = 0;       // ends stored per flow
+  Count saved_ = 0;      // ends stored per flow
   double left_out_ = 0;  // seconds of skipped rounds
 };
 
 void PipelineRun::prepare() {
   const Count chunks = mul(p_.ranks, p_.chunks);
   automatic_ = automatic(p_.schedule);
-  most_kept_ = most_chunks_kept(p_);
-  kept_ = static_cast<Count>(std::bit_ceil(static_cast<std::uint64_t>(most_unused())));
-  const auto ends = static_cast<std::size_t>(mul(2, chunks, kept_ + apart));
+  most_saved_ = most_chunks_saved(p_);
+  saved_ = static_cast<Count>(std::bit_ceil(static_cast<std::uint64_t>(most_unused())));
+  const auto ends = static_cast<std::size_t>(mul(2, chunks, saved_ + apart));
   if (room_.ends_.size() < ends) room_.ends_.resize(ends);
   room_.chunks_.assign(static_cast<std::size_t>(chunks), {});
   room_.spans_.resize(static_cast<std::size_t>(chunks));
@@ -97,7 +97,7 @@ void PipelineRun::prepare_rank(Count number) {
   rank.at = OrderCursor(rank.order, p_);
   rank.weights = rank.at;
   rank.clock = 0;
-  rank.pending = rank.kept = 0;
+  rank.pending = rank.saved = 0;
   rank.chunks = &chunk(number * p_.chunks);
   rank.slots.clear();
   for (Count c = 0; c < p_.chunks; ++c) prepare_chunk({number, c});
@@ -108,15 +108,15 @@ void PipelineRun::prepare_chunk(ChunkPlace at) {
   const Count number = chunk_index(p_, at);
   const ChunkNode n = chunk_node(p_, t_, at);
   Chunk& c = chunk(number);
-  double* const ends = room_.ends_.data() + 2 * number * (kept_ + apart);
+  double* const ends = room_.ends_.data() + 2 * number * (saved_ + apart);
   if (n.before != ChunkNode::none) c.forward.from = &chunk(n.before).forward;
   if (n.after != ChunkNode::none) c.backward.from = &chunk(n.after).backward;
   c.forward.latency = n.from_before;
   c.backward.latency = n.from_after;
   c.forward.ready = n.ready;
   c.forward.ends = ends;
-  c.backward.ends = ends + kept_ + apart;
-  c.forward.kept = c.backward.kept = kept_ - 1;
+  c.backward.ends = ends + saved_ + apart;
+  c.forward.saved = c.backward.saved = saved_ - 1;
   c.seconds = {n.forward, n.input + n.weight, n.input, n.weight};
   c.paired = n.paired;
 }
@@ -130,7 +130,7 @@ void PipelineRun::run_weights(Rank& rank) {
   rank.clock += c.seconds[weight];
   c.last = rank.clock;
   --rank.pending;
-  --rank.kept;
+  --rank.saved;
 }
 
 /// Runs weight gradients before a slot: one before a forward that would exceed the memory, and more as long as half of
@@ -140,7 +140,7 @@ void PipelineRun::run_weights(Rank& rank) {
 void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
   constexpr double half = 0.5 * (1 - 1e-9);  // times that are equal up to rounding fit
   const bool enters = next == SlotKind::forward;
-  if (enters && rank.kept == most_kept_) run_weights(rank);
+  if (enters && rank.saved == most_saved_) run_weights(rank);
   while (rank.pending > 0) {
     OrderCursor& at = rank.weights;
     while (at.kind() == SlotKind::forward) at.advance();
@@ -150,7 +150,7 @@ void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
   const Count local = rank.at.chunk();
   const Chunk& c = rank.chunks[local];
   rank.slots.push_back({next, local, enters ? c.forward.done : c.backward.done});
-  ++(enters ? rank.kept : rank.pending);
+  ++(enters ? rank.saved : rank.pending);
 }
 
 /// Whether the next slot of a flow has its input. If so, moves `start` to its arrival or later.
@@ -158,7 +158,7 @@ bool PipelineRun::arrives(const Flow& f, double& start) {
   start = std::max(start, f.ready);
   if (f.from == nullptr) return true;
   if (f.from->done <= f.done) return false;
-  assert(f.from->done - f.done <= f.kept + 1);
+  assert(f.from->done - f.done <= f.saved + 1);
   start = std::max(start, f.from->end(f.done) + f.latency);
   return true;
 }
@@ -380,7 +380,7 @@ Schedule written(Schedule s) {
   return s == Schedule::zb_1p ? Schedule::zb_h1 : s == Schedule::zb_2p ? Schedule::zb_h2 : s;
 }
 
-Makespan run(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, bool whole) {
+Makespan run(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, bool whole) {
   Pipeline in_order = p;
   in_order.schedule = written(p.schedule);
   if (in_order.schedule == p.schedule) return PipelineRun(p, t, room, whole).run();
@@ -392,8 +392,10 @@ Makespan run(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, bool
 
 }  // namespace
 
-Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room) { return run(p, t, room, false); }
+Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room) { return run(p, t, room, false); }
 
-Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room) { return run(p, t, room, true); }
+Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room) {
+  return run(p, t, room, true);
+}
 
 }  // namespace llmcalc

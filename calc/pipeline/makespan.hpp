@@ -18,11 +18,11 @@ struct Makespan {
 };
 
 /// Workspace of a search that computes makespans. It grows, and is freed only at the end of the search.
-class MakespanRoom {
+class MakespanWorkspace {
  public:
-  MakespanRoom() = default;
-  MakespanRoom(const MakespanRoom&) = delete;
-  MakespanRoom& operator=(const MakespanRoom&) = delete;
+  MakespanWorkspace() = default;
+  MakespanWorkspace(const MakespanWorkspace&) = delete;
+  MakespanWorkspace& operator=(const MakespanWorkspace&) = delete;
   /// The slots of a rank, in order, in the last automatic schedule that was run.
   std::span<const Slot> slots(Count rank) const { return ranks_[static_cast<std::size_t>(rank)].slots; }
 
@@ -31,13 +31,13 @@ class MakespanRoom {
   /// The slots of a chunk in one direction: its forwards, or its input gradients. A slot's end time is stored until the
   /// next chunk has used it.
   struct Flow {
-    double& end(Count micro_batch) const { return ends[micro_batch & kept]; }
+    double& end(Count micro_batch) const { return ends[micro_batch & saved]; }
     const Flow* from = nullptr;  ///< flow whose results it takes
     double latency = 0;          ///< of their sends
     double ready = 0;
     Count done = 0;  ///< number of micro-batches
     double* ends = nullptr;
-    Count kept = 0;  ///< a power of two minus 1
+    Count saved = 0;  ///< a power of two minus 1
   };
   struct Chunk {
     Flow forward{}, backward{};
@@ -58,7 +58,7 @@ class MakespanRoom {
     Chunk* chunks = nullptr;  ///< its local chunks
     // automatic schedules: the next weight gradients, the number pending, and the micro-batches that chunks hold
     OrderCursor weights{};
-    Count pending = 0, kept = 0, marked_pending = 0;
+    Count pending = 0, saved = 0, marked_pending = 0;
     std::vector<Slot> slots{};
   };
   std::vector<Rank> ranks_;
@@ -74,7 +74,7 @@ class MakespanRoom {
 /// `room` holds the slots of an automatic schedule, without the skipped rounds. ZB-1p and ZB-2p may run every order
 /// within their memory, including the orders of ZB-H1 and ZB-H2. If such an order takes less time than the result of
 /// the rule for gaps, it is used.
-Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room);
+Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
 
 /// Time of a step's slots: until the last rank is done or, if ranks proceed independently, from one step to the next.
 inline Seconds step_of(const Pipeline& p, const Makespan& m) {
@@ -82,6 +82,6 @@ inline Seconds step_of(const Pipeline& p, const Makespan& m) {
 }
 
 /// The same without skipped rounds, so that `room` holds all slots of an automatic schedule.
-Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room);
+Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
 
 }  // namespace llmcalc

@@ -94,13 +94,13 @@ void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pa
       pattern.times = std::min(pattern.times, slots_left(left, pattern.steps[static_cast<std::size_t>(i)]));
     if (pattern.times > 0) order.push(pattern);
     times -= pattern.times;
-    std::int32_t kept = 0;
+    std::int32_t saved = 0;
     for (std::int32_t i = 0; i < pattern.size; ++i) {
       const OrderStep s = pattern.steps[static_cast<std::size_t>(i)];
       slots_left(left, s) -= pattern.times;
-      if (slots_left(left, s) > 0) pattern.steps[static_cast<std::size_t>(kept++)] = s;
+      if (slots_left(left, s) > 0) pattern.steps[static_cast<std::size_t>(saved++)] = s;
     }
-    pattern.size = kept;
+    pattern.size = saved;
   }
 }
 

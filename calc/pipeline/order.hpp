@@ -11,7 +11,7 @@
 
 #include <array>
 
-#include "calc/in_place.hpp"
+#include "calc/inplace_vector.hpp"
 #include "calc/pipeline/schedule.hpp"
 
 namespace llmcalc {
@@ -59,13 +59,13 @@ struct OrderRun {
   Count rounds = 0;  ///< rounds of a steady run; every rank has the same steady runs in the same order
 };
 
-using RankOrder = InPlace<OrderRun, 20>;
+using RankOrder = InplaceVector<OrderRun, 20>;
 /// The order of a rank. Precondition: the pipeline has no flaw. For an automatic schedule it has only forwards and
 /// input gradients; weight gradients, each after its chunk's input gradients, are placed between by time and memory.
 RankOrder rank_order(const Pipeline& p, Count rank);
 /// Maximum micro-batches of local chunks that a rank of an automatic schedule holds until their weight gradients are
 /// done: ZB-1p P, ZB-2p 2P; ZB-V 2P, of half the layers each.
-constexpr Count most_chunks_kept(const Pipeline& p) {
+constexpr Count most_chunks_saved(const Pipeline& p) {
   return p.schedule == Schedule::zb_1p ? p.ranks : mul(2, p.ranks);
 }
 

@@ -16,11 +16,11 @@ class LayerCosts {
  public:
   LayerCosts(const LayerKinds& kinds, const RowCosts& costs, Count chunks) : costs_(costs), chunks_(chunks) {
     layers_ = layers_of(kinds);
-    again_.push(0);
+    recomputed_.push(0);
     for (Count i = 0; i < layers_; ++i) {
       const std::size_t kind = kind_index(kinds, i);
       up_to_[static_cast<std::size_t>(i + 1)] = at(i) + costs.layer[kind];
-      if (costs.first_again > 0) again_.push(again(i) + costs.again[kind]);
+      if (costs.first_recomputed > 0) recomputed_.push(recomputed(i) + costs.recomputed[kind]);
     }
   }
   Count layers() const { return layers_; }
@@ -28,7 +28,7 @@ class LayerCosts {
   double at(Count layer) const { return up_to_[static_cast<std::size_t>(layer)]; }
   /// Cost of chunk i with layers [first, end).
   double of(Count i, Count first, Count end) const {
-    const double more = again(std::min(end, first + costs_.first_again)) - again(first);
+    const double more = recomputed(std::min(end, first + costs_.first_recomputed)) - recomputed(first);
     return at(end) - at(first) + more + (i == 0 ? costs_.embedding : 0) + (i + 1 == chunks_ ? costs_.head : 0);
   }
   /// Cost of all chunks, without recomputation.
@@ -60,12 +60,14 @@ class LayerCosts {
   }
 
  private:
-  double again(Count layer) const { return costs_.first_again > 0 ? again_[static_cast<std::size_t>(layer)] : 0; }
+  double recomputed(Count layer) const {
+    return costs_.first_recomputed > 0 ? recomputed_[static_cast<std::size_t>(layer)] : 0;
+  }
 
   const RowCosts& costs_;
   Count layers_ = 0, chunks_;
   std::array<double, max_layers + 1> up_to_{};
-  InPlace<double, max_layers + 1> again_;  // of recomputed layers, if any
+  InplaceVector<double, max_layers + 1> recomputed_;  // of recomputed layers, if any
 };
 
 /// The smallest maximum. The result of `maximum` falls in steps as its limit rises.
@@ -149,9 +151,10 @@ class Dealer {
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       const double share = static_cast<double>(kinds[k].count) / static_cast<double>(layers_);
       layer_ += share * costs.layer[k];
-      again_ += share * costs.again[k];
+      recomputed_ += share * costs.recomputed[k];
     }
-    again_ = std::max(again_, 0.0);  // negative if a layer's transfers to the host take longer than its recomputation
+    recomputed_ =
+        std::max(recomputed_, 0.0);  // negative if a layer's transfers to the host take longer than its recomputation
     for (Count h = 0; h < holders_.size(); ++h) besides_.push(0);
     besides_[static_cast<std::size_t>(first_)] += costs.embedding;
     besides_[static_cast<std::size_t>(last_)] += costs.head;
@@ -174,7 +177,7 @@ class Dealer {
 
  private:
   static constexpr double rounding = 1 - 1e-12;
-  using Shares = InPlace<Count, max_layers>;
+  using Shares = InplaceVector<Count, max_layers>;
 
   Partition dealt() {
     Count rest = layers_ - hold_below(level());
@@ -197,7 +200,7 @@ class Dealer {
     double all = layer_ * static_cast<double>(layers_), mean = 0;
     for (Count h = 0; h < holders_.size(); ++h) all += besides(h);
     auto sharing = static_cast<double>(holders_.size());
-    InPlace<bool, max_layers> out;
+    InplaceVector<bool, max_layers> out;
     for (Count h = 0; h < holders_.size(); ++h) out.push(false);
     for (bool found = true; found && sharing > 0;) {
       found = false;
@@ -216,10 +219,12 @@ class Dealer {
   Count hold_below(double level) {
     held_ = {};
     Count all = 0;
-    const double both = layer_ + again_, again = static_cast<double>(p_.chunks * costs_.first_again);
+    const double both = layer_ + recomputed_, recomputed = static_cast<double>(p_.chunks * costs_.first_recomputed);
     for (Count h = 0; h < holders_.size(); ++h) {
       const double room = level * rounding - besides(h);
-      const double n = layer_ <= 0 ? 0 : room > both * again ? (room - again_ * again) / layer_ : room / both;
+      const double n = layer_ <= 0                ? 0
+                       : room > both * recomputed ? (room - recomputed_ * recomputed) / layer_
+                                                  : room / both;
       all += held_.push(std::max(p_.chunks, static_cast<Count>(std::clamp(n, 0.0, 1e6))));
     }
     return all;
@@ -228,8 +233,8 @@ class Dealer {
   Count& of(Count h) { return held_[static_cast<std::size_t>(h)]; }
   /// The work of a holder that gets one more layer.
   double with_another(Count h) {
-    const Count n = of(h) + 1, twice = std::min(n, p_.chunks * costs_.first_again);
-    return layer_ * static_cast<double>(n) + again_ * static_cast<double>(twice) + besides(h);
+    const Count n = of(h) + 1, twice = std::min(n, p_.chunks * costs_.first_recomputed);
+    return layer_ * static_cast<double>(n) + recomputed_ * static_cast<double>(twice) + besides(h);
   }
   bool is_between(Count h) const { return h != first_ && h != last_; }
   /// The next holder in turn after h with neither embedding nor head; first_ if there is no such holder.
@@ -262,7 +267,7 @@ class Dealer {
     const Count mine = held_[static_cast<std::size_t>(h)];
     Count left = mine, chunks = p_.chunks, end = -1;
     const double level = (layer_ * static_cast<double>(mine) + ends_of(h)) / static_cast<double>(chunks);
-    const auto is_end = [&](Count q) { return costs_.first_again == 0 && end_cost(q) > 0; };
+    const auto is_end = [&](Count q) { return costs_.first_recomputed == 0 && end_cost(q) > 0; };
     const auto for_each_of = [&](bool ends, const auto& f) {
       for (Count i = 0; i < p_.chunks; ++i)
         if (const Count q = model_chunk(p_, h, i); !ends || !is_between(h))
@@ -314,9 +319,9 @@ class Dealer {
   const Pipeline& p_;
   Holders holders_;
   Count layers_, first_, last_;
-  double layer_ = 0, again_ = 0;
-  InPlace<double, max_layers> besides_;  // each holder's work in addition to layers of mean cost
-  InPlace<Count, max_layers> held_;
+  double layer_ = 0, recomputed_ = 0;
+  InplaceVector<double, max_layers> besides_;  // each holder's work in addition to layers of mean cost
+  InplaceVector<Count, max_layers> held_;
 };
 
 }  // namespace
@@ -328,11 +333,12 @@ RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds) {
     const Seconds apart = work - t.forward[Part::ep] - t.backward_input[Part::ep] - t.backward_weight[Part::ep];
     return std::min(work, beside(apart, experts, times.hidden)).value;
   };
-  RowCosts c{.embedding = all(times.embedding()), .head = all(times.head()), .first_again = times.first_again};
+  RowCosts c{
+      .embedding = all(times.embedding()), .head = all(times.head()), .first_recomputed = times.first_recomputed};
   for (const RowTime& part : times.mtp()) c.head += static_cast<double>(times.modules) * all(part);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     c.layer[k] = all(times.layer(k));
-    if (times.first_again > 0) c.again[k] = all(times.layer(k, true)) - c.layer[k];
+    if (times.first_recomputed > 0) c.recomputed[k] = all(times.layer(k, true)) - c.layer[k];
   }
   return c;
 }

@@ -24,16 +24,16 @@ class Partition {
   }
 
  private:
-  InPlace<std::uint16_t, max_layers> ends_;
+  InplaceVector<std::uint16_t, max_layers> ends_;
 };
 
 /// Costs of the embedding, a layer of each kind, and the head with all MTP modules, in any unit: seconds or FLOPs.
 struct RowCosts {
   double embedding = 0, head = 0;
   std::array<double, most_kinds> layer{};
-  /// Extra cost of a layer of each kind if it is among the first `first_again` of its chunk, which are recomputed.
-  std::array<double, most_kinds> again{};
-  Count first_again = 0;
+  /// Extra cost of a layer of each kind if it is among the first `first_recomputed` of its chunk, which are recomputed.
+  std::array<double, most_kinds> recomputed{};
+  Count first_recomputed = 0;
 };
 /// Total seconds of forward and backward of a micro-batch. In paired slots (DualPipe) expert collectives overlap with
 /// other work, as in paired_seconds().

@@ -8,30 +8,30 @@
 namespace llmcalc {
 namespace {
 
-using KeptCounts = std::array<KeptCount, 2 * most_chunks>;
-using KeptOfChunks = InPlace<ChunkKept, max_layers>;
+using SavedCounts = std::array<SavedCount, 2 * most_chunks>;
+using SavedOfChunks = InplaceVector<ChunkSaved, max_layers>;
 
 /// Micro-batches that each local chunk holds at the rank's peak. `room`: of run_automatic(), for automatic schedules.
-KeptCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanRoom& room, const KeptOfChunks& kept) {
-  KeptCounts counts;
-  const std::span<const ChunkKept> all(kept.begin(), kept.size());
-  const std::span<KeptCount> lent(counts.data(), 2 * static_cast<std::size_t>(p.chunks));
+SavedCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanWorkspace& room, const SavedOfChunks& saved) {
+  SavedCounts counts;
+  const std::span<const ChunkSaved> all(saved.begin(), saved.size());
+  const std::span<SavedCount> lent(counts.data(), 2 * static_cast<std::size_t>(p.chunks));
   if (automatic(p.schedule))
-    most_kept(p, rank, room.slots(rank), all, lent);
+    most_saved(p, rank, room.slots(rank), all, lent);
   else
-    most_kept(p, rank, all, lent);
+    most_saved(p, rank, all, lent);
   return counts;
 }
 
 /// The chunks of a rank, and the activations of one micro-batch in each.
 struct HeldChunks {
-  InPlace<ChunkInFlight, most_chunks> chunks;
-  InPlace<ChunkAlive, most_chunks> alive;
+  InplaceVector<ChunkInFlight, most_chunks> chunks;
+  InplaceVector<ChunkAlive, most_chunks> alive;
 };
 HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p, const Partition& partition,
-                       Count rank, const MakespanRoom& room) {
+                       Count rank, const MakespanWorkspace& room) {
   HeldChunks held;
-  KeptOfChunks here, on_host;
+  SavedOfChunks here, on_host;
   for (Count q = 0; q < model_chunks(p); ++q) {
     here.push({});
     on_host.push({});
@@ -40,14 +40,14 @@ HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p
     const auto q = static_cast<std::size_t>(model_chunk(p, rank, i));
     const ChunkAlive& a = held.alive.push(chunk_alive(prices, plan, partition[static_cast<Count>(q)]));
     // At least one byte, so that micro-batches count even if all their saved tensors are in host memory.
-    here[q] = {std::max(Bytes(1), a.kept), a.for_weights, a.rest};
+    here[q] = {std::max(Bytes(1), a.saved), a.for_weights, a.rest};
     on_host[q] = {a.host, {}, {}};
   }
   const bool leaves = plan.offload.activations.numerator > 0;
-  const KeptCounts counts = counts_at_worst(p, rank, room, here),
-                   away = leaves ? counts_at_worst(p, rank, room, on_host) : KeptCounts();
+  const SavedCounts counts = counts_at_worst(p, rank, room, here),
+                    away = leaves ? counts_at_worst(p, rank, room, on_host) : SavedCounts();
   for (Count i = 0; i < p.chunks; ++i) {
-    const KeptCount& n = counts[static_cast<std::size_t>(i)];
+    const SavedCount& n = counts[static_cast<std::size_t>(i)];
     held.chunks.push({partition[model_chunk(p, rank, i)], n.activations, n.for_weights,
                       away[static_cast<std::size_t>(i)].activations});
   }
@@ -55,7 +55,7 @@ HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p
 }
 
 Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
-                 Bytes process, const MakespanRoom& room) {
+                 Bytes process, const MakespanWorkspace& room) {
   const HeldChunks held = held_chunks(prices, plan, pipeline_of(plan, layout), partition, rank, room);
   Stage s{.rank = rank, .layers = 0, .memory = {}};
   HeldRows rows;
@@ -82,7 +82,7 @@ Stage whole_stage(const Prices& prices, const Plan& plan, const Layout& layout, 
 
 }  // namespace
 
-void run_automatic(const Pipeline& p, const Partition& partition, MakespanRoom& room) {
+void run_automatic(const Pipeline& p, const Partition& partition, MakespanWorkspace& room) {
   std::vector<ChunkTime> times;
   for (Count q = 0; q < partition.size(); ++q) {
     const Seconds t(static_cast<double>(partition[q].layers()));
@@ -95,7 +95,7 @@ Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const 
             Bytes process) {
   const Pipeline p = pipeline_of(plan, layout);
   if (p.ranks == 1) return whole_stage(prices, plan, layout, partition, process);
-  MakespanRoom room;
+  MakespanWorkspace room;
   if (automatic(p.schedule)) run_automatic(p, partition, room);
   return stage_with(prices, plan, layout, partition, rank, process, room);
 }
@@ -104,7 +104,7 @@ Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout
                     Bytes process) {
   const Pipeline p = pipeline_of(plan, layout);
   if (p.ranks == 1) return whole_stage(prices, plan, layout, partition, process);
-  MakespanRoom room;
+  MakespanWorkspace room;
   if (automatic(p.schedule)) run_automatic(p, partition, room);
   Stage fullest = stage_with(prices, plan, layout, partition, 0, process, room);
   for (Count r = 1; r < p.ranks; ++r)
@@ -118,7 +118,7 @@ std::vector<ChunkInFlight> chunks_in_flight(const Prices& prices, const Plan& pl
                                             const Partition& partition, Count rank) {
   const Pipeline p = pipeline_of(plan, layout);
   if (p.ranks == 1) return {{partition[0]}};
-  MakespanRoom room;
+  MakespanWorkspace room;
   if (automatic(p.schedule)) run_automatic(p, partition, room);
   const HeldChunks held = held_chunks(prices, plan, p, partition, rank, room);
   return {held.chunks.begin(), held.chunks.end()};

@@ -11,17 +11,17 @@ void PassSum::add(const PassPrice& pass, Count layers, bool costs) {
   if (costs) cost += layers * pass.cost;
   bound += n * pass.bound;
   estimate += n * pass.estimate;
-  for (Exchange e : pass.exchanges) {
+  for (CollectiveCall e : pass.collectives) {
     e.messages = mul(layers, e.messages);
     e.bytes = layers * e.bytes;
-    exchanges.add(e);
+    collectives.add(e);
   }
 }
 
 namespace {
 
 using Algorithm = CollectiveAlgorithm;
-using Ways = InPlace<Algorithm, 3>;
+using Ways = InplaceVector<Algorithm, 3>;
 
 /// Algorithms by which a collective can run on a level. `outer`: outside the innermost level.
 Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
@@ -44,19 +44,20 @@ double unevenness(CollectiveOp op, const Meeting& m) {
 /// One level after another, each with the share of the message that the inner levels leave to a rank.
 class Levels {
  public:
-  Levels(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout, const LinkRates& reached)
+  Levels(const CollectiveCall& e, const Route& route, const Cluster& cluster, const Layout& layout,
+         const LinkRates& reached)
       : e_(e), route_(route), cluster_(cluster), layout_(layout), reached_(reached) {}
-  ExchangeTime by_rings() const {
+  CommunicationTime by_rings() const {
     return sum([&](std::size_t i, double share) { return at(default_algorithm(e_.op), i, share); });
   }
-  ExchangeTime by(Collectives chosen) const {
+  CommunicationTime by(Collectives chosen) const {
     return sum([&](std::size_t i, double share) { return least(chosen, i, share); });
   }
 
  private:
   template <typename F>
-  ExchangeTime sum(const F& f) const {
-    ExchangeTime t;
+  CommunicationTime sum(const F& f) const {
+    CommunicationTime t;
     double share = 1;
     for (std::size_t i = 0; i < cluster_.levels.size(); ++i) {
       if (i > 0) share /= static_cast<double>(route_[i].fewest) / static_cast<double>(route_[i - 1].fewest);
@@ -64,20 +65,20 @@ class Levels {
     }
     return t;
   }
-  ExchangeTime at(Algorithm a, std::size_t level, double share) const {
+  CommunicationTime at(Algorithm a, std::size_t level, double share) const {
     const Link link = joining_group(cluster_.levels[level], layout_, e_.group);
-    const ExchangeTime t = exchange_time(e_, a, route_[level].parts, link, reached_, level > 0);
+    const CommunicationTime t = communication_time(e_, a, route_[level].parts, link, reached_, level > 0);
     return {t.waits, share * t.transfer};
   }
-  ExchangeTime least(Collectives chosen, std::size_t level, double share) const {
+  CommunicationTime least(Collectives chosen, std::size_t level, double share) const {
     const Ways all = ways(e_.op, chosen, level > 0, cluster_.levels[level]);
-    ExchangeTime best = at(all[0], level, share);
+    CommunicationTime best = at(all[0], level, share);
     for (const Algorithm a : all)
-      if (const ExchangeTime t = at(a, level, share); t.total() < best.total()) best = t;
+      if (const CommunicationTime t = at(a, level, share); t.total() < best.total()) best = t;
     return best;
   }
 
-  const Exchange& e_;
+  const CollectiveCall& e_;
   const Route& route_;
   const Cluster& cluster_;
   const Layout& layout_;
@@ -91,7 +92,7 @@ struct Paths {
 };
 /// If nodes are limited, tokens go to each of their nodes, and from there to the experts. If a rank receives a token
 /// once for all its experts, its messages are the X ranks reached on average, not its K experts.
-Paths paths(const Exchange& e, const Route& route, const Layout& layout) {
+Paths paths(const CollectiveCall& e, const Route& route, const Layout& layout) {
   if (e.routing.top_k == 0) return {};
   const auto k = static_cast<double>(e.routing.top_k);
   const auto all = static_cast<double>(ranks(layout, e.group)), node = static_cast<double>(route[0].most);
@@ -113,11 +114,11 @@ Scatter scatter(const Meeting& m, const Link& link, double all) {
 }
 
 /// A message to every other rank, over the innermost level that joins the pair.
-ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout,
-                        const LinkRates& reached) {
+CommunicationTime all_to_all(const CollectiveCall& e, const Route& route, const Cluster& cluster, const Layout& layout,
+                             const LinkRates& reached) {
   const auto all = static_cast<double>(ranks(layout, e.group)), messages = static_cast<double>(e.messages);
   const Paths p = paths(e, route, layout);
-  ExchangeTime t;
+  CommunicationTime t;
   for (std::size_t i = 0; i < cluster.levels.size(); ++i) {
     if (route[i].parts == 1) continue;
     const Link link = joining_group(cluster.levels[i], layout, e.group);
@@ -136,11 +137,11 @@ ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cl
 }  // namespace
 
 namespace {
-ExchangeTime started_exchange(const Exchange& e, const Layout& layout, const Cluster& cluster,
-                              const LinkRates& reached) {
+CommunicationTime started_collective(const CollectiveCall& e, const Layout& layout, const Cluster& cluster,
+                                     const LinkRates& reached) {
   if (e.op == CollectiveOp::p2p)
-    return exchange_time(e, default_algorithm(e.op), ranks(layout, e.group), group_link(cluster, layout, e.group),
-                         reached, !is_inside(cluster, layout, e.group));
+    return communication_time(e, default_algorithm(e.op), ranks(layout, e.group), group_link(cluster, layout, e.group),
+                              reached, !is_inside(cluster, layout, e.group));
   const Route r = route(cluster, layout, e.group);
   if (e.op == CollectiveOp::all_to_all) return all_to_all(e, r, cluster, layout, reached);
   const Levels levels(e, r, cluster, layout, reached);
@@ -148,17 +149,18 @@ ExchangeTime started_exchange(const Exchange& e, const Layout& layout, const Clu
 }
 }  // namespace
 
-ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster, const LinkRates& reached) {
+CommunicationTime communication_time(const CollectiveCall& e, const Layout& layout, const Cluster& cluster,
+                                     const LinkRates& reached) {
   if (ranks(layout, e.group) == 1) return {};
-  ExchangeTime t = started_exchange(e, layout, cluster, reached);
+  CommunicationTime t = started_collective(e, layout, cluster, reached);
   t.waits += static_cast<double>(e.messages) * reached.start;
   return t;
 }
 
-ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster,
-                           const LinkRates& reached) {
-  ExchangeTime t;
-  for (const Exchange& e : all) t += exchange_time(e, layout, cluster, reached);
+CommunicationTime communication_time(const CollectiveCalls& all, const Layout& layout, const Cluster& cluster,
+                                     const LinkRates& reached) {
+  CommunicationTime t;
+  for (const CollectiveCall& e : all) t += communication_time(e, layout, cluster, reached);
   return t;
 }
 
@@ -166,8 +168,8 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
                    const Cluster& cluster) {
   const auto at = [&](const Rates& r, const Time& by_operator) {
     Time t = plan.roofline == Roofline::step ? step_time(by_operator.compute, sum.cost, r) : by_operator;
-    for (const Exchange& e : sum.exchanges)
-      t.communication += (1 - r.hidden(e.group)) * exchange_time(e, layout, cluster, r.links).total();
+    for (const CollectiveCall& e : sum.collectives)
+      t.communication += (1 - r.hidden(e.group)) * communication_time(e, layout, cluster, r.links).total();
     t.latency += r.software.step;
     return t;
   };

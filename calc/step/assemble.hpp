@@ -9,7 +9,7 @@ namespace llmcalc {
 struct PassSum {
   Cost cost;
   Time bound, estimate;
-  Exchanges exchanges;
+  CollectiveCalls collectives;
   /// Adds `layers` times `pass`. `costs`: also FLOPs and bytes, for the roofline of a step or a rank's own work.
   void add(const PassPrice& pass, Count layers, bool costs);
 };
@@ -52,14 +52,14 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 /// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Not modelled: NCCL's protocols,
 /// whose thresholds and bandwidths are fitted to each generation of GPUs. No protocol is faster than this model, which
 /// has the latency of the one for short messages and the bandwidth of the one for long messages.
-ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster,
-                           const LinkRates& reached = {});
+CommunicationTime communication_time(const CollectiveCall& e, const Layout& layout, const Cluster& cluster,
+                                     const LinkRates& reached = {});
 /// Whether an operation's time is linear in messages and bytes, i.e. the algorithm does not depend on the size.
 constexpr bool is_linear(CollectiveOp op, Collectives c) {
   return c != Collectives::fastest || op == CollectiveOp::p2p || op == CollectiveOp::all_to_all;
 }
 /// Time of the collectives of several groups, one after another.
-ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster,
-                           const LinkRates& reached = {});
+CommunicationTime communication_time(const CollectiveCalls& all, const Layout& layout, const Cluster& cluster,
+                                     const LinkRates& reached = {});
 
 }  // namespace llmcalc

@@ -7,8 +7,8 @@
 namespace llmcalc {
 
 Seconds RankEnd::over(Group g, CollectiveOp op, Bytes bytes) const {
-  const Exchange e{.group = g, .op = op, .messages = 1, .bytes = bytes};
-  return exchange_time(e, layout_, cluster_, rates_.links).total();
+  const CollectiveCall e{.group = g, .op = op, .messages = 1, .bytes = bytes};
+  return communication_time(e, layout_, cluster_, rates_.links).total();
 }
 
 Spent RankEnd::sums(const HeldRows& rows) const {

@@ -16,7 +16,7 @@ double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rat
   Seconds compute;
   Cost cost;
   for (const LayerPrice& row : prices.rows)
-    for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.again}) {
+    for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.recomputed}) {
       compute += static_cast<double>(row.layers) * (full ? pass->bound : pass->estimate).compute;
       cost += row.layers * pass->cost;
     }
@@ -39,26 +39,28 @@ class Clock {
         slowed_(slowed_by_memory(prices, plan, rates_, full_)) {}
 
   /// Forward work that backward recomputes.
-  Spent again(const LayerPrice& row) {
+  Spent recomputed(const LayerPrice& row) {
     Spent s;
-    spend(row.again, s);
+    spend(row.recomputed, s);
     return s;
   }
 
   /// Recomputed expert collectives, if they can overlap with another slot's work.
-  Seconds expert_exchange_again(const LayerPrice& row) { return paired_ ? expert_exchange(row.again) : Seconds(); }
+  Seconds recomputed_expert_collective(const LayerPrice& row) {
+    return paired_ ? expert_collective(row.recomputed) : Seconds();
+  }
 
   void put(const LayerPrice& row, RowTime& t) {
-    const bool again_too = plan_.recompute != Recompute::none && !recomputes_block(plan_);
+    const bool also_recomputed = plan_.recompute != Recompute::none && !recomputes_block(plan_);
     spend(row.forward, t.forward);
     const Seconds left = spend(row.backward_input, t.backward_input, true);
     spend(row.backward_weight, t.backward_weight);
     hide(row.backward_input, left, t);
-    if (again_too) t.backward_input += again(row);
+    if (also_recomputed) t.backward_input += recomputed(row);
     if (paired_) {
-      t.experts_forward = expert_exchange(row.forward);
-      t.experts_backward = expert_exchange(row.backward_input);
-      if (again_too) t.experts_backward += expert_exchange(row.again);
+      t.experts_forward = expert_collective(row.forward);
+      t.experts_backward = expert_collective(row.backward_input);
+      if (also_recomputed) t.experts_backward += expert_collective(row.recomputed);
     }
     if (!shared_ && !experts_shared_) return;
     Learned own = row.learned - row.experts;
@@ -69,15 +71,15 @@ class Clock {
 
   /// Adds exposed transfers to and from host memory. They overlap with a row's other work, except with expert
   /// collectives that can overlap with another slot's work.
-  void travel(const LayerPrice& row, bool runs_again, RowTime& t) const {
-    const RowTravel bytes = row_travel(row, plan_, layout_, runs_again);
+  void travel(const LayerPrice& row, bool recomputes, RowTime& t) const {
+    const RowTravel bytes = row_travel(row, plan_, layout_, recomputes);
     const auto exposed = [&](Bytes up, Bytes down, const Spent& s) {
       const Seconds work = paired_ ? s.total() - s[Part::ep] : s.total();
-      return beside(work, std::max(up, down) / rates_.host.link, rates_.hidden_beside) - work;
+      return beside(work, std::max(up, down) / rates_.host.link, rates_.hidden_overlapped) - work;
     };
     const bool every = sends_every_gradient(layout_);
     t.forward[Part::offload] = exposed(bytes.weights, bytes.activations, t.forward);
-    const Bytes up = bytes.weights_again + bytes.activations, down = every ? bytes.gradients : Bytes();
+    const Bytes up = bytes.backward_weights + bytes.activations, down = every ? bytes.gradients : Bytes();
     Spent backward = t.backward_input;
     backward += t.backward_weight;
     if (apart_) {
@@ -109,7 +111,7 @@ class Clock {
     s[Part::host] += waiting;
     Seconds left = s.total();
     const Seconds core = s[Part::attention];
-    for (const Exchange& e : pass.exchanges) {
+    for (const CollectiveCall& e : pass.collectives) {
       const Seconds all = backward ? (1 - for_weights(e)) * seconds(e) : seconds(e);
       const Seconds waits = passes_round(e) ? std::max(all - left, exposed(e, core, waiting, backward))
                                             : exposed(all, left, rates_.hidden(e.group));
@@ -128,8 +130,8 @@ class Clock {
   /// more than fits into the weight gradients.
   void hide(const PassPrice& pass, Seconds left, RowTime& t) {
     const Seconds work = t.backward_weight.total(), more = hidden_by_weights(pass, work);
-    const Seconds gathers = seconds_of(pass, &Exchange::for_weights);
-    const double share = gathers > Seconds() ? gathers / seconds_of(pass, &Exchange::beside) : 0;
+    const Seconds gathers = seconds_of(pass, &CollectiveCall::for_weights);
+    const double share = gathers > Seconds() ? gathers / seconds_of(pass, &CollectiveCall::beside) : 0;
     const Seconds exposed = (1 - rates_.hidden_tensor) * gathers - share * more;
     Seconds &inputs = t.backward_input[Part::tp], &weights = t.backward_weight[Part::tp];
     inputs = inputs - (apart_ ? std::min((1 - share) * more, left) : (1 - share) * more);
@@ -139,15 +141,15 @@ class Clock {
   /// Seconds of overlapping tensor-parallel collectives that `work` seconds of weight gradients hide in addition.
   Seconds hidden_by_weights(const PassPrice& pass, Seconds work) {
     if (rates_.hidden_by_weights <= rates_.hidden_tensor) return {};
-    const Seconds all = seconds_of(pass, &Exchange::beside);
+    const Seconds all = seconds_of(pass, &CollectiveCall::beside);
     const Seconds hidden = all + work - beside(all, work, rates_.hidden_by_weights);
     return std::max(Seconds(), hidden - rates_.hidden_tensor * all);
   }
 
   /// Seconds of one kind of tensor-parallel messages.
-  Seconds seconds_of(const PassPrice& pass, Count Exchange::*kind) {
+  Seconds seconds_of(const PassPrice& pass, Count CollectiveCall::*kind) {
     Seconds all;
-    for (const Exchange& e : pass.exchanges)
+    for (const CollectiveCall& e : pass.collectives)
       if (e.group == Group::tensor && e.*kind > 0)
         all += static_cast<double>(e.*kind) / static_cast<double>(e.messages) * seconds(e);
     return all;
@@ -159,7 +161,7 @@ class Clock {
   Seconds waiting_for_host(const PassPrice& pass, Seconds busy) const {
     const Software& software = rates_.software;
     double collectives = 0;
-    for (const Exchange& e : pass.exchanges) collectives += static_cast<double>(e.messages);
+    for (const CollectiveCall& e : pass.collectives) collectives += static_cast<double>(e.messages);
     const double starts = collectives * static_cast<double>(ranks(layout_, Group::tensor));
     const Seconds host = pass.kernels * software.kernel + starts * software.collective;
     if (host <= Seconds()) return {};
@@ -170,19 +172,19 @@ class Clock {
 
   /// Exposed seconds of a ring's messages, which overlap with attention's core, also while the device waits for the
   /// host.
-  Seconds exposed(const Exchange& e, Seconds core, Seconds waiting, bool backward) {
+  Seconds exposed(const CollectiveCall& e, Seconds core, Seconds waiting, bool backward) {
     RingTime t = ring_time(e, seconds(e), core, ranks(layout_, Group::context), backward);
     t.core += waiting;
-    return t.exposed(rates_.hidden_beside, rates_.hidden_inside);
+    return t.exposed(rates_.hidden_overlapped, rates_.hidden_inside);
   }
 
-  Seconds expert_exchange(const PassPrice& pass) {
+  Seconds expert_collective(const PassPrice& pass) {
     Seconds all;
-    for (const Exchange& e : pass.exchanges)
+    for (const CollectiveCall& e : pass.collectives)
       if (e.group == Group::expert) all += seconds(e);
     return all;
   }
-  Seconds seconds(const Exchange& e) { return links_(e); }
+  Seconds seconds(const CollectiveCall& e) { return links_(e); }
   Seconds over(Group g, CollectiveOp op, Bytes bytes) {
     return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
   }
@@ -235,28 +237,28 @@ Spent RowTimes::spent_in(const LayerKinds& kinds, const ModelChunk& c) const {
   return all;
 }
 
-double for_weights(const Exchange& e) {
+double for_weights(const CollectiveCall& e) {
   return e.group == Group::tensor && e.messages > 0
              ? static_cast<double>(e.for_weights) / static_cast<double>(e.messages)
              : 0;
 }
 
-RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bool backward) {
+RingTime ring_time(const CollectiveCall& e, Seconds all, Seconds core, Count ranks, bool backward) {
   const double alone = backward ? 1 / static_cast<double>(e.messages) : 0, steps = static_cast<double>(ranks);
   return {(1 - alone) * all, (steps - 1) / steps * core, alone * all};
 }
 
-const ExchangeTime& Links::of_one(const Exchange& e) {
+const CommunicationTime& Links::of_one(const CollectiveCall& e) {
   for (const Kind& k : kinds_)
     if (k.group == e.group && k.op == e.op) return k.one;
-  const Exchange one{.group = e.group, .op = e.op, .messages = 1, .bytes = Bytes(1), .routing = e.routing};
-  return kinds_.push({e.group, e.op, exchange_time(one, layout_, cluster_, reached_)}).one;
+  const CollectiveCall one{.group = e.group, .op = e.op, .messages = 1, .bytes = Bytes(1), .routing = e.routing};
+  return kinds_.push({e.group, e.op, communication_time(one, layout_, cluster_, reached_)}).one;
 }
 
 Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e) {
   const auto seconds = [&](Group g, CollectiveOp op, Bytes bytes) {
-    const Exchange sent{.group = g, .op = op, .messages = 1, .bytes = bytes};
-    return exchange_time(sent, layout, cluster, rates_of(prices, e).links).total();
+    const CollectiveCall sent{.group = g, .op = op, .messages = 1, .bytes = bytes};
+    return communication_time(sent, layout, cluster, rates_of(prices, e).links).total();
   };
   const Bytes held = prices.layer(0).alive.input;
   const Count parts = sequence_parallel(layout) ? 1 : ranks(layout, Group::tensor);
@@ -269,7 +271,7 @@ RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout,
   Clock clock(prices, plan, layout, links, e);
   RowTimes t;
   const Rates& rates = rates_of(prices, e);
-  t.hidden = rates.hidden_beside;
+  t.hidden = rates.hidden_overlapped;
   const Software& software = rates.software;
   if (ranks(layout, Group::pipeline) > 1 && software.waits_to_send + software.waits_to_send_chunks > 0) {
     const Seconds send = send_seconds(prices, layout, cluster, e);
@@ -279,16 +281,16 @@ RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout,
   const RowTime none;
   for (const LayerPrice& row : prices.rows) clock.put(row, t.rows.push(none));
   if (!prices.mtp().empty()) t.modules = prices.mtp()[0].layers;
-  if (recomputes_block(plan)) t.first_again = plan.recompute_layers;
-  for (std::size_t i = 0; i < t.rows.size() && t.first_again > 0; ++i) {
-    RowTime& r = t.again.push(t.rows[i]);
-    r.backward_input += clock.again(prices.rows[i]);
-    r.experts_backward += clock.expert_exchange_again(prices.rows[i]);
+  if (recomputes_block(plan)) t.first_recomputed = plan.recompute_layers;
+  for (std::size_t i = 0; i < t.rows.size() && t.first_recomputed > 0; ++i) {
+    RowTime& r = t.recomputed.push(t.rows[i]);
+    r.backward_input += clock.recomputed(prices.rows[i]);
+    r.experts_backward += clock.recomputed_expert_collective(prices.rows[i]);
   }
   if (!plan.offload.any()) return t;
   t.lands = plan.offload.optimizer.numerator > 0 && !sends_every_gradient(layout);
   for (std::size_t i = 0; i < t.rows.size(); ++i) clock.travel(prices.rows[i], false, t.rows[i]);
-  for (std::size_t i = 0; i < t.again.size(); ++i) clock.travel(prices.rows[i], true, t.again[i]);
+  for (std::size_t i = 0; i < t.recomputed.size(); ++i) clock.travel(prices.rows[i], true, t.recomputed[i]);
   return t;
 }
 
@@ -297,9 +299,9 @@ RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout,
   return row_times(prices, plan, layout, cluster, links, e);
 }
 
-Spent time_again(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
-                 Efficiency e) {
-  return Clock(prices, plan, layout, links, e).again(row);
+Spent recompute_time(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
+                     Efficiency e) {
+  return Clock(prices, plan, layout, links, e).recomputed(row);
 }
 
 }  // namespace llmcalc

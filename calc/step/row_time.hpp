@@ -22,18 +22,18 @@ struct RowTime {
 };
 
 struct RowTimes {
-  InPlace<RowTime, most_rows> rows;
+  InplaceVector<RowTime, most_rows> rows;
   /// Under recomputation of blocks the same for recomputed layers, otherwise empty.
-  InPlace<RowTime, most_rows> again{};
-  Count first_again = 0;  ///< number of first layers of each chunk that are recomputed
-  Count modules = 0;      ///< MTP modules; the last three rows are their parts
-  double hidden = 1;      ///< fraction of gathers and reductions that other work hides
-  bool lands = false;     ///< gradients go to host memory once per step
+  InplaceVector<RowTime, most_rows> recomputed{};
+  Count first_recomputed = 0;  ///< number of first layers of each chunk that are recomputed
+  Count modules = 0;           ///< MTP modules; the last three rows are their parts
+  double hidden = 1;           ///< fraction of gathers and reductions that other work hides
+  bool lands = false;          ///< gradients go to host memory once per step
   /// Stall of a chunk's slot for its message to the next stage or from it, without and with several chunks per rank.
   Seconds send{}, send_of_chunks{};
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
-  const RowTime& layer(std::size_t kind, bool runs_again) const { return (runs_again ? again : rows)[1 + kind]; }
+  const RowTime& layer(std::size_t kind, bool recomputes) const { return (recomputes ? recomputed : rows)[1 + kind]; }
   const RowTime& head() const { return *(rows.end() - mtp().size() - 1); }
   /// The input, layer and head of one MTP module, or an empty span.
   std::span<const RowTime> mtp() const { return {rows.end() - (modules > 0 ? 3 : 0), rows.end()}; }
@@ -42,7 +42,7 @@ struct RowTimes {
   void for_each_kind(const LayerKinds& kinds, const ModelChunk& c, const F& f) const {
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       const Count n = layers_in(kinds[k], c);
-      const Count of_block = first_again > 0 ? layers_in(kinds[k], first_layers(c, first_again)) : 0;
+      const Count of_block = first_recomputed > 0 ? layers_in(kinds[k], first_layers(c, first_recomputed)) : 0;
       if (of_block > 0) f(layer(k, true), of_block);
       if (n > of_block) f(layer(k), n - of_block);
     }
@@ -52,8 +52,8 @@ struct RowTimes {
   /// Calls f(row, n) for every run of n equal consecutive layers, from first to last.
   template <typename F>
   void for_each_run_of(const LayerKinds& kinds, const ModelChunk& c, const F& f) const {
-    for_each_run(kinds, first_layers(c, first_again), [&](std::size_t k, Count n) { f(layer(k, true), n); });
-    for_each_run(kinds, behind_first(c, first_again), [&](std::size_t k, Count n) { f(layer(k), n); });
+    for_each_run(kinds, first_layers(c, first_recomputed), [&](std::size_t k, Count n) { f(layer(k, true), n); });
+    for_each_run(kinds, behind_first(c, first_recomputed), [&](std::size_t k, Count n) { f(layer(k), n); });
   }
 };
 
@@ -81,13 +81,13 @@ struct RingTime {
     return longer + (1 - hidden) * both + (1 - hidden_at_home) * home;
   }
 };
-constexpr bool passes_round(const Exchange& e) { return e.group == Group::context && e.op == CollectiveOp::p2p; }
+constexpr bool passes_round(const CollectiveCall& e) { return e.group == Group::context && e.op == CollectiveOp::p2p; }
 /// `all`: seconds of the messages around `ranks` ranks, `core`: of the whole core. In backward gradients return home.
-RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bool backward);
+RingTime ring_time(const CollectiveCall& e, Seconds all, Seconds core, Count ranks, bool backward);
 
 /// The fraction of a tensor-parallel collective in backward that only weight gradients wait for; 0 for other groups.
 /// All gradients need the keys and values that context-parallel ranks gather.
-double for_weights(const Exchange& e);
+double for_weights(const CollectiveCall& e);
 
 /// Seconds of collectives between the ranks of a layout, at the rates that links reach. Each kind whose time is linear
 /// in messages and bytes is computed once, on first use.
@@ -95,9 +95,9 @@ class Links {
  public:
   Links(const Layout& layout, const Cluster& cluster, const LinkRates& reached)
       : layout_(layout), cluster_(cluster), reached_(reached) {}
-  Seconds operator()(const Exchange& e) {
-    if (!is_linear(e.op, layout_.collectives)) return exchange_time(e, layout_, cluster_, reached_).total();
-    const ExchangeTime& one = of_one(e);
+  Seconds operator()(const CollectiveCall& e) {
+    if (!is_linear(e.op, layout_.collectives)) return communication_time(e, layout_, cluster_, reached_).total();
+    const CommunicationTime& one = of_one(e);
     return static_cast<double>(e.messages) * one.waits + static_cast<double>(e.bytes.value) * one.transfer;
   }
 
@@ -105,13 +105,13 @@ class Links {
   struct Kind {
     Group group = Group::tensor;
     CollectiveOp op = CollectiveOp::all_reduce;
-    ExchangeTime one{};  ///< per message, and per byte
+    CommunicationTime one{};  ///< per message, and per byte
   };
-  const ExchangeTime& of_one(const Exchange& e);
+  const CommunicationTime& of_one(const CollectiveCall& e);
   const Layout& layout_;
   const Cluster& cluster_;
   LinkRates reached_;
-  InPlace<Kind, 8 * group_count> kinds_;
+  InplaceVector<Kind, 8 * group_count> kinds_;
 };
 
 /// Rows in the order of the prices. Gradients of sharded states (ZeRO) are reduce-scattered, weights gathered; without
@@ -128,7 +128,7 @@ RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout,
                    Efficiency e);
 
 /// The forward work of a row that backward recomputes, if any; part of its backward_input.
-Spent time_again(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
-                 Efficiency e);
+Spent recompute_time(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
+                     Efficiency e);
 
 }  // namespace llmcalc

@@ -96,11 +96,11 @@ void SlotEvents::leg(const ChunkUnit& u, const Leg& l) {
   within_ = l.works.front().kind;
   Seconds lead = l.hidden + (apart_ ? Seconds() : l.hidden_experts);
   elapsed_ = elapsed_ - lead;
-  for (const GroupExchange& e : l.exchanges) {
+  for (const GroupCollective& e : l.collectives) {
     if (e.seconds <= Seconds() || (apart_ && e.group == Group::expert)) continue;
     elapsed_ += e.seconds;
     if (dry_) continue;
-    const std::size_t task = put_task(exchange(u, e));
+    const std::size_t task = put_task(collective_call(u, e));
     timeline_.wait_for(task, now_, lead);
     lead = {};
     now_ = task;
@@ -222,9 +222,9 @@ SlotEvents::Loads SlotEvents::experts(Count q, Count backward_q) const {
   const auto add = [&](const ChunkUnit& u, const std::vector<RowPass>& rows, bool backward) {
     for (const RowPass& row : rows)
       for (const Leg& l : row.legs)
-        for (const GroupExchange& e : l.exchanges)
+        for (const GroupCollective& e : l.collectives)
           if (e.group == Group::expert) {
-            Load& load = all.chain.emplace_back(exchange(u, e));
+            Load& load = all.chain.emplace_back(collective_call(u, e));
             load.lane = Lane::experts;
             load.within = l.works.front().kind;
             load.backward = backward;

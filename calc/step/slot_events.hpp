@@ -115,8 +115,8 @@ class SlotEvents {
   Load reduce(const ChunkUnit& u) const {
     return shared(TaskKind::reduce_gradients, u, u.reduce, TaskKind::backward_weight);
   }
-  Load exchange(const ChunkUnit& u, const GroupExchange& e) const {
-    return {Lane::inside, e.level, TaskKind::exchange, u.number, e.seconds, e.group};
+  Load collective_call(const ChunkUnit& u, const GroupCollective& e) const {
+    return {Lane::inside, e.level, TaskKind::collective_call, u.number, e.seconds, e.group};
   }
   Loads earlier(Count q) const;
   Loads experts(Count q, Count backward_q) const;

@@ -13,7 +13,7 @@ namespace {
 class StepClock {
  public:
   StepClock(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-            const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room)
+            const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room)
       : prices_(prices),
         offloads_(plan.offload.any()),
         layout_(layout),
@@ -35,7 +35,7 @@ class StepClock {
     price_chunks();
     const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
     Seconds busiest;
-    InPlace<Seconds, max_layers> works;
+    InplaceVector<Seconds, max_layers> works;
     Spent all;
     const auto visit = [&](Count r, Seconds end, const Spent& sums, const Spent& update) {
       const Spent work = work_of(r);
@@ -162,7 +162,7 @@ class StepClock {
     struct Ending {
       Seconds summed, update;
     };
-    InPlace<Ending, max_layers> ends;
+    InplaceVector<Ending, max_layers> ends;
     HeldRows last;
     Spent sums, update;
     Seconds all;  // until the last rank has its sums
@@ -242,7 +242,7 @@ class StepClock {
   }
   /// Chunk after chunk, in the order in which their last backwards end.
   RankSummed summed_by(Count rank, const Makespan& m) const {
-    InPlace<std::pair<Seconds, Count>, most_chunks> ends;
+    InplaceVector<std::pair<Seconds, Count>, most_chunks> ends;
     for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
     std::sort(ends.begin(), ends.end());
     RankSummed s;
@@ -308,7 +308,7 @@ class StepClock {
   const Partition& partition_;
   const RowTimes& rows_;
   Efficiency efficiency_;
-  StepRoom& room_;
+  StepWorkspace& room_;
   Pipeline pipeline_;
   RankEnd end_;
   ChunkSeconds alone_;  // without a pipeline
@@ -353,22 +353,22 @@ Partition partition(const Prices& prices, const Plan& plan, const Layout& layout
 }
 
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                    const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+                    const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room) {
   return StepClock(prices, plan, layout, cluster, partition, rows, e, room).run();
 }
 
 StepParts step_parts(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room) {
   return StepClock(prices, plan, layout, cluster, partition, rows, e, room).parts();
 }
 
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room) {
   return StepClock(prices, plan, layout, cluster, partition, rows, e, room).seconds();
 }
 
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                       StepRoom& room) {
+                       StepWorkspace& room) {
   TrainEstimate e;
   e.estimated = prices.estimated;
   e.tokens = mul(plan.global_batch, plan.seq);
@@ -389,7 +389,7 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
 }
 
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
-  StepRoom room;
+  StepWorkspace room;
   return assemble(prices, plan, layout, cluster, room);
 }
 

@@ -26,6 +26,6 @@ struct StepParts {
 
 /// The components of step_spent() with the same arguments.
 StepParts step_parts(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
 }  // namespace llmcalc

@@ -32,17 +32,17 @@ class UnitMaker {
     u.outside = true;
     return u;
   }
-  ChunkUnit layer(Count index, bool runs_again) {
+  ChunkUnit layer(Count index, bool recomputes) {
     const std::size_t kind = kind_index(prices_.kinds, index);
-    return unit(1 + index, {&prices_.layer(kind), 1}, {&times_.layer(kind, runs_again), 1}, runs_again);
+    return unit(1 + index, {&prices_.layer(kind), 1}, {&times_.layer(kind, recomputes), 1}, recomputes);
   }
   ChunkUnit module(Count number) { return unit(number, prices_.mtp(), times_.mtp(), false); }
 
  private:
-  ChunkUnit unit(Count number, std::span<const LayerPrice> prices, std::span<const RowTime> times, bool runs_again) {
+  ChunkUnit unit(Count number, std::span<const LayerPrice> prices, std::span<const RowTime> times, bool recomputes) {
     ChunkUnit u{.number = number};
     for (std::size_t i = 0; i < prices.size(); ++i) {
-      add_row(prices[i], times[i], runs_again, u);
+      add_row(prices[i], times[i], recomputes, u);
       u.gather += times[i].gather;
       u.reduce += times[i].reduce;
       u.down += times[i].down;
@@ -52,17 +52,17 @@ class UnitMaker {
     return u;
   }
 
-  void add_row(const LayerPrice& row, const RowTime& t, bool runs_again, ChunkUnit& u) {
-    const RowTravel bytes = plan_.offload.any() ? row_travel(row, plan_, layout_, runs_again) : RowTravel();
+  void add_row(const LayerPrice& row, const RowTime& t, bool recomputes, ChunkUnit& u) {
+    const RowTravel bytes = plan_.offload.any() ? row_travel(row, plan_, layout_, recomputes) : RowTravel();
     const auto travelling = [&](Bytes b) { return b > Bytes() ? b / rates_.host.link : Seconds(); };
     const Bytes every = sends_every_gradient(layout_) ? bytes.gradients : Bytes();
     const Seconds down = travelling(every);
     Leg forward{.works = {{TaskKind::forward, own_work(t.forward)}}};
-    add_exchanges(row.forward, {}, forward);
+    add_collectives(row.forward, {}, forward);
     hide(t.forward, forward);
     u.forward.push_back({{forward}, travelling(bytes.weights), travelling(bytes.activations)});
-    RowPass back = backward(row, t, again(row, runs_again));
-    back.up = travelling(bytes.weights_again + bytes.activations);
+    RowPass back = backward(row, t, recomputed(row, recomputes));
+    back.up = travelling(bytes.backward_weights + bytes.activations);
     if (apart_)
       u.weights.push_back({{gradients_of_weights(row, t)}, {}, down});
     else
@@ -70,23 +70,23 @@ class UnitMaker {
     u.backward.push_back(back);
   }
 
-  Spent again(const LayerPrice& row, bool runs_again) {
-    const bool runs = runs_again || (plan_.recompute != Recompute::none && !recomputes_block(plan_));
-    return runs ? time_again(row, prices_, plan_, layout_, links_, efficiency_) : Spent();
+  Spent recomputed(const LayerPrice& row, bool recomputes) {
+    const bool runs = recomputes || (plan_.recompute != Recompute::none && !recomputes_block(plan_));
+    return runs ? recompute_time(row, prices_, plan_, layout_, links_, efficiency_) : Spent();
   }
 
-  RowPass backward(const LayerPrice& row, const RowTime& t, const Spent& again) {
+  RowPass backward(const LayerPrice& row, const RowTime& t, const Spent& recomputed) {
     RowPass pass;
-    if (again.total() > Seconds()) {
-      Leg leg{.works = {{TaskKind::forward_again, own_work(again)}}};
-      add_exchanges(row.again, {}, leg);
-      hide(again, leg);
+    if (recomputed.total() > Seconds()) {
+      Leg leg{.works = {{TaskKind::recomputed_forward, own_work(recomputed)}}};
+      add_collectives(row.recomputed, {}, leg);
+      hide(recomputed, leg);
       pass.legs.push_back(leg);
     }
-    Leg gradients{.works = {{TaskKind::backward_input, own_work(t.backward_input) - own_work(again)}}};
-    add_exchanges(row.backward_input, apart_ ? Messages::not_for_weights : Messages::all, gradients);
+    Leg gradients{.works = {{TaskKind::backward_input, own_work(t.backward_input) - own_work(recomputed)}}};
+    add_collectives(row.backward_input, apart_ ? Messages::not_for_weights : Messages::all, gradients);
     Spent exposed = t.backward_input;
-    for (const Part p : {Part::tp, Part::cp, Part::ep}) exposed[p] = exposed[p] - again[p];
+    for (const Part p : {Part::tp, Part::cp, Part::ep}) exposed[p] = exposed[p] - recomputed[p];
     if (!apart_) {
       gradients.works.push_back({TaskKind::backward_weight, own_work(t.backward_weight)});
       exposed += t.backward_weight;
@@ -98,25 +98,25 @@ class UnitMaker {
 
   Leg gradients_of_weights(const LayerPrice& row, const RowTime& t) {
     Leg weights{.works = {{TaskKind::backward_weight, own_work(t.backward_weight)}}};
-    add_exchanges(row.backward_input, Messages::for_weights, weights);
+    add_collectives(row.backward_input, Messages::for_weights, weights);
     hide(t.backward_weight, weights);
     return weights;
   }
 
   /// Messages of a collective: those that only weight gradients wait for, all others, or both.
   enum class Messages : std::uint8_t { all, not_for_weights, for_weights };
-  void add_exchanges(const PassPrice& pass, Messages which, Leg& leg) {
-    for (const Exchange& e : pass.exchanges) {
+  void add_collectives(const PassPrice& pass, Messages which, Leg& leg) {
+    for (const CollectiveCall& e : pass.collectives) {
       const double later = llmcalc::for_weights(e);
       const double share = which == Messages::all ? 1 : which == Messages::for_weights ? later : 1 - later;
       if (share <= 0) continue;
-      const auto same = std::find_if(leg.exchanges.begin(), leg.exchanges.end(),
-                                     [&](const GroupExchange& g) { return g.group == e.group; });
+      const auto same = std::find_if(leg.collectives.begin(), leg.collectives.end(),
+                                     [&](const GroupCollective& g) { return g.group == e.group; });
       const Seconds seconds = share * links_(e);
-      if (same != leg.exchanges.end())
+      if (same != leg.collectives.end())
         same->seconds += seconds;
       else
-        leg.exchanges.push_back({e.group, outermost_level(cluster_, layout_, e.group), seconds});
+        leg.collectives.push_back({e.group, outermost_level(cluster_, layout_, e.group), seconds});
     }
   }
 
@@ -124,7 +124,7 @@ class UnitMaker {
   static void hide(const Spent& exposed, Leg& leg) {
     leg.hidden_experts = Seconds() - exposed[Part::ep];
     leg.hidden = Seconds() - exposed[Part::tp] - exposed[Part::cp];
-    for (const GroupExchange& e : leg.exchanges)
+    for (const GroupCollective& e : leg.collectives)
       (e.group == Group::expert ? leg.hidden_experts : leg.hidden) += e.seconds;
   }
 
@@ -148,7 +148,7 @@ ChunkUnits chunk_units(const Prices& prices, const RowTimes& times, const Plan& 
   ChunkUnits c{.sending = layout.chunks > 1 ? times.send_of_chunks : times.send};
   if (chunk.embedding) c.units.push_back(maker.outside(0, prices.embedding(), times.embedding()));
   for (Count i = chunk.first; i < chunk.end; ++i)
-    c.units.push_back(maker.layer(i, i < chunk.first + times.first_again));
+    c.units.push_back(maker.layer(i, i < chunk.first + times.first_recomputed));
   if (!chunk.head) return c;
   c.units.push_back(maker.outside(1 + layers, prices.head(), times.head()));
   for (Count k = 0; k < times.modules; ++k) c.units.push_back(maker.module(2 + layers + k));

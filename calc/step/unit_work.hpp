@@ -10,7 +10,7 @@
 namespace llmcalc {
 
 /// All collectives of a group in one direction of a row, and the outermost network level that they cross.
-struct GroupExchange {
+struct GroupCollective {
   Group group = Group::tensor;
   Count level = 0;
   Seconds seconds{};
@@ -23,7 +23,7 @@ struct LegWork {
 /// Sequential work, and its collectives, which begin before its end by their hidden seconds.
 struct Leg {
   std::vector<LegWork> works{};
-  std::vector<GroupExchange> exchanges{};
+  std::vector<GroupCollective> collectives{};
   Seconds hidden{}, hidden_experts{};  ///< of all other collectives, and of expert collectives
 };
 

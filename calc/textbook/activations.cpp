@@ -49,10 +49,12 @@ Fraction layer_activations(const LayerActivations& l) {
   const Arch a = layer_of(l);
   const Sizes<Fraction> s = exact_sizes(a, l.tensor_parallel);
   const MicroBatch<Fraction> m = micro_batch(l);
-  const auto kept = [&](const auto& which) { return stored(a, s, m, which).bytes(m.p) / Fraction(l.context_parallel); };
+  const auto saved = [&](const auto& which) {
+    return stored(a, s, m, which).bytes(m.p) / Fraction(l.context_parallel);
+  };
   using Tensor = StoredActivation<Fraction>;
-  if (l.stored == Recompute::none) return kept([](const Tensor& x) { return x.in_block; });
-  if (l.stored == Recompute::selective) return kept([](const Tensor& x) { return x.in_block && !x.core; });
+  if (l.stored == Recompute::none) return saved([](const Tensor& x) { return x.in_block; });
+  if (l.stored == Recompute::selective) return saved([](const Tensor& x) { return x.in_block && !x.core; });
   return tokens_of(m, s.T, Tokens::mine) * m.p * s.D / Fraction(l.context_parallel);
 }
 

@@ -51,8 +51,8 @@ Flops scores_flops(const Arch& a, const PassShape& p) {
   return (over_pairs(s, p, scores_width<Fraction>) + over_index(s, p, true)).flops();
 }
 
-Flops recurrences_again(const Arch& a, const PassShape& p) {
-  return recurrences_again<Fraction>(exact_sizes(a), p.batch, p.seq).flops();
+Flops recomputed_recurrences(const Arch& a, const PassShape& p) {
+  return recomputed_recurrences<Fraction>(exact_sizes(a), p.batch, p.seq).flops();
 }
 
 Flops mlp_flops(const Arch& a, const PassShape& p) {
@@ -65,8 +65,8 @@ Flops mlp_flops(const Arch& a, const PassShape& p) {
   return (Exact(2) * p.batch * p.seq * weights).flops();
 }
 
-Flops train_flops(const ForwardFlops& f, Recompute recomputed, Flops scores_again) {
-  Flops total = 3 * f.total() - f.index_spared + scores_again;
+Flops train_flops(const ForwardFlops& f, Recompute recomputed, Flops recomputed_scores) {
+  Flops total = 3 * f.total() - f.index_spared + recomputed_scores;
   if (recomputed == Recompute::selective) total += f.core - f.index;
   if (recomputed == Recompute::full) total += f.linear + f.core - f.outside;
   return total;

@@ -142,7 +142,7 @@ N chunk_places(const Sizes<N>& s, const N& queries) {
 /// because neither states nor scores are saved. Only products; element-wise decays are not counted.
 template <class N>
 struct StatesDone {
-  N forward = 0, again = 0;
+  N forward = 0, recomputed = 0;
 };
 /// Linear attention 4 A d_h^2 per token (recomputed: 2 A d_h^2); the delta rule 6 H d_k d_p (4 H d_k d_p), and in
 /// chunks 4 H d_k + 4 H d_p (4 H d_k + 2 H d_p) for each place, i.e. query and key of one chunk (arXiv:2412.06464; the
@@ -160,7 +160,7 @@ StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
   if (s.L_r == N(0) || !has_states(s.mixer.recurrent)) return done;
   if (s.mixer.recurrent.kind == RecurrentKind::rg_lru) {
     const N each = N(2) * tokens * s.L_r * s.r.H * s.r.P;
-    return {done.forward + each, done.again + each};
+    return {done.forward + each, done.recomputed + each};
   }
   const bool scan = scans(s.mixer.recurrent), removes = s.mixer.recurrent.kind == RecurrentKind::rwkv7;
   const N width = state_values(s);
@@ -173,7 +173,12 @@ StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
                              : 6) *
                      tokens * state +
                  places * (scores + N(scan ? 1 : 2) * values);
-  done.again = done.again + N(scan ? 2 : removes ? 6 : 4) * tokens * state + places * (scan ? scores : scores + values);
+  done.recomputed = done.recomputed +
+                    N(scan      ? 2
+                      : removes ? 6
+                                : 4) *
+                        tokens * state +
+                    places * (scan ? scores : scores + values);
   return done;
 }
 template <class N>
@@ -183,9 +188,9 @@ N states_done_forward(const Sizes<N>& all, const N& batch, const N& queries) {
 /// Recurrence FLOPs that backward recomputes: of states, and of each convolution with an activation once, 2 t_c per
 /// channel, for the slope. Short convolutions and RG-LRU's convolutions have no activation.
 template <class N>
-N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
+N recomputed_recurrences(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
-    const N states = states_done(s, batch, queries).again;
+    const N states = states_done(s, batch, queries).recomputed;
     const Recurrent& r = s.mixer.recurrent;
     if (s.L_r == N(0) || !has_activated_convolutions(r)) return states;
     return states + N(2) * batch * queries * s.L_r * s.r.K * convolved_channels(s);
@@ -221,7 +226,7 @@ ForwardFlops forward_flops(const Arch& arch, const PassShape& pass);
 Flops scores_flops(const Arch& arch, const PassShape& pass);
 Flops mlp_flops(const Arch& arch, const PassShape& pass);
 /// FLOPs of states and convolutions that backward recomputes.
-Flops recurrences_again(const Arch& arch, const PassShape& pass);
+Flops recomputed_recurrences(const Arch& arch, const PassShape& pass);
 
 // ---- Training
 
@@ -229,7 +234,7 @@ Flops recurrences_again(const Arch& arch, const PassShape& pass);
 /// ForwardFlops::index_spared. A flash backward recomputes the scores (QK', 5 products for 4: half a core more if keys
 /// are as wide as values). Selective recomputation repeats the core without an indexer's scores, full recomputation the
 /// blocks, never the head.
-Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops scores_again = {});
+Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops recomputed_scores = {});
 
 /// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; only wgrad if x needs no
 /// gradient. Goon §3.1 arrives at 5tIJ by broadcasting the activation's derivative over I.

@@ -46,7 +46,7 @@ double step_seconds(double flops, double bytes, const Machine& m) {
   return std::max(compute, memory);
 }
 
-double free_bytes(const Room& r) {
+double free_bytes(const Capacity& r) {
   return std::max(real(r.devices) * real(r.memory) * r.utilization - real(r.weights) - real(r.reserve), 0.0);
 }
 
@@ -95,7 +95,7 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 namespace {
 /// Weights that repeating layers read in addition to the layers that own them, and a final norm between runs: of routed
 /// experts, or of everything else.
-Exact read_again(const Arch& a, bool routed) {
+Exact reread(const Arch& a, bool routed) {
   if (!a.has_repeats()) return 0;
   const auto of = [routed](bool owned) {
     return [routed, owned](const Weight<Fraction>& w) {
@@ -119,11 +119,10 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
       a.altup ? Exact(a.hidden) * (Exact(a.streams - 1) * a.hidden + Exact(a.layers) * a.streams) : Exact(0);
   const Exact head =
       Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + (a.head.exit_gate ? 1 : 0) + mix;
-  const double fixed =
-      (Exact(s.attention) + s.mlp + s.norm - routed + head + rows + streams + read_again(a, false)).real();
+  const double fixed = (Exact(s.attention) + s.mlp + s.norm - routed + head + rows + streams + reread(a, false)).real();
   const Count choices = a.moe.experts + a.moe.zero_experts;
   const double share = routed > 0 ? experts_touched(choices, a.moe.top_k, tokens) / real(choices) : 0;
-  return real(weight_bytes) * (fixed + share * (Exact(routed) + read_again(a, true)).real());
+  return real(weight_bytes) * (fixed + share * (Exact(routed) + reread(a, true)).real());
 }
 
 double decode_step_seconds(const Arch& a, Count batch, Count context, Count weight_bytes, Count kv_bytes,
@@ -154,10 +153,10 @@ double prefill_seconds(const Arch& a, const PassShape& pass, Count weight_bytes,
   return step_seconds(flops, weight_bytes_read(a, pass.batch * pass.seq, weight_bytes), m);
 }
 
-Count max_batch(const Room& r, Count kv_per_token, Count context) {
+Count max_batch(const Capacity& r, Count kv_per_token, Count context) {
   return static_cast<Count>(std::floor(free_bytes(r) / (real(kv_per_token) * real(context))));
 }
-Count max_context(const Room& r, Count kv_per_token, Count batch) { return max_batch(r, kv_per_token, batch); }
+Count max_context(const Capacity& r, Count kv_per_token, Count batch) { return max_batch(r, kv_per_token, batch); }
 
 double speculative_tokens(double acceptance, Count draft) {
   if (acceptance == 1) return real(draft + 1);

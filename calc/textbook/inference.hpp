@@ -74,12 +74,12 @@ double prefill_seconds(const Arch& arch, const PassShape& pass, Count weight_byt
 
 // ---- Capacity: floor((n M u - weights - reserve) / (cache per token x the other factor)), at least 0
 
-struct Room {
+struct Capacity {
   Count memory = 0, devices = 1, weights = 0, reserve = 0;
   double utilization = 1;
 };
-Count max_batch(const Room& room, Count kv_per_token, Count context);
-Count max_context(const Room& room, Count kv_per_token, Count batch);
+Count max_batch(const Capacity& room, Count kv_per_token, Count context);
+Count max_context(const Capacity& room, Count kv_per_token, Count batch);
 
 // ---- Speculative decoding (arXiv:2211.17192): each of g drafted tokens is accepted with probability a
 

@@ -112,7 +112,7 @@ class StoredTable : StoredRows<N, Visit> {
 
   /// The encoder's result, which all layers of the decoder read, and the input of its norm.
   void encoded() {
-    visit_(StoredActivation<N>{.layers = 1, .tokens = Tokens::mine, .each = s_.D, .handed_on = true});
+    visit_(StoredActivation<N>{.layers = 1, .tokens = Tokens::mine, .each = s_.D, .cross_layer_tensors = true});
     if (!a_.final_norm) return;
     numbers(1, Tokens::mine, s_.D);
     statistics(1, Tokens::mine, 1, centred());
@@ -129,7 +129,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (a_.block == BlockKind::shortcut) return halves(s_.L_p, 4);
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !mixer_.is_empty();
-    const bool beside = a_.moe.beside_dense && has(s_.L_m);
+    const bool beside = a_.moe.with_dense_mlp && has(s_.L_m);
     if (mixes && with_mlp == s_.L_p && !beside) return halves(s_.L_p, mixer_.cross_attention ? 3 : 2);
     if (mixes) halves(s_.L_p, 1);
     if (beside) {  // the sum after two norms is sharded by tokens
@@ -215,7 +215,8 @@ class StoredTable : StoredRows<N, Visit> {
     choice(N(4) * (lightning ? min(i.keys, m_.S) : min(i.keys / i.block, quotient_up(m_.S, i.block))));
   }
   void choice(const N& each) {
-    visit_(StoredActivation<N>{.layers = s_.i.L, .numbers = false, .each = each, .handed_on = a_.shares_choices()});
+    visit_(StoredActivation<N>{
+        .layers = s_.i.L, .numbers = false, .each = each, .cross_layer_tensors = a_.shares_choices()});
   }
   /// The gate, and the gated output.
   void gate() {
@@ -313,7 +314,7 @@ class StoredTable : StoredRows<N, Visit> {
       numbers(s_.L_m, Tokens::mine, s_.D);
       statistics(s_.L_m, Tokens::mine, 1, false);
     }
-    if (m.beside_dense) {  // both results before their norms
+    if (m.with_dense_mlp) {  // both results before their norms
       dense(s_.L_m, s_.cut(s_.F));
       numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
       statistics(s_.L_m, Tokens::mine, 3, centred());
@@ -409,7 +410,8 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
 template <class N>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
   StoredSum<N> sum = stored(a, s, m, [recompute](const StoredActivation<N>& x) {
-    return recompute == Recompute::none || (recompute == Recompute::selective ? !x.core : !x.in_block || x.handed_on);
+    return recompute == Recompute::none ||
+           (recompute == Recompute::selective ? !x.core : !x.in_block || x.cross_layer_tensors);
   });
   if (recompute != Recompute::full) return sum;
   const auto add = [&](const N& layers, Tokens tokens, const N& each) {

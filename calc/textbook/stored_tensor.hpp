@@ -38,7 +38,7 @@ struct StoredActivation {
   N each;
   bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
   N rows = 0;                          ///< instead of the tokens: rows of pooled keys
-  bool handed_on = false;              ///< later layers read it: saved even if the block's other tensors are recomputed
+  bool cross_layer_tensors = false;    ///< later layers read it: saved even if the block's other tensors are recomputed
 };
 
 /// Number of tokens: B S, or the rank's share under sequence parallelism.

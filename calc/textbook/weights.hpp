@@ -265,7 +265,7 @@ class WeightTable : WeightRows<N, Visit> {
       visit_(Weight<N>{
           .component = Component::router, .layers = s_.L_m, .out = s_.D, .place = Place::whole, .norm = true});
     }
-    if (m.beside_dense) dense(s_.L_m, s_.F);
+    if (m.with_dense_mlp) dense(s_.L_m, s_.F);
     mlp({.component = Component::experts, .layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true}, s_.D_l,
         s_.cut(s_.F_e), m.expert_bias);
     learned_activation(Component::experts, s_.L_m);
@@ -296,7 +296,7 @@ class WeightTable : WeightRows<N, Visit> {
       return vector(Component::norm, s_.L_p, a_.norms_per_layer * width, s_.D, Place::whole);
     const Count both = a_.norm_placement == NormPlacement::both ? 4 : a_.norms_per_layer;
     if (a_.residual_block > 0) mixes();
-    if (a_.moe.beside_dense && has(s_.L_m)) vector(Component::norm, s_.L_m, 3 * width, s_.D, Place::whole);
+    if (a_.moe.with_dense_mlp && has(s_.L_m)) vector(Component::norm, s_.L_m, 3 * width, s_.D, Place::whole);
     if (m_.cross_attention) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !m_.is_empty();

@@ -16,7 +16,7 @@ bool is_route(const Op& op) {
   return p != nullptr && p->kind == PointwiseKind::route;
 }
 
-bool is_read_again(const OpList& ops, TensorId t) {
+bool is_reread(const OpList& ops, TensorId t) {
   return std::any_of(ops.begin(), ops.end(), [&](const Op& reader) {
     return needs_inputs(reader) && std::find(reader.in.begin(), reader.in.end(), t) != reader.in.end();
   });
@@ -41,9 +41,9 @@ bool mark_asking(OpList& ops, bool input_asks) {
     if (op.in_place()) continue;
     result = asks[op.out] = result_asks(op);
   }
-  for (Op& op : ops) op.read_again = is_route(op) && !has_backward(op) && is_read_again(ops, op.out);
+  for (Op& op : ops) op.reread = is_route(op) && !has_backward(op) && is_reread(ops, op.out);
   for (Op& op : ops)
-    if (Collective* c = std::get_if<Collective>(&op.shape)) c->regather = c->regather && is_read_again(ops, op.out);
+    if (Collective* c = std::get_if<Collective>(&op.shape)) c->regather = c->regather && is_reread(ops, op.out);
   return result;
 }
 

@@ -30,11 +30,11 @@ Bytes gradients_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
 
 /// Bytes that a layer saves; in a recomputed group, its share of the group's input. Tensors saved by MTP modules are
 /// not offloaded.
-Bytes kept_by(const LayerPrice& row, const Plan& plan, bool runs_again) {
+Bytes saved_by(const LayerPrice& row, const Plan& plan, bool recomputes) {
   if (row.segment != SegmentKind::block || !row.backward || row.mtp) return {};
-  if (runs_again || (plan.recompute == Recompute::full && !recomputes_block(plan)))
+  if (recomputes || (plan.recompute == Recompute::full && !recomputes_block(plan)))
     return Bytes(row.alive.input.value / (recomputes_groups(plan) ? plan.recompute_layers : 1));
-  return row.alive.kept;
+  return row.alive.saved;
 }
 
 /// Elements that are not sharded with other ranks.
@@ -83,13 +83,13 @@ void move_to_host(Memory& m, const HeldSums& sums, const StageAlive& alive, cons
     m.host += std::max(Bytes(), share_of(updated.weights, o.optimizer) - share_of(updated.weights, o.weights));
 }
 
-RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool runs_again) {
+RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool recomputes) {
   const Offload& o = plan.offload;
   RowTravel t{.weights = share_of(weights_of(row, plan, layout), o.weights),
-              .activations = share_of(kept_by(row, plan, runs_again), o.activations),
+              .activations = share_of(saved_by(row, plan, recomputes), o.activations),
               .gradients = share_of(gradients_of(row, plan, layout), o.optimizer)};
-  const bool kept = layout.zero == Zero::weights && !layout.reshard;
-  if (row.segment == SegmentKind::block && row.backward && !kept) t.weights_again = t.weights;
+  const bool saved = layout.zero == Zero::weights && !layout.reshard;
+  if (row.segment == SegmentKind::block && row.backward && !saved) t.backward_weights = t.weights;
   return t;
 }
 

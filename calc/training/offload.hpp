@@ -38,12 +38,12 @@ void move_to_host(Memory& m, const HeldSums& sums, const StageAlive& alive, cons
 
 /// Bytes of a row that are transferred.
 struct RowTravel {
-  Bytes weights{}, weights_again{};  ///< to the device, for forward and for backward
-  Bytes activations{};               ///< to the host and back
-  Bytes gradients{};                 ///< to the host
+  Bytes weights{}, backward_weights{};  ///< to the device, for forward and for backward
+  Bytes activations{};                  ///< to the host and back
+  Bytes gradients{};                    ///< to the host
 };
-/// `runs_again`: the layer is one that RecomputeMethod::block recomputes.
-RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool runs_again);
+/// `recomputes`: the layer is one that RecomputeMethod::block recomputes.
+RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool recomputes);
 
 /// Whether gradients go to the host in every micro-batch.
 inline bool sends_every_gradient(const Layout& layout) {

@@ -29,7 +29,7 @@ std::string conclusion(const Changes& changes, const std::string& path) {
 /// Compares today's numbers with a saved report. Returns 1 if any value moved, came or went.
 int against_baseline(const std::string& path, double tolerance, const Screen& screen) {
   const json::Value saved = json::parse(json::file_text(path), path);
-  const Changes changes = changes_between(saved, asked_again(saved, path), tolerance);
+  const Changes changes = changes_between(saved, asked_twice(saved, path), tolerance);
   Report report;
   report.command = "check";
   report.inputs = {{"baseline", path}, {"tolerance", tolerance}};

@@ -128,7 +128,7 @@ void refit(const Arguments& arguments, const MeasurementFile& file, const Replay
   if (!arguments.has("--without"))
     return leave_out(a, set, chosen_ridge(*a.kind), shipped_values(*a.kind), told(line, "fit without family"));
   const EstimatorTerm& t = term(*a.kind, arguments.text("--without"));
-  predict_again(a, set, fitted_without(set, chosen_ridge(*a.kind), t, told(line, "fit: step")));
+  predict_from(a, set, fitted_without(set, chosen_ridge(*a.kind), t, told(line, "fit: step")));
 }
 
 int run_fit_command(const Arguments& arguments) {

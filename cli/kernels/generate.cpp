@@ -187,7 +187,7 @@ Plan plan_for(const model::TrainedModel& c, Count prompt, const model::GenerateO
 
 /// Throws InputError if the search or the model does not fit in memory.
 void refuse_what_cannot_be(const Arch& a, const Plan& plan, const model::GenerateOptions& g,
-                           const model::MemoryRoom& room) {
+                           const model::AvailableMemory& room) {
   if (g.beams > a.vocabulary)
     throw InputError(
         fmt::format("--beams {}: the model has {} tokens, so no more than {} texts begin differently; "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "evidence/capacity.hpp"
 #include "evidence/case_memory.hpp"
 #include "evidence/convert/beyond_decoding.hpp"
 #include "evidence/convert/cluster_words.hpp"
@@ -16,7 +17,6 @@
 #include "evidence/logs/served_model.hpp"
 #include "evidence/names/format_name.hpp"
 #include "evidence/names/words.hpp"
-#include "evidence/room.hpp"
 #include "evidence/rows/figures.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 #include "presets/formats/gguf_mix.hpp"

@@ -85,11 +85,11 @@ void read_layers(const std::string& text, Recomputed& r) {
 
 /// "selective" without parts, or with the core, is Megatron-LM's. Other texts list the recomputed parts.
 void read_selection(const std::string& text, Recomputed& r) {
-  const bool kept_outputs = has_part(text, "linear-layer outputs") || has_part(text, "minimal");
+  const bool saved_outputs = has_part(text, "linear-layer outputs") || has_part(text, "minimal");
   r.core = has_part(text, "attention core") || has_part(text, "core_attn") || has_part(text, "core attention") ||
-           kept_outputs;
-  r.norms = has_part(text, "norm") || kept_outputs;
-  r.activations = has_part(text, "moe_act") || has_part(text, "swiglu") || has_part(text, "gelu") || kept_outputs;
+           saved_outputs;
+  r.norms = has_part(text, "norm") || saved_outputs;
+  r.activations = has_part(text, "moe_act") || has_part(text, "swiglu") || has_part(text, "gelu") || saved_outputs;
   r.mlp = has_part(text, "ffn") || has_part(text, "mlp") || Words(text).affirms_any({"moe layer", "experts"}) ||
           (has_part(text, "moe") && !has_part(text, "moe_act"));
   r.up = has_part(text, "mla_up");

@@ -8,6 +8,7 @@
 #include "calc/operator/pricing.hpp"
 #include "calc/pipeline/chunk.hpp"
 #include "calc/pipeline/schedule.hpp"
+#include "evidence/capacity.hpp"
 #include "evidence/case_check.hpp"
 #include "evidence/convert/adapter_words.hpp"
 #include "evidence/convert/attention_words.hpp"
@@ -23,7 +24,6 @@
 #include "evidence/convert/training_row.hpp"
 #include "evidence/names/training_stack.hpp"
 #include "evidence/names/words.hpp"
-#include "evidence/room.hpp"
 #include "text/leading_number.hpp"
 #include "text/names.hpp"
 
@@ -86,13 +86,13 @@ std::string not_expressed(const TrainingRow& row) {
 /// Flash attention's backward always recomputes the scores, so its forward need not be recomputed.
 RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
   RecomputeModules all;
-  for (const auto& [runs_again, module] :
+  for (const auto& [recomputes, module] :
        {std::pair{r.core && attention == AttentionImpl::naive, RecomputeModule::core},
         {r.norms, RecomputeModule::norm},
         {r.activations, RecomputeModule::act},
         {r.mlp, RecomputeModule::mlp},
         {r.up, RecomputeModule::up}})
-    if (runs_again) all.add(module);
+    if (recomputes) all.add(module);
   return all;
 }
 
@@ -101,7 +101,7 @@ void use_recomputed_layers(const Recomputed& r, const Arch& arch, const Layout& 
   const Count chunks = mul(split.pp, split.chunks), layers = arch.layers / chunks;
   plan.recompute = Recompute::full;
   if (r.group > 1 && r.every_layer()) plan.recompute_layers = std::clamp<Count>(r.group, 1, std::max<Count>(1, layers));
-  const Count again = layers_again(r, layers, chunks);
+  const Count again = recomputed_layers(r, layers, chunks);
   if (r.every_layer() || (again >= layers && layers > 0)) return;
   plan.recompute_method = RecomputeMethod::block;
   plan.recompute_layers = again;

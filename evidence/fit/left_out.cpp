@@ -86,7 +86,7 @@ std::vector<double> fitted_without(const FitSet& set, double ridge, const Estima
   return fit_from_afar(set, begin, options);
 }
 
-void predict_again(Accuracy& a, const FitSet& set, std::span<const double> values) {
+void predict_from(Accuracy& a, const FitSet& set, std::span<const double> values) {
   replace_predictions(a, set, [&](const std::string&) { return values; });
 }
 

@@ -28,7 +28,7 @@ std::vector<double> fitted_without(const FitSet& set, double ridge, const Estima
                                    const AccuracyWatch& watch = {});
 
 /// Replaces the predictions for rows of a set by predictions with other values.
-void predict_again(Accuracy& a, const FitSet& set, std::span<const double> values);
+void predict_from(Accuracy& a, const FitSet& set, std::span<const double> values);
 
 /// Replaces the predictions for rows of a set. Each family is predicted with values fitted to all others, starting from
 /// `all`. Families that share machines, code or authors are left out together.

@@ -43,11 +43,11 @@ class TermLedger {
 // ---- Server start-up
 
 /// Memory of a server's device and the part granted to the server, if log or defaults have them.
-struct ServerRoom {
+struct ServerWorkspace {
   std::optional<Bytes> total, granted;
 };
-ServerRoom room_of(const VllmStart& s, const BookingDefaults& defaults) {
-  ServerRoom r;
+ServerWorkspace room_of(const VllmStart& s, const BookingDefaults& defaults) {
+  ServerWorkspace r;
   r.total = s.memory.total ? std::optional(s.memory.total->bytes) : defaults.capacity;
   const auto share = s.config.utilization ? s.config.utilization : defaults.utilization;
   if (s.memory.granted)
@@ -125,7 +125,7 @@ const DeviceProcess* own_process(const OutOfMemory& o) {
 
 MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults) {
   const VllmMemory& m = s.memory;
-  const ServerRoom room = room_of(s, defaults);
+  const ServerWorkspace room = room_of(s, defaults);
   TermLedger ledger;
   say_server(ledger, m);
   if (room.granted) {

@@ -127,7 +127,7 @@ std::optional<DType> said_weights(const VllmConfig& config) {
 WeightFormats served_weights(DType of_blocks, DType others) {
   WeightFormats w(others);
   for (std::size_t c = 0; c < component_count; ++c)
-    if (is_narrowed(static_cast<Component>(c))) w[static_cast<Component>(c)] = of_blocks;
+    if (is_low_precision(static_cast<Component>(c))) w[static_cast<Component>(c)] = of_blocks;
   return w;
 }
 

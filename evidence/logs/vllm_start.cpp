@@ -131,8 +131,8 @@ class StartReader {
   }
   /// Whether the line is from the engine whose memory is kept, or does not name its engine.
   bool is_of_engine(const LogLine& line) const {
-    const std::string said = engine_of(speaker_of(line)), kept = engine_of(worker_.value_or(""));
-    return said.empty() || kept.empty() || said == kept;
+    const std::string said = engine_of(speaker_of(line)), saved = engine_of(worker_.value_or(""));
+    return said.empty() || saved.empty() || said == saved;
   }
   void note(const LogLine& line, std::optional<LoggedBytes> VllmMemory::*bytes,
             const std::optional<LoggedBytes>& said) {

@@ -99,8 +99,8 @@ std::string without_number_of_devices(std::string_view text) {
   const std::string name = std::regex_replace(std::string(text.substr(0, 200)), before, "");
   std::smatch found;
   if (!std::regex_search(name, found, behind)) return name;
-  const auto kept = static_cast<std::size_t>(found.position(0)) + (found[1].str()[0] == ' ' ? 0 : 1);
-  return name.substr(0, kept);
+  const auto saved = static_cast<std::size_t>(found.position(0)) + (found[1].str()[0] == ' ' ? 0 : 1);
+  return name.substr(0, saved);
 }
 
 /// JAX names a TPU slice by generation and number of cores or chips: "v5p-128".

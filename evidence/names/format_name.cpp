@@ -16,7 +16,7 @@ namespace llmcalc {
 namespace {
 
 /// A KV cache format next to a weight format: "int8 KV", "KV cache in fp8", and the end of "W4A8KV4".
-const std::regex& cache_beside() {
+const std::regex& cache_in_addition() {
   static const std::regex pattern(
       "((?:bf|fp|int)[0-9]{1,2})[ _-]*kv(?:[ _-]*cache)?|"
       "\\bkv(?:[ _-]*cache)?(?:[ :=_-]|in)*((?:bf|fp|int)[0-9]{1,2})|(kv[48])\\b");
@@ -26,7 +26,7 @@ const std::regex& cache_beside() {
 /// KV cache format in a text on weights. Empty if there is no such format.
 std::string cache_in(const std::string& weights) {
   std::smatch found;
-  if (!std::regex_search(weights, found, cache_beside())) return "";
+  if (!std::regex_search(weights, found, cache_in_addition())) return "";
   return found[1].matched ? found[1] : found[2].matched ? found[2] : found[3];
 }
 
@@ -284,7 +284,7 @@ bool leaves_format_open(const std::string& weights) {
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half) {
   FormatsSaid f;
-  const std::string text = with_usual_names(std::regex_replace(lower(weights.substr(0, 200)), cache_beside(), ""));
+  const std::string text = with_usual_names(std::regex_replace(lower(weights.substr(0, 200)), cache_in_addition(), ""));
   const std::string half = with_usual_names(lower(activations + " " + cache));
   f.working = usual_half;
   if (spells(half, "fp16") && !spells(half, "bf16")) f.working = dtypes::fp16;

@@ -70,10 +70,10 @@ TrainingStack training_stack(const TrainingCase& c) {
   TrainingStack s = stack_of(software, c.arch, c.plan);
   s.core = core_of(c.attention.kernel, software.training->core);
   s.writes_norms &= !c.attention.fused_norm;
-  if (c.stack.waits_for_tensor) s.tensor_exchanges = TensorExchanges::waited_for;
-  if (c.stack.tp_overlap && *c.stack.tp_overlap) s.tensor_exchanges = TensorExchanges::overlapped;
+  if (c.stack.waits_for_tensor) s.tensor_collectives = TensorCollectives::waited_for;
+  if (c.stack.tp_overlap && *c.stack.tp_overlap) s.tensor_collectives = TensorCollectives::overlapped;
   if (c.stack.tp_overlap && !*c.stack.tp_overlap)
-    s.tensor_exchanges = std::min(s.tensor_exchanges, TensorExchanges::beside_weights);
+    s.tensor_collectives = std::min(s.tensor_collectives, TensorCollectives::beside_weights);
   return s;
 }
 

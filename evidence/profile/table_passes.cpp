@@ -82,14 +82,15 @@ std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vecto
 }
 
 /// Seconds of collectives in a pass of `tokens` tokens: in all layers, and in the head.
-struct PassExchanges {
+struct PassCollectives {
   Seconds layers, head;
 };
-PassExchanges exchanges_of(const RunCase& c, const Cluster& cluster, Count tokens) {
+PassCollectives collectives_of(const RunCase& c, const Cluster& cluster, Count tokens) {
   const Prices prices = price_decode(c.arch, with_batch(c.plan, tokens), c.layout, cluster.device, 1);
-  PassExchanges all;
+  PassCollectives all;
   for (const LayerPrice& row : prices.rows) {
-    const ExchangeTime t = exchange_time(row.forward.exchanges, c.layout, cluster, cluster.device.achieved.links);
+    const CommunicationTime t =
+        communication_time(row.forward.collectives, c.layout, cluster, cluster.device.achieved.links);
     (row.segment == SegmentKind::head ? all.head : all.layers) += static_cast<double>(row.layers) * t.total();
   }
   return all;
@@ -112,9 +113,9 @@ PassTimes table_passes(const RunCase& c, const std::vector<OperatorTables>& tabl
   PassRowTimes::Knots rows, head;
   for (const Count n : times.measured_tokens())
     rows.emplace_back(
-        n, ticks(times.rows(n) + exchanges_of(c, cluster, n).layers + cluster.device.achieved.software.step));
+        n, ticks(times.rows(n) + collectives_of(c, cluster, n).layers + cluster.device.achieved.software.step));
   for (const Count n : times.measured_sequences())
-    head.emplace_back(n, ticks(times.head(n) + exchanges_of(c, cluster, n).head));
+    head.emplace_back(n, ticks(times.head(n) + collectives_of(c, cluster, n).head));
   PassTimes t;
   t.rows = PassRowTimes(rows);
   t.head = PassRowTimes(head);

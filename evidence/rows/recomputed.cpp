@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-Count layers_again(const Recomputed& r, Count layers, Count chunks) {
+Count recomputed_layers(const Recomputed& r, Count layers, Count chunks) {
   if (r.first > 0) return std::min(layers, r.in_chunk ? r.first : std::max<Count>(1, r.first / chunks));
   if (r.share < 1) return std::min<Count>(layers, std::llround(r.share * static_cast<double>(layers)));
   return layers / r.layer_step;

@@ -28,6 +28,6 @@ struct Recomputed {
 Recomputed recomputed_by(const Plan& plan);
 
 /// Number of recomputed layers in a chunk of `layers`, if whole layers are recomputed; `chunks`: chunks of the model.
-Count layers_again(const Recomputed& r, Count layers, Count chunks);
+Count recomputed_layers(const Recomputed& r, Count layers, Count chunks);
 
 }  // namespace llmcalc

@@ -117,11 +117,11 @@ class Cpu final : public Backend {
   }
 
   void attention(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
-                 const AttentionKept& k, Out o) override {
+                 const AttentionSaved& k, Out o) override {
     done_ += how == AttentionImpl::flash ? flash(s, in, d, w(k.log_sum_exp), n(o)) : naive(s, in, d, k, n(o));
   }
   void attention_gradient(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
-                          const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
+                          const AttentionSaved& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
     done_ += how == AttentionImpl::flash ? flash_gradient(s, in, d, w(k.log_sum_exp), n(o), n(d_o), to)
                                          : naive_gradient(s, in, d, k, n(d_o), n(scratch), to);
   }
@@ -230,43 +230,43 @@ class Cpu final : public Backend {
     LLMCALC_ISA::dropout_gradient(size(s), d, b(mask), n(dx));
   }
 
-  void route(const Pointwise& s, In logits, Out gates, Out kept) override {
-    LLMCALC_ISA::route(s, n(logits), n(gates), w(kept));
+  void route(const Pointwise& s, In logits, Out gates, Out saved) override {
+    LLMCALC_ISA::route(s, n(logits), n(gates), w(saved));
   }
-  void route_gradient(const Pointwise& s, In kept, In dgates, Out dlogits, bool add) override {
-    LLMCALC_ISA::route_gradient(s, w(kept), n(dgates), n(dlogits), add);
+  void route_gradient(const Pointwise& s, In saved, In dgates, Out dlogits, bool add) override {
+    LLMCALC_ISA::route_gradient(s, w(saved), n(dgates), n(dlogits), add);
   }
-  void route_own(const Pointwise& s, const Moe& m, In logits, Out gates, Out kept) override {
-    LLMCALC_ISA::route_own(s, m, n(logits), n(gates), w(kept));
+  void route_own(const Pointwise& s, const Moe& m, In logits, Out gates, Out saved) override {
+    LLMCALC_ISA::route_own(s, m, n(logits), n(gates), w(saved));
   }
-  void route_own_gradient(const Pointwise& s, const Moe& m, In kept, In dgates, Out dlogits, bool add) override {
-    LLMCALC_ISA::route_own_gradient(s, m, w(kept), n(dgates), n(dlogits), add);
+  void route_own_gradient(const Pointwise& s, const Moe& m, In saved, In dgates, Out dlogits, bool add) override {
+    LLMCALC_ISA::route_own_gradient(s, m, w(saved), n(dgates), n(dlogits), add);
   }
   void add_own(const Pointwise& s, const Moe& m, In gates, In a, In b, Out y) override {
     LLMCALC_ISA::add_own(s, m, n(gates), n(a), n(b), n(y));
   }
-  void add_own_gradient(const Pointwise& s, const Moe& m, In kept, In b, In dy, Out db, bool add_b, Out dgates,
+  void add_own_gradient(const Pointwise& s, const Moe& m, In saved, In b, In dy, Out db, bool add_b, Out dgates,
                         bool add_g) override {
-    LLMCALC_ISA::add_own_gradient(s, m, w(kept), n(b), n(dy), n(db), add_b, n(dgates), add_g);
+    LLMCALC_ISA::add_own_gradient(s, m, w(saved), n(b), n(dy), n(db), add_b, n(dgates), add_g);
   }
   void scale_gates(const Pointwise& s, In factors, Out gates) override {
     LLMCALC_ISA::scale_gates(s, n(factors), n(gates));
   }
-  void scale_gates_gradient(const Pointwise& s, In kept, In factors, Out dgates, Out dfactors) override {
-    LLMCALC_ISA::scale_gates_gradient(s, w(kept), n(factors), n(dgates), w(dfactors));
+  void scale_gates_gradient(const Pointwise& s, In saved, In factors, Out dgates, Out dfactors) override {
+    LLMCALC_ISA::scale_gates_gradient(s, w(saved), n(factors), n(dgates), w(dfactors));
   }
   void dispatch(const Pointwise& s, Count experts, In gates, In x, Out y) override {
     LLMCALC_ISA::dispatch(s, experts, n(gates), n(x), n(y));
   }
-  void dispatch_gradient(const Pointwise& s, Count experts, In kept, In dy, Out dx, bool add) override {
-    LLMCALC_ISA::dispatch_gradient(s, experts, w(kept), n(dy), n(dx), add);
+  void dispatch_gradient(const Pointwise& s, Count experts, In saved, In dy, Out dx, bool add) override {
+    LLMCALC_ISA::dispatch_gradient(s, experts, w(saved), n(dy), n(dx), add);
   }
-  void combine(const Pointwise& s, Count experts, In gates, In x, Out y, Out kept) override {
-    LLMCALC_ISA::combine(s, experts, n(gates), n(x), n(y), w(kept));
+  void combine(const Pointwise& s, Count experts, In gates, In x, Out y, Out saved) override {
+    LLMCALC_ISA::combine(s, experts, n(gates), n(x), n(y), w(saved));
   }
-  void combine_gradient(const Pointwise& s, Count experts, In route_kept, In x, In kept, In dy, Out dx, bool add_x,
+  void combine_gradient(const Pointwise& s, Count experts, In route_saved, In x, In saved, In dy, Out dx, bool add_x,
                         Out dgates, bool add_g) override {
-    LLMCALC_ISA::combine_gradient(s, experts, w(route_kept), n(x), w(kept), n(dy), n(dx), add_x, n(dgates), add_g);
+    LLMCALC_ISA::combine_gradient(s, experts, w(route_saved), n(x), w(saved), n(dy), n(dx), add_x, n(dgates), add_g);
   }
 
   void loss(const Loss& s, const std::int64_t* targets, Out logits, Out log_sums, double* mean) override {
@@ -332,7 +332,7 @@ class Cpu final : public Backend {
 
  private:
   static const std::int64_t* there(const Ids& ids) {
-    return ids.kept != nullptr ? static_cast<const std::int64_t*>(ids.kept) : ids.host;
+    return ids.saved != nullptr ? static_cast<const std::int64_t*>(ids.saved) : ids.host;
   }
   /// Gradients of a product with wide output. Rounds the logits' gradient in place to the format of the products; each
   /// row keeps its start address.

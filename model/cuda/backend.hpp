@@ -23,7 +23,7 @@
 #include "model/cuda/kernels/position.hpp"
 #include "model/cuda/kernels/products.hpp"
 #include "model/cuda/kernels/rows.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -31,7 +31,7 @@ template <typename T, typename Device>
 class Cuda final : public Backend {
   using W = float;
   template <typename X>
-  using Scratch = DeviceRoom<Device, X>;
+  using Scratch = DeviceWorkspace<Device, X>;
   static const T* n(In p) { return static_cast<const T*>(p); }
   static T* n(Out p) { return static_cast<T*>(p); }
   static const W* w(In p) { return static_cast<const W*>(p); }
@@ -109,8 +109,8 @@ class Cuda final : public Backend {
   // ---- tables and positions
   void lookup(const Lookup& s, const Ids& ids, const Positions& p, In table, Out y) override {
     if (ids.host == nullptr) return rows_of_positions(device_, s, p.queries, replays_.past(p.past), n(table), n(y));
-    if (ids.kept != nullptr)
-      return rows_of_table(device_, s.tokens, s.width, static_cast<const Count*>(ids.kept), n(table), n(y));
+    if (ids.saved != nullptr)
+      return rows_of_table(device_, s.tokens, s.width, static_cast<const Count*>(ids.saved), n(table), n(y));
     const auto there = replays_.ids(s.tokens, ids.host);
     rows_of_table(device_, s.tokens, s.width, there.data(), n(table), n(y));
   }
@@ -146,7 +146,7 @@ class Cuda final : public Backend {
 
   // ---- attention
   void attention(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
-                 const AttentionKept& k, Out o) override {
+                 const AttentionSaved& k, Out o) override {
     const Scores<T> c = scores(s, in, d);
     AttentionLaunches<T, Device> own(device_, c, k);
     if (how == AttentionImpl::flash) {
@@ -164,7 +164,7 @@ class Cuda final : public Backend {
     }
   }
   void attention_gradient(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
-                          const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
+                          const AttentionSaved& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
     AttentionLaunches<T, Device> own(device_, scores(s, in, d), k);
     if (how == AttentionImpl::flash) {
       if (s.queries > 1 && cores_.tensor_cores(true, own.obstacle(to)))
@@ -217,41 +217,41 @@ class Cuda final : public Backend {
   }
 
   // ---- mixture of experts
-  void route(const Pointwise& s, In logits, Out gates, Out kept) override {
-    const Scratch<W> room(device_, kept != nullptr ? 1 : 2 * size(s));
-    cuda::route(device_, s, n(logits), kept != nullptr ? w(kept) : room.data(), n(gates));
+  void route(const Pointwise& s, In logits, Out gates, Out saved) override {
+    const Scratch<W> room(device_, saved != nullptr ? 1 : 2 * size(s));
+    cuda::route(device_, s, n(logits), saved != nullptr ? w(saved) : room.data(), n(gates));
     const auto r = routings_.made(s.rows, s.width, s.top_k, n(In(gates)));
     routings_.keep(gates, r);
-    if (kept != nullptr) routings_.keep(kept, r);
+    if (saved != nullptr) routings_.keep(saved, r);
   }
-  void route_gradient(const Pointwise& s, In kept, In dgates, Out dlogits, bool add) override {
-    cuda::route_gradient(device_, s, w(kept) + size(s), n(dgates), n(dlogits), add);
-    routings_.forget(kept);
+  void route_gradient(const Pointwise& s, In saved, In dgates, Out dlogits, bool add) override {
+    cuda::route_gradient(device_, s, w(saved) + size(s), n(dgates), n(dlogits), add);
+    routings_.forget(saved);
   }
   void dispatch(const Pointwise& s, Count experts, In gates, In x, Out y) override {
     const auto r = routings_.of(gates, s.rows / s.top_k, experts, s.top_k, n(gates));
     rows_of_table(device_, s.rows, s.width, r->token(), n(x), n(y));
   }
-  void dispatch_gradient(const Pointwise& s, Count experts, In kept, In dy, Out dx, bool add) override {
+  void dispatch_gradient(const Pointwise& s, Count experts, In saved, In dy, Out dx, bool add) override {
     const Count tokens = s.rows / s.top_k;
-    const auto r = routings_.of(kept, tokens, experts, s.top_k, w(kept) + tokens * experts);
+    const auto r = routings_.of(saved, tokens, experts, s.top_k, w(saved) + tokens * experts);
     sum_rows(device_, tokens, s.top_k, r->row(), nullptr, s.width, n(dy), n(dx), add);
   }
-  void combine(const Pointwise& s, Count experts, In gates, In x, Out y, Out kept) override {
+  void combine(const Pointwise& s, Count experts, In gates, In x, Out y, Out saved) override {
     const auto r = routings_.of(gates, s.rows, experts, s.top_k, n(gates));
     const Count rows = s.rows * s.top_k;
-    const Scratch<W> room(device_, kept != nullptr ? 1 : rows);
-    W* const gate = kept != nullptr ? w(kept) : room.data();
+    const Scratch<W> room(device_, saved != nullptr ? 1 : rows);
+    W* const gate = saved != nullptr ? w(saved) : room.data();
     row_gates(device_, rows, experts, r->token(), r->expert(), n(gates), gate);
     sum_rows(device_, s.rows, s.top_k, r->row(), gate, s.width, n(x), n(y), false);
     routings_.forget(gates);
   }
-  void combine_gradient(const Pointwise& s, Count experts, In route_kept, In x, In kept, In dy, Out dx, bool add_x,
+  void combine_gradient(const Pointwise& s, Count experts, In route_saved, In x, In saved, In dy, Out dx, bool add_x,
                         Out dgates, bool add_g) override {
-    const auto r = routings_.of(route_kept, s.rows, experts, s.top_k, w(route_kept) + s.rows * experts);
+    const auto r = routings_.of(route_saved, s.rows, experts, s.top_k, w(route_saved) + s.rows * experts);
     if (!add_g) zero(dgates, mul(s.rows, experts) * number());
     launch(s.rows * s.top_k, line,
-           CombineGradient<T>{s.width, experts, r->token(), r->expert(), n(x), w(kept), n(dy), n(dx), add_x, n(dgates),
+           CombineGradient<T>{s.width, experts, r->token(), r->expert(), n(x), w(saved), n(dy), n(dx), add_x, n(dgates),
                               add_g});
   }
 

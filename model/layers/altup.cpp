@@ -34,8 +34,8 @@ Value Pass::project_streams(std::string_view op, const Value& x, Count rows, boo
   forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
   if (taping())
     remember(op, s,
-             [this, op, s, v, from, w, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot]() mutable {
-               const Tensor dy = taken(out), x_data = kept.get();
+             [this, op, s, v, from, w, saved = keep(op, x), in = x.slot, n = x.elements(), out = y.slot]() mutable {
+               const Tensor dy = taken(out), x_data = saved.get();
                const Into dx = into_rows(op, in, n, true);
                v.x = from(x_data->data());
                const Into dw = matrix_sum(w);
@@ -167,8 +167,8 @@ Value Pass::scale_heads(std::string_view op, Value given, Count heads) {
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] { backend_.altup()->scale(s, x.data->data(), value(w), y.data->data()); });
   if (taping())
-    remember(op, s, [this, op, s, w, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot] {
-      const Tensor dy = taken(out), x_data = kept.get();
+    remember(op, s, [this, op, s, w, saved = keep(op, x), in = x.slot, n = x.elements(), out = y.slot] {
+      const Tensor dy = taken(out), x_data = saved.get();
       backend_.altup()->scale_gradient(s, x_data->data(), value(w), dy->data(), place(op, in, n), sum(w));
     });
   return y;

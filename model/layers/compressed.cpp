@@ -25,9 +25,9 @@ Value Pass::pool(std::string_view op, Value given_keys, Value given_gates, Count
   forward(op, s, [&] { backend_.pool(s, view(k.data, g.data), y.data->data()); });
   if (flows(op, {&k, &g}, y))
     remember(op, s,
-             [this, op, s, view, bias, k_kept = keep(op, k), g_kept = keep(op, g), k_slot = k.slot, g_slot = g.slot,
+             [this, op, s, view, bias, k_saved = keep(op, k), g_saved = keep(op, g), k_slot = k.slot, g_slot = g.slot,
               n = k.elements(), out = y.slot] {
-               const Tensor dy = taken(out), k_data = k_kept.get(), g_data = g_kept.get();
+               const Tensor dy = taken(out), k_data = k_saved.get(), g_data = g_saved.get();
                const Into dk = into(op, k_slot, n), dg = into(op, g_slot, n);
                backend_.pool_gradient(
                    s, view(k_data, g_data), dy->data(),
@@ -63,9 +63,9 @@ Value Pass::grouped(std::string_view op, Value given) {
   forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
   if (flows(op, {&x}, y))
     remember(op, s,
-             [this, op, s, v, w, asks = x.slot->asks, kept = keep_for(w, op, x), in = x.slot, n = x.elements(),
+             [this, op, s, v, w, asks = x.slot->asks, saved = keep_for(w, op, x), in = x.slot, n = x.elements(),
               out = y.slot]() mutable {
-               const Tensor dy = taken(out), x_data = kept.get();
+               const Tensor dy = taken(out), x_data = saved.get();
                const Into dx = asks ? into(op, in, n) : Into{nullptr, false};
                v.x = data(x_data);
                v.weight = value(w);

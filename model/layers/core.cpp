@@ -7,9 +7,9 @@
 namespace llmcalc::model {
 
 /// Buffers that the core saves for backward, or holds only while it runs.
-struct Pass::CoreKept {
+struct Pass::CoreSaved {
   Tensor scores, probabilities, dropped, mask, log_sum_exp;
-  AttentionKept view() const {
+  AttentionSaved view() const {
     return {.scores = data(scores),
             .probabilities = data(probabilities),
             .dropped = data(dropped),
@@ -62,19 +62,19 @@ AttentionInputs Pass::inputs(std::string_view op, const CoreLayout& l, const std
           .documents = documents()};
 }
 
-Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool is_kept, bool passing) {
+Pass::CoreSaved Pass::core_saved(std::string_view op, const Attention& s, bool is_saved, bool passing) {
   const auto tensor = [&](Bytes bytes) {
     return passing ? arena_.make(Purpose::activations, op, bytes) : own(op, bytes);
   };
-  CoreKept k;
+  CoreSaved k;
   const Count keys = s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0);
   const Count rows = mul(s.rows(), s.heads), pairs = mul(rows, keys);
   if (plan().attention == AttentionImpl::flash) {
-    if (is_kept) k.log_sum_exp = tensor(rows * backend_.wide());
+    if (is_saved) k.log_sum_exp = tensor(rows * backend_.wide());
     return k;
   }
-  const bool dropped = step_.dropout && is_kept;
-  if (is_kept && plan().softmax_store == SoftmaxStore::seed && !dropped) k.scores = tensor(pairs * backend_.number());
+  const bool dropped = step_.dropout && is_saved;
+  if (is_saved && plan().softmax_store == SoftmaxStore::seed && !dropped) k.scores = tensor(pairs * backend_.number());
   k.probabilities = tensor(pairs * backend_.number());
   if (dropped) {
     k.dropped = tensor(pairs * backend_.number());
@@ -86,7 +86,7 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool is_
 /// Records the backward pass: the inputs' gradients, after recomputing the core under selective recomputation.
 void Pass::remember_attention(std::string_view op, const Attention& s, const CoreLayout& l,
                               const std::vector<Value>& in, const Value& y, const ReadInputs& reading, const Dropout& d,
-                              CoreKept kept) {
+                              CoreSaved saved) {
   const AttentionImpl how = plan().attention;
   const bool remade = plan().recompute == Recompute::selective;
   std::vector<Tensor> held;
@@ -97,9 +97,9 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
   }
   Tensor o;
   if (how == AttentionImpl::flash) o = keep(op, y).data;
-  if (remade) kept = {};
-  const std::function<CoreKept()> again = [this, op, s, reading, how, d, held, o] {
-    const CoreKept k = core_kept(op, s, true, true);
+  if (remade) saved = {};
+  const std::function<CoreSaved()> again = [this, op, s, reading, how, d, held, o] {
+    const CoreSaved k = core_saved(op, s, true, true);
     const Tensor out =
         o ? o : arena_.make(Purpose::activations, op, mul(s.rows(), s.heads, s.v_dim) * backend_.number());
     run(op, s, Direction::recompute, [&] { backend_.attention(s, reading(held), how, d, k.view(), out->data()); });
@@ -107,8 +107,8 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
   };
   const bool own_numbers = reads_own_distances(s, in);
   const Value added = s.relative ? distances() : Value();
-  const std::function<void(const CoreKept&)> rule = [this, op, s, l, reading, how, d, held, slots, o, added,
-                                                     own_numbers, out = y.slot](const CoreKept& k) {
+  const std::function<void(const CoreSaved&)> rule = [this, op, s, l, reading, how, d, held, slots, o, added,
+                                                      own_numbers, out = y.slot](const CoreSaved& k) {
     const Tensor dy = taken(out);
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -126,16 +126,16 @@ void Pass::remember_attention(std::string_view op, const Attention& s, const Cor
                                .k_rope = to.k_rope,
                                .v = to.v,
                                .pooled = to.pooled,
-                               .add_keys = s.shared_kv || s.hands_on_kv,
+                               .add_keys = s.shared_kv || s.shares_kv,
                                .sinks = sum(weight(op, "sinks")),
                                .relative = numbers};
     run(op, s, Direction::backward, [&] {
       backend_.attention_gradient(s, reading(held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
     });
   };
-  tape_->remember([this, layer = layer_, remade, again, rule, kept] {
+  tape_->remember([this, layer = layer_, remade, again, rule, saved] {
     layer_ = layer;
-    rule(remade ? again() : kept);
+    rule(remade ? again() : saved);
   });
 }
 
@@ -167,9 +167,9 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   Value y = make(op, s.rows(), mul(s.heads, s.v_dim));
   const bool back = flows(op, in, y);
   if (back && read_chosen) read_chosen->claim(op);
-  CoreKept kept = core_kept(op, s, step_.training && y.slot->asks, !back || remade);
-  forward(op, s, [&] { backend_.attention(s, from, how, d, kept.view(), y.data->data()); });
-  if (back) remember_attention(op, s, l, in, y, reading, d, std::move(kept));
+  CoreSaved saved = core_saved(op, s, step_.training && y.slot->asks, !back || remade);
+  forward(op, s, [&] { backend_.attention(s, from, how, d, saved.view(), y.data->data()); });
+  if (back) remember_attention(op, s, l, in, y, reading, d, std::move(saved));
   return y;
 }
 

@@ -35,9 +35,9 @@ Stacks Pass::lookup_stacks(std::string_view op, std::span<const std::int64_t> id
   Stacks x;
   if (before.rows.tokens > 0) x.encoder = make(op, before.rows.tokens, all.width);
   x.decoder = make(op, behind.rows.tokens, all.width);
-  const Tensor kept = kept_ids(op, ids);
-  const auto of = [ids, kept](const Stack& s) {
-    const auto* copy = static_cast<const std::int64_t*>(data(kept));
+  const Tensor saved = saved_ids(op, ids);
+  const auto of = [ids, saved](const Stack& s) {
+    const auto* copy = static_cast<const std::int64_t*>(data(saved));
     return Ids{ids.data() + s.first, copy != nullptr ? copy + s.first : nullptr};
   };
   forward(op, all, [&] {

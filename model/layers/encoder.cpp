@@ -25,8 +25,8 @@ Value Pass::tanh(std::string_view op, Value given) {
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] { backend_.tanh(s, x.data->data(), y.data->data()); });
   if (flows(op, {&x}, y))
-    remember(op, s, [this, op, s, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
-      const Tensor dy = taken(out), x_data = kept.get();
+    remember(op, s, [this, op, s, saved = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
+      const Tensor dy = taken(out), x_data = saved.get();
       const Into dx = into(op, in, n);
       backend_.tanh_gradient(s, x_data->data(), dy->data(), dx.data, dx.add);
     });

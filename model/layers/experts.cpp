@@ -16,23 +16,23 @@ Value Pass::route(std::string_view op, Value given) {
   const bool back = flows(op, {&x}, gates);
   // Probabilities, then all gates: the choice, which the experts' gradients also need.
   if (taping() && (back || trains("mlp.expert_down")))
-    gates.slot->kept = own(op, mul(2, s.rows, s.width) * backend_.wide());
+    gates.slot->saved = own(op, mul(2, s.rows, s.width) * backend_.wide());
   const bool has_own = arch_.moe.zero_experts > 0;
   forward(op, s, [&] {
-    has_own ? backend_.route_own(s, arch_.moe, x.data->data(), gates.data->data(), data(gates.slot->kept))
-            : backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->kept));
+    has_own ? backend_.route_own(s, arch_.moe, x.data->data(), gates.data->data(), data(gates.slot->saved))
+            : backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->saved));
     if (factors != nullptr) backend_.scale_gates(s, value(factors), gates.data->data());
   });
-  if (!back && gates.slot->kept) tape_->remember([out = gates.slot] { out->kept = nullptr; });
+  if (!back && gates.slot->saved) tape_->remember([out = gates.slot] { out->saved = nullptr; });
   if (back)
     remember(op, s, [this, op, s, factors, has_own, in = x.slot, out = gates.slot] {
       const Tensor dy = taken(out);
       if (factors != nullptr)
-        backend_.scale_gates_gradient(s, out->kept->data(), value(factors), dy->data(), sum(factors));
+        backend_.scale_gates_gradient(s, out->saved->data(), value(factors), dy->data(), sum(factors));
       const Into dx = into(op, in, mul(s.rows, s.width));
-      has_own ? backend_.route_own_gradient(s, arch_.moe, out->kept->data(), dy->data(), dx.data, dx.add)
-              : backend_.route_gradient(s, out->kept->data(), dy->data(), dx.data, dx.add);
-      out->kept = nullptr;
+      has_own ? backend_.route_own_gradient(s, arch_.moe, out->saved->data(), dy->data(), dx.data, dx.add)
+              : backend_.route_gradient(s, out->saved->data(), dy->data(), dx.data, dx.add);
+      out->saved = nullptr;
     });
   return gates;
 }
@@ -44,10 +44,10 @@ Value Pass::dispatch(std::string_view op, Value given, const Value& gates) {
   Value y = make(op, s.rows, s.width);
   forward(op, s, [&] { backend_.dispatch(s, experts, gates.data->data(), x.data->data(), y.data->data()); });
   if (flows(op, {&x}, y))
-    remember(op, s, [this, op, s, experts, kept = gates.slot->kept, in = x.slot, n = x.elements(), out = y.slot] {
+    remember(op, s, [this, op, s, experts, saved = gates.slot->saved, in = x.slot, n = x.elements(), out = y.slot] {
       const Tensor dy = taken(out);
       const Into dx = into(op, in, n);
-      backend_.dispatch_gradient(s, experts, kept->data(), dy->data(), dx.data, dx.add);
+      backend_.dispatch_gradient(s, experts, saved->data(), dy->data(), dx.data, dx.add);
     });
   return y;
 }
@@ -63,11 +63,11 @@ Value Pass::combine(std::string_view op, Value given, Value given_gates) {
           [&] { backend_.combine(s, experts, gates.data->data(), x.data->data(), y.data->data(), data(own_gates)); });
   if (back)
     remember(op, s,
-             [this, op, s, experts, own_gates, route_kept = gates.slot->kept, kept = keep(op, x), in = x.slot,
+             [this, op, s, experts, own_gates, route_saved = gates.slot->saved, saved = keep(op, x), in = x.slot,
               n = x.elements(), gate_slot = gates.slot, gates_elements = gates.elements(), out = y.slot] {
-               const Tensor dy = taken(out), x_data = kept.get();
+               const Tensor dy = taken(out), x_data = saved.get();
                const Into dx = into(op, in, n), dg = into(op, gate_slot, gates_elements);
-               backend_.combine_gradient(s, experts, route_kept->data(), x_data->data(), own_gates->data(), dy->data(),
+               backend_.combine_gradient(s, experts, route_saved->data(), x_data->data(), own_gates->data(), dy->data(),
                                          dx.data, dx.add, dg.data, dg.add);
              });
   return y;
@@ -81,11 +81,11 @@ Value Pass::add_own(std::string_view op, Value given, Value given_own, Value giv
           [&] { backend_.add_own(s, arch_.moe, gates.data->data(), y.data->data(), x.data->data(), z.data->data()); });
   if (flows(op, {&y, &x, &gates}, z))
     remember(op, s,
-             [this, op, s, kept = keep(op, x), in = bare(x), route_kept = gates.slot->kept, from = bare(gates),
+             [this, op, s, saved = keep(op, x), in = bare(x), route_saved = gates.slot->saved, from = bare(gates),
               first = y.slot, out = z.slot] {
-               const Tensor dz = taken(out), x_data = kept.get();
+               const Tensor dz = taken(out), x_data = saved.get();
                const Into dx = into(op, in.slot, in.elements()), dg = into(op, from.slot, from.elements());
-               backend_.add_own_gradient(s, arch_.moe, route_kept->data(), x_data->data(), dz->data(), dx.data, dx.add,
+               backend_.add_own_gradient(s, arch_.moe, route_saved->data(), x_data->data(), dz->data(), dx.data, dx.add,
                                          dg.data, dg.add);
                if (first->asks) first->gradient = dz;
              });

@@ -120,14 +120,14 @@ Tensor Pass::choose(std::string_view op, const IndexScores& s, Value given_q, Va
     slots.push_back(x.slot);
   }
   remember(op, s, [this, op, s, view, held, slots, chosen, indices] {
-    std::vector<const void*> read_again(3), to(3);
+    std::vector<const void*> reread(3), to(3);
     for (std::size_t i = 0; i < held.size(); ++i) {
       into_rows(op, slots[i], held[i]->bytes().value / backend_.number().value, true);
-      read_again[i] = held[i]->data();
+      reread[i] = held[i]->data();
       to[i] = slots[i]->gradient->data();
     }
     const IndexView gradients = view(to);
-    backend_.index_gradient(s, view(read_again), indices, nullptr,
+    backend_.index_gradient(s, view(reread), indices, nullptr,
                             {.q = gradients.q, .k = gradients.k, .weights = gradients.weights});
   });
   return chosen;

@@ -111,7 +111,7 @@ Value grouped_attention(Pass& p, Value x) {
                        .reach = p.reach(),
                        .sinks = m.attention_sinks,
                        .shared_kv = m.shared_kv,
-                       .hands_on_kv = p.kind().hands_on_kv && s.past == 0,
+                       .shares_kv = p.kind().shares_kv && s.past == 0,
                        .bidirectional = m.bidirectional,
                        .relative = p.arch().position == Position::relative,
                        .selection = m.indexer.selection()};
@@ -125,7 +125,7 @@ Value grouped_attention(Pass& p, Value x) {
                           .cap = p.numerics().score_cap,
                           .alibi = p.arch().position == Position::alibi};
   KeysAndValues kv = m.shared_kv ? p.given() : KeysAndValues{std::move(r.k), std::move(r.v)};
-  if (core.hands_on_kv) p.hand_on(kv.k, kv.v);
+  if (core.shares_kv) p.share_onward(kv.k, kv.v);
   std::vector<Value> in{std::move(r.q), std::move(kv.k), std::move(kv.v)};
   if (Value added = p.own_distances("attn.distances"); added.data) in.push_back(std::move(added));
   Value o = p.attention("attn.core", core, layout, std::move(in), std::move(chosen));

@@ -115,7 +115,7 @@ class RecurrenceRun {
       return part;
     };
     const StateLayout layout{r_.kind, at(0), at(1), at(2), at(3), at(5), at(4)};
-    if (p_.kind().hands_on_kv) p_.hand_on({}, v);
+    if (p_.kind().shares_kv) p_.share_onward({}, v);
     Value o = state("rwkv.core", StateRule::removal, mul(3, r_.width()), layout,
                     {q, k, v, std::move(decay), std::move(removed), std::move(rate)});
     const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centred = true, .per_head = true};
@@ -239,7 +239,7 @@ class RecurrenceRun {
                                 .chunk = r_.chunk,
                                 .gates = gates,
                                 .state_bytes = r_.state_bytes,
-                                .hands_on_values = rule == StateRule::removal && p_.kind().hands_on_kv,
+                                .shares_values = rule == StateRule::removal && p_.kind().shares_kv,
                                 .normalised = r_.kind == RecurrentKind::mlstm};
     return p_.recur(op, shape, at, std::move(in));
   }

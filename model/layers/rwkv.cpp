@@ -23,8 +23,8 @@ Value Pass::shifted(std::string_view op, std::string_view keeper, Value given, S
   forward(op, s, [&] { backend_.rwkv()->shift(s, v, y.data->data()); });
   if (taping())
     remember(op, s,
-             [this, op, s, v, shares, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot]() mutable {
-               const Tensor dy = taken(out), x_data = kept.get();
+             [this, op, s, v, shares, saved = keep(op, x), in = x.slot, n = x.elements(), out = y.slot]() mutable {
+               const Tensor dy = taken(out), x_data = saved.get();
                v.x = x_data->data();
                v.shares = value(shares);
                backend_.rwkv()->shift_gradient(s, v, dy->data(), place(op, in, n), {}, sum(shares));
@@ -112,8 +112,8 @@ Value Pass::unit(std::string_view op, Value given, Count heads) {
   if (taping() && plan().norm_stats) inverse = own(op, s.rows * backend_.wide());
   forward(op, s, [&] { backend_.rwkv()->unit(s, x.data->data(), value(w), y.data->data(), data(inverse)); });
   if (taping())
-    remember(op, s, [this, op, s, w, inverse, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot] {
-      const Tensor dy = taken(out), x_data = kept.get();
+    remember(op, s, [this, op, s, w, inverse, saved = keep(op, x), in = x.slot, n = x.elements(), out = y.slot] {
+      const Tensor dy = taken(out), x_data = saved.get();
       backend_.rwkv()->unit_gradient(s, x_data->data(), value(w), data(inverse), dy->data(), place(op, in, n), sum(w));
     });
   return y;
@@ -151,8 +151,8 @@ Value Pass::sigmoid(std::string_view op, Value given) {
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] { backend_.rwkv()->sigmoid(s, x.data->data(), y.data->data()); });
   if (taping())
-    remember(op, s, [this, op, s, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
-      const Tensor dy = taken(out), x_data = kept.get();
+    remember(op, s, [this, op, s, saved = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
+      const Tensor dy = taken(out), x_data = saved.get();
       backend_.rwkv()->sigmoid_gradient(s, x_data->data(), dy->data(), place(op, in, n));
     });
   return y;

@@ -36,8 +36,8 @@ inline double stretched_base(const Rope& r, Count width, Count length) {
 /// factor, pairs with more than `high` are unchanged, and the slowdown fades in between.
 inline double slowed_as_llama3(const Rope& r, double f) {
   const double turns = static_cast<double>(r.trained) * f / full_turn;
-  const double kept = std::clamp((turns - r.low) / (r.high - r.low), 0.0, 1.0);
-  return (1 - kept) * f / r.factor + kept * f;
+  const double saved = std::clamp((turns - r.low) / (r.high - r.low), 0.0, 1.0);
+  return (1 - saved) * f / r.factor + saved * f;
 }
 
 /// The (fractional) pair with `turns` rotations within the trained length (find_correction_dim).

@@ -128,7 +128,7 @@ Value dense_and_experts(Pass& p, Value x, Value residual) {
 /// `residual`: x before its norm, the input of experts parallel to a dense MLP.
 Value mlp(Pass& p, Value x, Value residual) {
   if (!p.kind().experts) return dense_mlp(p, std::move(x));
-  if (p.arch().moe.beside_dense) return dense_and_experts(p, std::move(x), std::move(residual));
+  if (p.arch().moe.with_dense_mlp) return dense_and_experts(p, std::move(x), std::move(residual));
   residual = x;
   return experts(p, std::move(x), std::move(residual));
 }
@@ -223,7 +223,7 @@ Value own_input(Pass& p, Value x) {
 
 /// The MLP's sub-layer. Experts parallel to a dense MLP read x directly.
 Value mlp_layer(Pass& p, Value x) {
-  Value residual = p.arch().moe.beside_dense ? x : Value();
+  Value residual = p.arch().moe.with_dense_mlp ? x : Value();
   return sub_layer(p, mlp_names, mlp_streams, std::move(x),
                    [&residual](Pass& pass, Value in) { return mlp(pass, std::move(in), std::exchange(residual, {})); });
 }
@@ -441,11 +441,11 @@ Value trunk(Pass& p, std::span<const std::int64_t> ids) {
   Value x = std::move(tokens.encoder), encoded;
   if (recomputes_groups(p.plan())) return groups_of_layers(p, std::move(x));
   for (Count i = 0; i < p.arch().layers; ++i) {
-    const bool again = runs_again(p.plan(), i);
+    const bool again = recomputes(p.plan(), i);
     p.enter(i * halves(p.arch()));
     if (p.kind().closes_encoder && !x.data) x = std::move(tokens.decoder);  // in a decoding step
     if (p.step().tokens() == 0) continue;
-    const KeysAndValues read = p.handed();
+    const KeysAndValues read = p.shared_kv();
     const auto layer = [&p, read, encoded](Value in) {
       p.give(read);
       p.give_encoded(encoded);
@@ -464,12 +464,12 @@ Value trunk(Pass& p, std::span<const std::int64_t> ids) {
 
 }  // namespace
 
-bool runs_again(const Plan& plan, Count layer) {
+bool recomputes(const Plan& plan, Count layer) {
   return plan.recompute == Recompute::full && (!recomputes_block(plan) || layer < plan.recompute_layers);
 }
 
-bool runs_again_in_groups(const Arch& a) {
-  return handed_on(layer_kinds(a)).empty() && !a.shares_choices() && !a.is_encoder_decoder() &&
+bool recomputes_in_groups(const Arch& a) {
+  return cross_layer_tensors(layer_kinds(a)).empty() && !a.shares_choices() && !a.is_encoder_decoder() &&
          a.position != Position::relative && a.per_layer.width == 0 && a.residual_block == 0;
 }
 

@@ -10,9 +10,9 @@ namespace llmcalc::model {
 Value forward(Pass& p, std::span<const std::int64_t> ids);
 
 /// Whether backward recomputes a whole layer, individually or in its group.
-bool runs_again(const Plan& plan, Count layer);
+bool recomputes(const Plan& plan, Count layer);
 /// Whether groups of a model's layers can be recomputed as one: layers read each other's results only as their input.
-bool runs_again_in_groups(const Arch& arch);
+bool recomputes_in_groups(const Arch& arch);
 /// Whether parts of a model can be frozen, or trained by adapters: layers read each other's results only as their
 /// input, and have no operators of RWKV or alternating updates and no learned output scale.
 bool trains_in_part(const Arch& arch);

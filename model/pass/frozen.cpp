@@ -12,7 +12,7 @@ bool trains_in_part(const Arch& a) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i)
     shifts = shifts || a.mixer(i).recurrent.kind == RecurrentKind::rwkv7 ||
              a.mixer(i).recurrent.kind == RecurrentKind::rwkv6;
-  return runs_again_in_groups(a) && !shifts && !a.altup && !a.output_scale;
+  return recomputes_in_groups(a) && !shifts && !a.altup && !a.output_scale;
 }
 
 void* Pass::nowhere(Bytes bytes) {

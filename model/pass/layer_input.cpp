@@ -63,9 +63,9 @@ Value Pass::with_layer_input(std::string_view op, PointwiseKind kind, bool remad
   Value y;
   forward(op, s, [&] { y = make_it(x.data); });
   if (!taping()) return y;
-  if (remade) y.slot->again = [make_it, from = x.data] { return make_it(from).data; };
-  remember(op, s, [this, op, s, one, gates, e, at, kept = keep(op, x), in = x.slot, out = y.slot] {
-    const Tensor dy = taken(out), from = kept.get();
+  if (remade) y.slot->recompute = [make_it, from = x.data] { return make_it(from).data; };
+  remember(op, s, [this, op, s, one, gates, e, at, saved = keep(op, x), in = x.slot, out = y.slot] {
+    const Tensor dy = taken(out), from = saved.get();
     const Into dx = into(op, in, mul(s.rows, s.width)), de = into(op, e.slot, mul(s.rows, s.width));
     for (Count r = 0; r < s.rows; ++r) {
       const void *a = at(from->data(), r), *b = e.row(r, backend_.number()), *d = at(dy->data(), r);

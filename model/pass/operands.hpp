@@ -7,12 +7,12 @@ namespace llmcalc::model {
 
 template <std::size_t n>
 struct Pass::Operands {
-  std::array<Kept, n> kept;
+  std::array<Saved, n> saved;
   std::array<std::shared_ptr<TapeSlot>, n> slots;
   std::array<Count, n> elements;
   std::array<Tensor, n> data() const {
     std::array<Tensor, n> all;
-    for (std::size_t i = 0; i < n; ++i) all[i] = kept[i].get();
+    for (std::size_t i = 0; i < n; ++i) all[i] = saved[i].get();
     return all;
   }
   std::array<GradientPlace, n> places(Pass& p, std::string_view op) const {
@@ -26,7 +26,7 @@ template <std::size_t n>
 Pass::Operands<n> Pass::operands(std::string_view op, const std::array<Value, n>& in) {
   Operands<n> all;
   for (std::size_t i = 0; i < n; ++i) {
-    all.kept[i] = keep(op, in[i]);
+    all.saved[i] = keep(op, in[i]);
     all.slots[i] = in[i].slot;
     all.elements[i] = in[i].elements();
   }

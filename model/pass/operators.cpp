@@ -16,14 +16,14 @@ bool reads_tokens(std::string_view op) { return op == "embedding.tokens" || op =
 // ---- y = table[ids]; token gradients are summed into the table's rows
 
 /// Device copy of token ids for backward: one for all lookups in training, and one for each module.
-Tensor Pass::kept_ids(std::string_view op, std::span<const std::int64_t> ids) {
+Tensor Pass::saved_ids(std::string_view op, std::span<const std::int64_t> ids) {
   if (ids.empty() || !step_.training || (taping() && !matrix(op).gradient)) return nullptr;
   Tensor once;
-  Tensor& kept = in_module() ? once : ids_;
-  if (kept) return kept;
-  kept = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
-  backend_.upload(kept->data(), ids.data(), kept->bytes());
-  return kept;
+  Tensor& saved = in_module() ? once : ids_;
+  if (saved) return saved;
+  saved = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
+  backend_.upload(saved->data(), ids.data(), saved->bytes());
+  return saved;
 }
 
 /// Decodes the rows of a quantized table that tokens, or their positions, select.
@@ -54,11 +54,11 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
   Parameter& table = matrix(op);
   const Lookup s{step_.tokens(), table.shape.out, table.shape.in, borrows(op)};
   Value y = make(op, s.tokens, s.width);
-  const Tensor kept = kept_ids(op, ids);
-  forward(op, s, [&] { look_up(op, s, {ids.data(), data(kept)}, positions(), table, y); });
+  const Tensor saved = saved_ids(op, ids);
+  forward(op, s, [&] { look_up(op, s, {ids.data(), data(saved)}, positions(), table, y); });
   if (flows_from(table, y))
-    remember(op, s, [this, op, s, ids, kept, at = positions(), &table, out = y.slot] {
-      look_up_gradient(op, s, {ids.data(), data(kept)}, at, table, out);
+    remember(op, s, [this, op, s, ids, saved, at = positions(), &table, out = y.slot] {
+      look_up_gradient(op, s, {ids.data(), data(saved)}, at, table, out);
     });
   return y;
 }
@@ -116,9 +116,9 @@ Value Pass::product(std::string_view op, Value given, const Product& how) {
   if (how.detached ? flows(op, {}, y) : flows(op, {&x}, y))
     remember(op, s,
              [this, op, s, v, before, strided = narrow || first, asks = x.slot->asks && !how.detached,
-              kept = keep_for(w, op, x), in = x.slot, n = x.elements(), out = y.slot, w, b,
-              chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
-               const Tensor dy = taken(out), x_data = kept.get();
+              saved = keep_for(w, op, x), in = x.slot, n = x.elements(), out = y.slot, w, b,
+              chosen = gates != nullptr ? gates->slot->saved : nullptr]() mutable {
+               const Tensor dy = taken(out), x_data = saved.get();
                const Into dx = asks ? into_rows(op, in, n, strided) : Into{nullptr, false};
                v.x = x_data ? static_cast<const std::byte*>(x_data->data()) + before : nullptr;
                v.weight = value(w);
@@ -161,9 +161,9 @@ Value Pass::normed(std::string_view op, Value given, Norm s, const NormNumbers& 
   forward(op, s, [&] { backend_.norm(s, v, y.data->data(), data(statistics)); });
   if (back)
     remember(op, s,
-             [this, op, s, v, from, statistics, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w,
+             [this, op, s, v, from, statistics, saved = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w,
               b]() mutable {
-               const Tensor dy = taken(out), x_data = kept.get();
+               const Tensor dy = taken(out), x_data = saved.get();
                const Into dx = into_rows(op, in, n, v.x_stride > s.width);
                v.x = from(x_data->data());
                v.weight = value(w);
@@ -282,8 +282,8 @@ Value Pass::activate(std::string_view op, Value given) {
                      : backend_.activate(s, act, x.data->data(), y.data->data());
   });
   if (flows(op, {&x}, y))
-    remember(op, s, [this, op, s, act, bends, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
-      const Tensor dy = taken(out), x_data = kept.get();
+    remember(op, s, [this, op, s, act, bends, saved = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
+      const Tensor dy = taken(out), x_data = saved.get();
       const Into dx = into(op, in, n);
       bends != nullptr ? backend_.xielu_gradient(s, value(bends), x_data->data(), nullptr, dy->data(), dx.data, dx.add,
                                                  nullptr, false, sum(bends))
@@ -321,7 +321,7 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
   Value y;
   forward(op, s, [&] { y = make_it(left.data, right.data); });
   if (!flows(op, {&left, &right}, y)) return y;
-  if (remade) y.slot->again = [make_it, x = left.data, z = right.data] { return make_it(x, z).data; };
+  if (remade) y.slot->recompute = [make_it, x = left.data, z = right.data] { return make_it(x, z).data; };
   remember(op, s,
            [this, op, s, act, bends, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
             out = y.slot, n = left.elements()] {

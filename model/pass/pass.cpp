@@ -20,7 +20,7 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       step_(half_step(arch, step, false)),
       kinds_(layer_kinds(arch)),
       module_layer_(step.mtp > 0 ? mtp_layer(arch) : LayerKind()),
-      handing_(handed_on(kinds_)),
+      handing_(cross_layer_tensors(kinds_)),
       documents_(step.training ? documents_by_token(settings.plan.documents) : std::vector<DocumentRange>()),
       rotaries_(arch, settings.numerics, llmcalc::add(step.past, step.queries)),
       trace_(trace),
@@ -46,8 +46,8 @@ Tensor Pass::own(std::string_view op, Bytes bytes) {
   return t;
 }
 
-Pass::Kept Pass::keep(std::string_view op, const Value& x) {
-  if (x.slot->again) return {nullptr, x.slot->again};
+Pass::Saved Pass::keep(std::string_view op, const Value& x) {
+  if (x.slot->recompute) return {nullptr, x.slot->recompute};
   // The first layer also saves it and is charged for it, unless it reads streams.
   if (op == "embedding.per_layer_project" && !arch_.altup) return {x.data, {}};
   x.data->claim(op);

@@ -9,7 +9,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 #include "calc/block/block.hpp"
 #include "model/cache.hpp"
 #include "model/pass/layouts.hpp"
@@ -103,9 +103,9 @@ class Pass {
   /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
   /// Shares a layer's keys and values, or only values, with later layers.
-  void hand_on(const Value& k, const Value& v);
+  void share_onward(const Value& k, const Value& v);
   /// Keys and values that an earlier layer shares with the current one.
-  KeysAndValues handed() const;
+  KeysAndValues shared_kv() const;
   /// Passes shared keys and values to the current layer's attention.
   void give(KeysAndValues kv) { given_ = std::move(kv); }
   KeysAndValues given() { return std::exchange(given_, {}); }
@@ -211,10 +211,10 @@ class Pass {
 
  private:
   /// A tensor that a rule saves, or a function that recomputes it.
-  struct Kept {
+  struct Saved {
     Tensor data;
-    std::function<Tensor()> again;
-    Tensor get() const { return data || !again ? data : again(); }
+    std::function<Tensor()> recompute;
+    Tensor get() const { return data || !recompute ? data : recompute(); }
   };
   /// Destination of a gradient, which is overwritten or accumulated.
   struct Into {
@@ -251,9 +251,11 @@ class Pass {
   Into matrix_sum(Parameter* p);
   /// Ends an operator's gradient rule.
   void end_rule();
-  Kept keep(std::string_view op, const Value& x);
+  Saved keep(std::string_view op, const Value& x);
   /// Input of the gradient of a product's matrix; empty if the matrix is frozen.
-  Kept keep_for(const Parameter* w, std::string_view op, const Value& x) { return w->gradient ? keep(op, x) : Kept(); }
+  Saved keep_for(const Parameter* w, std::string_view op, const Value& x) {
+    return w->gradient ? keep(op, x) : Saved();
+  }
   Into into(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements);
   /// Destination of a gradient of strided rows. Elements between the rows have zero gradient.
   Into into_rows(std::string_view op, const std::shared_ptr<TapeSlot>& x, Count elements, bool apart);
@@ -322,7 +324,7 @@ class Pass {
     Positions at;
   };
   Stack stack(const Parameter& table, bool encoder) const;
-  Tensor kept_ids(std::string_view op, std::span<const std::int64_t> ids);
+  Tensor saved_ids(std::string_view op, std::span<const std::int64_t> ids);
   void decode_chosen(const Lookup& s, const Ids& ids, const Positions& at, const Parameter& table, const Value& y);
   void look_up(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                const Value& y);
@@ -351,13 +353,13 @@ class Pass {
   using ViewOfMix = std::function<MixView(const std::vector<const void*>&)>;
   void remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
                     const std::shared_ptr<TapeSlot>& y);
-  struct CoreKept;
+  struct CoreSaved;
   /// is_kept: saved for backward. passing: exists only while the core runs.
-  CoreKept core_kept(std::string_view op, const Attention& s, bool is_kept, bool passing);
+  CoreSaved core_saved(std::string_view op, const Attention& s, bool is_saved, bool passing);
   /// The core's inputs, read from these tensors.
   using ReadInputs = std::function<AttentionInputs(const std::vector<Tensor>&)>;
   void remember_attention(std::string_view op, const Attention& s, const CoreLayout& l, const std::vector<Value>& in,
-                          const Value& y, const ReadInputs& reading, const Dropout& d, CoreKept kept);
+                          const Value& y, const ReadInputs& reading, const Dropout& d, CoreSaved saved);
 
   const Arch& arch_;
   Backend& backend_;
@@ -368,8 +370,8 @@ class Pass {
   Step step_;         ///< as seen by the current layer
   LayerKinds kinds_;
   LayerKind no_layer_, module_layer_;
-  std::vector<HandedOn> handing_;
-  std::map<Count, KeysAndValues> handed_;  ///< by the layer that made them
+  std::vector<CrossLayerTensor> handing_;
+  std::map<Count, KeysAndValues> cross_layer_;  ///< by the layer that made them
   /// Slots of their gradients in training, also for layers that are recomputed.
   std::map<Count, std::array<std::shared_ptr<TapeSlot>, 2>> awaited_;
   KeysAndValues given_;

@@ -19,8 +19,8 @@ Value Pass::convolve(std::string_view op, Value given, Convolution s) {
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] { backend_.convolve(s, v, y.data->data()); });
   if (flows(op, {&x}, y))
-    remember(op, s, [this, op, s, v, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b]() mutable {
-      const Tensor dy = taken(out), x_data = kept.get();
+    remember(op, s, [this, op, s, v, saved = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b]() mutable {
+      const Tensor dy = taken(out), x_data = saved.get();
       const Into dx = into(op, in, n);
       v.x = x_data->data();
       v.weight = value(w);
@@ -67,7 +67,7 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
   forward(op, s, [&] { backend_.recur(s, v, y.data->data()); });
   if (!back) return y;
 
-  const Kept result = s.normalised ? keep(op, y) : Kept();
+  const Saved result = s.normalised ? keep(op, y) : Saved();
   std::vector<Tensor> held;
   std::vector<std::shared_ptr<TapeSlot>> slots;
   for (const Value& x : in) {

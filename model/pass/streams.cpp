@@ -48,9 +48,9 @@ Value Pass::gather(std::string_view op, const Value& x, const Value& weights) {
   forward(op, s, [&] { backend_.gather(s, streams_of(op, x, x.data, weights, weights.data), y.data->data()); });
   if (flows(op, {&x, &weights}, y))
     remember(op, s,
-             [this, op, s, x = bare(x), w = bare(weights), x_kept = keep(op, x), w_kept = keep(op, weights), scales,
+             [this, op, s, x = bare(x), w = bare(weights), x_saved = keep(op, x), w_saved = keep(op, weights), scales,
               bias, out = y.slot] {
-               const Tensor dy = taken(out), x_data = x_kept.get(), w_data = w_kept.get();
+               const Tensor dy = taken(out), x_data = x_saved.get(), w_data = w_saved.get();
                const Into dw = into(op, w.slot, w.elements()), dx = into(op, x.slot, x.elements());
                backend_.gather_gradient(s, streams_of(op, x, x_data, w, w_data), dy->data(),
                                         {.x = dx.data,
@@ -74,8 +74,8 @@ Value Pass::spread(std::string_view op, std::string_view gather_op, Value given,
   if (flows(op, {&x, &y, &weights}, z))
     remember(op, s,
              [this, op, gather_op, s, x = bare(x), w = bare(weights), y_slot = y.slot, n = y.elements(),
-              x_kept = keep(op, x), y_kept = keep(op, y), w_kept = keep(op, weights), out = z.slot] {
-               const Tensor dz = taken(out), x_data = x_kept.get(), y_data = y_kept.get(), w_data = w_kept.get();
+              x_saved = keep(op, x), y_saved = keep(op, y), w_saved = keep(op, weights), out = z.slot] {
+               const Tensor dz = taken(out), x_data = x_saved.get(), y_data = y_saved.get(), w_data = w_saved.get();
                const Into dw = into(op, w.slot, w.elements()), dy = into(op, y_slot, n),
                           dx = into(op, x.slot, x.elements());
                backend_.spread_gradient(s, streams_of(gather_op, x, x_data, w, w_data), y_data->data(), dz->data(),

@@ -16,8 +16,8 @@ struct TapeSlot {
   bool asks = true;    ///< requires a gradient: a parameter before it is trained
   bool apart = false;  ///< its gradient has a separate buffer: dropout modifies it in place, or others are added to the
                        ///< shared buffer while it waits
-  std::function<Tensor()> again;  ///< recomputes a value that is not saved
-  Tensor kept;                    ///< gates: the router's choice, for the gradients of all later operators
+  std::function<Tensor()> recompute;  ///< recomputes a value that is not saved
+  Tensor saved;                       ///< gates: the router's choice, for the gradients of all later operators
 };
 
 /// A result: `rows` rows of `width` elements.

@@ -42,7 +42,7 @@ std::optional<Bytes> available_memory() {
   return machine ? machine : group;
 }
 
-void refuse_beyond_memory(Bytes needed, const char* what, const char* advice, const MemoryRoom& room) {
+void refuse_beyond_memory(Bytes needed, const char* what, const char* advice, const AvailableMemory& room) {
   if (room.bytes && needed > *room.bytes)
     throw InputError(
         fmt::format("{} needs {} and {} has {} available; {}", what, text(needed), room.of, text(*room.bytes), advice));

@@ -12,7 +12,7 @@ namespace llmcalc::model {
 std::optional<Bytes> available_memory();
 
 /// Free capacity of a memory.
-struct MemoryRoom {
+struct AvailableMemory {
   std::optional<Bytes> bytes;  ///< absent: unknown
   const char* of = "this machine";
 };
@@ -20,6 +20,6 @@ struct MemoryRoom {
 /// Throws InputError if `needed` exceeds the capacity:
 /// "WHAT needs 12.3 GiB (13207024435 bytes) and this machine has 4 GiB available; ADVICE".
 void refuse_beyond_memory(Bytes needed, const char* what, const char* advice,
-                          const MemoryRoom& room = {.bytes = available_memory()});
+                          const AvailableMemory& room = {.bytes = available_memory()});
 
 }  // namespace llmcalc::model

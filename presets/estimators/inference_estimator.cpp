@@ -131,15 +131,15 @@ bool widens_weights(const Plan& plan) {
 
 void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                                const Plan& plan, const MeasuredRates& measured, Achieved& a) {
-  double kept = 1;  // share of the library's 16-bit rate
-  if (widens_weights(plan)) kept *= p[I::weight_only];
-  if (stack.own_products) kept *= p[I::own_products];
-  double share = kept * p[matmul_parameter(chip_of(card))];
+  double saved = 1;  // share of the library's 16-bit rate
+  if (widens_weights(plan)) saved *= p[I::weight_only];
+  if (stack.own_products) saved *= p[I::own_products];
+  double share = saved * p[matmul_parameter(chip_of(card))];
   if (stack.half_sums && is_geforce(card)) share = std::min(1.0, 2 * share);
   for (std::size_t i = 0; i < peak_count; ++i) {
     const auto format = static_cast<Peak>(i);
     const bool narrow = format == Peak::fp8 || format == Peak::fp4 || format == Peak::int8;
-    a.matmul[i] = measured.products[i] ? kept * a.matmul[i] : narrow ? p[I::narrow] * share : share;
+    a.matmul[i] = measured.products[i] ? saved * a.matmul[i] : narrow ? p[I::narrow] * share : share;
     if (!measured.products[i]) a.exposed[i] = p[I::exposed];
   }
   for (std::size_t i = 0; i < a.flash.size(); ++i) {
@@ -164,7 +164,7 @@ void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a)
 
 LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack) {
   const bool through_host = card.link_type.find("PCI") != std::string::npos;
-  const I start = through_host ? I::start_host : stack.own_exchanges ? I::start : I::start_library;
+  const I start = through_host ? I::start_host : stack.own_collectives ? I::start : I::start_library;
   constexpr Seconds round(8e-7);  // NCCL's base latencies (src/graph/tuning.cc)
   return {.inside = p[through_host ? I::link_host : I::link],
           .between = p[I::link],

@@ -86,10 +86,10 @@ enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tenso
 struct InferenceStack {
   Launching launching = Launching::recorded;
   ServingLoop loop = ServingLoop::vllm;
-  bool own_products = false;   ///< prompt products by the engine's kernels, not the vendor's library
-  bool own_exchanges = false;  ///< collectives by the engine's kernels, not a library
-  bool prompts_first = false;  ///< passes contain only prompts while one waits (Batching::prompts_first)
-  bool half_sums = false;      ///< accumulates products in fp16, twice as fast as fp32 on GeForce cards
+  bool own_products = false;     ///< prompt products by the engine's kernels, not the vendor's library
+  bool own_collectives = false;  ///< collectives by the engine's kernels, not a library
+  bool prompts_first = false;    ///< passes contain only prompts while one waits (Batching::prompts_first)
+  bool half_sums = false;        ///< accumulates products in fp16, twice as fast as fp32 on GeForce cards
   bool operator==(const InferenceStack&) const = default;
 };
 

@@ -77,13 +77,13 @@ class RankMemory {
   /// Increase of the peak if `extra` is live during the head's backward pass.
   Bytes beyond(const Memory& m, Bytes extra) const {
     const Liveness& head = prices_.head().alive;
-    const Bytes at_head = m.activations + (head.backward - head.kept) + extra;
+    const Bytes at_head = m.activations + (head.backward - head.saved) + extra;
     return at_head - std::min(at_head, activations_alive(m));
   }
 
   /// Live activations at the peak.
   static Bytes activations_alive(const Memory& m) {
-    return alive_beside_states(m) - (m.gathered + m.buckets + m.exchange + m.transit + m.process);
+    return alive_beside_states(m) - (m.gathered + m.buckets + m.collective_call + m.transit + m.process);
   }
 
   // ---- TransformerEngine (pytorch/module/base.py, get_dummy_wgrad): if products accumulate weight gradients directly
@@ -165,13 +165,13 @@ class RankMemory {
   /// backward_maybe_with_nosync; fsdp/_fully_shard/_fsdp_param.py: to_accumulated_grad_if_needed).
   void use_titan(const Stage& s, ProcessMemory& out) const {
     const Memory& m = s.memory;
-    const bool narrowed = training_weights(plan_) == dtypes::fp32 && plan_.precision != dtypes::fp32;
+    const bool low_precision = training_weights(plan_) == dtypes::fp32 && plan_.precision != dtypes::fp32;
     out.tensors -= m.buckets;
-    if (narrowed) out.tensors -= Bytes(m.gathered.value / 2);
+    if (low_precision) out.tensors -= Bytes(m.gathered.value / 2);
     if (micro_batches(plan_, layout_) == 1) out.tensors -= m.gradients;
     const bool shards = layout_.zero == Zero::weights;
     if (shards && ranks(layout_, Group::pipeline) > 1) out.weight_gradients = Bytes(mul(4, m.trained));
-    if (p_.keeps_alternate) out.products = Bytes(mul(s.in_flight, s.layers, kept_products().value) / p_.arch.layers);
+    if (p_.keeps_alternate) out.products = Bytes(mul(s.in_flight, s.layers, saved_products().value) / p_.arch.layers);
     const Bytes loss = has_head(m) ? beyond(m, loss_of_titan()) : Bytes();
     const Bytes bucket(shards ? mul(summed_gradient_bytes(plan_), largest_layer()) : 0);
     if (loss < bucket)
@@ -181,20 +181,20 @@ class RankMemory {
   }
   /// Bytes that per-operator recomputation saves in all layers, in addition to layer inputs: the results of every
   /// second product and of the attention core, and its log-sum-exps (torchtitan/distributed/activation_checkpoint.py).
-  Bytes kept_products() const {
+  Bytes saved_products() const {
     const DType format = working_format(plan_);
-    Bytes kept;
+    Bytes saved;
     Count nth = 0;
     for_each_operator(p_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
       if (row.segment.kind != SegmentKind::block) return;
       if (row.index == 0) nth = 0;
       const Count layers = row.segment.repeats;
       if (const Linear* l = std::get_if<Linear>(&row.op.shape); l != nullptr && ++nth % 2 == 1)
-        kept += layers * bytes_of(format, mul(l->rows, l->out));
+        saved += layers * bytes_of(format, mul(l->rows, l->out));
       if (const Attention* a = std::get_if<Attention>(&row.op.shape))
-        kept += layers * (bytes_of(format, mul(a->rows(), a->heads, a->v_dim)) + Bytes(mul(4, a->rows(), a->heads)));
+        saved += layers * (bytes_of(format, mul(a->rows(), a->heads, a->v_dim)) + Bytes(mul(4, a->rows(), a->heads)));
     });
-    return kept;
+    return saved;
   }
   /// Bytes in addition to 16-bit logits; 0 if the plan already counts more. Eager: the log-softmax of a float32 copy,
   /// its gradient and the copy's gradient, less the logits, which are freed by then. Compiled: the gradient of the

@@ -153,22 +153,23 @@ Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, c
   if (!measured.memory) a.memory = p[P::memory];
   if (a.launch.value == 0) a.launch = Seconds(p[P::launch]);
   a.recorded = a.recorded_backward = {};  // these stacks launch kernels one by one
-  a.software = {.elementwise = elementwise(p, stack.fusion),
-                .norm = stack.writes_norms ? p[P::norm] : elementwise(p, stack.fusion),
-                .scores = p[P::scores],
-                .permuted = 3 * elementwise(p, stack.fusion),
-                .kernels = kernel_counts(stack),
-                .loops_experts = stack.loops_experts,
-                .experts = p[P::experts],
-                .naive_products = p[P::naive_products],
-                .kernel = kernel(p, stack.fusion),
-                .collective = Seconds(stack.fusion == Fusion::native ? 0 : p[P::collective]),
-                .step = Seconds(p[P::step]),
-                .hidden_tensor = stack.tensor_exchanges == TensorExchanges::overlapped ? p[P::hidden_tensor] : 0,
-                .hidden_by_weights = stack.tensor_exchanges == TensorExchanges::waited_for ? 0 : p[P::hidden_tensor],
-                .hidden_beside = stack.hides_data ? p[P::hidden_data] : 0,
-                .waits_to_send = p[P::send],
-                .waits_to_send_chunks = p[P::send_chunks]};
+  a.software = {
+      .elementwise = elementwise(p, stack.fusion),
+      .norm = stack.writes_norms ? p[P::norm] : elementwise(p, stack.fusion),
+      .scores = p[P::scores],
+      .permuted = 3 * elementwise(p, stack.fusion),
+      .kernels = kernel_counts(stack),
+      .loops_experts = stack.loops_experts,
+      .experts = p[P::experts],
+      .naive_products = p[P::naive_products],
+      .kernel = kernel(p, stack.fusion),
+      .collective = Seconds(stack.fusion == Fusion::native ? 0 : p[P::collective]),
+      .step = Seconds(p[P::step]),
+      .hidden_tensor = stack.tensor_collectives == TensorCollectives::overlapped ? p[P::hidden_tensor] : 0,
+      .hidden_by_weights = stack.tensor_collectives == TensorCollectives::waited_for ? 0 : p[P::hidden_tensor],
+      .hidden_overlapped = stack.hides_data ? p[P::hidden_data] : 0,
+      .waits_to_send = p[P::send],
+      .waits_to_send_chunks = p[P::send_chunks]};
   return a;
 }
 

@@ -87,7 +87,7 @@ enum class Fusion : std::uint8_t {
 enum class CoreKernel : std::uint8_t { unfused, fused_softmax, flash_1, flash_2, vendor };
 
 /// Collectives of tensor parallelism in a layer.
-enum class TensorExchanges : std::uint8_t {
+enum class TensorCollectives : std::uint8_t {
   waited_for,
   beside_weights,  ///< backward collectives overlap with weight gradients that do not depend on them
   overlapped       ///< all are split, and overlap with the adjacent products
@@ -99,7 +99,7 @@ struct TrainingStack {
   CoreKernel core = CoreKernel::flash_2;
   bool writes_norms = false;   ///< RMSNorm is a chain of PyTorch operators
   bool loops_experts = false;  ///< one product per expert
-  TensorExchanges tensor_exchanges = TensorExchanges::waited_for;
+  TensorCollectives tensor_collectives = TensorCollectives::waited_for;
   bool hides_data = false;  ///< collectives of data parallelism overlap with layers
   bool operator==(const TrainingStack&) const = default;
 };

@@ -197,7 +197,7 @@ void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto part = static_cast<Component>(i);
     const Holding& h = all.of(part);
-    if (h.tensors == 0 || !is_narrowed(part)) continue;
+    if (h.tensors == 0 || !is_low_precision(part)) continue;
     const DType said = card.weights.value_or(WeightFormats())[part];
     const std::string types = fmt::format("{}", fmt::join(h.types, ", "));
     const bool wide = said.plain() && whole_bits(said.format()) >= 16;
@@ -221,7 +221,7 @@ void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   bool narrow = false;
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto part = static_cast<Component>(i);
-    if (!is_narrowed(part) || (*card.weights)[part].plain() || all.of(part).tensors == 0) continue;
+    if (!is_low_precision(part) || (*card.weights)[part].plain() || all.of(part).tensors == 0) continue;
     const bool unpacked = all.of(part).counted && is_wide(all.held()[part]);
     narrow = narrow || !unpacked;
     if (unpacked) wide.push_back(part);
@@ -286,14 +286,16 @@ void hold_modules(ModelCard& card, WeightFormats& w, const ByComponent& modules)
 }
 
 /// Whether the tensors have exactly the parameters of the config's encoders.
-bool are_counted(const Towers& towers, const Holding& h) { return h.counted && h.parameters == towers.total(); }
+bool are_counted(const MediaEncoders& media_encoders, const Holding& h) {
+  return h.counted && h.parameters == media_encoders.total();
+}
 
 /// Adds caveats on tensors outside the model. Encoders have known bytes, whether or not the config describes them.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside()) {
-    const bool seen = name == towers_group;
-    if (seen) card.towers.held = h.bytes;
-    if (!seen || !are_counted(card.towers, h))
+    const bool seen = name == media_encoders_group;
+    if (seen) card.media_encoders.held = h.bytes;
+    if (!seen || !are_counted(card.media_encoders, h))
       card.caveats.push_back(fmt::format("{}: {} of {} bytes, the largest {}, {} not counted{}", name,
                                          counted(h.tensors, "tensor"), h.bytes.value, in_quotes(h.largest),
                                          h.tensors == 1 ? "is" : "are", seen ? " but in memory" : ""));

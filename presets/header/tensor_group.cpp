@@ -149,7 +149,7 @@ TensorGroup group_at(TensorPlace p) {
     case TensorPlace::position:
       return group(Component::position);
     case TensorPlace::vision:
-      return group(std::nullopt, towers_group);
+      return group(std::nullopt, media_encoders_group);
     case TensorPlace::prediction:
       return group(std::nullopt, prediction_group);
     case TensorPlace::norm:

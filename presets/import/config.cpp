@@ -238,7 +238,7 @@ Mtp modules_like_last(const Config& c, const Arch& a, std::string_view key, Coun
 void set_experts(Arch& arch, const Moe& moe) {
   if (moe.layers.empty()) return;
   arch.moe = moe;
-  if (moe.layers.size() == arch.layers && !moe.beside_dense) arch.mlp_width = 0;
+  if (moe.layers.size() == arch.layers && !moe.with_dense_mlp) arch.mlp_width = 0;
 }
 
 }  // namespace llmcalc::import

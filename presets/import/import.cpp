@@ -277,14 +277,14 @@ ModelCard import_text(const Config& c) {
 bool has_processors(const Config& c) { return c.has("img_processor") || c.has("audio_processor"); }
 
 /// Adds the encoders. Their caveats precede the text model's.
-void take_towers(ModelCard& card, const Config& whole, const Config& text) {
+void take_media_encoders(ModelCard& card, const Config& whole, const Config& text) {
   const bool composite = &whole != &text;
-  import::CountedTowers counted = import::count_towers(whole, card.arch.hidden);
-  card.towers = counted.towers;
+  import::CountedMediaEncoders counted = import::count_media_encoders(whole, card.arch.hidden);
+  card.media_encoders = counted.media_encoders;
   std::vector<std::string>& said = counted.caveats;
-  if (said.empty() && counted.towers == Towers() && (composite || has_processors(whole)))
+  if (said.empty() && counted.media_encoders == MediaEncoders() && (composite || has_processors(whole)))
     said.emplace_back("text part only: a vision or audio tower beside it is not counted");
-  if (card.towers.cross == 0 && import::has_image_experts(text))
+  if (card.media_encoders.cross == 0 && import::has_image_experts(text))
     said.emplace_back("experts for text only: those for images, in the same layers, are not counted");
   card.caveats.insert(card.caveats.begin(), said.begin(), said.end());
   card.unknown_keys.insert(card.unknown_keys.end(), counted.unknown_keys.begin(), counted.unknown_keys.end());
@@ -337,7 +337,7 @@ void take_unread(ModelCard& card, const Config& whole, const Config& text) {
 void take_parts(ModelCard& card, const Config& whole, const Config& text) {
   card = import_text(text);
   take_weights(card, whole, text);
-  take_towers(card, whole, text);
+  take_media_encoders(card, whole, text);
   take_unknown(card, whole, text);
   take_unread(card, whole, text);
 }

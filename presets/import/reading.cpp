@@ -99,7 +99,7 @@ void change_twins(Value& object, const std::string& key, const Value& old, Count
 }
 
 /// The list with its first two different entries swapped.
-Value exchanged(Value list) {
+Value communicated(Value list) {
   for (std::size_t i = 1; i < list.size(); ++i)
     if (list[i] != list[0]) {
       std::swap(list[i], list[0]);
@@ -114,7 +114,7 @@ bool is_pattern_of(const Value& object, const Value& text) {
                      [&](const Value& v) { return v.is_number_integer() && is_pattern(text, v.get<Count>()); });
 }
 /// The text with its first two different letters swapped.
-std::string exchanged_letters(std::string text) {
+std::string swapped_letters(std::string text) {
   const std::size_t other = text.find_first_not_of(text.front());
   if (other != std::string::npos) std::swap(text[0], text[other]);
   return text;
@@ -147,13 +147,13 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
   } else if (v.is_boolean()) {
     set(!v.get<bool>());
   } else if (v.is_array() && !v.empty()) {
-    set(exchanged(v));
+    set(communicated(v));
     set(Value(v.begin(), v.end() - 1));
     for (const bool up : {true, false})
       if (v.front().is_number_integer()) set(scaled(v, up));
   } else if (v.is_string()) {
     for (const char* word : {"float32", "float16", "relu", "gelu", "rope", "nope"}) set(word);
-    if (is_pattern_of(object, v)) set(exchanged_letters(v.get<std::string>()));
+    if (is_pattern_of(object, v)) set(swapped_letters(v.get<std::string>()));
   }
   all.push_back(object);
   all.back().erase(key);

@@ -79,7 +79,7 @@ std::string difference(const json::Value& before, const json::Value& now) {
 
 }  // namespace
 
-Report asked_again(const json::Value& saved, const std::string& where) {
+Report asked_twice(const json::Value& saved, const std::string& where) {
   const json::Object report(saved, where);
   check_schema(report);
   check_command(report);

@@ -167,8 +167,8 @@ Output numbers(Explanations all, Notes notes, const Report& head, std::deque<Def
   json::Value v = report_json(head);
   for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
   if (!notes.empty()) v["notes"] = notes;
-  const auto kept = std::make_shared<std::deque<Definition>>(std::move(heads));
-  const auto text_of = [kept, all = std::move(all), notes = std::move(notes),
+  const auto saved = std::make_shared<std::deque<Definition>>(std::move(heads));
+  const auto text_of = [saved, all = std::move(all), notes = std::move(notes),
                         title = printable(head.title)](const Screen& screen) {
     const bool marked = screen.style == Style::markdown;
     std::string out = marked ? "# " + markdown_text(title) + "\n\n" : in_bold(title + "\n", screen) + "\n";

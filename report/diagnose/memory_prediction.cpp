@@ -23,7 +23,7 @@ constexpr std::array tensor_parts{TensorPart{"weights", "weights", &Memory::weig
                                   TensorPart{"kv_cache", "KV cache", &Memory::kv_cache},
                                   TensorPart{"gathered", "gathered weights", &Memory::gathered},
                                   TensorPart{"buckets", "gradient buckets", &Memory::buckets},
-                                  TensorPart{"exchange", "messages", &Memory::exchange},
+                                  TensorPart{"exchange", "messages", &Memory::collective_call},
                                   TensorPart{"transit", "in transit", &Memory::transit},
                                   TensorPart{"workspace", "workspace", &Memory::workspace}};
 

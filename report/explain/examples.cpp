@@ -19,8 +19,8 @@ struct Chosen {
 struct Example {
   std::string_view when, model;
   std::vector<Chosen> options = {};
-  Count zero_experts = 0;  ///< experts that return their input, added to the model's own; not in any preset
-  Towers towers{};         ///< encoders added to the model, likewise
+  Count zero_experts = 0;          ///< experts that return their input, added to the model's own; not in any preset
+  MediaEncoders media_encoders{};  ///< encoders added to the model, likewise
 };
 
 constexpr std::string_view llama = "llama-3.1-8b";
@@ -140,7 +140,7 @@ Request request(const Example& e) {
   Request r;
   r.model = load_model(e.model);
   r.model.arch.moe.zero_experts = e.zero_experts;
-  if (e.towers != Towers()) r.model.towers = e.towers;
+  if (e.media_encoders != MediaEncoders()) r.model.media_encoders = e.media_encoders;
   r.model.weights.reset();  // formulas assume 16 bits unless an option changes that
   r.model.products.reset();
   static const HardwareCard hardware = load_hardware("h100-sxm-80gb");

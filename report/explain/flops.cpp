@@ -147,7 +147,7 @@ Formula executed(S s) {
   const bool causal = flash || p.seq == 1;  // a single token has one pair
   const AttentionFlops pairs = causal ? AttentionFlops::causal_exact : AttentionFlops::full;
   Expr done = Expr(3) * (executed_linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
-  done = done + textbook::recurrences_again(n(s), s.micro_batch(), tokens_in_chunks(s));
+  done = done + textbook::recomputed_recurrences(n(s), s.micro_batch(), tokens_in_chunks(s));
   if (p.recompute == Recompute::full) done = done + executed_linear_flops(s) - outside(s);
   done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width, pairs, causal);
   if (flash) done = done + over_pairs(s, textbook::scores_width<Expr>, pairs);

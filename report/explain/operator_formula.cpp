@@ -134,7 +134,7 @@ class Writer {
     return each * rows(s.rows) * letter("V", "vocabulary on this rank", s.vocabulary);
   }
   Expr operator()(const Collective& c) {
-    counts = Counts::exchange;
+    counts = Counts::collective_call;
     const Expr each = c.number_bytes > 0 ? letter("p_x", "bytes per number", c.number_bytes) : number_bytes();
     return each * letter("n", "numbers of its message", c.elements);
   }
@@ -188,7 +188,7 @@ class Writer {
 };
 
 Quantity counted(const Op& op, const Pricing& p, Counts counts, const Expr& e) {
-  if (counts == Counts::exchange) return e.value().count();
+  if (counts == Counts::collective_call) return e.value().count();
   const Cost c = forward(op, p);
   if (counts == Counts::operands) {
     const Linear& product = std::get<Linear>(op.shape);

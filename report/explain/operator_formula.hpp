@@ -15,10 +15,10 @@ namespace llmcalc {
 /// The formula of an operator and the quantity that it counts.
 struct OperatorFormula {
   enum class Counts : std::uint8_t {
-    flops,     ///< model FLOPs of the forward pass: "2*rows*in*out"; backward is twice that
-    bytes,     ///< activations read and written by an operator without matmuls
-    exchange,  ///< bytes of a collective's message
-    operands   ///< bytes that a product reads: its input, and one matrix
+    flops,            ///< model FLOPs of the forward pass: "2*rows*in*out"; backward is twice that
+    bytes,            ///< activations read and written by an operator without matmuls
+    collective_call,  ///< bytes of a collective's message
+    operands          ///< bytes that a product reads: its input, and one matrix
   };
   Counts counts{};
   explain::Formula formula;

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "calc/price.hpp"
-#include "report/explain/clockwork.hpp"
 #include "report/explain/operator_formula.hpp"
+#include "report/explain/pass_time.hpp"
 #include "text/format.hpp"
 
 namespace llmcalc::explain {
@@ -48,7 +48,7 @@ class Collector {
  public:
   Collector(const Setting& s, std::string_view name) : s_(s), name_(name) {}
 
-  void run(const ClockPass& pass) {
+  void run(const TimedPass& pass) {
     const Pricing p = pricing(s_.plan(), pass.phase, s_.layout());
     for_each_operator(s_.arch(), s_.plan(), s_.layout(), pass.step, [&](const OperatorRow& row) {
       if (row.op.name == name_) add(row.op, p);

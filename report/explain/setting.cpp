@@ -123,7 +123,7 @@ constexpr std::array<SectionSource, 28> sources{{
 }  // namespace
 
 void Setting::keep(std::string_view section) const {
-  if (!kept_.emplace(section).second) return;
+  if (!saved_.emplace(section).second) return;
   for (const SectionSource& source : sources) {
     if (source.key != section || !source.available(*this)) continue;
     const Section made = source.section(*this);  // "memory.process" is a part of "memory"

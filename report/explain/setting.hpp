@@ -79,7 +79,7 @@ class Setting {
   SettingParts parts_;
   std::map<std::string, Count, std::less<>> letters_;
   textbook::Sizes<Expr> sizes_, rank_sizes_, trained_sizes_;
-  mutable std::set<std::string, std::less<>> kept_;  ///< sections whose rows are in rows_
+  mutable std::set<std::string, std::less<>> saved_;  ///< sections whose rows are in rows_
   mutable std::map<std::string, Row, std::less<>> rows_;
 };
 

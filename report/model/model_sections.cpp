@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "ask/request/narrowed.hpp"
+#include "ask/request/low_precision.hpp"
 #include "ask/request/option_values.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/software.hpp"
@@ -78,7 +78,7 @@ const char* mixer_label(const Arch& a) {
 }  // namespace
 
 namespace {
-void add_towers(Section& s, const Towers& t) {
+void add_media_encoders(Section& s, const MediaEncoders& t) {
   const auto part = [&](const char* key, const char* label, Count n) {
     if (n > 0) s.add(key, label, n, Unit::parameters, "beside the total");
   };
@@ -115,7 +115,7 @@ Section parameters_section(const ModelCard& card) {
   if (const Mtp& m = card.arch.mtp; m.modules > 0)
     s.add("mtp", m.modules == 1 ? "MTP module" : fmt::format("{} MTP modules", m.modules),
           mtp_parameters(card.arch).total, Unit::parameters, "for further tokens; beside the total");
-  add_towers(s, card.towers);
+  add_media_encoders(s, card.media_encoders);
   if (card.arch.tied_head)
     s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
           Unit::parameters, "if its file stores it twice");
@@ -219,10 +219,10 @@ void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
 
 namespace {
 /// Note on whether the numbers include vision and audio encoders.
-std::string towers_note(const Request& r) {
-  const bool loaded = r.has(part::inference) && r.plan.towers + r.plan.cut_towers > Bytes();
+std::string media_encoders_note(const Request& r) {
+  const bool loaded = r.has(part::inference) && r.plan.media_encoders + r.plan.cut_media_encoders > Bytes();
   return fmt::format("towers for images or sounds hold {} parameters beside the text model, {}; {}",
-                     r.model.towers.total(), bytes_text(r.model.towers.bytes()),
+                     r.model.media_encoders.total(), bytes_text(r.model.media_encoders.bytes()),
                      loaded ? "memory of inference counts them, and nothing else here" : "nothing here counts them");
 }
 }  // namespace
@@ -258,9 +258,9 @@ std::string weights_text(const Request& r) {
   return weight_formats_text(w) + (own ? ": the checkpoint's" : "");
 }
 
-std::string tower_place(const Plan& plan) {
-  return plan.cut_towers == Bytes() ? "for images or sounds, whole on every GPU"
-                                    : "for images or sounds, whole on every GPU but for layers, which TP cuts";
+std::string media_encoder_place(const Plan& plan) {
+  return plan.cut_media_encoders == Bytes() ? "for images or sounds, whole on every GPU"
+                                            : "for images or sounds, whole on every GPU but for layers, which TP cuts";
 }
 
 namespace {
@@ -277,7 +277,8 @@ std::string vocabulary_note(const Request& r) {
 
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
-  if (r.model.towers != Towers() && r.has(part::training | part::inference)) n.push_back(towers_note(r));
+  if (r.model.media_encoders != MediaEncoders() && r.has(part::training | part::inference))
+    n.push_back(media_encoders_note(r));
   const Plan& p = r.plan;
   if (const Count modules = r.model.arch.mtp.modules;
       modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))

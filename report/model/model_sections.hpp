@@ -18,6 +18,6 @@ std::vector<std::string> notes(const Request& r);
 /// "mxfp4 (experts), bf16: the checkpoint's": the formats of weights, and their origin unless the user gave them.
 std::string weights_text(const Request& r);
 /// The ranks that hold vision and audio encoders.
-std::string tower_place(const Plan& plan);
+std::string media_encoder_place(const Plan& plan);
 
 }  // namespace llmcalc

@@ -39,8 +39,8 @@ Step step_of(const Request& r, Phase phase) {
 struct OperatorLine {
   const Op& op;
   Count parameters;
-  Cost forward, backward, again;  ///< `again`: the forward pass recomputed in backward
-  Bytes kept;
+  Cost forward, backward, recomputed;  ///< `recomputed`: the forward pass recomputed in backward
+  Bytes saved;
   Time time;  ///< forward; in training also backward and recomputation
 };
 
@@ -61,7 +61,7 @@ class OperatorTable {
 
   void add(const OperatorRow& row) {
     if (row.index == 0) begin(row.segment);
-    const OperatorLine l = line(row.op, kept_[row.index], row.again);
+    const OperatorLine l = line(row.op, saved_[row.index], row.recomputed);
     grid_.rows.push_back(text(l));
     grid_.json.push_back(numbers(l, row.segment));
   }
@@ -92,7 +92,7 @@ class OperatorTable {
   void begin(const Segment& s) {
     grid_.rows.push_back({fmt::format("{} (x {}{})", segment_name(s), s.repeats, which_layers(s))});
     grid_.rows.back().resize(grid_.columns.size());
-    kept_ = training() ? kept(s) : KeptByOperator{};
+    saved_ = training() ? saved(s) : SavedByOperator{};
   }
 
   /// Which layers the following lines describe, if not all save the same tensors.
@@ -103,45 +103,45 @@ class OperatorTable {
   }
 
   /// Bytes saved by each operator; for a block recomputed as a whole, the block's input.
-  KeptByOperator kept(const Segment& s) const {
+  SavedByOperator saved(const Segment& s) const {
     if (r_.plan.recompute != Recompute::full || s.kind != SegmentKind::block)
-      return kept_by_operator(s.ops, price_, s.input_elements);
-    KeptByOperator input{};
+      return saved_by_operator(s.ops, price_, s.input_elements);
+    SavedByOperator input{};
     input[0] = liveness(s.ops, price_, s.input_elements).input;
     return input;
   }
 
-  OperatorLine line(const Op& op, Bytes kept, bool again) const {
-    OperatorLine l{op, learned(op).total, forward(op, price_), {}, {}, kept, {}};
+  OperatorLine line(const Op& op, Bytes saved, bool is_recomputed) const {
+    OperatorLine l{op, learned(op).total, forward(op, price_), {}, {}, saved, {}};
     if (training()) l.backward = backward(op, price_);
-    if (again) l.again = l.forward;
-    if (r_.hardware) l.time = time(op, again);
+    if (is_recomputed) l.recomputed = l.forward;
+    if (r_.hardware) l.time = time(op, is_recomputed);
     return l;
   }
 
   /// Time of one operator or collective at the rates of the estimate.
-  Time time(const Op& op, bool again) const {
+  Time time(const Op& op, bool is_recomputed) const {
     const Cluster& c = r_.hardware->cluster;
     const Rates rates = estimated_rates(c.device, r_.plan);
     if (const Collective* sent = std::get_if<Collective>(&op.shape)) {
-      Exchanges all;
-      for (int passes = again ? 2 : 1; passes > 0; --passes) add_forward(all, *sent, price_);
+      CollectiveCalls all;
+      for (int passes = is_recomputed ? 2 : 1; passes > 0; --passes) add_forward(all, *sent, price_);
       if (training()) add_backward(all, *sent, price_);
       return {.communication = exposed(all, rates, c)};
     }
-    Time t = (again ? 2.0 : 1.0) * operator_time(op, price_, Direction::forward, rates);
+    Time t = (is_recomputed ? 2.0 : 1.0) * operator_time(op, price_, Direction::forward, rates);
     if (training()) t += backward_time(op, price_, rates);
     return t;
   }
 
   /// Exposed seconds of collectives, if weight gradients take as long as the collectives that overlap with them.
-  Seconds exposed(const Exchanges& all, const Rates& rates, const Cluster& c) const {
+  Seconds exposed(const CollectiveCalls& all, const Rates& rates, const Cluster& c) const {
     Seconds sum;
-    for (const Exchange& e : all) {
+    for (const CollectiveCall& e : all) {
       const double beside = static_cast<double>(e.beside) / static_cast<double>(e.messages);
       const double more = std::max(0.0, rates.hidden_by_weights - rates.hidden_tensor);
       const double hidden = rates.hidden(e.group) + (e.group == Group::tensor ? beside * more : 0);
-      sum += (1 - hidden) * exchange_time(e, r_.layout, c, rates.links).total();
+      sum += (1 - hidden) * communication_time(e, r_.layout, c, rates.links).total();
     }
     return sum;
   }
@@ -149,7 +149,7 @@ class OperatorTable {
   std::vector<std::string> text(const OperatorLine& l) const {
     std::vector<std::string> row{"  " + std::string(l.op.name), shape_text(l.op.shape)};
     if (training()) {
-      row.insert(row.end(), {flops(l.forward), flops(l.backward), bytes(static_cast<double>(l.kept.value))});
+      row.insert(row.end(), {flops(l.forward), flops(l.backward), bytes(static_cast<double>(l.saved.value))});
     } else {
       row.insert(row.end(), {count(l.parameters), flops(l.forward), bytes(l.forward.moved.total())});
     }
@@ -177,8 +177,8 @@ class OperatorTable {
     if (training()) {
       v["backward_flops"] = value_json(l.backward.executed);
       v["backward_moved_bytes"] = l.backward.moved.total();
-      v["recomputed_flops"] = value_json(l.again.executed);
-      v["kept_bytes"] = l.kept.value;
+      v["recomputed_flops"] = value_json(l.recomputed.executed);
+      v["kept_bytes"] = l.saved.value;
     }
     if (!r_.hardware) return v;
     v["time_s"] = l.time.total().value;
@@ -190,7 +190,7 @@ class OperatorTable {
   Phase phase_;
   Pricing price_;
   Grid grid_;
-  KeptByOperator kept_{};  ///< of the current segment
+  SavedByOperator saved_{};  ///< of the current segment
 };
 
 }  // namespace

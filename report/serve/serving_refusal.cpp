@@ -72,7 +72,7 @@ std::string why_no_room(const Request& r, const ServingEngine& e) {
   if (m.kv_cache <= Bytes())
     return fmt::format(
         "no: weights of {} and {} of activations and libraries leave nothing of {} per GPU for a KV cache",
-        bytes_text(m.weights + m.towers + m.padding + m.draft + m.adapters),
+        bytes_text(m.weights + m.media_encoders + m.padding + m.draft + m.adapters),
         bytes_text(m.activations + m.libraries + m.graphs), bytes_text(m.granted));
   if (m.token_cache == Bytes())
     return fmt::format("no: the cache, {}, is smaller than the state of a sequence, {}", bytes_text(m.kv_cache),

@@ -11,13 +11,13 @@
 #include "ask/answer/interval.hpp"
 #include "ask/answer/serving/capacity.hpp"
 #include "ask/answer/serving/engine.hpp"
-#include "ask/answer/serving/kept_load.hpp"
 #include "ask/answer/serving/offer.hpp"
 #include "ask/answer/serving/plan.hpp"
 #include "ask/answer/serving/prices.hpp"
 #include "ask/answer/serving/run.hpp"
 #include "ask/answer/serving/steady.hpp"
-#include "ask/request/narrowed.hpp"
+#include "ask/answer/serving/sustained_load.hpp"
+#include "ask/request/low_precision.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
@@ -109,11 +109,11 @@ Grid timeline_grid(const Request& r, const ServingEngine& e, const ServingRun& r
 void add_slo_finding(Report& report, const Request& r, const Served& s) {
   const ServingInputs& v = r.serving;
   if (!v.slo_first_token && !v.slo_per_token) return;
-  const bool kept = 100 * s.met >= v.percentile;
+  const bool saved = 100 * s.met >= v.percentile;
   report.verdict.push_back({"SLO",
                             fmt::format("{}: {:.4g} % of requests have the {}; {:g} % are asked for",
-                                        kept ? "kept" : "missed", 100 * s.met, slo_text(r), v.percentile),
-                            !kept});
+                                        saved ? "kept" : "missed", 100 * s.met, slo_text(r), v.percentile),
+                            !saved});
 }
 
 /// Adds the alternative if the limits are missed: the highest load that meets them, or the speed of an uncontended
@@ -123,7 +123,7 @@ void add_possible(Report& report, const Request& r, const ServingEngine& e, cons
   const bool tried = (v.rate || v.users) && (v.slo_first_token || v.slo_per_token);
   if (!tried || keeps_slo(r, s)) return;
   const std::string slow = too_slow(r, served_alone(r, e));
-  const double most = slow.empty() ? most_kept_load(r, e, capacity) : 0;
+  const double most = slow.empty() ? most_sustained_load(r, e, capacity) : 0;
   if (most > 0)
     report.verdict.push_back(
         {"instead", fmt::format("{} keep it", v.users ? counted(static_cast<Count>(most), "user") : per_second(most))});

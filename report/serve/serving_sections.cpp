@@ -127,7 +127,7 @@ Section engine_memory_section(const Request& r, const ServingEngine& e, Count to
   Section s{"engine_memory", "memory of a GPU", {}};
   s.add("granted_bytes", "granted", m.granted, fmt::format("{:g} % of the device", 100 * r.plan.memory_utilization));
   s.add("weights_bytes", "weights", m.weights, weights_text(r));
-  if (m.towers > Bytes()) s.add("towers_bytes", "towers", m.towers, tower_place(r.plan));
+  if (m.media_encoders > Bytes()) s.add("towers_bytes", "towers", m.media_encoders, media_encoder_place(r.plan));
   if (m.host > Bytes()) s.add("host_bytes", "  on the host", m.host, offload_text(r.plan.offload));
   if (m.draft > Bytes()) s.add("draft_bytes", "draft model", m.draft);
   if (m.padding > Bytes()) s.add("padding_bytes", "padding", m.padding, "of experts, for their kernels");

@@ -15,7 +15,7 @@ std::string_view letter_of(TaskKind work) {
   switch (work) {
     case TaskKind::forward:
       return "F";
-    case TaskKind::forward_again:
+    case TaskKind::recomputed_forward:
       return "R";
     case TaskKind::backward:
     case TaskKind::backward_input:
@@ -42,7 +42,7 @@ std::string_view group_name(Group g) {
 /// The action on a unit, with the unit's name.
 std::string done_for(const Task& t, const std::string& unit) {
   switch (t.kind) {
-    case TaskKind::exchange:
+    case TaskKind::collective_call:
       return fmt::format("{} {}", unit, group_name(t.group));
     case TaskKind::gather_weights:
       return "gather " + unit;
@@ -113,7 +113,7 @@ std::string_view task_category(const Task& t) {
                                                    "update_on_host",
                                                    "mark"};
   static_assert(names.size() == static_cast<std::size_t>(TaskKind::mark) + 1);
-  return t.kind == TaskKind::exchange ? group_name(t.group) : names[static_cast<std::size_t>(t.kind)];
+  return t.kind == TaskKind::collective_call ? group_name(t.group) : names[static_cast<std::size_t>(t.kind)];
 }
 
 std::string stream_name(const TaskStream& s) {

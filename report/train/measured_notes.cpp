@@ -44,7 +44,7 @@ void note_beyond_device(const Request& r, double tokens_per_s, Report& report) {
 
 namespace {
 /// The effect of a measured step on the interval of other plans.
-std::string narrowed_text(const Request& r) {
+std::string low_precision_text(const Request& r) {
   const auto now = interval_of(r);
   if (!now) return "no interval is known";
   const EstimateInterval& before = training_estimator().interval(class_of(r));
@@ -71,7 +71,7 @@ void note_rescaled(const Request& r, const Request& measured, Report& report) {
                   counted(devices(measured.layout), "GPU"), ranks(measured.layout, Group::tensor),
                   ranks(measured.layout, Group::context), ranks(measured.layout, Group::expert),
                   ranks(measured.layout, Group::pipeline), measured.layout.dp, measured.plan.micro_batch,
-                  narrowed_text(r)));
+                  low_precision_text(r)));
 }
 
 }  // namespace llmcalc

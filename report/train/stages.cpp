@@ -19,13 +19,13 @@ constexpr std::array memory_parts{
     std::pair{"weights_bytes", &Memory::weights},     std::pair{"gradients_bytes", &Memory::gradients},
     std::pair{"optimizer_bytes", &Memory::optimizer}, std::pair{"activations_bytes", &Memory::activations},
     std::pair{"logits_bytes", &Memory::logits},       std::pair{"gathered_bytes", &Memory::gathered},
-    std::pair{"buckets_bytes", &Memory::buckets},     std::pair{"exchange_bytes", &Memory::exchange},
+    std::pair{"buckets_bytes", &Memory::buckets},     std::pair{"exchange_bytes", &Memory::collective_call},
     std::pair{"workspace_bytes", &Memory::workspace}, std::pair{"process_bytes", &Memory::process},
     std::pair{"total_bytes", &Memory::total},         std::pair{"peak_bytes", &Memory::peak},
     std::pair{"transit_bytes", &Memory::transit},     std::pair{"host_bytes", &Memory::host}};
 
 bool has(const Request& r, const Memory& m, Bytes Memory::*part) {
-  const bool optional = part == &Memory::gathered || part == &Memory::buckets || part == &Memory::exchange ||
+  const bool optional = part == &Memory::gathered || part == &Memory::buckets || part == &Memory::collective_call ||
                         part == &Memory::transit || part == &Memory::host || part == &Memory::process ||
                         (part == &Memory::logits && ranks(r.layout, Group::pipeline) > 1);
   return !optional || m.*part != Bytes();

@@ -50,7 +50,7 @@ std::string held_formats(const Plan& p) {
 }
 
 /// Bytes that the layers save at this precision and recomputation, with the rest of the plan unchanged.
-Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
+Bytes saved_with(const Request& r, DType precision, Recompute recompute) {
   Plan p = r.plan;
   p.weight_precision = p.precision = precision;
   p.recompute = recompute;
@@ -124,7 +124,8 @@ Section training_memory_section(const TrainingAnswer& a) {
   if (m.buckets != Bytes())
     s.add("buckets_bytes", "gradient buckets", m.buckets,
           a.accumulates_gradients() ? "of a step, whole until they are reduced" : "on their way to the shards");
-  if (m.exchange != Bytes()) s.add("exchange_bytes", "messages", m.exchange, "between stages, one in, one out");
+  if (m.collective_call != Bytes())
+    s.add("exchange_bytes", "messages", m.collective_call, "between stages, one in, one out");
   if (m.transit != Bytes()) s.add("transit_bytes", "in transit", m.transit, "between device and host");
   s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
   add_process(s, m);
@@ -144,7 +145,7 @@ Section inference_memory_section(const InferenceAnswer& a) {
   const Memory& m = a.memory();
   Section s{"inference_memory", "inference memory, per GPU", {}};
   s.add("weights_bytes", "weights", m.weights, weights_text(r));
-  if (m.towers != Bytes()) s.add("towers_bytes", "towers", m.towers, tower_place(r.plan));
+  if (m.media_encoders != Bytes()) s.add("towers_bytes", "towers", m.media_encoders, media_encoder_place(r.plan));
   s.add("kv_cache_bytes", "KV cache", m.kv_cache,
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
   s.add("workspace_bytes", "workspace", m.workspace, "worst moment of a pass");
@@ -160,14 +161,14 @@ Section inference_memory_section(const InferenceAnswer& a) {
 Section activations_section(const Request& r) {
   const Plan& p = r.plan;
   Section s{"activations", "activations kept for backward, per GPU", {}};
-  Plan kept_all = p;
-  kept_all.recompute = Recompute::none;
-  const Prices prices = price(r.model.arch, kept_all, r.layout, {});
+  Plan saved_all = p;
+  saved_all.recompute = Recompute::none;
+  const Prices prices = price(r.model.arch, saved_all, r.layout, {});
   Bytes blocks, core, outside;
   for (const LayerPrice& row : prices.rows) {
     if (row.mtp) continue;
     const bool block = row.segment == SegmentKind::block;
-    (block ? blocks : outside) += row.layers * row.alive.kept;
+    (block ? blocks : outside) += row.layers * row.alive.saved;
     if (block) core += row.layers * row.alive.core;
   }
   s.add("blocks_bytes", "blocks", blocks, "without recomputation");
@@ -175,11 +176,11 @@ Section activations_section(const Request& r) {
         p.attention == AttentionImpl::naive ? "S x S terms" : "log-sum-exps");
   s.add("outside_blocks_bytes", "embedding and head", outside, "ids, masks, final norm, head");
   if (p.mtp > 0) {
-    const Bytes all = kept_bytes(prices, kept_all, whole_model(prices.kinds));
+    const Bytes all = saved_bytes(prices, saved_all, whole_model(prices.kinds));
     s.add("modules_bytes", "modules", all - blocks - outside, "MTP: ids, norms, projection, layer, head");
   }
-  s.add("selective_bytes", "selective recompute", kept_with(r, p.precision, Recompute::selective));
-  s.add("full_bytes", "full recompute", kept_with(r, p.precision, Recompute::full), "the blocks' inputs");
+  s.add("selective_bytes", "selective recompute", saved_with(r, p.precision, Recompute::selective));
+  s.add("full_bytes", "full recompute", saved_with(r, p.precision, Recompute::full), "the blocks' inputs");
   if (p.attention == AttentionImpl::naive && core.value > 0)
     s.add("quadratic_equals_linear_seq", "scores exceed rest from",
           real(p.seq) * real((blocks - core).value) / real(core.value), Unit::tokens, "per sequence");
@@ -188,7 +189,7 @@ Section activations_section(const Request& r) {
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
       !recomputes_partly(p) && !trains_part(p) && !p.offload.any() && p.mtp == 0) {
     // With a float32 master copy, 16 bits cost 2 more bytes per parameter in states, and save activations.
-    const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
+    const Count saved = (saved_with(r, dtypes::fp32, p.recompute) - saved_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
     s.add("mixed_precision_break_even_batch", "16 bits save memory from",
           2 * real(params) * real(p.micro_batch) / real(saved), Unit::none,

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "calc/in_place.hpp"
 #include "calc/infer.hpp"
+#include "calc/inplace_vector.hpp"
 #include "serve/adapters.hpp"
 #include "serve/times/clock.hpp"
 
@@ -89,7 +89,7 @@ struct CoreRate {
   constexpr Ticks slope(const CoreWork& w) const { return at(w) - constant; }
 };
 /// The maximum of up to four lines: compute, memory, a floor. Zero without work.
-using CoreTimes = InPlace<CoreRate, 4>;
+using CoreTimes = InplaceVector<CoreRate, 4>;
 
 /// Durations of attention cores that lines do not describe, such as measured ones.
 class MeasuredCores {

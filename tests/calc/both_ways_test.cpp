@@ -120,8 +120,8 @@ TEST_CASE("a layer's relative-position bias is looked up only for its attention 
   Arch without = a;
   without.position = Position::none;
   without.layer_distances = false;
-  const Bytes with = liveness(block, p, 12 * 64).kept;
-  CHECK(with - liveness(block_ops(without, kinds[0], training), p, 12 * 64).kept == Bytes(2 * 6 * 6 * 16));
+  const Bytes with = liveness(block, p, 12 * 64).saved;
+  CHECK(with - liveness(block_ops(without, kinds[0], training), p, 12 * 64).saved == Bytes(2 * 6 * 6 * 16));
   check_stored(a, 6);
 }
 

@@ -156,9 +156,9 @@ double backward_of_shards(const Sample& s, double (*work)(const Unit&), bool gat
   for (std::size_t k = s.units.size(); k-- > 0;) {
     const Unit& u = s.units[k];
     const bool below = k > 0 && !s.units[k - 1].outside, above = k + 1 < s.units.size() && !s.units[k + 1].outside;
-    const double exchanged =
+    const double communicated =
         (below && gathers ? s.units[k - 1].gather : 0) + (above && reduces ? s.units[k + 1].reduce : 0);
-    end += beside(work(u), exchanged, s.times.hidden);
+    end += beside(work(u), communicated, s.times.hidden);
     if (reduces && (u.outside || k == 0)) end += u.reduce;
   }
   return end;

@@ -24,8 +24,8 @@ Cluster nodes(bool node_reduces = false, bool network_reduces = false) {
   return c;
 }
 double seconds(CollectiveOp op, const Layout& l, const Cluster& c, Count bytes, double link = 1, Count messages = 1) {
-  const Exchange e{.group = Group::data, .op = op, .messages = messages, .bytes = Bytes(bytes)};
-  return exchange_time(e, l, c, {.inside = link, .between = link}).total().value;
+  const CollectiveCall e{.group = Group::data, .op = op, .messages = messages, .bytes = Bytes(bytes)};
+  return communication_time(e, l, c, {.inside = link, .between = link}).total().value;
 }
 Layout replicas_of(Count n, Collectives by) { return {.dp = n, .collectives = by}; }
 

@@ -16,7 +16,7 @@ namespace {
 void scramble(Prices& prices, Cases& cases) {
   const auto some = [&] { return Seconds(1e-3 * static_cast<double>(1 + cases.below(99))); };
   for (LayerPrice& row : prices.rows)
-    for (PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.again})
+    for (PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.recomputed})
       pass->bound.compute = pass->bound_work.matmul = some();
 }
 
@@ -29,7 +29,7 @@ Achieved any_software(Cases& cases) {
                 .collective = Seconds(1e-6 * fraction()),
                 .hidden_tensor = cases.coin() ? fraction() : 0,
                 .hidden_by_weights = cases.coin() ? fraction() : 0,
-                .hidden_beside = fraction(),
+                .hidden_overlapped = fraction(),
                 .waits_to_send = fraction(),
                 .waits_to_send_chunks = fraction()};
   return a;
@@ -95,10 +95,10 @@ Spans spans_of(const StepRun& s, std::initializer_list<TaskKind> kinds) {
 }
 
 /// Seconds of tasks by rank and group, or by rank and kind.
-std::map<std::pair<Count, Count>, double> exchanged(const StepRun& s) {
+std::map<std::pair<Count, Count>, double> communicated(const StepRun& s) {
   std::map<std::pair<Count, Count>, double> all;
   for (const Task& t : s.timeline.tasks())
-    if (t.kind == TaskKind::exchange) all[{s.stream(t).rank, static_cast<Count>(t.group)}] += t.duration.value;
+    if (t.kind == TaskKind::collective_call) all[{s.stream(t).rank, static_cast<Count>(t.group)}] += t.duration.value;
   return all;
 }
 double total(const StepRun& s, Count rank, TaskKind kind) {
@@ -182,13 +182,13 @@ TEST_CASE("the collective tasks of a group sum to its messages over all layers, 
     std::map<std::pair<Count, Count>, double> all;
     for (Count r = 0; r < s.pipeline.ranks; ++r)
       for_each_row_of(s, rows, r, [&](const LayerPrice& row, const RowTime&, Count n) {
-        for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.again})
-          for (const Exchange& e : pass->exchanges) {
-            const double seconds = exchange_time(e, s.c.layout, s.c.cluster, links).total().value;
+        for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.recomputed})
+          for (const CollectiveCall& e : pass->collectives) {
+            const double seconds = communication_time(e, s.c.layout, s.c.cluster, links).total().value;
             if (seconds > 0) all[{r, static_cast<Count>(e.group)}] += m * static_cast<double>(n) * seconds;
           }
       });
-    const auto by_tasks = exchanged(s);
+    const auto by_tasks = communicated(s);
     REQUIRE(by_tasks.size() == all.size());
     for (const auto& [key, seconds] : all) {
       REQUIRE(by_tasks.at(key) == Approx(seconds).epsilon(1e-9));
@@ -230,16 +230,16 @@ TEST_CASE("a collective inside a layer starts no earlier than its work, and the 
   for (int i = 0; i < 400; ++i) {
     const StepRun s(cases);
     const bool apart = s.seconds.sharing.apart;
-    const Spans again = spans_of(s, {TaskKind::forward_again}), forward = spans_of(s, {TaskKind::forward}),
+    const Spans again = spans_of(s, {TaskKind::recomputed_forward}), forward = spans_of(s, {TaskKind::forward}),
                 weights = spans_of(s, {TaskKind::backward_weight}), inputs = spans_of(s, {TaskKind::backward_input}),
                 gradients = spans_of(s, {TaskKind::backward_input, TaskKind::backward_weight});
     const auto work = [&](TaskKind k) -> const Spans& {
-      if (k == TaskKind::forward_again) return again;
+      if (k == TaskKind::recomputed_forward) return again;
       if (k == TaskKind::forward) return forward;
       return !apart ? gradients : k == TaskKind::backward_input ? inputs : weights;
     };
     for (const Task& t : s.timeline.tasks()) {
-      if (t.kind != TaskKind::exchange || (t.group == Group::expert && pairs_experts(s.c.layout))) continue;
+      if (t.kind != TaskKind::collective_call || (t.group == Group::expert && pairs_experts(s.c.layout))) continue;
       const auto at = work(t.within).find(place(s, t));
       if (at == work(t.within).end()) continue;  // no work, as for a sharded table
       REQUIRE(t.start.value >= at->second.first.value - s.tolerance());

@@ -292,7 +292,7 @@ TEST_CASE("the first stage saves Korthikanti's layers times the micro-batches in
             .seq = 32, .batch = 2, .hidden = 64, .heads = 8, .tensor_parallel = tp, .sequence_parallel = sp};
         const Count tokens = 2 * 32;
         INFO(text_of(c.layout) << " " << name(r));
-        const Bytes embedding = s.prices.embedding().alive.kept;
+        const Bytes embedding = s.prices.embedding().alive.saved;
         CHECK(embedding == Bytes(8 * tokens + tokens * 64 / (sp ? tp : 1)));
         // The embedding's chunk has P micro-batches in flight in 1F1B, and at most 2 P interleaved, after P more have
         // passed it.

@@ -33,9 +33,9 @@ Cluster h800() {
 
 constexpr ExpertRouting v3{.top_k = 8, .experts = 256};
 double seconds(const Cluster& c, const Layout& l, const ExpertRouting& r, Bytes bytes, Count messages = 1) {
-  const Exchange e{
+  const CollectiveCall e{
       .group = Group::expert, .op = CollectiveOp::all_to_all, .messages = messages, .bytes = bytes, .routing = r};
-  return exchange_time(e, l, c).total().value;
+  return communication_time(e, l, c).total().value;
 }
 Cluster only(Cluster c, std::size_t level) {
   c.levels[1 - level].bandwidth = BytesPerSecond(1e300);
@@ -163,7 +163,7 @@ TEST_CASE("only expert collectives carry token routing", "[cluster][nodes]") {
   int routed = 0;
   for (const LayerPrice& row : prices.rows)
     for (const PassPrice* pass : {&row.forward, &row.backward_input})
-      for (const Exchange& e : pass->exchanges) {
+      for (const CollectiveCall& e : pass->collectives) {
         const bool experts = e.group == Group::expert;
         routed += experts ? 1 : 0;
         CHECK(e.routing == (experts ? ExpertRouting{a.moe.top_k, a.moe.experts} : ExpertRouting{}));

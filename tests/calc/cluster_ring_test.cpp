@@ -22,7 +22,7 @@ double by_steps(const Ring& r, double messages_a_step, double home) {
 }
 double exposed(const Ring& r, bool backward, double hidden) {
   const Count messages = backward ? 2 * r.ranks - 1 : r.ranks - 1;
-  const Exchange e{
+  const CollectiveCall e{
       .group = Group::context, .op = CollectiveOp::p2p, .messages = messages, .bytes = Bytes(100 * messages)};
   const Seconds all(static_cast<double>(messages));
   return ring_time(e, all, Seconds(r.core), r.ranks, backward).exposed(hidden, 0).value;
@@ -50,8 +50,8 @@ Sample sample(Cases& cases, ContextMethod method, std::optional<double> overlap)
 }
 double all_messages(const Sample& s, const PassPrice& pass) {
   double all = 0;
-  for (const Exchange& e : pass.exchanges)
-    if (e.group == Group::context) all += exchange_time(e, s.c.layout, s.c.cluster).total().value;
+  for (const CollectiveCall& e : pass.collectives)
+    if (e.group == Group::context) all += communication_time(e, s.c.layout, s.c.cluster).total().value;
   return all;
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("a ring exposes the excess of messages over core steps, plus the retur
 
 TEST_CASE("four ranks with a core of 8 and messages of 3 expose 3 forward and 15 backward", "[cluster][ring]") {
   // Forward: 3 messages of 3 over 3 steps of 2. Backward, with an equal core: 3 x (3 + 3) over 3 x 2, plus 3 back.
-  const Exchange forward{.group = Group::context, .op = CollectiveOp::p2p, .messages = 3, .bytes = {}},
+  const CollectiveCall forward{.group = Group::context, .op = CollectiveOp::p2p, .messages = 3, .bytes = {}},
       backward{.group = Group::context, .op = CollectiveOp::p2p, .messages = 7, .bytes = {}};
   const RingTime f = ring_time(forward, Seconds(9), Seconds(8), 4, false),
                  b = ring_time(backward, Seconds(21), Seconds(8), 4, true);

@@ -6,7 +6,7 @@
 
 #include "calc/cost/cost.hpp"
 #include "calc/cost/held.hpp"
-#include "calc/links/exchange.hpp"
+#include "calc/links/collective_call.hpp"
 #include "calc/operator/liveness.hpp"
 #include "calc/price.hpp"
 #include "calc/textbook/parallel.hpp"
@@ -82,9 +82,9 @@ struct Sent {
   Fraction forward, backward;
   Fraction all() const { return forward + backward; }
 };
-Fraction volume(const Exchanges& all, Group group, Count ranks) {
+Fraction volume(const CollectiveCalls& all, Group group, Count ranks) {
   Fraction f;
-  for (const Exchange& e : all) {
+  for (const CollectiveCall& e : all) {
     if (e.group != group) continue;
     const ByteFraction b = collective_volume(e.op, default_algorithm(e.op), e.bytes, ranks);
     f = f + Fraction(b.numerator.value, b.denominator);
@@ -92,7 +92,7 @@ Fraction volume(const Exchanges& all, Group group, Count ranks) {
   return f;
 }
 Sent sent(const OpList& ops, Group group, Count ranks) {
-  Exchanges forward, backward;
+  CollectiveCalls forward, backward;
   for (const Op& op : ops)
     if (const Collective* c = std::get_if<Collective>(&op.shape)) {
       add_forward(forward, *c, {});
@@ -207,7 +207,7 @@ TEST_CASE("context ranks send the textbook's bytes", "[textbook][context]") {
 
 TEST_CASE("a ring sends c - 1 messages forward and 2 c - 1 backward", "[contract][context]") {
   // Keys and values of a rank's 2 x 8 tokens: 8 KV heads of 8 + 8 values, 2 bytes each.
-  Exchanges forward, backward;
+  CollectiveCalls forward, backward;
   for (const Op& op : first_block(even(), training, over(4, ContextMethod::ring)))
     if (const Collective* c = std::get_if<Collective>(&op.shape)) {
       add_forward(forward, *c, {});
@@ -221,8 +221,8 @@ TEST_CASE("a ring sends c - 1 messages forward and 2 c - 1 backward", "[contract
   CHECK(backward.begin()->messages == 3 + 4);
   CHECK(backward.begin()->bytes == Bytes(7 * block));
   // Latency of 0.5 s per message and 1000 bytes/s, one message after another.
-  const ExchangeTime t =
-      exchange_time(*backward.begin(), 4, {.ranks = 8, .bandwidth = BytesPerSecond(1000), .latency = Seconds(0.5)});
+  const CommunicationTime t = communication_time(
+      *backward.begin(), 4, {.ranks = 8, .bandwidth = BytesPerSecond(1000), .latency = Seconds(0.5)});
   CHECK(t.waits.value == Approx(7 * 0.5));
   CHECK(t.transfer.value == Approx(7 * block / 1000.0));
 }
@@ -261,9 +261,9 @@ TEST_CASE("a core reads its own queries and all keys and values, and saves stati
     p.cached = false;
     const double q_and_o = 2 * 16 * 16 * (8 + 8), keys = 2 * sequences * seq * 8 * (8 + 8);
     CHECK(forward(core, p).moved.activations == q_and_o + keys);
-    CHECK(held(core, p).kept == Bytes(4 * 16 * 16));  // log-sum-exps of 16 tokens and 16 heads
+    CHECK(held(core, p).saved == Bytes(4 * 16 * 16));  // log-sum-exps of 16 tokens and 16 heads
     p.attention = AttentionImpl::naive;
-    CHECK(held(core, p).kept == Bytes(2 * 16 * 16 * seq));  // scores of its queries against all keys
+    CHECK(held(core, p).saved == Bytes(2 * 16 * 16 * seq));  // scores of its queries against all keys
   }
 }
 
@@ -281,9 +281,9 @@ TEST_CASE("a context rank saves its share of the tensors, and more under Ulysses
         // Under Ulysses attention's inputs are saved by heads, and its output also by tokens for the projection. Latent
         // heads are saved with the shared key.
         if (method == ContextMethod::ulysses)
-          CHECK(c * one.kept > all.kept);
+          CHECK(c * one.saved > all.saved);
         else
-          CHECK(c * one.kept == all.kept);
+          CHECK(c * one.saved == all.saved);
       }
 }
 
@@ -294,7 +294,7 @@ TEST_CASE("Ulysses saves queries, keys and values by heads, and the output by he
   p.cached = false;
   const Liveness all = liveness(first_block(even(), training), p, input),
                  one = liveness(first_block(even(), training, over(4, ContextMethod::ulysses)), p, input / 4);
-  CHECK(4 * one.kept - all.kept == Bytes(2 * sequences * seq * 16 * 8));
+  CHECK(4 * one.saved - all.saved == Bytes(2 * sequences * seq * 16 * 8));
 }
 
 TEST_CASE("a ring's incoming block, and gathered keys and values, are live during the core", "[contract][context]") {
@@ -311,8 +311,8 @@ TEST_CASE("a ring's incoming block, and gathered keys and values, are live durin
     if (Attention* core = std::get_if<Attention>(&op.shape)) core->ring = false;
   const Liveness none = liveness(local, p, input), ring = high(ContextMethod::ring),
                  gather = high(ContextMethod::all_gather);
-  CHECK(ring.kept == none.kept);
-  CHECK(gather.kept == none.kept);
+  CHECK(ring.saved == none.saved);
+  CHECK(gather.saved == none.saved);
   CHECK(ring.backward == none.backward + Bytes(2 * block));  // an incoming block and its gradient
   // All four blocks are re-gathered; the core writes the gradients of all four before their reduce-scatter.
   CHECK(gather.backward == none.backward + Bytes(4 * block + 3 * block));
@@ -330,8 +330,8 @@ TEST_CASE("peaks under context parallelism equal the sum of live tensors", "[con
         for (const RecomputeModules& again : recomputed_modules()) {
           const OpList ops = first_block(a, training, over(4, method, tp, sp));
           const Count input = sequences * seq * a.hidden / (sp ? 8 : 4);
-          const Liveness l = liveness(ops, {.again = again}, input);
-          const WorstMoments w = worst_moments(ops, {.again = again}, input);
+          const Liveness l = liveness(ops, {.recomputed = again}, input);
+          const WorstMoments w = worst_moments(ops, {.recomputed = again}, input);
           CHECK(w.forward.total() == l.forward);
           CHECK(w.backward.total() == l.backward);
         }
@@ -369,9 +369,9 @@ TEST_CASE("recomputing the attention core repeats its collectives", "[contract][
   plan.recompute = Recompute::selective;
   for (const ContextMethod method : methods) {
     const Prices prices = price(even(), plan, over(4, method), {});
-    const PassPrice &again = prices.layer(0).again, &ahead = prices.layer(0).forward;
-    CHECK(volume(again.exchanges, Group::context, 4) == volume(ahead.exchanges, Group::context, 4));
-    CHECK(Fraction(0) < volume(again.exchanges, Group::context, 4));
+    const PassPrice &again = prices.layer(0).recomputed, &ahead = prices.layer(0).forward;
+    CHECK(volume(again.collectives, Group::context, 4) == volume(ahead.collectives, Group::context, 4));
+    CHECK(Fraction(0) < volume(again.collectives, Group::context, 4));
   }
 }
 

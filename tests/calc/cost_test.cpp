@@ -106,8 +106,8 @@ TEST_CASE("a norm moves its rows and has no matmul", "[cost]") {
   CHECK(forward(s, train).moved.activations == 2 * 2 * 3 * 13);
   CHECK(forward(s, train).moved.weights == 2 * 26);
   CHECK(backward(s, train).moved.activations == 3 * 2 * 3 * 13);
-  CHECK(held(s, train).kept == Bytes(3 * 8));  // mean and deviation
-  CHECK(held(Norm{3, 13, 13, false}, train).kept == Bytes(3 * 4));
+  CHECK(held(s, train).saved == Bytes(3 * 8));  // mean and deviation
+  CHECK(held(Norm{3, 13, 13, false}, train).saved == Bytes(3 * 4));
 }
 
 TEST_CASE("attention pairs match a brute-force count for every window and past", "[cost]") {
@@ -224,15 +224,15 @@ TEST_CASE("an absorbed core reads one latent row per token", "[cost]") {
 TEST_CASE("kernels save log-sum-exps, scores, or scores and masks", "[cost]") {
   const Shape s = core(4, 0);
   const Count scores = 4 * 6 * 4;
-  CHECK(held(s, train).kept == Bytes(4 * 4 * 6));
+  CHECK(held(s, train).saved == Bytes(4 * 4 * 6));
   Pricing p = of(Phase::training, AttentionImpl::naive);
-  CHECK(held(s, p).kept == Bytes(2 * scores));
+  CHECK(held(s, p).saved == Bytes(2 * scores));
   p.dropout = true;
-  CHECK(held(s, p).kept == Bytes((2 + 2 + 1) * scores));
+  CHECK(held(s, p).saved == Bytes((2 + 2 + 1) * scores));
   p.softmax_store = SoftmaxStore::seed;
-  CHECK(held(s, p).kept == Bytes((2 * 2 + 1) * scores));
+  CHECK(held(s, p).saved == Bytes((2 * 2 + 1) * scores));
   p.dropout = false;
-  CHECK(held(s, p).kept == Bytes(2 * 2 * scores));
+  CHECK(held(s, p).saved == Bytes(2 * 2 * scores));
 }
 
 TEST_CASE("element-wise operators move bytes without FLOPs", "[cost]") {
@@ -257,13 +257,13 @@ TEST_CASE("a loss reads logits and writes their gradient in their storage format
   const Loss loss{3, 19};
   CHECK(forward(loss, train).moved.activations == 4 * 3 * 19);
   CHECK(backward(loss, train).moved.activations == 8 * 3 * 19);
-  CHECK(held(loss, train).kept == Bytes());
+  CHECK(held(loss, train).saved == Bytes());
   Pricing p = train;
   p.logits = LogitFormat::compute;
   CHECK(forward(loss, p).moved.activations == 2 * 3 * 19);
   CHECK(backward(loss, p).moved.activations == 4 * 3 * 19);
-  CHECK(held(loss, p).kept == Bytes(4 * 3));  // a log-sum-exp per row
-  p.logits = LogitFormat::with_gradient;      // computed from the float32 copy
+  CHECK(held(loss, p).saved == Bytes(4 * 3));  // a log-sum-exp per row
+  p.logits = LogitFormat::with_gradient;       // computed from the float32 copy
   CHECK(forward(loss, p).moved.activations == 4 * 3 * 19);
   CHECK(backward(loss, p).moved.activations == 8 * 3 * 19);
 }

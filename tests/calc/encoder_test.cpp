@@ -1,6 +1,6 @@
 // Encoders and encoder-decoders: attention pairs, caches and decode steps.
 
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 #include "calc/infer.hpp"
 #include "calc/memory.hpp"
 #include "calc/operator/liveness.hpp"
@@ -110,7 +110,7 @@ TEST_CASE("the encoder output is saved once for all decoder layers", "[engine][e
   Arch without = a;
   without.final_norm = false;
   const Liveness bare = liveness(block_ops(without, kind_of(kinds, 0), training), p, 12 * 64);
-  CHECK(l.kept - bare.kept == Bytes(2 * 12 * 64 + 4 * 12));  // input and statistic of the norm
+  CHECK(l.saved - bare.saved == Bytes(2 * 12 * 64 + 4 * 12));  // input and statistic of the norm
 }
 
 TEST_CASE("gradients accumulated by all layers of a stack are live until backward reaches their source",
@@ -122,7 +122,7 @@ TEST_CASE("gradients accumulated by all layers of a stack are live until backwar
   CHECK(l.carried == 2 * table);
   CHECK(l.awaited == 2 * table);
   CHECK(l.awaited_by_encoder == table);
-  const std::vector<HandedOn> all = handed_on(layer_kinds(a));
+  const std::vector<CrossLayerTensor> all = cross_layer_tensors(layer_kinds(a));
   REQUIRE(all.size() == 1);  // the encoder output
   CHECK(all[0].source == 0);
   CHECK(all[0].first_reader == 1);

@@ -195,8 +195,8 @@ inline Count parameters_of(const Arch& a, std::string_view prefix) {
 inline std::string names(const OpList& ops) {
   std::string s;
   for (const Op& op : ops) {
-    const bool exchange = std::holds_alternative<Collective>(op.shape);
-    s += (s.empty() ? "" : " ") + std::string(exchange ? "+" : "") + std::string(op.name);
+    const bool collective_call = std::holds_alternative<Collective>(op.shape);
+    s += (s.empty() ? "" : " ") + std::string(collective_call ? "+" : "") + std::string(op.name);
   }
   return s;
 }

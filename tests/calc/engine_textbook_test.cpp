@@ -45,18 +45,18 @@ textbook::LayerActivations closed(const Arch& a, const Step& s, const Pricing& p
   return l;
 }
 
-Bytes kept_by(const Arch& a, const Pricing& p) {
+Bytes saved_by(const Arch& a, const Pricing& p) {
   Step s = training;
   s.dropout = p.dropout;
   s.fused_glu = p.glu_store != GluStore::all;
-  return liveness(first_block(a, s), p, tokens * a.hidden).kept;
+  return liveness(first_block(a, s), p, tokens * a.hidden).saved;
 }
 
 /// Checks the closed form plus `extra` bytes per token, which the caller accounts for.
 void keeps(const Arch& a, const Pricing& p, Count extra) {
   const Fraction want = textbook::layer_activations(closed(a, training, p)) + Fraction(tokens * extra);
   REQUIRE(want.whole());
-  CHECK(kept_by(a, p) == want.numerator.bytes());
+  CHECK(saved_by(a, p) == want.numerator.bytes());
 }
 
 /// Calls act for every combination of storage options.
@@ -118,7 +118,7 @@ TEST_CASE("a mixture of experts saves its closed form in place of the dense MLP"
     const Count dense = tensors * bytes * 17, gate = bytes * (13 + 1);
     const Fraction want = textbook::layer_activations(closed(a, training, p)) + moe + Fraction(tokens * (gate - dense));
     REQUIRE(want.whole());
-    CHECK(kept_by(a, p) == want.numerator.bytes());
+    CHECK(saved_by(a, p) == want.numerator.bytes());
   });
 }
 
@@ -127,5 +127,5 @@ TEST_CASE("latent attention saves low-rank rows and expanded heads", "[cost][liv
   // o 9; y 13, m 13; 4 tensors of 17.
   const Count numbers = 13 + 13 + 11 + 11 + 21 + 9 + 7 + 24 + 9 + 13 + 13 + 4 * 17;
   const Count float32 = 3 + 4;  // log-sum-exps; four RMSNorms
-  CHECK(kept_by(prime_latent(), priced(AttentionImpl::flash)) == Bytes(tokens * (2 * numbers + 4 * float32)));
+  CHECK(saved_by(prime_latent(), priced(AttentionImpl::flash)) == Bytes(tokens * (2 * numbers + 4 * float32)));
 }

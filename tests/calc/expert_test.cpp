@@ -8,7 +8,7 @@
 
 #include "calc/cost/cost.hpp"
 #include "calc/cost/held.hpp"
-#include "calc/links/exchange.hpp"
+#include "calc/links/collective_call.hpp"
 #include "calc/operator/liveness.hpp"
 #include "calc/price.hpp"
 #include "calc/textbook/parallel.hpp"
@@ -68,8 +68,8 @@ std::vector<Op> computing(const OpList& ops) {
 Int128 both_passes(const Op& op) { return forward(op, {}).model.value + backward(op, {}).model.value; }
 Int128 both_executed(const Op& op) { return forward(op, {}).executed.value + backward(op, {}).executed.value; }
 
-Exchanges exchanges(const OpList& ops, bool is_backward) {
-  Exchanges all;
+CollectiveCalls collectives(const OpList& ops, bool is_backward) {
+  CollectiveCalls all;
   for (const Op& op : ops)
     if (const Collective* c = std::get_if<Collective>(&op.shape)) {
       if (is_backward)
@@ -79,9 +79,9 @@ Exchanges exchanges(const OpList& ops, bool is_backward) {
     }
   return all;
 }
-Fraction bytes_sent(const Exchanges& all, Group group, Count ranks) {
+Fraction bytes_sent(const CollectiveCalls& all, Group group, Count ranks) {
   Fraction f;
-  for (const Exchange& e : all) {
+  for (const CollectiveCall& e : all) {
     if (e.group != group) continue;
     const ByteFraction b = collective_volume(e.op, default_algorithm(e.op), e.bytes, ranks);
     f = f + Fraction(b.numerator.value, b.denominator);
@@ -89,7 +89,7 @@ Fraction bytes_sent(const Exchanges& all, Group group, Count ranks) {
   return f;
 }
 Fraction bytes_sent(const OpList& ops, const Layout& l, Group group, bool is_backward) {
-  return bytes_sent(exchanges(ops, is_backward), group, ranks(l, group));
+  return bytes_sent(collectives(ops, is_backward), group, ranks(l, group));
 }
 
 bool same_inputs(const Op& a, const Op& b) { return std::equal(a.in.begin(), a.in.end(), b.in.begin(), b.in.end()); }
@@ -272,7 +272,7 @@ TEST_CASE("peaks with all kinds of ranks equal the sum of live tensors", "[contr
           longest = std::max(longest, ops.size());
           Pricing p;
           p.dropout = s.dropout;
-          p.again = again;
+          p.recomputed = again;
           const Liveness live = liveness(ops, p, own);
           const WorstMoments w = worst_moments(ops, p, own);
           CHECK(live.output == Bytes(2 * own));
@@ -317,8 +317,8 @@ TEST_CASE("the most loaded rank receives and computes more rows, but dispatches 
   CHECK(Fraction(4) * bytes_sent(ops, loaded, Group::expert, false) ==
         Fraction(5) * bytes_sent(even_ops, balanced, Group::expert, false));
   // It saves a quarter more inputs of its experts, 64 values per row, and of their four tensors, 32 each.
-  const auto kept = [](const OpList& list) { return liveness(list, {}, tokens * hidden).kept; };
-  CHECK(kept(ops) - kept(even_ops) == Bytes(2 * rows / 4 * (hidden + 4 * 32)));
+  const auto saved = [](const OpList& list) { return liveness(list, {}, tokens * hidden).saved; };
+  CHECK(saved(ops) - saved(even_ops) == Bytes(2 * rows / 4 * (hidden + 4 * 32)));
   loaded.expert_load = {129, 128};  // 128 rows: one more
   CHECK(shape_of<Linear>(first_block(even_moe(), training, loaded), "mlp.expert_up").rows == rows + 1);
   loaded.expert_load = {1001, 1000};  // rounded up
@@ -327,13 +327,13 @@ TEST_CASE("the most loaded rank receives and computes more rows, but dispatches 
 
 TEST_CASE("expert ranks save the rows sent to them, and ranks that share a width each save all rows",
           "[contract][expert]") {
-  const auto kept = [](const Layout& l) {
-    return liveness(first_block(even_moe(), training, l), {}, tokens * hidden).kept;
+  const auto saved = [](const Layout& l) {
+    return liveness(first_block(even_moe(), training, l), {}, tokens * hidden).saved;
   };
-  const Bytes alone = kept({});
-  CHECK(kept({.ep = 4, .dp = 4}) == alone);
-  CHECK(kept({.ep = 1, .etp = 2, .dp = 2}) == alone + Bytes(2 * tokens * top_k * hidden));
-  CHECK(kept({.ep = 2, .etp = 4, .dp = 8}) == alone + Bytes(2 * tokens * top_k * hidden * 3));
+  const Bytes alone = saved({});
+  CHECK(saved({.ep = 4, .dp = 4}) == alone);
+  CHECK(saved({.ep = 1, .etp = 2, .dp = 2}) == alone + Bytes(2 * tokens * top_k * hidden));
+  CHECK(saved({.ep = 2, .etp = 4, .dp = 8}) == alone + Bytes(2 * tokens * top_k * hidden * 3));
 }
 
 TEST_CASE("a rank reads only those of its experts that tokens of any rank visit", "[cost][expert]") {

@@ -58,14 +58,14 @@ Flops product_of(const Arch& a, const Plan& p, FreezePart part) {
 /// An operator of the first layer, and the bytes saved for it and its inputs.
 struct FirstLayerOp {
   Op op;
-  Bytes kept;
+  Bytes saved;
 };
 FirstLayerOp first_layer_op(const Arch& a, const Plan& p, std::string_view name) {
   std::optional<FirstLayerOp> found;
   const Pricing training = pricing(p, Phase::training);
   for_each_operator(a, p, {}, training_step(p), [&](const OperatorRow& row) {
     if (row.op.name != name || row.segment.layer.first > 0) return;
-    found = {row.op, kept_by_operator(row.segment.ops, training, row.segment.input_elements)[row.index]};
+    found = {row.op, saved_by_operator(row.segment.ops, training, row.segment.input_elements)[row.index]};
   });
   REQUIRE(found);
   return *found;
@@ -138,12 +138,12 @@ TEST_CASE("there is no backward below the lowest trained layer", "[freeze]") {
     const Prices prices = price(a, frozen(lower(3)), {}, cards.device);
     CHECK(prices.kinds.size() == 3);  // frozen, the lowest trained, the others
     CHECK(prices.layer(0).layers == 3);
-    CHECK(prices.layer(0).alive.kept == Bytes());
+    CHECK(prices.layer(0).alive.saved == Bytes());
     CHECK(prices.layer(0).alive.backward == Bytes());
     CHECK(prices.layer(0).backward_input.bound.total() == Seconds());
     CHECK(prices.layer(0).backward_weight.bound.total() == Seconds());
-    CHECK(prices.layer(2).alive.kept == price(a, whole(), {}, {}).layer(0).alive.kept);
-    CHECK(prices.embedding().alive.kept == Bytes());
+    CHECK(prices.layer(2).alive.saved == price(a, whole(), {}, {}).layer(0).alive.saved);
+    CHECK(prices.embedding().alive.saved == Bytes());
   }
 }
 
@@ -177,14 +177,14 @@ TEST_CASE("gradients flow as in automatic differentiation", "[freeze]") {
   }
   // Saved: the inputs of up (13 values per token), of down (17) and of the activation (17).
   const Count tokens = 6;
-  CHECK(liveness(ops, {}, tokens * 13).kept == Bytes(tokens * 2 * (13 + 17 + 17)));
+  CHECK(liveness(ops, {}, tokens * 13).saved == Bytes(tokens * 2 * (13 + 17 + 17)));
   // At the peak, in down's backward, also the gradients of its result (passed on by the sum) and of its input.
   CHECK(liveness(ops, {}, tokens * 13).backward == Bytes(tokens * 2 * (13 + 17 + 17 + 13 + 17)));
 
   s.frozen.parts.add(FreezePart::mlp);
   OpList none = first_block(prime_gqa(), s);
   CHECK_FALSE(mark_asking(none, false));
-  CHECK(liveness(none, {}, tokens * 13).kept == Bytes());
+  CHECK(liveness(none, {}, tokens * 13).saved == Bytes());
   CHECK(mark_asking(none, true));
   for (const Op& op : none) CHECK(op.asks);
 }
@@ -240,14 +240,14 @@ TEST_CASE("ranks reduce only trained gradients, and layers without backward have
   for (const bool sp : {false, true}) {
     const Layout l{.tp = 2, .sp = sp};
     const Prices prices = price(a, p, l, cards.device), full = price(a, whole(), l, cards.device);
-    CHECK(prices.layer(0).backward_input.exchanges.begin() == prices.layer(0).backward_input.exchanges.end());
-    const auto bytes = [](const Exchanges& all) {
+    CHECK(prices.layer(0).backward_input.collectives.begin() == prices.layer(0).backward_input.collectives.end());
+    const auto bytes = [](const CollectiveCalls& all) {
       Bytes b;
-      for (const Exchange& e : all) b += e.bytes;
+      for (const CollectiveCall& e : all) b += e.bytes;
       return b;
     };
-    CHECK(bytes(prices.layer(0).forward.exchanges) == bytes(full.layer(0).forward.exchanges));
-    CHECK(bytes(prices.layer(2).backward_input.exchanges) == bytes(full.layer(0).backward_input.exchanges));
+    CHECK(bytes(prices.layer(0).forward.collectives) == bytes(full.layer(0).forward.collectives));
+    CHECK(bytes(prices.layer(2).backward_input.collectives) == bytes(full.layer(0).backward_input.collectives));
   }
 }
 
@@ -265,13 +265,13 @@ TEST_CASE("layers without backward are not recomputed", "[freeze]") {
   p.recompute = Recompute::full;
   const ModelChunk model{0, 8};
   const Bytes input(2 * 512 * 64);
-  const auto kept = [&] {
+  const auto saved = [&] {
     const Prices prices = price(a, p, {}, {});
-    return kept_bytes(prices, p, model) - prices.embedding().alive.kept - prices.head().alive.kept;
+    return saved_bytes(prices, p, model) - prices.embedding().alive.saved - prices.head().alive.saved;
   };
-  CHECK(kept() == 4 * input);
+  CHECK(saved() == 4 * input);
   p.recompute_layers = 3;
-  CHECK(kept() == 2 * input);
+  CHECK(saved() == 2 * input);
 }
 
 TEST_CASE("layers that are not adjacent can be frozen, and every layer belongs to one kind", "[freeze]") {
@@ -302,8 +302,8 @@ TEST_CASE("a router without backward saves only the choice that trained experts 
       parts({FreezePart::embedding, FreezePart::norm, FreezePart::attention, FreezePart::router});
   const FirstLayerOp route = first_layer_op(a, frozen({.parts = before}), "mlp.route");
   CHECK_FALSE(has_backward(route.op));
-  CHECK(route.kept == Bytes(8 * 512 * a.moe.experts));  // a probability and a gate of 4 bytes each per expert
-  CHECK(first_layer_op(a, frozen({.parts = with(before, FreezePart::experts)}), "mlp.route").kept == Bytes());
+  CHECK(route.saved == Bytes(8 * 512 * a.moe.experts));  // a probability and a gate of 4 bytes each per expert
+  CHECK(first_layer_op(a, frozen({.parts = with(before, FreezePart::experts)}), "mlp.route").saved == Bytes());
 }
 
 TEST_CASE("a naive core without backward holds its scores only while it runs", "[freeze]") {
@@ -312,7 +312,7 @@ TEST_CASE("a naive core without backward holds its scores only while it runs", "
   p.attention = AttentionImpl::naive;
   p.dropout = true;
   const Held core = held(first_layer_op(a, p, "attn.core").op, pricing(p, Phase::training));
-  CHECK(core.kept == Bytes());
+  CHECK(core.saved == Bytes());
   CHECK(core.scratch == Bytes(2 * 512 * 512 * a.heads));
 }
 
@@ -323,13 +323,13 @@ TEST_CASE("chunks of logits have whole tokens, and the input gradient of a froze
   Plan p = whole();
   p.logits.chunks = 100;  // 6 of 512 tokens, and 2 in the last
   CHECK(trained(a, p).memory.logits == Bytes(4 * 6 * a.vocabulary));
-  const auto kept = [&](Count chunks, const Frozen& f) {
+  const auto saved = [&](Count chunks, const Frozen& f) {
     p.logits.chunks = chunks;
     p.frozen = f;
-    return price(a, p, {}, {}).head().alive.kept;
+    return price(a, p, {}, {}).head().alive.saved;
   };
   const Frozen head{.parts = FreezePart::head};
-  CHECK(kept(100, {}) == kept(1, {}));
-  CHECK(kept(100, head) == kept(1, {}));
-  CHECK(kept(100, head) - kept(1, head) == Bytes(2 * 512 * a.hidden));
+  CHECK(saved(100, {}) == saved(1, {}));
+  CHECK(saved(100, head) == saved(1, {}));
+  CHECK(saved(100, head) - saved(1, head) == Bytes(2 * 512 * a.hidden));
 }

@@ -32,11 +32,11 @@ Bytes gradients(const Plan& p, const Learned& l, Count ranks) {
 /// Seconds to sum a row's gradients between copies.
 double between_copies(const ClusterCase& c, const LayerPrice& row) {
   const auto sum = [&](Group shard, Group replica, const Learned& l) {
-    const Exchange e{.group = replica,
-                     .op = CollectiveOp::all_reduce,
-                     .messages = 1,
-                     .bytes = gradients(c.plan, l, ranks(c.layout, shard))};
-    return l.trained() > 0 ? exchange_time(e, c.layout, c.cluster).total().value : 0;
+    const CollectiveCall e{.group = replica,
+                           .op = CollectiveOp::all_reduce,
+                           .messages = 1,
+                           .bytes = gradients(c.plan, l, ranks(c.layout, shard))};
+    return l.trained() > 0 ? communication_time(e, c.layout, c.cluster).total().value : 0;
   };
   Learned own = row.learned - row.experts;
   if (copies_table(c.layout)) own += row.tied;

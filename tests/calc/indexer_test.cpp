@@ -105,7 +105,7 @@ TEST_CASE("backward covers an indexer's weights and chosen scores, but not its i
 
 TEST_CASE("every tensor rank runs the whole indexer and reduces no gradient for it", "[contract][tensor][indexer]") {
   const Arch sparse = even_sparse(), dense = even_latent();
-  const auto exchanges = [](const Arch& a, const Layout& l) {
+  const auto collectives = [](const Arch& a, const Layout& l) {
     Count forward = 0, backward = 0;
     for (const Op& op : first_block(a, training, l))
       if (const Collective* c = std::get_if<Collective>(&op.shape)) {
@@ -118,9 +118,9 @@ TEST_CASE("every tensor rank runs the whole indexer and reduces no gradient for 
     CHECK(shape_of<IndexScores>(first_block(sparse, training, {ranks, false}), "attn.index_scores") ==
           shape_of<IndexScores>(first_block(sparse, training), "attn.index_scores"));
     CHECK(shape_of<Linear>(first_block(sparse, training, {ranks, false}), "attn.index_q").out == 8);
-    CHECK(exchanges(sparse, {ranks, false}) == exchanges(dense, {ranks, false}));
-    const auto [forward, backward] = exchanges(dense, {ranks, true});
-    CHECK(exchanges(sparse, {ranks, true}) ==
+    CHECK(collectives(sparse, {ranks, false}) == collectives(dense, {ranks, false}));
+    const auto [forward, backward] = collectives(dense, {ranks, true});
+    CHECK(collectives(sparse, {ranks, true}) ==
           std::pair(forward + 16 * 64, backward));  // the input's tokens are gathered
   }
 }

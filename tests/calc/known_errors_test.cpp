@@ -42,8 +42,8 @@ double by_hand(const Arch& a, const Plan& p, const Cluster& dev, Count context) 
   return e.bound.total().value - (norms + rows) / dev.device.bandwidth.value;
 }
 
-Count kept_of(const Arch& a, const Plan& p) {
-  return liveness(first_block(a, training_step(p)), pricing(p, Phase::training), p.seq * a.hidden).kept.value;
+Count saved_of(const Arch& a, const Plan& p) {
+  return liveness(first_block(a, training_step(p)), pricing(p, Phase::training), p.seq * a.hidden).saved.value;
 }
 
 }  // namespace
@@ -244,9 +244,9 @@ Plan micro_batch_of(Count seq) {
 TEST_CASE("a gated MLP saves four tensors and a plain one two", "[known-errors]") {
   Arch a = even();
   const Plan p = micro_batch_of(16);
-  const Count gated = kept_of(a, p);
+  const Count gated = saved_of(a, p);
   a.mlp = MlpKind::plain;
-  CHECK(gated - kept_of(a, p) == 2 * 16 * 128 * (4 - 2));
+  CHECK(gated - saved_of(a, p) == 2 * 16 * 128 * (4 - 2));
 }
 
 TEST_CASE("full recomputation saves one input per layer, less than selective recomputation", "[known-errors]") {

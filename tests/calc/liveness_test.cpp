@@ -51,12 +51,12 @@ class Simulation {
     result_ = block_input;
     for (const Op& op : ops)
       if (!op.in_place()) result_ = root_[op.out];
-    if (o.price.training()) find_kept();
+    if (o.price.training()) find_saved();
   }
 
-  Count kept() const {
+  Count saved() const {
     Count n = 0;
-    for (const int t : kept_) n += size_.at(t);
+    for (const int t : saved_) n += size_.at(t);
     for (const Op& op : ops_) n += own(op);
     return n;
   }
@@ -74,14 +74,14 @@ class Simulation {
       if (out >= 0) done.insert(out);
       for (const int t : done) {
         const bool read_later = last_read_.count(t) != 0 && last_read_.at(t) > static_cast<int>(i);
-        if (!read_later && kept_.count(t) == 0 && t != result_) live -= size_.at(t);
+        if (!read_later && saved_.count(t) == 0 && t != result_) live -= size_.at(t);
       }
     }
     return most;
   }
 
   Count backward() {
-    Count live = kept(), most = 0;
+    Count live = saved(), most = 0;
     int next = 0;
     std::map<int, int> gradient;  // storage to buffer
     std::map<int, Count> buffer;
@@ -100,10 +100,10 @@ class Simulation {
       const int out = op.in_place() ? -1 : root_.at(op.out);
       Count passing = scratch(op);
       if (dropped_core(op)) {  // recomputed before any gradient of its inputs
-        const bool there = kept_.count(out) != 0 && first_need_.at(out) <= static_cast<int>(i);
-        most = std::max(most, live + held(op.shape, o_.price).kept.value + (there ? 0 : size_.at(out)));
+        const bool there = saved_.count(out) != 0 && first_need_.at(out) <= static_cast<int>(i);
+        most = std::max(most, live + held(op.shape, o_.price).saved.value + (there ? 0 : size_.at(out)));
       }
-      for (const int t : made_again(i)) passing += size_.at(t);
+      for (const int t : remade_again(i)) passing += size_.at(t);
       if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::dropout) {
         const int t = root_.at(op.in[0]);  // a masked gradient differs from the residual's
         if (gradient.count(t) != 0 && owners[gradient[t]] > 1) {
@@ -124,7 +124,7 @@ class Simulation {
       most = std::max(most, live + passing);
       if (out >= 0 && made_.at(out) == static_cast<int>(i)) drop(out);
       live -= own(op);
-      for (const int t : kept_)
+      for (const int t : saved_)
         if (first_need_.at(t) == static_cast<int>(i)) live -= size_.at(t);
     }
     return most;
@@ -146,12 +146,12 @@ class Simulation {
   bool waits(const Op& op, TensorId t) const {
     return t == op.in[1] && root_.at(op.in[0]) != block_input && made_.at(root_.at(t)) < made_.at(root_.at(op.in[0]));
   }
-  static const Collective* exchange(const Op& op) { return std::get_if<Collective>(&op.shape); }
+  static const Collective* collective_call(const Op& op) { return std::get_if<Collective>(&op.shape); }
   /// A gather or scatter makes a tensor of another size; an all-reduce works in place.
   static bool resizes(const Collective& c) { return c.forward_on && c.forward != CollectiveOp::all_reduce; }
 
   void make(const Op& op, int i) {
-    const Collective* c = exchange(op);
+    const Collective* c = collective_call(op);
     if (c && !resizes(*c)) {
       root_[op.out] = root_[op.in[0]];
       return;
@@ -163,14 +163,14 @@ class Simulation {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     if (p && p->kind == PointwiseKind::gate && o_.price.glu_store == GluStore::recompute) product_.insert(op.out);
   }
-  void find_kept() {
+  void find_saved() {
     for (const Op& op : ops_)  // the logits are priced by a separate convention
       if (std::holds_alternative<Loss>(op.shape)) size_[root_[op.in[0]]] = 0;
     for (std::size_t i = 0; i < ops_.size(); ++i)
       for (const int t : backward_needs(i)) {
         if (product_.count(t) != 0) continue;
         const int source = gathered_from_.count(t) != 0 ? gathered_from_[t] : t;
-        if (kept_.insert(source).second) first_need_[source] = static_cast<int>(i);
+        if (saved_.insert(source).second) first_need_[source] = static_cast<int>(i);
       }
   }
   std::set<int> backward_needs(std::size_t i) const {
@@ -182,18 +182,18 @@ class Simulation {
     return r;
   }
   /// Unsaved tensors that backward reads: re-gathered or recomputed for this operator.
-  std::set<int> made_again(std::size_t i) const {
+  std::set<int> remade_again(std::size_t i) const {
     std::set<int> r;
     for (const int t : backward_needs(i))
       if (gathered_from_.count(t) != 0 || product_.count(t) != 0) r.insert(t);
     return r;
   }
   bool dropped_core(const Op& op) const {
-    return o_.price.again.has(RecomputeModule::core) && std::holds_alternative<Attention>(op.shape);
+    return o_.price.recomputed.has(RecomputeModule::core) && std::holds_alternative<Attention>(op.shape);
   }
   Count own(const Op& op) const {
     if (!o_.price.training() || op.name == "embedding.positions" || dropped_core(op)) return 0;
-    return held(op.shape, o_.price).kept.value;
+    return held(op.shape, o_.price).saved.value;
   }
   Count one_scores(const Attention& a) const {
     return bytes_of(o_.price.activation, a.sequences * a.heads * a.queries * a.keys).value;
@@ -203,13 +203,13 @@ class Simulation {
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr || o_.price.attention == AttentionImpl::flash) return 0;
     if (!o_.price.training()) return one_scores(*a);
-    return dropped_core(op) ? held(op.shape, o_.price).kept.value : 0;
+    return dropped_core(op) ? held(op.shape, o_.price).saved.value : 0;
   }
   /// Backward: the gradient of the scores, and the core's own tensors if recomputed.
   Count scratch(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr) return 0;
-    const Count again = dropped_core(op) ? held(op.shape, o_.price).kept.value : 0;
+    const Count again = dropped_core(op) ? held(op.shape, o_.price).saved.value : 0;
     return again + (o_.price.attention == AttentionImpl::naive ? one_scores(*a) : 0);
   }
 
@@ -217,14 +217,14 @@ class Simulation {
   Options o_;
   std::map<int, int> root_, made_, last_read_, first_need_, gathered_from_;
   std::map<int, Count> size_;
-  std::set<int> kept_, product_;
+  std::set<int> saved_, product_;
   int result_ = 0;
 };
 
 void same(const OpList& ops, const Options& o, Count input) {
   const Liveness l = liveness(ops, o.price, input);
   Simulation s(ops, o, input);
-  if (o.price.training()) CHECK(l.kept.value == s.kept());
+  if (o.price.training()) CHECK(l.saved.value == s.saved());
   CHECK(l.forward.value == s.forward());
   if (o.price.training()) CHECK(l.backward.value == s.backward());
   const WorstMoments w = worst_moments(ops, o.price, input);
@@ -278,16 +278,16 @@ TEST_CASE("saved bytes and peaks of a plain block match a count by hand", "[cost
   // a 17 values = 126, and in float32 3 log-sum-exps and 2 x 2 statistics = 7.
   const OpList ops = first_block(prime_gqa(), training);
   const Liveness l = liveness(ops, priced(AttentionImpl::flash), tokens * 13);
-  CHECK(l.kept == Bytes(tokens * (2 * 126 + 4 * 7)));
+  CHECK(l.saved == Bytes(tokens * (2 * 126 + 4 * 7)));
   CHECK(l.core == Bytes(tokens * 4 * 3));
   CHECK(l.input == Bytes(tokens * 2 * 13));
   CHECK(l.output == Bytes(tokens * 2 * 13));
   CHECK(l.keeps_input);
   // Forward: at the last sum all saved tensors, mlp.down's result and the block's: 13 each.
-  CHECK(l.forward == l.kept + Bytes(tokens * 2 * 26));
+  CHECK(l.forward == l.saved + Bytes(tokens * 2 * 26));
   // Backward: mlp.down has the output's gradient and computes a's, 17, with all tensors still saved. Then u's gradient
   // replaces a: no more. Later the gradients of q, k, v and o add less than was freed.
-  CHECK(l.backward == l.kept + Bytes(tokens * 2 * (13 + 17)));
+  CHECK(l.backward == l.saved + Bytes(tokens * 2 * (13 + 17)));
 }
 
 TEST_CASE("the first input of a sum is made first, since backward needs its shared gradient longest",
@@ -347,12 +347,12 @@ TEST_CASE("selective recomputation holds the scores only while they are used", "
   for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash})
     for (const Count queries : {3, 96}) {  // 96: the scores outweigh the block
       Options o{priced(attention)};
-      o.price.again = RecomputeModule::core;
+      o.price.recomputed = RecomputeModule::core;
       const OpList ops = first_block(prime_gqa(), {.sequences = 2, .queries = queries, .training = true});
       const Count input = 2 * queries * 13;
       same(ops, o, input);
       const Liveness with = liveness(ops, priced(attention), input), without = liveness(ops, o.price, input);
-      CHECK(without.kept + without.core == with.kept);
+      CHECK(without.saved + without.core == with.saved);
     }
 }
 
@@ -407,5 +407,5 @@ TEST_CASE("saved tensors of embedding and head match the simulation", "[contract
   same(embedding_ops(a, training), {priced(AttentionImpl::flash)}, 0);
   same(head_ops(a, training), {priced(AttentionImpl::flash)}, tokens * 13);
   // 64-bit ids once for all readers
-  CHECK(liveness(embedding_ops(a, training), priced(AttentionImpl::flash), 0).kept == Bytes(8 * tokens));
+  CHECK(liveness(embedding_ops(a, training), priced(AttentionImpl::flash), 0).saved == Bytes(8 * tokens));
 }

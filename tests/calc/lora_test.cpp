@@ -86,10 +86,10 @@ TEST_CASE("inputs of frozen matrices are saved only for adapters", "[lora]") {
   Step q = frozen;
   q.lora_targets = LoraTarget::q;
   const Count tokens = 6;
-  const auto kept = [&](const Step& s) { return liveness(first_block(prime_gqa(), s), {}, tokens * 13).kept; };
+  const auto saved = [&](const Step& s) { return liveness(first_block(prime_gqa(), s), {}, tokens * 13).saved; };
   const Count statistics = 4 * (3 + 2 * 2);  // log-sum-exps and the means and deviations of two norms, in float32
-  CHECK(kept(frozen) == Bytes(tokens * (2 * (13 + 15 + 5 + 5 + 15 + 13 + 17) + statistics)));
-  CHECK(kept(q) - kept(frozen) == Bytes(tokens * 2 * (13 + 3)));
+  CHECK(saved(frozen) == Bytes(tokens * (2 * (13 + 15 + 5 + 5 + 15 + 13 + 17) + statistics)));
+  CHECK(saved(q) - saved(frozen) == Bytes(tokens * 2 * (13 + 3)));
 }
 
 TEST_CASE("tensor-parallel ranks shard adapters as they shard their matrices", "[lora]") {
@@ -105,7 +105,7 @@ TEST_CASE("tensor-parallel ranks shard adapters as they shard their matrices", "
       const auto messages = [&](const Plan& plan) {
         Count n = 0;
         const Prices prices = price(a, plan, l, {});
-        for (const Exchange& e : prices.layer(0).forward.exchanges) n += e.messages;
+        for (const CollectiveCall& e : prices.layer(0).forward.collectives) n += e.messages;
         return n;
       };
       CHECK(messages(p) == messages(adapted(0)));
@@ -119,8 +119,8 @@ TEST_CASE("peaks with adapters equal the sum of live tensors", "[lora]") {
         const Plan p = adapted(4);
         const OpList ops = first_block(a, training_step(p), l);
         const Count input = own_tokens(p.seq, l) * a.hidden;
-        const Liveness live = liveness(ops, {.again = again}, input);
-        const WorstMoments w = worst_moments(ops, {.again = again}, input);
+        const Liveness live = liveness(ops, {.recomputed = again}, input);
+        const WorstMoments w = worst_moments(ops, {.recomputed = again}, input);
         CHECK(w.forward.total() == live.forward);
         CHECK(w.backward.total() == live.backward);
       }
@@ -158,7 +158,7 @@ TEST_CASE("recomputing a module frees the same memory with and without adapters"
     Plan again = p;
     again.recompute = Recompute::selective;
     again.recompute_modules = m;
-    return price(a, p, {}, {}).layer(0).alive.kept - price(a, again, {}, {}).layer(0).alive.kept;
+    return price(a, p, {}, {}).layer(0).alive.saved - price(a, again, {}, {}).layer(0).alive.saved;
   };
   // The activation's results are the inputs of the product and of mlp.down's adapter.
   CHECK(saved(even(), adapted(4), RecomputeModule::act) == saved(even(), whole(), RecomputeModule::act));

@@ -30,7 +30,7 @@ textbook::KorthikantiLayer layer_of(const Published& m, bool sp) {
 }
 
 /// Bytes that the engine saves for one layer on a rank.
-Bytes kept(const Published& m, bool sp, Recompute r) {
+Bytes saved(const Published& m, bool sp, Recompute r) {
   Arch a = test::gpt3();
   a.layers = m.layers;
   a.hidden = a.embedding_width = m.hidden;
@@ -48,11 +48,11 @@ Bytes kept(const Published& m, bool sp, Recompute r) {
   p.recompute = r;
   const Prices prices = price(a, p, {.tp = m.tp, .sp = sp}, {});
   const ModelChunk one{.first = 0, .end = 1, .embedding = false, .head = false};
-  return kept_bytes(prices, p, one);
+  return saved_bytes(prices, p, one);
 }
 
 double share(const Published& m, bool sp, Recompute r) {
-  return static_cast<double>(kept(m, sp, r).value) / static_cast<double>(kept(m, false, Recompute::none).value);
+  return static_cast<double>(saved(m, sp, r).value) / static_cast<double>(saved(m, false, Recompute::none).value);
 }
 
 /// 18 bytes of weights, gradients and optimizer states per parameter of the rank, plus the first stage's activations.
@@ -71,7 +71,7 @@ TEST_CASE("a layer of the published models saves Korthikanti's share for each te
     INFO(m.name);
     for (const bool sp : {false, true})
       for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
-        CHECK(kept(m, sp, r) == textbook::korthikanti_layer(layer_of(m, sp), r).bytes());
+        CHECK(saved(m, sp, r) == textbook::korthikanti_layer(layer_of(m, sp), r).bytes());
     CHECK(share(m, true, Recompute::none) < 0.7);
     CHECK(share(m, false, Recompute::selective) < 0.65);
     CHECK(share(m, true, Recompute::selective) < 0.205);  // a fifth

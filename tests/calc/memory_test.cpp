@@ -38,18 +38,18 @@ Bytes walked(const Arch& a, const Plan& p) {
   };
   const Liveness embedding = alive(embedding_ops(a, s), 0),
                  head = alive(head_ops(a, s), input, Bytes(4 * p.micro_batch * p.seq * a.vocabulary));
-  Bytes kept = embedding.kept, most = embedding.forward;
+  Bytes saved = embedding.saved, most = embedding.forward;
   for (Count i = 0; i < a.layers; ++i) {
-    most = std::max(most, kept + layer(i).forward);
-    kept += full ? layer(i).input : layer(i).kept;
+    most = std::max(most, saved + layer(i).forward);
+    saved += full ? layer(i).input : layer(i).saved;
   }
-  most = std::max(most, kept + std::max(head.forward, head.backward));
+  most = std::max(most, saved + std::max(head.forward, head.backward));
   for (Count i = a.layers; i-- > 0;) {
-    kept -= full ? layer(i).input : layer(i).kept;
+    saved -= full ? layer(i).input : layer(i).saved;
     if (full)
       most =
-          std::max(most, kept + layer(i).forward + layer(i).output);  // recomputed while its output's gradient is live
-    most = std::max(most, kept + layer(i).backward);
+          std::max(most, saved + layer(i).forward + layer(i).output);  // recomputed while its output's gradient is live
+    most = std::max(most, saved + layer(i).backward);
   }
   return most;
 }
@@ -169,11 +169,11 @@ TEST_CASE("naive inference holds scores while a core runs", "[cost][memory]") {
 TEST_CASE("encoders are replicated on every rank, and layers outside the model are sharded", "[cost][memory]") {
   Plan p;
   const Bytes alone = inference_memory(even(), p, {.tp = 2}).peak;
-  p.towers = Bytes(100);
-  p.cut_towers = Bytes(101);
-  CHECK(inference_memory(even(), p, {.tp = 2}).towers == Bytes(100 + 51));
+  p.media_encoders = Bytes(100);
+  p.cut_media_encoders = Bytes(101);
+  CHECK(inference_memory(even(), p, {.tp = 2}).media_encoders == Bytes(100 + 51));
   CHECK(inference_memory(even(), p, {.tp = 2}).peak == alone + Bytes(151));
-  CHECK(inference_memory(even(), p).towers == Bytes(201));
+  CHECK(inference_memory(even(), p).media_encoders == Bytes(201));
 }
 
 TEST_CASE("memory beyond 2^63 bytes throws Overflow", "[contract][memory]") {

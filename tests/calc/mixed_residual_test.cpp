@@ -2,7 +2,7 @@
 
 #include "calc/block/mixed_residual.hpp"
 
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 #include "calc/memory.hpp"
 #include "calc/operator/liveness.hpp"
 #include "calc/parameters.hpp"
@@ -74,7 +74,7 @@ TEST_CASE("tensors saved by mixed streams match the stored-tensor table, with an
 }
 
 TEST_CASE("the input of a layer that begins a block is shared with all later layers", "[liveness][mixed]") {
-  const std::vector<HandedOn> all = handed_on(layer_kinds(mixed()));
+  const std::vector<CrossLayerTensor> all = cross_layer_tensors(layer_kinds(mixed()));
   REQUIRE(all.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(all[i].source == static_cast<Count>(2 * i));
@@ -88,7 +88,7 @@ TEST_CASE("the input of a layer that begins a block is shared with all later lay
   CHECK(begins.awaited == stream);  // its gradient is live until all later mixes have run
   CHECK(others.carried == Bytes());
   CHECK(others.awaited == Bytes());
-  CHECK(begins.kept == others.kept);
+  CHECK(begins.saved == others.saved);
 }
 
 // A mix and its norm are live in addition to the layer's inputs. The peak is in the last layer: two earlier saved
@@ -111,11 +111,11 @@ TEST_CASE("gradients of saved streams are live from the head's mix on", "[livene
   const WorstMoments w = worst_moments(ops, p, tokens * D);
   CHECK(w.backward.total() == liveness(ops, p, tokens * D).backward);
   Plan all = plan;
-  const Memory kept = training_memory(mixed(), all);
+  const Memory saved = training_memory(mixed(), all);
   all.recompute = Recompute::full;
   const Memory again = training_memory(mixed(), all);
-  CHECK(again.activations < kept.activations);
-  CHECK(again.peak < kept.peak);
+  CHECK(again.activations < saved.activations);
+  CHECK(again.peak < saved.peak);
 }
 
 // x = input W with dropout, narrow = x W' (width 1), y = narrow W", sum = x + y. Only the sum owns its gradient, so x

@@ -115,9 +115,9 @@ TEST_CASE("an MTP module's layer has the memory and time of a layer of its kind"
     const LayerPrice &layer = p.layer(0), &module = p.mtp()[1];
     CHECK(module.layers == 2);
     CHECK(module.learned.total == layer.learned.total);
-    CHECK(module.alive.kept == layer.alive.kept);
+    CHECK(module.alive.saved == layer.alive.saved);
     CHECK(module.forward.bound.total() == layer.forward.bound.total());
-    CHECK(p.mtp()[2].alive.kept == p.head().alive.kept);
+    CHECK(p.mtp()[2].alive.saved == p.head().alive.saved);
   }
 }
 
@@ -127,13 +127,13 @@ TEST_CASE("an MTP module saves its ids, the inputs and results of its norms, and
           "[mtp]") {
   const Arch a = with_modules(even(), 2);
   const Plan none = trained(0), both = trained(2);
-  const auto kept = [&](const Plan& p) {
+  const auto saved = [&](const Plan& p) {
     const Prices prices = price(a, p, {}, {});
-    return kept_bytes(prices, p, whole_model(prices.kinds));
+    return saved_bytes(prices, p, whole_model(prices.kinds));
   };
   const Prices p = price(a, both, {}, {});
   const Count input = 32 * (8 + 3 * 64 * 2 + 2 * 4);
-  CHECK(kept(both) - kept(none) == 2 * (Bytes(input) + p.layer(0).alive.kept + p.head().alive.kept));
+  CHECK(saved(both) - saved(none) == 2 * (Bytes(input) + p.layer(0).alive.saved + p.head().alive.saved));
 }
 
 TEST_CASE("logits of every MTP module are live until backward, unless the loss processes them in chunks", "[mtp]") {

@@ -55,12 +55,12 @@ OperandsRead read_by_products(const Linear& s, DType product, Component c = Comp
           backward_weight(Shape(s), p, c).moved.activations};
 }
 
-Plan plan_in(const char* format, const Narrowed& narrowed = {}) {
+Plan plan_in(const char* format, const LowPrecision& low_precision = {}) {
   Plan p;
   p.seq = 512;
   p.global_batch = 1;
   p.precision = *dtype(format);
-  p.narrowed = narrowed;
+  p.low_precision = low_precision;
   return p;
 }
 
@@ -237,8 +237,8 @@ TEST_CASE("layer kinds are disjoint and separate formats, experts and trained pa
   a.local = {{64}, LayerSet::every(0, 3, 12)};
   a.linear_layers = LayerSet::every(5, 6, 12);
   const Frozen frozen{.parts = FreezePart::embedding, .layers = LayerSet::every(0, 4, 12)};
-  const Narrowed narrowed{.first_wide = 5, .last_wide = 4};
-  const LayerKinds kinds = layer_kinds(a, frozen, narrowed);
+  const LowPrecision low_precision{.first_wide = 5, .last_wide = 4};
+  const LayerKinds kinds = layer_kinds(a, frozen, low_precision);
   CHECK(kinds.size() <= most_kinds);
   LayerSet seen;
   for (const LayerKind& k : kinds)

@@ -117,21 +117,21 @@ TEST_CASE("a device keeps the rest of every layer, the whole running layer, and 
     }
     const Ratio f = c.plan.offload.activations;
     const Prices prices = price(c.arch, c.plan, {}, c.cluster.device);
-    const bool all_again = c.plan.recompute == Recompute::full && !recomputes_block(c.plan);
-    Bytes here = prices.embedding().alive.kept, host, most, on_way;
+    const bool all_recomputed = c.plan.recompute == Recompute::full && !recomputes_block(c.plan);
+    Bytes here = prices.embedding().alive.saved, host, most, on_way;
     for (Count layer = 0; layer < c.arch.layers; ++layer) {
       const Liveness& l = prices.layer(kind_index(prices.kinds, layer)).alive;
-      const bool again = all_again || (recomputes_block(c.plan) && layer < c.plan.recompute_layers);
+      const bool again = all_recomputed || (recomputes_block(c.plan) && layer < c.plan.recompute_layers);
       most = std::max({most, here + (again ? l.forward + l.output : l.forward), here + l.backward});
-      const Bytes kept = again ? l.input : l.kept;
-      here += kept - part(kept, f);
-      host += part(kept, f);
-      on_way = std::max(on_way, part(kept, f));
+      const Bytes saved = again ? l.input : l.saved;
+      here += saved - part(saved, f);
+      host += part(saved, f);
+      on_way = std::max(on_way, part(saved, f));
     }
     const auto ends = [&](const LayerPrice& head, bool last) {  // with the gradient of the next module's input
       const Bytes gradient = last ? Bytes() : prices.mtp()[0].alive.input;
       most = std::max(most, here + head.alive.backward + gradient);
-      here += head.alive.kept + head.logits;
+      here += head.alive.saved + head.logits;
     };
     ends(prices.head(), c.plan.mtp == 0);
     Bytes logits = prices.head().logits;
@@ -139,9 +139,9 @@ TEST_CASE("a device keeps the rest of every layer, the whole running layer, and 
       const Liveness &input = prices.mtp()[0].alive, &l = prices.mtp()[1].alive;
       here -= input.input;  // saved by the preceding head
       most = std::max({most, here + input.forward, here + input.backward});
-      here += input.kept;
-      most = std::max({most, here + (all_again ? l.forward + l.output : l.forward), here + l.backward});
-      here += all_again ? l.input : l.kept;
+      here += input.saved;
+      most = std::max({most, here + (all_recomputed ? l.forward + l.output : l.forward), here + l.backward});
+      here += all_recomputed ? l.input : l.saved;
       ends(prices.mtp()[2], module + 1 == c.plan.mtp);
       logits += prices.mtp()[2].logits;
     }
@@ -203,11 +203,11 @@ TEST_CASE("transfers of a layer are exposed by the excess over its work", "[offl
         for (const LayerPrice& row : prices.rows) {
           const bool block = row.segment == SegmentKind::block;
           const double n = static_cast<double>(row.learned.total), weights = 2 * n * o.weights.value();
-          const double kept = block ? static_cast<double>(row.alive.kept.value) * o.activations.value() : 0;
+          const double saved = block ? static_cast<double>(row.alive.saved.value) * o.activations.value() : 0;
           const double gradients = 4 * n * o.optimizer.value();
           host += static_cast<double>(row.layers) *
-                  (exposed(std::max(weights, kept), row.forward.bound.total()) +
-                   exposed(std::max((block ? weights : 0) + kept, gradients),
+                  (exposed(std::max(weights, saved), row.forward.bound.total()) +
+                   exposed(std::max((block ? weights : 0) + saved, gradients),
                            row.backward_input.bound.total() + row.backward_weight.bound.total()));
         }
         // Three micro-batches. Then weights move to their place, up if the host updated them and down if the device
@@ -323,7 +323,7 @@ TEST_CASE("a step with a host ends with its tasks, and its parts add up to it", 
     const Seconds end = add_step(timeline, tasks, step_seconds(prices, c.plan, c.layout, c.cluster, e.partition));
     REQUIRE(end.value == Approx(e.bound.total().value).epsilon(1e-12));
     for (const Seconds part : e.bound.parts) REQUIRE(part.value >= 0);
-    StepRoom room;
+    StepWorkspace room;
     const RowTimes rows = row_times(prices, c.plan, c.layout, c.cluster, Efficiency::full);
     REQUIRE(step_seconds(prices, c.plan, c.layout, c.cluster, e.partition, rows, Efficiency::full, room).value ==
             Approx(end.value).epsilon(1e-12));

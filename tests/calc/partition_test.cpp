@@ -151,8 +151,8 @@ TEST_CASE("all recomputed layers are assigned, even if recomputation saves time"
     Arch a = even();
     a.layers = layers;
     RowCosts costs = random_costs(cases);
-    costs.first_again = 1 + cases.below(4);
-    costs.again[0] = -0.8 * costs.layer[0];  // transfers to the host take longer than the recomputed forward
+    costs.first_recomputed = 1 + cases.below(4);
+    costs.recomputed[0] = -0.8 * costs.layer[0];  // transfers to the host take longer than the recomputed forward
     check_sound(balanced(layer_kinds(a), costs, p), model_chunks(p), layers);
   }
 }

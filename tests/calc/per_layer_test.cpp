@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 #include "calc/layout.hpp"
 #include "calc/memory.hpp"
 #include "calc/operator/liveness.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("per-layer inputs are saved once by the embedding and are live during 
   const Liveness l = liveness(embedding_ops(with_input(), training), training_price(), 0);
   CHECK(l.carried == Bytes(2 * 3 * 7));
   CHECK(l.output == Bytes(2 * 3 * 13));
-  CHECK(l.kept == Bytes(8 * 3 + 2 * 3 * 2 * 7 + 4 * 3));  // ids, the projection, the sum, a statistic per token
+  CHECK(l.saved == Bytes(8 * 3 + 2 * 3 * 2 * 7 + 4 * 3));  // ids, the projection, the sum, a statistic per token
   const Prices p = price_prefill(with_input(), {.batch = 1}, {}, {}, 64);
   CHECK(pass_workspace(p) == p.layer(0).alive.forward + Bytes(2 * 64 * 7));
 }
@@ -66,7 +66,7 @@ TEST_CASE("layers with shared keys and values neither project, cache nor save th
   CHECK(cache_bytes(a, {}, 100) == Bytes(100 * 2 * 8 * 8 * 2));
   const OpList own = block_ops(a, *kinds.begin(), training), shared = block_ops(a, second_kind(kinds), training);
   const Pricing p = training_price();
-  CHECK(liveness(own, p, 3 * 64).kept - liveness(shared, p, 3 * 64).kept == Bytes(2 * 3 * 8 * 8 * 2));
+  CHECK(liveness(own, p, 3 * 64).saved - liveness(shared, p, 3 * 64).saved == Bytes(2 * 3 * 8 * 8 * 2));
 }
 
 TEST_CASE("gradients of shared keys and values are live before their source's backward, also in its peak breakdown",
@@ -81,14 +81,14 @@ TEST_CASE("gradients of shared keys and values are live before their source's ba
   CHECK(w.forward.total() == l.forward);
   CHECK(w.backward.total() == l.backward);
   LayerKind alone = kinds[0];
-  alone.hands_on_kv = false;
+  alone.shares_kv = false;
   CHECK(liveness(block_ops(a, alone, training), training_price(), 3 * 64).awaited == Bytes());
 }
 
 TEST_CASE("tensors shared across layers are live until their last reader has run", "[engine][per_layer]") {
   Arch a = sharing();
   a.layers = 4;  // layers 2 and 3 have unshared keys and values
-  const std::vector<HandedOn> all = handed_on(layer_kinds(a));
+  const std::vector<CrossLayerTensor> all = cross_layer_tensors(layer_kinds(a));
   REQUIRE(all.size() == 1);
   CHECK(all[0].source == 0);
   CHECK((all[0].first_reader == 1 && all[0].last_reader == 1));

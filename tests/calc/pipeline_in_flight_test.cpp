@@ -12,13 +12,13 @@ using namespace llmcalc::pipeline_tests;
 
 namespace {
 
-std::vector<ChunkKept> equal_kept(const Pipeline& p, Count activations, Count for_weights) {
-  return std::vector<ChunkKept>(static_cast<std::size_t>(model_chunks(p)), {Bytes(activations), Bytes(for_weights)});
+std::vector<ChunkSaved> equal_saved(const Pipeline& p, Count activations, Count for_weights) {
+  return std::vector<ChunkSaved>(static_cast<std::size_t>(model_chunks(p)), {Bytes(activations), Bytes(for_weights)});
 }
 
 Count most(const Pipeline& p, Count rank, Count activations, Count for_weights) {
-  std::vector<KeptCount> counts(static_cast<std::size_t>(2 * p.chunks));
-  return most_kept(p, rank, equal_kept(p, activations, for_weights), counts).value;
+  std::vector<SavedCount> counts(static_cast<std::size_t>(2 * p.chunks));
+  return most_saved(p, rank, equal_saved(p, activations, for_weights), counts).value;
 }
 
 }  // namespace
@@ -56,33 +56,33 @@ TEST_CASE(
 TEST_CASE("tensors saved only for weight gradients count until these are done") {
   const Pipeline p{Schedule::zb_h1, 4, 1, 20};
   // The last rank runs weight gradients three rounds late: in a forward it keeps one micro-batch and three remainders.
-  std::vector<KeptCount> counts(2);
-  CHECK(most_kept(p, 3, equal_kept(p, 100, 7), counts) == Bytes(100 + 3 * 7));
-  CHECK(counts[0] == KeptCount{1, 3});
+  std::vector<SavedCount> counts(2);
+  CHECK(most_saved(p, 3, equal_saved(p, 100, 7), counts) == Bytes(100 + 3 * 7));
+  CHECK(counts[0] == SavedCount{1, 3});
 }
 
 TEST_CASE("the peak depends on the bytes of each chunk") {
   const Pipeline p{Schedule::interleaved, 2, 2, 4};  // rank 0: F1 F2 F1' F2' F3 B1' F4 B2' F3' B1 ...
-  std::vector<KeptCount> counts(4);
-  std::vector<ChunkKept> kept = equal_kept(p, 1, 0);
-  kept[0] = {Bytes(10), Bytes()};
-  CHECK(most_kept(p, 0, kept, counts) == Bytes(4 * 10 + 1));  // after F4: B1' is done, F2' is not
+  std::vector<SavedCount> counts(4);
+  std::vector<ChunkSaved> saved = equal_saved(p, 1, 0);
+  saved[0] = {Bytes(10), Bytes()};
+  CHECK(most_saved(p, 0, saved, counts) == Bytes(4 * 10 + 1));  // after F4: B1' is done, F2' is not
   CHECK(counts[0].activations == 4);
   CHECK(counts[1].activations == 1);
-  kept = equal_kept(p, 1, 0);
-  kept[2] = {Bytes(10), Bytes()};
-  CHECK(most_kept(p, 0, kept, counts) == Bytes(3 + 2 * 10));  // after F3
+  saved = equal_saved(p, 1, 0);
+  saved[2] = {Bytes(10), Bytes()};
+  CHECK(most_saved(p, 0, saved, counts) == Bytes(3 + 2 * 10));  // after F3
   CHECK(counts[1].activations == 2);
 }
 
 TEST_CASE("a chunk with a large workspace sets the peak while it runs") {
   const Pipeline p{Schedule::interleaved, 2, 2, 4};  // rank 1 ends with the model's last chunk
-  std::vector<KeptCount> counts(4);
-  std::vector<ChunkKept> kept = equal_kept(p, 10, 0);
-  const Bytes without = most_kept(p, 1, kept, counts);
-  kept[3].rest = Bytes(1000);
-  CHECK(most_kept(p, 1, kept, counts) >= Bytes(1000 + 10));
-  CHECK(most_kept(p, 1, kept, counts) <= without + Bytes(1000));
+  std::vector<SavedCount> counts(4);
+  std::vector<ChunkSaved> saved = equal_saved(p, 10, 0);
+  const Bytes without = most_saved(p, 1, saved, counts);
+  saved[3].rest = Bytes(1000);
+  CHECK(most_saved(p, 1, saved, counts) >= Bytes(1000 + 10));
+  CHECK(most_saved(p, 1, saved, counts) <= without + Bytes(1000));
   CHECK(counts[1].activations > 0);
 }
 
@@ -90,23 +90,23 @@ TEST_CASE("counts of repeated runs match a walk over every slot") {
   std::mt19937 random(41);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random, 8, 100);
-    std::vector<ChunkKept> kept;
+    std::vector<ChunkSaved> saved;
     for (Count c = 0; c < model_chunks(p); ++c)
-      kept.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50)),
-                      Bytes(static_cast<Count>(random() % 200))});
+      saved.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50)),
+                       Bytes(static_cast<Count>(random() % 200))});
     const auto size = static_cast<std::size_t>(p.chunks);
-    std::vector<KeptCount> counts(2 * size), walked(2 * size);
+    std::vector<SavedCount> counts(2 * size), walked(2 * size);
     for (Count r = 0; r < p.ranks; ++r) {
       std::vector<Slot> slots;
       for_each_slot(p, r, [&](const Slot& s) { slots.push_back(s); });
-      REQUIRE(most_kept(p, r, kept, counts) == most_kept(p, r, slots, kept, walked));
+      REQUIRE(most_saved(p, r, saved, counts) == most_saved(p, r, slots, saved, walked));
       Bytes sum, rest;
       for (std::size_t c = 0; c < size; ++c) {
-        const ChunkKept& k = kept[static_cast<std::size_t>(model_chunk(p, r, static_cast<Count>(c)))];
+        const ChunkSaved& k = saved[static_cast<std::size_t>(model_chunk(p, r, static_cast<Count>(c)))];
         sum += counts[c].activations * k.activations + counts[c].for_weights * k.for_weights;
         if (counts[c].activations > 0) rest = std::max(rest, k.rest);
       }
-      REQUIRE(sum + rest == most_kept(p, r, kept, counts));
+      REQUIRE(sum + rest == most_saved(p, r, saved, counts));
     }
   }
 }
@@ -114,8 +114,8 @@ TEST_CASE("counts of repeated runs match a walk over every slot") {
 // arXiv:2401.10241, 2405.15362: P micro-batches, 2P, and 2P halves of a stage, until their weight gradients are done.
 TEST_CASE("automatic schedules stay within their limit for any times, and reach it for equal times") {
   std::mt19937 random(42);
-  MakespanRoom room;
-  std::vector<KeptCount> counts(4);
+  MakespanWorkspace room;
+  std::vector<SavedCount> counts(4);
   for (int i = 0; i < 600; ++i) {
     const Schedule s = std::array{Schedule::zb_1p, Schedule::zb_2p, Schedule::zb_v}[static_cast<std::size_t>(i) % 3];
     const Pipeline p = random_pipeline(s, random, 8, 100);
@@ -124,7 +124,7 @@ TEST_CASE("automatic schedules stay within their limit for any times, and reach 
     makespan(p, t.view(), room);
     Count worst = 0;
     for (Count r = 0; r < p.ranks; ++r)
-      worst = std::max(worst, most_kept(p, r, room.slots(r), equal_kept(p, 1, 1), counts).value);
+      worst = std::max(worst, most_saved(p, r, room.slots(r), equal_saved(p, 1, 1), counts).value);
     const Count limit = s == Schedule::zb_1p ? p.ranks : 2 * p.ranks;
     REQUIRE(worst <= limit);
     if (equal && p.micro_batches >= 2 * p.ranks) REQUIRE(worst >= (s == Schedule::zb_2p ? limit - 1 : limit));
@@ -133,19 +133,19 @@ TEST_CASE("automatic schedules stay within their limit for any times, and reach 
 
 TEST_CASE("skipping rounds of an automatic schedule does not change the bytes in flight") {
   std::mt19937 random(43);
-  MakespanRoom some, all;
-  std::vector<KeptCount> counts(4), expected(4);
+  MakespanWorkspace some, all;
+  std::vector<SavedCount> counts(4), expected(4);
   for (int i = 0; i < 150; ++i) {
     const Schedule s = std::array{Schedule::zb_1p, Schedule::zb_2p, Schedule::zb_v}[static_cast<std::size_t>(i) % 3];
     const Pipeline p = random_pipeline(s, random, 6, 300);
     const Times t = random_times(p, random);
-    std::vector<ChunkKept> kept;
+    std::vector<ChunkSaved> saved;
     for (Count c = 0; c < model_chunks(p); ++c)
-      kept.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50))});
+      saved.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50))});
     makespan(p, t.view(), some);
     whole_makespan(p, t.view(), all);
     for (Count r = 0; r < p.ranks; ++r) {
-      REQUIRE(most_kept(p, r, some.slots(r), kept, counts) == most_kept(p, r, all.slots(r), kept, expected));
+      REQUIRE(most_saved(p, r, some.slots(r), saved, counts) == most_saved(p, r, all.slots(r), saved, expected));
       REQUIRE(static_cast<Count>(all.slots(r).size()) == 3 * p.chunks * p.micro_batches);
     }
   }

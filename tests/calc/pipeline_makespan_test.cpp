@@ -40,7 +40,7 @@ struct ByEvents {
   }
 };
 
-bool agree(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, ByEvents& events) {
+bool agree(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, ByEvents& events) {
   events.run(p, t);
   const Makespan m = makespan(p, t, room);
   bool all = same(m.total.value, events.total);
@@ -51,12 +51,12 @@ bool agree(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, ByEven
 }
 
 double total(const Pipeline& p, const Times& t) {
-  MakespanRoom room;
+  MakespanWorkspace room;
   return makespan(p, t.view(), room).total.value;
 }
 
 double step(const Pipeline& p, const Times& t) {
-  MakespanRoom room;
+  MakespanWorkspace room;
   return step_of(p, makespan(p, t.view(), room)).value;
 }
 
@@ -78,7 +78,7 @@ double longest(const Pipeline& p, const Times& t, const ByEvents& events) {
 
 /// Longest total wait of a rank between its first and its last slot.
 double worst_wait(const Pipeline& p, const Times& t) {
-  MakespanRoom room;
+  MakespanWorkspace room;
   const Makespan m = makespan(p, t.view(), room);
   double worst = 0;
   for (Count r = 0; r < p.ranks; ++r) {
@@ -97,7 +97,7 @@ double worst_wait(const Pipeline& p, const Times& t) {
 
 TEST_CASE("makespan, chunk spans and rank work match the tasks") {
   std::mt19937 random(31);
-  MakespanRoom room;
+  MakespanWorkspace room;
   ByEvents events;
   for (int i = 0; i < 3000; ++i) {
     const Pipeline p = random_pipeline(all_schedules[static_cast<std::size_t>(i) % 10], random);
@@ -111,7 +111,7 @@ TEST_CASE("makespan, chunk spans and rank work match the tasks") {
 // With long sends times repeat only after several rounds, with small differences of chunks only after many.
 TEST_CASE("skipping rounds does not change the makespan, however late and at any distance times repeat") {
   std::mt19937 random(32);
-  MakespanRoom room;
+  MakespanWorkspace room;
   ByEvents events;
   for (int i = 0; i < 200; ++i) {
     const Pipeline p = random_pipeline(all_schedules[static_cast<std::size_t>(i) % 10], random, 8, 900);
@@ -256,7 +256,7 @@ TEST_CASE("DualPipe and DualPipe-V have their authors' bubble if F equals the in
 
 TEST_CASE("a paired slot takes its stated time") {
   const Pipeline p{Schedule::dualpipe, 4, 2, 40};
-  MakespanRoom room;
+  MakespanWorkspace room;
   const Times apart = equal_times(p, 2, 2, 2), together = equal_times(p, 2, 2, 2, 5);
   const double saved = makespan(p, apart.view(), room).busy[1].value - makespan(p, together.view(), room).busy[1].value;
   Count pairs = 0;
@@ -268,7 +268,7 @@ TEST_CASE("a paired slot takes its stated time") {
 
 TEST_CASE("the lower bound never exceeds the makespan, and equals it if one rank is by far the slowest") {
   std::mt19937 random(33);
-  MakespanRoom room;
+  MakespanWorkspace room;
   for (int i = 0; i < 3000; ++i) {
     const Pipeline p = random_pipeline(all_schedules[static_cast<std::size_t>(i) % 10], random);
     const Times t = random_times(p, random);
@@ -291,7 +291,7 @@ TEST_CASE("the lower bound never exceeds the makespan, and equals it if one rank
 // ends sooner.
 TEST_CASE("a gap is filled with weight gradients of at most twice its length") {
   const Pipeline p{Schedule::zb_1p, 2, 1, 2};
-  MakespanRoom room;
+  MakespanWorkspace room;
   const auto kinds = [&](double weight) {
     Times t = equal_times(p, 2, 2, weight);
     t.chunks[1].backward_weight = Seconds(20);

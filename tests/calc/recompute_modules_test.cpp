@@ -20,34 +20,34 @@ TEST_CASE("recomputed modules save no tensors and are live in backward", "[cost]
   const OpList ops = first_block(prime_gqa(), training);
   const auto under = [&](RecomputeModules again) {
     Pricing p;
-    p.again = again;
+    p.recomputed = again;
     return liveness(ops, p, tokens * 13);
   };
   const Liveness norm = under(RecomputeModule::norm), act = under(RecomputeModule::act),
                  mlp = under(RecomputeModule::mlp);
-  CHECK(norm.kept == Bytes(tokens * (2 * 100 + 4 * 3)));
-  CHECK(act.kept == Bytes(tokens * (2 * 109 + 4 * 7)));
-  CHECK(mlp.kept == Bytes(tokens * (2 * 92 + 4 * 7)));
+  CHECK(norm.saved == Bytes(tokens * (2 * 100 + 4 * 3)));
+  CHECK(act.saved == Bytes(tokens * (2 * 109 + 4 * 7)));
+  CHECK(mlp.saved == Bytes(tokens * (2 * 92 + 4 * 7)));
   // Backward. act: mlp.down needs the recomputed a, with its gradient and the output's. mlp: also u. norm: the same
   // peak as without recomputation, since u and a are saved.
-  CHECK(act.backward == act.kept + Bytes(tokens * 2 * (13 + 17 + 17)));
-  CHECK(mlp.backward == mlp.kept + Bytes(tokens * 2 * (13 + 17 + 17 + 17)));
-  CHECK(norm.backward == norm.kept + Bytes(tokens * 2 * (13 + 17)));
+  CHECK(act.backward == act.saved + Bytes(tokens * 2 * (13 + 17 + 17)));
+  CHECK(mlp.backward == mlp.saved + Bytes(tokens * 2 * (13 + 17 + 17 + 17)));
+  CHECK(norm.backward == norm.saved + Bytes(tokens * 2 * (13 + 17)));
   RecomputeModules both = RecomputeModule::norm;
   both.add(RecomputeModule::mlp);  // the norm is recomputed for the MLP: m and 2 statistics are also live
-  CHECK(under(both).kept == Bytes(tokens * (2 * 66 + 4 * 3)));
-  CHECK(under(both).backward == under(both).kept + Bytes(tokens * (2 * (13 + 13 + 17 + 17 + 17) + 4 * 2)));
+  CHECK(under(both).saved == Bytes(tokens * (2 * 66 + 4 * 3)));
+  CHECK(under(both).backward == under(both).saved + Bytes(tokens * (2 * (13 + 13 + 17 + 17 + 17) + 4 * 2)));
 }
 
 TEST_CASE("latent attention's up-projections are recomputed from the latent rows", "[cost][liveness]") {
   const Arch a = prime_latent();
   const OpList ops = first_block(a, training);
   Pricing p;
-  const Bytes all = liveness(ops, p, tokens * a.hidden).kept;
-  p.again = RecomputeModule::up;
+  const Bytes all = liveness(ops, p, tokens * a.hidden).saved;
+  p.recomputed = RecomputeModule::up;
   const Latent& l = a.latent;
   // Not saved: the normed latent rows with their norms' statistics, queries, keys and values.
   const Count head = l.nope_dim + l.rope_dim, norms = l.q_rank > 0 ? 2 : 1;
   const Count remade = l.q_rank + l.kv_rank + a.heads * ((l.q_rank > 0 ? head : 0) + l.nope_dim + l.v_dim);
-  CHECK(all - liveness(ops, p, tokens * a.hidden).kept == Bytes(tokens * (2 * remade + 4 * norms)));
+  CHECK(all - liveness(ops, p, tokens * a.hidden).saved == Bytes(tokens * (2 * remade + 4 * norms)));
 }

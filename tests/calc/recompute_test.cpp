@@ -70,18 +70,19 @@ TEST_CASE("each layer of a block costs its forward pass, and frees its saved ten
   const LayerPrice& row = prices.layer(0);
   for (Count n = 1; n <= 8; ++n) {
     const TrainEstimate more = trained(a, block(n)), less = trained(a, block(n - 1));
-    CHECK(less.memory.activations - more.memory.activations == row.alive.kept - row.alive.input);
-    CHECK((more.bound.total() - less.bound.total()).value ==
-          Approx(8 * (row.again.bound.compute + row.again.bound.memory + row.again.bound.latency).value));
-    CHECK(more.flops.recompute == less.flops.recompute + row.whole.again);
-    CHECK(more.flops.executed == less.flops.executed + row.whole.executed_again);
+    CHECK(less.memory.activations - more.memory.activations == row.alive.saved - row.alive.input);
+    CHECK(
+        (more.bound.total() - less.bound.total()).value ==
+        Approx(8 * (row.recomputed.bound.compute + row.recomputed.bound.memory + row.recomputed.bound.latency).value));
+    CHECK(more.flops.recompute == less.flops.recompute + row.whole.recomputed);
+    CHECK(more.flops.executed == less.flops.executed + row.whole.executed_recompute);
   }
 }
 
 TEST_CASE("each chunk of a pipeline recomputes its own first layers", "[train]") {
   const Arch a = layers(8);
   const Layout l{.pp = 2, .chunks = 2, .schedule = Schedule::interleaved};
-  const Flops layer = price(a, block(1), l, cards.device).layer(0).whole.again;
+  const Flops layer = price(a, block(1), l, cards.device).layer(0).whole.recomputed;
   CHECK(trained(a, block(1), l).flops.recompute == 4 * layer);
   Layout uneven = l;
   for (const Count n : {1, 2, 2, 3}) uneven.stage_layers.push(n);
@@ -104,9 +105,9 @@ TEST_CASE("a group of layers saves one input, and holds the tensors of its backw
     const Memory m = trained(a, uniform(n)).memory;
     return m.peak - m.weights - m.gradients - m.optimizer;
   };
-  const Bytes embedding = price(a, none(), {}, cards.device).embedding().alive.kept;
-  CHECK(live(4) == embedding + 1 * l.input + 3 * l.kept + worst);
-  CHECK(live(8) == embedding + 7 * l.kept + worst);
+  const Bytes embedding = price(a, none(), {}, cards.device).embedding().alive.saved;
+  CHECK(live(4) == embedding + 1 * l.input + 3 * l.saved + worst);
+  CHECK(live(8) == embedding + 7 * l.saved + worst);
 }
 
 TEST_CASE("a recomputed module costs the forward pass of its operators", "[train]") {
@@ -115,7 +116,7 @@ TEST_CASE("a recomputed module costs the forward pass of its operators", "[train
   p.recompute = Recompute::selective;
   const auto again = [&](RecomputeModules m) {
     p.recompute_modules = m;
-    return price(a, p, {.tp = 2, .sp = true}, cards.device).layer(0).again;
+    return price(a, p, {.tp = 2, .sp = true}, cards.device).layer(0).recomputed;
   };
   const LayerPrice row = price(a, none(), {.tp = 2, .sp = true}, cards.device).layer(0);
   // A dense layer: norms and activations have no FLOPs; the three matrices of a gated MLP have 6 D F per token, over
@@ -125,10 +126,10 @@ TEST_CASE("a recomputed module costs the forward pass of its operators", "[train
   CHECK(again(RecomputeModule::norm).cost.moved.activations > 0);
   CHECK(again(RecomputeModule::mlp).cost.executed.value ==
         static_cast<unsigned __int128>(6 * p.seq * a.hidden * a.mlp_width / 2));
-  CHECK(again(RecomputeModule::norm).exchanges.empty());
-  CHECK(again(RecomputeModule::act).exchanges.empty());
+  CHECK(again(RecomputeModule::norm).collectives.empty());
+  CHECK(again(RecomputeModule::act).collectives.empty());
   Count messages = 0;  // the MLP gathers its input and scatters its result
-  for (const Exchange& e : again(RecomputeModule::mlp).exchanges) messages += e.messages;
+  for (const CollectiveCall& e : again(RecomputeModule::mlp).collectives) messages += e.messages;
   CHECK(messages == 2);
   // Modules that do not contain each other together cost the sum of their costs.
   RecomputeModules both = RecomputeModule::norm;
@@ -137,5 +138,5 @@ TEST_CASE("a recomputed module costs the forward pass of its operators", "[train
         Approx(again(RecomputeModule::norm).cost.moved.total() + again(RecomputeModule::mlp).cost.moved.total()));
   both.add(RecomputeModule::act);  // within the MLP
   CHECK(again(both).cost.executed == again(RecomputeModule::mlp).cost.executed);
-  CHECK(row.again.cost.executed == Flops());
+  CHECK(row.recomputed.cost.executed == Flops());
 }

@@ -71,8 +71,8 @@ TEST_CASE("states follow the weights; FLOPs and saved tensors follow the layers"
   CHECK(states(twice()).gradients == states(even()).gradients);
   CHECK(states(twice()).optimizer == states(even()).optimizer);
   const Bytes norm = Bytes(16 * 64 * 2 + 16 * 4);  // its input, and a statistic per token
-  CHECK(2 * shared.layer(0).alive.kept + shared.layer(1).alive.kept + 3 * shared.layer(2).alive.kept ==
-        6 * own.layer(0).alive.kept + norm);
+  CHECK(2 * shared.layer(0).alive.saved + shared.layer(1).alive.saved + 3 * shared.layer(2).alive.saved ==
+        6 * own.layer(0).alive.saved + norm);
 }
 
 TEST_CASE("only ZeRO-3 re-gathers repeated weights, and their gradients are reduced once", "[engine][repeats]") {
@@ -101,7 +101,7 @@ TEST_CASE("repeated weights move from the host for each layer, and their gradien
   const RowTravel own = row_travel(prices.layer(0), p, {}, false), again = row_travel(prices.layer(2), p, {}, false);
   CHECK(own.weights > Bytes());
   CHECK(again.weights == own.weights);
-  CHECK(again.weights_again == own.weights_again);
+  CHECK(again.backward_weights == own.backward_weights);
   CHECK(own.gradients > Bytes());
   CHECK(again.gradients == Bytes());
 }

@@ -25,7 +25,7 @@ Cluster in_nodes(Count node) {
 }
 
 double seconds(CollectiveOp op, Group g, const Layout& l, const Cluster& c) {
-  return exchange_time({.group = g, .op = op, .messages = 1, .bytes = Bytes(message)}, l, c).total().value;
+  return communication_time({.group = g, .op = op, .messages = 1, .bytes = Bytes(message)}, l, c).total().value;
 }
 /// Seconds on the network, relative to a whole message.
 double on_network(CollectiveOp op, Group g, const Layout& l, Cluster c) {

@@ -1,6 +1,6 @@
 // RWKV-7: parameters, saved and shared tensors, state of a sequence, and sharding across ranks.
 
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 #include "calc/cost/cost.hpp"
 #include "calc/cost/held.hpp"
 #include "calc/memory.hpp"
@@ -97,7 +97,7 @@ TEST_CASE("the first layer's values are saved once, and their gradient is live u
   CHECK(second.carried == Bytes());
   CHECK(second.awaited == Bytes());
   // The share, its rank and the mix; the second layer does not save the first's values.
-  CHECK(second.kept - first.kept == 2 * values + Bytes(2 * tokens * 2));
+  CHECK(second.saved - first.saved == 2 * values + Bytes(2 * tokens * 2));
   const WorstMoments w = worst_moments(layer(a, 0), p, tokens * D);
   CHECK(w.forward.total() == first.forward);
   CHECK(w.backward.total() == first.backward);
@@ -109,7 +109,7 @@ TEST_CASE("tensors saved by RWKV-7 match the stored-tensor table, with and witho
 
 TEST_CASE("shared values are live from the first layer to the last, also in a decode step", "[engine][rwkv]") {
   const Arch a = rwkv();
-  const std::vector<HandedOn> all = handed_on(layer_kinds(a));
+  const std::vector<CrossLayerTensor> all = cross_layer_tensors(layer_kinds(a));
   REQUIRE(all.size() == 1);
   CHECK((all[0].source == 0 && all[0].first_reader == 1 && all[0].last_reader == 2));
   const Prices step = price_decode(a, {.batch = 4}, {}, {}, 64);

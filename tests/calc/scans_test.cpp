@@ -119,7 +119,7 @@ TEST_CASE("tensors saved by layers with scans on two ranks match the table, with
       const Prices prices = price(a, plan, {.tp = 2, .sp = sp}, {});
       const textbook::MicroBatch<textbook::Fraction> m{
           .B = 1, .S = tokens, .p = 2, .log_sum_exps = false, .sequence_parallel = sp};
-      CHECK(kept_bytes(prices, plan, whole_model(prices.kinds)) ==
+      CHECK(saved_bytes(prices, plan, whole_model(prices.kinds)) ==
             textbook::stored(a, textbook::exact_sizes(a, 2), m, Recompute::none).bytes(2).bytes());
     }
 }

@@ -43,7 +43,7 @@ Achieved any_rates(Cases& cases) {
                 .step = Seconds(1e-3 * fraction(cases)),
                 .hidden_tensor = cases.coin() ? fraction(cases) : 0,
                 .hidden_by_weights = cases.coin() ? fraction(cases) : 0,
-                .hidden_beside = fraction(cases),
+                .hidden_overlapped = fraction(cases),
                 .waits_to_send = fraction(cases),
                 .waits_to_send_chunks = fraction(cases)};
   return a;
@@ -184,7 +184,7 @@ TEST_CASE("collectives have a start, wait for rounds and reach a share of each l
   c.levels[0].ranks = 4;
   c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(1e9), .latency = Seconds()});
   const Layout l{.dp = 64};
-  const Exchange e{.group = Group::data, .op = CollectiveOp::all_reduce, .messages = 3, .bytes = Bytes(3 << 20)};
+  const CollectiveCall e{.group = Group::data, .op = CollectiveOp::all_reduce, .messages = 3, .bytes = Bytes(3 << 20)};
   LinkRates r{.inside = 0.5,
               .between = 0.25,
               .round_inside = Seconds(1),
@@ -192,12 +192,12 @@ TEST_CASE("collectives have a start, wait for rounds and reach a share of each l
               .start = Seconds(7),
               .trees = false};
   const double inside = 2 * 3.0 / 4 * (3 << 20) / 4e9, between = 2 * 15.0 / 16 * (3 << 20) / 4 / 0.25e9;
-  CHECK(exchange_time(e, l, c, r).transfer.value == Approx(inside + between).epsilon(1e-12));
-  CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 2 * 15 * 100)).epsilon(1e-12));
+  CHECK(communication_time(e, l, c, r).transfer.value == Approx(inside + between).epsilon(1e-12));
+  CHECK(communication_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 2 * 15 * 100)).epsilon(1e-12));
   r.trees = true;  // 2 (2 log2(16) + 4) = 24 rounds between nodes, not 30
-  CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 24 * 100)).epsilon(1e-12));
+  CHECK(communication_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 24 * 100)).epsilon(1e-12));
   c.levels[1].latency = Seconds(200);  // the link's stated latency, a lower limit of any rate
-  CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 30 * 200)).epsilon(1e-12));
+  CHECK(communication_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 30 * 200)).epsilon(1e-12));
 }
 
 TEST_CASE("a share of a message between stages delays each slot", "[software][pipeline]") {

@@ -15,20 +15,20 @@ TEST_CASE("skipping rounds of an automatic schedule does not change the bytes ke
         const Pipeline p{.schedule = s, .ranks = stages, .chunks = fixed_chunks(s), .micro_batches = micro_batches};
         Partition partition;
         std::vector<ChunkTime> times;
-        std::vector<ChunkKept> kept;
+        std::vector<ChunkSaved> saved;
         for (Count q = 0, end = 0; q < model_chunks(p); ++q) {
           const Count layers = 3 + q % 2;  // stages of uneven length
           const Seconds t(static_cast<double>(layers));
           partition.end_at(end += layers);
           times.push_back({t, t, t});
-          kept.push_back({Bytes(10 * layers + (q == 0 ? 1 : 0)), Bytes(3 * layers)});
+          saved.push_back({Bytes(10 * layers + (q == 0 ? 1 : 0)), Bytes(3 * layers)});
         }
-        MakespanRoom room, whole;
+        MakespanWorkspace room, whole;
         run_automatic(p, partition, room);
         whole_makespan(p, {times}, whole);
         for (Count r = 0; r < stages; ++r) {
-          std::vector<KeptCount> a(2 * static_cast<std::size_t>(p.chunks)), b = a;
-          CHECK(most_kept(p, r, room.slots(r), kept, a) == most_kept(p, r, whole.slots(r), kept, b));
+          std::vector<SavedCount> a(2 * static_cast<std::size_t>(p.chunks)), b = a;
+          CHECK(most_saved(p, r, room.slots(r), saved, a) == most_saved(p, r, whole.slots(r), saved, b));
           for (std::size_t i = 0; i < static_cast<std::size_t>(p.chunks); ++i) CHECK(a[i] == b[i]);
         }
       }

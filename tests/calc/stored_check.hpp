@@ -13,7 +13,7 @@ inline void check_stored(const Arch& a, Count tokens) {
     const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1, .recompute = r};
     const Prices prices = price(a, plan, {}, {});
     const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = tokens, .p = 2, .log_sum_exps = false};
-    CHECK(kept_bytes(prices, plan, whole_model(prices.kinds)) ==
+    CHECK(saved_bytes(prices, plan, whole_model(prices.kinds)) ==
           textbook::stored(a, textbook::exact_sizes(a), m, r).bytes(2).bytes());
   }
 }

@@ -19,13 +19,13 @@ namespace {
 const Step training{.sequences = 2, .queries = 8, .training = true};
 constexpr Count tokens = 16;
 
-struct Exchanged {
+struct Communicated {
   Count forward = 0, backward = 0, regathered = 0;  // number of collectives
   Count forward_numbers = 0, backward_numbers = 0;  // elements; a re-gather counts as backward
   CollectiveOp forward_op = CollectiveOp::p2p, backward_op = CollectiveOp::p2p;
 };
-Exchanged exchanged(const OpList& ops) {
-  Exchanged e;
+Communicated communicated(const OpList& ops) {
+  Communicated e;
   for (const Op& op : ops)
     if (const Collective* c = std::get_if<Collective>(&op.shape)) {
       if (c->forward_on) {
@@ -196,16 +196,16 @@ TEST_CASE("weights over all ranks minus their replicas equal the model's", "[con
 TEST_CASE("a rank routes its part of the sequence and saves the router values of only that part",
           "[contract][tensor]") {
   const Count tokens = training.tokens(), experts = 8, top_k = 2;
-  const auto kept = [](const OpList& ops) {
+  const auto saved = [](const OpList& ops) {
     Bytes all;
     for (const Op& op : ops)
-      if (op.name == "mlp.route" || op.name == "mlp.combine") all += held(op.shape, Pricing()).kept;
+      if (op.name == "mlp.route" || op.name == "mlp.combine") all += held(op.shape, Pricing()).saved;
     return all;
   };
   for (const Count t : {2, 4, 8}) {
     const OpList cut = first_block(even_moe(), training, {t, true});
-    CHECK(kept(cut) == Bytes(tokens * (8 * experts + 4 * top_k) / t));
-    CHECK(kept(first_block(even_moe(), training, {t, false})) == Bytes(tokens * (8 * experts + 4 * top_k)));
+    CHECK(saved(cut) == Bytes(tokens * (8 * experts + 4 * top_k) / t));
+    CHECK(saved(first_block(even_moe(), training, {t, false})) == Bytes(tokens * (8 * experts + 4 * top_k)));
     CHECK(shape_of<Linear>(cut, "mlp.router").rows == tokens / t);
     CHECK(shape_of<Pointwise>(cut, "mlp.combine").rows == tokens);
   }
@@ -216,7 +216,7 @@ TEST_CASE("a serial block has two all-reduces forward and two backward", "[contr
        {NormPlacement::pre, NormPlacement::post, NormPlacement::output, NormPlacement::both}) {
     Arch a = even();
     a.norm_placement = place;
-    const Exchanged e = exchanged(first_block(a, training, {4, false}));
+    const Communicated e = communicated(first_block(a, training, {4, false}));
     CHECK(e.forward == 2);
     CHECK(e.backward == 2);
     CHECK(e.regathered == 0);
@@ -231,17 +231,17 @@ TEST_CASE("a parallel block has one all-reduce forward and one per norm backward
   Arch a = even();
   a.block = BlockKind::parallel;
   a.norms_per_layer = 1;
-  Exchanged e = exchanged(first_block(a, training, {4, false}));
+  Communicated e = communicated(first_block(a, training, {4, false}));
   CHECK(e.forward == 1);
   CHECK(e.backward == 1);
   a.norms_per_layer = 2;
-  e = exchanged(first_block(a, training, {4, false}));
+  e = communicated(first_block(a, training, {4, false}));
   CHECK(e.forward == 1);
   CHECK(e.backward == 2);  // each norm's weights need the whole gradient of its output
 }
 
 TEST_CASE("sequence parallelism gathers before, scatters after and re-gathers the saved inputs", "[contract][tensor]") {
-  const Exchanged e = exchanged(first_block(even(), training, {4, true}));
+  const Communicated e = communicated(first_block(even(), training, {4, true}));
   CHECK(e.forward == 4);  // 2 all-gathers, 2 reduce-scatters
   CHECK(e.backward == 4);
   CHECK(e.regathered == 2);
@@ -291,13 +291,13 @@ TEST_CASE("RoPE is sharded by heads, including the shared key", "[contract][tens
 }
 
 TEST_CASE("collectives of embedding and head match the formula sheet", "[contract][tensor]") {
-  const Exchanged embedding = exchanged(split_tensor(embedding_ops(even(), training), {4, false}));
+  const Communicated embedding = communicated(split_tensor(embedding_ops(even(), training), {4, false}));
   CHECK(embedding.forward == 1);
   CHECK(embedding.forward_numbers == tokens * 64);
   CHECK(embedding.backward == 0);
   const OpList ops = split_tensor(head_ops(even(), training), {4, false});
   CHECK(names(ops) == "head.norm +head.logits head.logits head.loss +head.loss");
-  const Exchanged head = exchanged(ops);
+  const Communicated head = communicated(ops);
   CHECK(head.backward == 1);
   CHECK(head.backward_numbers == tokens * 64);
   // The loss: maximum, sum of exponentials and the target's logit, float32, one value per token.
@@ -307,7 +307,7 @@ TEST_CASE("collectives of embedding and head match the formula sheet", "[contrac
 }
 
 TEST_CASE("a mixture of experts has the collectives of a dense MLP", "[contract][tensor]") {
-  const Exchanged e = exchanged(first_block(even_moe(), training, {4, false}));
+  const Communicated e = communicated(first_block(even_moe(), training, {4, false}));
   CHECK(e.forward == 2);
   CHECK(e.backward == 2);
   CHECK(e.forward_numbers == 2 * tokens * 64);
@@ -317,7 +317,7 @@ TEST_CASE("a mixture of experts has the collectives of a dense MLP", "[contract]
 TEST_CASE("latent attention reduces gradients of its low ranks, and of the shared key once", "[contract][tensor]") {
   // Backward: gradients of the normed q rank 24, of the normed KV rank 32 and of the 8 shared key elements, to which
   // each rank's heads contribute; and of the MLP's input 64.
-  const Exchanged e = exchanged(first_block(even_latent(), training, {4, false}));
+  const Communicated e = communicated(first_block(even_latent(), training, {4, false}));
   CHECK(e.forward_numbers == 2 * tokens * 64);
   CHECK(e.backward_numbers == tokens * (24 + 32 + 8 + 64));
 }

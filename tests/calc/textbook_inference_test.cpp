@@ -76,7 +76,7 @@ TEST_CASE("small decode steps are memory-bound, and large prefills compute-bound
 }
 
 TEST_CASE("limits are rounded down and never negative", "[textbook]") {
-  const Room room{.memory = 1000, .devices = 2, .weights = 500, .reserve = 100, .utilization = 0.9};
+  const Capacity room{.memory = 1000, .devices = 2, .weights = 500, .reserve = 100, .utilization = 0.9};
   CHECK(max_batch(room, 10, 11) == 10);  // (1800 - 600) / 110
   CHECK(max_context(room, 10, 11) == 10);
   CHECK(max_batch({.memory = 1000, .weights = 2000}, 10, 11) == 0);

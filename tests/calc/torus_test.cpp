@@ -152,7 +152,7 @@ TEST_CASE("collectives of a layout use the links of their group", "[torus]") {
   const Cluster c = of(v5e());
   const Layout l{.tp = 16, .dp = 16};
   const auto time = [&](Kind op, Group g) {
-    return exchange_time({.group = g, .op = op, .messages = 1, .bytes = Bytes(1 << 30)}, l, c).total().value;
+    return communication_time({.group = g, .op = op, .messages = 1, .bytes = Bytes(1 << 30)}, l, c).total().value;
   };
   const double gib = 1073741824.0;
   CHECK(time(Kind::all_reduce, Group::tensor) == Approx(2 * 15.0 / 16 * gib / 90e9).epsilon(1e-12));

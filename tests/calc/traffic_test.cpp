@@ -225,16 +225,16 @@ TEST_CASE("results have the elements of their shapes", "[cost][traffic]") {
 
 TEST_CASE("operators save their own masks, probabilities, gates and token ids", "[cost][traffic]") {
   const auto own = [](PointwiseKind kind) {
-    return held(Pointwise{.kind = kind, .rows = 3, .width = 5, .top_k = 2}, train).kept;
+    return held(Pointwise{.kind = kind, .rows = 3, .width = 5, .top_k = 2}, train).saved;
   };
   CHECK(own(PointwiseKind::dropout) == Bytes(3 * 5));
   CHECK(own(PointwiseKind::route) == Bytes(2 * 4 * 3 * 5));  // float32: probabilities and gates
   CHECK(own(PointwiseKind::combine) == Bytes(4 * 3 * 2));
   CHECK(own(PointwiseKind::add) == Bytes());
-  CHECK(held(Lookup{3, 19, 13}, train).kept == Bytes(8 * 3));
-  CHECK(held(core(), train).kept == Bytes(4 * 12 * 6));
+  CHECK(held(Lookup{3, 19, 13}, train).saved == Bytes(8 * 3));
+  CHECK(held(core(), train).saved == Bytes(4 * 12 * 6));
   const Pricing naive = of(Phase::training, AttentionImpl::naive);
-  CHECK(held(core(), naive).kept == Bytes(2 * 12 * 6 * 4));
+  CHECK(held(core(), naive).saved == Bytes(2 * 12 * 6 * 4));
   CHECK(held(core(), naive).scratch_backward == Bytes(2 * 12 * 6 * 4));
   CHECK(held(core(), naive).scratch == Bytes());
   CHECK(held(core(10), of(Phase::prefill, AttentionImpl::naive)).scratch == Bytes(2 * 12 * 6 * 14));

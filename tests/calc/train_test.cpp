@@ -125,7 +125,7 @@ double longer_than_work(const Plan& p, const Layout& l) {
     for (const PassPrice* pass : {&row.forward, &row.backward_input}) {
       const WorkTime& w = pass->bound_work;
       const Seconds work = w.matmul + w.attention + w.elementwise;
-      const double waits = (exchange_time(pass->exchanges, l, h100).total() - work).value;
+      const double waits = (communication_time(pass->collectives, l, h100).total() - work).value;
       all += static_cast<double>(row.layers) * std::max(0.0, waits);
     }
   return all;

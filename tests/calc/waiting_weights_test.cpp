@@ -40,8 +40,8 @@ LayerPrice layer(const Layout& l, const Arch& a = block()) { return price(a, pla
 TEST_CASE("deferred weight gradients hold 32 sbh bytes of a layer, less than its activations", "[memory]") {
   const LayerPrice row = layer({});
   CHECK(row.for_weights == Bytes(32 * tokens * hidden));
-  CHECK(row.alive.kept == Bytes(34 * tokens * hidden + 5 * 8 * 32 * tokens));
-  CHECK(row.for_weights <= row.alive.kept);
+  CHECK(row.alive.saved == Bytes(34 * tokens * hidden + 5 * 8 * 32 * tokens));
+  CHECK(row.for_weights <= row.alive.saved);
 }
 
 TEST_CASE("sequence parallelism shards inputs of deferred weight gradients, but not gradients of row-sharded results",
@@ -50,8 +50,9 @@ TEST_CASE("sequence parallelism shards inputs of deferred weight gradients, but 
     const LayerPrice whole = layer({.tp = t}), shared = layer({.tp = t, .sp = true});
     CHECK(whole.for_weights == Bytes((24 * tokens * hidden) / t + 8 * tokens * hidden));
     CHECK(shared.for_weights == Bytes((28 * tokens * hidden) / t + 4 * tokens * hidden));
-    CHECK(shared.alive.kept == Bytes((34 * tokens * hidden + 5 * 8 * 32 * tokens) / t));
-    if (t == 2) CHECK(shared.for_weights <= shared.alive.kept);  // for larger t whole gradients outweigh sharded scores
+    CHECK(shared.alive.saved == Bytes((34 * tokens * hidden + 5 * 8 * 32 * tokens) / t));
+    if (t == 2)
+      CHECK(shared.for_weights <= shared.alive.saved);  // for larger t whole gradients outweigh sharded scores
   }
 }
 
@@ -88,7 +89,8 @@ TEST_CASE(
 TEST_CASE("keys of latent attention are also re-gathered for input gradients", "[cluster]") {
   const LayerPrice row = layer({.tp = 2, .sp = true}, even_latent());
   bool apart = false;
-  for (const Exchange& e : row.backward_input.exchanges) apart = apart || (e.beside > 0 && e.for_weights < e.beside);
+  for (const CollectiveCall& e : row.backward_input.collectives)
+    apart = apart || (e.beside > 0 && e.for_weights < e.beside);
   CHECK(apart);
 }
 

@@ -485,7 +485,7 @@ inline std::vector<ModelCard> odd_blocks() {
                      .top_k = 2,
                      .width = 50,
                      .router_scales = true,
-                     .beside_dense = true,
+                     .with_dense_mlp = true,
                      .layers = LayerSet::all(7)};
           }),
       odd("two attentions and two MLPs per layer beside experts, some of which return their input",

@@ -19,7 +19,7 @@ json::Value run_of(const json::Value& plan) {
 }
 
 /// Share of requests within the limits on `engines` engines with a plan's router.
-double kept(const std::string& question, Count engines) {
+double saved(const std::string& question, Count engines) {
   const std::string router = engines > 1 ? " --router least-loaded --replicas " + std::to_string(engines) : "";
   return test::ask("serve " + question + router)["serving"]["slo_met"];
 }
@@ -63,7 +63,7 @@ TEST_CASE("a serving plan uses the software of its printed command, also if layo
   CHECK(several);
   const std::string large = "mixtral-8x7b --hardware rtx-4090 --tp 8 --users 100 --prompt 200 --generate 800";
   const std::string limits = " --slo-ttft 1.5 --slo-tpot 0.02";
-  REQUIRE(kept(large + limits, 7) >= 0.95);
+  REQUIRE(saved(large + limits, 7) >= 0.95);
   const json::Value one = test::ask(
       "plan serve mixtral-8x7b --hardware rtx-4090 --users 100 --prompt 200 --generate 800" + limits)["plans"][0];
   CHECK(one["layout"]["gpus"] <= 56);
@@ -73,8 +73,8 @@ TEST_CASE("a serving plan has the fewest engines that keep the limits according 
   const std::string load = " --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot 33ms";
   const std::string server = "llama-3.1-70b --hardware mi300x --tp 8" + load;
   const Count engines = test::ask("plan serve " + server)["plans"][0]["engines"];
-  CHECK(kept(server, engines) >= 0.95);
-  for (Count n = 1; n < engines; ++n) CHECK(kept(server, n) < 0.95);
+  CHECK(saved(server, engines) >= 0.95);
+  for (Count n = 1; n < engines; ++n) CHECK(saved(server, n) < 0.95);
 }
 
 // Three engines barely keep the limits in some draws of the traffic and miss them in others.
@@ -82,8 +82,8 @@ TEST_CASE("a serving plan does not keep its limits by chance", "[plan][serve][cl
   const std::string server =
       "llama-3.1-70b --hardware mi300x --tp 4 --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot "
       "33ms";
-  const auto draw = [&](Count engines, int seed) { return kept(server + " --seed " + std::to_string(seed), engines); };
-  REQUIRE(kept(server, 3) >= 0.95);
+  const auto draw = [&](Count engines, int seed) { return saved(server + " --seed " + std::to_string(seed), engines); };
+  REQUIRE(saved(server, 3) >= 0.95);
   REQUIRE(draw(3, 2) < 0.95);
   const Count engines = test::ask("plan serve " + server)["plans"][0]["engines"];
   CHECK(engines == 4);
@@ -118,11 +118,11 @@ TEST_CASE("a plan for a model published in 4 bits uses the checkpoint's weights,
 
 TEST_CASE("a serving plan is no larger than a server found by hand", "[plan][serve][cli][long]") {
   const std::string users = "llama-3.1-8b --hardware mi300x --users 300 --prompt 3000 --generate 50 --slo-ttft 0.7 ";
-  REQUIRE(kept(users + "--slo-tpot 0.06 --tp 2", 5) >= 0.95);
+  REQUIRE(saved(users + "--slo-tpot 0.06 --tp 2", 5) >= 0.95);
   CHECK(test::ask("plan serve " + users + "--slo-tpot 0.06")["plans"][0]["layout"]["gpus"] <= 10);
   const std::string rate =
       "qwen3-30b-a3b --hardware a100-sxm-80gb --rate 60 --prompt 3000 --generate 50 --slo-ttft 0.3 --slo-tpot 0.02";
-  REQUIRE(kept(rate, 34) >= 0.95);
+  REQUIRE(saved(rate, 34) >= 0.95);
   CHECK(test::ask("plan serve " + rate)["plans"][0]["layout"]["gpus"] <= 34);
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("an inconclusive sample of 100 requests does not eliminate a layout", 
   const std::string server =
       "qwen3-30b-a3b --hardware a100-sxm-80gb --tp 4 --rate 60 --prompt 3000 --generate 50 --slo-ttft 0.3 "
       "--slo-tpot 0.02 --lengths lognormal:0.7";
-  REQUIRE(kept(server, 13) >= 0.95);
+  REQUIRE(saved(server, 13) >= 0.95);
   const json::Value plans = test::ask("plan serve " + server)["plans"];
   REQUIRE(plans.size() == 1);
   CHECK(plans[0]["engines"] <= 13);
@@ -169,7 +169,7 @@ TEST_CASE("an inconclusive sample of 100 requests does not eliminate a layout", 
 TEST_CASE("a serving plan has no growing queue, even if the limits tolerate one for a while", "[plan][serve][cli]") {
   const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 22 --slo-ttft 60s";
   const json::Value plan = test::ask("plan serve " + server)["plans"][0];
-  REQUIRE(kept(server, 2) >= 0.95);
+  REQUIRE(saved(server, 2) >= 0.95);
   CHECK(plan["engines"] == 3);
   CHECK(plan["load_per_engine"].get<double>() == Approx(22.0 / 3));
   CHECK(22 < plan["serving"]["capacity_req_s"].get<double>());

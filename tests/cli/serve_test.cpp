@@ -227,7 +227,7 @@ TEST_CASE("too many requests for the memory are refused with a reason", "[serve]
 
 TEST_CASE("a prefix shared by all prompts is computed once", "[serve][cli]") {
   const std::string run = llama + "--rate 4 --num-requests 300 --prompt 1000 --shared-prefix 3000 --prefix-cache ";
-  const json::Value kept = test::ask(run + "on")["serving"], again = test::ask(run + "off")["serving"];
-  CHECK(kept["prefix_hits"].get<double>() == Approx(3000.0 / 4000).margin(0.01));
-  CHECK(kept["ttft_s"]["mean"] < again["ttft_s"]["mean"]);
+  const json::Value saved = test::ask(run + "on")["serving"], again = test::ask(run + "off")["serving"];
+  CHECK(saved["prefix_hits"].get<double>() == Approx(3000.0 / 4000).margin(0.01));
+  CHECK(saved["ttft_s"]["mean"] < again["ttft_s"]["mean"]);
 }

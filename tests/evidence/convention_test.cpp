@@ -22,11 +22,11 @@ double step_called(const char* id) { return step_of(row_called(training_rows(), 
 
 /// The row with only one of its times and rates.
 TrainingRow only(TrainingRow row, std::optional<double> TrainingMeasured::*rate) {
-  const auto kept = row.measured.*rate;
+  const auto saved = row.measured.*rate;
   const std::string kind = row.measured.tflops_kind;
   row.measured = {};
   row.measured.tflops_kind = kind;
-  row.measured.*rate = kept;
+  row.measured.*rate = saved;
   return row;
 }
 

@@ -56,17 +56,17 @@ OpList block(const Arch& a, const Step& step, const Layout& tp) {
 }
 
 /// Bytes that one block saves for backward, with separate dropout options for scores and hidden state.
-Bytes kept(const Arch& a, const Plan& p, bool attention_dropout, const Layout& tp = {}) {
+Bytes saved(const Arch& a, const Plan& p, bool attention_dropout, const Layout& tp = {}) {
   Pricing price = pricing(p, Phase::training);
   price.dropout = attention_dropout;
   const Step step = training_step(p);
   const Count rows = tp.sp ? step.tokens() / tp.tp : step.tokens();
   const Liveness l = liveness(block(a, step, tp), price, rows * a.hidden);
-  return p.recompute == Recompute::full ? l.input : l.kept;
+  return p.recompute == Recompute::full ? l.input : l.saved;
 }
 
 /// Bytes that part of a block, from operator `first` to `last`, saves for backward, excluding its input.
-Bytes kept_of(const Arch& a, const Plan& p, std::string_view first, std::string_view last) {
+Bytes saved_of(const Arch& a, const Plan& p, std::string_view first, std::string_view last) {
   OpList part;
   const OpList ops = block(a, training_step(p), {});
   part.take_tensors(ops);
@@ -76,7 +76,7 @@ Bytes kept_of(const Arch& a, const Plan& p, std::string_view first, std::string_
     if (on) part.push(op);
     if (op.name == last) break;
   }
-  return liveness(part, pricing(p, Phase::training), 0).kept;
+  return liveness(part, pricing(p, Phase::training), 0).saved;
 }
 
 Arch layer_of(const json::Object& in) {
@@ -121,7 +121,7 @@ TEST_CASE("one block saves the golden bytes with every storage option", "[golden
         p.glu_store = glu_store(in);
         p.norm_stats = in.flag("norm_stats");
         p.recompute = again == "full" ? Recompute::full : again == "selective" ? Recompute::selective : Recompute::none;
-        CHECK(digits(kept(layer_of(in), p, in.flag("attn_dropout"), layout)) == value);
+        CHECK(digits(saved(layer_of(in), p, in.flag("attn_dropout"), layout)) == value);
       }) == 12);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("the seeds' activation formulas follow from the plan's options", "[gol
           Layout layout;
           layout.tp = in.count("tensor_parallel");
           layout.sp = in.flag("sequence_parallel");
-          const Bytes all = a.layers * kept(a, p, true, layout);
+          const Bytes all = a.layers * saved(a, p, true, layout);
           const std::string part = in.text("part");
           if (part == "total") {
             CHECK(digits(all) == value);
@@ -141,8 +141,8 @@ TEST_CASE("the seeds' activation formulas follow from the plan's options", "[gol
           }
           // A part's input is the norm's output: the part saves it, the norm produces it.
           const Bytes input = bytes_of(p.precision, p.micro_batch * p.seq * a.hidden);
-          const Bytes attention = a.layers * (input + kept_of(a, p, "attn.q", "attn.dropout"));
-          const Bytes mlp = a.layers * (input + kept_of(a, p, "mlp.up", "mlp.dropout"));
+          const Bytes attention = a.layers * (input + saved_of(a, p, "attn.q", "attn.dropout"));
+          const Bytes mlp = a.layers * (input + saved_of(a, p, "mlp.up", "mlp.dropout"));
           CHECK(digits(part == "attention" ? attention : part == "mlp" ? mlp : all - attention - mlp) == value);
         }) == 8);
 }
@@ -157,7 +157,7 @@ TEST_CASE("one block saves the bytes in Table 2 of Korthikanti et al.", "[golden
           p.recompute = mode.rfind("full", 0) == 0                    ? Recompute::full
                         : mode.find("selective") != std::string::npos ? Recompute::selective
                                                                       : Recompute::none;
-          CHECK(digits(kept(gpt_of(1, in.count("d_model"), in.count("n_heads"), 0), p, true, layout)) == value);
+          CHECK(digits(saved(gpt_of(1, in.count("d_model"), in.count("n_heads"), 0), p, true, layout)) == value);
         }) == 7);
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("an MoE MLP saves the golden bytes", "[golden]") {
           p.seq = in.count("seq");
           p.precision = bytes_wide(in.count("p"));
           p.glu_store = glu_store(in);
-          const Bytes mlp = kept_of(a, p, "mlp.router", "mlp.shared_add");
+          const Bytes mlp = saved_of(a, p, "mlp.router", "mlp.shared_add");
           // The capacity factor multiplies token copies, but not float32 gates: subtract the gates of the extra copies.
           const Bytes gates(4 * p.micro_batch * p.seq * (copies - k));
           CHECK(digits(mlp - gates) == value);
@@ -273,7 +273,7 @@ TEST_CASE("mixed precision saves memory from the golden batch size upward", "[go
             const States s = training_states(a, p);
             return s.weights + s.gradients + s.optimizer;
           };
-          const Bytes more = states(half) - states(full), fewer = kept(a, full, true) - kept(a, half, true);
+          const Bytes more = states(half) - states(full), fewer = saved(a, full, true) - saved(a, half, true);
           close(static_cast<double>(more.value) / static_cast<double>(fewer.value), value);
         }) == 3);
 }

@@ -115,8 +115,8 @@ Number flops_op(const Object& in) {
 Number flops_train(const Object& in) {
   const Arch a = windowed_model(in);
   const tb::PassShape p = pass(in);
-  const Flops scores_again = in.flag("flash") ? tb::scores_flops(a, p) : Flops();
-  return whole(tb::train_flops(tb::forward_flops(a, p), choice(in, "recompute", recompute_names), scores_again));
+  const Flops recomputed_scores = in.flag("flash") ? tb::scores_flops(a, p) : Flops();
+  return whole(tb::train_flops(tb::forward_flops(a, p), choice(in, "recompute", recompute_names), recomputed_scores));
 }
 Number flops_train_per_token(const Object& in) {
   const tb::ForwardFlops forward = tb::forward_flops(windowed_model(in), pass(in));

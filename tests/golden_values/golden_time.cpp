@@ -78,7 +78,7 @@ Number prefill_time(const Object& in) {
       .head = choice<tb::Head>(in, "lm_head", {{"all", tb::Head::all}, {"last", tb::Head::last}})};
   return tb::prefill_seconds(model(in), pass, in.count("weight_bytes"), machine(in));
 }
-tb::Room room(const Object& in) {
+tb::Capacity room(const Object& in) {
   return {.memory = in.count("memory_bytes"),
           .devices = in.count("n_devices"),
           .weights = in.count("weights_bytes"),

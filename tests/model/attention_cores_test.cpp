@@ -107,9 +107,9 @@ Results run(Backend& b, const Case& c, const Given& g) {
   to.q = view(gradients, 0);
   to.k = view(gradients, c.heads);
   to.v = view(gradients, c.heads + c.kv_heads);
-  const AttentionKept kept{.log_sum_exp = log_sum_exp.data()};
-  b.attention(s, in, AttentionImpl::flash, {}, kept, o.data());
-  b.attention_gradient(s, in, AttentionImpl::flash, {}, kept, o.data(), d_o.data(), nullptr, to);
+  const AttentionSaved saved{.log_sum_exp = log_sum_exp.data()};
+  b.attention(s, in, AttentionImpl::flash, {}, saved, o.data());
+  b.attention_gradient(s, in, AttentionImpl::flash, {}, saved, o.data(), d_o.data(), nullptr, to);
   return {o.read(), log_sum_exp.read(), gradients.read(), b.attention_cores()};
 }
 

@@ -55,15 +55,15 @@ void check_core(Lab& lab, Count sequences, Count queries, Count width, const Cor
                              .scale = 0.2,
                              .sinks = c.sinks ? p(sinks) : nullptr,
                              .alibi = c.alibi};
-    AttentionKept kept{.log_sum_exp = p(lse)};
+    AttentionSaved saved{.log_sum_exp = p(lse)};
     if (c.how == AttentionImpl::naive) {
-      kept.probabilities = p(p0);
+      saved.probabilities = p(p0);
       if (d.p > 0) {
-        kept.dropped = p(dropped);
-        kept.mask = p(mask);
+        saved.dropped = p(dropped);
+        saved.mask = p(mask);
       }
     }
-    b.attention(s, in, c.how, d, kept, p(o));
+    b.attention(s, in, c.how, d, saved, p(o));
     if (c.past > 0) return;
     const AttentionGradients to{.q = view(dq, queries, heads, width),
                                 .q_rope = {},
@@ -71,7 +71,7 @@ void check_core(Lab& lab, Count sequences, Count queries, Count width, const Cor
                                 .k_rope = {},
                                 .v = view(dv, keys, kv, s.v_dim),
                                 .sinks = c.sinks ? p(dsinks) : nullptr};
-    b.attention_gradient(s, in, c.how, d, kept, p(o), p(d_o), p(scratch), to);
+    b.attention_gradient(s, in, c.how, d, saved, p(o), p(d_o), p(scratch), to);
   });
   lab.check("o", o);
   if (c.past > 0) return;

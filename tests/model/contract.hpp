@@ -25,7 +25,7 @@ inline void same(const char* what, const std::map<std::string, Count>& predicted
 
 inline void same(const Ledger& predicted, const Ledger& measured) {
   same("bytes", predicted.bytes, measured.bytes);
-  same("kept", predicted.kept, measured.kept);
+  same("kept", predicted.saved, measured.saved);
   same("forward", predicted.forward, measured.forward);
   same("backward", predicted.backward, measured.backward);
   same("recompute", predicted.recompute, measured.recompute);

@@ -89,7 +89,7 @@ TEST_CASE("training is as predicted with recomputation of some layers or of grou
       for (const Count layers : {1, 2, 3}) {
         v.plan.recompute_method = method;
         v.plan.recompute_layers = layers;
-        if (recomputes_groups(v.plan) && !model::runs_again_in_groups(v.arch)) continue;
+        if (recomputes_groups(v.plan) && !model::recomputes_in_groups(v.arch)) continue;
         INFO(v.name << ", " << layers << (method == RecomputeMethod::block ? " first" : " in a group"));
         train_as_predicted(v, *backend);
       }

@@ -99,11 +99,11 @@ TEST_CASE("logits of a prompt and a decode step on a GPU equal the CPU's, with a
         std::vector<std::vector<double>> logits;
         for (Transformer* t : {&p.tested, &p.exact}) {
           Cache cache = t->make_cache(1, 6);
-          Cache* const kept = cached ? &cache : nullptr;
-          std::vector<double> both = t->logits(ids, 1, 0, kept);
+          Cache* const saved = cached ? &cache : nullptr;
+          std::vector<double> both = t->logits(ids, 1, 0, saved);
           if (cached) {
             const std::int64_t next = 1;
-            const std::vector<double> more = t->logits(std::span(&next, 1), 1, 5, kept);
+            const std::vector<double> more = t->logits(std::span(&next, 1), 1, 5, saved);
             both.insert(both.end(), more.begin(), more.end());
           }
           logits.push_back(both);

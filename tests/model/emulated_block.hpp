@@ -148,14 +148,14 @@ class Block {
 class Thread {
  public:
   Thread(Block& b, Count block, Count blocks, int index, int size, std::span<std::byte> room,
-         std::span<Exchange, 2> exchange, WarpCounts& counts)
+         std::span<CollectiveCall, 2> collective_call, WarpCounts& counts)
       : b_(b),
         block_(block),
         blocks_(blocks),
         index_(index),
         size_(size),
         room_(room.data()),
-        lane_(lane(), exchange, room, counts, Wait{&b}) {}
+        lane_(lane(), collective_call, room, counts, Wait{&b}) {}
   Count block() const { return block_; }
   Count blocks() const { return blocks_; }
   int index() const { return index_; }
@@ -214,11 +214,11 @@ class Blocks {
   template <typename Kernel>
   void run(const Kernel& kernel, Count blocks, int size, Count room, const Emulation& how) {
     std::vector<std::byte> shared(static_cast<std::size_t>(room));
-    std::vector<std::array<Exchange, 2>> exchanges(static_cast<std::size_t>(size) / lanes_of_warp);
+    std::vector<std::array<CollectiveCall, 2>> collectives(static_cast<std::size_t>(size) / lanes_of_warp);
     Block& fibers = of_size(size);
     const auto body = [&](Count b, int i) {
-      kernel(
-          Thread(fibers, b, blocks, i, size, shared, exchanges[static_cast<std::size_t>(i) / lanes_of_warp], counts_));
+      kernel(Thread(fibers, b, blocks, i, size, shared, collectives[static_cast<std::size_t>(i) / lanes_of_warp],
+                    counts_));
     };
     for (Count b = 0; b < blocks; ++b) {
       std::fill(shared.begin(), shared.end(), std::byte{0xff});

@@ -20,7 +20,7 @@ inline constexpr unsigned lanes_of_warp = 32;
 using Place = std::source_location;
 
 /// Values that lanes exchange. Two instances alternate, so that no value is overwritten before it is read.
-struct Exchange {
+struct CollectiveCall {
   float a[16][16], b[8][16];  ///< operands of a product, b transposed
   std::byte value[lanes_of_warp][16];
   unsigned row[lanes_of_warp];
@@ -30,12 +30,13 @@ struct Exchange {
 template <typename Wait>
 class WarpLane {
  public:
-  WarpLane(unsigned lane, std::span<Exchange, 2> exchange, std::span<std::byte> room, WarpCounts& counts, Wait wait)
-      : lane_(lane), exchange_(exchange), room_(room), counts_(counts), wait_(wait) {}
+  WarpLane(unsigned lane, std::span<CollectiveCall, 2> collective_call, std::span<std::byte> room, WarpCounts& counts,
+           Wait wait)
+      : lane_(lane), collective_call_(collective_call), room_(room), counts_(counts), wait_(wait) {}
 
   template <typename W>
   W across(W v, unsigned bits, const Place& at) {
-    Exchange& x = next();
+    CollectiveCall& x = next();
     std::memcpy(x.value[lane_], &v, sizeof v);
     wait_(at);
     std::memcpy(&v, x.value[lane_ ^ bits], sizeof v);
@@ -47,7 +48,7 @@ class WarpLane {
     const auto number = [](unsigned word, unsigned i) {
       return std::bit_cast<float>(i == 0 ? word << 16U : word & 0xffff0000U);
     };
-    Exchange& x = next();
+    CollectiveCall& x = next();
     const unsigned g = lane_ / 4, t = lane_ % 4;
     for (unsigned i = 0; i < 2; ++i) {
       for (unsigned word = 0; word < 4; ++word) x.a[g + word % 2 * 8][2 * t + word / 2 * 8 + i] = number(a[word], i);
@@ -65,7 +66,7 @@ class WarpLane {
   }
 
   void ldmatrix(unsigned (&r)[4], unsigned from, bool transposed, const Place& at) {
-    Exchange& x = next();
+    CollectiveCall& x = next();
     x.row[lane_] = checked(from, 16, 16) ? from : 0;
     wait_(at);
     const unsigned g = lane_ / 4, t = lane_ % 4;
@@ -107,7 +108,7 @@ class WarpLane {
     int group;
   };
 
-  Exchange& next() { return exchange_[turn_ ^= 1U]; }
+  CollectiveCall& next() { return collective_call_[turn_ ^= 1U]; }
   bool checked(unsigned at, unsigned bytes, unsigned alignment) {
     const bool good = at % alignment == 0 && at + bytes <= room_.size();
     if (!good) ++counts_.faults;
@@ -126,7 +127,7 @@ class WarpLane {
   }
 
   unsigned lane_, turn_ = 0;
-  std::span<Exchange, 2> exchange_;
+  std::span<CollectiveCall, 2> collective_call_;
   std::span<std::byte> room_;
   WarpCounts& counts_;
   Wait wait_;

@@ -63,10 +63,10 @@ struct Drafting : Run {
       for (Count s = 0; s < sequences; ++s) {
         Tokens& own = all[static_cast<std::size_t>(s)];
         const Count queries = static_cast<Count>(next.size()) / sequences;
-        if (past > 0) own.insert(own.end(), next.begin() + s * queries + 1, next.begin() + s * queries + d.kept);
+        if (past > 0) own.insert(own.end(), next.begin() + s * queries + 1, next.begin() + s * queries + d.saved);
         own.push_back(d.tokens[static_cast<std::size_t>(s * (1 + modules))]);
       }
-      past += d.kept;
+      past += d.saved;
       next = d.tokens;
       ++passes;
     }
@@ -186,9 +186,9 @@ TEST_CASE("drafts after cached tokens equal drafts after the whole text", "[furt
       whole.insert(whole.end(), own.begin(), own.end());
     }
     const Drafts behind = d.t.drafted(next, 2, 4, cache), at_once = d.t.drafted(whole, 2, 0, fresh);
-    CHECK(first.kept == 4);
-    CHECK(behind.kept == queries);
-    CHECK(at_once.kept == 4 + queries);
+    CHECK(first.saved == 4);
+    CHECK(behind.saved == queries);
+    CHECK(at_once.saved == 4 + queries);
     for (const std::size_t s : {std::size_t{0}, static_cast<std::size_t>(queries)})
       for (const std::size_t k : {s, s + 1}) CHECK(behind.tokens.at(k) == at_once.tokens.at(k));
   }

@@ -47,15 +47,15 @@ TEST_CASE("gradients with recomputation of some layers or of groups equal those 
   for (const test::Variant& given : test::variants()) {
     test::Variant v = given;
     v.plan.recompute = Recompute::none;
-    const std::vector<double> kept = test::loss_and_gradients(v, Number::f64);
+    const std::vector<double> saved = test::loss_and_gradients(v, Number::f64);
     v.plan.recompute = Recompute::full;
     for (const RecomputeMethod method : {RecomputeMethod::block, RecomputeMethod::uniform})
       for (const Count layers : {1, 2}) {
         v.plan.recompute_method = method;
         v.plan.recompute_layers = layers;
-        if (recomputes_groups(v.plan) && !runs_again_in_groups(v.arch)) continue;
+        if (recomputes_groups(v.plan) && !recomputes_in_groups(v.arch)) continue;
         INFO(v.name << ", " << layers << (method == RecomputeMethod::block ? " first" : " in a group"));
-        CHECK(test::difference(test::loss_and_gradients(v, Number::f64), kept) < 1e-13);
+        CHECK(test::difference(test::loss_and_gradients(v, Number::f64), saved) < 1e-13);
         ++models;
       }
   }

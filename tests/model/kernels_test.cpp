@@ -101,8 +101,8 @@ TEST_CASE("norms and their gradients equal the results in double", "[kernels]") 
   everywhere([](Lab& lab, Count width) {
     for (const bool centred : {true, false})
       for (const bool weights : {true, false})
-        for (const bool kept : {true, false}) {
-          INFO("centred " << centred << ", weights " << weights << ", statistics kept " << kept);
+        for (const bool saved : {true, false}) {
+          INFO("centred " << centred << ", weights " << weights << ", statistics kept " << saved);
           const Norm s{.rows = rows, .width = width, .centred = centred};
           const Count stride = width + 3;
           const Pair x = lab.input(rows * stride), w = lab.input(width), b = lab.input(width),
@@ -115,7 +115,7 @@ TEST_CASE("norms and their gradients equal the results in double", "[kernels]") 
                              .bias = weights && centred ? p(b) : nullptr,
                              .x_stride = stride};
             k.norm(s, v, p(y), p(st));
-            k.norm_gradient(s, v, kept ? p(st) : nullptr, p(dy), p(dx), kept, weights ? p(dw) : nullptr,
+            k.norm_gradient(s, v, saved ? p(st) : nullptr, p(dy), p(dx), saved, weights ? p(dw) : nullptr,
                             weights && centred ? p(db) : nullptr);
           });
           lab.check("norm", y);
@@ -336,10 +336,10 @@ TEST_CASE("dropout follows the random generator's definition", "[kernels]") {
     });
     lab.check("dropout", x);
     lab.check("dropout's gradient", dx);
-    const std::vector<std::uint8_t> kept = lab.tested_bytes(mask);
-    for (std::size_t i = 0; i < kept.size(); ++i) {
+    const std::vector<std::uint8_t> saved = lab.tested_bytes(mask);
+    for (std::size_t i = 0; i < saved.size(); ++i) {
       const RandomWords r = philox(random_key(d.key), random_counter(i / 4));
-      REQUIRE(kept[i] == (unit_float(r.word[i % 4]) >= 0.3f ? 1 : 0));
+      REQUIRE(saved[i] == (unit_float(r.word[i % 4]) >= 0.3f ? 1 : 0));
     }
   });
 }

@@ -165,9 +165,9 @@ TEST_CASE("a bf16 model keeps master weights if planned, and trains on them", "[
       if (!master) continue;
       // The computing weights are the rounded master weights.
       const Numbers wide = r.t.weights().get(p.master, p.elements(), true),
-                    kept = r.t.weights().get(p.value, p.elements(), false);
+                    saved = r.t.weights().get(p.value, p.elements(), false);
       for (std::size_t i = 0; i < wide.size(); ++i)
-        CHECK(kept[i] == static_cast<double>(static_cast<float>(bf16(static_cast<float>(wide[i])))));
+        CHECK(saved[i] == static_cast<double>(static_cast<float>(bf16(static_cast<float>(wide[i])))));
     }
     std::size_t moved = 0;
     const Numbers after = test::weights(r.t);

@@ -43,7 +43,7 @@ constexpr OptimizerSettings usual{.rate = 0.01, .beta1 = 0.9, .beta2 = 0.8, .dec
 double shrink(const Parameter& p) { return p.decays() ? 1 - usual.rate * usual.decay : 1; }
 
 /// Values kept across steps, by parameter.
-struct Kept {
+struct Saved {
   std::map<std::string, Numbers> of;
   Numbers& at(const std::string& name, std::size_t n) {
     Numbers& x = of[name];
@@ -94,10 +94,10 @@ Matrix orthogonal(Matrix x) {
 }  // namespace
 
 TEST_CASE("Lion steps by the sign of its momentum, with decay", "[optimizer]") {
-  Kept kept;
+  Saved saved;
   check_against(trained_by(test::tiny_gpt(), Optimizer::lion), usual, 1e-14,
                 [&](const Parameter& p, Numbers& w, const Numbers& g, int) {
-                  Numbers& m = kept.at(p.shape.name, w.size());
+                  Numbers& m = saved.at(p.shape.name, w.size());
                   for (std::size_t i = 0; i < w.size(); ++i) {
                     const double c = 0.9 * m[i] + (1 - 0.9) * g[i];
                     w[i] = w[i] * shrink(p) - 0.01 * ((c > 0) - (c < 0));
@@ -108,7 +108,7 @@ TEST_CASE("Lion steps by the sign of its momentum, with decay", "[optimizer]") {
 
 TEST_CASE("Adafactor divides by factored second moments and clips", "[optimizer]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_deepseek()}) {  // one matrix per expert
-    Kept rows, columns;
+    Saved rows, columns;
     check_against(trained_by(arch, Optimizer::adafactor), usual, 1e-12,
                   [&](const Parameter& p, Numbers& w, const Numbers& g, int step) {
                     const double b = 1 - std::pow(step, -0.8);
@@ -148,7 +148,7 @@ TEST_CASE("Adafactor divides by factored second moments and clips", "[optimizer]
 
 TEST_CASE("Muon orthogonalizes the momentum of layer matrices, and AdamW updates the rest", "[optimizer]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_deepseek()}) {
-    Kept velocities, first, second;
+    Saved velocities, first, second;
     std::size_t matrices = 0;
     check_against(trained_by(arch, Optimizer::muon), usual, 1e-10,
                   [&](const Parameter& p, Numbers& w, const Numbers& g, int step) {

@@ -45,16 +45,16 @@ TEST_CASE("an expert's first gradient is written, and is 0 if the expert gets no
     const Count tokens = 9, experts = 4, top_k = 2;
     const Pointwise s{.kind = PointwiseKind::route, .rows = tokens, .width = experts, .top_k = top_k};
     const Pair logits = lab.input(tokens * experts), gates = lab.output(tokens * experts);
-    const Pair kept = lab.output(2 * tokens * experts, true);
+    const Pair saved = lab.output(2 * tokens * experts, true);
     std::vector<double> numbers;
     for (Count i = 0; i < tokens; ++i)  // cycles through pairs of three experts and skips a fourth
       for (const double x : {i % 3 == 0 ? 0.0 : 2.0, i % 3 == 1 ? 0.0 : 1.5, -8.0, i % 3 == 2 ? 0.0 : 1.0})
         numbers.push_back(x);
     lab.run([&](Backend& k, auto p) {
       k.write(p(logits), numbers, false);
-      k.route(s, p(logits), p(gates), p(kept));
+      k.route(s, p(logits), p(gates), p(saved));
     });
-    check_two_gradients(lab, {.rows = tokens * top_k, .in = 8, .out = 5, .groups = experts, .top_k = top_k}, {}, kept);
+    check_two_gradients(lab, {.rows = tokens * top_k, .in = 8, .out = 5, .groups = experts, .top_k = top_k}, {}, saved);
   });
 }
 

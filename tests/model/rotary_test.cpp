@@ -30,8 +30,8 @@ TEST_CASE("llama3 scaling slows pairs below one rotation, keeps pairs above four
   const Rope r{.base = 64, .scaling = RopeScaling::llama3, .factor = 8, .trained = 64};
   const std::vector<double> f = rotary(r, 6, 1).frequency;
   CHECK(f[0] == 1);
-  const double kept = (64 * 0.25 / full_turn - 1) / 3;
-  CHECK(f[1] == Approx(kept * 0.25 + (1 - kept) * 0.25 / 8));
+  const double saved = (64 * 0.25 / full_turn - 1) / 3;
+  CHECK(f[1] == Approx(saved * 0.25 + (1 - saved) * 0.25 / 8));
   CHECK(f[2] == Approx(1 / 16.0 / 8));
 }
 

@@ -47,8 +47,8 @@ void check_routing(Backend& b, Count tokens, Count experts, Count top_k, bool ta
   std::vector<double> logits;
   for (Count i = 0; i < tokens * experts; ++i) logits.push_back(static_cast<double>(i * 7919 % 101) / 16);
   const Pointwise s{.kind = PointwiseKind::route, .rows = tokens, .width = experts, .top_k = top_k};
-  const Array x(b, logits), gates(b, tokens * experts), kept(b, 2 * tokens * experts, true);
-  b.route(s, x.data(), gates.data(), taping ? kept.data() : nullptr);
+  const Array x(b, logits), gates(b, tokens * experts), saved(b, 2 * tokens * experts, true);
+  b.route(s, x.data(), gates.data(), taping ? saved.data() : nullptr);
   const std::vector<double> chosen = gates.read();
   const TokenRouting r = routing(tokens, experts, chosen.data());
   REQUIRE(r.top_k == top_k);
@@ -72,7 +72,7 @@ void check_routing(Backend& b, Count tokens, Count experts, Count top_k, bool ta
 
   if (!taping) return;
   const Array dx(b, tokens), row_number(b, counting(rows));
-  b.dispatch_gradient(one, experts, kept.data(), row_number.data(), dx.data(), false);
+  b.dispatch_gradient(one, experts, saved.data(), row_number.data(), dx.data(), false);
   const std::vector<double> gradient = dx.read();
   for (Count t = 0; t < tokens; ++t) {
     Count all = 0;

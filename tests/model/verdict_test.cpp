@@ -135,7 +135,7 @@ TEST_CASE("worst returns the largest relative difference over all models", "[ver
 
   Ledger slightly = right, gravely = right;
   slightly.bytes["peak"] += 1000;
-  gravely.kept["head.norm"] /= 2;
+  gravely.saved["head.norm"] /= 2;
   gravely.bytes["peak"] += 1;
   std::vector<CaseVerdict> all{judged(right, slightly), judged(right, gravely), judged(right, slightly)};
   all[1].name = "the second";
@@ -144,9 +144,9 @@ TEST_CASE("worst returns the largest relative difference over all models", "[ver
   CHECK(name == "the second");
   CHECK(c->quantity == "kept for backward");
   CHECK(c->op == "head.norm");
-  CHECK(c->measured == right.kept.at("head.norm") / 2);
+  CHECK(c->measured == right.saved.at("head.norm") / 2);
 
-  gravely.kept.erase("attn.q");  // missing completely
+  gravely.saved.erase("attn.q");  // missing completely
   all[2] = judged(right, gravely);
   all[2].name = "the third";
   CHECK(worst(all, name)->op == "attn.q");

@@ -149,9 +149,9 @@ std::vector<Variant> expert_variants() {
     all.push_back(std::move(v));
   };
   add("norm and factors of a router", [](Arch& a, Plan&) { a.moe.router_scales = true; });
-  add("experts beside a dense MLP", [](Arch& a, Plan&) { a.moe.beside_dense = true; });
+  add("experts beside a dense MLP", [](Arch& a, Plan&) { a.moe.with_dense_mlp = true; });
   add("experts beside a dense MLP, norm and factors of the router", [](Arch& a, Plan& p) {
-    a.moe.beside_dense = a.moe.router_scales = true;
+    a.moe.with_dense_mlp = a.moe.router_scales = true;
     a.norm_placement = NormPlacement::both;
     a.norms_per_layer = 4;
     p.glu_store = GluStore::recompute;

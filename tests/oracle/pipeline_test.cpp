@@ -104,7 +104,7 @@ std::vector<oracle::RankSlots> engine_orders(const Case& c) {
     times.push_back({of(Job::forward), of(Job::inputs), of(Job::weights)});
   }
   const std::vector<Seconds> sends(c.layers.size() - 1, Seconds(Sizes::message));
-  MakespanRoom room;
+  MakespanWorkspace room;
   if (automatic(p.schedule)) whole_makespan(p, {times, sends}, room);
   for (Count r = 0; r < p.ranks; ++r) {
     const auto put = [&](const Slot& s) { ranks[static_cast<std::size_t>(r)].push_back(of_engine(p, r, s)); };

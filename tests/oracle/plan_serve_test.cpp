@@ -14,23 +14,23 @@ constexpr int draws = 3;
 
 /// Whether that many engines keep the limits; empty if the draws differ.
 std::optional<bool> keeps(const std::string& question, Count ranks, Count engines) {
-  int kept = 0;
+  int saved = 0;
   for (int seed = 0; seed < draws; ++seed) {
     const std::string router = engines > 1 ? " --router least-loaded --replicas " + std::to_string(engines) : "";
     const json::Value r =
         test::ask("serve " + question + " --tp " + std::to_string(ranks) + router + " --seed " + std::to_string(seed));
-    kept += r["serving"]["slo_met"].get<double>() >= 0.95;
+    saved += r["serving"]["slo_met"].get<double>() >= 0.95;
   }
-  return kept == draws ? std::optional(true) : kept == 0 ? std::optional(false) : std::nullopt;
+  return saved == draws ? std::optional(true) : saved == 0 ? std::optional(false) : std::nullopt;
 }
 
 /// The fewest engines of that many ranks that keep the limits; empty if `most` do not.
 std::optional<Count> fewest(const std::string& question, Count ranks, Count most) {
   for (Count n = 1; n <= most; ++n) {
-    const std::optional<bool> kept = keeps(question, ranks, n);
+    const std::optional<bool> saved = keeps(question, ranks, n);
     INFO("a margin that chance decides: " << question << ", " << ranks << " ranks, " << n << " engines");
-    REQUIRE(kept);
-    if (*kept) return n;
+    REQUIRE(saved);
+    if (*saved) return n;
   }
   return std::nullopt;
 }

@@ -224,7 +224,7 @@ TEST_CASE("the training FLOPs of 2026 models equal the closed forms", "[textbook
       done.done = true;
       CHECK(f.executed ==
             textbook::train_flops(textbook::forward_flops(a, done), recompute, textbook::scores_flops(a, pass)) +
-                textbook::recurrences_again(a, pass));
+                textbook::recomputed_recurrences(a, pass));
     }
   });
 }
@@ -249,14 +249,14 @@ TEST_CASE("the layers of 2026 models save for backward the bytes in the table of
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
     const Plan p{.seq = 64, .micro_batch = 1, .global_batch = 1};
-    Bytes kept;
+    Bytes saved;
     for (const LayerKind& kind : layer_kinds(a))
-      kept +=
+      saved +=
           kind.count *
-          liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden * a.streams).kept;
+          liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden * a.streams).saved;
     const auto in_block = [](const textbook::StoredActivation<textbook::Fraction>& x) { return x.in_block; };
     const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = 64, .p = 2};
-    CHECK(kept == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());
+    CHECK(saved == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());
   });
 }
 

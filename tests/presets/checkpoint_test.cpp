@@ -289,7 +289,7 @@ TEST_CASE("tensors outside the model are named with their size and not counted",
                                  "not recognised: 1 tensor of 28 bytes, the largest \"strange.thing\", is not counted",
                                  "vision and audio: 1 tensor of 400 bytes, the largest "
                                  "\"vision_tower.blocks.0.mlp.fc1.weight\", is not counted but in memory"});
-  CHECK(card.towers.bytes() == Bytes(400));
+  CHECK(card.media_encoders.bytes() == Bytes(400));
 }
 
 TEST_CASE("an unrecognized tensor explains at most as many missing parameters as it has", "[checkpoint]") {
@@ -319,17 +319,19 @@ TEST_CASE("tensors of a vision encoder that the config describes cause no caveat
                              {"patch_size", 2}};
   folder.write("config.json", config.dump());
   // patches 12 x 8, ln_pre 8, q, k, v, o 4 x 64, gate, up, down 3 x 128, two norms 16
-  constexpr Count tower = 96 + 8 + 256 + 384 + 16, projector = 8 * 256 + 256 + 256 * 256 + 256;
+  constexpr Count media_encoder = 96 + 8 + 256 + 384 + 16, projector = 8 * 256 + 256 + 256 * 256 + 256;
   const auto caveats = [&](Count numbers) {
     std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
     all.push_back({"vision_tower.everything.weight", "BF16", {numbers}});
     all.push_back({"multi_modal_projector.everything.weight", "BF16", {projector}});
     return load_model(write_safetensors(folder, "model.safetensors", all)).caveats;
   };
-  CHECK(load_model((folder.path / "config.json").string()).towers == Towers{.vision = tower, .projector = projector});
-  CHECK(caveats(tower) == std::vector<std::string>());
-  CHECK_THAT(caveats(tower + 1).back(), Catch::Contains("vision and audio: 2 tensors"));
-  CHECK(load_model((folder.path / "model.safetensors").string()).towers.bytes() == Bytes(2 * (tower + 1 + projector)));
+  CHECK(load_model((folder.path / "config.json").string()).media_encoders ==
+        MediaEncoders{.vision = media_encoder, .projector = projector});
+  CHECK(caveats(media_encoder) == std::vector<std::string>());
+  CHECK_THAT(caveats(media_encoder + 1).back(), Catch::Contains("vision and audio: 2 tensors"));
+  CHECK(load_model((folder.path / "model.safetensors").string()).media_encoders.bytes() ==
+        Bytes(2 * (media_encoder + 1 + projector)));
 }
 
 TEST_CASE("a quantized folder has the formats of its config and the bytes of its files", "[checkpoint]") {

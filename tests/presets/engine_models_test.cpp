@@ -140,7 +140,7 @@ TEST_CASE("training FLOPs of shipped models equal the closed forms", "[textbook]
       if (convention == AttentionFlops::causal_exact)
         CHECK(training_flops(a, p).executed ==
               textbook::train_flops(textbook::forward_flops(a, pass), Recompute::selective,
-                                    textbook::scores_flops(a, pass) + textbook::recurrences_again(a, pass)));
+                                    textbook::scores_flops(a, pass) + textbook::recomputed_recurrences(a, pass)));
       p.recompute = Recompute::full;
       CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, Recompute::full));
     }
@@ -273,7 +273,7 @@ TEST_CASE("every layer with attention and an MLP saves the bytes of its closed f
       const Liveness l = liveness(ops, pricing(p, Phase::training), p.seq * a.hidden * a.streams);
       const textbook::Fraction want = closed_form(a, kind, p);
       REQUIRE(want.whole());
-      CHECK(l.kept == want.numerator.bytes());
+      CHECK(l.saved == want.numerator.bytes());
     }
   });
 }
@@ -322,14 +322,14 @@ TEST_CASE("GPT-2 124M's logits in the compute format have the size in llm.c", "[
 TEST_CASE("layers of shipped models save for backward the bytes in the table of stored tensors", "[textbook][engine]") {
   for_each_model([](const Arch& a) {
     const Plan p{.seq = 64, .micro_batch = 1, .global_batch = 1};
-    Bytes kept;
+    Bytes saved;
     for (const LayerKind& kind : layer_kinds(a))
-      kept +=
+      saved +=
           kind.count *
-          liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden * a.streams).kept;
+          liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden * a.streams).saved;
     const auto in_block = [](const textbook::StoredActivation<textbook::Fraction>& x) { return x.in_block; };
     const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = 64, .p = 2};
-    CHECK(kept == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());
+    CHECK(saved == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());
   });
 }
 

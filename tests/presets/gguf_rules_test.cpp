@@ -89,12 +89,12 @@ TEST_CASE("a table of per-layer inputs has the tied head's type, and its project
 // projections of 2048 x 2048 at each end; per_layer_model_proj. Coefficients are in float32, the others in 16 bits.
 TEST_CASE("AltUp's and LAuReL's matrices are not quantized", "[mix]") {
   constexpr Count d = 2048, n = 35, width = n * 256;
-  Count kept = 0, coefficients = 0;
+  Count saved = 0, coefficients = 0;
   for (const MixedTensor& t : mixed_tensors(load_model("gemma-3n-e4b").arch, "q4_k_m", "gemma3n_text")) {
-    if (t.format == dtypes::bf16) kept += t.groups * t.rows * t.columns;
+    if (t.format == dtypes::bf16) saved += t.groups * t.rows * t.columns;
     if (t.format == dtypes::fp32 && t.rows > 1 && t.columns == 4) coefficients += t.rows * t.columns;
   }
-  CHECK(kept == n * (2 * 64 * d + 4 * d) + 2 * 3 * d * d + width * d);
+  CHECK(saved == n * (2 * 64 * d + 4 * d) + 2 * 3 * d * d + width * d);
   CHECK(coefficients == n * (16 * 4 + 4 * 4));
 }
 

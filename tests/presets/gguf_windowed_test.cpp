@@ -12,7 +12,7 @@ const List slides_but_every_second{1, 0, 1, 0};
 
 /// Gemma 4 with 4 layers. The last 2 share earlier keys and values; the file has K and V tensors for the first `kept`
 /// layers.
-GgufFile gemma4(Count kept) {
+GgufFile gemma4(Count saved) {
   GgufFile f("gemma4", 4, 64, 256, true);
   f.key("attention.head_count", 4).key("attention.head_count_kv", List{1, 2, 1, 2});
   f.key("feed_forward_length", List{128, 128, 256, 256}).key("attention.sliding_window", 32);
@@ -34,7 +34,7 @@ GgufFile gemma4(Count kept) {
     f.gated_mlp("", i < 2 ? 128 : 256);
     f.matrix("inp_gate", 8, 64);
     f.matrix("proj", 64, 8);
-    if (i >= kept) continue;
+    if (i >= saved) continue;
     f.matrix("attn_k", kv * width, 64);
     f.norm("attn_k_norm.weight", width);
     if (i % 2 == 0) f.matrix("attn_v", kv * width, 64);

@@ -240,9 +240,9 @@ TEST_CASE("a spine is a third level of links above networks of a stated size", "
   // 32 ranks: 8 per link, 2 nodes per network, 2 networks. A ring's reduce-scatter of M bytes sends 7/8 M, then 1/2 of
   // an eighth, then 1/2 of a sixteenth; an all-reduce sends twice that.
   const Layout l{.dp = 32};
-  const Exchange e{.group = Group::data, .op = CollectiveOp::all_reduce, .messages = 1, .bytes = Bytes(3200)};
+  const CollectiveCall e{.group = Group::data, .op = CollectiveOp::all_reduce, .messages = 1, .bytes = Bytes(3200)};
   const double once = 3200 * (7.0 / 8 / 450e9 + 1.0 / 16 / 50e9 + 1.0 / 32 / 10e9);
-  CHECK(exchange_time(e, l, c).total().value == Approx(2 * once));
+  CHECK(communication_time(e, l, c).total().value == Approx(2 * once));
   CHECK_THROWS_WITH(with("", "10 GB/s"), Contains("give \"network\" the \"ranks\" that one of them joins"));
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("Phi-4 multimodal is Phi-3, with encoder sizes in the same config", "[
       phi4mm,
       together({in_layers(32, layer(3072, 24, 8, 8192, false)), {{"embed_tokens", {200064, 3072}}, {"norm", {3072}}}}),
       3836021760);
-  const Towers t = imported(phi4mm).towers;
+  const MediaEncoders t = imported(phi4mm).media_encoders;
   CHECK(t.vision == 428565440);                     // SigLIP so400m at 448, 27 layers, with head
   const Count adapters = (256 + 320) * 32 * 45056;  // in + out of four matrices: 8192, 6144, 19456, 11264
   const Count matrices = 3 * 3072 * (3072 + 1) + (1152 + 2 * 1024 + 3) * 3072 + 2 * 1152;
@@ -129,9 +129,9 @@ TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes its code states", "[im
            {{"embed_tokens", {32064, 3072}}, {"lm_head", {32064, 3072}}, {"norm", {3072}}}}),
       3821079552);
   const ModelCard card = imported(phi3_v);
-  CHECK(card.towers.vision == 303507456);  // as counted for LLaVA 1.5 in towers.json
-  CHECK(card.towers.projector == 4096 * 3072 + 3072 * 3072 + 2 * 3072 + 2 * 4096);
-  CHECK(3821079552 + card.towers.total() == 4146621440);
+  CHECK(card.media_encoders.vision == 303507456);  // as counted for LLaVA 1.5 in towers.json
+  CHECK(card.media_encoders.projector == 4096 * 3072 + 3072 * 3072 + 2 * 3072 + 2 * 4096);
+  CHECK(3821079552 + card.media_encoders.total() == 4146621440);
   CHECK(card.caveats == std::vector<std::string>());
   std::string other = phi3_v;
   other.replace(other.find("patch14-336"), 11, "patch14-224");
@@ -150,7 +150,7 @@ TEST_CASE("ERNIE 4.5 VL has text experts in the model, and image experts and an 
                               {{"embed_tokens", {103424, 2560}}, {"norm", {2560}}}}),
                     21825436160);
   CHECK(a.moe.layers == LayerSet::every(1, 1, 28));
-  const Towers t = imported(ernie).towers;
+  const MediaEncoders t = imported(ernie).media_encoders;
   // 27 layers with a router and 64 experts of width 512: with text, 28624632320 (hf ernie4_5_vl_moe).
   CHECK(t.cross == Count{27} * 64 * (3 * 2560 * 512 + 2560));
   CHECK(21825436160 + t.cross == 28624632320);
@@ -161,7 +161,7 @@ TEST_CASE("ERNIE 4.5 VL has text experts in the model, and image experts and an 
   for (const std::string& caveat : imported(ernie).caveats) CHECK(caveat.find("not counted") == std::string::npos);
   std::string alone = ernie;  // without a vision encoder
   alone.replace(alone.find(R"("vision_config": {"depth": 32},)"), 31, "");
-  CHECK(imported(alone).towers == Towers());
+  CHECK(imported(alone).media_encoders == MediaEncoders());
   CHECK(imported(alone).caveats.front() ==
         "experts for text only: those for images, in the same layers, are not counted");
   std::string one = ernie;
@@ -172,7 +172,7 @@ TEST_CASE("ERNIE 4.5 VL has text experts in the model, and image experts and an 
   CHECK(arch(nested).moe.width == 64);
   CHECK(arch(nested).moe.layers == layers({1}));
   const std::string seeing = nested.substr(0, nested.size() - 1) + R"(, "vision_config": {}})";
-  CHECK(imported(seeing).towers.cross == 64 * (3 * 96 * 32 + 96));  // one layer
+  CHECK(imported(seeing).media_encoders.cross == 64 * (3 * 96 * 32 + 96));  // one layer
 }
 
 TEST_CASE("the text models of GLM-OCR and PaddleOCR-VL are GLM-4 without biases and ERNIE 4.5", "[import]") {

@@ -23,7 +23,7 @@ using Numbers = std::map<Component, Count>;
 
 /// Whether no block ever selects the operator: tables, routers, weights of residual streams, weights of an indexer's
 /// heads, and pooling of keys.
-bool is_kept(const OperatorRow& row) {
+bool is_saved(const OperatorRow& row) {
   const std::string name(row.op.name);
   const bool of_pool =
       name.find("pool_") != std::string::npos || name == "attn.index_keys" || name == "attn.index_gate";
@@ -37,7 +37,7 @@ Numbers engine_matrices(const Arch& arch) {
   Numbers all;
   for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
     const Linear* l = std::get_if<Linear>(&row.op.shape);
-    if (l == nullptr || l->tied || row.op.borrowed || is_kept(row)) return;
+    if (l == nullptr || l->tied || row.op.borrowed || is_saved(row)) return;
     Count& n = all[row.op.component];
     n = add(n, mul(mul(row.segment.repeats, l->groups), mul(l->in, l->out)));
   });
@@ -51,7 +51,7 @@ Numbers engine_module_matrices(const Arch& arch, bool routers) {
     const Linear* l = std::get_if<Linear>(&row.op.shape);
     if (!row.segment.mtp || l == nullptr || l->tied) return;
     const bool joins = row.op.component == Component::embedding;
-    if (routers != (row.op.component == Component::router) || (!joins && !routers && is_kept(row))) return;
+    if (routers != (row.op.component == Component::router) || (!joins && !routers && is_saved(row))) return;
     Count& n = all[row.op.component];
     n = add(n, mul(mul(row.segment.repeats, l->groups), mul(l->in, l->out)));
   });
@@ -115,11 +115,12 @@ TEST_CASE("every matrix of MTP modules has a name in every family", "[quantized]
 }
 
 TEST_CASE("names of vision encoders and MTP modules select no matrices of the language model", "[quantized]") {
-  const import::Modules towers({"vision_tower.vision_model.encoder.layers.0", "model.vision_tower.encoder.layers.0.mlp",
-                                "mtp.layers.0*", "multi_modal_projector.layers.0"});
-  CHECK_FALSE(towers.contain("layers.0.mlp.up_proj"));
-  CHECK_FALSE(towers.contain("layers.0.self_attn.q_proj"));
-  CHECK(towers.contain("mtp.layers.0.mlp.up_proj"));
+  const import::Modules media_encoders({"vision_tower.vision_model.encoder.layers.0",
+                                        "model.vision_tower.encoder.layers.0.mlp", "mtp.layers.0*",
+                                        "multi_modal_projector.layers.0"});
+  CHECK_FALSE(media_encoders.contain("layers.0.mlp.up_proj"));
+  CHECK_FALSE(media_encoders.contain("layers.0.self_attn.q_proj"));
+  CHECK(media_encoders.contain("mtp.layers.0.mlp.up_proj"));
 }
 
 TEST_CASE("a name of the language model's layers selects no MTP module", "[quantized][mtp]") {

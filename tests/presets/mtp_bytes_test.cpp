@@ -29,8 +29,8 @@ Count weights(const ModelCard& card, Count modules, Count tp = 1) {
 /// Weight bytes that the MTP modules add.
 Count added(const ModelCard& card, Count modules = 1) { return weights(card, modules) - weights(card, 0); }
 
-std::string nvfp4(const std::string& kept) {
-  return R"({"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16, "ignore": ["lm_head", ")" + kept +
+std::string nvfp4(const std::string& saved) {
+  return R"({"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16, "ignore": ["lm_head", ")" + saved +
          "\"]}";
 }
 
@@ -107,27 +107,27 @@ TEST_CASE("a list selects single matrices of MTP modules", "[quantized][mtp]") {
 }
 
 TEST_CASE("every family's names select its MTP modules", "[quantized][mtp]") {
-  const auto kept = [](const char* name, const char* pattern) {
+  const auto saved = [](const char* name, const char* pattern) {
     const ModelCard card = released(name, nvfp4(pattern));
     INFO(name << ", " << pattern);
     CHECK(added(card, card.arch.mtp.modules) == 2 * mtp_parameters(card.arch).total);
     CHECK(added(card, card.arch.mtp.modules) > added(released(name, nvfp4("none")), card.arch.mtp.modules));
   };
-  kept("deepseek-v3", "model.layers.61");
-  kept("DeepSeek-V3.2", "re:.*layers\\\\.61\\\\..*");
-  kept("glm-4.5", "model.layers.92*");
-  kept("GLM-4.7-Flash", "model.layers.47");
-  kept("MiMo-7B-Base", "model.mtp_layers*");
-  kept("MiMo-V2-Flash", "model.mtp.layers.*");
-  kept("Qwen3-Next-80B-A3B", "mtp");
-  kept("Qwen3.5-35B-A3B", "re:^mtp.*");
-  kept("Step-3.5-Flash", "re:model\\\\.layers\\\\.4[5-7]\\\\..*");
-  kept("NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "mtp*");
+  saved("deepseek-v3", "model.layers.61");
+  saved("DeepSeek-V3.2", "re:.*layers\\\\.61\\\\..*");
+  saved("glm-4.5", "model.layers.92*");
+  saved("GLM-4.7-Flash", "model.layers.47");
+  saved("MiMo-7B-Base", "model.mtp_layers*");
+  saved("MiMo-V2-Flash", "model.mtp.layers.*");
+  saved("Qwen3-Next-80B-A3B", "mtp");
+  saved("Qwen3.5-35B-A3B", "re:^mtp.*");
+  saved("Step-3.5-Flash", "re:model\\\\.layers\\\\.4[5-7]\\\\..*");
+  saved("NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "mtp*");
 }
 
 TEST_CASE("an MTP module of two layers has attention in the first and experts in the second", "[quantized][mtp]") {
-  const auto bytes = [](const char* kept) {
-    return added(released("NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", nvfp4(kept)));
+  const auto bytes = [](const char* saved) {
+    return added(released("NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", nvfp4(saved)));
   };
   const Count none = bytes("none"), first = bytes("mtp.layers.0*"), second = bytes("mtp.layers.1*");
   CHECK(first > none);
@@ -155,8 +155,8 @@ TEST_CASE("one of several MTP modules has its share of the bytes, and each of tw
 }
 
 TEST_CASE("a model file preserves the bytes of MTP modules", "[quantized][mtp]") {
-  for (const char* kept : {"model.layers.61*", "model.layers.61.mlp*", "none"}) {
-    const ModelCard card = released("deepseek-v3.1", nvfp4(kept));
+  for (const char* saved : {"model.layers.61*", "model.layers.61.mlp*", "none"}) {
+    const ModelCard card = released("deepseek-v3.1", nvfp4(saved));
     const ModelCard again = read_model_file(model_file_json(card), "m.json");
     CHECK(*again.weights == *card.weights);
     CHECK(added(again) == added(card));

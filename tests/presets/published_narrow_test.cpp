@@ -88,7 +88,7 @@ TEST_CASE("the Kimi K2.5 preset has its checkpoint's bytes except for 61696", "[
 TEST_CASE("the Kimi K3 preset has its checkpoint's bytes", "[quantized]") {
   const ModelCard card = load_model("kimi-k3");
   constexpr Count wider = 10174464 + 847872 + 69 * (96 + 128), biases = 92 * 896, unused = 69 * (128 - 96);
-  CHECK(bytes(card) + card.towers.bytes().value + 2 * wider + 4 * (biases + unused) == 1560860324864);
+  CHECK(bytes(card) + card.media_encoders.bytes().value + 2 * wider + 4 * (biases + unused) == 1560860324864);
 }
 
 // deepseek-ai/DeepSeek-V3.2: 685396921376 elements, including float32 scales; 681408069632 are in fp8. Not counted

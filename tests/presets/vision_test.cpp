@@ -16,12 +16,12 @@ using namespace llmcalc::test;
 
 namespace {
 
-json::Value tower_rows() {
+json::Value media_encoder_rows() {
   const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/towers.json";
   return json::parse(json::file_text(path), path);
 }
 
-Towers towers_of(const json::Value& row) {
+MediaEncoders media_encoders_of(const json::Value& row) {
   return {.vision = row.value("vision", Count{0}),
           .audio = row.value("audio", Count{0}),
           .projector = row.value("projector", Count{0}),
@@ -44,12 +44,12 @@ constexpr Count small_clip_numbers = 8 + 96 + 80 + 32 + 2 * (288 + 144 + 136 + 3
 }  // namespace
 
 TEST_CASE("an encoder and its projector have as many parameters as their checkpoint", "[import][towers]") {
-  const json::Value rows = tower_rows();
+  const json::Value rows = media_encoder_rows();
   REQUIRE(rows.size() == 37);
   for (const json::Value& row : rows) {
     CAPTURE(row["name"].get<std::string>());
     const ModelCard card = import_config(row["config"], "config.json");
-    CHECK(card.towers == towers_of(row));
+    CHECK(card.media_encoders == media_encoders_of(row));
     CHECK(card.unknown_keys == std::vector<std::string>());
     for (const std::string& caveat : card.caveats)
       CHECK((caveat.find("not counted") == std::string::npos ||
@@ -59,43 +59,45 @@ TEST_CASE("an encoder and its projector have as many parameters as their checkpo
 
 TEST_CASE("presets have the vision and audio encoders of their configs", "[towers]") {
   int compared = 0;
-  for (const json::Value& row : tower_rows()) {
+  for (const json::Value& row : media_encoder_rows()) {
     const std::string name = lower(row["name"].get<std::string>());
     if (!find_builtin(builtin_models(), name)) continue;
     CAPTURE(name);
     const ModelCard card = load_model(std::string(name));
-    CHECK(card.towers == towers_of(row));
+    CHECK(card.media_encoders == media_encoders_of(row));
     ++compared;
   }
   CHECK(compared == 13);
 }
 
 TEST_CASE("the parts of a small CLIP add up, and heads and more layers change them", "[import][towers]") {
-  const auto towers = [](const std::string& type, const std::string& more, const std::string& whole = "") {
-    return imported(beside_text(type, whole + R"("vision_config": {)" + more + "}")).towers;
+  const auto media_encoders = [](const std::string& type, const std::string& more, const std::string& whole = "") {
+    return imported(beside_text(type, whole + R"("vision_config": {)" + more + "}")).media_encoders;
   };
-  const Towers llava = towers("llava", small_clip);
+  const MediaEncoders llava = media_encoders("llava", small_clip);
   CHECK(llava.vision == small_clip_numbers);
   CHECK(llava.projector == 8 * 64 + 64 + 64 * 64 + 64);
-  CHECK(towers("llava_next", small_clip).projector == llava.projector + 64);
-  CHECK(towers("llava", small_clip, R"("vision_feature_layer": [-2, -1], )").projector == llava.projector + 8 * 64);
-  CHECK(towers("llava", small_clip, R"("multimodal_projector_bias": false, )").projector == llava.projector - 128);
+  CHECK(media_encoders("llava_next", small_clip).projector == llava.projector + 64);
+  CHECK(media_encoders("llava", small_clip, R"("vision_feature_layer": [-2, -1], )").projector ==
+        llava.projector + 8 * 64);
+  CHECK(media_encoders("llava", small_clip, R"("multimodal_projector_bias": false, )").projector ==
+        llava.projector - 128);
   const std::string siglip = R"("model_type": "siglip_vision_model", "hidden_size": 8, "intermediate_size": 16,
     "num_hidden_layers": 2, "image_size": 6, "patch_size": 2)";
-  const Count headless = towers("llava", siglip + R"(, "vision_use_head": false)").vision;
+  const Count headless = media_encoders("llava", siglip + R"(, "vision_use_head": false)").vision;
   CHECK(headless == 96 + 8 + 72 + 16 + 2 * (288 + 144 + 136 + 32));
-  CHECK(towers("llava", siglip).vision == headless + 8 + 288 + 16 + 144 + 136);
+  CHECK(media_encoders("llava", siglip).vision == headless + 8 + 288 + 16 + 144 + 136);
 }
 
 TEST_CASE("an unknown encoder is named and not counted", "[import][towers]") {
   const auto card = [](const std::string& type, const std::string& more) { return imported(beside_text(type, more)); };
   const std::string vision = R"("vision_config": {"model_type": "dinov3_vit", "hidden_size": 8})";
   const ModelCard one = card("llava", vision);
-  CHECK(one.towers == Towers());
+  CHECK(one.media_encoders == MediaEncoders());
   CHECK(one.caveats.front() == "text part only: the vision tower \"dinov3_vit\" beside it is not counted");
   // A known encoder in a model with an unknown projector: neither is counted, since there may be more than one.
   const ModelCard two = card("video_llava", R"("vision_config": {)" + small_clip + "}");
-  CHECK(two.towers == Towers());
+  CHECK(two.media_encoders == MediaEncoders());
   CHECK(two.caveats.front() == "text part only: the vision tower \"clip_vision_model\" beside it is not counted");
   const ModelCard heard = card("gemma4", R"("vision_config": null, "audio_config": {"model_type": "gemma4_audio"})");
   CHECK(heard.caveats.front() == "text part only: the audio tower \"gemma4_audio\" beside it is not counted");
@@ -132,7 +134,7 @@ TEST_CASE("absurd and contradictory encoders are refused with a sentence", "[imp
 TEST_CASE("a model file round-trips its encoders", "[towers]") {
   const json::Value file = model_file_json(load_model("kimi-k3"));
   CHECK(file["towers"] == json::Value{{"vision", 401214464}, {"projector", 46144512}});
-  CHECK(read_model_file(file, "x.json").towers == load_model("kimi-k3").towers);
+  CHECK(read_model_file(file, "x.json").media_encoders == load_model("kimi-k3").media_encoders);
   CHECK_FALSE(model_file_json(load_model("gpt-2-124m")).contains("towers"));
   json::Value wrong = file;
   wrong["towers"]["sound"] = 1;
@@ -141,16 +143,16 @@ TEST_CASE("a model file round-trips its encoders", "[towers]") {
 
 TEST_CASE("Llama 3.2's image layers are not layers of its text model, and are sharded across ranks",
           "[import][towers]") {
-  const json::Value rows = tower_rows();
+  const json::Value rows = media_encoder_rows();
   const auto row =
       std::find_if(rows.begin(), rows.end(), [](const json::Value& r) { return r["name"] == "Llama-3.2-11B-Vision"; });
   const ModelCard card = import_config((*row)["config"], "config.json");
   CHECK(card.arch.layers == 32);
   CHECK(parameters(card.arch).total == 8030261248);  // Llama 3.1 8B
-  CHECK(parameters(card.arch).total + card.towers.total() == 10642941475);
-  CHECK(card.towers.cut_bytes() == Bytes(Count{2} * 1744930832));
+  CHECK(parameters(card.arch).total + card.media_encoders.total() == 10642941475);
+  CHECK(card.media_encoders.cut_bytes() == Bytes(Count{2} * 1744930832));
   CHECK_THAT(card.caveats.back(), Catch::StartsWith("8 layers that read images alone"));
-  CHECK(read_model_file(model_file_json(card), "a file").towers == card.towers);
+  CHECK(read_model_file(model_file_json(card), "a file").media_encoders == card.media_encoders);
   const auto refused = [&](const json::Value& layers) {
     json::Value config = (*row)["config"];
     config["text_config"]["cross_attention_layers"] = layers;
@@ -162,7 +164,7 @@ TEST_CASE("Llama 3.2's image layers are not layers of its text model, and are sh
 
 TEST_CASE("an omni model's talker is named in a caveat", "[import][towers]") {
   json::Value config;
-  for (const json::Value& row : tower_rows())
+  for (const json::Value& row : media_encoder_rows())
     if (row["name"] == "Qwen2.5-Omni-7B") config = row["config"];
   config["talker_config"] = {{"model_type", "qwen2_5_omni_talker"}};
   CHECK(imported(config.dump()).caveats.front() ==

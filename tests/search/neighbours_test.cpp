@@ -46,13 +46,13 @@ TEST_CASE("a neighbour that does not fit reports the excess and the tensors that
   s.cluster.device.memory = here.peak;  // it just fits
   const std::vector<Neighbour> all = neighbours(s, plan);
 
-  Candidate kept = plan;
-  kept.recompute = Recompute::none;
-  const Neighbour* n = find(all, kept);
+  Candidate saved = plan;
+  saved.recompute = Recompute::none;
+  const Neighbour* n = find(all, saved);
   REQUIRE(n != nullptr);
   CHECK(n->change == PlanChange::recompute);
   CHECK(n->verdict == Verdict::too_large);
-  CHECK(n->over == trained(s, kept).peak - here.peak);
+  CHECK(n->over == trained(s, saved).peak - here.peak);
   CHECK(n->term.term == HeldTerm::activations);
   CHECK(n->slower < Seconds());
 

@@ -178,7 +178,7 @@ TEST_CASE("a search with frozen parts equals train() for every ZeRO stage", "[se
 TEST_CASE("a search with blocks that stay wide equals train()", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   s.plan.precision = *dtype("mxfp8");
-  s.plan.narrowed = {.parts = NarrowPart::mlp, .first_wide = 1, .last_wide = 2};
+  s.plan.low_precision = {.parts = NarrowPart::mlp, .first_wide = 1, .last_wide = 2};
   s.cluster.device.peaks[static_cast<std::size_t>(Peak::fp8)] = 2 * s.cluster.device.peak(dtypes::bf16);
   s.cluster.device.memory = Bytes(Count{1} << 40);
   s.best = 1000;

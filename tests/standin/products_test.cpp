@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "model/cuda/device.cuh"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 #include "model/math/numbers.hpp"
 #include "tests/catch.hpp"
 
@@ -27,7 +27,7 @@ GpuDevice& device() {
 }
 
 template <typename X>
-using DeviceRoom = model::cuda::DeviceRoom<GpuDevice, X>;
+using DeviceWorkspace = model::cuda::DeviceWorkspace<GpuDevice, X>;
 
 template <typename X>
 std::vector<X> as(const std::vector<float>& numbers) {
@@ -36,8 +36,8 @@ std::vector<X> as(const std::vector<float>& numbers) {
 
 template <typename From, typename To>
 std::vector<float> product(const model::MatmulShape& s, const Operands& o, bool& bias_added) {
-  const DeviceRoom<From> a(device(), as<From>(o.a)), b(device(), as<From>(o.b));
-  const DeviceRoom<To> c(device(), as<To>(o.c)), bias(device(), as<To>(o.bias));
+  const DeviceWorkspace<From> a(device(), as<From>(o.a)), b(device(), as<From>(o.b));
+  const DeviceWorkspace<To> c(device(), as<To>(o.c)), bias(device(), as<To>(o.bias));
   bias_added = device().matmul(s, o.from_bf16, o.to_f32, a.data(), b.data(), c.data(), true,
                                o.bias.empty() ? nullptr : bias.data());
   std::vector<To> result(o.c.size());

@@ -19,7 +19,7 @@ namespace {
 constexpr double capacity_step = 1.02;  ///< rates closer than this count as equal
 
 /// Tokens of a shared prefix that are served from the cache.
-double kept_of_prefix(const SchedulerRules& rules, Count tokens) {
+double saved_of_prefix(const SchedulerRules& rules, Count tokens) {
   return real(shared_blocks(rules, tokens) / std::max<Count>(1, rules.whole_groups) * rules.block_tokens);
 }
 
@@ -145,7 +145,7 @@ class CapacityTrial {
   double guess() const {
     const Fleet one{.server = engine_.rules, .replicas = serving_engines(part_.request)};
     SteadyLoad load = mean_load(traffic_);
-    load.cached = std::min(kept_of_prefix(engine_.rules.scheduler, load.shared), load.prompt - 1);
+    load.cached = std::min(saved_of_prefix(engine_.rules.scheduler, load.shared), load.prompt - 1);
     return steady_state(one, engine_.times, load).capacity;
   }
   ServerRun run(double rate, Count n, std::uint64_t draw = 0, const ServerWatch& watch = {}) const {

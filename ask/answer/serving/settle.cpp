@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "ask/answer/serving/capacity.hpp"
-#include "ask/answer/serving/kept_load.hpp"
 #include "ask/answer/serving/plan.hpp"
 #include "ask/answer/serving/run.hpp"
 #include "ask/answer/serving/serving.hpp"
+#include "ask/answer/serving/sustained_load.hpp"
 #include "ask/answer/serving/traffic.hpp"
 #include "ask/request/prices.hpp"
 #include "ask/request/request.hpp"

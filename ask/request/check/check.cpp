@@ -10,7 +10,7 @@
 #include "ask/request/check/modules.hpp"
 #include "ask/request/check/target.hpp"
 #include "ask/request/check/trained.hpp"
-#include "ask/request/narrowed.hpp"
+#include "ask/request/low_precision.hpp"
 #include "ask/request/nearest.hpp"
 #include "ask/request/offload.hpp"
 #include "ask/request/option_values.hpp"
@@ -150,7 +150,7 @@ void check(const Request& r, Parts parts) {
     check_sequence(r);
     check_trained(r);
     check_recomputation(r);
-    check_narrowed(r);
+    check_low_precision(r);
   }
   if ((parts & part::training) != 0) {
     check_batch(r);

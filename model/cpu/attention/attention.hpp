@@ -215,10 +215,10 @@ void round_to(Count first, Count last, Wide<T>* x, T* to) {
 inline Count whole_groups(const Attention& s) { return s.pooled > 0 ? s.keys / s.pooled : 0; }
 
 template <typename T>
-Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept, T* o) {
+Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionSaved& saved, T* o) {
   using W = Wide<T>;
   const Count keys = s.keys;
-  const NaiveKept<T> k(kept);
+  const NaiveSaved<T> k(saved);
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
     thread_local Aligned<W> p, few, out, factor;
     thread_local std::vector<Count> room;
@@ -259,11 +259,11 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
 }
 
 template <typename T>
-Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept,
+Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionSaved& saved,
                      const T* d_o, T* scratch, const AttentionGradients& to) {
   using W = Wide<T>;
   const Count keys = s.keys + whole_groups(s);
-  const NaiveKept<T> k(kept);
+  const NaiveSaved<T> k(saved);
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
   each_head_gradient<T>(s, in, to, [&](const CoreHead<T>& c, KeySums<T>& sums) {
     thread_local RowGradient<T> r;

@@ -77,14 +77,14 @@ void choose(const W* score, Count n, Count most, ChosenIndex* to, Count each) {
   thread_local std::vector<ChosenIndex> order;
   order.resize(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), 0);
-  const Count kept = std::min(n, most);
-  if (kept < n)
-    std::nth_element(order.begin(), order.begin() + kept, order.end(), [score](ChosenIndex a, ChosenIndex b) {
+  const Count saved = std::min(n, most);
+  if (saved < n)
+    std::nth_element(order.begin(), order.begin() + saved, order.end(), [score](ChosenIndex a, ChosenIndex b) {
       return score[a] > score[b] || (!(score[b] > score[a]) && a < b);
     });
-  std::sort(order.begin(), order.begin() + kept);
-  std::copy_n(order.begin(), kept, to);
-  std::fill_n(to + kept, each - kept, -1);
+  std::sort(order.begin(), order.begin() + saved);
+  std::copy_n(order.begin(), saved, to);
+  std::fill_n(to + saved, each - saved, -1);
 }
 
 /// The maximum score of each complete block of `size` tokens.

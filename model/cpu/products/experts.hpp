@@ -44,13 +44,13 @@ void route_row(const Pointwise& s, std::initializer_list<Choices> parts, const T
 
 /// kept: rows x experts probabilities, then as many gates.
 template <typename T>
-void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* kept) {
+void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* saved) {
   using W = Wide<T>;
   const std::size_t n = static_cast<std::size_t>(s.width);
   Aligned<W> row(2 * n);
   for (Count t = 0; t < s.rows; ++t) {
-    W* p = kept != nullptr ? kept + t * s.width : row.data();
-    W* g = kept != nullptr ? kept + (s.rows + t) * s.width : row.data() + n;
+    W* p = saved != nullptr ? saved + t * s.width : row.data();
+    W* g = saved != nullptr ? saved + (s.rows + t) * s.width : row.data() + n;
     route_row(s, {{0, s.width, s.top_k}}, logits + t * s.width, p, g);
     for (Count e = 0; e < s.width; ++e) gates[t * s.width + e] = static_cast<T>(g[e]);
   }
@@ -67,9 +67,9 @@ void gates_gradient(Count choices, const Wide<T>* g, const T* dg, T* dlogits, bo
   for (Count e = 0; e < choices; ++e) put(dlogits + e, is_chosen(g[e]) ? g[e] * (wide(dg[e]) - mean) : W(0), add);
 }
 template <typename T>
-void route_gradient(const Pointwise& s, const Wide<T>* kept, const T* dgates, T* dlogits, bool add) {
+void route_gradient(const Pointwise& s, const Wide<T>* saved, const T* dgates, T* dlogits, bool add) {
   for (Count t = 0; t < s.rows; ++t)
-    gates_gradient(s.width, kept + (s.rows + t) * s.width, dgates + t * s.width, dlogits + t * s.width, add);
+    gates_gradient(s.width, saved + (s.rows + t) * s.width, dgates + t * s.width, dlogits + t * s.width, add);
 }
 
 /// Multiplies the gates of selected experts by a learned factor per expert.
@@ -80,8 +80,8 @@ void scale_gates(const Pointwise& s, const T* factors, T* gates) {
 }
 /// kept: see route. Turns dgates into gradients of the gates without factors.
 template <typename T>
-void scale_gates_gradient(const Pointwise& s, const Wide<T>* kept, const T* factors, T* dgates, Wide<T>* dfactors) {
-  const Wide<T>* const gates = kept + s.rows * s.width;
+void scale_gates_gradient(const Pointwise& s, const Wide<T>* saved, const T* factors, T* dgates, Wide<T>* dfactors) {
+  const Wide<T>* const gates = saved + s.rows * s.width;
   for (Count i = 0; i < s.rows * s.width; ++i) {
     if (!is_chosen(gates[i])) continue;
     if (dfactors != nullptr) dfactors[i % s.width] += wide(dgates[i]) * gates[i];
@@ -115,35 +115,35 @@ void sum_rows(const TokenRouting& r, Count width, const T* x, T* to, bool add, c
 
 /// dx of a token: the sum over its rows.
 template <typename T>
-void dispatch_gradient(const Pointwise& s, Count experts, const Wide<T>* kept, const T* dy, T* dx, bool add) {
+void dispatch_gradient(const Pointwise& s, Count experts, const Wide<T>* saved, const T* dy, T* dx, bool add) {
   const Count tokens = s.rows / s.top_k;
-  sum_rows(routing(tokens, experts, kept + tokens * experts), s.width, dy, dx, add, [](Count) { return Wide<T>(1); });
+  sum_rows(routing(tokens, experts, saved + tokens * experts), s.width, dy, dx, add, [](Count) { return Wide<T>(1); });
 }
 
 template <typename T>
-void combine(const Pointwise& s, Count experts, const T* gates, const T* x, T* y, Wide<T>* kept) {
+void combine(const Pointwise& s, Count experts, const T* gates, const T* x, T* y, Wide<T>* saved) {
   using W = Wide<T>;
   const TokenRouting r = routing(s.rows, experts, gates);
   Aligned<W> gate(r.token.size());
   for (Count e = 0; e < experts; ++e)
     for (Count i = r.first[static_cast<std::size_t>(e)]; i < r.first[static_cast<std::size_t>(e) + 1]; ++i)
       gate[static_cast<std::size_t>(i)] = wide(gates[r.token[static_cast<std::size_t>(i)] * experts + e]);
-  if (kept != nullptr) std::copy(gate.begin(), gate.end(), kept);
+  if (saved != nullptr) std::copy(gate.begin(), gate.end(), saved);
   sum_rows(r, s.width, x, y, false, [&](Count row) { return gate[static_cast<std::size_t>(row)]; });
 }
 /// dx = gate dy; dgate = dy . x. `kept`: the gate of each row.
 template <typename T>
-void combine_gradient(const Pointwise& s, Count experts, const Wide<T>* route_kept, const T* x, const Wide<T>* kept,
+void combine_gradient(const Pointwise& s, Count experts, const Wide<T>* route_saved, const T* x, const Wide<T>* saved,
                       const T* dy, T* dx, bool add_x, T* dgates, bool add_g) {
   using W = Wide<T>;
-  const TokenRouting r = routing(s.rows, experts, route_kept + s.rows * experts);
+  const TokenRouting r = routing(s.rows, experts, route_saved + s.rows * experts);
   if (!add_g) std::fill_n(dgates, s.rows * experts, T(W(0)));
   for (Count e = 0; e < experts; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], n = r.first[static_cast<std::size_t>(e) + 1] - first;
     each<T>(n, s.width, [&, e](Count k) {
       const Count i = first + k, t = r.token[static_cast<std::size_t>(i)];
       const T *d = dy + t * s.width, *from = x + i * s.width;
-      const W gate = kept[i];
+      const W gate = saved[i];
       const W dgate = row_product(s.width, d, from);
       const auto scaled = [=](Count size, const W* row, W* to) { scale_row(size, gate, row, to); };
       put_rows(0, s.width, dx + i * s.width, add_x, scaled, d);

@@ -14,18 +14,18 @@ struct BothExperts {
 };
 
 template <typename T>
-void route_own(const Pointwise& s, const Moe& m, const T* logits, T* gates, Wide<T>* kept) {
+void route_own(const Pointwise& s, const Moe& m, const T* logits, T* gates, Wide<T>* saved) {
   using W = Wide<T>;
   const Count e = m.experts, z = m.zero_experts, v = m.visited();
   const std::size_t n = static_cast<std::size_t>(s.width);
   Aligned<W> p(n), g(n);
   const BothExperts<T> to(gates, s.rows, e);
-  const BothExperts<W> keep(kept, s.rows, kept != nullptr ? 2 * e : 0);
+  const BothExperts<W> keep(saved, s.rows, saved != nullptr ? 2 * e : 0);
   for (Count t = 0; t < s.rows; ++t) {
     route_row(s, {{0, e, v}, {e, s.width, s.top_k - v}}, logits + t * s.width, p.data(), g.data());
     for (Count i = 0; i < e; ++i) to.experts[t * e + i] = static_cast<T>(g[static_cast<std::size_t>(i)]);
     for (Count i = 0; i < z; ++i) to.own[t * z + i] = static_cast<T>(g[static_cast<std::size_t>(e + i)]);
-    if (kept == nullptr) continue;
+    if (saved == nullptr) continue;
     std::copy_n(p.data(), e, keep.experts + t * e);
     std::copy_n(g.data(), e, keep.experts + (s.rows + t) * e);
     std::copy_n(p.data() + e, z, keep.own + t * z);
@@ -35,9 +35,9 @@ void route_own(const Pointwise& s, const Moe& m, const T* logits, T* gates, Wide
 
 /// Like route_gradient, over both kinds of experts.
 template <typename T>
-void route_own_gradient(const Pointwise& s, const Moe& m, const Wide<T>* kept, const T* dgates, T* dlogits, bool add) {
+void route_own_gradient(const Pointwise& s, const Moe& m, const Wide<T>* saved, const T* dgates, T* dlogits, bool add) {
   const Count e = m.experts, z = m.zero_experts;
-  const BothExperts<const Wide<T>> from(kept, s.rows, 2 * e);
+  const BothExperts<const Wide<T>> from(saved, s.rows, 2 * e);
   const BothExperts<const T> d(dgates, s.rows, e);
   Aligned<Wide<T>> g(static_cast<std::size_t>(s.width));
   Aligned<T> dg(static_cast<std::size_t>(s.width));
@@ -71,11 +71,11 @@ void add_own(const Pointwise& s, const Moe& m, const T* gates, const T* a, const
 
 /// db = w dy; the gradient of every selected gate is dy . b. Without add_g all other gates get zero.
 template <typename T>
-void add_own_gradient(const Pointwise& s, const Moe& m, const Wide<T>* kept, const T* b, const T* dy, T* db, bool add_b,
-                      T* dgates, bool add_g) {
+void add_own_gradient(const Pointwise& s, const Moe& m, const Wide<T>* saved, const T* b, const T* dy, T* db,
+                      bool add_b, T* dgates, bool add_g) {
   using W = Wide<T>;
   const Count z = m.zero_experts;
-  const W* const gates = BothExperts<const W>(kept, s.rows, 2 * m.experts).own + s.rows * z;
+  const W* const gates = BothExperts<const W>(saved, s.rows, 2 * m.experts).own + s.rows * z;
   T* const dg = BothExperts<T>(dgates, s.rows, m.experts).own;
   if (!add_g) std::fill_n(dgates, s.rows * m.choices(), T(W(0)));
   each<T>(s.rows, s.width, [&](Count t) {

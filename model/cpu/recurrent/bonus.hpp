@@ -143,7 +143,7 @@ class BonusChunks {
     const Count c = e.size, p = in_.values, n = in_.keys;
     const W* const dy = d_o + e.first * p;
     W* const dv = to.v + e.first * p;
-    Rows<W> dsums(c + 1, in_.decays), dscores(c, c), dkeys(c, n), through(c, n), kept(1, in_.state());
+    Rows<W> dsums(c + 1, in_.decays), dscores(c, c), dkeys(c, n), through(c, n), saved(1, in_.state());
     const Rows<W> keys = e.at_end(in_.k), queries = e.grown(in_.q, Sight::before_decay);
     products_.add_with_columns(c, p, c, scores(e).written().data(), dy, dv);
     products_.add(c, p, n, keys.data(), ds.data(), dv);
@@ -151,9 +151,9 @@ class BonusChunks {
     products_.write_with_rows(c, n, p, values(e), ds.data(), dkeys.data());
     scores(e).gradient(dscores, to.q, to.k, dsums);
     e.end_gradient(keys, dkeys, to.k, dsums);
-    std::copy_n(state, in_.state(), kept.data());
-    decay(in_, e.last(), kept.data());
-    add_decay_gradient(in_, ds.data(), kept.data(), dsums.row(c));
+    std::copy_n(state, in_.state(), saved.data());
+    decay(in_, e.last(), saved.data());
+    add_decay_gradient(in_, ds.data(), saved.data(), dsums.row(c));
     decay(in_, e.last(), ds.data());
     products_.write_with_rows(c, n, p, dy, state, through.data());
     products_.add_with_columns(n, p, c, queries.data(), dy, ds.data());

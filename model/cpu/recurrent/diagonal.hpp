@@ -29,7 +29,7 @@ class DiagonalSequence {
         decays_(s.queries, width_),
         inputs_(s.queries, width_),
         states_(s.queries + 1, width_) {
-    if (in.state != nullptr && !in.begins) std::copy_n(kept(), width_, states_.row(0));
+    if (in.state != nullptr && !in.begins) std::copy_n(saved(), width_, states_.row(0));
     for (Count t = 0; t < s.queries; ++t) read(t);
     for (Count t = 0; t < s.queries; ++t) {
       [[maybe_unused]] const InProduct<W> scope;
@@ -44,7 +44,7 @@ class DiagonalSequence {
       const W* const h = states_.row(t + 1);
       put_lanes(0, width_, o + (sequence_ * s_.queries + t) * width_, false, [=](Count c) { return h[c]; });
     }
-    if (in_.state != nullptr) std::copy_n(states_.row(s_.queries), width_, kept());
+    if (in_.state != nullptr) std::copy_n(states_.row(s_.queries), width_, saved());
   }
 
   void backward(const T* d_o, const StateGradients& to, const DiagonalSums<W>& sums) const {
@@ -62,7 +62,7 @@ class DiagonalSequence {
   }
 
  private:
-  W* kept() const { return static_cast<W*>(in_.state) + sequence_ * width_; }
+  W* saved() const { return static_cast<W*>(in_.state) + sequence_ * width_; }
   W learned(In numbers, Count c) const { return wide(static_cast<const T*>(numbers)[c]); }
   const T* row(const HeadView& v, Count t) const { return at<T>(v, sequence_, t, 0); }
   bool is_first(Count t) const { return t == 0 && in_.begins; }

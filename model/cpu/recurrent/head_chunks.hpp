@@ -120,10 +120,10 @@ class HeadChunks {
       keys_read(e).gradient(dscores, to.q, to.k, dsums);
     e.end_gradient(keys, at_end, to.k, dsums);
     e.grown_gradient(Sight::all, queries, dq, to.q, dsums);
-    Rows<W> kept(1, in_.state());
-    std::copy_n(state, in_.state(), kept.data());
-    decay(in_, e.last(), kept.data());
-    add_decay_gradient(in_, ds.data(), kept.data(), dsums.row(c));
+    Rows<W> saved(1, in_.state());
+    std::copy_n(state, in_.state(), saved.data());
+    decay(in_, e.last(), saved.data());
+    add_decay_gradient(in_, ds.data(), saved.data(), dsums.row(c));
     decay(in_, e.last(), ds.data());
     products_.add_with_columns(n, p, c, queries.data(), dy, ds.data());
     solution_gradient(e, state, solved, du, ds, dsums, to);

@@ -32,11 +32,11 @@ class StateGroup {
   Flops forward(T* o) {
     for_each_head([&](Count head, const HeadRows<T>& rows) {
       Rows<W> state(s_.key_dim, s_.value_dim()), out(s_.queries, s_.value_dim());
-      W* const kept = state_of(head);
-      if (kept != nullptr && !in_.begins) std::copy_n(kept, state.size(), state.data());
-      if (s_.normalised) return forward_normalised(rows, kept, state, out, o);
+      W* const saved = state_of(head);
+      if (saved != nullptr && !in_.begins) std::copy_n(saved, state.size(), state.data());
+      if (s_.normalised) return forward_normalised(rows, saved, state, out, o);
       with_form(rows, [&](auto form) { form.forward(state.data(), out.data()); });
-      if (kept != nullptr) std::copy_n(state.data(), state.size(), kept);
+      if (saved != nullptr) std::copy_n(state.data(), state.size(), saved);
       rows.write(out, o);
     });
     return products_.done();
@@ -89,21 +89,21 @@ class StateGroup {
     return static_cast<W*>(in_.state) + (sequence_ * s_.heads + head) * (s_.cached() / s_.heads);
   }
   /// A cached state is scaled by e^(-m) and followed by m.
-  void forward_normalised(const HeadRows<T>& rows, W* kept, Rows<W>& state, Rows<W>& out, T* o) {
+  void forward_normalised(const HeadRows<T>& rows, W* saved, Rows<W>& state, Rows<W>& out, T* o) {
     const Count size = static_cast<Count>(state.size());
     W* const s = state.data();
     W m(0);
-    if (kept != nullptr && !in_.begins) {
-      m = kept[size];
+    if (saved != nullptr && !in_.begins) {
+      m = saved[size];
       const W grown = exp_of(m);
       lanes<W>(0, size, [=](Count i) { s[i] = s[i] * grown; });
     }
     with_form(rows, [&](auto form) { form.forward(s, out.data()); });
     m = rows.write_normalised(out, m, o);
-    if (kept == nullptr) return;
+    if (saved == nullptr) return;
     const W shrunk = exp_of(-m);
-    lanes<W>(0, size, [=](Count i) { kept[i] = s[i] * shrunk; });
-    kept[size] = m;
+    lanes<W>(0, size, [=](Count i) { saved[i] = s[i] * shrunk; });
+    saved[size] = m;
   }
 
   void score(Count first, Count size) {

@@ -145,10 +145,10 @@ class RemovalChunks {
     Rows<W> dsums(e.size + 1, in_.decays), dless(e.size, p);
     written_gradient(e, {in_.k, values(e)}, dy, ds, {to.k, to.v + e.first * p}, to.q, dsums);
     written_gradient(e, {in_.along, solved.less.data()}, dy, ds, {to.along, dless.data()}, to.q, dsums);
-    Rows<W> kept(1, in_.state());
-    std::copy_n(state, in_.state(), kept.data());
-    decay(in_, e.last(), kept.data());
-    add_decay_gradient(in_, ds.data(), kept.data(), dsums.row(e.size));
+    Rows<W> saved(1, in_.state());
+    std::copy_n(state, in_.state(), saved.data());
+    decay(in_, e.last(), saved.data());
+    add_decay_gradient(in_, ds.data(), saved.data(), dsums.row(e.size));
     decay(in_, e.last(), ds.data());
     read_gradient(e, {in_.q, Sight::all}, state, dy, to.q, ds, dsums);
     solution_gradient(e, state, solved, dless, ds, dsums, to);

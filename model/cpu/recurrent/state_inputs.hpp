@@ -152,7 +152,7 @@ class HeadRows {
       const W* const from = o.row(t);
       m = std::max(m + *log_decay_.row(t), log_of(*beta_.row(t)));
       const W z = from[s_.head_dim], over = W(1) / std::max(z < W(0) ? -z : z, W(1));
-      if (W* const kept = normaliser(t)) kept[0] = z * exp_of(-m), kept[1] = m;
+      if (W* const saved = normaliser(t)) saved[0] = z * exp_of(-m), saved[1] = m;
       put_lanes(0, s_.head_dim, to + place(t), false, [=](Count p) { return from[p] * over; });
     }
     return m;

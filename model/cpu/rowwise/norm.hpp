@@ -8,8 +8,8 @@
 namespace llmcalc::model::LLMCALC_ISA {
 
 template <typename W>
-RowStatistics<W> kept_statistics(const Norm& s, const W* kept, Count row) {
-  return s.centred ? RowStatistics<W>{kept[2 * row], kept[2 * row + 1]} : RowStatistics<W>{W(0), kept[row]};
+RowStatistics<W> saved_statistics(const Norm& s, const W* saved, Count row) {
+  return s.centred ? RowStatistics<W>{saved[2 * row], saved[2 * row + 1]} : RowStatistics<W>{W(0), saved[row]};
 }
 
 /// Offset of a row's weights: one set, or one per head.
@@ -100,7 +100,7 @@ void norm_rows_gradient(const Norm& s, const NormView& v, NormWeights<T>& weight
     fetch(d + s.width, ahead);
     const W *const x = widened(s.width, from, room), *const wide_d = widened(s.width, d, room + s.width);
     const RowStatistics<W> st =
-        statistics != nullptr ? kept_statistics(s, statistics, r) : row_statistics(s, x, v.epsilon);
+        statistics != nullptr ? saved_statistics(s, statistics, r) : row_statistics(s, x, v.epsilon);
     const WeightSums<W> mine{sums.weight != nullptr ? sums.weight + at : nullptr,
                              sums.bias != nullptr ? sums.bias + at : nullptr};
     T* const to = dx + r * v.x_stride;

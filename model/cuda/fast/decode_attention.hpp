@@ -11,7 +11,7 @@
 
 #include "model/cuda/kernels/attention.hpp"
 #include "model/cuda/kernels/pack.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -249,7 +249,7 @@ class DecodeAttention {
     const Attention& s = c_.s;
     const Count per_kv = s.heads / s.kv_heads, blocks = s.sequences * s.kv_heads * ((per_kv + H - 1) / H);
     const Count parts = splits(blocks), shares = s.sequences * s.heads * parts;
-    const DeviceRoom<Device, float> room(device, shares * (s.v_dim + 2));
+    const DeviceWorkspace<Device, float> room(device, shares * (s.v_dim + 2));
     float* const value = room.data();
     const KeyShares to{parts, value, value + shares * s.v_dim, value + shares * (s.v_dim + 1)};
     using Share = DecodeShare<T, H>;

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "model/backend.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 #include "model/device_error.hpp"
 #include "model/math/host_device.hpp"
 
@@ -37,11 +37,11 @@ class Fed {
  public:
   explicit Fed(const X* data) : data_(data) {}
   Fed(Device& device, const std::vector<X>& from)
-      : room_(std::make_unique<DeviceRoom<Device, X>>(device, from)), data_(room_->data()) {}
+      : room_(std::make_unique<DeviceWorkspace<Device, X>>(device, from)), data_(room_->data()) {}
   const X* data() const { return data_; }
 
  private:
-  std::unique_ptr<DeviceRoom<Device, X>> room_;
+  std::unique_ptr<DeviceWorkspace<Device, X>> room_;
   const X* data_;
 };
 

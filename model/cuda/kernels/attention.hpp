@@ -270,7 +270,7 @@ struct KeyGradient {
 template <typename T>
 struct NaiveForward {
   Scores<T> c;
-  NaiveKept<T> kept;
+  NaiveSaved<T> saved;
   T* o;
 
   template <typename Thread>
@@ -287,7 +287,7 @@ struct NaiveForward {
     for (Count tile = low; tile < high; tile += t.size()) {
       const Count j = tile + t.index();
       const float x = j < high ? c.score(b, h, i, j) : 0.0f;
-      if (kept.scores != nullptr && j < high) kept.scores[c.row(b, h, i) + j] = static_cast<T>(x);
+      if (saved.scores != nullptr && j < high) saved.scores[c.row(b, h, i) + j] = static_cast<T>(x);
       row.take(t, x, j >= c.first(i) && j < c.last(i), room, shrink);
     }
     if (c.in.sinks != nullptr) row.take_sink(c.sink(h), shrink);
@@ -307,13 +307,13 @@ struct NaiveForward {
     const bool seen = j >= c.first(i) && j < c.last(i);
     const Count at = c.row(b, h, i) + j;
     const T stored = static_cast<T>(seen ? exp_of(c.score(b, h, i, j) - row.most) / row.total : 0.0f);
-    kept.probabilities[at] = stored;
+    saved.probabilities[at] = stored;
     if (!(c.drop.p > 0)) return wide(stored);
     const float factor = dice(c.drop, at), x = wide(stored) * factor;
-    if (kept.mask == nullptr) return x;
-    kept.mask[at] = factor > 0.0f ? 1 : 0;
-    kept.dropped[at] = static_cast<T>(x);
-    return wide(kept.dropped[at]);
+    if (saved.mask == nullptr) return x;
+    saved.mask[at] = factor > 0.0f ? 1 : 0;
+    saved.dropped[at] = static_cast<T>(x);
+    return wide(saved.dropped[at]);
   }
 };
 
@@ -321,7 +321,7 @@ struct NaiveForward {
 template <typename T>
 struct NaiveScores {
   Scores<T> c;
-  NaiveKept<T> kept;
+  NaiveSaved<T> saved;
   const T* d_o;
   T* ds;
   float* sink_rows;
@@ -336,15 +336,15 @@ struct NaiveScores {
     float mean = 0, total = 0;
     in_block(t, c.keys(), [&](Count j) {
       float dp = Scores<T>::dot(s.v_dim, d_o + place * s.v_dim, c.at(c.in.v, b, j, c.group(h)));
-      if (kept.mask != nullptr) dp *= kept.mask[row + j] != 0 ? static_cast<float>(1 / (1 - c.drop.p)) : 0.0f;
+      if (saved.mask != nullptr) dp *= saved.mask[row + j] != 0 ? static_cast<float>(1 / (1 - c.drop.p)) : 0.0f;
       ds[row + j] = static_cast<T>(dp);
-      mean += wide(kept.probabilities[row + j]) * wide(ds[row + j]);
-      total += wide(kept.probabilities[row + j]);
+      mean += wide(saved.probabilities[row + j]) * wide(ds[row + j]);
+      total += wide(saved.probabilities[row + j]);
     });
     mean = block_sum(t, mean, room);
     total = block_sum(t, total, room);
     in_block(t, c.keys(), [&](Count j) {
-      ds[row + j] = static_cast<T>(wide(kept.probabilities[row + j]) * (wide(ds[row + j]) - mean));
+      ds[row + j] = static_cast<T>(wide(saved.probabilities[row + j]) * (wide(ds[row + j]) - mean));
     });
     if (c.in.sinks != nullptr && t.index() == 0) sink_rows[place] = -(1.0f - total) * mean;
   }

@@ -6,7 +6,7 @@
 
 #include "model/cuda/fast/mma_attention.hpp"
 #include "model/cuda/kernels/attention.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -14,11 +14,11 @@ namespace llmcalc::model::cuda {
 template <typename T, typename Device>
 class AttentionLaunches {
  public:
-  AttentionLaunches(Device& device, const Scores<T>& c, const AttentionKept& kept)
+  AttentionLaunches(Device& device, const Scores<T>& c, const AttentionSaved& saved)
       : device_(device),
         c_(c),
-        kept_(kept),
-        log_sum_exp_(static_cast<float*>(kept.log_sum_exp)),
+        saved_(saved),
+        log_sum_exp_(static_cast<float*>(saved.log_sum_exp)),
         rows_(c.s.rows() * c.s.heads) {}
 
   /// The reason why tensor cores cannot compute this attention of several queries; absent if they can.
@@ -32,7 +32,7 @@ class AttentionLaunches {
   }
 
   void flash(T* o) { launch(rows_, forward_room(), FlashForward<T>{c_, log_sum_exp_, o}); }
-  void naive(T* o) { launch(rows_, forward_room(), NaiveForward<T>{c_, NaiveKept<T>(kept_), o}); }
+  void naive(T* o) { launch(rows_, forward_room(), NaiveForward<T>{c_, NaiveSaved<T>(saved_), o}); }
   void on_tensor_cores(T* o) {
     if constexpr (on_bf16) mma_attention(device_, c_, log_sum_exp_, o);
   }
@@ -44,10 +44,10 @@ class AttentionLaunches {
     if constexpr (on_bf16) around(o, d_o, to, [&](const auto& pairs) { mma_attention_gradient(device_, pairs, to); });
   }
   void naive_gradient(const T* d_o, T* scratch, const AttentionGradients& to) {
-    const DeviceRoom<Device, float> sinks(device_, rows_);
-    const NaiveKept<T> kept(kept_);
-    launch(rows_, line, NaiveScores<T>{c_, kept, d_o, scratch, sinks.data()});
-    const T* const value = kept.dropped != nullptr ? kept.dropped : kept.probabilities;
+    const DeviceWorkspace<Device, float> sinks(device_, rows_);
+    const NaiveSaved<T> saved(saved_);
+    launch(rows_, line, NaiveScores<T>{c_, saved, d_o, scratch, sinks.data()});
+    const T* const value = saved.dropped != nullptr ? saved.dropped : saved.probabilities;
     pair_gradients(NaivePairs<T>{c_, value, scratch}, d_o, to);
     add_sinks(sinks.data(), to);
   }
@@ -66,7 +66,7 @@ class AttentionLaunches {
   /// f(pairs) between the steps common to both cores: o . do of each row before, sinks after.
   template <typename F>
   void around(const T* o, const T* d_o, const AttentionGradients& to, const F& f) {
-    const DeviceRoom<Device, float> delta(device_, rows_), sinks(device_, rows_);
+    const DeviceWorkspace<Device, float> delta(device_, rows_), sinks(device_, rows_);
     launch(rows_, line, FlashDelta<T>{c_, log_sum_exp_, o, d_o, delta.data(), sinks.data()});
     f(FlashPairs<T>{c_, log_sum_exp_, delta.data(), d_o});
     add_sinks(sinks.data(), to);
@@ -86,7 +86,7 @@ class AttentionLaunches {
 
   Device& device_;
   const Scores<T> c_;
-  const AttentionKept kept_;
+  const AttentionSaved saved_;
   float* const log_sum_exp_;
   const Count rows_;
 };

@@ -9,7 +9,7 @@
 #include "model/backend.hpp"
 #include "model/cuda/kernels/pack.hpp"
 #include "model/cuda/kernels/rows.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -112,14 +112,14 @@ class Classifier {
   template <typename X>
   void loss(const Loss& s, const std::int64_t* targets, const X* logits, float* log_sums, double* mean) {
     constexpr int N = pack_of<X>;
-    const DeviceRoom<Device, float> losses(device_, s.rows);
+    const DeviceWorkspace<Device, float> losses(device_, s.rows);
     whole_packs(s, logits) ? launch(s.rows, LossRows<X, N>{s.vocabulary, targets, logits, log_sums, losses.data()})
                            : launch(s.rows, LossRows<X, 1>{s.vocabulary, targets, logits, log_sums, losses.data()});
     launch(1, MeanOf{s.rows, losses.data(), mean});
   }
   void loss(const Loss& s, const std::int64_t* targets, const float* logits, double* mean) {
     forget();
-    log_sums_ = std::make_unique<DeviceRoom<Device, float>>(device_, s.rows);
+    log_sums_ = std::make_unique<DeviceWorkspace<Device, float>>(device_, s.rows);
     of_ = logits;
     loss(s, targets, logits, log_sums_->data(), mean);
   }
@@ -149,7 +149,7 @@ class Classifier {
   }
 
   Device& device_;
-  std::unique_ptr<DeviceRoom<Device, float>> log_sums_;
+  std::unique_ptr<DeviceWorkspace<Device, float>> log_sums_;
   const float* of_ = nullptr;  ///< the logits of log_sums_
 };
 

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "model/cuda/kernels/pack.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -86,7 +86,7 @@ void add_column_sums(Device& device, Count rows, Count columns, const F& f, cons
   if (rows == 0 || columns == 0) return;
   const Count most = std::clamp<Count>(rows / 32, 1, 128), size = (rows + most - 1) / most;
   const Count groups = (rows + size - 1) / size;
-  const DeviceRoom<Device, float> partial(device, groups * K * columns);
+  const DeviceWorkspace<Device, float> partial(device, groups * K * columns);
   const ColumnSums<K, N, F> sums{rows, columns, size, f, partial.data()};
   device.launch(sums, groups * ((columns + sums.tile - 1) / sums.tile), threads, K * N * threads * number);
   add_groups<K>(device, groups, columns, partial.data(), to);

@@ -7,7 +7,7 @@
 
 #include "model/backend.hpp"
 #include "model/cuda/kernels/pack.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 #include "model/math/routing.hpp"
 
 namespace llmcalc::model::cuda {
@@ -37,9 +37,9 @@ LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* 
 }
 /// kept: rows x experts probabilities, then as many gates.
 template <typename Device, typename T>
-void route(Device& device, const Pointwise& s, const T* logits, float* kept, T* gates) {
+void route(Device& device, const Pointwise& s, const T* logits, float* saved, T* gates) {
   everywhere(device, s.rows, [=] LLMCALC_DEVICE(Count t) {
-    float *const p = kept + t * s.width, *const g = kept + (s.rows + t) * s.width;
+    float *const p = saved + t * s.width, *const g = saved + (s.rows + t) * s.width;
     route_row(s, logits + t * s.width, p, g);
     for (Count e = 0; e < s.width; ++e) gates[t * s.width + e] = static_cast<T>(g[e]);
   });
@@ -147,7 +147,7 @@ class DeviceRouting {
 
   Device& device_;
   Count experts_, rows_;
-  DeviceRoom<Device, Count> numbers_;  ///< first, token, row, expert, counts
+  DeviceWorkspace<Device, Count> numbers_;  ///< first, token, row, expert, counts
   std::vector<Count> first_;
 };
 

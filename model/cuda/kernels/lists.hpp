@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "model/cuda/kernels/pack.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/workspace.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -9,7 +9,7 @@ namespace llmcalc::model::cuda {
 
 /// A block's copy of a row of T for later reads; null if the row is too long.
 template <typename T, int N>
-struct KeptRow {
+struct SavedRow {
   const T* from;
   T* room;
 
@@ -19,7 +19,7 @@ struct KeptRow {
     return p;
   }
   /// A pack that this thread has read before.
-  LLMCALC_HD Pack<T, N> again(Count i) const { return load<N>((room != nullptr ? room : from) + i); }
+  LLMCALC_HD Pack<T, N> reload(Count i) const { return load<N>((room != nullptr ? room : from) + i); }
 };
 
 /// f(i) for every pack of a row, always by the same thread.
@@ -34,7 +34,7 @@ struct NormStatistics {
 };
 /// The first read of a row: its statistics. room: an element per warp.
 template <typename T, int N, typename Thread>
-LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const KeptRow<T, N>& x, double epsilon,
+LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const SavedRow<T, N>& x, double epsilon,
                                          float* room) {
   const float n = static_cast<float>(s.width);
   float sum = 0, square = 0, mean = 0;
@@ -49,7 +49,7 @@ LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const K
     mean = block_sum(t, sum, room) / n;
     square = 0;
     in_row<N>(t, s.width, [&](Count i) {
-      const auto p = x.again(i);
+      const auto p = x.reload(i);
       for (int k = 0; k < N; ++k) square += (wide(p.x[k]) - mean) * (wide(p.x[k]) - mean);
     });
   }
@@ -65,17 +65,17 @@ struct NormRows {
   NormView v;
   T* y;
   float* statistics;
-  bool kept;
+  bool saved;
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
     const Count r = t.block(), o = r % v.heads * s.width;
-    const KeptRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride,
-                          kept ? reinterpret_cast<T*>(t.room() + norm_line) : nullptr};
+    const SavedRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride,
+                           saved ? reinterpret_cast<T*>(t.room() + norm_line) : nullptr};
     const T *const w = static_cast<const T*>(v.weight), *const b = static_cast<const T*>(v.bias);
     const NormStatistics st = row_statistics(t, s, x, v.epsilon, reinterpret_cast<float*>(t.room()));
     in_row<N>(t, s.width, [&](Count i) {
-      const Pack<T, N> p = x.again(i);
+      const Pack<T, N> p = x.reload(i);
       Pack<T, N> by{}, plus{}, to;
       if (w != nullptr) by = load<N>(w + o + i);
       if (b != nullptr) plus = load<N>(b + o + i);
@@ -117,7 +117,7 @@ struct NormRowsGradient {
   bool add;
   Count size;      ///< tokens of a group
   float* partial;  ///< (groups, 2, heads, width); null: no gradients of weights
-  bool kept, near;
+  bool saved, near;
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
@@ -141,7 +141,7 @@ struct NormRowsGradient {
   }
   LLMCALC_HD NormSums near_sums(std::byte* room) const {
     float* const weight =
-        reinterpret_cast<float*>(room + norm_line + (kept ? 2 * s.width * static_cast<Count>(sizeof(T)) : 0));
+        reinterpret_cast<float*>(room + norm_line + (saved ? 2 * s.width * static_cast<Count>(sizeof(T)) : 0));
     return {weight, weight + s.width};
   }
   /// f(i) for every element of a row, by the thread that has its pack.
@@ -155,10 +155,10 @@ struct NormRowsGradient {
   template <typename Thread>
   LLMCALC_HD void one_row(const Thread& t, Count r, const NormSums& sums) const {
     float* const room = reinterpret_cast<float*>(t.room());
-    T* const rows = kept ? reinterpret_cast<T*>(t.room() + norm_line) : nullptr;
+    T* const rows = saved ? reinterpret_cast<T*>(t.room() + norm_line) : nullptr;
     const T* const w = v.weight != nullptr ? static_cast<const T*>(v.weight) + r % v.heads * s.width : nullptr;
-    const KeptRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride, rows};
-    const KeptRow<T, N> d{dy + r * s.width, kept ? rows + s.width : nullptr};
+    const SavedRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride, rows};
+    const SavedRow<T, N> d{dy + r * s.width, saved ? rows + s.width : nullptr};
     NormStatistics st{};
     if (statistics == nullptr)
       st = row_statistics(t, s, x, v.epsilon, room);
@@ -166,7 +166,7 @@ struct NormRowsGradient {
       st = s.centred ? NormStatistics{statistics[2 * r], statistics[2 * r + 1]} : NormStatistics{0.0f, statistics[r]};
     float sum = 0, with_n = 0;
     in_row<N>(t, s.width, [&](Count i) {
-      const Pack<T, N> row = statistics == nullptr ? x.again(i) : x.first(i), from = d.first(i);
+      const Pack<T, N> row = statistics == nullptr ? x.reload(i) : x.first(i), from = d.first(i);
       float g[N];
       by_weight(w, i, from, g);
       for (int k = 0; k < N; ++k) {
@@ -182,9 +182,9 @@ struct NormRowsGradient {
     with_n = block_sum(t, with_n, room) / width;
     T* const to = dx + r * v.x_stride;
     in_row<N>(t, s.width, [&](Count i) {
-      const Pack<T, N> row = x.again(i);
+      const Pack<T, N> row = x.reload(i);
       float g[N], old[N] = {};
-      by_weight(w, i, d.again(i), g);
+      by_weight(w, i, d.reload(i), g);
       const Column<T> column{to, add, true};
       column.template get<N>(i, old);
       for (int k = 0; k < N; ++k)
@@ -219,8 +219,8 @@ class Norms {
   static void forward(Device& device, const Norm& s, const NormView& v, T* y, float* statistics) {
     NormRows<T, M> kernel{s, v, y, statistics, false};
     const Count room = norm_line + s.width * static_cast<Count>(sizeof(T));
-    kernel.kept = room <= most_room;
-    device.launch(kernel, s.rows, threads(s.width, M), kernel.kept ? room : norm_line);
+    kernel.saved = room <= most_room;
+    device.launch(kernel, s.rows, threads(s.width, M), kernel.saved ? room : norm_line);
   }
   template <int M>
   static void backward(Device& device, const Norm& s, const NormView& v, const float* statistics, const T* dy, T* dx,
@@ -229,15 +229,15 @@ class Norms {
     const Count tokens = s.rows / v.heads, columns = v.heads * s.width;
     const Count most = weighed ? std::clamp<Count>(tokens / 8, 1, 1024) : tokens, size = (tokens + most - 1) / most;
     const Count groups = (tokens + size - 1) / size;
-    const DeviceRoom<Device, float> partial(device, weighed ? 2 * groups * columns : 0);
+    const DeviceWorkspace<Device, float> partial(device, weighed ? 2 * groups * columns : 0);
     NormRowsGradient<T, M> kernel{s,     v,    statistics, dy, dx, add, size, weighed ? partial.data() : nullptr,
                                   false, false};
     const Count rows = 2 * s.width * static_cast<Count>(sizeof(T)),
                 sums = 2 * s.width * static_cast<Count>(sizeof(float));
-    kernel.kept = norm_line + rows <= most_room;
-    kernel.near = weighed && kernel.kept && norm_line + rows + sums <= most_room;
+    kernel.saved = norm_line + rows <= most_room;
+    kernel.near = weighed && kernel.saved && norm_line + rows + sums <= most_room;
     device.launch(kernel, groups * v.heads, threads(s.width, M),
-                  norm_line + (kernel.kept ? rows : 0) + (kernel.near ? sums : 0));
+                  norm_line + (kernel.saved ? rows : 0) + (kernel.near ? sums : 0));
     if (weighed) add_groups<2>(device, groups, columns, partial.data(), {dw, db});
   }
 

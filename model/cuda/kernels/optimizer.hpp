@@ -30,8 +30,8 @@ void with_factor(Device& device, const double* factor, bool multiplies, const st
   using Each = EachOf<Kernel>;
   const std::vector<Count> begins = stretch_begins(kernels, Each::stretch, [](const Kernel& k) { return k.pieces(); });
   if (begins.back() == 0) return;
-  const DeviceRoom<Device, Kernel> there(device, kernels);
-  const DeviceRoom<Device, Count> stretches(device, begins);
+  const DeviceWorkspace<Device, Kernel> there(device, kernels);
+  const DeviceWorkspace<Device, Count> stretches(device, begins);
   const Each each{there.data(), {stretches.data(), static_cast<Count>(kernels.size())}};
   device.launch(WithFactor<Each>{factor, multiplies, each}, begins.back(), 256, 0);
 }
@@ -174,9 +174,9 @@ void square_sums(Device& device, int threads, Count room, Updates parameters, do
     packed = packed && at_packs<4>(arrays.back().x);
   }
   const std::vector<Count> begins = stretch_begins(arrays, stretch, [](const FloatArray& a) { return a.n; });
-  const DeviceRoom<Device, FloatArray> there(device, arrays);
-  const DeviceRoom<Device, Count> at(device, begins);
-  const DeviceRoom<Device, double> parts(device, begins.back());
+  const DeviceWorkspace<Device, FloatArray> there(device, arrays);
+  const DeviceWorkspace<Device, Count> at(device, begins);
+  const DeviceWorkspace<Device, double> parts(device, begins.back());
   const Stretches all{at.data(), static_cast<Count>(arrays.size())};
   packed ? device.launch(SquareSums<4>{there.data(), all, stretch, parts.data()}, begins.back(), threads, room)
          : device.launch(SquareSums<1>{there.data(), all, stretch, parts.data()}, begins.back(), threads, room);

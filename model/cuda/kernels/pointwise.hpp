@@ -66,10 +66,10 @@ void gate_gradient(Device& device, Count count, const T* a, const T* b, const T*
 
 template <typename Device, typename T>
 void dropout(Device& device, Count count, const Dropout& d, T* x, std::uint8_t* mask) {
-  const auto f = [=] LLMCALC_DEVICE(Count i, float& v, float& kept) {
+  const auto f = [=] LLMCALC_DEVICE(Count i, float& v, float& saved) {
     const float factor = dice(d, i);
     v *= factor;
-    kept = factor > 0.0f ? 1.0f : 0.0f;
+    saved = factor > 0.0f ? 1.0f : 0.0f;
   };
   over(device, count, f, updates(x), writes(mask));
 }
@@ -77,7 +77,7 @@ template <typename Device, typename T>
 void dropout_gradient(Device& device, Count count, const Dropout& d, const std::uint8_t* mask, T* dx) {
   const float keep = static_cast<float>(1 / (1 - d.p));
   over(
-      device, count, [=] LLMCALC_DEVICE(Count, float& v, float kept) { v = v * keep * kept; }, updates(dx),
+      device, count, [=] LLMCALC_DEVICE(Count, float& v, float saved) { v = v * keep * saved; }, updates(dx),
       reads(mask));
 }
 

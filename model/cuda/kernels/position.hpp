@@ -39,7 +39,7 @@ class Turns {
   }
 
   void fill(Count queries, const Moved<Count>& past, Count pairs, const Rotary& turns) {
-    const DeviceRoom<Device, double> room(device_, turns.frequency);
+    const DeviceWorkspace<Device, double> room(device_, turns.frequency);
     const double scale = turns.scale;
     const double* const f = room.data();
     float* const to = data_;

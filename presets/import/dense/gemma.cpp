@@ -177,7 +177,7 @@ void gemma4_experts(const Config& c, Arch& a) {
                   .top_k = c.size("top_k_experts", 8),
                   .width = c.size({"moe_intermediate_size", "expert_intermediate_size"}, 704),
                   .router_scales = true,
-                  .beside_dense = true,
+                  .with_dense_mlp = true,
                   .layers = layers_from(a, 0)});
 }
 

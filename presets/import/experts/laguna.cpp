@@ -16,7 +16,7 @@ std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
   return counts_per_layer(c, a, key);
 }
 
-using HeadKinds = InPlace<LayerMixer, 4>;
+using HeadKinds = InplaceVector<LayerMixer, 4>;
 
 /// The entry of `kinds` with this number of heads and this reach, or else a new one, otherwise equal to `own`.
 LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count heads, const Reach& reach) {

@@ -140,8 +140,8 @@ void mixture(const NamedLayer& l, const Arch& a) {
   const NameChoices usual{"mlp.experts.0",    "mlp.experts",          "block_sparse_moe.experts.0",
                           "block_sparse_moe", "feed_forward.experts", "feed_forward.experts.0",
                           "ffn.experts.0",    "mixer.experts.0",      "moe"};
-  const NameChoices beside_dense{"experts", "experts.0", "moe.experts"};  // Gemma 4, where mlp is the dense MLP
-  feed_forward(l, a, Component::experts, m.beside_dense ? beside_dense : usual, m.width, in, m.experts);
+  const NameChoices with_dense_mlp{"experts", "experts.0", "moe.experts"};  // Gemma 4, where mlp is the dense MLP
+  feed_forward(l, a, Component::experts, m.with_dense_mlp ? with_dense_mlp : usual, m.width, in, m.experts);
   if (m.latent_width > 0) {
     l.matrix(Component::mlp, {"mixer"}, {"fc1_latent_proj"}, m.latent_width, a.hidden);
     l.matrix(Component::mlp, {"mixer"}, {"fc2_latent_proj"}, a.hidden, m.latent_width);
@@ -193,7 +193,7 @@ void extras(const NamedLayer& l, const Arch& a) {
 
 void second_half(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   if (kind.experts) mixture(l, a);
-  if (!kind.experts || a.moe.beside_dense) dense(l, a, kind);
+  if (!kind.experts || a.moe.with_dense_mlp) dense(l, a, kind);
   extras(l, a);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calc/formats/narrowed.hpp"
+#include "calc/formats/low_precision.hpp"
 #include "calc/formats/weight_formats.hpp"
 #include "presets/import/config.hpp"
 

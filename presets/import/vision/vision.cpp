@@ -90,24 +90,26 @@ std::vector<Row> together(const Lists&... lists) {
 /// One kind of encoder: key of its config, and supported families.
 struct Sense {
   std::string_view key, name;
-  Count Towers::*parameters;
-  std::vector<TowerFamily> families;
+  Count MediaEncoders::*parameters;
+  std::vector<MediaEncoderFamily> families;
   std::vector<Composite> composites;
 };
 
 const Sense& sight() {
   static const Sense all{
-      "vision_config", "vision tower", &Towers::vision,
-      together<TowerFamily>(qwen_towers(), clip_towers(), own_towers(), kimi_towers(), mllama_towers(), ernie_towers(),
-                            omni_towers(), hub_towers()),
+      "vision_config", "vision tower", &MediaEncoders::vision,
+      together<MediaEncoderFamily>(qwen_media_encoders(), clip_media_encoders(), own_media_encoders(),
+                                   kimi_media_encoders(), mllama_media_encoders(), ernie_media_encoders(),
+                                   omni_media_encoders(), hub_media_encoders()),
       together<Composite>(qwen_composites(), clip_composites(), own_composites(), kimi_composites(),
                           mllama_composites(), ernie_composites(), omni_composites(), hub_composites())};
   return all;
 }
 const Sense& hearing() {
-  static const Sense all{"audio_config", "audio tower", &Towers::audio,
-                         together<TowerFamily>(audio_towers(), omni_towers(), hub_audio_towers()),
-                         together<Composite>(audio_composites(), omni_audio_composites(), hub_audio_composites())};
+  static const Sense all{
+      "audio_config", "audio tower", &MediaEncoders::audio,
+      together<MediaEncoderFamily>(audio_media_encoders(), omni_media_encoders(), hub_audio_media_encoders()),
+      together<Composite>(audio_composites(), omni_audio_composites(), hub_audio_composites())};
   return all;
 }
 
@@ -119,53 +121,56 @@ std::string defaults_taken(const Config& c) {
 }
 
 /// Whether the key only states that every head has separate keys and values.
-bool repeats_heads(const Config& tower, std::string_view key) {
-  const json::Value* heads = tower.find("num_attention_heads");
-  return key == "num_key_value_heads" && heads != nullptr && *tower.find(key) == *heads;
+bool repeats_heads(const Config& media_encoder, std::string_view key) {
+  const json::Value* heads = media_encoder.find("num_attention_heads");
+  return key == "num_key_value_heads" && heads != nullptr && *media_encoder.find(key) == *heads;
 }
 
-void add_unread(const Config& tower, std::string_view key, CountedTowers& out) {
-  for (const Config::Unread& u : tower.unknown())
-    if (std::find(harmless.begin(), harmless.end(), u.key) == harmless.end() && !repeats_heads(tower, u.key))
+void add_unread(const Config& media_encoder, std::string_view key, CountedMediaEncoders& out) {
+  for (const Config::Unread& u : media_encoder.unknown())
+    if (std::find(harmless.begin(), harmless.end(), u.key) == harmless.end() && !repeats_heads(media_encoder, u.key))
       out.unknown_keys.push_back(fmt::format("{}.{}", key, u.key));
 }
 
-void count_known(const Config& whole, const Config& tower, Count hidden, const Sense& sense, const Composite& model,
-                 const TowerFamily& family, CountedTowers& out) {
-  const Tower counted = family.count(tower);
-  out.towers.*sense.parameters = counted.parameters;
+void count_known(const Config& whole, const Config& media_encoder, Count hidden, const Sense& sense,
+                 const Composite& model, const MediaEncoderFamily& family, CountedMediaEncoders& out) {
+  const MediaEncoder counted = family.count(media_encoder);
+  out.media_encoders.*sense.parameters = counted.parameters;
   if (model.projector != nullptr)
-    out.towers.projector = add(out.towers.projector, model.projector({whole, tower, counted.width, hidden}));
+    out.media_encoders.projector =
+        add(out.media_encoders.projector, model.projector({whole, media_encoder, counted.width, hidden}));
   else if (counted.width != hidden)
-    tower.refuse(fmt::format("the tower's rows are {} wide, and the text model's {}; they must be alike", counted.width,
-                             hidden));
+    media_encoder.refuse(fmt::format("the tower's rows are {} wide, and the text model's {}; they must be alike",
+                                     counted.width, hidden));
   if (model.cross != nullptr)
-    out.towers.cross = add(out.towers.cross, model.cross({whole, tower, counted.width, hidden}));
-  add_unread(tower, sense.key, out);
-  if (const std::string taken = defaults_taken(tower); !taken.empty())
-    out.caveats.push_back(fmt::format("{} leaves out, so the tower's defaults count: {}", tower.where(), taken));
+    out.media_encoders.cross =
+        add(out.media_encoders.cross, model.cross({whole, media_encoder, counted.width, hidden}));
+  add_unread(media_encoder, sense.key, out);
+  if (const std::string taken = defaults_taken(media_encoder); !taken.empty())
+    out.caveats.push_back(
+        fmt::format("{} leaves out, so the tower's defaults count: {}", media_encoder.where(), taken));
 }
 
-void count_checked(const Config& whole, const Config& tower, Count hidden, const Sense& sense, const Composite& model,
-                   const TowerFamily& family, CountedTowers& out) {
+void count_checked(const Config& whole, const Config& media_encoder, Count hidden, const Sense& sense,
+                   const Composite& model, const MediaEncoderFamily& family, CountedMediaEncoders& out) {
   try {
-    count_known(whole, tower, hidden, sense, model, family, out);
+    count_known(whole, media_encoder, hidden, sense, model, family, out);
   } catch (const Overflow&) {
-    tower.refuse("a product of its sizes passes 2^63; one of them is absurd");
+    media_encoder.refuse("a product of its sizes passes 2^63; one of them is absurd");
   }
 }
 
-void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedTowers& out) {
+void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedMediaEncoders& out) {
   if (!whole.has(sense.key)) return;
   const json::Value& part = *whole.find(sense.key);
   if (!part.is_object()) whole.refuse(fmt::format("{}: expected an object, got {}", in_quotes(sense.key), part.dump()));
-  const Config tower(part, whole.where() + ", " + in_quotes(sense.key), true);
+  const Config media_encoder(part, whole.where() + ", " + in_quotes(sense.key), true);
   const Composite* model = named(sense.composites, whole.text("model_type", ""));
-  std::string type = tower.text("model_type", model == nullptr ? "" : model->tower);
-  if (model != nullptr && model->always) type = model->tower;
-  if (type == "vision") type = tower.text("model_name", type);  // DeepSeek
-  const TowerFamily* family = model == nullptr ? nullptr : named(sense.families, type);
-  if (family != nullptr) return count_checked(whole, tower, hidden, sense, *model, *family, out);
+  std::string type = media_encoder.text("model_type", model == nullptr ? "" : model->media_encoder);
+  if (model != nullptr && model->always) type = model->media_encoder;
+  if (type == "vision") type = media_encoder.text("model_name", type);  // DeepSeek
+  const MediaEncoderFamily* family = model == nullptr ? nullptr : named(sense.families, type);
+  if (family != nullptr) return count_checked(whole, media_encoder, hidden, sense, *model, *family, out);
   const std::string which = type.empty() ? std::string() : " " + in_quotes(type);
   out.caveats.push_back(fmt::format("text part only: the {}{} beside it is not counted", sense.name, which));
 }
@@ -178,8 +183,8 @@ std::optional<Config> inner(const Config& whole) {
 
 }  // namespace
 
-CountedTowers count_towers(const Config& whole, Count hidden) {
-  CountedTowers out;
+CountedMediaEncoders count_media_encoders(const Config& whole, Count hidden) {
+  CountedMediaEncoders out;
   const std::optional<Config> thinker = inner(whole);
   if (whole.text("model_type", "") == "phi4mm") count_phi4mm(whole, hidden, out);
   if (whole.text("model_type", "") == "phi3_v") count_phi3v(whole, hidden, out);

@@ -9,74 +9,74 @@
 
 #include "presets/import/config.hpp"
 #include "presets/import/vision/tally.hpp"
-#include "presets/towers.hpp"
+#include "presets/media_encoders.hpp"
 
 namespace llmcalc::import {
 
 /// An encoder's parameters, and the width of its output rows.
-struct Tower {
+struct MediaEncoder {
   Count parameters = 0, width = 0;
 };
 
 /// An encoder by the model_type of its config.
-struct TowerFamily {
+struct MediaEncoderFamily {
   std::string_view model_types;  ///< separated by spaces
-  Tower (*count)(const Config& tower);
+  MediaEncoder (*count)(const Config& media_encoder);
 };
 
 /// Inputs of a projector's count.
 struct Joint {
-  const Config& whole;  ///< the composite config
-  const Config& tower;  ///< the part that describes the encoder
-  Count width;          ///< of the encoder's rows
-  Count hidden;         ///< of the text model
+  const Config& whole;          ///< the composite config
+  const Config& media_encoder;  ///< the part that describes the encoder
+  Count width;                  ///< of the encoder's rows
+  Count hidden;                 ///< of the text model
 };
 
 /// A model with an encoder and text, by the model_type of the composite config.
 struct Composite {
   std::string_view model_types;                ///< separated by spaces
-  std::string_view tower;                      ///< the encoder's model_type, if its config has no model_type
+  std::string_view media_encoder;              ///< the encoder's model_type, if its config has no model_type
   bool always;                                 ///< this encoder applies, regardless of its config
   Count (*projector)(const Joint&) = nullptr;  ///< null: inside the encoder, or absent
   Count (*cross)(const Joint&) = nullptr;      ///< parts of the text model that only read images; null: absent
 };
 
 /// Encoders of each file, and the models that have them.
-std::vector<TowerFamily> qwen_towers();
+std::vector<MediaEncoderFamily> qwen_media_encoders();
 std::vector<Composite> qwen_composites();
-std::vector<TowerFamily> clip_towers();
+std::vector<MediaEncoderFamily> clip_media_encoders();
 std::vector<Composite> clip_composites();
-std::vector<TowerFamily> kimi_towers();
+std::vector<MediaEncoderFamily> kimi_media_encoders();
 std::vector<Composite> kimi_composites();
-std::vector<TowerFamily> own_towers();
+std::vector<MediaEncoderFamily> own_media_encoders();
 std::vector<Composite> own_composites();
-std::vector<TowerFamily> mllama_towers();
+std::vector<MediaEncoderFamily> mllama_media_encoders();
 std::vector<Composite> mllama_composites();
-std::vector<TowerFamily> ernie_towers();
+std::vector<MediaEncoderFamily> ernie_media_encoders();
 std::vector<Composite> ernie_composites();
-std::vector<TowerFamily> omni_towers();
+std::vector<MediaEncoderFamily> omni_media_encoders();
 std::vector<Composite> omni_composites();
 std::vector<Composite> omni_audio_composites();
-std::vector<TowerFamily> hub_towers();
+std::vector<MediaEncoderFamily> hub_media_encoders();
 std::vector<Composite> hub_composites();
-std::vector<TowerFamily> hub_audio_towers();
+std::vector<MediaEncoderFamily> hub_audio_media_encoders();
 std::vector<Composite> hub_audio_composites();
-std::vector<TowerFamily> audio_towers();
+std::vector<MediaEncoderFamily> audio_media_encoders();
 std::vector<Composite> audio_composites();
 
 /// Encoders of a text model of width `hidden`, with notes on them.
-struct CountedTowers {
-  Towers towers;
+struct CountedMediaEncoders {
+  MediaEncoders media_encoders;
   std::vector<std::string> caveats;
   std::vector<std::string> unknown_keys;  ///< keys of their configs that are not understood
 };
-CountedTowers count_towers(const Config& whole, Count hidden);
+CountedMediaEncoders count_media_encoders(const Config& whole, Count hidden);
 /// The same for Phi-4 multimodal's own config ("phi4mm"), which has a part only for sound. No effect on configs with
 /// other parts.
-void count_phi4mm(const Config& whole, Count hidden, CountedTowers& out);
+void count_phi4mm(const Config& whole, Count hidden, CountedMediaEncoders& out);
 
 /// The same for Phi-3 vision's config ("phi3_v", image_embedding_phi3_v.py).
-void count_phi3v(const Config& whole, Count hidden, CountedTowers& out);
+void count_phi3v(const Config& whole, Count hidden, CountedMediaEncoders& out);
 
 /// Indices of the layers of Llama 3.2's text model that only read images.
 std::vector<Count> image_layers(const Config& text);
@@ -85,11 +85,11 @@ std::vector<Count> image_layers(const Config& text);
 Count image_experts(const Config& text, Count hidden);
 
 /// Color channels of a pixel: 3, unless the config states otherwise.
-Count colours(const Config& tower);
+Count colours(const Config& media_encoder);
 /// A size that may be a list of two equal values.
 Count side(const Config& c, std::string_view key, Count otherwise);
 /// Patches of a square image: (image_size / patch_size)^2, rounded down.
-Count patches(const Config& tower, Count image_size, Count patch_size);
+Count patches(const Config& media_encoder, Count image_size, Count patch_size);
 
 /// A block of a standard vision transformer, of width h with an MLP of width m, all with biases:
 /// q, k, v, out 4 (h^2 + h); up h m + m, down m h + h; two LayerNorms 4 h.

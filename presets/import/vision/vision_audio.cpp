@@ -10,7 +10,7 @@ namespace {
 /// biases; embed_positions (a table that is not trained, but stored in the checkpoint); layers: q, v, out with biases
 /// and k without 4 d^2 + 3 d, fc1 and fc2 with biases, two LayerNorms 4 d, in total a vit_block less one bias; a final
 /// LayerNorm.
-Tower whisper(const Config& c) {
+MediaEncoder whisper(const Config& c) {
   const Count d = c.size({"d_model", "hidden_size"}, 1280);
   const Count m = c.size({"encoder_ffn_dim", "intermediate_size"}, 5120);
   const Count layers = c.size({"encoder_layers", "num_hidden_layers"}, 32);
@@ -30,13 +30,13 @@ Count qwen2_audio(const Joint& j) { return ModuleTally().linear(j.width, j.hidde
 /// hf voxtral/modeling_voxtral.py, VoxtralMultiModalProjector: two matrices without biases; the first reads as many
 /// concatenated rows as fill the encoder's intermediate size.
 Count voxtral(const Joint& j) {
-  const Count in = j.tower.size({"intermediate_size", "encoder_ffn_dim"}, 5120);
+  const Count in = j.media_encoder.size({"intermediate_size", "encoder_ffn_dim"}, 5120);
   return ModuleTally().linear(in, j.hidden, false).linear(j.hidden, j.hidden, false).total();
 }
 
 }  // namespace
 
-std::vector<TowerFamily> audio_towers() { return {{"qwen2_audio_encoder voxtral_encoder", whisper}}; }
+std::vector<MediaEncoderFamily> audio_media_encoders() { return {{"qwen2_audio_encoder voxtral_encoder", whisper}}; }
 
 std::vector<Composite> audio_composites() {
   return {{"qwen2_audio", "qwen2_audio_encoder", true, qwen2_audio}, {"voxtral", "voxtral_encoder", true, voxtral}};

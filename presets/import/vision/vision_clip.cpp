@@ -9,7 +9,7 @@ namespace {
 /// hf clip/modeling_clip.py, CLIPVisionTransformer: class_embedding h; patch_embedding (h, c, p, p) without bias;
 /// position_embedding of the patches and the class; pre_layrnorm and post_layernorm 4 h; blocks as vit_block. Excludes
 /// CLIP's own projection.
-Tower clip(const Config& v) {
+MediaEncoder clip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 32);
   return {ModuleTally()
               .numbers(h)
@@ -24,7 +24,7 @@ Tower clip(const Config& v) {
 /// hf siglip/modeling_siglip.py, SiglipVisionTransformer: patch_embedding (h, c, p, p) with bias; position_embedding of
 /// the patches; post_layernorm 2 h; blocks as vit_block. Unless vision_use_head is false, a pooling head: probe h,
 /// attention 4 (h^2 + h), a LayerNorm and an MLP, in total a block with one LayerNorm.
-Tower siglip(const Config& v) {
+MediaEncoder siglip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 3072);
   ModuleTally all;
   all.linear(mul(colours(v), p, p), h)
@@ -38,7 +38,7 @@ Tower siglip(const Config& v) {
 
 /// hf pixtral/modeling_pixtral.py, PixtralVisionModel: patch_conv (h, c, p, p); ln_pre, an RMSNorm h; blocks without
 /// biases: q, k, v, o 4 h^2, gate, up, down 3 h m, RMSNorms 2 h; RoPE.
-Tower pixtral(const Config& v) {
+MediaEncoder pixtral(const Config& v) {
   const Count h = v.size("hidden_size", 1024), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 4096);
   const ModuleTally block = ModuleTally().table(mul(4, h), h).table(mul(3, h), m).numbers(mul(2, h));
   return {ModuleTally()
@@ -71,7 +71,7 @@ Count llava_next(const Joint& j) { return llava_projector(j).numbers(j.hidden).t
 
 /// hf paligemma/modeling_paligemma.py, PaliGemmaMultiModalProjector: a matrix with bias.
 Count paligemma(const Joint& j) {
-  const Count out = j.whole.size("projection_dim", j.tower.size("projection_dim", j.hidden));
+  const Count out = j.whole.size("projection_dim", j.media_encoder.size("projection_dim", j.hidden));
   return ModuleTally().linear(j.width, out).total();
 }
 
@@ -111,7 +111,7 @@ Count mistral3(const Joint& j) {
 
 }  // namespace
 
-std::vector<TowerFamily> clip_towers() {
+std::vector<MediaEncoderFamily> clip_media_encoders() {
   return {{"clip_vision_model", clip}, {"siglip_vision_model", siglip}, {"pixtral", pixtral}};
 }
 

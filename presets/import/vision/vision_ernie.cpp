@@ -10,7 +10,7 @@ constexpr Count usual_merge = 2;  ///< patches along each side, and frames, that
 
 /// hf ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py, Ernie4_5_VLMoeVisionTransformerPretrainedModel (in hub
 /// baidu/ERNIE-4.5-VL-28B-A3B-PT, DFNRopeVisionTransformer): patch_embed without bias, vit_blocks, a LayerNorm 2 h.
-Tower ernie(const Config& v) {
+MediaEncoder ernie(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14);
   const Count m = v.has("intermediate_size") ? v.size("intermediate_size", 0) : mul(h, v.size("mlp_ratio", 4));
   v.ignore({"embed_dim", "in_chans", "spatial_patch_size", "vit_first_fwd_bsz", "attn_sep"});
@@ -30,9 +30,9 @@ ModuleTally resampled(Count in, Count out) {
 /// Ernie4_5_VLMoeVariableResolutionResamplerModel: s x s concatenated patches, then t concatenated frames, reduced to
 /// the width of one; a matrix with bias to the text model's width, and an RMSNorm.
 Count ernie_projector(const Joint& j) {
-  const Count s = j.tower.size("spatial_merge_size", usual_merge);
-  const Count t = j.tower.has("temporal_merge_size") ? j.tower.size("temporal_merge_size", usual_merge)
-                                                     : j.whole.size("temporal_conv_size", usual_merge);
+  const Count s = j.media_encoder.size("spatial_merge_size", usual_merge);
+  const Count t = j.media_encoder.has("temporal_merge_size") ? j.media_encoder.size("temporal_merge_size", usual_merge)
+                                                             : j.whole.size("temporal_conv_size", usual_merge);
   const Count merged = mul(j.width, s, s);
   return ModuleTally()
       .copies(1, resampled(merged, merged))
@@ -48,7 +48,7 @@ Count ernie_images(const Joint& j) {
 
 }  // namespace
 
-std::vector<TowerFamily> ernie_towers() { return {{"ernie4_5_vl_moe_vision", ernie}}; }
+std::vector<MediaEncoderFamily> ernie_media_encoders() { return {{"ernie4_5_vl_moe_vision", ernie}}; }
 
 std::vector<Composite> ernie_composites() {
   return {{"ernie4_5_vl_moe ernie4_5_moe_vl", "ernie4_5_vl_moe_vision", true, ernie_projector, ernie_images}};

@@ -25,7 +25,7 @@ ModuleTally phi4_sight(Count c, Count h, Count m, Count layers, Count image, Cou
 }
 
 /// hf phi4_multimodal/modeling_phi4_multimodal.py, Phi4MultimodalVisionModel.
-Tower phi4_vision(const Config& v) {
+MediaEncoder phi4_vision(const Config& v) {
   const Count h = v.size("hidden_size", 1152);
   return {phi4_sight(colours(v), h, v.size("intermediate_size", 4304), v.size("num_hidden_layers", 27),
                      side(v, "image_size", 448), side(v, "patch_size", 14))
@@ -111,7 +111,7 @@ T named(const Config& c, const SizeName& name, T otherwise, const Read& read) {
 }
 
 /// A conformer whose config has these names, and the width of its rows.
-Tower conformer(const Config& c, const ConformerNames& n) {
+MediaEncoder conformer(const Config& c, const ConformerNames& n) {
   const auto size = [&](const SizeName& name, Count otherwise) {
     return named(c, name, otherwise, [&](const Config& in, std::string_view key) { return in.size(key, otherwise); });
   };
@@ -132,10 +132,10 @@ Tower conformer(const Config& c, const ConformerNames& n) {
   return {conformer(c, s), h};
 }
 
-Tower phi4_audio(const Config& c) {
+MediaEncoder phi4_audio(const Config& c) {
   c.ignore({"chunk_size", "left_chunk", "activation", "conv_activation", "conv_glu_type", "nemo_activation",
             "audio_token_id", "feature_layer", "dropout_rate"});
-  Tower t = conformer(c, hf_conformer);
+  MediaEncoder t = conformer(c, hf_conformer);
   t.width = mul(t.width, c.size("downsample_rate", 1));
   return t;
 }
@@ -155,19 +155,19 @@ Count phi4mm_adapters(const Config& whole, std::string_view key) {
 }
 
 /// CLIP ViT-L/14 for images of 336 pixels, which Phi-3's code names but does not describe.
-Tower clip_l_336() {
+MediaEncoder clip_l_336() {
   static const json::Value sizes = json::parse(
       R"({"hidden_size": 1024, "image_size": 336, "intermediate_size": 4096, "num_hidden_layers": 24,
           "patch_size": 14})",
       "CLIP ViT-L/14");
-  return clip_towers().front().count(Config(sizes, "CLIP ViT-L/14"));
+  return clip_media_encoders().front().count(Config(sizes, "CLIP ViT-L/14"));
 }
 
 /// Whether the encoder is CLIP ViT-L/14, and an MLP projects rows of four patches, with separator rows.
-bool is_phi3v_tower(const Config& whole) {
+bool is_phi3v_media_encoder(const Config& whole) {
   if (!whole.has("img_processor") || !whole.has("embd_layer")) return false;
-  const Config tower = whole.object("img_processor"), rows = whole.object("embd_layer");
-  return tower.text("model_name", "") == "openai/clip-vit-large-patch14-336" &&
+  const Config media_encoder = whole.object("img_processor"), rows = whole.object("embd_layer");
+  return media_encoder.text("model_name", "") == "openai/clip-vit-large-patch14-336" &&
          rows.text("projection_cls", "") == "mlp" && rows.flag("use_hd_transform", false) &&
          rows.flag("with_learnable_separator", false);
 }
@@ -216,7 +216,7 @@ Count clip_encoder(const Config& s) {
 
 /// hub deepseek-ai/DeepSeek-OCR, deepencoder.py and modeling_deepseekocr.py: SAM's encoder, whose rows CLIP's layers
 /// read; the output rows are both results concatenated.
-Tower deepencoder(const Config& v) {
+MediaEncoder deepencoder(const Config& v) {
   const Config sizes = v.object("width");
   for (const std::string_view part : {clip_l, sam_b})
     if (!sizes.has(part)) sizes.refuse(fmt::format("\"{}\" is missing", part));
@@ -237,38 +237,38 @@ Count deepseek_ocr(const Joint& j) {
 
 }  // namespace
 
-std::vector<TowerFamily> hub_towers() {
+std::vector<MediaEncoderFamily> hub_media_encoders() {
   return {{"phi4_multimodal_vision", phi4_vision}, {"deeplip_b_l", deepencoder}};
 }
 std::vector<Composite> hub_composites() {
   return {{"phi4_multimodal", "phi4_multimodal_vision", true, phi4_vision_projector},
           {"deepseek_vl_v2", "", false, deepseek_ocr}};
 }
-std::vector<TowerFamily> hub_audio_towers() { return {{"phi4_multimodal_audio", phi4_audio}}; }
+std::vector<MediaEncoderFamily> hub_audio_media_encoders() { return {{"phi4_multimodal_audio", phi4_audio}}; }
 std::vector<Composite> hub_audio_composites() {
   return {{"phi4_multimodal", "phi4_multimodal_audio", true, phi4_audio_projector}};
 }
 
-void count_phi3v(const Config& whole, Count hidden, CountedTowers& out) {
-  if (!is_phi3v_tower(whole)) return;
-  const Tower clip = clip_l_336();
+void count_phi3v(const Config& whole, Count hidden, CountedMediaEncoders& out) {
+  if (!is_phi3v_media_encoder(whole)) return;
+  const MediaEncoder clip = clip_l_336();
   const Count four = mul(4, clip.width);
-  out.towers.vision = clip.parameters;
-  out.towers.projector = two_matrices(four, hidden).numbers(mul(2, four)).total();
+  out.media_encoders.vision = clip.parameters;
+  out.media_encoders.projector = two_matrices(four, hidden).numbers(mul(2, four)).total();
 }
 
-void count_phi4mm(const Config& whole, Count hidden, CountedTowers& out) {
+void count_phi4mm(const Config& whole, Count hidden, CountedMediaEncoders& out) {
   const bool hears = whole.has("audio_processor") && whole.object("audio_processor").has("config");
   if (!hears || whole.has("img_processor")) return;
   const Config audio = whole.object("audio_processor").object("config");
   constexpr Count h = 1152;  // SigLIP so400m at 448 pixels, as named in the code
-  out.towers.vision = phi4_sight(3, h, 4304, 27, 448, 14).total();
-  const Tower conformed = conformer(audio, hub_conformer);
-  out.towers.audio = conformed.parameters;
+  out.media_encoders.vision = phi4_sight(3, h, 4304, 27, 448, 14).total();
+  const MediaEncoder conformed = conformer(audio, hub_conformer);
+  out.media_encoders.audio = conformed.parameters;
   const Count adapters = add(phi4mm_adapters(whole, "vision_lora"), phi4mm_adapters(whole, "speech_lora"));
   const Count matrices =
       add(two_matrices(h, hidden).numbers(2 * h).total(), mul(2, two_matrices(conformed.width, hidden).total()));
-  out.towers.projector = add(matrices, adapters);
+  out.media_encoders.projector = add(matrices, adapters);
   if (adapters > 0)
     out.caveats.push_back(fmt::format(
         "the projector holds the adapters with which the text model reads images and sound (vision_lora, speech_lora), "

@@ -34,14 +34,14 @@ Count moon_vit(const Config& v, const MoonBlock& b, Count layers, bool patch_bia
 }
 
 /// hub moonshotai/Kimi-VL-A3B-Instruct, modeling_kimi_vl.py, MoonVitPretrainedModel: biases everywhere, LayerNorms.
-Tower moonvit(const Config& v) {
+MediaEncoder moonvit(const Config& v) {
   const Count h = v.size("hidden_size", 1152);
   const MoonBlock b{h, h, v.size("intermediate_size", 4304), true, true, true};
   return {moon_vit(v, b, v.size("num_hidden_layers", 27), true), h};
 }
 
 /// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: the same, with or without vt_ in names.
-Tower kimi_k25(const Config& v) {
+MediaEncoder kimi_k25(const Config& v) {
   const Count h = v.size({"vt_hidden_size", "hidden_size"}, 1152);
   const MoonBlock b{h, h, v.size({"vt_intermediate_size", "intermediate_size"}, 4304), true, true, true};
   return {moon_vit(v, b, v.size({"vt_num_hidden_layers", "num_hidden_layers"}, 27), true), h};
@@ -56,7 +56,7 @@ void require(const Config& v, std::string_view key, std::string_view only) {
 
 /// hub moonshotai/Kimi-K3, modeling_kimi_k3.py: heads may be wider than h in total, biases according to the config,
 /// RMSNorms.
-Tower kimi_k3(const Config& v) {
+MediaEncoder kimi_k3(const Config& v) {
   require(v, "mlp_type", "mlp2");
   require(v, "norm_type", "rmsnorm");
   const Count h = v.size("vt_hidden_size", 1024);
@@ -79,29 +79,29 @@ Count merged(const Config& v, Count width) {
 
 /// KimiVLMultiModalProjector: pre_norm, a LayerNorm of a row; two matrices with biases, for merged rows.
 Count kimi_vl(const Joint& j) {
-  const Count in = merged(j.tower, j.width);
+  const Count in = merged(j.media_encoder, j.width);
   return ModuleTally().layer_norms(1, j.width).linear(in, in).linear(in, j.hidden).total();
 }
 
 /// PatchMergerMLP: the same.
 Count kimi_k25_projector(const Joint& j) {
-  require(j.tower, "mm_projector_type", "patchmerger");
-  const Count row = j.tower.size("mm_hidden_size", j.width), in = merged(j.tower, row);
-  const Count out = j.tower.size("text_hidden_size", j.hidden);
+  require(j.media_encoder, "mm_projector_type", "patchmerger");
+  const Count row = j.media_encoder.size("mm_hidden_size", j.width), in = merged(j.media_encoder, row);
+  const Count out = j.media_encoder.size("text_hidden_size", j.hidden);
   return ModuleTally().layer_norms(1, row).linear(in, in).linear(in, out).total();
 }
 
 /// PatchMergerMLPV2: two matrices without biases, and post_norm, an RMSNorm of the result.
 Count kimi_k3_projector(const Joint& j) {
-  require(j.tower, "mm_projector_type", "patchmergerv2");
-  const Count in = merged(j.tower, j.tower.size("mm_hidden_size", j.width));
-  const Count out = j.tower.size("text_hidden_size", j.hidden);
+  require(j.media_encoder, "mm_projector_type", "patchmergerv2");
+  const Count in = merged(j.media_encoder, j.media_encoder.size("mm_hidden_size", j.width));
+  const Count out = j.media_encoder.size("text_hidden_size", j.hidden);
   return ModuleTally().linear(in, in, false).linear(in, out, false).numbers(out).total();
 }
 
 }  // namespace
 
-std::vector<TowerFamily> kimi_towers() {
+std::vector<MediaEncoderFamily> kimi_media_encoders() {
   return {{"moonvit", moonvit}, {"kimi_k25_vision", kimi_k25}, {"kimi_k3_vision", kimi_k3}};
 }
 

@@ -21,7 +21,7 @@ Count arrangements(const Config& v) {
 /// positions of the patches and the class P h and, for every arrangement of t tiles, t P h, with one gate; before and
 /// after the layers t h for every arrangement, with a gate each; layernorm_pre and layernorm_post 4 h; layers with
 /// attention without biases, vit_blocks less 4 h; global layers with two more gates.
-Tower mllama(const Config& v) {
+MediaEncoder mllama(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14), tiles = v.size("max_num_tiles", 4);
   const Count positions = add(patches(v, 448, 14), 1), each = mul(arrangements(v), tiles);
   const ModuleTally block = ModuleTally(vit_block(h, v.size("intermediate_size", 5120))).numbers(-mul(4, h));
@@ -75,7 +75,7 @@ std::vector<Count> image_layers(const Config& text) {
   return all;
 }
 
-std::vector<TowerFamily> mllama_towers() { return {{"mllama_vision_model", mllama}}; }
+std::vector<MediaEncoderFamily> mllama_media_encoders() { return {{"mllama_vision_model", mllama}}; }
 
 std::vector<Composite> mllama_composites() {
   return {{"mllama", "mllama_vision_model", true, mllama_projector, mllama_cross}};

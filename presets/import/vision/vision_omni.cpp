@@ -19,7 +19,7 @@ Hearing hearing(const Config& c) {
 /// hf qwen2_5_omni/modeling_qwen2_5_omni.py, Qwen2_5OmniAudioEncoder: conv1 (d, bins, 3) and conv2 (d, d, 3) with
 /// biases; positions are sinusoidal and not stored; audio_bos_eos_token (2, out); layers: vit_blocks without a bias on
 /// keys; ln_post 2 d; proj (out, d) with bias.
-Tower qwen2_5_omni(const Config& c) {
+MediaEncoder qwen2_5_omni(const Config& c) {
   const Hearing s = hearing(c);
   return {ModuleTally()
               .linear(mul(s.bins, 3), s.d)
@@ -35,7 +35,7 @@ Tower qwen2_5_omni(const Config& c) {
 /// hf qwen3_omni_moe/modeling_qwen3_omni_moe.py, Qwen3OmniMoeAudioEncoder: three convolutions of 3 x 3 with biases and
 /// stride 2, from 1 to w and twice from w to w channels; conv_out (d, w bins / 8) without bias, with bins halved three
 /// times and rounded up; layers as vit_block; ln_post 2 d; proj1 (d, d) and proj2 (out, d) with biases.
-Tower qwen3_omni(const Config& c) {
+MediaEncoder qwen3_omni(const Config& c) {
   const Hearing s = hearing(c);
   const Count w = c.size("downsample_hidden_size", 480);
   return {ModuleTally()
@@ -62,7 +62,7 @@ ModuleTally siglip_body(const Config& v, Count h, Count m, Count p, Count positi
 
 /// hf siglip2/modeling_siglip2.py, Siglip2VisionModel: num_patches rows of positions, which are resized to the image.
 /// Unless vision_use_head is false, a pooling head: probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
-Tower siglip2(const Config& v) {
+MediaEncoder siglip2(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
   ModuleTally all = siglip_body(v, h, m, side(v, "patch_size", 16), v.size("num_patches", 256));
   if (v.flag("vision_use_head", true))
@@ -84,7 +84,7 @@ Count lfm2_vl(const Joint& j) {
 }
 
 /// hf idefics3/modeling_idefics3.py, Idefics3VisionTransformer, and smolvlm/: positions of a square image, no head.
-Tower idefics3(const Config& v) {
+MediaEncoder idefics3(const Config& v) {
   const Count h = v.size("hidden_size", 1152), m = v.size("intermediate_size", 3072);
   v.ignore({"size", "max_image_size", "use_base_siglip"});
   return {siglip_body(v, h, m, side(v, "patch_size", 32), patches(v, 224, 32)).total(), h};
@@ -97,7 +97,7 @@ Count idefics3_projector(const Joint& j) {
 
 }  // namespace
 
-std::vector<TowerFamily> omni_towers() {
+std::vector<MediaEncoderFamily> omni_media_encoders() {
   return {{"qwen2_5_omni_audio_encoder", qwen2_5_omni},
           {"qwen3_omni_moe_audio_encoder", qwen3_omni},
           {"siglip2_vision_model", siglip2},

@@ -15,7 +15,7 @@ namespace {
 /// without biases: q and o 2 h n d, k and v 2 h g d, norms of queries and keys 2 d, gate, up, down 3 h m, four RMSNorms
 /// 4 h. Also buffers, which are saved with the weights: four limits for each clipped linear, seven to a block, and a
 /// shift and a scale 2 h in a standardized encoder.
-Tower gemma4(const Config& v) {
+MediaEncoder gemma4(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
   const Count n = v.size("num_attention_heads", 12), g = v.size("num_key_value_heads", 12);
   const Count d = v.size("head_dim", 64), p = v.size("patch_size", 16);
@@ -40,7 +40,7 @@ Count gemma4_projector(const Joint& j) { return ModuleTally().linear(j.width, j.
 /// hf llama4/modeling_llama4.py, Llama4VisionModel: patch_embedding (h, c p^2) without bias; class_embedding h;
 /// positional_embedding_vlm of the patches and the class; layernorm_pre and layernorm_post 4 h; blocks as vit_block;
 /// vision_adapter after the pixel shuffle: fc1 (a, m), fc2 (o, o) without biases.
-Tower llama4(const Config& v) {
+MediaEncoder llama4(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = v.size("patch_size", 14), m = v.size("intermediate_size", 5632);
   const Count o = v.size("projector_output_dim", 4096);
   return {ModuleTally()
@@ -91,7 +91,7 @@ bool layer_norms(const Config& v, std::string_view otherwise) {
 }
 
 /// hf internvl/modeling_internvl.py, InternVLVisionModel.
-Tower internvl(const Config& v) {
+MediaEncoder internvl(const Config& v) {
   const InternVit s{.h = v.size("hidden_size", 1024),
                     .m = v.size("intermediate_size", 4096),
                     .layers = v.size("num_hidden_layers", 24),
@@ -107,7 +107,7 @@ Tower internvl(const Config& v) {
 }
 
 /// hub OpenGVLab/InternVL2_5-8B and others, modeling_intern_vit.py, InternVisionModel: the same under other names.
-Tower intern_vit_6b(const Config& v) {
+MediaEncoder intern_vit_6b(const Config& v) {
   const InternVit s{.h = v.size("hidden_size", 3200),
                     .m = v.size("intermediate_size", 12800),
                     .layers = v.size("num_hidden_layers", 48),
@@ -130,7 +130,7 @@ Count internvl_projector(const Joint& j) {
 
 /// hf minimax_m3_vl/modular_minimax_m3_vl.py, MiniMaxM3VLVisionModel: patches over space and time (h, c, t, p, p)
 /// without bias; pre_layrnorm 2 h; blocks as vit_block; RoPE, and no final norm.
-Tower minimax_m3_vl(const Config& v) {
+MediaEncoder minimax_m3_vl(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = v.size("patch_size", 14);
   const bool nested = v.has("img_token_compression_config");
   const Count t = nested ? v.object("img_token_compression_config").size("temporal_patch_size", 2)
@@ -145,9 +145,9 @@ Tower minimax_m3_vl(const Config& v) {
 /// MiniMaxM3VLMultiModalProjector, all with biases: linear_1 (w, h), linear_2 (hidden, w); on s^2 concatenated rows,
 /// merge_linear_1 (w, s^2 hidden), merge_linear_2 (hidden, w).
 Count minimax_m3_vl_projector(const Joint& j) {
-  const bool nested = j.tower.has("img_token_compression_config");
-  const Count s = nested ? j.tower.object("img_token_compression_config").size("spatial_merge_size", 2)
-                         : j.tower.size("spatial_merge_size", 2);
+  const bool nested = j.media_encoder.has("img_token_compression_config");
+  const Count s = nested ? j.media_encoder.object("img_token_compression_config").size("spatial_merge_size", 2)
+                         : j.media_encoder.size("spatial_merge_size", 2);
   j.whole.ignore({"multimodal_projector_bias"});
   const Count w = j.whole.size("projector_hidden_size", 6144);
   return ModuleTally()
@@ -160,7 +160,7 @@ Count minimax_m3_vl_projector(const Joint& j) {
 
 }  // namespace
 
-std::vector<TowerFamily> own_towers() {
+std::vector<MediaEncoderFamily> own_media_encoders() {
   return {{"gemma4_vision", gemma4},
           {"llama4_vision_model", llama4},
           {"internvl_vision", internvl},

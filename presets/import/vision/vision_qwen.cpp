@@ -37,7 +37,7 @@ ModuleTally merger(const VisionSizes& s) {
 /// hf qwen2_vl/modeling_qwen2_vl.py, Qwen2VisionTransformerPretrainedModel: patch_embed without bias; blocks as
 /// vit_block with an MLP of mlp_ratio h; merger: ln_q, a LayerNorm 2 h, and two matrices. Its width is embed_dim;
 /// hidden_size is the text model's.
-Tower qwen2_vl(const Config& v) {
+MediaEncoder qwen2_vl(const Config& v) {
   VisionSizes s = sizes(v, {32, 3584, 0, 14, 2, 2});
   s.out = s.h;
   s.h = v.size("embed_dim", 1280);
@@ -54,21 +54,21 @@ ModuleTally gated_block(Count h, Count kv, Count m) {
 }
 
 /// The encoder around its blocks: patch_embed without bias; merger: ln_q, an RMSNorm h, and two matrices.
-Tower around(const VisionSizes& s, const ModuleTally& block) {
+MediaEncoder around(const VisionSizes& s, const ModuleTally& block) {
   return {ModuleTally(patch_embedding(s, false)).copies(s.depth, block).numbers(s.h).copies(1, merger(s)).total(),
           s.out};
 }
 
 /// hf qwen2_5_vl/modeling_qwen2_5_vl.py, Qwen2_5_VisionTransformerPretrainedModel; qwen2_5_omni/, with separate
 /// matrices for queries, keys and values.
-Tower qwen2_5_vl(const Config& v) {
+MediaEncoder qwen2_5_vl(const Config& v) {
   const VisionSizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   v.ignore({"embed_dim"});
   return around(s, gated_block(s.h, s.h, v.size("intermediate_size", 3420)));
 }
 
 /// hf exaone4_5/modular_exaone4_5.py, Exaone4_5_VisionModel: Qwen2.5-VL's with fewer KV heads.
-Tower exaone4_5(const Config& v) {
+MediaEncoder exaone4_5(const Config& v) {
   const VisionSizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   const Count heads = v.size("num_heads", 16);
   const Count kv = mul(v.size("num_key_value_heads", 8), s.h / heads);
@@ -78,7 +78,7 @@ Tower exaone4_5(const Config& v) {
 /// hf qwen3_vl/modeling_qwen3_vl.py, Qwen3VLVisionModel: patch_embed with bias; pos_embed, a table; blocks as
 /// vit_block; merger: a LayerNorm 2 h, and two matrices; for each layer in deepstack_visual_indexes another merger,
 /// with its LayerNorm after the merging, 2 s^2 h.
-Tower with_deepstack(const Config& v, Count mergers) {
+MediaEncoder with_deepstack(const Config& v, Count mergers) {
   const VisionSizes s = sizes(v, {27, 1152, 3584, 16, 2, 2});
   return {ModuleTally(patch_embedding(s, true))
               .table(v.size("num_position_embeddings", 2304), s.h)
@@ -89,14 +89,14 @@ Tower with_deepstack(const Config& v, Count mergers) {
               .total(),
           s.out};
 }
-Tower qwen3_vl(const Config& v) {
+MediaEncoder qwen3_vl(const Config& v) {
   v.ignore({"apply_vit_abs_pos_embed"});
   constexpr std::string_view key = "deepstack_visual_indexes";  // absent: layers 8, 16 and 24
   return with_deepstack(v, v.has(key) ? static_cast<Count>(v.counts(key).size()) : 3);
 }
 
 /// hf qwen3_5/modular_qwen3_5.py, Qwen3_5VisionModel: Qwen3-VL's with only the last merger.
-Tower qwen3_5(const Config& v) {
+MediaEncoder qwen3_5(const Config& v) {
   constexpr std::string_view key = "deepstack_visual_indexes";
   if (v.has(key) && !v.counts(key).empty())
     v.refuse("\"deepstack_visual_indexes\" names layers, but the tower of Qwen3.5 has one merger, behind the last");
@@ -107,7 +107,7 @@ Tower qwen3_5(const Config& v) {
 /// post_conv_layernorm and post_layernorm, RMSNorms 2 h; blocks: qkv and proj 4 h^2, with biases on qkv if the config
 /// has them, gate, up, down 3 h out (the MLP is as wide as the output), RMSNorms 2 h; downsample, a convolution (out,
 /// h, s, s) with bias; merger, of width w: proj out^2, LayerNorm 2 out, gate, up, down 3 out w.
-Tower glm4v(const Config& v) {
+MediaEncoder glm4v(const Config& v) {
   const VisionSizes s = sizes(v, {24, 1536, 4096, 14, 2, 2});
   const Count w = v.size("intermediate_size", 13696);
   const ModuleTally block = ModuleTally()
@@ -129,7 +129,7 @@ Tower glm4v(const Config& v) {
 
 }  // namespace
 
-std::vector<TowerFamily> qwen_towers() {
+std::vector<MediaEncoderFamily> qwen_media_encoders() {
   return {{"qwen2_vl", qwen2_vl}, {"qwen2_5_vl", qwen2_5_vl}, {"exaone4_5_vision", exaone4_5},
           {"qwen3_vl", qwen3_vl}, {"qwen3_5", qwen3_5},       {"glm4v", glm4v}};
 }

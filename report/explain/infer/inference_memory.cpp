@@ -4,7 +4,7 @@
 #include "calc/textbook/inference.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
-#include "report/explain/infer/towers.hpp"
+#include "report/explain/infer/media_encoders.hpp"
 #include "report/explain/modules.hpp"
 #include "report/explain/sum.hpp"
 #include "report/explain/train/alive.hpp"
@@ -180,7 +180,7 @@ Formula all_bytes(S s) {
     f.expression += fmt::format(" + {}", name);
     f.own.push_back({name, meaning, number_text(b.value)});
   };
-  add("M_tow", "bytes of towers", tower_bytes(s.plan(), s.layout()));
+  add("M_tow", "bytes of towers", media_encoder_bytes(s.plan(), s.layout()));
   add("M_proc", "measured bytes of a process before any tensor", process_bytes(s.request()));
   return f;
 }
@@ -214,8 +214,8 @@ constexpr Definition memory[] = {
        return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters");
      },
      per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
-    {"inference_memory.towers_bytes", "towers for images and sounds", "bytes", tower_bytes, tower_convention,
-     tower_sources, "a model with towers"},
+    {"inference_memory.towers_bytes", "towers for images and sounds", "bytes", media_encoder_bytes,
+     media_encoder_convention, media_encoder_sources, "a model with towers"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
      [](S s) -> Formula {
        if (s.plan().offload.cache.numerator > 0)

@@ -11,7 +11,7 @@
 #include "ask/request/server.hpp"
 #include "ask/request/serving_inputs.hpp"
 #include "report/explain/definition.hpp"
-#include "report/explain/infer/towers.hpp"
+#include "report/explain/infer/media_encoders.hpp"
 #include "report/explain/interval.hpp"
 #include "report/interval.hpp"
 #include "report/plan/planned.hpp"
@@ -75,7 +75,7 @@ Formula cache_of_engine(S s) {
   };
   return {"M_g - (M_w + M_tow + M_pad + M_dr + M_ad + M_act + M_lib + M_gr)",
           {symbol("M_g", "bytes that the engine may fill", m.granted), symbol("M_w", "weights, bytes", m.weights),
-           symbol("M_tow", "towers, bytes", m.towers), symbol("M_pad", "padding of experts, bytes", m.padding),
+           symbol("M_tow", "towers, bytes", m.media_encoders), symbol("M_pad", "padding of experts, bytes", m.padding),
            symbol("M_dr", "draft model, bytes", m.draft), symbol("M_ad", "adapters, bytes", m.adapters),
            symbol("M_act", "activations, bytes", m.activations), symbol("M_lib", "libraries, bytes", m.libraries),
            symbol("M_gr", "recorded graphs, bytes; not known", m.graphs)}};
@@ -272,8 +272,8 @@ constexpr Definition serving_table[] = {
        return from_engine(s, "M_host", "the offloaded shares of the blocks' weights", "engine_memory.host_bytes");
      },
      of_engine, "--offload", "traffic and --offload"},
-    {"engine_memory.towers_bytes", "towers for images and sounds", "bytes", tower_bytes, tower_convention,
-     tower_sources, "traffic and a model with towers"},
+    {"engine_memory.towers_bytes", "towers for images and sounds", "bytes", media_encoder_bytes,
+     media_encoder_convention, media_encoder_sources, "traffic and a model with towers"},
     {"engine_memory.padding_bytes", "padding of experts in MXFP4", "bytes",
      [](S s) {
        return from_engine(s, "M_pad", "experts' bytes times f' h' / (f h) - 1, widths and hidden sizes as padded",

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 #include "calc/block/program.hpp"
 #include "calc/memory.hpp"
 #include "calc/operator/liveness.hpp"
@@ -46,7 +46,7 @@ std::string name_of(const Alive& a, const OpList& ops, const Pricing& p) {
       return name + ", " + own_name(op, p);
     case Alive::As::gradient:
       return "gradient of " + name;
-    case Alive::As::again:
+    case Alive::As::recomputed:
       return name + ", again";
     case Alive::As::scratch:
       return name + " while it runs";
@@ -60,15 +60,15 @@ std::vector<AliveTensor> named(const Moment& m, const OpList& ops, const Pricing
   return all;
 }
 
-/// Tensors that one kind of segment adds, and its peaks. `again`: during its recomputation in backward.
+/// Tensors that one kind of segment adds, and its peaks. `recomputed`: during its recomputation in backward.
 struct HeldPart {
   std::string name;
   LayerKind kind;
-  Bytes kept, input, output, handed_on;
+  Bytes saved, input, output, cross_layer_tensors;
   Bytes awaited;             ///< gradients to which later layers add
   Bytes awaited_by_encoder;  ///< share of `awaited` in the embedding for an encoder's distances
   Bytes choice;              ///< chosen keys that later layers read
-  std::vector<AliveTensor> forward, again, backward;
+  std::vector<AliveTensor> forward, recomputed, backward;
 };
 
 std::string name_of(const Segment& s) {
@@ -89,22 +89,22 @@ HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
   const WorstMoments w = worst_moments(s.ops, p, s.input_elements, mine);
   HeldPart r{.name = name_of(s),
              .kind = s.layer,
-             .kept = l.kept,
+             .saved = l.saved,
              .input = l.input,
              .output = l.output,
-             .handed_on = l.carried,
+             .cross_layer_tensors = l.carried,
              .awaited = s.layer.closes_encoder && s.backward ? l.output : l.awaited,
              .awaited_by_encoder = l.awaited_by_encoder,
-             .choice = l.handed_on,
+             .choice = l.cross_layer_tensors,
              .forward = named(w.forward, s.ops, p),
-             .again = {},
+             .recomputed = {},
              .backward = {}};
   if (s.kind != SegmentKind::embedding || l.carried != Bytes()) r.backward = named(w.backward, s.ops, p);
   if (plan.recompute != Recompute::full || s.kind != SegmentKind::block) return r;
-  r.again = r.forward;
-  r.again.push_back({"gradient of its output", l.output});
+  r.recomputed = r.forward;
+  r.recomputed.push_back({"gradient of its output", l.output});
   const char* const awaited = s.layer.opens_block ? "gradient of its input" : "gradients of its keys and values";
-  if (l.awaited != Bytes()) r.again.push_back({awaited, l.awaited});
+  if (l.awaited != Bytes()) r.recomputed.push_back({awaited, l.awaited});
   return r;
 }
 
@@ -114,23 +114,23 @@ void append(std::vector<AliveTensor>& to, const std::vector<AliveTensor>& from, 
 }
 
 /// Tensors saved by the layers before number `layer`, by kind.
-std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPart>& parts, const Plan& plan,
-                                     Count layer) {
+std::vector<AliveTensor> saved_before(const Arch& arch, const std::vector<HeldPart>& parts, const Plan& plan,
+                                      Count layer) {
   std::vector<AliveTensor> all;
-  const LayerKinds kinds = layer_kinds(arch, plan.frozen, plan.narrowed);
-  if (parts.front().kept != Bytes()) all.push_back({"kept by the embedding", parts.front().kept});
+  const LayerKinds kinds = layer_kinds(arch, plan.frozen, plan.low_precision);
+  if (parts.front().saved != Bytes()) all.push_back({"kept by the embedding", parts.front().saved});
   for (std::size_t k = 0; k + 2 < parts.size(); ++k) {
     Count n = 0;
     for (Count i = 0; i < layer; ++i) n += kind_index(kinds, i) == k;
     const HeldPart& p = parts[k + 1];
-    const Bytes bytes = n * (plan.recompute == Recompute::full ? p.input + p.choice : p.kept);
+    const Bytes bytes = n * (plan.recompute == Recompute::full ? p.input + p.choice : p.saved);
     if (bytes != Bytes()) all.push_back({fmt::format("kept by {} x {}", n, p.name), bytes});
   }
   return all;
 }
 
 /// Noun for the tensors shared across layers.
-const char* handed_name(const Arch& a) {
+const char* cross_layer_name(const Arch& a) {
   if (a.residual_block > 0) return "residual streams";
   return a.is_encoder_decoder() ? "results" : "keys and values";
 }
@@ -142,7 +142,7 @@ class WorstOfTraining {
       : arch_(arch),
         plan_(plan),
         parts_(parts),
-        handed_(handed_on(layer_kinds(arch, plan.frozen, plan.narrowed))),
+        cross_layer_(cross_layer_tensors(layer_kinds(arch, plan.frozen, plan.low_precision))),
         encoder_(encoder_end(layer_kinds(arch))) {}
 
   std::vector<AliveTensor> worst() {
@@ -150,10 +150,10 @@ class WorstOfTraining {
     see({}, parts_.front().backward, "embedding");
     for (std::size_t k = 1; k + 1 < parts_.size(); ++k) {
       const LayerKind& kind = parts_[k].kind;  // a kind's last layer has most saved tensors before it; not gradients
-      for (Count i = handed_.empty() ? kind.last : kind.first; i <= kind.last; ++i)
+      for (Count i = cross_layer_.empty() ? kind.last : kind.first; i <= kind.last; ++i)
         if (kind.layers.contains(i)) see_layer(i, parts_[k]);
     }
-    const std::vector<AliveTensor> below = kept_below(arch_.layers, true);
+    const std::vector<AliveTensor> below = saved_below(arch_.layers, true);
     see(below, parts_.back().forward, parts_.back().name);
     see(below, parts_.back().backward, parts_.back().name);
     return std::move(worst_);
@@ -166,19 +166,19 @@ class WorstOfTraining {
   }
   /// Tensors saved by the layers below one. A recomputed layer saves the keys and values that later layers read. They
   /// are freed when backward has passed the first reader, and recomputed with their layer.
-  std::vector<AliveTensor> kept_below(Count layer, bool in_backward) const {
-    std::vector<AliveTensor> below = kept_before(arch_, parts_, plan_, layer);
+  std::vector<AliveTensor> saved_below(Count layer, bool in_backward) const {
+    std::vector<AliveTensor> below = saved_before(arch_, parts_, plan_, layer);
     if (plan_.recompute != Recompute::full) return below;
     Bytes read;
-    for (const HandedOn& h : handed_)
+    for (const CrossLayerTensor& h : cross_layer_)
       if (!h.is_input && h.source < layer && (!in_backward || h.first_reader <= layer))
-        read += parts_[h.kind + 1].handed_on;
-    if (read != Bytes()) below.push_back({handed("{} that later layers read"), read});
+        read += parts_[h.kind + 1].cross_layer_tensors;
+    if (read != Bytes()) below.push_back({shared_kv("{} that later layers read"), read});
     return below;
   }
   /// The sentence with the noun for shared tensors.
-  std::string handed(fmt::format_string<const char*> sentence) const {
-    return fmt::format(sentence, handed_name(arch_));
+  std::string shared_kv(fmt::format_string<const char*> sentence) const {
+    return fmt::format(sentence, cross_layer_name(arch_));
   }
   /// Embedded tokens of a decoder (in backward their gradient), live while the encoder runs.
   std::vector<AliveTensor> waiting(Count layer, const char* name) const {
@@ -191,24 +191,24 @@ class WorstOfTraining {
     return layer > encoder_ ? e.awaited - e.awaited_by_encoder : e.awaited;
   }
   void see_layer(Count layer, const HeldPart& p) {
-    std::vector<AliveTensor> before = kept_below(layer, false);
+    std::vector<AliveTensor> before = saved_below(layer, false);
     append(before, waiting(layer, "its tokens"), "decoder");
     see(std::move(before), p.forward, p.name);
-    std::vector<AliveTensor> below = kept_below(layer, true);
+    std::vector<AliveTensor> below = saved_below(layer, true);
     append(below, waiting(layer, "gradient of its tokens"), "decoder");
     if (const Bytes d = gradient_of_distances(layer); d != Bytes()) below.push_back({"gradients of distances", d});
     Bytes gradients;
-    for (const HandedOn& h : handed_)
+    for (const CrossLayerTensor& h : cross_layer_)
       if (h.passes(layer)) gradients += parts_[h.kind + 1].awaited;
-    if (gradients != Bytes()) below.push_back({handed("gradients of {} of earlier layers"), gradients});
-    see(below, p.again, p.name);
+    if (gradients != Bytes()) below.push_back({shared_kv("gradients of {} of earlier layers"), gradients});
+    see(below, p.recomputed, p.name);
     see(below, p.backward, p.name);
   }
 
   const Arch& arch_;
   const Plan& plan_;
   const std::vector<HeldPart>& parts_;
-  std::vector<HandedOn> handed_;
+  std::vector<CrossLayerTensor> cross_layer_;
   Count encoder_;  // its last layer
   std::vector<AliveTensor> worst_;
 };
@@ -230,12 +230,12 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
   const Plan& plan = s.plan();
   std::vector<AliveTensor> worst;
   const LayerKinds kinds = layer_kinds(s.arch());
-  const std::vector<HandedOn> handed = handed_on(kinds);
+  const std::vector<CrossLayerTensor> shared_kv = cross_layer_tensors(kinds);
   const Count encoder = encoder_end(kinds);
   Bytes carried, embedded, waiting;
   const auto run = [&](const Step& step, Phase phase, const char* name) {
     const Pricing p = pricing(plan, phase);
-    std::map<Count, Bytes> hands_on;  // by the first layer of a kind that has operators
+    std::map<Count, Bytes> shares_onward;  // by the first layer of a kind that has operators
     waiting = embedded = Bytes();
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
       if (row.index > 0) return;
@@ -243,10 +243,10 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       const Liveness l = liveness(seg.ops, p, seg.input_elements);
       if (seg.kind == SegmentKind::embedding) embedded = l.output;
       if (seg.kind != SegmentKind::block) return;
-      if (hands_on.empty() && seg.layer.last <= encoder) waiting = embedded - l.input;
-      hands_on[seg.layer.first] = l.carried;
+      if (shares_onward.empty() && seg.layer.last <= encoder) waiting = embedded - l.input;
+      shares_onward[seg.layer.first] = l.carried;
     });
-    const auto each = [&](std::size_t kind) { return hands_on[kinds[kind].first]; };
+    const auto each = [&](std::size_t kind) { return shares_onward[kinds[kind].first]; };
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
       if (row.index > 0) return;
       const Segment& seg = row.segment;
@@ -254,11 +254,11 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       if (seg.kind == SegmentKind::embedding) carried = Bytes();
       std::vector<AliveTensor> all = named(m, seg.ops, p);
       if (seg.kind == SegmentKind::block && carried != Bytes()) all.push_back({"what later layers read", carried});
-      const Bytes keys = seg.kind == SegmentKind::block ? handed_over(handed, seg.layer, each) : Bytes();
-      if (keys != Bytes()) all.push_back({fmt::format("{} of earlier layers", handed_name(s.arch())), keys});
+      const Bytes keys = seg.kind == SegmentKind::block ? cross_layer_bytes(shared_kv, seg.layer, each) : Bytes();
+      if (keys != Bytes()) all.push_back({fmt::format("{} of earlier layers", cross_layer_name(s.arch())), keys});
       const bool encodes = seg.kind == SegmentKind::block && seg.layer.last <= encoder;
       if (encodes && waiting != Bytes()) all.push_back({"decoder: its tokens", waiting});
-      if (!seg.layer.hands_on()) carried += liveness(seg.ops, p, seg.input_elements).carried;
+      if (!seg.layer.shares_onward()) carried += liveness(seg.ops, p, seg.input_elements).carried;
       if (total(all) <= total(worst)) return;
       worst.clear();
       append(worst, all, name);

@@ -18,7 +18,7 @@ Prices training_prices(S s) { return price(s.arch(), s.plan(), s.layout(), s.clu
 StepParts wait_parts(S s) {
   const Prices prices = training_prices(s);
   const Efficiency e = leading(prices);
-  StepRoom room;
+  StepWorkspace room;
   return step_parts(prices, s.plan(), s.layout(), s.cluster(), s.train().partition,
                     row_times(prices, s.plan(), s.layout(), s.cluster(), e), e, room);
 }
@@ -113,19 +113,19 @@ Formula activations_in_flight(S s) {
   for (std::size_t i = 0; i < held.size(); ++i)
     terms.rows.push_back(
         {fmt::format("layers {} to {}", held[i].chunk.first + 1, held[i].chunk.end),
-         {number_text(held[i].micro_batches), number_text(kept_bytes(prices, s.plan(), held[i].chunk).value),
-          number_text(held[i].for_weights), number_text(kept_for_weights(prices, held[i].chunk).value)}});
+         {number_text(held[i].micro_batches), number_text(saved_bytes(prices, s.plan(), held[i].chunk).value),
+          number_text(held[i].for_weights), number_text(saved_for_weights(prices, held[i].chunk).value)}});
   return {"sum(n_i*a_i + u_i*g_i)", {}, {std::move(terms)}};
 }
 
 namespace {
 
 /// Number of micro-batches that a schedule holds on stage r of P at its peak, as a formula and as a value.
-struct KeptOfSchedule {
+struct SavedOfSchedule {
   const char* formula = "";
   Count number = -1;  ///< -1: no short formula
 };
-KeptOfSchedule kept_by_schedule(const Pipeline& p, Count r) {
+SavedOfSchedule saved_by_schedule(const Pipeline& p, Count r) {
   const Count m = p.micro_batches, behind = p.ranks - r;
   switch (p.schedule) {
     case Schedule::gpipe:
@@ -153,10 +153,10 @@ KeptOfSchedule kept_by_schedule(const Pipeline& p, Count r) {
 /// The schedule's formula if it gives the stage's peak; else the number counted over its slots.
 Formula stage_in_flight(S s) {
   const Stage stage = fullest_stage_of(s);
-  const KeptOfSchedule kept = kept_by_schedule(pipeline_of(s.plan(), s.layout()), stage.rank);
-  if (kept.number != stage.in_flight)
+  const SavedOfSchedule saved = saved_by_schedule(pipeline_of(s.plan(), s.layout()), stage.rank);
+  if (saved.number != stage.in_flight)
     return from_engine(s, "n_f", "counted slot by slot in the order of the schedule, chunks apart", "stages.in_flight");
-  return {kept.formula,
+  return {saved.formula,
           {{"r", "the stage, from 0", number_text(stage.rank)},
            {"v", "chunks of a stage", number_text(s.layout().chunks)}}};
 }

@@ -2,7 +2,7 @@
 
 #include "calc/roofline.hpp"
 #include "calc/step/row_time.hpp"
-#include "report/explain/clockwork.hpp"
+#include "report/explain/pass_time.hpp"
 #include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
@@ -14,9 +14,9 @@ void add_rings(const Setting& s, const LayerPrice& row, const char* direction, c
   const WorkTime& work = s.estimated() ? pass.estimate_work : pass.bound_work;
   const bool whole = s.plan().roofline == Roofline::step;
   const Seconds core = (whole ? step_slowdown(s, training_pass(s.plan())) : 1) * work.attention;
-  for (const llmcalc::Exchange& e : pass.exchanges) {
+  for (const llmcalc::CollectiveCall& e : pass.collectives) {
     if (!passes_round(e)) continue;
-    const Seconds all = exchange_time(e, s.layout(), s.cluster(), links).total();
+    const Seconds all = communication_time(e, s.layout(), s.cluster(), links).total();
     const RingTime t = ring_time(e, all, core, ranks(s.layout(), Group::context), &pass == &row.backward_input);
     terms.rows.push_back({std::string("layers ") + direction,
                           {number_text(row.layers), number_text(t.passing.value), number_text(t.core.value),
@@ -34,7 +34,7 @@ Terms ring_terms(const Setting& s) {
   const Prices prices = price(s.arch(), s.plan(), s.layout(), s.device());
   for (const LayerPrice& row : prices.rows) {
     add_rings(s, row, "forward", row.forward, t);
-    add_rings(s, row, "forward again", row.again, t);
+    add_rings(s, row, "forward again", row.recomputed, t);
     add_rings(s, row, "backward", row.backward_input, t);
   }
   return t;
@@ -43,7 +43,7 @@ Terms ring_terms(const Setting& s) {
 }  // namespace
 
 Formula ring_time(const Setting& s, const std::string& n) {
-  const bool in_part = hidden_beside(s.plan()) < 1;
+  const bool in_part = hidden_overlapped(s.plan()) < 1;
   const std::string side = in_part ? "max(r_j, c_j) + (1 - omega)*min(r_j, c_j) - c_j" : "max(r_j, c_j) - c_j";
   const std::string one = "(" + side + " + " + product({exposed(s), "h_j"}) + ")";
   return {product({n, "sum(n_j*" + one + ")"}), {}, {ring_terms(s)}};

@@ -3,9 +3,9 @@
 #include "ask/answer/conventions.hpp"
 #include "ask/answer/interval.hpp"
 #include "calc/textbook/weights.hpp"
-#include "report/explain/clockwork.hpp"
 #include "report/explain/interval.hpp"
 #include "report/explain/modules.hpp"
+#include "report/explain/pass_time.hpp"
 #include "report/explain/sum.hpp"
 #include "report/explain/train/pipeline.hpp"
 #include "report/explain/train/ring.hpp"
@@ -88,7 +88,7 @@ Formula summed_gradients(S s) {
   return module.formula(all + Expr("n_u", s.plan().mtp) * one);
 }
 /// Adds the sum of these gradients to a formula, if there are any.
-void add_gradient_exchange(S s, bool bound, Formula& f) {
+void add_gradient_collective(S s, bool bound, Formula& f) {
   const Formula numbers = summed_gradients(s);
   if (numbers.expression == "0") return;
   f.expression +=
@@ -110,7 +110,7 @@ constexpr const char* elementwise_seconds =
     "sum over other operators of the bytes that the stack's kernels move over the bandwidth that copies reach, s";
 constexpr const char* host_seconds =
     "starts of kernels, and what the device waits for the host, both together being (device^6 + host^6)^(1/6), s";
-constexpr const char* exchange_seconds =
+constexpr const char* communication_seconds =
     "sum over exchanges that nothing hides of starts, rounds and bytes over the share of each link, in the mean over "
     "the stages, s";
 
@@ -122,7 +122,7 @@ Formula step_time(S s, bool bound) {
   Formula f = pass_time(s, training_pass(s.plan()), bound);
   f.expression = product({repeats(s), f.expression});
   f.expression += " + " + optimizer_text(s, bound);
-  add_gradient_exchange(s, bound, f);
+  add_gradient_collective(s, bound, f);
   return f;
 }
 Formula work(S s, Part p, const char* expression, const char* path) {
@@ -133,14 +133,14 @@ Formula launches(S s, const char* path) {
   if (has_software(s)) return estimated_part(s, host_seconds, path);
   return launch_time(s, training_pass(s.plan()), repeats(s));
 }
-Formula messages(S s, Part p) { return exchange_time(s, training_pass(s.plan()), p, repeats(s)); }
+Formula messages(S s, Part p) { return communication_time(s, training_pass(s.plan()), p, repeats(s)); }
 Formula context_messages(S s) {
-  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.cp");
+  if (has_software(s)) return estimated_part(s, communication_seconds, "step.breakdown_s.cp");
   const bool ring = ranks(s.layout(), Group::context) > 1 && s.layout().context_method == ContextMethod::ring;
   return ring ? ring_time(s, repeats(s)) : messages(s, Part::cp);
 }
 Formula expert_messages(S s) {
-  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.ep");
+  if (has_software(s)) return estimated_part(s, communication_seconds, "step.breakdown_s.ep");
   if (!pairs_experts(s.layout())) return messages(s, Part::ep);
   return from_engine(s, "t_ep",
                      "exchanges with experts in all layers, less what is hidden in paired slots, in the mean over the "
@@ -148,7 +148,7 @@ Formula expert_messages(S s) {
                      "step.breakdown_s.ep");
 }
 Formula tensor_messages(S s) {
-  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.tp");
+  if (has_software(s)) return estimated_part(s, communication_seconds, "step.breakdown_s.tp");
   if (s.tensor_parallel() && !is_one_group(s) &&
       (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_part(s.plan()) ||
        traits(s.plan().optimizer).orthogonalizes))
@@ -157,7 +157,7 @@ Formula tensor_messages(S s) {
                        "and Muon's gathers of matrices, in the mean over the stages, s",
                        "step.breakdown_s.tp");
   Formula f = messages(s, Part::tp);
-  add_gradient_exchange(s, false, f);
+  add_gradient_collective(s, false, f);
   return f;
 }
 
@@ -188,15 +188,16 @@ Formula limited_memory(S s) {
   return f;
 }
 /// Seconds of one kind of collectives; 0 without any.
-Symbol exchanged(S s, const char* name, const char* meaning, std::string_view kind) {
+Symbol communicated(S s, const char* name, const char* meaning, std::string_view kind) {
   const std::string seconds = s.number(fmt::format("step.breakdown_s.{}", kind));
   return {name, meaning, seconds.empty() ? "0" : seconds};
 }
 Formula limited_communication(S s) {
-  return {"t_tp + t_cp + t_ep + t_dp + t_pp + t_offload",
-          {exchanged(s, "t_tp", "tensor parallelism, s", "tp"), exchanged(s, "t_cp", "context parallelism, s", "cp"),
-           exchanged(s, "t_ep", "expert parallelism, s", "ep"), exchanged(s, "t_dp", "data parallelism, s", "dp"),
-           exchanged(s, "t_pp", "pipeline messages, s", "pp"), exchanged(s, "t_offload", "the host, s", "offload")}};
+  return {
+      "t_tp + t_cp + t_ep + t_dp + t_pp + t_offload",
+      {communicated(s, "t_tp", "tensor parallelism, s", "tp"), communicated(s, "t_cp", "context parallelism, s", "cp"),
+       communicated(s, "t_ep", "expert parallelism, s", "ep"), communicated(s, "t_dp", "data parallelism, s", "dp"),
+       communicated(s, "t_pp", "pipeline messages, s", "pp"), communicated(s, "t_offload", "the host, s", "offload")}};
 }
 
 constexpr std::string_view step_roofline =

@@ -269,17 +269,17 @@ textbook::MicroBatch<Expr> micro_batch(S s) {
 }
 
 template <class What>  // a Recompute, or a predicate for tensors
-textbook::StoredSum<Expr> kept(S s, const What& what) {
+textbook::StoredSum<Expr> saved(S s, const What& what) {
   return textbook::stored(s.arch(), s.trained_sizes(), micro_batch(s), what);
 }
 template <class What>
-Formula kept_bytes(S s, const What& what, const char* path) {
+Formula saved_bytes(S s, const What& what, const char* path) {
   const bool modules = s.plan().mtp > 0;
   if (trains_part(s.plan()) || modules || (is_beyond_textbook(s) && ranks(s.layout(), Group::pipeline) == 1))
     return from_engine(s, "M_kept", "sum over the GPU's operators of what backward needs, bytes", path);
-  return {kept(s, what).bytes(compute_bytes(s)).text()};
+  return {saved(s, what).bytes(compute_bytes(s)).text()};
 }
-Formula activations_kept(S s) {
+Formula activations_saved(S s) {
   if (s.plan().offload.activations.numerator > 0)
     return from_engine(s, "M_here",
                        "sum over micro-batches in flight and layers of what backward needs, less the fraction of each "
@@ -289,33 +289,33 @@ Formula activations_kept(S s) {
   if (recomputes_partly(s.plan()))
     return from_engine(s, "M_kept", "what is kept of layers that run again, and all that the others need, bytes",
                        "memory.activations_bytes");
-  return kept_bytes(s, s.plan().recompute, "memory.activations_bytes");
+  return saved_bytes(s, s.plan().recompute, "memory.activations_bytes");
 }
-std::string kept_numbers(S s) { return kept(s, s.plan().recompute).numbers().text(); }
-Formula break_even(S s) { return {ratio("2*N*B", product({"4 - p", kept_numbers(s)}))}; }
+std::string saved_numbers(S s) { return saved(s, s.plan().recompute).numbers().text(); }
+Formula break_even(S s) { return {ratio("2*N*B", product({"4 - p", saved_numbers(s)}))}; }
 
 constexpr std::string_view inputs = "inputs of every operator, each tensor once; masks 1 byte, statistics 4 bytes each";
 constexpr Definition activations[] = {
-    {"memory.activations_bytes", "activations kept for backward", "bytes", activations_kept,
+    {"memory.activations_bytes", "activations kept for backward", "bytes", activations_saved,
      "inputs of every operator, each tensor once: ids, embedding, blocks, head; masks 1 byte; of every micro-batch in "
      "flight",
      "Goon (2.5)-(2.7), (2.14); Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.blocks_bytes", "kept by the blocks", "bytes",
      [](S s) {
-       return kept_bytes(
+       return saved_bytes(
            s, [](const Tensor& x) { return x.in_block; }, "activations.blocks_bytes");
      },
      "without recomputation", "Goon (2.5), (2.6); Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.attention_core_bytes", "of it by the attention cores", "bytes",
      [](S s) {
-       return kept_bytes(
+       return saved_bytes(
            s, [](const Tensor& x) { return x.core; }, "activations.attention_core_bytes");
      },
      "naive: S x S scores and masks, 2p + 1 as in the seed or p + 1 more with dropout; flash: log-sum-exps",
      "Goon (2.5); FlashAttention (arXiv:2205.14135)"},
     {"activations.outside_blocks_bytes", "kept by embedding and head", "bytes",
      [](S s) {
-       return kept_bytes(
+       return saved_bytes(
            s, [](const Tensor& x) { return !x.in_block; }, "activations.outside_blocks_bytes");
      },
      inputs, "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
@@ -326,10 +326,10 @@ constexpr Definition activations[] = {
      },
      inputs, "DeepSeek-V3 (arXiv:2412.19437) 2.2", "--mtp N"},
     {"activations.selective_bytes", "kept under selective recomputation", "bytes",
-     [](S s) { return kept_bytes(s, Recompute::selective, "activations.selective_bytes"); },
+     [](S s) { return saved_bytes(s, Recompute::selective, "activations.selective_bytes"); },
      "attention cores run again", "Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.full_bytes", "kept under full recomputation", "bytes",
-     [](S s) { return kept_bytes(s, Recompute::full, "activations.full_bytes"); },
+     [](S s) { return saved_bytes(s, Recompute::full, "activations.full_bytes"); },
      "the blocks' inputs; blocks run again", "Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.quadratic_equals_linear_seq", "sequence length at which scores take as much as the rest", "tokens",
      fixed<"S*(M_blk - M_core)/M_core">, "as if the rest grew with S and the scores with S^2", "Goon (2.7)",

@@ -34,8 +34,8 @@ Packing float8_packing(const Object& q, const SchemeContext& context) {
 /// A checkpoint in fp8 with some layers repacked by ModelOpt (nvidia/DeepSeek-V4-Flash-NVFP4); "ignore" names the
 /// unchanged layers.
 void add_layers_of_modelopt(Scheme& s, const Object& q) {
-  for (const char* said_again : {"ignore", "config_groups", "quant_algo", "moe_quant_algo", "group_size"})
-    q.find(said_again);
+  for (const char* stated_twice : {"ignore", "config_groups", "quant_algo", "moe_quant_algo", "group_size"})
+    q.find(stated_twice);
   add_modelopt_layers(s, q.object("quantized_layers"));
 }
 

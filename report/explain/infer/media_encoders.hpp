@@ -6,16 +6,16 @@
 
 namespace llmcalc::explain {
 
-inline constexpr std::string_view tower_sources =
+inline constexpr std::string_view media_encoder_sources =
     "huggingface/transformers: quantised checkpoints leave towers in 16 bits; the checkpoint's header";
-inline constexpr std::string_view tower_convention =
+inline constexpr std::string_view media_encoder_convention =
     "16 bits each, or as a checkpoint's header says; whole on every rank that has the token table, but for layers that "
     "read images alone, which tensor-parallel ranks cut; none with --no-towers, and of llama.cpp";
 
-inline Formula tower_bytes(const Setting& s) {
-  const Towers& t = s.request().model.towers;
-  const Count cut = s.plan().cut_towers.value;
-  if (s.plan().towers == Bytes()) return {"0"};
+inline Formula media_encoder_bytes(const Setting& s) {
+  const MediaEncoders& t = s.request().model.media_encoders;
+  const Count cut = s.plan().cut_media_encoders.value;
+  if (s.plan().media_encoders == Bytes()) return {"0"};
   Formula f =
       t.held ? Formula{"M_tow", {{"M_tow", "bytes of their tensors in the header", number_text(t.held->value - cut)}}}
              : Formula{"2*(N_vis + N_aud + N_proj)",

@@ -10,15 +10,15 @@
 namespace llmcalc {
 
 template <typename T, std::size_t N>
-class InPlace {
+class InplaceVector {
   static_assert(std::is_trivially_destructible_v<T>);
 
  public:
   static constexpr std::size_t capacity = N;
 
-  constexpr InPlace() {}
-  constexpr InPlace(const InPlace& o) { *this = o; }
-  constexpr InPlace& operator=(const InPlace& o) {
+  constexpr InplaceVector() {}
+  constexpr InplaceVector(const InplaceVector& o) { *this = o; }
+  constexpr InplaceVector& operator=(const InplaceVector& o) {
     size_ = o.size_;
     for (std::size_t i = 0; i < size_; ++i) std::construct_at(&slots_[i].value, o[i]);
     return *this;
@@ -28,7 +28,7 @@ class InPlace {
     assert(size_ < N);
     return *std::construct_at(&slots_[size_++].value, t);
   }
-  friend constexpr bool operator==(const InPlace& a, const InPlace& b) {
+  friend constexpr bool operator==(const InplaceVector& a, const InplaceVector& b) {
     if (a.size_ != b.size_) return false;
     for (std::size_t i = 0; i < a.size_; ++i)
       if (!(a[i] == b[i])) return false;

@@ -17,7 +17,7 @@
 namespace llmcalc {
 
 /// A tensor that one layer shares with later layers, and the layers that read it.
-struct HandedOn {
+struct CrossLayerTensor {
   std::size_t kind = 0;  ///< kind of the source layer
   Count source = 0, first_reader = 0, last_reader = 0;
   bool is_input = false;  ///< it is the source layer's input, which is saved anyway
@@ -29,18 +29,18 @@ struct HandedOn {
 Count encoder_end(const LayerKinds& kinds);
 
 /// All shared tensors, ordered by source layer.
-std::vector<HandedOn> handed_on(const LayerKinds& kinds);
+std::vector<CrossLayerTensor> cross_layer_tensors(const LayerKinds& kinds);
 
 /// Maximum over the layers of a kind of the bytes shared by earlier layers while the layer runs. each(k): bytes that a
 /// layer of kind k shares.
 template <typename Each>
-Bytes handed_over(const std::vector<HandedOn>& all, const LayerKind& kind, const Each& each) {
+Bytes cross_layer_bytes(const std::vector<CrossLayerTensor>& all, const LayerKind& kind, const Each& each) {
   Bytes most;
   if (all.empty()) return most;
   for (Count i = kind.first; i <= kind.last; ++i) {
     if (!kind.layers.contains(i)) continue;
     Bytes now;
-    for (const HandedOn& h : all)
+    for (const CrossLayerTensor& h : all)
       if (h.passes(i)) now += each(h.kind);
     most = std::max(most, now);
   }

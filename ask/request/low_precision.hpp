@@ -14,7 +14,7 @@ struct WideLayers {
   Count first = 0, last = 0;
 };
 WideLayers read_wide_layers(std::string_view text, std::string_view where);
-std::string wide_layers_text(const Narrowed& n);
+std::string wide_layers_text(const LowPrecision& n);
 
 /// Which products are in which format; empty if there is only one format.
 std::string formats_note(const Request& r);
@@ -22,6 +22,6 @@ std::string formats_note(const Request& r);
 /// Throws InputError if the hardware has no peak for the plan's products.
 void check_peak(const Request& r);
 /// Throws InputError if no product is low-precision, or if the request names products that the model lacks.
-void check_narrowed(const Request& r);
+void check_low_precision(const Request& r);
 
 }  // namespace llmcalc

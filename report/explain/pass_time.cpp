@@ -1,4 +1,4 @@
-#include "report/explain/clockwork.hpp"
+#include "report/explain/pass_time.hpp"
 
 #include <fmt/format.h>
 
@@ -22,11 +22,11 @@ struct OperatorRun {
   Direction direction;
 };
 
-bool is_exchange(const OperatorRun& r) { return std::holds_alternative<Collective>(r.op.shape); }
+bool is_collective(const OperatorRun& r) { return std::holds_alternative<Collective>(r.op.shape); }
 
 /// Layers of a segment whose forward pass is recomputed.
-Count layers_again(const Setting& s, const OperatorRow& row) {
-  if (!row.again) return 0;
+Count recomputed_layers(const Setting& s, const OperatorRow& row) {
+  if (!row.recomputed) return 0;
   const Plan& p = s.plan();
   if (!recomputes_block(p)) return row.segment.repeats;
   const Partition& chunks = s.train().partition;
@@ -36,15 +36,15 @@ Count layers_again(const Setting& s, const OperatorRow& row) {
   return n;
 }
 
-std::vector<OperatorRun> runs(const Setting& s, const ClockPass& pass) {
+std::vector<OperatorRun> runs(const Setting& s, const TimedPass& pass) {
   std::vector<OperatorRun> all;
   for_each_operator(s.arch(), s.plan(), s.layout(), pass.step, [&](const OperatorRow& row) {
     const Count layers = row.segment.repeats;
-    all.push_back({row.op, layers + layers_again(s, row), Direction::forward});
+    all.push_back({row.op, layers + recomputed_layers(s, row), Direction::forward});
     if (pass.phase != Phase::training) return;
-    const bool exchange = is_exchange(all.back());
-    if (exchange || has_input_gradient(row.op)) all.push_back({row.op, layers, Direction::backward_input});
-    if (!exchange && has_backward(row.op)) all.push_back({row.op, layers, Direction::backward_weight});
+    const bool collective_call = is_collective(all.back());
+    if (collective_call || has_input_gradient(row.op)) all.push_back({row.op, layers, Direction::backward_input});
+    if (!collective_call && has_backward(row.op)) all.push_back({row.op, layers, Direction::backward_weight});
   });
   return all;
 }
@@ -77,12 +77,12 @@ bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total()
 
 /// A term per operator with values(run, cost); no term if these are empty.
 template <typename Values>
-Terms operators(const Setting& s, const ClockPass& pass, std::vector<Symbol> symbols, const Values& values) {
+Terms operators(const Setting& s, const TimedPass& pass, std::vector<Symbol> symbols, const Values& values) {
   MergedTerms t(std::move(symbols));
   if (!s.parts().terms) return t.terms();
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const OperatorRun& r : runs(s, pass)) {
-    if (is_exchange(r)) continue;
+    if (is_collective(r)) continue;
     const Cost c = cost(r.op, p, r.direction);
     const std::vector<std::string> of_term = values(r, c);
     if (!of_term.empty()) t.add(std::string(r.op.name), direction(r), r.times, of_term);
@@ -90,7 +90,7 @@ Terms operators(const Setting& s, const ClockPass& pass, std::vector<Symbol> sym
   return t.terms();
 }
 
-Terms operators(const Setting& s, const ClockPass& pass, Limited which, bool all_bytes = false) {
+Terms operators(const Setting& s, const TimedPass& pass, Limited which, bool all_bytes = false) {
   std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
                               {"F_i", "FLOPs that it executes", ""},
                               {"M_i", "bytes that it moves", ""}};
@@ -106,7 +106,7 @@ bool has_own_rates(const Setting& s, bool bound) {
 }
 
 /// Every operator with its achieved rates, and the share of its times that counts.
-Terms measured_operators(const Setting& s, const ClockPass& pass, Limited shown, bool bound) {
+Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown, bool bound) {
   std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
                               {"F_i", "FLOPs that it executes", ""},
                               {"M_i", "bytes that it moves", ""},
@@ -130,7 +130,7 @@ Terms measured_operators(const Setting& s, const ClockPass& pass, Limited shown,
 }
 
 /// The step's roofline with several formats: every operator's FLOPs at the peak of its format.
-Terms operators_at_peaks(const Setting& s, const ClockPass& pass, bool bound) {
+Terms operators_at_peaks(const Setting& s, const TimedPass& pass, bool bound) {
   return operators(s, pass,
                    {{"n_i", "times that an operator runs, alike ones together", ""},
                     {"F_i", "FLOPs that it executes", ""},
@@ -150,7 +150,7 @@ Part work_part(const Op& op) {
 }
 
 /// Operators of one kind of work: with FLOPs and bytes, with achieved rates, or with the peak of their format.
-Terms work_terms(const Setting& s, const ClockPass& pass, Part part) {
+Terms work_terms(const Setting& s, const TimedPass& pass, Part part) {
   return operators(s, pass,
                    {{"n_i", "times that an operator runs, alike ones together", ""},
                     {"F_i", "FLOPs that it executes", ""},
@@ -160,7 +160,7 @@ Terms work_terms(const Setting& s, const ClockPass& pass, Part part) {
                      return {digits(c.executed.value), number_text(c.moved.total())};
                    });
 }
-Terms measured_work(const Setting& s, const ClockPass& pass, Part part) {
+Terms measured_work(const Setting& s, const TimedPass& pass, Part part) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates rates = estimated_rates(s.device(), s.plan());
   return operators(s, pass,
@@ -177,7 +177,7 @@ Terms measured_work(const Setting& s, const ClockPass& pass, Part part) {
                              number_text(own.memory.value), number_text(own.exposed)};
                    });
 }
-Terms work_at_peaks(const Setting& s, const ClockPass& pass, Part part) {
+Terms work_at_peaks(const Setting& s, const TimedPass& pass, Part part) {
   const Rates rates = rates_of(s, !s.estimated());
   return operators(s, pass,
                    {{"n_i", "times that an operator runs, alike ones together", ""},
@@ -190,14 +190,14 @@ Terms work_at_peaks(const Setting& s, const ClockPass& pass, Part part) {
 }
 
 /// Message of a collective: its group, operation and bytes.
-Exchange message_of(const Collective& c, CollectiveOp op, const Pricing& p) {
+CollectiveCall message_of(const Collective& c, CollectiveOp op, const Pricing& p) {
   const Bytes bytes = c.number_bytes > 0 ? Bytes(mul(c.elements, c.number_bytes)) : bytes_of(p.activation, c.elements);
   return {.group = c.group, .op = op, .messages = 1, .bytes = bytes, .routing = c.routing};
 }
 
 /// Calls f(run, exchange, times) for every collective of a part, in each direction in which it runs.
 template <typename F>
-void for_each_exchange(const Setting& s, const ClockPass& pass, Part part, const F& f) {
+void for_each_collective(const Setting& s, const TimedPass& pass, Part part, const F& f) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const OperatorRun& r : runs(s, pass)) {
     const Collective* c = std::get_if<Collective>(&r.op.shape);
@@ -209,43 +209,43 @@ void for_each_exchange(const Setting& s, const ClockPass& pass, Part part, const
   }
 }
 
-std::string exchange_name(const OperatorRun& r, const Exchange& e) {
+std::string collective_name(const OperatorRun& r, const CollectiveCall& e) {
   return fmt::format("{}, {}", direction(r), name(e.op));
 }
 
 /// Ring collectives: two rounds of the ring for all-reduce, one for others.
-Terms ring_exchanges(const Setting& s, const ClockPass& pass) {
+Terms ring_collectives(const Setting& s, const TimedPass& pass) {
   MergedTerms t({{"n_j", "times that an exchange happens", ""},
                  {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
                  {"M_j", "bytes of its message", ""}});
   if (!s.parts().terms) return t.terms();
-  for_each_exchange(s, pass, Part::tp, [&](const OperatorRun& r, const Exchange& e, Count times) {
-    t.add(std::string(r.op.name), exchange_name(r, e), times,
+  for_each_collective(s, pass, Part::tp, [&](const OperatorRun& r, const CollectiveCall& e, Count times) {
+    t.add(std::string(r.op.name), collective_name(r, e), times,
           {e.op == CollectiveOp::all_reduce ? "2" : "1", number_text(e.bytes.value)});
   });
   return t.terms();
 }
 
 /// Collectives over any levels, with the seconds of one.
-Terms timed_exchanges(const Setting& s, const ClockPass& pass, Part part, bool bound) {
+Terms timed_collectives(const Setting& s, const TimedPass& pass, Part part, bool bound) {
   MergedTerms t({{"n_j", "times that an exchange happens", ""},
                  {"M_j", "bytes of its message", ""},
                  {"w_j", "latencies that it waits for one after another, s", ""},
                  {"x_j", "seconds per byte, over all levels of the network", ""}});
   if (!s.parts().terms) return t.terms();
   const LinkRates links = rates_of(s, bound || !s.estimated()).links;
-  for_each_exchange(s, pass, part, [&](const OperatorRun& r, const Exchange& e, Count times) {
-    const ExchangeTime one = exchange_time(e, s.layout(), s.cluster(), links);
+  for_each_collective(s, pass, part, [&](const OperatorRun& r, const CollectiveCall& e, Count times) {
+    const CommunicationTime one = communication_time(e, s.layout(), s.cluster(), links);
     const double per_byte = e.bytes.value > 0 ? one.transfer.value / static_cast<double>(e.bytes.value) : 0;
-    t.add(std::string(r.op.name), exchange_name(r, e), times,
+    t.add(std::string(r.op.name), collective_name(r, e), times,
           {number_text(e.bytes.value), number_text(one.waits.value), number_text(per_byte)});
   });
   return t.terms();
 }
 
-bool has_exchanges(const Setting& s, const ClockPass& pass, Part part) {
+bool has_collectives(const Setting& s, const TimedPass& pass, Part part) {
   bool any = false;
-  for_each_exchange(s, pass, part, [&](const OperatorRun&, const Exchange&, Count) { any = true; });
+  for_each_collective(s, pass, part, [&](const OperatorRun&, const CollectiveCall&, Count) { any = true; });
   return any;
 }
 
@@ -258,13 +258,13 @@ double exposed_seconds(const Setting& s, Part part, bool bound) {
 }
 
 /// Adds the exposed time of collectives that take longer than the work of their layer, which cannot hide all of it.
-void add_beyond_work(const Setting& s, const ClockPass& pass, Part part, bool bound, Formula& f) {
+void add_beyond_work(const Setting& s, const TimedPass& pass, Part part, bool bound, Formula& f) {
   const double hidden = hidden_inside(s.plan());
   if (pass.phase != Phase::training || hidden == 0 || !s.parts().terms) return;
   const LinkRates links = rates_of(s, bound || !s.estimated()).links;
   double all = 0;
-  for_each_exchange(s, pass, part, [&](const OperatorRun&, const Exchange& e, Count times) {
-    all += static_cast<double>(times) * exchange_time(e, s.layout(), s.cluster(), links).total().value;
+  for_each_collective(s, pass, part, [&](const OperatorRun&, const CollectiveCall& e, Count times) {
+    all += static_cast<double>(times) * communication_time(e, s.layout(), s.cluster(), links).total().value;
   });
   const double more = exposed_seconds(s, part, bound) - (1 - hidden) * all;
   if (more < 1e-9 * all) return;
@@ -274,31 +274,31 @@ void add_beyond_work(const Setting& s, const ClockPass& pass, Part part, bool bo
       {name, "what exchanges take beyond the work of their layer, which can hide nothing of it, s", number_text(more)});
 }
 
-Formula exchanges(const Setting& s, const ClockPass& pass, Part part, bool bound) {
+Formula collectives(const Setting& s, const TimedPass& pass, Part part, bool bound) {
   const LinkRates links = rates_of(s, bound || !s.estimated()).links;
   const bool waits = links.start.value > 0 || links.round_inside.value > 0;
   Formula f{product({exposed(s), "sum(n_j*(w_j + x_j*M_j))"}), {}, {}};
   if (part == Part::tp && is_one_ring(s) && !waits) {
     f.expression = product({exposed(s), "sum(" + product({"n_j", ring_text(s, bound, "a_j", "M_j")}) + ")"});
-    f.terms = {ring_exchanges(s, pass)};
+    f.terms = {ring_collectives(s, pass)};
   } else {
-    f.terms = {timed_exchanges(s, pass, part, bound)};
+    f.terms = {timed_collectives(s, pass, part, bound)};
   }
   add_beyond_work(s, pass, part, bound, f);
   return f;
 }
 
-bool step_is_compute_bound(const Setting& s, const ClockPass& pass) { return step_slowdown(s, pass) == 1; }
+bool step_is_compute_bound(const Setting& s, const TimedPass& pass) { return step_slowdown(s, pass) == 1; }
 
 /// Seconds of all FLOPs in the step's roofline, and their terms.
 std::string step_flops_time(const Setting& s, bool bound) {
   return is_mixed(s) ? "sum(n_i*F_i/c_i)" : ratio("sum(n_i*F_i)", compute_rate(s, bound));
 }
-Terms step_terms(const Setting& s, const ClockPass& pass, bool bound) {
+Terms step_terms(const Setting& s, const TimedPass& pass, bool bound) {
   return is_mixed(s) ? operators_at_peaks(s, pass, bound) : operators(s, pass, Limited::either);
 }
 
-double host_time(const Setting& s, const ClockPass& pass) {
+double host_time(const Setting& s, const TimedPass& pass) {
   double all = 0;
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates r = rates_of(s, true);
@@ -310,7 +310,7 @@ double host_time(const Setting& s, const ClockPass& pass) {
 
 }  // namespace
 
-double step_slowdown(const Setting& s, const ClockPass& pass) {
+double step_slowdown(const Setting& s, const TimedPass& pass) {
   const Rates rates = rates_of(s, !s.estimated());
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   double compute = 0, memory = 0;
@@ -329,13 +329,13 @@ bool is_one_ring(const Setting& s) {
          std::count_if(r.begin(), r.end(), [](const Meeting& m) { return m.parts > 1; }) == 1;
 }
 
-ClockPass training_pass(const Plan& p) { return {training_step(p), Phase::training}; }
-ClockPass prefill_pass(const Plan& p) { return {prefill_step(p, p.prompt), Phase::prefill}; }
-ClockPass decode_pass(const Plan& p, Count context) {
+TimedPass training_pass(const Plan& p) { return {training_step(p), Phase::training}; }
+TimedPass prefill_pass(const Plan& p) { return {prefill_step(p, p.prompt), Phase::prefill}; }
+TimedPass decode_pass(const Plan& p, Count context) {
   if (!p.kv_cache) return {prefill_step(p, context), Phase::prefill};
   return {decode_step(p, context), Phase::decode};
 }
-ClockPass drafting_pass(const Plan& p, Count context) { return {drafting_step(p, context), Phase::decode}; }
+TimedPass drafting_pass(const Plan& p, Count context) { return {drafting_step(p, context), Phase::decode}; }
 
 std::string compute_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "pi" : "e*pi"; }
 std::string memory_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "beta" : "e_m*beta"; }
@@ -347,7 +347,7 @@ std::string ring_text(const Setting& s, bool bound, const std::string& passes, c
   return passes + "*(T - 1)*(alpha + " + bytes + "/(T*" + (slowed ? "e_l*beta_l" : "beta_l") + "))";
 }
 
-Formula pass_time(const Setting& s, const ClockPass& pass, bool bound) {
+Formula pass_time(const Setting& s, const TimedPass& pass, bool bound) {
   const bool own = has_own_rates(s, bound);
   const std::string c = own ? "c_i" : compute_rate(s, bound), b = own ? "b_i" : memory_rate(s, bound);
   Formula f;
@@ -369,14 +369,14 @@ Formula pass_time(const Setting& s, const ClockPass& pass, bool bound) {
     f.own.push_back({"t_host", "time of what comes from the host, over its link, s", number_text(host)});
   }
   if (!s.tensor_parallel()) return f;
-  const Formula messages = exchanges(s, pass, Part::tp, bound);
+  const Formula messages = collectives(s, pass, Part::tp, bound);
   f.expression += " + " + messages.expression;
   f.terms.push_back(messages.terms[0]);
   f.own.insert(f.own.end(), messages.own.begin(), messages.own.end());
   return f;
 }
 
-Formula compute_time(const Setting& s, const ClockPass& pass, const std::string& n) {
+Formula compute_time(const Setting& s, const TimedPass& pass, const std::string& n) {
   const bool op = s.plan().roofline == Roofline::op;
   if (has_own_rates(s, false))
     return {product({n, "sum(n_i*w_i*F_i/c_i)"}), {}, {measured_operators(s, pass, Limited::compute, false)}};
@@ -384,7 +384,7 @@ Formula compute_time(const Setting& s, const ClockPass& pass, const std::string&
   if (!op) return {product({n, step_flops_time(s, false)}), {}, {step_terms(s, pass, false)}};
   return {product({n, ratio("sum(n_i*F_i)", compute_rate(s, false))}), {}, {operators(s, pass, Limited::compute)}};
 }
-Formula memory_time(const Setting& s, const ClockPass& pass, const std::string& n) {
+Formula memory_time(const Setting& s, const TimedPass& pass, const std::string& n) {
   const bool op = s.plan().roofline == Roofline::op;
   if (has_own_rates(s, false))
     return {product({n, "sum(n_i*w_i*M_i/b_i)"}), {}, {measured_operators(s, pass, Limited::memory, false)}};
@@ -393,13 +393,13 @@ Formula memory_time(const Setting& s, const ClockPass& pass, const std::string& 
           {},
           {operators(s, pass, op ? Limited::memory : Limited::either)}};
 }
-Formula exchange_time(const Setting& s, const ClockPass& pass, Part part, const std::string& n) {
-  if (!has_exchanges(s, pass, part)) return {"0"};
-  Formula f = exchanges(s, pass, part, false);
+Formula communication_time(const Setting& s, const TimedPass& pass, Part part, const std::string& n) {
+  if (!has_collectives(s, pass, part)) return {"0"};
+  Formula f = collectives(s, pass, part, false);
   f.expression = product({n, f.expression});
   return f;
 }
-Formula work_time(const Setting& s, const ClockPass& pass, Part part, const std::string& n) {
+Formula work_time(const Setting& s, const TimedPass& pass, Part part, const std::string& n) {
   if (has_own_rates(s, false))
     return {product({n, "sum(n_i*(max(F_i/c_i, M_i/b_i) + x_i*min(F_i/c_i, M_i/b_i)))"}),
             {},
@@ -416,16 +416,16 @@ Formula work_time(const Setting& s, const ClockPass& pass, Part part, const std:
           {std::move(terms)}};
 }
 
-Formula launch_time(const Setting& s, const ClockPass& pass, const std::string& n) {
+Formula launch_time(const Setting& s, const TimedPass& pass, const std::string& n) {
   if (!has_own_rates(s, false)) return {"0"};
   return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either, false)}};
 }
 
-Formula pass_intensity(const Setting& s, const ClockPass& pass) {
+Formula pass_intensity(const Setting& s, const TimedPass& pass) {
   return {"sum(n_i*F_i)/sum(n_i*M_i)", {}, {operators(s, pass, Limited::either, true)}};
 }
 
-Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const ClockPass& pass,
+Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const TimedPass& pass,
                         const Rates& rates) {
   Seconds all;
   const Pricing p = pricing(plan, pass.phase, layout);

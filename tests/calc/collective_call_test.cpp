@@ -1,6 +1,6 @@
 // Messages of a group, and the link that carries them.
 
-#include "calc/links/exchange.hpp"
+#include "calc/links/collective_call.hpp"
 
 #include "calc/links/route.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -14,18 +14,18 @@ namespace {
 const Pricing bf16{};
 const Link one_link{.ranks = 8, .bandwidth = BytesPerSecond(1000), .latency = Seconds(0.5)};
 
-double seconds(const Exchanges& all, Count ranks) {
+double seconds(const CollectiveCalls& all, Count ranks) {
   Seconds s;
-  for (const Exchange& e : all) s += exchange_time(e, ranks, one_link).total();
+  for (const CollectiveCall& e : all) s += communication_time(e, ranks, one_link).total();
   return s.value;
 }
 double forward_seconds(const Collective& c) {
-  Exchanges e;
+  CollectiveCalls e;
   add_forward(e, c, bf16);
   return seconds(e, c.ranks);
 }
 double backward_seconds(const Collective& c) {
-  Exchanges e;
+  CollectiveCalls e;
   add_backward(e, c, bf16);
   return seconds(e, c.ranks);
 }
@@ -52,7 +52,7 @@ TEST_CASE("collectives take ring time on one-way bandwidth", "[cost][exchange]")
 }
 
 TEST_CASE("collectives of equal operation, group and size are merged", "[cost][exchange]") {
-  Exchanges all;
+  CollectiveCalls all;
   for (const Count elements : {100, 300, 100})
     add_forward(all, {.forward_on = true, .elements = elements, .ranks = 4}, bf16);
   REQUIRE(all.end() - all.begin() == 2);

@@ -1,4 +1,4 @@
-#include "ask/answer/serving/kept_load.hpp"
+#include "ask/answer/serving/sustained_load.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 constexpr Count most_of_a_trial = 100'000;  ///< requests; more would not sharpen a percentile
 
 /// Whether the whole server meets its limits under a load.
-bool is_kept(const Request& r, const ServingEngine& e, double load) {
+bool is_saved(const Request& r, const ServingEngine& e, double load) {
   Request one = with_load(r, load);
   if (one.serving.requests) one.serving.requests = std::min(*one.serving.requests, most_of_a_trial);
   ServingTraffic traffic = serving_traffic(one, e);
@@ -55,11 +55,11 @@ double shown_rate(double rate) {
   return std::floor(rate * steps * (1 + 1e-12)) / steps;
 }
 
-double most_kept_load(const Request& r, const ServingEngine& e, double capacity) {
+double most_sustained_load(const Request& r, const ServingEngine& e, double capacity) {
   constexpr double step = 1.01, least = 1.0 / 256;
   const double most = r.serving.users ? load_of(r) : std::min(load_of(r), capacity);
   double low = shown_load(r, most), high = load_of(r);
-  for (; low > 0 && !is_kept(r, e, low); low = shown_load(r, low / 2)) {
+  for (; low > 0 && !is_saved(r, e, low); low = shown_load(r, low / 2)) {
     if (low < least * most) return 0;
     high = low;
   }
@@ -67,7 +67,7 @@ double most_kept_load(const Request& r, const ServingEngine& e, double capacity)
   while (low > 0 && high > step * low) {
     const double middle = shown_load(r, std::sqrt(low * high));
     if (middle <= low || middle >= high) break;
-    (is_kept(r, e, middle) ? low : high) = middle;
+    (is_saved(r, e, middle) ? low : high) = middle;
   }
   return low;
 }

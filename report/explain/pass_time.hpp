@@ -11,38 +11,38 @@ namespace llmcalc::explain {
 enum class Limited : std::uint8_t { either, compute, memory };
 
 /// One pass: a training micro-batch, a prefill, a decode step.
-struct ClockPass {
+struct TimedPass {
   Step step;
   Phase phase = Phase::training;
 };
-ClockPass training_pass(const Plan& p);
-ClockPass prefill_pass(const Plan& p);
-ClockPass decode_pass(const Plan& p, Count context);
-ClockPass drafting_pass(const Plan& p, Count context);
+TimedPass training_pass(const Plan& p);
+TimedPass prefill_pass(const Plan& p);
+TimedPass decode_pass(const Plan& p, Count context);
+TimedPass drafting_pass(const Plan& p, Count context);
 
 /// Time of one pass on one rank: operators and collectives. bound: at full efficiency.
-Formula pass_time(const Setting& s, const ClockPass& pass, bool bound);
+Formula pass_time(const Setting& s, const TimedPass& pass, bool bound);
 
 /// Parts of this time; n: number of passes ("m" or empty).
-Formula compute_time(const Setting& s, const ClockPass& pass, const std::string& n);
-Formula memory_time(const Setting& s, const ClockPass& pass, const std::string& n);
-Formula launch_time(const Setting& s, const ClockPass& pass, const std::string& n);
+Formula compute_time(const Setting& s, const TimedPass& pass, const std::string& n);
+Formula memory_time(const Setting& s, const TimedPass& pass, const std::string& n);
+Formula launch_time(const Setting& s, const TimedPass& pass, const std::string& n);
 /// Matrix products, attention cores, or the other operators, without launch overhead.
-Formula work_time(const Setting& s, const ClockPass& pass, Part part, const std::string& n);
+Formula work_time(const Setting& s, const TimedPass& pass, Part part, const std::string& n);
 /// Collectives inside layers for one kind of parallelism; "0" if the pass has no collectives.
-Formula exchange_time(const Setting& s, const ClockPass& pass, Part part, const std::string& n);
+Formula communication_time(const Setting& s, const TimedPass& pass, Part part, const std::string& n);
 
 /// Under the roofline of a whole step: time of the pass over the time of its FLOPs.
-double step_slowdown(const Setting& s, const ClockPass& pass);
+double step_slowdown(const Setting& s, const TimedPass& pass);
 
 /// Whether all tensor-parallel ranks share one link, so that one formula covers their collectives.
 bool is_one_ring(const Setting& s);
 
 /// FLOPs executed over bytes moved, per rank.
-Formula pass_intensity(const Setting& s, const ClockPass& pass);
+Formula pass_intensity(const Setting& s, const TimedPass& pass);
 
 /// Time of one rank's FLOPs in a forward-only pass, each at the peak of its format.
-Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const ClockPass& pass,
+Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const TimedPass& pass,
                         const Rates& rates);
 
 /// "pi" or "e*pi", "beta" or "e_m*beta": the rate used for times.

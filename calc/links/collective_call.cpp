@@ -1,4 +1,4 @@
-#include "calc/links/exchange.hpp"
+#include "calc/links/collective_call.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,12 +13,12 @@ Bytes bytes_of(const Collective& c, const Pricing& p) {
   return c.repeats * one;
 }
 
-Exchange exchange(const Collective& c, CollectiveOp op, const Pricing& p) {
+CollectiveCall collective_call(const Collective& c, CollectiveOp op, const Pricing& p) {
   return {.group = c.group, .op = op, .messages = c.repeats, .bytes = bytes_of(c, p), .routing = c.routing};
 }
 
 /// Whether the messages of two exchanges have the same size.
-bool same_size(const Exchange& a, const Exchange& b) {
+bool same_size(const CollectiveCall& a, const CollectiveCall& b) {
   return static_cast<Int128>(a.bytes.value) * static_cast<Int128>(b.messages) ==
          static_cast<Int128>(b.bytes.value) * static_cast<Int128>(a.messages);
 }
@@ -34,8 +34,8 @@ double expected_nodes(const ExpertRouting& r, double nodes, Count most) {
   return allowed * (1 - missed);
 }
 
-void Exchanges::add(const Exchange& e) {
-  for (Exchange& known : list_)
+void CollectiveCalls::add(const CollectiveCall& e) {
+  for (CollectiveCall& known : list_)
     if (known.group == e.group && known.op == e.op && same_size(known, e)) {
       known.messages = llmcalc::add(known.messages, e.messages);
       known.bytes += e.bytes;
@@ -46,13 +46,13 @@ void Exchanges::add(const Exchange& e) {
   list_.push(e);
 }
 
-void add_forward(Exchanges& all, const Collective& c, const Pricing& p) {
-  if (c.forward_on) all.add(exchange(c, c.forward, p));
+void add_forward(CollectiveCalls& all, const Collective& c, const Pricing& p) {
+  if (c.forward_on) all.add(collective_call(c, c.forward, p));
 }
 
-void add_backward(Exchanges& all, const Collective& c, const Pricing& p, bool regathers_for_weights) {
+void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, bool regathers_for_weights) {
   const auto add = [&](CollectiveOp op, bool is_beside, bool is_for_weights) {
-    Exchange e = exchange(c, op, p);
+    CollectiveCall e = collective_call(c, op, p);
     if (is_beside) e.beside = e.messages;
     if (is_for_weights) e.for_weights = e.messages;
     all.add(e);
@@ -63,8 +63,8 @@ void add_backward(Exchanges& all, const Collective& c, const Pricing& p, bool re
 
 double tree_rounds(double ranks) { return 2 * std::log2(ranks) + 4; }
 
-ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link,
-                           const LinkRates& reached, bool outer) {
+CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,
+                                     const Link& link, const LinkRates& reached, bool outer) {
   const std::optional<CollectiveSchedule> s = collective_schedule(e.op, algorithm, ranks, link.torus);
   if (!s || s->rounds == 0) return {};
   const double all = static_cast<double>(s->rounds);
@@ -77,12 +77,13 @@ ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Cou
           Seconds(s->load.value() * static_cast<double>(e.bytes.value) / rate.value)};
 }
 
-ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link) {
-  return exchange_time(e, algorithm, ranks, link, {}, false);
+CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,
+                                     const Link& link) {
+  return communication_time(e, algorithm, ranks, link, {}, false);
 }
 
-ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link) {
-  return exchange_time(e, default_algorithm(e.op), ranks, link);
+CommunicationTime communication_time(const CollectiveCall& e, Count ranks, const Link& link) {
+  return communication_time(e, default_algorithm(e.op), ranks, link);
 }
 
 }  // namespace llmcalc

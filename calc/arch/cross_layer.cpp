@@ -1,4 +1,4 @@
-#include "calc/arch/handed_on.hpp"
+#include "calc/arch/cross_layer.hpp"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ Count kv_source(const LayerKinds& kinds, Count layer) {
   Count source = -1;
   if (!reader.reads_kv) return source;
   for (const LayerKind& kind : kinds)
-    if (kind.hands_on_kv && kind.reach == reader.reach) source = std::max(source, kind.layers.last_below(layer));
+    if (kind.shares_kv && kind.reach == reader.reach) source = std::max(source, kind.layers.last_below(layer));
   return source;
 }
 
@@ -21,7 +21,7 @@ Count encoder_end(const LayerKinds& kinds) {
 
 namespace {
 /// Adds the inputs of layers that begin a block; all later layers read them.
-void add_saved(std::vector<HandedOn>& all, const LayerKinds& kinds, Count layers) {
+void add_saved(std::vector<CrossLayerTensor>& all, const LayerKinds& kinds, Count layers) {
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const LayerKind& kind = kinds[k];
     for (Count i = kind.first; kind.opens_block && i <= kind.last; ++i)
@@ -30,18 +30,18 @@ void add_saved(std::vector<HandedOn>& all, const LayerKinds& kinds, Count layers
 }
 }  // namespace
 
-std::vector<HandedOn> handed_on(const LayerKinds& kinds) {
-  std::vector<HandedOn> all;
+std::vector<CrossLayerTensor> cross_layer_tensors(const LayerKinds& kinds) {
+  std::vector<CrossLayerTensor> all;
   Count layers = 0;
   for (const LayerKind& kind : kinds) layers = std::max(layers, kind.last + 1);
   if (const Count end = encoder_end(kinds); end >= 0) all.push_back({kind_index(kinds, end), end, end + 1, layers - 1});
   add_saved(all, kinds, layers);
-  if (std::none_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.hands_on_kv; })) return all;
+  if (std::none_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.shares_kv; })) return all;
   for (Count i = 0; i < layers; ++i) {
     const std::size_t kind = kind_index(kinds, i);
-    if (kinds[kind].hands_on_kv) all.push_back({kind, i, 0, 0});
+    if (kinds[kind].shares_kv) all.push_back({kind, i, 0, 0});
     const Count source = kv_source(kinds, i);
-    for (HandedOn& h : all)
+    for (CrossLayerTensor& h : all)
       if (h.source == source) {
         if (h.last_reader == 0) h.first_reader = i;
         h.last_reader = i;

@@ -20,14 +20,14 @@ inline constexpr auto choices<NarrowPart> = std::array{
     Choice{NarrowPart::attention, "attention"}, Choice{NarrowPart::mlp, "mlp"}, Choice{NarrowPart::experts, "experts"}};
 using NarrowParts = SetOf<NarrowPart>;
 
-struct Narrowed {
+struct LowPrecision {
   NarrowParts parts = NarrowParts::all();
   Count first_wide = 0,
         last_wide = 0;  ///< blocks at the model's start and end that stay in the working format
 
   /// Whether a block that is not wide multiplies this component's matrices in the plan's format.
   constexpr bool has(Component c) const {
-    if (!is_narrowed(c)) return false;
+    if (!is_low_precision(c)) return false;
     if (c == Component::attention) return parts.has(NarrowPart::attention);
     return parts.has(c == Component::mlp ? NarrowPart::mlp : NarrowPart::experts);
   }
@@ -38,7 +38,7 @@ struct Narrowed {
       if (is_wide(i, layers)) s.insert(i);
     return s;
   }
-  constexpr bool operator==(const Narrowed&) const = default;
+  constexpr bool operator==(const LowPrecision&) const = default;
 };
 
 }  // namespace llmcalc

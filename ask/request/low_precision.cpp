@@ -1,4 +1,4 @@
-#include "ask/request/narrowed.hpp"
+#include "ask/request/low_precision.hpp"
 
 #include <fmt/format.h>
 
@@ -24,9 +24,9 @@ void add_wide(WideLayers& all, std::string_view one, std::string_view where) {
 bool is_narrow(const Plan& p) { return working_format(p) != p.precision; }
 
 /// Number of the model's products in the plan's format.
-Count narrow_products(const Arch& arch, const Narrowed& narrowed) {
+Count narrow_products(const Arch& arch, const LowPrecision& low_precision) {
   Count all = 0;
-  const Step step{.training = true, .narrowed = narrowed};
+  const Step step{.training = true, .low_precision = low_precision};
   for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) { all += row.op.narrow ? 1 : 0; });
   return all;
 }
@@ -48,7 +48,7 @@ WideLayers read_wide_layers(std::string_view text, std::string_view where) {
   }
 }
 
-std::string wide_layers_text(const Narrowed& n) {
+std::string wide_layers_text(const LowPrecision& n) {
   std::string s;
   if (n.first_wide > 0) s = fmt::format("first:{}", n.first_wide);
   if (n.last_wide > 0) s += fmt::format("{}last:{}", s.empty() ? "" : ",", n.last_wide);
@@ -57,8 +57,9 @@ std::string wide_layers_text(const Narrowed& n) {
 
 /// Whether this component's products are in the checkpoint's own format, or would be on hardware that supports it.
 bool is_multiplied_as_stored(const Request& r, Component c) {
-  if (is_narrow(r.plan)) return Narrowed{.parts = r.plan.multiplied}.has(c);
-  return r.model.products && !r.hardware && !r.gave("--precision") && Narrowed{.parts = r.model.product_parts}.has(c);
+  if (is_narrow(r.plan)) return LowPrecision{.parts = r.plan.multiplied}.has(c);
+  return r.model.products && !r.hardware && !r.gave("--precision") &&
+         LowPrecision{.parts = r.model.product_parts}.has(c);
 }
 
 /// Note on stored weights with fewer bits than their products.
@@ -89,9 +90,9 @@ std::string formats_note(const Request& r) {
   const Plan& p = r.plan;
   if (!is_narrow(p)) return r.has(part::inference) ? dequantised_note(r) : "";
   std::string wide = inference_parts_note(r);
-  if (p.narrowed.parts != NarrowParts::all())
-    wide += fmt::format("; in training those of {} alone are", set_text(p.narrowed.parts));
-  if (const std::string layers = wide_layers_text(p.narrowed); !layers.empty())
+  if (p.low_precision.parts != NarrowParts::all())
+    wide += fmt::format("; in training those of {} alone are", set_text(p.low_precision.parts));
+  if (const std::string layers = wide_layers_text(p.low_precision); !layers.empty())
     wide += fmt::format("; in training blocks {} multiply in {}", layers, working_format(p).name());
   return fmt::format(
       "matrices of the blocks are multiplied in {}; activations, attention's core, routers, norms, token table and "
@@ -111,8 +112,8 @@ void check_peak(const Request& r) {
       fmt::format("{} has no {} matmul peak; --precision can be {}", h.name, r.plan.precision.name(), known));
 }
 
-void check_narrowed(const Request& r) {
-  const Narrowed& n = r.plan.narrowed;
+void check_low_precision(const Request& r) {
+  const LowPrecision& n = r.plan.low_precision;
   for (const char* option : {"--narrow", "--wide-layers"})
     if (r.gave(option) && !is_narrow(r.plan))
       throw InputError(

@@ -10,7 +10,7 @@ namespace llmcalc {
 /// Parameters of each part as stored in a checkpoint; 0: absent. A merger inside an encoder's module counts with the
 /// encoder; the projector lies between encoder and text model. `cross`: layers of the text model, or experts in them,
 /// that only read images and are skipped without one (Llama 3.2, ERNIE 4.5 VL).
-struct Towers {
+struct MediaEncoders {
   Count vision = 0, audio = 0, projector = 0, cross = 0;
   std::optional<Bytes> held{};  ///< bytes of a checkpoint's tensors; absent: no tensors were read
 
@@ -22,7 +22,7 @@ struct Towers {
   constexpr Bytes cut_bytes() const {
     return cross == 0 ? Bytes() : held ? Bytes(held->value / total() * cross) : Bytes(mul(2, cross));
   }
-  constexpr bool operator==(const Towers&) const = default;
+  constexpr bool operator==(const MediaEncoders&) const = default;
 };
 
 }  // namespace llmcalc

@@ -3,7 +3,7 @@
 /// determines the time (calc/links/collective.hpp), linear in both for a given algorithm. Collectives of the same
 /// operation and size are one Exchange, so that the algorithm can depend on the size.
 
-#include "calc/in_place.hpp"
+#include "calc/inplace_vector.hpp"
 #include "calc/layout.hpp"
 #include "calc/links/collective.hpp"
 #include "calc/operator/op.hpp"
@@ -13,7 +13,7 @@ namespace llmcalc {
 
 /// `messages` collectives of one operation over one group; `bytes` is the total, counted as M in
 /// calc/links/collective.hpp.
-struct Exchange {
+struct CollectiveCall {
   Group group = Group::tensor;
   CollectiveOp op = CollectiveOp::all_reduce;
   Count messages = 0;
@@ -23,22 +23,22 @@ struct Exchange {
   Count for_weights = 0;    ///< messages that only weight gradients wait for
 };
 
-class Exchanges {
+class CollectiveCalls {
  public:
-  void add(const Exchange& e);
+  void add(const CollectiveCall& e);
   bool empty() const { return list_.empty(); }
-  const Exchange* begin() const { return list_.begin(); }
-  const Exchange* end() const { return list_.end(); }
+  const CollectiveCall* begin() const { return list_.begin(); }
+  const CollectiveCall* end() const { return list_.end(); }
 
  private:
   // Tensor 3 (all-gather, reduce-scatter, all-reduce), context 2 more, expert 1, expert-tensor 2; rest for other sizes.
-  InPlace<Exchange, 16> list_;
+  InplaceVector<CollectiveCall, 16> list_;
 };
 
 /// Adds the messages of a collective in forward or in backward. Backward has its own operation and the regather of a
 /// saved shard, which may be needed only for weight gradients.
-void add_forward(Exchanges& all, const Collective& c, const Pricing& p);
-void add_backward(Exchanges& all, const Collective& c, const Pricing& p, bool regathers_for_weights = false);
+void add_forward(CollectiveCalls& all, const Collective& c, const Pricing& p);
+void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, bool regathers_for_weights = false);
 
 /// Expected number of nodes to which a token is sent. E experts are spread evenly over `nodes`, and a router picks K =
 /// top_k experts on `most` nodes (0: all nodes), with all choices equally likely. Of A = min(most, nodes) nodes with e
@@ -49,23 +49,24 @@ void add_backward(Exchanges& all, const Collective& c, const Pricing& p, bool re
 double expected_nodes(const ExpertRouting& r, double nodes, Count most);
 
 /// Seconds of the exchanges: messages x rounds x latency, and load x bytes / bandwidth.
-struct ExchangeTime {
+struct CommunicationTime {
   Seconds waits, transfer;
   constexpr Seconds total() const { return waits + transfer; }
-  constexpr ExchangeTime& operator+=(const ExchangeTime& o) {
+  constexpr CommunicationTime& operator+=(const CommunicationTime& o) {
     waits += o.waits;
     transfer += o.transfer;
     return *this;
   }
 };
-ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link);
+CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,
+                                     const Link& link);
 /// Rounds of one pass over n ranks if trees carry short messages, 2 log2(n) + 4: for each message NCCL uses the faster
 /// of a ring and a tree of logarithmic depth (NCCL 2.4, double binary trees between nodes).
 double tree_rounds(double ranks);
 /// The same at the rates achieved on a level of links. `outer`: a level outside the innermost.
-ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link,
-                           const LinkRates& reached, bool outer);
+CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,
+                                     const Link& link, const LinkRates& reached, bool outer);
 /// The same with the operation's default algorithm: rings, pairwise for an all-to-all, one message for p2p.
-ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link);
+CommunicationTime communication_time(const CollectiveCall& e, Count ranks, const Link& link);
 
 }  // namespace llmcalc

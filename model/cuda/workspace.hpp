@@ -10,17 +10,17 @@ namespace llmcalc::model::cuda {
 
 /// Device memory for as long as an operator runs.
 template <typename Device, typename X>
-class DeviceRoom {
+class DeviceWorkspace {
  public:
-  DeviceRoom(Device& d, Count n) : device_(d), bytes_(std::max<Count>(n, 1) * static_cast<Count>(sizeof(X))) {
+  DeviceWorkspace(Device& d, Count n) : device_(d), bytes_(std::max<Count>(n, 1) * static_cast<Count>(sizeof(X))) {
     data_ = static_cast<X*>(device_.allocate(bytes_));
   }
-  DeviceRoom(Device& d, const std::vector<X>& from) : DeviceRoom(d, static_cast<Count>(from.size())) {
+  DeviceWorkspace(Device& d, const std::vector<X>& from) : DeviceWorkspace(d, static_cast<Count>(from.size())) {
     if (!from.empty()) device_.upload(data_, from.data(), static_cast<Count>(from.size() * sizeof(X)));
   }
-  ~DeviceRoom() { device_.release(data_, bytes_); }
-  DeviceRoom(const DeviceRoom&) = delete;
-  DeviceRoom& operator=(const DeviceRoom&) = delete;
+  ~DeviceWorkspace() { device_.release(data_, bytes_); }
+  DeviceWorkspace(const DeviceWorkspace&) = delete;
+  DeviceWorkspace& operator=(const DeviceWorkspace&) = delete;
   X* data() const { return data_; }
 
  private:

@@ -23,7 +23,7 @@ Cluster flat() {
   return c;
 }
 double seconds(CollectiveOp op, Group g, const Layout& l, const Cluster& c, Count bytes = 1 << 20, Count messages = 1) {
-  return exchange_time({.group = g, .op = op, .messages = messages, .bytes = Bytes(bytes)}, l, c).total().value;
+  return communication_time({.group = g, .op = op, .messages = messages, .bytes = Bytes(bytes)}, l, c).total().value;
 }
 double share(Count n) { return static_cast<double>(n - 1) / static_cast<double>(n); }
 
@@ -108,7 +108,7 @@ TEST_CASE("the hidden part of a collective inside a layer never exceeds the laye
       const Prices prices = price(even(), p, l, c.device);
       const RowTime t = row_times(prices, p, l, c, Efficiency::full).layer(0);
       const auto check = [&](const PassPrice& pass, const Spent& spent) {
-        const double all = exchange_time(pass.exchanges, l, c).total().value;
+        const double all = communication_time(pass.collectives, l, c).total().value;
         const double work = (spent[Part::matmul] + spent[Part::attention] + spent[Part::elementwise]).value;
         CHECK(spent[Part::tp].value == Approx(all - hidden * std::min(work, all)).epsilon(1e-12).margin(1e-18));
         ++(all > work ? longer : shorter);

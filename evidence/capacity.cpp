@@ -1,4 +1,4 @@
-#include "evidence/room.hpp"
+#include "evidence/capacity.hpp"
 
 #include <fmt/format.h>
 

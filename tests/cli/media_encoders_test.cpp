@@ -92,11 +92,11 @@ TEST_CASE("image-only layers are a separate part, sharded across ranks", "[cli][
   CHECK(p["cross"] == image_layer);
   CHECK(p["projector"] == 32 * 64 + 64);
   const Count whole = p["vision"].get<Count>() + p["projector"].get<Count>();
-  const auto towers = [&](const char* more) {
+  const auto media_encoders = [&](const char* more) {
     return ask("memory " + model + " --infer" + more)["inference_memory"]["towers_bytes"];
   };
-  CHECK(towers("") == 2 * (whole + image_layer));
-  CHECK(towers(" --tp 2") == 2 * whole + image_layer);
+  CHECK(media_encoders("") == 2 * (whole + image_layer));
+  CHECK(media_encoders(" --tp 2") == 2 * whole + image_layer);
   CHECK_THAT(test::llmcalc("memory " + model + " --infer --tp 2").out,
              Catch::Contains("but for layers, which TP cuts"));
   CHECK_THAT(test::llmcalc("explain inference_memory.towers_bytes " + model + " --tp 2").out,
