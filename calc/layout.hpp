@@ -172,10 +172,6 @@ constexpr StateGroups state_groups(ParameterClass c) {
              ? StateGroups{Group::expert_tensor, Group::expert_data, Group::expert_shard, Group::expert_replica}
              : StateGroups{Group::tensor, Group::data, Group::shard, Group::replica};
 }
-/// Ranks over which a class's parameters are divided before ZeRO sharding: tp, or ep x etp.
-inline Count cut(const Layout& l, ParameterClass c) {
-  return mul(c == ParameterClass::experts ? ranks(l, Group::expert) : 1, ranks(l, state_groups(c).tensor));
-}
 /// Whether one copy of a class's states is sharded across ranks.
 inline bool shards(const Layout& l, ParameterClass c) { return ranks(l, state_groups(c).shard) > 1; }
 /// The largest rank shard of n elements of a class.

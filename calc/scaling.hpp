@@ -45,17 +45,18 @@ std::string_view note(const Fit& fit);
 /// 1e15 FLOP/s for a day: Kaplan's unit of compute.
 inline constexpr double pf_day = 8.64e19;
 
-inline constexpr LossFit chinchilla3{"chinchilla-3",
-                                     "Hoffmann et al. 2022 (arXiv:2203.15556), approach 3, constants as printed",
-                                     "the exponents 0.46 and 0.54 printed beside them follow from the unrounded ones",
-                                     1.69,
-                                     406.4,
-                                     410.7,
-                                     0.34,
-                                     0.28};
+inline constexpr LossFit chinchilla3{
+    "chinchilla-3",
+    "Hoffmann et al. 2022 (arXiv:2203.15556), approach 3, constants as printed",
+    "the exponents 0.46 and 0.54 printed with them follow from the unrounded constants",
+    1.69,
+    406.4,
+    410.7,
+    0.34,
+    0.28};
 inline constexpr LossFit chinchilla3_tex{"chinchilla-3-tex",
                                          "Hoffmann et al. 2022, approach 3, exponents from the paper's TeX source",
-                                         "gives the printed N ~ C^0.46, D ~ C^0.54",
+                                         "yields the printed N ~ C^0.46, D ~ C^0.54",
                                          1.69,
                                          406.4,
                                          410.7,
@@ -87,7 +88,7 @@ inline constexpr SplitFit chinchilla2{"chinchilla-2",
                                       0.48993};
 inline constexpr SplitFit kaplan{"kaplan",
                                  "Kaplan et al. 2020 (arXiv:2001.08361), N = 1.3e9 C^0.73, C in PF-days, D = C / 6N",
-                                 "parameters without embedding, positions and head; compute at the critical batch",
+                                 "parameters exclude embedding, positions and head; compute at the critical batch size",
                                  pf_day,
                                  1.3e9,
                                  0.73};

@@ -15,7 +15,7 @@ using Int128 = unsigned __int128;  ///< FLOPs: a training run exceeds 2^64
 
 /// Thrown when a count or a number of bytes exceeds 2^63, or a number of FLOPs 2^128.
 struct Overflow : std::overflow_error {
-  Overflow() : std::overflow_error("a count passes 2^63") {}
+  Overflow() : std::overflow_error("a count exceeds 2^63") {}
 };
 /// Throws Overflow; out of line, so that the checks stay small.
 [[noreturn, gnu::cold, gnu::noinline]] inline void overflow() { throw Overflow(); }

@@ -95,7 +95,7 @@ int dispatch(Args args) {
   const Args rest = Args(all).subspan(1);
   if (all[0] == "help" && !rest.empty()) return print_help(find(rest[0]), false);
   if (all[0].starts_with("-"))
-    throw InputError(fmt::format("{} stands before the command; write 'llmcalc COMMAND ... {}'", in_quotes(all[0]),
+    throw InputError(fmt::format("{} precedes the command; use 'llmcalc COMMAND ... {}'", in_quotes(all[0]),
                                  printable(all[0]).substr(0, 60)));
   return run_command(find(all[0]), rest);
 }
@@ -124,14 +124,13 @@ int guarded(const Run& run) {
   } catch (const InputError& e) {
     return refuse(e.what());
   } catch (const Overflow&) {
-    return refuse("these sizes give a count past 2^63; check the model, the batch and the sequence length");
+    return refuse(overflow_sentence);
   } catch (const model::DeviceError& e) {
     return refuse(e.what());
   } catch (const std::bad_alloc&) {
-    return refuse("there is not enough memory; close other programs, or give a smaller model, batch or length");
+    return refuse("out of memory; close other programs, or use a smaller model, batch size or sequence length");
   } catch (const std::exception& e) {  // a bug of the program; it should have been one of the types above
-    return refuse(
-        fmt::format("this is a mistake of llmcalc itself, {}; please report the command and its files", e.what()));
+    return refuse(fmt::format("internal error: {}; please report the command and its input files", e.what()));
   }
 }
 

@@ -156,7 +156,7 @@ std::string command_help(const Command& c, bool all) {
 
 std::string manual_options() {
   std::string s =
-      ".SH OPTIONS\nThe default stands in brackets. A command takes the options that concern it;\n.B llmcalc\n"
+      ".SH OPTIONS\nDefaults are in brackets. Each command accepts only the options that apply to it;\n.B llmcalc\n"
       ".I COMMAND\n.B \\-\\-help\\-all\nlists them.\n";
   for (const Topic& t : topics()) {
     s += fmt::format(".SS {}\n", t.title);

@@ -23,14 +23,14 @@ KernelEntry opened(std::string_view command) {
   const auto path = installed(library_name);
   if (!path)
     throw InputError(
-        fmt::format("'llmcalc {}' needs {}, which is not next to the program; build the target 'llmcalc', "
-                    "or copy the library there",
+        fmt::format("'llmcalc {}' needs {}, which was not found next to the program; build the target 'llmcalc', or "
+                    "copy the library there",
                     command, library_name));
   void* const library = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const entry = library == nullptr ? nullptr : ::dlsym(library, "llmcalc_kernels");
   if (entry != nullptr) return reinterpret_cast<KernelEntry>(entry);
-  throw InputError(fmt::format("{} cannot be opened: {}; install the libraries that it names, or build llmcalc again",
-                               path->string(), ::dlerror()));
+  throw InputError(fmt::format("cannot open {}: {}; install the missing libraries, or rebuild llmcalc", path->string(),
+                               ::dlerror()));
 }
 
 int forward(const Arguments& arguments) {

@@ -28,7 +28,7 @@ const char* environment(const char* name) {
 void write_out(const std::string& text) {
   const int error = write_all(STDOUT_FILENO, std::as_bytes(std::span(text)));
   if (error == EPIPE) throw PipeClosed();
-  if (error == ENOSPC) throw InputError("cannot write the output: the disk is full; free some space and run it again");
+  if (error == ENOSPC) throw InputError("cannot write the output: the disk is full; free some space and rerun");
   if (error != 0) throw InputError(fmt::format("cannot write the output: {}", std::strerror(error)));
 }
 

@@ -27,7 +27,7 @@ void check_trace_out(const std::string& path) {
   const WholeFile probe(path);
   if (file_exists(path) && !is_trace(path))
     throw InputError(
-        fmt::format("'{}' exists and is not a trace; refusing to overwrite it, give another --trace", path));
+        fmt::format("'{}' exists and is not a trace; refusing to overwrite it, pass a different --trace", path));
 }
 
 void write_trace(const std::string& path, const std::string& trace) {

@@ -47,18 +47,16 @@ Prediction divided(Prediction p, double unit) {
 /// Why a device has no rate: it does not multiply in the format. Empty if it does.
 std::string no_rate(const HardwareCard& hardware, DType precision) {
   if (hardware.cluster.device.peak(precision).value > 0) return "";
-  return fmt::format("{} does not multiply in {}", hardware.name, precision.name());
+  return fmt::format("{} does not support matrix products in {}", hardware.name, precision.name());
 }
 
 std::string device_told(const OperatorTables& t) { return t.origin.device.empty() ? t.device_folder : t.origin.device; }
 
 constexpr const char* unmeasured =
-    "the device has the shares of its kind: no row of the fit was measured on it, and the interval is wider";
+    "rates from devices of the same kind: the fit has no row measured on this device, so the interval is wider";
 
 constexpr const char* measured_too_seldom =
-    "the device has the shares of other devices: too few rows of the fit were measured on its kind, and the interval "
-    "is "
-    "wider";
+    "rates from other devices: the fit has too few rows measured on this kind of device, so the interval is wider";
 
 class Predictor {
  public:
@@ -98,7 +96,7 @@ class Predictor {
     try {
       predict();
     } catch (const Overflow&) {
-      skip(id, what + "its numbers multiply to more than 2^63");
+      skip(id, what + "a product of its numbers exceeds 2^63");
     }
   }
 
@@ -107,8 +105,8 @@ class Predictor {
     if (basis_.tables.empty() || basis_.hardware) return basis_;
     ReplayBasis own{.tables = tables_of_device(c.on.hardware, basis_.tables, devices_)};
     if (!own.tables.empty()) return own;
-    c.assumed.push_back(fmt::format("the datasheet of {}, without --tables: those are of {}", c.on.hardware.title,
-                                    device_told(basis_.tables[0])));
+    c.assumed.push_back(fmt::format("the datasheet of {}, without --tables, which were measured on {}",
+                                    c.on.hardware.title, device_told(basis_.tables[0])));
     c.input_assumed = true;
     return own;
   }
@@ -147,7 +145,7 @@ class Predictor {
   void add_figure(const InferenceCase& c, const Figure& f, const PredictedCase& of_row) {
     if (f.value <= 0) return skip(c.head.id, fmt::format("{}: {}", f.key, f.doubt));
     const auto predicted = of_row.figure(f);
-    if (!predicted) return skip(c.head.id, fmt::format("{}: nothing predicts it", f.key));
+    if (!predicted) return skip(c.head.id, fmt::format("{}: no prediction is available", f.key));
     PredictedRow r{.id = c.head.id, .of = subject_of(c, f), .quantity = f.key};
     r.predicted = divided(*predicted, f.unit);
     if (const auto bound = of_row.bound(f)) r.bound = *bound / f.unit;
@@ -163,8 +161,8 @@ class Predictor {
   void keep(PredictedRow r) {
     if (std::isfinite(r.predicted.value) && r.predicted.value > 0 && std::isfinite(r.measured))
       return out_.rows.push_back(std::move(r));
-    skip(r.id, fmt::format("{}: {:g} is predicted, and {:g} was measured: there is no error to tell", r.quantity,
-                           r.predicted.value, r.measured));
+    skip(r.id, fmt::format("{}: predicted {:g}, measured {:g}: no relative error exists", r.quantity, r.predicted.value,
+                           r.measured));
   }
 
   /// Adds each figure of a run with its recorded value. Both lists have the same order of keys.

@@ -20,7 +20,7 @@ std::string weights_beyond_memory(const InferenceCase& c) {
   const auto memory = static_cast<double>(c.cluster().device.memory.value);
   if (!is_beyond(weights, memory)) return "";
   return fmt::format(
-      "weights of {:.4g} GiB on each device do not fit into its {:.4g} GiB: where the rest lies is not stated",
+      "weights of {:.4g} GiB per device exceed its {:.4g} GiB, and the location of the rest is not stated",
       weights / bytes_per_gib, memory / bytes_per_gib);
 }
 

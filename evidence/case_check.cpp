@@ -39,8 +39,8 @@ void check_most(const std::string& where, std::string_view key, double bytes, co
   const double all = static_cast<double>(parts) * static_cast<double>(card.cluster.device.memory.value);
   if (bytes > most_of_memory * all)
     refuse_measured(where, key,
-                    fmt::format("{:.4g} GiB are more than the {:.4g} GiB of {} {}; give what one device held, or the "
-                                "memory of a device that has more",
+                    fmt::format("{:.4g} GiB exceeds the {:.4g} GiB of {} {}; specify the memory of one device, or a "
+                                "device with more memory",
                                 bytes / 0x1p30, all / 0x1p30, parts, card.title));
 }
 
@@ -48,7 +48,7 @@ void check_room(const std::string& where, std::string_view key, double bytes, co
   if (bytes < 0x1p20)
     refuse_measured(
         where, key,
-        fmt::format("{:.4g} bytes are less than a mebibyte, which no run fits in; give it in the key's unit", bytes));
+        fmt::format("{:.4g} bytes is less than a mebibyte, too little for any run; use the unit of the key", bytes));
   check_most(where, key, bytes, card, parts);
 }
 
@@ -66,7 +66,7 @@ void check_bandwidth(const InferenceCase& c, const Figure& f) {
   const bool cached = weights_bytes(c.arch, c.plan, c.layout) <= c.cluster().device.cache;
   if (f.value <= most || cached) return;
   refuse_measured(c.head.where, f.key,
-                  fmt::format("{:.5g} GB/s are more than the {:.5g} GB/s of {}; give bytes read per second in GB",
+                  fmt::format("{:.5g} GB/s exceeds the {:.5g} GB/s of {}; specify bytes read per second in GB",
                               f.value / 1e9, most / 1e9, c.on.hardware.title));
 }
 
@@ -87,9 +87,10 @@ bool is_time_figure(FigureKind q) {
 bool is_token_rate(FigureKind q) { return q >= FigureKind::output_rate && q <= FigureKind::peak_output_rate; }
 
 [[noreturn]] void refuse_pace(const InferenceCase& c, const Figure& f, const std::string& bound) {
-  refuse_measured(c.head.where, f.key,
-                  fmt::format("{:.4g} is beyond what {}; check its unit, the batch, the lengths and the devices",
-                              f.value / f.unit, bound));
+  refuse_measured(
+      c.head.where, f.key,
+      fmt::format("{:.4g} is beyond the limit of {}; check its unit, the batch, the lengths and the devices",
+                  f.value / f.unit, bound));
 }
 
 /// The figure at datasheet rates. Times are for a single request.
@@ -106,7 +107,7 @@ void check_against_datasheet(const InferenceCase& c, const Figure& f) {
   const double beyond = is_time_figure(f.quantity) ? *bound / f.value : f.value / *bound;
   if (beyond <= beyond_datasheet) return;
   refuse_pace(c, f,
-              fmt::format("{} {} can do by {} datasheet, {:.3g}, by a factor of {:.3g}", devices(c.layout),
+              fmt::format("{} {} according to {} datasheet, {:.3g}, by a factor of {:.3g}", devices(c.layout),
                           c.on.hardware.title, devices(c.layout) == 1 ? "its" : "their", *bound / f.unit, beyond));
 }
 
@@ -122,11 +123,11 @@ double most_tokens_per_second(const InferenceCase& c) {
 
 void check_pace(const InferenceCase& c, const Figure& f) {
   if (is_time_figure(f.quantity) && f.value < shortest_seconds)
-    refuse_pace(c, f, "any device can do: a kernel alone takes more than a microsecond");
+    refuse_pace(c, f, "any device: a single kernel takes more than a microsecond");
   if (is_token_rate(f.quantity) && f.value > beyond_datasheet * most_tokens_per_second(c))
     refuse_pace(c, f,
-                fmt::format("{} {} can multiply in a second, {:.3g} tokens", devices(c.layout), c.on.hardware.title,
-                            most_tokens_per_second(c) / f.unit));
+                fmt::format("{} {} for matrix products in a second, {:.3g} tokens", devices(c.layout),
+                            c.on.hardware.title, most_tokens_per_second(c) / f.unit));
   if (c.on.preset && !c.work_assumed) check_against_datasheet(c, f);
 }
 
@@ -138,9 +139,9 @@ void check_cache(const InferenceCase& c, const Figure& f) {
   if (token <= 0 || f.value <= beyond_datasheet * most / token) return;
   refuse_measured(
       c.head.where, f.key,
-      fmt::format("a cache of {:.3g} tokens is beyond the {:.4g} GiB of {} {}, which hold {:.3g}; check its "
-                  "unit and the devices",
-                  f.value, most / 0x1p30, devices(c.layout), c.on.hardware.title, most / token));
+      fmt::format(
+          "a cache of {:.3g} tokens exceeds the {:.4g} GiB of {} {}, which fit {:.3g}; check its unit and the devices",
+          f.value, most / 0x1p30, devices(c.layout), c.on.hardware.title, most / token));
 }
 
 }  // namespace
@@ -156,8 +157,8 @@ void check_step(const TrainingCase& c) {
   const double utilization = least_utilization(c);
   if (utilization <= 1) return;
   refuse_measured(c.head.where, c.measured_as,
-                  fmt::format("it is an MFU of {:.3g}, above 1: a step of {:.3g} s is faster than {} {} multiply in "
-                              "{}; check its unit, the batch and the devices",
+                  fmt::format("it implies an MFU of {:.3g}, above 1: a step of {:.3g} s exceeds the peak rate of {} {} "
+                              "in {}; check its unit, the batch and the devices",
                               utilization, c.step->value, c.head.gpus, c.on.hardware.title, c.plan.precision.name()));
 }
 

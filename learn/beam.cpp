@@ -21,8 +21,8 @@ struct Lengthening {
 };
 
 void refuse_bad(const BeamOptions& o) {
-  if (o.width < 1) throw InputError(fmt::format("beam width {} is out of range; give 1 or more", o.width));
-  if (o.length < 0) throw InputError(fmt::format("length {} is out of range; give 0 or more", o.length));
+  if (o.width < 1) throw InputError(fmt::format("beam width {} is out of range; set it to 1 or more", o.width));
+  if (o.length < 0) throw InputError(fmt::format("length {} is out of range; set it to 0 or more", o.length));
 }
 
 bool is_complete(const Sequence& s, const BeamOptions& o) {
@@ -88,7 +88,7 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
       steps.insert(steps.end(), own.begin(), own.end());
       if (static_cast<Count>(steps.size()) > 2 * options.width) keep_best(steps, options.width, beam);
     }
-    if (steps.empty()) throw InputError("every log-probability is -inf; no token can follow");
+    if (steps.empty()) throw InputError("every log-probability is -inf; the text cannot be continued");
     keep_best(steps, options.width, beam);
     beam = lengthened(beam, steps);
     if (options.kept) options.kept(beam);

@@ -29,7 +29,7 @@ constexpr std::array precisions{Precision{"fp32", "F32", "F32", Number::f32},
 const Precision& precision_of(const Backend& b) {
   for (const Precision& p : precisions)
     if (stored_bytes(p.stored) == b.number()) return p;
-  throw std::logic_error("a backend of unknown numbers");
+  throw std::logic_error("unknown number format of a backend");
 }
 
 std::vector<Count> stored_shape(const ParameterShape& s) {
@@ -173,12 +173,13 @@ void TrainingCheckpoint::read_texts() {
   const std::string& path = file_.path();
   if (!file_.metadata().contains(std::string(format_key)))
     throw InputError(
-        fmt::format("'{}' is no checkpoint of llmcalc: \"__metadata__\" has no {}; give a file that "
-                    "'llmcalc learn' wrote, or the folder of a downloaded model",
+        fmt::format("'{}' is not an llmcalc checkpoint: \"__metadata__\" has no {}; pass a file written by 'llmcalc "
+                    "learn', or the folder of a downloaded model",
                     path, in_quotes(format_key)));
   if (const std::string& found = file_.text(std::string(format_key)); found != format_number)
-    throw InputError(fmt::format("'{}': {} is {} and {} is read; it is damaged or was written by a later llmcalc", path,
-                                 in_quotes(format_key), in_quotes(found), in_quotes(format_number)));
+    throw InputError(
+        fmt::format("'{}': {} is {}, but only {} is supported; it is damaged or was written by a later llmcalc", path,
+                    in_quotes(format_key), in_quotes(found), in_quotes(format_number)));
   const std::string model = path + ", \"model\"", training = path + ", \"training\"";
   card_.model = read_model_file(json::parse(file_.text("model"), model), model);
   const std::string& precision = file_.text("precision");
@@ -227,10 +228,9 @@ void TrainingCheckpoint::check_tensors() {
     if (there(prefix)) check(prefix, p.wide);
   for (const auto& e : file_.entries())
     if (!known.contains(e.name))
-      throw InputError(
-          fmt::format("'{}', tensor {}: the file's own \"model\" has no such tensor; it is damaged or of "
-                      "another program",
-                      file_.path(), in_quotes(e.name)));
+      throw InputError(fmt::format(
+          "'{}', tensor {}: the file's \"model\" has no such tensor; it is damaged or was written by another program",
+          file_.path(), in_quotes(e.name)));
 }
 
 void TrainingCheckpoint::check_checksum() {
@@ -242,7 +242,7 @@ void TrainingCheckpoint::check_checksum() {
   }
   if (sum.text() != file_.text("checksum"))
     throw InputError(
-        fmt::format("'{}': its \"checksum\" is not that of its tensors and texts; it is damaged", file_.path()));
+        fmt::format("'{}': \"checksum\" does not match the tensors and texts; the file is damaged", file_.path()));
 }
 
 void TrainingCheckpoint::read_tokenizer() {
@@ -251,7 +251,7 @@ void TrainingCheckpoint::read_tokenizer() {
   card_.tokenizer.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   tokenizer_ = loaded_tokenizer(card_.tokenizer, file_.path());
   if (tokenizer_->vocabulary() > card_.model.arch.vocabulary)
-    throw InputError(fmt::format("'{}': its tokenizer has {} tokens and its \"model\" {}; they do not belong together",
+    throw InputError(fmt::format("'{}': the tokenizer has {} tokens but \"model\" has {}; they do not match",
                                  file_.path(), tokenizer_->vocabulary(), card_.model.arch.vocabulary));
 }
 
@@ -266,7 +266,7 @@ std::vector<std::pair<std::string, Tensor>> TrainingCheckpoint::state(const Para
 void TrainingCheckpoint::upload(Transformer& t, const std::string& name, const Tensor& to) const {
   const std::vector<std::byte> bytes = file_.bytes(file_.entry(name));
   if (Bytes(static_cast<Count>(bytes.size())) != to->bytes())
-    throw std::logic_error("a checkpoint is loaded into a model of another architecture");
+    throw std::logic_error("the checkpoint does not match the model's architecture");
   t.backend().upload(to->data(), bytes.data(), to->bytes());
 }
 

@@ -63,8 +63,8 @@ Corpus::Corpus(std::string_view text, const Tokenizer& tokenizer) {
   held_out_ = tokenizer.encode(text.substr(held_out));
   if (held_out_.size() < 2 || validation_.size() < 2 || learnt_.size() < 2)
     throw InputError(
-        fmt::format("a text of {} bytes is too short to learn from: the last tenth is held out, the twentieth before "
-                    "it chooses the weights, and each must hold two tokens or more; give a longer text",
+        fmt::format("a text of {} bytes is too short for training: the held-out last tenth, the validation twentieth "
+                    "before it and the rest each need at least two tokens; pass a longer text",
                     text.size()));
   predicted_bytes_ = static_cast<Count>(text.size() - held_out) -
                      static_cast<Count>(tokenizer.decode(std::span(held_out_).first(1)).size());
@@ -78,8 +78,8 @@ Batch Corpus::batch(std::uint64_t seed, std::uint64_t index, Count sequences, Co
   const auto length = static_cast<std::size_t>(seq) + 1;
   if (learnt_.size() < length)
     throw InputError(
-        fmt::format("the text to learn from has {} tokens, fewer than one sequence of {} and the one that "
-                    "follows; give a longer text or a smaller --seq",
+        fmt::format("the training text has {} tokens, fewer than one sequence of {} plus the next token; pass a longer "
+                    "text or a smaller --seq",
                     learnt_.size(), seq));
   Batch b;
   for (Count i = 0; i < sequences; ++i) {

@@ -56,7 +56,7 @@ class Reader {
       for (std::size_t i = known; i < text.size(); ++i) y = run(text.subspan(i, 1), static_cast<Count>(i));
     if (cache_) in_cache_.assign(text.begin(), text.end());
     if (!std::all_of(y.begin(), y.end(), [](double x) { return std::isfinite(x); }))
-      throw InputError("the model's logits are not numbers; its weights are damaged, or too large for their format");
+      throw InputError("the model's logits are not finite; the weights are damaged or overflow in their format");
     return {y.begin(), y.end()};
   }
 
@@ -153,18 +153,20 @@ class StopWatcher {
 
 void refuse_bad_generation(const Arch& a, std::span<const std::int32_t> prompt, const GenerateOptions& o) {
   if (a.is_encoder_decoder())
-    throw InputError("the model answers a text that its encoder reads and continues none; give a decoder alone");
-  if (a.bidirectional) throw InputError("the model sees later tokens and continues no text; give a decoder");
-  if (!a.head.has_logits()) throw InputError("the model has no head and continues no text; give one with a head");
-  if (prompt.empty()) throw InputError("the prompt has no token; give a text of at least one character");
-  if (o.tokens < 0) throw InputError(fmt::format("{} tokens are out of range; give 0 or more", o.tokens));
-  if (o.beams < 1) throw InputError(fmt::format("{} beams are out of range; give 1 or more", o.beams));
+    throw InputError("the model is an encoder-decoder and cannot continue a text; pass a decoder-only model");
+  if (a.bidirectional) throw InputError("the model attends to later tokens and cannot continue a text; pass a decoder");
+  if (!a.head.has_logits())
+    throw InputError("the model has no head and cannot continue a text; pass a model with a head");
+  if (prompt.empty()) throw InputError("the prompt has no tokens; pass a text of at least one character");
+  if (o.tokens < 0) throw InputError(fmt::format("{} tokens is out of range; pass 0 or more", o.tokens));
+  if (o.beams < 1) throw InputError(fmt::format("{} beams is out of range; pass 1 or more", o.beams));
   for (const std::int32_t t : prompt)
     if (t < 0 || t >= a.vocabulary)
       throw InputError(fmt::format("token {} of the prompt is not in the model's vocabulary of {}", t, a.vocabulary));
   if (const auto most = longest(a, o); most && static_cast<Count>(prompt.size()) > *most)
-    throw InputError(fmt::format("the prompt has {} tokens and the model {} {}; give a shorter one", prompt.size(),
-                                 *most, a.learned_rows() > 0 ? "learned positions" : "tokens of context"));
+    throw InputError(fmt::format("the prompt has {} tokens but the model has {} {}; pass a shorter prompt",
+                                 prompt.size(), *most,
+                                 a.learned_rows() > 0 ? "learned positions" : "tokens of context"));
   candidates(std::vector<float>{0}, o.sampling);  // rejects options out of range
 }
 

@@ -99,12 +99,12 @@ double Learner::step(double done) {
 void Learner::fail(const Batch& b, const NotANumber& e) {
   const std::string op = transformer_.first_not_a_number(b);
   throw NotANumber(fmt::format("step {}: {}{}", updates() + 1, e.what(),
-                               op.empty() ? std::string() : ", first the result of " + op));
+                               op.empty() ? std::string() : ", first in the result of " + op));
 }
 
 double Learner::evaluate(Count tokens) {
   const double loss = Corpus::loss(transformer_, corpus_.validation(), tokens);
-  if (!std::isfinite(loss)) throw NotANumber(fmt::format("step {}: the validation loss is not a number", updates()));
+  if (!std::isfinite(loss)) throw NotANumber(fmt::format("step {}: the validation loss is not finite", updates()));
   if (progress_.validation_loss && loss >= *progress_.validation_loss) return loss;
   progress_.validation_loss = loss;
   best_ = weight_bytes(transformer_);

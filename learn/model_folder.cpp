@@ -93,7 +93,7 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
   const std::string config = file("config.json");
   if (!is_file(config))
     throw InputError(fmt::format(
-        "the folder '{}' holds no config.json; give one that holds it beside the model's safetensors", path_));
+        "the folder '{}' has no config.json; pass a folder with config.json and the model's safetensors", path_));
   const Runnable r = import_runnable(parsed(config), config);
   card_ = load_model(config);
   numerics_ = r.numerics;
@@ -109,14 +109,15 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
 void ModelFolder::open_files() {
   const llmcalc::Checkpoint headers = read_checkpoint(path_);
   if (headers.is_gguf())
-    throw InputError(fmt::format("'{}' holds GGUF, whose weights are not run; give a folder of safetensors", path_));
+    throw InputError(
+        fmt::format("'{}' contains GGUF weights, which cannot be run; pass a folder of safetensors", path_));
   for (const std::string& path : headers.files) add(files_.emplace_back(path));
 }
 
 void ModelFolder::add(const SafetensorsFile& from) {
   for (const Entry& e : from.entries())
     if (const auto [at, is_new] = tensors_.emplace(e.name, Stored{&from, &e}); !is_new)
-      throw InputError(fmt::format("tensor {} is both in '{}' and in '{}'; remove one", in_quotes(e.name),
+      throw InputError(fmt::format("tensor {} is in both '{}' and '{}'; remove one", in_quotes(e.name),
                                    at->second.file->path(), from.path()));
 }
 
@@ -133,7 +134,7 @@ const ModelFolder::Stored& ModelFolder::stored(std::string_view weight, Count ex
   const std::string name = prefix_ + stored_place(*names_, weight, expert).name;
   const auto at = tensors_.find(name);
   if (at == tensors_.end())
-    throw InputError(fmt::format("'{}': tensor {} is missing, which the config.json asks for", path_, in_quotes(name)));
+    throw InputError(fmt::format("'{}': tensor {}, required by config.json, is missing", path_, in_quotes(name)));
   return at->second;
 }
 
@@ -142,9 +143,10 @@ void ModelFolder::check(const ParameterShape& shape, Count expert) const {
   const std::vector<Count> sides_asked = stored_sides(shape, stored_place(*names_, shape.name));
   const std::string where = fmt::format("'{}', tensor {}", s.file->path(), in_quotes(s.entry->name));
   if (!is_stored_number(s.entry->dtype))
-    throw InputError(fmt::format("{}: {} is not run; fp32, bf16 and fp16 are", where, s.entry->dtype));
+    throw InputError(
+        fmt::format("{}: {} is not supported; supported formats are fp32, bf16 and fp16", where, s.entry->dtype));
   if (s.entry->shape != sides_asked)
-    throw InputError(fmt::format("{}: expected the shape {} of the config.json, got {}", where, sides(sides_asked),
+    throw InputError(fmt::format("{}: expected shape {} from config.json, got {}", where, sides(sides_asked),
                                  sides(s.entry->shape)));
 }
 
@@ -159,7 +161,7 @@ void ModelFolder::refuse_others() const {
   for (const auto& [name, at] : tensors_) {
     const std::string_view bare = std::string_view(name).substr(name.starts_with(prefix_) ? prefix_.size() : 0);
     if (!known.contains(name) && !is_ignored(*names_, bare) && !is_ignored(*names_, name))
-      throw InputError(fmt::format("'{}', tensor {}: the model of the config.json has no such weight", at.file->path(),
+      throw InputError(fmt::format("'{}', tensor {}: the model in config.json has no such weight", at.file->path(),
                                    in_quotes(name)));
   }
 }
@@ -220,14 +222,14 @@ const Tokenizer& ModelFolder::tokenizer() const {
   if (tokenizer_ != nullptr) return *tokenizer_;
   const std::string json = file(json_tokenizer_name), pieces = file(sentencepiece_file_name);
   if (!is_file(json) && !is_file(pieces))
-    throw InputError(fmt::format("the folder '{}' holds neither {} nor {}, so no text can be read or written", path_,
+    throw InputError(fmt::format("the folder '{}' has neither {} nor {}, so text cannot be encoded or decoded", path_,
                                  json_tokenizer_name, sentencepiece_file_name));
   const std::string& path = is_file(json) ? json : pieces;
   std::string text = json::file_text(path, "a tokenizer");
   tokenizer_ =
       path == json ? json_tokenizer(std::move(text), path) : sentencepiece_file_tokenizer(std::move(text), path);
   if (tokenizer_->vocabulary() > card_.arch.vocabulary)
-    throw InputError(fmt::format("'{}' has {} tokens and the model {}; they do not belong together", path,
+    throw InputError(fmt::format("'{}' has {} tokens but the model has {}; they do not match", path,
                                  tokenizer_->vocabulary(), card_.arch.vocabulary));
   return *tokenizer_;
 }

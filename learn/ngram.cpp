@@ -14,13 +14,14 @@ namespace {
 
 void refuse_outside(std::int32_t token, std::size_t vocabulary) {
   if (token < 0 || static_cast<std::size_t>(token) >= vocabulary)
-    throw InputError(fmt::format("token {} is not in the vocabulary of {}; the text was encoded by another tokenizer",
-                                 token, vocabulary));
+    throw InputError(fmt::format(
+        "token {} is not in the vocabulary of {}; the text was encoded with a different tokenizer", token, vocabulary));
 }
 
 /// Checks all tokens and returns the size of the vocabulary.
 std::size_t places(std::span<const std::int32_t> tokens, Count vocabulary) {
-  if (vocabulary < 1) throw InputError(fmt::format("a vocabulary of {} holds no token; give 1 or more", vocabulary));
+  if (vocabulary < 1)
+    throw InputError(fmt::format("a vocabulary of {} has no tokens; set it to 1 or more", vocabulary));
   for (const std::int32_t t : tokens) refuse_outside(t, static_cast<std::size_t>(vocabulary));
   return static_cast<std::size_t>(vocabulary);
 }
@@ -31,7 +32,7 @@ double discount(double ones, double twos) { return ones > 0 && twos > 0 ? ones /
 template <typename Probability>
 double perplexity_of(std::span<const std::int32_t> targets, const Probability& probability) {
   if (targets.empty())
-    throw InputError("there is no token to predict; a perplexity needs a text of two tokens or more");
+    throw InputError("there is no token to predict; perplexity requires a text of at least two tokens");
   double sum = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) sum -= std::log(probability(i));
   return std::exp(sum / static_cast<double>(targets.size()));
@@ -39,7 +40,7 @@ double perplexity_of(std::span<const std::int32_t> targets, const Probability& p
 
 void refuse_unpaired(std::span<const std::int32_t> inputs, std::span<const std::int32_t> targets) {
   if (inputs.size() != targets.size())
-    throw InputError(fmt::format("{} inputs and {} targets are not pairs", inputs.size(), targets.size()));
+    throw InputError(fmt::format("{} inputs and {} targets differ in number", inputs.size(), targets.size()));
 }
 
 }  // namespace

@@ -75,14 +75,14 @@ const std::string& SafetensorsFile::text(const std::string& key) const {
 
 void SafetensorsFile::read(const Entry& entry, std::span<std::byte> into) const {
   if (into.size() != static_cast<std::size_t>(entry.bytes.value))
-    throw InputError(fmt::format("'{}', tensor {}: its {} bytes do not go into {}", path(), in_quotes(entry.name),
+    throw InputError(fmt::format("'{}', tensor {}: its {} bytes do not fit into {}", path(), in_quotes(entry.name),
                                  entry.bytes.value, into.size()));
   file_.read(data_begin_ + entry.offset, into, fmt::format("tensor {}", in_quotes(entry.name)));
 }
 
 void SafetensorsFile::read_part(const Entry& entry, Count first, std::span<std::byte> into) const {
   if (first < 0 || add(first, static_cast<Count>(into.size())) > entry.bytes.value)
-    throw std::logic_error("a part of a tensor that passes its end");
+    throw std::logic_error("part of a tensor exceeds its end");
   file_.read(data_begin_ + entry.offset + first, into, fmt::format("tensor {}", in_quotes(entry.name)));
 }
 

@@ -17,7 +17,7 @@ std::string dumped(const json::Value& header, const std::string& path) {
   try {
     return header.dump();
   } catch (const json::Value::type_error&) {
-    throw InputError(fmt::format("cannot write '{}': a tensor's name or a text of the metadata is not UTF-8", path));
+    throw InputError(fmt::format("cannot write '{}': a tensor name or a metadata text is not UTF-8", path));
   }
 }
 
@@ -36,11 +36,11 @@ std::string header_text(std::span<const StoredTensor> tensors, const Metadata& m
   Count begin = 0;
   for (const StoredTensor& t : tensors) {
     const std::string where = fmt::format("cannot write '{}', tensor {}", path, in_quotes(t.name));
-    if (!names.insert(t.name).second) throw InputError(where + ": the name is taken");
+    if (!names.insert(t.name).second) throw InputError(where + ": duplicate name");
     const Bytes wanted = safetensors_bytes(t.dtype, t.shape, where);
     if (static_cast<std::size_t>(wanted.value) != t.bytes.size())
       throw InputError(
-          fmt::format("{}: {} bytes are not the {} of its dtype and shape", where, t.bytes.size(), wanted.value));
+          fmt::format("{}: {} bytes do not match the {} of its dtype and shape", where, t.bytes.size(), wanted.value));
     const Count end = add(begin, wanted.value);
     members.emplace_back(t.name, json::Value{{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {begin, end}}});
     begin = end;

@@ -15,22 +15,22 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 void refuse_bad(std::span<const float> logits) {
-  if (logits.empty()) throw InputError("there are no logits to choose a token from; the vocabulary is empty");
+  if (logits.empty()) throw InputError("there are no logits to sample from; the vocabulary is empty");
   for (std::size_t i = 0; i < logits.size(); ++i)
     if (std::isnan(logits[i]) || logits[i] == infinity)
       throw InputError(
           fmt::format("the logit of token {} is {}; the weights have diverged or are damaged", i, logits[i]));
   if (std::all_of(logits.begin(), logits.end(), [](float l) { return l == -infinity; }))
-    throw InputError("every logit is -inf; no token can follow");
+    throw InputError("every logit is -inf; the text cannot be continued");
 }
 
 void refuse_bad(const SamplingOptions& o) {
   if (!(o.temperature >= 0) || std::isinf(o.temperature))
     throw InputError(
-        fmt::format("temperature {} is out of range; give 0 (greedy) or a positive number", o.temperature));
-  if (o.top_k < 0) throw InputError(fmt::format("top-k {} is out of range; give 0 (all tokens) or more", o.top_k));
+        fmt::format("temperature {} is out of range; set it to 0 (greedy) or a positive number", o.temperature));
+  if (o.top_k < 0) throw InputError(fmt::format("top-k {} is out of range; set it to 0 (all tokens) or more", o.top_k));
   if (!(o.top_p > 0 && o.top_p <= 1))
-    throw InputError(fmt::format("top-p {} is out of range; give a number above 0 and at most 1", o.top_p));
+    throw InputError(fmt::format("top-p {} is out of range; set it to a number above 0 and at most 1", o.top_p));
 }
 
 /// The order of preference among candidates.

@@ -17,7 +17,7 @@ using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
 [[noreturn]] void refuse_step(const json::Object& o, const std::string& what) {
   throw InputError(
-      fmt::format("{}: {} is not read; GPT-2's, Llama's, Qwen's and Gemma's tokenizers are", o.where(), what));
+      fmt::format("{}: {} is not supported; use a GPT-2, Llama, Qwen or Gemma tokenizer", o.where(), what));
 }
 
 std::string step_type(const json::Object& o) { return o.text("type"); }
@@ -29,7 +29,7 @@ constexpr std::size_t most_steps = 64, longest_looked_for = 1000;
 /// The text that a step searches for.
 std::string looked_for(const json::Object& pattern, const char* kind, const json::Object& o) {
   std::string text = json::raw_text(pattern, "String");
-  if (text.empty()) refuse_step(o, fmt::format("a {} nothing", kind));
+  if (text.empty()) refuse_step(o, fmt::format("a {} an empty text", kind));
   if (text.size() > longest_looked_for) refuse_step(o, fmt::format("a {} {} bytes", kind, text.size()));
   return text;
 }
@@ -42,8 +42,8 @@ std::size_t most_normalized(std::size_t bytes) { return 16 * bytes + 4096; }
 void refuse_beyond(std::size_t most, std::size_t bytes) {
   if (bytes > most)
     throw InputError(
-        fmt::format("the tokenizer's normalizers make more than {} bytes of a part of this text, which those of no "
-                    "known tokenizer do; give another tokenizer",
+        fmt::format("the tokenizer's normalizers expand a part of this text to more than {} bytes, unlike any known "
+                    "tokenizer; use a different tokenizer",
                     most));
 }
 
@@ -163,7 +163,7 @@ Cutter digit_cutter(const json::Object& o) {
 Cutter metaspace_cutter(const json::Object& o) {
   const std::string mark = json::raw_text(o, "replacement");
   if (mark.empty() || character_length(mark, 0) != mark.size())
-    refuse_step(o, "a replacement of other than one letter");
+    refuse_step(o, "a replacement that is not one character");
   return
       [mark, where = prepended(o), cuts = o.flag_or("split", true)](const std::string& piece, bool first, MatchSteps&) {
         std::string text = replaced(piece, " ", mark, mark.size() * piece.size());
@@ -184,7 +184,7 @@ Cutter metaspace_cutter(const json::Object& o) {
 void add_cutter(TextSteps& steps, const json::Object& o) {
   const std::string type = step_type(o);
   if (steps.cutters.size() >= most_steps) refuse_step(o, fmt::format("more than {} pre-tokenizers", most_steps));
-  if (steps.bytewise) refuse_step(o, "a pre-tokenizer behind \"ByteLevel\"");
+  if (steps.bytewise) refuse_step(o, "a pre-tokenizer after \"ByteLevel\"");
   if (type == "Sequence")
     return each_object(o, "pretokenizers", [&](const json::Object& part) { add_cutter(steps, part); });
   if (type == "ByteLevel") return add_byte_level(steps, o);

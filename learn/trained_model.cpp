@@ -37,8 +37,8 @@ Plan plan_of(const TrainedModel& m) {
 std::unique_ptr<TrainedModel> trained_model(const std::string& path) {
   if (lower(path).ends_with(".gguf"))
     throw InputError(
-        fmt::format("'{}' is a GGUF file, whose weights are not run here; give the folder of the model's "
-                    "safetensors, or a file of 'llmcalc learn'",
+        fmt::format("'{}' is a GGUF file, whose weights cannot be run; pass the folder of the model's safetensors, or "
+                    "a file written by 'llmcalc learn'",
                     path));
   const std::string folder = downloaded_folder(path);
   if (folder.empty()) return std::make_unique<TrainingCheckpoint>(path);

@@ -185,16 +185,16 @@ class Backend : public ArenaMemory {
   virtual std::string lacks_of(const Plan& plan) const {
     if (plan.precision == dtypes::fp16) return "half precision";
     if (plan.kv_precision != plan.precision || plan.weight_precision != plan.precision)
-      return "codes of weights, keys and values";
+      return "quantized weights, keys and values";
     const bool is_usual =
         plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::momentum || plan.optimizer == Optimizer::sgd;
-    if (!is_usual) return "optimizers but adam, momentum and sgd";
-    if (plan.state_precision != dtypes::fp32) return "optimizer states but float32 ones";
-    if (!plan.documents.empty()) return "documents of a packed sequence";
+    if (!is_usual) return "optimizers other than adam, momentum and sgd";
+    if (plan.state_precision != dtypes::fp32) return "optimizer states in formats other than float32";
+    if (!plan.documents.empty()) return "packed sequences of several documents";
     if (trains_adapters(plan)) return "adapters";
     if (!plan.frozen.empty()) return "frozen weights";
-    if (plan.gradient_bytes != 4) return "gradients but float32 ones";
-    if (plan.logits.chunks > 1) return "logits in chunks";
+    if (plan.gradient_bytes != 4) return "gradients in formats other than float32";
+    if (plan.logits.chunks > 1) return "chunked logits";
     return {};
   }
   /// Whether MTP modules (Plan::mtp) run: losses over the rows that have a target, and sums of losses.
@@ -412,7 +412,7 @@ class Backend : public ArenaMemory {
 
  private:
   /// Models that need a missing operator are rejected by lacks() before they run.
-  [[noreturn]] static void throw_lack() { throw std::logic_error("the backend has no such operator"); }
+  [[noreturn]] static void throw_lack() { throw std::logic_error("the backend does not implement this operator"); }
 };
 
 }  // namespace llmcalc::model

@@ -54,8 +54,8 @@ ParameterFormats parameter_formats(const Arch& arch, const Plan& plan) {
     const DType format = operators.is_matrix(shape) ? s.matrix : s.vector;
     if (format == compute) return std::nullopt;
     if (!can_code(format))
-      throw InputError("the reference transformer has no codes of " + std::string(format.name()) +
-                       ", in which the plan stores " + shape.name + "; choose another " +
+      throw InputError("the reference transformer cannot quantize to " + std::string(format.name()) +
+                       ", the plan's format of " + shape.name + "; choose another " +
                        (adapts ? "--base-precision" : "--weight-precision"));
     return format;
   };

@@ -11,10 +11,10 @@ namespace {
 /// Rejects mixers that the reference transformer lacks.
 void require_mixer(const Mixer& m) {
   if (m.recurrent.state_bytes != 4)
-    throw InputError("the reference transformer keeps the states of recurrences in float32, and this model's have " +
-                     std::to_string(m.recurrent.state_bytes) + " bytes per number; give \"state_bytes\": 4");
+    throw InputError("the reference transformer supports only float32 recurrent states, but this model's states have " +
+                     std::to_string(m.recurrent.state_bytes) + " bytes per number; set \"state_bytes\": 4");
   if (m.recurrent.kind == RecurrentKind::mamba && m.recurrent.head_dim == 1 && m.recurrent.chunk > 0)
-    throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
+    throw InputError("the reference transformer scans Mamba-1 channels token by token; omit \"chunk\"");
 }
 
 /// Rejects relative positions in layers whose heads do not match their stack's table.
@@ -26,8 +26,8 @@ void require_distances(const Arch& a) {
     const bool grouped = m.attention == AttentionKind::grouped;
     if (grouped && m.heads == (m.bidirectional ? a.heads : decoder.heads)) continue;
     throw InputError(
-        "the reference transformer has relative positions in stacks whose layers have grouped attention of equally "
-        "many heads, and this model has others; its numbers can be calculated but not run");
+        "the reference transformer supports relative positions only in stacks whose layers all use grouped attention "
+        "with the same number of heads, unlike this model; it can be calculated but not run");
   }
 }
 
@@ -37,8 +37,8 @@ void require_stacks(const Arch& a) {
                     a.per_layer.width > 0;
   if (a.is_encoder_decoder() && (more || a.block != BlockKind::serial || a.streams > 1 || !a.final_norm))
     throw InputError(
-        "the reference transformer's encoders before a decoder have serial blocks on one residual stream, a final "
-        "norm, and an embedding of tokens alone, and this model has others; its numbers can be calculated but not run");
+        "the reference transformer supports encoder-decoders only with serial blocks on one residual stream, a final "
+        "norm and only token embeddings, unlike this model; it can be calculated but not run");
 }
 
 bool has_rg_lru(const Arch& a) {
@@ -52,13 +52,13 @@ bool has_rg_lru(const Arch& a) {
 const Arch& runnable(const Arch& a, const Backend& b) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) require_mixer(a.mixer(i));
   if (const std::string lack = b.lacks(a); !lack.empty())
-    throw InputError("the GPU's kernels have no " + lack + ", which this model's layers use; give --device cpu");
+    throw InputError("the CUDA kernels do not support " + lack + ", which this model's layers use; use --device cpu");
   require_distances(a);
   require_stacks(a);
   if (a.activation == Activation::xielu && (a.per_layer.width > 0 || has_rg_lru(a)))
     throw InputError(
-        "the reference transformer has xIELU in MLPs alone, and this model has inputs per layer or an RG-LRU under it; "
-        "its numbers can be calculated but not run");
+        "the reference transformer supports xIELU only in MLPs, but this model applies it to per-layer inputs or an "
+        "RG-LRU; it can be calculated but not run");
   return a;
 }
 
@@ -66,21 +66,21 @@ namespace {
 /// Rejects MTP modules on a GPU, and modules whose layers read results of the model's layers.
 void require_modules(const Arch& a, const Backend& b) {
   if (!b.runs_modules())
-    throw InputError("the GPU's kernels run no modules for further tokens; leave out --mtp or give --device cpu");
+    throw InputError("the CUDA kernels do not support MTP modules; omit --mtp or use --device cpu");
   const LayerKind layer = mtp_layer(a);
   const bool alone = !a.altup && a.residual_block == 0 && a.position != Position::relative && !layer.reads_kv &&
                      !a.mixer(layer.mixer).indexer.shared && !a.is_encoder() && !a.is_encoder_decoder();
   if (!alone)
     throw InputError(
-        "the reference transformer runs modules for further tokens whose layers read nothing of other layers, and this "
-        "model has others; leave out --mtp");
+        "the reference transformer supports only MTP modules whose layers do not read results of other layers, unlike "
+        "this model; omit --mtp");
 }
 
 const Settings& computable(const Arch& a, const Settings& s, const Backend& b) {
   if (s.plan.mtp > 0) require_modules(a, b);
   if (!b.computes(s.numerics))
     throw InputError(
-        "the GPU's kernels do not compute this model's norms, scales, caps or rotary positions; give --device cpu");
+        "the CUDA kernels do not support this model's norms, scales, caps or rotary positions; use --device cpu");
   return s;
 }
 
@@ -105,7 +105,7 @@ double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
   add_gradients(batch, scale, trace, report.loss(0), [&] {
     loss = report.read().losses[0];
     if (at_end_of_forward) at_end_of_forward();
-    if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");
+    if (!std::isfinite(loss)) throw NotANumber("the loss is not finite");
   });
   return loss;
 }
@@ -120,8 +120,8 @@ void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, 
                                 const std::function<void()>& at_end_of_forward) {
   if (settings_.numerics.score_cap > 0 && settings_.plan.attention == AttentionImpl::naive)
     throw InputError(
-        "naive attention keeps no scores, which the gradient of this model's cap of scores needs; give --attention "
-        "flash");
+        "naive attention does not save the scores, which the gradient of this model's score cap requires; use "
+        "--attention flash");
   Tape tape;
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, &tape, nullptr);
   pass.watch(stop_);
@@ -161,12 +161,12 @@ void Transformer::ask_update(const OptimizerSettings& o, const StepReport& repor
 /// Returns the gradient norm of a completed update. Throws NotANumber if the update was skipped.
 double Transformer::finished(const StepReport::Numbers& r) {
   for (const double loss : r.losses)
-    if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");
+    if (!std::isfinite(loss)) throw NotANumber("the loss is not finite");
   if (!std::isfinite(r.norm)) {
     std::string bad;  // the last in model order is the first in backward
     for (std::size_t i = 0; i < r.squares.size(); ++i)
       if (!std::isfinite(r.squares[i])) bad = weights_.trained()[i]->shape.name;
-    throw NotANumber("the gradient is not a number" + (bad.empty() ? bad : ", first that of " + bad));
+    throw NotANumber("the gradient is not finite" + (bad.empty() ? bad : ", first for " + bad));
   }
   ++updates_;
   return r.norm;
@@ -245,7 +245,7 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   s.sequences = sequences;
   s.queries = queries;
   if (cache != nullptr && arch_.is_encoder_decoder() && past == 0 && queries != settings_.plan.prompt)
-    throw std::logic_error("the cache has room for an encoder's text of the plan's length, and no other");
+    throw std::logic_error("the cache holds an encoder text of exactly the plan's length");
   const auto ask = [&](const std::function<void(const Value&)>& take) {
     Pass pass(arch_, backend_, arena_, weights_, settings_, s, trace, nullptr, cache);
     pass.watch(stop_);

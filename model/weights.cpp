@@ -270,7 +270,7 @@ Parameter* Weights::find(Count layer, std::string_view name) {
 
 Parameter& Weights::at(Count layer, std::string_view name) {
   if (Parameter* p = find(layer, name)) return *p;
-  throw std::logic_error("no parameter " + std::string(name));
+  throw std::logic_error("unknown parameter " + std::string(name));
 }
 
 /// Any parameter of an operator: all of an operator's parameters are trained, or all are frozen.

@@ -20,8 +20,8 @@ void check_choices(const Arch& a, const Check& check) {
     return m.indexer.kind != IndexerKind::none && m.attention != AttentionKind::compressed;
   };
   check.that(!chooses_all(a) || (a.local.layers.empty() && a.linear_layers.empty()),
-             "an indexer chooses among all tokens; leave out the window, the chunks or linear attention of the same "
-             "layers");
+             "an indexer selects among all tokens; remove the window, chunked attention or linear attention of the "
+             "same layers");
   for (std::size_t i = 0; i < a.mixers.size(); ++i)
     check.that(!chooses_all(a.mixers[i]) || !a.mixers[i].reach.limited(),
                "a mixer has both an indexer and a window; remove one");
@@ -31,13 +31,13 @@ void check_choices(const Arch& a, const Check& check) {
     const Indexer& i = a.mixer(kind.mixer).indexer;
     chosen = chosen || i.runs();
     if (i.runs()) last = i.selection();
-    check.that(
-        i.kind == IndexerKind::none || chosen,
-        fmt::format("layer {} takes what an earlier indexer chose, but there is none before it; remove \"shared\"",
-                    kind.first));
+    check.that(i.kind == IndexerKind::none || chosen,
+               fmt::format("layer {} shares the selection of an earlier indexer, but no earlier layer has one; remove "
+                           "\"shared\"",
+                           kind.first));
     check.that(!i.shared || i.selection() == last,
-               fmt::format("layer {} shares the choice of an indexer that chooses another number of keys or other "
-                           "blocks; give it the same \"kind\", \"top_k\" and \"block\"",
+               fmt::format("layer {} shares the selection of an indexer with a different number of keys or different "
+                           "blocks; set the same \"kind\", \"top_k\" and \"block\"",
                            kind.first));
   }
 }
@@ -48,8 +48,8 @@ void check_values(const Mixer& reader, Count layer, const Mixer* source, const C
   const bool fits = alone && source->recurrent.gives_values() && source->recurrent.heads == reader.recurrent.heads &&
                     source->recurrent.head_dim == reader.recurrent.head_dim;
   check.that(fits,
-             fmt::format("layer {} mixes its values with those of the last layer before it that has no value_rank, "
-                         "but there is none, or it has other heads, or attention besides; give one",
+             fmt::format("layer {} mixes its values with the values of the last earlier layer without value_rank, "
+                         "but that layer is missing, has different heads or also has attention; add a matching layer",
                          layer));
 }
 
@@ -64,12 +64,13 @@ void check_sharing(const Arch& a, const Check& check) {
       check_values(reader, i, kv_source(kinds, i) < 0 ? nullptr : &mixer(kv_source(kinds, i)), check);
       continue;
     }
-    check.that(reader.attention == AttentionKind::grouped, "shared_kv is for grouped attention; remove it");
+    check.that(reader.attention == AttentionKind::grouped, "shared_kv requires grouped attention; remove it");
     const Count source = kv_source(kinds, i);
     const bool fits = source >= 0 && mixer(source).kv_heads == reader.kv_heads &&
                       mixer(source).head_dim == reader.head_dim && mixer(source).v_dim() == reader.v_dim();
-    check.that(fits, fmt::format("layer {} shares keys and values, but the last layer before it with its own and the "
-                                 "same window has other heads or widths, or there is none; give one",
+    check.that(fits, fmt::format("layer {} shares keys and values, but the last earlier layer with its own keys and "
+                                 "values and the same window is missing or has different heads or widths; add a "
+                                 "matching layer",
                                  i));
   }
 }
@@ -84,27 +85,26 @@ void check_mixed(const Arch& a, const Check& check) {
                !a.moe.with_dense_mlp;
   for (const LayerKind& kind : layer_kinds(a)) {
     plain = plain && !kind.reads_kv && !kind.shares_kv;
-    check.that(kind.has_mlp() || !a.mixer(kind.mixer).is_empty() || kind.linear,
-               fmt::format("layer {} has neither a mixer nor an MLP; with \"residual_block\" give it one", kind.first));
+    check.that(
+        kind.has_mlp() || !a.mixer(kind.mixer).is_empty() || kind.linear,
+        fmt::format("layer {} has neither a mixer nor an MLP; \"residual_block\" requires one of them", kind.first));
   }
   check.that(plain,
-             "mixed residual streams are for decoders whose layers read nothing else of each other, without relative "
-             "positions, per-layer inputs, layer scales and dense MLPs beside experts; remove these, or "
-             "\"residual_block\"");
+             "mixed residual streams require a decoder without cross-layer sharing, relative positions, per-layer "
+             "inputs, layer scales and dense MLPs parallel to experts; remove these or \"residual_block\"");
 }
 
 void check_ends(const Arch& a, const Check& check) {
   const bool some = a.per_layer.width > 0 || a.per_layer.rows > 0;
   if (some) {
     check.size(a.per_layer.width, "the width of the per-layer input");
-    check.size(a.per_layer.rows, "the rows of the per-layer input's table");
+    check.size(a.per_layer.rows, "the number of rows of the per-layer input table");
     check.size(mul(a.layers, a.per_layer.width), "the width of all per-layer inputs");
   }
   check.that(a.mtp.modules == 0 || (!some && a.residual_block == 0 && !a.bidirectional),
-             "modules for further tokens stand beside decoders alone, without per-layer inputs or mixed residual "
-             "streams; remove \"mtp\"");
+             "MTP modules require a decoder without per-layer inputs and mixed residual streams; remove \"mtp\"");
   check.that(a.block == BlockKind::serial || (!some && !a.output_scale),
-             "per-layer inputs and layer scales are for serial blocks; remove them");
+             "per-layer inputs and layer scales require serial blocks; remove them");
 }
 
 /// Encoder layers are bidirectional, with windows of odd length. Decoder layers follow, each with attention to the
@@ -116,22 +116,21 @@ void check_direction(const Arch& a, const Check& check) {
   for (const LayerKind& kind : layer_kinds(a)) {
     const Mixer& m = a.mixer(kind.mixer);
     check.that(!m.cross_attention || (!m.bidirectional && a.bidirectional && m.attention == AttentionKind::grouped),
-               fmt::format("layer {} has attention to an encoder, which only grouped attention of a decoder behind one "
-                           "has",
+               fmt::format("layer {} has cross-attention, which requires grouped attention in a decoder after an "
+                           "encoder; remove \"cross_attention\"",
                            kind.first));
     check.that(m.bidirectional || encoder_end == 0 || (m.cross_attention && kind.first >= encoder_end),
-               fmt::format("layer {} neither sees both ways nor is behind an encoder with attention to it; describe an "
-                           "encoder first, then its decoder",
+               fmt::format("layer {} is neither bidirectional nor a decoder layer with cross-attention after the "
+                           "encoder; describe the encoder first, then its decoder",
                            kind.first));
-    check.that(
-        !m.bidirectional || (m.attention == AttentionKind::grouped && !kind.linear && !kind.reach.chunked &&
-                             m.recurrent.kind == RecurrentKind::none),
-        fmt::format("layer {} is bidirectional, which grouped attention without chunks alone can be", kind.first));
-    check.that(
-        !m.bidirectional || !kind.reach.limited() || kind.reach.tokens % 2 == 1,
-        fmt::format("layer {} sees both ways, and the window that has it in its middle is {} tokens long; give an "
-                    "odd number",
-                    kind.first, kind.reach.tokens));
+    check.that(!m.bidirectional || (m.attention == AttentionKind::grouped && !kind.linear && !kind.reach.chunked &&
+                                    m.recurrent.kind == RecurrentKind::none),
+               fmt::format("layer {} is bidirectional, which only grouped attention without chunks supports; remove "
+                           "\"bidirectional\"",
+                           kind.first));
+    check.that(!m.bidirectional || !kind.reach.limited() || kind.reach.tokens % 2 == 1,
+               fmt::format("layer {} is bidirectional, but its centered window has {} tokens; set an odd number",
+                           kind.first, kind.reach.tokens));
   }
 }
 
@@ -142,16 +141,18 @@ bool has_plain_end(const Arch& a) {
 
 void check_head(const Arch& a, const Check& check) {
   check.that(a.head.has_logits() || (!a.tied_head && !a.head_bias),
-             "the head's kind is none, so it is neither tied nor biased; say false");
-  check.that(!a.head.pooler || !a.final_norm, "a pooler has no norm before it; the norm's \"final\" must be false");
+             "the head's kind is none, but \"tied\" or \"bias\" is true; set both to false");
+  check.that(!a.head.pooler || !a.final_norm,
+             "a model with a pooler has no final norm; the norm's \"final\" must be "
+             "false");
   check.that(a.head.kind == HeadKind::masked_token || a.head.transform_bias,
-             "the head's transform_bias is that of a masked_token head; give that kind, or leave it out");
+             "the head's transform_bias requires a masked_token head; set that kind or omit transform_bias");
   check.that(a.head.has_logits() || has_plain_end(a),
-             "a model without logits has one residual stream, a token table as wide as the model, no decoder behind an "
-             "encoder and no modules for further tokens; give the head another kind");
-  check.that(!a.head.sentence_pair || a.head.pooler, "sentence_pair reads the pooler's result; add the pooler");
+             "a model without logits requires one residual stream, a token table as wide as the model, no decoder "
+             "after an encoder and no MTP modules; set another head kind");
+  check.that(!a.head.sentence_pair || a.head.pooler, "sentence_pair reads the pooler's output; add the pooler");
   check.that(a.head.kind != HeadKind::masked_token || !a.narrows_head(),
-             "a masked_token head needs an embedding as wide as the model, or \"narrow_ends\"");
+             "a masked_token head requires an embedding as wide as the model or \"narrow_ends\"");
   check_narrow_ends(a, check);
   check_exit_gate(a, check);
   check.size(a.token_types, "the number of token types", 0);
@@ -162,13 +163,13 @@ void check_attention(const Arch& a, const Check& check) {
   check.that(a.attention == AttentionKind::grouped || a.linear_layers.empty(),
              "latent and linear attention cannot be mixed; choose one");
   check.that(a.attention != AttentionKind::none || a.local.layers.empty(),
-             "there is no attention for a sliding window; remove the window");
+             "a sliding window requires attention; remove the window");
 }
 
 /// Throws if two sets share a layer, and names the first such layer.
 void check_apart(const LayerSet& a, const LayerSet& b, const char* what, const Check& check) {
   const LayerSet both = a.filtered(b, true);
-  if (!both.empty()) check.that(false, fmt::format("layer {} has two {}; name it once", both.first(), what));
+  if (!both.empty()) check.that(false, fmt::format("layer {} has two {}; list it once", both.first(), what));
 }
 
 /// Every layer is in at most one list of mixers and one of MLPs, and at least one layer has the model's own mixer.
@@ -177,33 +178,32 @@ void check_lists(const Arch& a, const Check& check) {
   for (std::size_t i = 0; i < a.mixers.size(); ++i) {
     const LayerMixer& m = a.mixers[i];
     for (std::size_t j = 0; j < i; ++j) check_apart(m.layers, a.mixers[j].layers, "mixers", check);
-    check_apart(m.layers, a.local.layers, "mixers, one with a window of the model's attention", check);
+    check_apart(m.layers, a.local.layers, "mixers, one of them the model's windowed attention", check);
     check_apart(m.layers, a.linear_layers, "mixers, one of them linear attention", check);
     if (m.attention == AttentionKind::none)
       check.that(!m.reach.limited(), "a mixer without attention has a window; remove it");
     own = own.filtered(m.layers, false);
   }
   check.that(!own.empty(),
-             "every layer is in \"mixers\", and none has the model's own attention; describe one of the "
-             "mixers there");
+             "every layer is in \"mixers\", so no layer has the model's own attention; describe one of the mixers as "
+             "the model's own");
   for (std::size_t i = 0; i < a.mlps.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) check_apart(a.mlps[i].layers, a.mlps[j].layers, "MLPs", check);
     check_apart(a.mlps[i].layers, a.has_experts() ? a.moe.layers : LayerSet(), "MLPs, one of them experts", check);
     check.size(a.mlps[i].width, "the width of an MLP", 0);
   }
-  check.that(
-      unlike_kinds(a) <= most_unlike,
-      fmt::format("there are {} kinds of layer that differ in mixer, window or MLP; at most {} can be told apart",
-                  unlike_kinds(a), most_unlike));
+  check.that(unlike_kinds(a) <= most_unlike,
+             fmt::format("{} kinds of layers differ in mixer, window or MLP; at most {} are supported", unlike_kinds(a),
+                         most_unlike));
   for (const LayerKind& kind : layer_kinds(a))
     check.that(kind.has_mlp() || !a.mixer(kind.mixer).is_empty() || kind.linear,
-               fmt::format("layer {} has neither a mixer nor an MLP; give it one", kind.first));
+               fmt::format("layer {} has neither a mixer nor an MLP; add one", kind.first));
 }
 
 void check_patterns(const Arch& a, const Check& check) {
   const std::string reach = a.local.reach.chunked ? "chunked attention" : "the sliding window";
   if (!a.local.layers.empty()) check.size(a.local.reach.tokens, reach);
-  check.that(a.local.reach.tokens == 0 || !a.local.layers.empty(), reach + " is used by no layer; remove it");
+  check.that(a.local.reach.tokens == 0 || !a.local.layers.empty(), reach + " is not used by any layer; remove it");
   for (Count i = 0; i < a.layers; ++i)
     if (a.local.layers.contains(i) && a.linear_layers.contains(i))
       check.that(false, fmt::format("layer {} has both {} and linear attention; choose one", i,
@@ -215,8 +215,8 @@ void check_experts(const Arch& a, const Check& check) {
   check.size(m.experts, "the number of experts", 1, Count{1} << 20);
   check.size(m.width, "the experts' width");
   check.size(m.latent_width, "the latent width of the experts", 0);
-  check.that(m.latent_width > 0 || !m.latent_norm, "latent_norm is true, but there is no latent_width");
-  check.that(!m.layers.empty(), "the experts are used by no layer; remove them");
+  check.that(m.latent_width > 0 || !m.latent_norm, "latent_norm is true, but latent_width is not set");
+  check.that(!m.layers.empty(), "the experts are not used by any layer; remove them");
   check.size(m.zero_experts, "the number of zero_experts", 0, Count{1} << 20);
   check.that(
       m.top_k >= 1 && m.top_k <= m.choices(),
@@ -227,7 +227,7 @@ void check_experts(const Arch& a, const Check& check) {
   check.size(mul(m.shared_experts, m.shared_width), "the width of all shared experts", 0);
   check.that(!m.shared_gate || m.shared_experts > 0, "shared_gate is true, but there is no shared expert");
   check.that(!m.with_dense_mlp || (a.block == BlockKind::serial && a.mlps.empty()),
-             "beside_dense is for serial blocks whose dense MLPs have one width");
+             "beside_dense requires serial blocks whose dense MLPs have one width");
 }
 
 /// Number of layers with a dense MLP of the model's own width.
@@ -243,42 +243,42 @@ void check_mlp(const Arch& a, const Check& check) {
   if (a.has_experts()) check_experts(a, check);
   const bool dense = dense_layers(a) > 0, lists = a.mlps.size() > 0;
   check.that(dense || a.mlp_width == 0,
-             fmt::format("{}, so nothing uses the mlp width; remove it",
+             fmt::format("{}, so the mlp width is unused; remove it",
                          lists ? "every layer has experts or is in \"mlps\"" : "every layer has experts"));
   if (dense) check.size(a.mlp_width, "the mlp width");
   check.that(!a.mlp_out_bias || !a.mlp_bias,
-             "the mlp's out_bias is of MLPs whose other matrices have none; remove it, or say \"bias\": false");
+             "the mlp's out_bias requires an MLP without other biases; remove it or set \"bias\": false");
   check.that(a.mlp_shift || !a.mlp_receptance,
-             "the mlp's receptance is of a mix of two tokens; say \"shift\": true, or remove it");
+             "the mlp's receptance requires a mix of two tokens; set \"shift\": true or remove it");
   check.that(!a.mlp_shift || !a.has_experts(),
-             "the mlp's shift is true, but experts read no token before their own; remove one of the two");
+             "the mlp's shift is true, but experts do not read the previous token; remove one of the two");
 }
 
 void check_shortcut(const Arch& a, const Check& check) {
   check.that(a.mixers.size() == 0 && a.mlps.size() == 0,
-             "the layers of a shortcut block are alike; \"mixers\" and \"mlps\" are for serial blocks");
+             "all layers of a shortcut block are alike; \"mixers\" and \"mlps\" require serial blocks");
   check.that(a.has_experts() && a.moe.layers == LayerSet::all(a.layers) && a.linear_layers.empty(),
-             "every layer of a shortcut block has softmax attention and experts; give the experts \"layers\": \"all\", "
-             "and no linear attention");
+             "every layer of a shortcut block has softmax attention and experts; set \"layers\": \"all\" for the "
+             "experts and remove linear attention");
   check.that(
       a.norm_placement == NormPlacement::pre && a.norms_per_layer == 4,
-      "a shortcut block has four norms before its four sub-layers; norm placement must be \"pre\", and 4 per layer");
+      "a shortcut block has four norms before its four sub-layers; norm placement must be \"pre\", with 4 per layer");
 }
 
 /// Checks the layers of Gemma 3n, whose sub-layers have two norms each.
 void check_alternating(const Arch& a, const Check& check) {
   check.size(a.laurel_rank, "the laurel_rank", 0);
-  check.that(
-      a.streams > 1 && a.per_layer.width > 0,
-      "alternating updates are of several residual streams and layers with inputs of their own; give \"streams\" "
-      "and \"layered_input\", or remove \"altup\"");
+  check.that(a.streams > 1 && a.per_layer.width > 0,
+             "alternating updates require several residual streams and per-layer inputs; set \"streams\" and "
+             "\"layered_input\" or remove \"altup\"");
   check.that(
       a.residual_block == 0 && !a.output_scale && !a.bidirectional && a.position != Position::relative,
-      "alternating updates are for decoders without mixed residuals, layer scales and relative positions; remove "
-      "these, or \"altup\"");
+      "alternating updates require a decoder without mixed residuals, layer scales and relative positions; remove "
+      "these or \"altup\"");
   for (const LayerKind& kind : layer_kinds(a))
     check.that(kind.has_mlp() && !a.mixer(kind.mixer).is_empty(),
-               fmt::format("layer {} lacks a mixer or an MLP, which alternating updates are around; give it both",
+               fmt::format("layer {} lacks a mixer or an MLP, but alternating updates require both; add the missing "
+                           "one",
                            kind.first));
 }
 
@@ -287,14 +287,14 @@ void check_streams(const Arch& a, const Check& check) {
   check.size(mul(a.streams, a.hidden), "the width of all residual streams");
   const bool before = a.norm_placement == NormPlacement::pre || (a.altup && a.norm_placement == NormPlacement::both);
   check.that(a.streams == 1 || (a.block == BlockKind::serial && before),
-             "several residual streams are for serial blocks with their norms before the sub-layers; block must be "
+             "several residual streams require serial blocks with norms before the sub-layers; block must be "
              "\"serial\" and norm placement \"pre\"");
   if (a.altup) return check_alternating(a, check);
-  check.that(a.laurel_rank == 0, "laurel_rank is for alternating updates; give \"altup\": true");
+  check.that(a.laurel_rank == 0, "laurel_rank requires alternating updates; set \"altup\": true");
   check.that(a.streams == 1 || (a.residual_block == 0 && a.per_layer.width == 0 && !a.output_scale &&
                                 !a.moe.with_dense_mlp && !a.bidirectional && a.position != Position::relative),
-             "several residual streams are for decoders without mixed residuals, per-layer inputs, layer scales, dense "
-             "MLPs beside experts and relative positions; remove these, or \"streams\"");
+             "several residual streams require a decoder without mixed residuals, per-layer inputs, layer scales, "
+             "dense MLPs parallel to experts and relative positions; remove these or \"streams\"");
 }
 
 /// Checks a first layer without a norm before its mixer.
@@ -304,17 +304,17 @@ void check_first_norm(const Arch& a, const Check& check) {
   const bool before = a.norm_placement == NormPlacement::pre || a.norm_placement == NormPlacement::both;
   check.that(a.block == BlockKind::serial && before && a.streams == 1 && a.residual_block == 0 && a.mtp.modules == 0 &&
                  !a.mixer(first.mixer).is_empty(),
-             "the norm's \"first\" is false: that is for serial blocks on one residual stream with norms before their "
-             "sub-layers, whose first layer has a mixer, without modules for further tokens; leave it out");
+             "the norm's \"first\" is false, which requires serial blocks with one residual stream, norms before the "
+             "sub-layers, a mixer in the first layer and no MTP modules; omit it");
 }
 
 void check_norms(const Arch& a, const Check& check) {
   check_first_norm(a, check);
   const bool parallel = a.block == BlockKind::parallel;
   check.that(!parallel || (a.mixers.size() == 0 && a.mlps.size() == 0),
-             "the layers of a parallel block are alike; \"mixers\" and \"mlps\" are for serial blocks");
+             "all layers of a parallel block are alike; \"mixers\" and \"mlps\" require serial blocks");
   check.that(!parallel || a.norm_placement == NormPlacement::pre,
-             "a parallel block has its norms before the sub-layers; norm placement must be \"pre\"");
+             "a parallel block has norms before the sub-layers; norm placement must be \"pre\"");
   if (parallel) return check.size(a.norms_per_layer, "the number of norms per layer of a parallel block", 1, 2);
   if (a.block == BlockKind::shortcut) return check_shortcut(a, check);
   const Count expected = a.norm_placement == NormPlacement::both ? 4 : 2;
@@ -326,18 +326,18 @@ void check_norms(const Arch& a, const Check& check) {
 void check_learned_rows(const Arch& a, const Check& check) {
   check.size(a.learned_rows(), "the number of position rows");
   check.that(a.learned_rows() >= a.context,
-             fmt::format("{} position rows cannot serve a context of {}; give as many", a.learned_rows(), a.context));
+             fmt::format("{} position rows are too few for a context of {}; set at least as many", a.learned_rows(),
+                         a.context));
 }
 
 void check_positions(const Arch& a, const Check& check) {
-  check.that(
-      !a.layer_distances || a.position == Position::relative,
-      "the positions have a table in every layer (\"per_layer\"), which relative ones alone can have; remove it");
+  check.that(!a.layer_distances || a.position == Position::relative,
+             "the positions have a table in every layer (\"per_layer\"), which requires relative positions; remove it");
   const bool learned = a.position == Position::learned, relative = a.position == Position::relative;
-  if (relative) check.size(a.position_rows, "the number of ranges of distances");
-  check.that(a.added_rows == 0 || relative, "added_rows are of a table beside relative positions; remove them");
+  if (relative) check.size(a.position_rows, "the number of distance ranges");
+  check.that(a.added_rows == 0 || relative, "added_rows require relative positions; remove them");
   check.that(learned || relative || a.position_rows == 0,
-             "position rows are given, but the positions are not learned; remove them");
+             "position rows are set, but the positions are not learned; remove them");
   if (learned || a.added_rows > 0) check_learned_rows(a, check);
 }
 
@@ -345,13 +345,13 @@ void check_positions(const Arch& a, const Check& check) {
 void check_mtp(const Arch& a, const Check& check) {
   const Mtp& m = a.mtp;
   check.size(m.modules, "the number of MTP modules", 0, 16);
-  if (m.modules == 0) return check.that(m == Mtp{}, "MTP modules are described, but there are none; remove them");
+  if (m.modules == 0) return check.that(m == Mtp{}, "MTP modules are described, but their number is 0; remove them");
   check.size(m.mixer_of, "mixer_of of the MTP modules", 0, a.layers - 1);
   check.size(m.mlp_of, "mlp_of of the MTP modules", 0, a.layers - 1);
-  check.that(a.embedding_width == a.hidden, "MTP modules need a token table as wide as the model; remove them");
+  check.that(a.embedding_width == a.hidden, "MTP modules require a token table as wide as the model; remove them");
   const LayerKind layer = mtp_layer(a);
   check.that(layer.has_mlp() || layer.linear || !a.mixer(layer.mixer).is_empty(),
-             "the layer of the MTP modules has neither a mixer nor an MLP; name a layer that has one");
+             "the layer of the MTP modules has neither a mixer nor an MLP; specify a layer that has one");
 }
 
 /// Sizes that are valid one by one can still multiply to an overflowing count.
@@ -360,7 +360,7 @@ void check_count(const Arch& a, const Check& check) {
     parameters(a);
     mtp_parameters(a);
   } catch (const Overflow&) {
-    check.that(false, "the parameter count passes 2^63; one of the sizes is absurd");
+    check.that(false, "the parameter count exceeds 2^63; one of the sizes is too large");
   }
 }
 

@@ -36,7 +36,7 @@ Preset preset(const std::string& path) {
   p.title = o.text_or("title", p.name);
   if (o.has("aliases")) p.aliases = o.texts("aliases");
   if (p.name != std::filesystem::path(path).stem())
-    throw InputError(fmt::format("{}: \"name\" is \"{}\"; the file is to be called {}.json", path, p.name, p.name));
+    throw InputError(fmt::format("{}: \"name\" is \"{}\"; rename the file to {}.json", path, p.name, p.name));
   return p;
 }
 
@@ -45,7 +45,7 @@ void refuse_twice(const std::vector<Preset>& presets) {
   std::map<std::string, std::string> owner;
   const auto claim = [&](const std::string& name, const Preset& p) {
     if (const auto [other, fresh] = owner.emplace(lower(name), p.path); !fresh)
-      throw InputError(fmt::format("{}: the name \"{}\" is taken by {}", p.path, name, other->second));
+      throw InputError(fmt::format("{}: the name \"{}\" is already used by {}", p.path, name, other->second));
   };
   for (const Preset& p : presets) {
     claim(p.name, p);

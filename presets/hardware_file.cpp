@@ -32,7 +32,7 @@ class Sheet {
     const std::string source = sources_.text_or(path, default_source_);
     if (source.empty())
       throw InputError(
-          fmt::format("{}: no source for \"{}\"; say under \"sources\" where the number was read", file.where(), path));
+          fmt::format("{}: no source for \"{}\"; cite the source of the number under \"sources\"", file.where(), path));
     card.sources.emplace_back(path, source);
   }
 
@@ -74,13 +74,13 @@ void read_memory(Sheet& s) {
   const Object memory = s.file.object("memory");
   s.card.cluster.device.memory = s.quantity(memory, "capacity", "memory.capacity", parse_bytes);
   if (s.card.cluster.device.memory == Bytes(0))
-    throw InputError(memory.where() + ": \"capacity\" is zero; nothing fits there");
+    throw InputError(memory.where() + ": \"capacity\" is zero; set the memory size of the device");
   s.card.cluster.device.bandwidth = s.quantity(memory, "bandwidth", "memory.bandwidth", parse_rate);
   s.card.memory_type = memory.text_or("type", "");
   if (memory.has("usable")) {
     s.card.usable = memory.number_or("usable", 0);
     if (s.card.usable <= 0 || s.card.usable > 1)
-      throw InputError(memory.where() + ": \"usable\" is a share of the memory, above 0 and at most 1");
+      throw InputError(memory.where() + ": \"usable\" must be a fraction of the memory, above 0 and at most 1");
     s.cite("memory.usable");
   }
   memory.refuse_unread();
@@ -89,7 +89,7 @@ void read_memory(Sheet& s) {
 void refuse_sparse(const Object& matmul) {
   for (const auto& [key, value] : matmul.value().items())
     if (lower(key + value.dump()).find("spars") != std::string::npos)
-      throw InputError(fmt::format("{}: {} is a sparse peak; give the dense one, which is usually half of it",
+      throw InputError(fmt::format("{}: {} is a sparse peak; set the dense peak, which is usually half of it",
                                    matmul.where(), in_quotes(key)));
 }
 
@@ -104,7 +104,7 @@ void read_matmul(Sheet& s) {
     any = true;
   }
   matmul.refuse_unread();
-  if (!any) throw InputError(matmul.where() + ": expected the dense peak of at least one number format, got nothing");
+  if (!any) throw InputError(matmul.where() + ": expected the dense peak of at least one number format");
 }
 
 void unknown(Sheet& s, std::string_view what) { s.card.unknown.emplace_back(what); }
@@ -115,8 +115,8 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   if (topology != "torus") {
     if (o.has("dimensions") || lower(topology).find("torus") != std::string::npos)
       throw InputError(
-          fmt::format("{}: a torus has \"topology\": \"torus\" and \"dimensions\", devices along each axis "
-                      "as [16, 16]; give both, or another topology",
+          fmt::format("{}: a torus requires \"topology\": \"torus\" and \"dimensions\", the devices along each axis, "
+                      "such as [16, 16]; set both, or another topology",
                       o.where()));
     return;
   }
@@ -126,13 +126,13 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
                         std::all_of(dimensions.begin(), dimensions.end(), [](Count n) { return n > 1 && n <= 1024; });
   if (!possible || key != "link" || link.reduces)
     throw InputError(
-        fmt::format("{}: a torus is a \"link\" that does not reduce, and has one to three \"dimensions\" of 2 "
-                    "to 1024 devices each",
+        fmt::format("{}: a torus must be a \"link\" that does not reduce, with one to three \"dimensions\" of 2 to "
+                    "1024 devices each",
                     o.where()));
   Count all = 1;
   for (const Count n : dimensions) all = mul(all, sides.push(n));
   if (all != link.ranks)
-    throw InputError(fmt::format("{}: \"dimensions\" {} are {} devices, and \"ranks\" {}; make the two equal",
+    throw InputError(fmt::format("{}: \"dimensions\" {} make {} devices, but \"ranks\" is {}; make the two equal",
                                  o.where(), fmt::join(dimensions, " x "), all, link.ranks));
   s.cite(key + ".dimensions");
   link.torus = whole_torus(sides);
@@ -263,7 +263,7 @@ void read_levels(Sheet& s) {
   if (!s.file.has("spine")) return;
   if (network.bandwidth.value <= 0 || network.ranks <= link.ranks)
     throw InputError(
-        fmt::format("{}: \"spine\" joins networks; give \"network\" the \"ranks\" that one of them joins, "
+        fmt::format("{}: \"spine\" connects networks; set \"ranks\" of \"network\" to the devices of one network, "
                     "more than the {} of \"link\"",
                     s.file.where(), link.ranks));
   s.card.cluster.levels.push(read_link(s, "spine"));
@@ -306,7 +306,7 @@ void read_achieved(Sheet& s) {
   if (o.has("cache")) a.cache = parse_rate(o.text("cache"), o.where() + ", \"cache\"");
   a.functions = not_negative(o, "functions");
   s.card.achieved_how = o.text("how");
-  if (s.card.achieved_how.empty()) throw InputError(o.where() + ": \"how\" is empty; say how it was measured");
+  if (s.card.achieved_how.empty()) throw InputError(o.where() + ": \"how\" is empty; describe the measurement");
   s.card.measured = {.rates = a,
                      .products = formats_of(o, "matmul"),
                      .memory = o.has("memory"),

@@ -14,7 +14,7 @@ LayerSet read_steps(const json::Object& o, Count layers) {
   const Count step = o.positive("every");
   o.refuse_unread();
   if (first >= layers)
-    throw InputError(fmt::format("{}: \"from\" is {}, but the model's layers are 0 to {}; name one of them", o.where(),
+    throw InputError(fmt::format("{}: \"from\" is {}, but the model's layers are 0 to {}; set one of them", o.where(),
                                  first, layers - 1));
   LayerSet set;
   for (Count i = first; i < layers; i += std::min(step, layers)) set.insert(i);
@@ -34,8 +34,7 @@ LayerSet read_list(const json::Value& list, Count layers, const std::string& whe
     if (!v.is_number_integer() || v < 0 || v >= layers)
       throw InputError(fmt::format("{}: expected layers from 0 to {}, got {}", where, layers - 1, v.dump()));
     const Count layer = v.get<Count>();
-    if (set.contains(layer))
-      throw InputError(fmt::format("{}: layer {} is in the list twice; name it once", where, layer));
+    if (set.contains(layer)) throw InputError(fmt::format("{}: layer {} is listed twice; list it once", where, layer));
     set.insert(layer);
   }
   return set;
@@ -69,7 +68,7 @@ std::optional<json::Value> steps_json(const LayerSet& set, Count layers) {
 
 LayerSet read_layer_pattern(const json::Value& pattern, Count layers, const std::string& where) {
   const LayerSet set = read_any(pattern, layers, where);
-  if (set.empty()) throw InputError(where + " names no layer; leave the whole block out instead");
+  if (set.empty()) throw InputError(where + " contains no layer; omit the whole block instead");
   return set;
 }
 

@@ -42,7 +42,7 @@ const Builtin* preset_named(std::span<const Builtin> presets, std::string_view t
 }
 
 [[noreturn]] void refuse_name(std::string_view kind, std::string_view name, std::span<const Builtin> presets) {
-  if (name.empty()) throw InputError(fmt::format("no {} is given; 'llmcalc list' shows the names", kind));
+  if (name.empty()) throw InputError(fmt::format("no {} specified; 'llmcalc list' shows the names", kind));
   throw InputError(unknown_name(kind, name, builtin_names(presets), presets.size()));
 }
 
@@ -56,7 +56,7 @@ std::string model_path(const std::string& path) {
   const fs::path config = fs::path(path) / "config.json";
   if (!fs::exists(config, failed))
     throw InputError(
-        fmt::format("the folder '{}' holds no config.json; give a model file or a folder that holds one", path));
+        fmt::format("the folder '{}' contains no config.json; pass a model file or a folder with a config.json", path));
   return config.string();
 }
 
@@ -66,8 +66,8 @@ void refuse_weights(const std::string& where, std::string_view start) {
   const bool pickled = std::any_of(endings.begin(), endings.end(), [&](auto e) { return lower(where).ends_with(e); });
   if (begins_as_checkpoint(start) || (!start.starts_with('{') && pickled))
     throw InputError(
-        fmt::format("'{}' holds weights, which say no shape; give the config.json of the model that they belong to, or "
-                    "an llmcalc model file",
+        fmt::format("'{}' contains weights without an architecture; pass the model's config.json or an llmcalc model "
+                    "file",
                     where));
 }
 
@@ -126,8 +126,8 @@ constexpr std::array saved_sizes{
     NamedSize{"channels", [](const Arch& a) { return a.hidden; }},
     NamedSize{"heads", [](const Arch& a) { return a.heads; }},
     NamedSize{"KV heads", [](const Arch& a) { return a.kv_heads; }},
-    NamedSize{"channels of a head", [](const Arch& a) { return a.head_dim; }},
-    NamedSize{"channels of an MLP", [](const Arch& a) { return a.mlp_width; }},
+    NamedSize{"channels per head", [](const Arch& a) { return a.head_dim; }},
+    NamedSize{"channels per MLP", [](const Arch& a) { return a.mlp_width; }},
     NamedSize{"experts", [](const Arch& a) { return a.moe.experts; }},
 };
 
@@ -147,8 +147,10 @@ void refuse_other_model(const Document& own, const std::string& config) {
   const Arch held = import_config(own.value, own.where).arch;
   for (const NamedSize& size : saved_sizes)
     if (size.of(*said) != size.of(held))
-      throw InputError(fmt::format("{} and the keys of '{}' disagree: {} {} against {}; they are of different models",
-                                   config, own.where, size.of(*said), size.name, size.of(held)));
+      throw InputError(
+          fmt::format("{} and the keys of '{}' disagree: {} {} versus {}; they belong to different "
+                      "models",
+                      config, own.where, size.of(*said), size.name, size.of(held)));
 }
 
 /// Config from a GGUF file's keys, or from the config.json in its folder if the keys do not suffice.
@@ -168,8 +170,8 @@ Document described_gguf(const Checkpoint& c) {
 Document checkpoint_config(const Checkpoint& c) {
   if (c.is_gguf()) return described_gguf(c);
   if (const auto config = config_beside(c)) return whole_config(*config);
-  throw InputError(
-      fmt::format("'{}' holds tensors, which say no architecture; put the model's config.json beside it", c.where));
+  throw InputError(fmt::format(
+      "'{}' contains tensors without an architecture; put the model's config.json in the same folder", c.where));
 }
 
 /// Model card from the config and the headers of a checkpoint.
@@ -179,8 +181,8 @@ ModelCard checkpoint_card(const std::string& path) {
   ModelCard card = import_config(config.value, config.where);
   if (card.renumbered)
     card.caveats.push_back(
-        fmt::format("the tensors of '{}' are not read, for it numbers layers otherwise; sizes and "
-                    "number formats are the config's",
+        fmt::format("the tensors of '{}' are not read because its layers are numbered differently; sizes and number "
+                    "formats come from the config",
                     c.where));
   else
     add_checkpoint(card, c);
@@ -204,9 +206,9 @@ std::string absent_note(const AbsentShards& absent, const ModelCard& card) {
   const std::string compared =
       !absent.stated ? ""
       : *absent.stated == bytes
-          ? ", whose bytes are those that the index states"
-          : fmt::format("; the index states {} bytes of tensors, and the config makes {}", *absent.stated, bytes);
-  return fmt::format("no shard of '{}' is there, so sizes and number formats are those of {}{}", absent.index,
+          ? ", whose byte count matches the index"
+          : fmt::format("; the index states {} bytes of tensors, and the config implies {}", *absent.stated, bytes);
+  return fmt::format("all shards of '{}' are missing, so sizes and number formats come from {}{}", absent.index,
                      card.source, compared);
 }
 
@@ -306,14 +308,17 @@ ModelCard load_model(std::string_view name_or_path) {
 }
 
 Document config_document(const std::string& path) {
-  if (!is_path(path)) throw InputError(fmt::format("'{}' is no file; expected a config.json or its folder", path));
+  if (!is_path(path)) throw InputError(fmt::format("'{}' is not a file; expected a config.json or its folder", path));
   if (is_checkpoint_path(path)) {
     if (std::optional<Document> config = config_for_absent(absent_shards(path))) return std::move(*config);
     return checkpoint_config(read_checkpoint(path));
   }
   Document d = whole_config(model_path(path));
   if (is_model_file(d.value))
-    throw InputError(fmt::format("'{}' is an llmcalc model file, which says every key's part itself", d.where));
+    throw InputError(
+        fmt::format("'{}' is an llmcalc model file, not a config.json, so its keys need no "
+                    "interpretation; pass a config.json",
+                    d.where));
   return d;
 }
 

@@ -115,25 +115,26 @@ struct OtherModel {
 };
 constexpr std::array other_models{
     OtherModel{"kimi-k2", "thinking",
-               "its experts in int4 in groups of 32 and all else in bf16; give --weight-precision "
-               "bf16,experts=int4-g32 with 'kimi-k2', or 'kimi-k2.5', which is stored so and has a tower"}};
+               "its experts in int4 with groups of 32 and other weights in bf16; pass --weight-precision "
+               "bf16,experts=int4-g32 with 'kimi-k2', or use 'kimi-k2.5', which has these formats and a vision "
+               "encoder"}};
 
 /// hub moonshotai/Kimi-K2-Thinking, config.json: "quantization_config" packs the experts.
 void refuse_other_model(Text name, const WordList& words, const Builtin& preset) {
   for (const OtherModel& other : other_models)
     if (preset.name == other.preset && has(words, other.word))
-      throw InputError(fmt::format("{} has the shape of preset '{}', but its checkpoint stores {}", in_quotes(name),
-                                   preset.name, other.stored));
+      throw InputError(fmt::format("{} has the architecture of preset '{}', but its checkpoint stores {}",
+                                   in_quotes(name), preset.name, other.stored));
 }
 
 void check_formats(Text name, const SplitName& s, const Builtin& preset) {
   if (!s.open.empty())
     throw InputError(fmt::format(
-        "{} in the model's name {} says that weights are stored in another format, and not in which; give '{}' with "
-        "--weight-precision ('llmcalc list dtypes' shows all formats)",
+        "{} in the model name {} implies another weight format without naming it; pass '{}' with --weight-precision "
+        "('llmcalc list dtypes' shows all formats)",
         in_quotes(s.open.front()), in_quotes(name), preset.name));
   if (s.formats.size() > 1)
-    throw InputError(fmt::format("the model's name {} says two formats of weights, {} and {}; name one",
+    throw InputError(fmt::format("the model name {} contains two weight formats, {} and {}; specify only one",
                                  in_quotes(name), s.formats[0], s.formats[1]));
 }
 
@@ -181,8 +182,8 @@ void take_named_format(ModelCard& card, Text name, const std::string& format) {
   card.weights = formats_called(card, format);
   card.products = std::nullopt;
   card.product_parts = NarrowParts::all();
-  card.caveats.push_back(fmt::format("the name {} says {}: weights count in it, unless --weight-precision is given",
-                                     in_quotes(name), format));
+  card.caveats.push_back(
+      fmt::format("the name {} implies weights in {}, unless --weight-precision is set", in_quotes(name), format));
 }
 
 }  // namespace llmcalc

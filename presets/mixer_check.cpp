@@ -12,16 +12,15 @@ void check_grouped(const Mixer& m, const Check& check) {
              fmt::format("{} heads cannot share {} KV heads evenly; heads must be a multiple of KV heads", m.heads,
                          m.kv_heads));
   check.size(mul(m.heads, m.head_dim), "the attention width (heads x head width)");
-  check.size(m.attention_width(), "the width of all heads' values");
+  check.size(m.attention_width(), "the total width of the values");
   check.that(!m.key_is_value || (m.value_norm && m.qk_norm != QkNorm::none && m.v_dim() == m.head_dim && !m.shared_kv),
-             "key_is_value needs values as wide as keys, norms of both (value_norm and qk_norm), and no shared_kv");
+             "key_is_value requires values as wide as keys, norms of both (value_norm and qk_norm) and no shared_kv");
   check.that(m.latent == Latent{.q_rank = m.latent.q_rank},
-             "latent widths are given, but the attention kind is grouped; remove them");
+             "latent widths are set, but the attention kind is grouped; remove them");
   check.size(m.latent.q_rank, "the q_rank", 0);
   check.that(m.latent.q_rank == 0 || (m.qk_norm == QkNorm::none && !m.cross_attention),
-             "a low rank of the queries (q_rank) has a norm of its own, and no attention to an encoder beside it; "
-             "qk_norm must be \"none\"");
-  check.that(!m.query_scale || m.shared_kv, "query_scale is of layers with shared_kv; remove it");
+             "low-rank queries (q_rank) have their own norm and exclude cross-attention; qk_norm must be \"none\"");
+  check.that(!m.query_scale || m.shared_kv, "query_scale requires shared_kv; remove it");
 }
 
 void check_latent(const Mixer& m, const Check& check) {
@@ -33,13 +32,13 @@ void check_latent(const Mixer& m, const Check& check) {
   check.size(m.latent.v_dim, "the latent v_width");
   check.size(mul(m.heads, m.latent.nope_dim + m.latent.rope_dim), "the width of all latent queries");
   check.size(mul(m.heads, m.latent.nope_dim + m.latent.v_dim), "the width of all latent keys and values");
-  check.that(m.qk_norm == QkNorm::none, "latent attention has norms of its own; qk_norm must be \"none\"");
+  check.that(m.qk_norm == QkNorm::none, "latent attention has its own norms; qk_norm must be \"none\"");
 }
 
 void check_recurrent(const Recurrent& r, const Check& check) {
-  check.size(r.heads, "the number of the recurrence's heads or channels");
-  check.size(r.head_dim, "the width of the recurrence's heads");
-  check.size(r.width(), "the width of all the recurrence's heads");
+  check.size(r.heads, "the number of recurrence heads or channels");
+  check.size(r.head_dim, "the width of the recurrence heads");
+  check.size(r.width(), "the total width of the recurrence heads");
   const bool ranked = r.kind == RecurrentKind::rwkv7;
   const bool no_taps = ranked || r.kind == RecurrentKind::rwkv6 || r.kind == RecurrentKind::mlstm;
   check.size(r.taps, "the number of taps", no_taps ? 0 : 1, no_taps ? 0 : 1024);
@@ -53,11 +52,11 @@ void check_recurrent(const Recurrent& r, const Check& check) {
   check.that(r.state_bytes == 2 || r.state_bytes == 4,
              fmt::format("state_bytes: expected 2 or 4 bytes per number of the state, got {}", r.state_bytes));
   if (r.kind == RecurrentKind::short_convolution || r.kind == RecurrentKind::rg_lru) return;
-  check.size(r.key_heads, "the number of the recurrence's key heads or groups");
-  check.size(r.key_dim, "the width of the recurrence's keys or states");
-  check.size(mul(r.key_heads, r.key_dim), "the width of all the recurrence's keys");
-  check.that(r.heads % r.key_heads == 0, fmt::format("{} heads of the recurrence cannot share {} heads of keys, or "
-                                                     "groups, evenly; give a multiple",
+  check.size(r.key_heads, "the number of recurrence key heads or groups");
+  check.size(r.key_dim, "the width of the recurrence keys or states");
+  check.size(mul(r.key_heads, r.key_dim), "the total width of the recurrence keys");
+  check.that(r.heads % r.key_heads == 0, fmt::format("{} recurrence heads cannot share {} key heads or groups "
+                                                     "evenly; set a multiple",
                                                      r.heads, r.key_heads));
 }
 
@@ -67,34 +66,34 @@ void check_compressed(const Mixer& m, const Check& check) {
   check.size(mul(m.heads, m.head_dim), "the attention width (heads x head width)");
   check.size(m.latent.q_rank, "the q_rank");
   check.size(m.latent.rope_dim, "the rope_width", 0, m.head_dim);
-  check.size(c.ratio, "the number of tokens of a pooled key", 0);
+  check.size(c.ratio, "the number of tokens per pooled key", 0);
   check.size(c.out_rank, "the out_rank");
   check.that(c.out_groups >= 1 && m.heads % c.out_groups == 0,
-             fmt::format("{} heads cannot lie evenly in {} out_groups; give a divisor", m.heads, c.out_groups));
-  check.size(mul(c.out_groups, c.out_rank), "the width of all groups' outputs");
-  check.that(c.ratio > 0 || !c.overlap, "overlap is true, but no tokens are pooled; give a ratio");
+             fmt::format("{} heads cannot be split evenly into {} out_groups; set a divisor", m.heads, c.out_groups));
+  check.size(mul(c.out_groups, c.out_rank), "the total output width of the groups");
+  check.that(c.ratio > 0 || !c.overlap, "overlap is true, but no tokens are pooled; set a ratio");
   check.that(!m.qkv_bias && !m.attention_out_bias && m.qk_norm == QkNorm::none,
-             "compressed attention has no biases, and norms of its own; \"qkv_bias\" and \"out_bias\" must be false");
-  check.that(m.attention_gate == AttentionGate::none, "compressed attention has no gate; leave it out");
+             "compressed attention has no biases and has its own norms; \"qkv_bias\" and \"out_bias\" must be false");
+  check.that(m.attention_gate == AttentionGate::none, "compressed attention has no gate; omit it");
 }
 
 void check_indexer(const Mixer& m, const Check& check) {
   const Indexer& i = m.indexer;
-  check.size(i.heads, "the number of the indexer's heads");
-  check.size(i.width, "the width of the indexer's heads");
-  check.size(mul(i.heads, i.width), "the width of all the indexer's heads");
-  check.size(i.top_k, "the number of keys or blocks that the indexer chooses");
+  check.size(i.heads, "the number of indexer heads");
+  check.size(i.width, "the width of the indexer heads");
+  check.size(mul(i.heads, i.width), "the total width of the indexer heads");
+  check.size(i.top_k, "the number of keys or blocks that the indexer selects");
   const bool lightning = i.kind == IndexerKind::lightning;
   check.size(i.block, "the indexer's block", lightning ? 0 : 1, lightning ? 0 : max_size);
-  check.size(i.selection().keys, "the number of keys that the indexer chooses");
+  check.size(i.selection().keys, "the number of keys that the indexer selects");
   const bool ranked = m.attention == AttentionKind::latent && m.latent.q_rank > 0;
   check.that(!lightning || ranked || m.compressed.ratio > 0,
-             "a lightning indexer reads the low rank of the queries; give \"kind\": \"latent\" with a q_rank, or "
+             "a lightning indexer reads the low-rank queries; set \"kind\": \"latent\" with a q_rank or "
              "\"compressed\" with a ratio");
   check.that(lightning || m.attention == AttentionKind::grouped,
-             "an indexer of blocks is for grouped attention; give \"kind\": \"grouped\", or a lightning indexer");
+             "a block indexer requires grouped attention; set \"kind\": \"grouped\" or use a lightning indexer");
   check.that(!m.bidirectional && !m.cross_attention && !m.shared_kv,
-             "an indexer chooses among the keys of its own layer up to the query; remove \"bidirectional\", "
+             "an indexer selects among its own layer's keys up to the query; remove \"bidirectional\", "
              "\"cross_attention\" or \"shared_kv\"");
 }
 

@@ -38,7 +38,7 @@ Count head_width(const Object& o, Count hidden, Count heads) {
   if (o.has("head_width")) return o.positive("head_width");
   if (hidden % heads != 0)
     throw InputError(
-        fmt::format("{}: hidden {} is no multiple of {} heads; give \"head_width\"", o.where(), hidden, heads));
+        fmt::format("{}: hidden {} is not a multiple of {} heads; set \"head_width\"", o.where(), hidden, heads));
   return hidden / heads;
 }
 
@@ -130,7 +130,7 @@ bool has_taps(RecurrentKind k) {
 void read_sizes(const Object& o, Recurrent& r) {
   switch (r.kind) {
     case RecurrentKind::none:
-      throw InputError(o.where() + ": \"kind\" is none; leave the whole block out instead");
+      throw InputError(o.where() + ": \"kind\" is none; omit the whole block instead");
     case RecurrentKind::gated_delta_net:
       r.key_heads = o.positive("key_heads");
       r.key_dim = o.positive("key_width");

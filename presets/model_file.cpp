@@ -21,13 +21,13 @@ using json::Value;
 LayerSet layers(const Object& o, Count count) {
   const Value* pattern = o.find("layers");
   if (pattern == nullptr)
-    throw InputError(o.where() + ", \"layers\": expected \"all\", a pattern or a list of layers, got nothing");
+    throw InputError(o.where() + ", \"layers\" is missing; expected \"all\", a pattern or a list of layers");
   return read_layer_pattern(*pattern, count, o.where() + ", \"layers\"");
 }
 
 void read_local(const Object& o, const char* size, bool chunked, Arch& a) {
   if (a.local.reach.limited())
-    throw InputError(o.where() + ": there is a \"sliding_window\" besides; give one of the two");
+    throw InputError(o.where() + ": conflicts with \"sliding_window\"; set only one of the two");
   a.local = {.reach = {o.positive(size), chunked}, .layers = layers(o, a.layers)};
   o.refuse_unread();
 }
@@ -193,7 +193,7 @@ void check_published(const ModelCard& card) {
   const Count counted = parameters(card.arch).total;
   if (counted != *card.published)
     throw InputError(
-        fmt::format("{}: {} parameters are published, but what the file describes has {} ({:+}); one of them is wrong",
+        fmt::format("{}: {} parameters are published, but the described model has {} ({:+}); correct one of the two",
                     card.source, *card.published, counted, counted - *card.published));
 }
 
@@ -223,7 +223,7 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   ModelCard card;
   card.source = where;
   card.name = o.text("name");
-  if (card.name.empty()) throw InputError(where + ", \"name\": expected a name, got an empty one");
+  if (card.name.empty()) throw InputError(where + ", \"name\": expected a name, got an empty string");
   card.title = o.text_or("title", card.name);
   if (o.has("aliases")) card.aliases = o.texts("aliases");
   card.family = o.text_or("family", "");

@@ -46,34 +46,36 @@ bool reads_residual_alone(const Arch& a) {
 void check_repeats(const Arch& a, const Check& check) {
   const Repeats& r = a.repeats;
   if (!a.has_repeats())
-    return check.that(r == Repeats{}, "no layer is repeated; give \"repeats\" its layers, or leave it out");
+    return check.that(r == Repeats{}, "no layer is repeated; set the layers of \"repeats\" or omit it");
   check.size(r.period, "the period of repeated layers", 1, a.layers - 1);
-  check.that(r.layers.first() >= r.period,
-             fmt::format("layer {} repeats the layer {} before it, which is not there", r.layers.first(), r.period));
+  check.that(
+      r.layers.first() >= r.period,
+      fmt::format("layer {} repeats the layer {} positions earlier, which does not exist", r.layers.first(), r.period));
   check.that(reads_residual_alone(a),
-             "layers with another one's weights are for models whose layers read nothing but one residual stream, "
-             "without modules for further tokens, shortcut blocks and an encoder before a decoder; remove these, or "
-             "\"repeats\"");
-  check.that(!r.normed || a.final_norm, "\"repeats\" is normed, but the model has no final norm; say false");
+             "repeated layers require a model whose layers read only one residual stream, without MTP modules, "
+             "shortcut blocks and an encoder before a decoder; remove these or \"repeats\"");
+  check.that(!r.normed || a.final_norm,
+             "\"normed\" of \"repeats\" is true, but the model has no final norm; set it "
+             "to false");
   const LayerKinds kinds = layer_kinds(a);
   const auto kind = [&](Count layer) -> const LayerKind& { return kinds[kind_index(kinds, layer)]; };
   for (Count i = r.period; i < a.layers; ++i)
     check.that(!r.layers.contains(i) || are_alike(kind(i), kind(i - r.period)),
-               fmt::format("layer {} repeats the weights of layer {}, but has another mixer, window or MLP; give both "
-                           "the same",
+               fmt::format("layer {} repeats the weights of layer {}, but has a different mixer, window or MLP; make "
+                           "both equal",
                            i, i - r.period));
 }
 
 void check_exit_gate(const Arch& a, const Check& check) {
   check.that(!a.head.exit_gate || (a.head.kind == HeadKind::next_token && a.final_norm && a.streams == 1),
-             "an exit_gate reads the final norm of a decoder with logits and one residual stream; remove it");
+             "an exit_gate requires a decoder with a final norm, logits and one residual stream; remove it");
 }
 
 void check_narrow_ends(const Arch& a, const Check& check) {
   check.that(!a.narrow_ends || (a.embedding_width != a.hidden && a.is_encoder() && a.streams == 1 &&
                                 a.per_layer.width == 0 && a.head.kind != HeadKind::next_token),
-             "narrow_ends are of encoders with a token table narrower than the model and a masked_token head or none; "
-             "remove them");
+             "narrow_ends requires an encoder with a token table narrower than the model and a masked_token head or "
+             "no head; remove it");
 }
 
 }  // namespace llmcalc

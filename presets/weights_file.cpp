@@ -24,7 +24,7 @@ Component held_component(const Object& o, const std::string& key) {
   if (key == component_name(Component::position)) return Component::position;
   const auto c = component_called(key);
   if (c && component_name(*c) == key) return *c;
-  throw InputError(fmt::format("{}: unknown key {}; the keys known here are {}|position|{}", o.where(), in_quotes(key),
+  throw InputError(fmt::format("{}: unknown key {}; expected one of {}|position|{}", o.where(), in_quotes(key),
                                component_names(), modules_key));
 }
 
@@ -38,7 +38,7 @@ void read_bytes_of(const Object& o, ModelCard& card, Owner owner) {
     const Component c = held_component(o, key);
     const Count n = o.count(key), most = most_bytes(card.arch, c, owner);
     if (n > most)
-      throw InputError(fmt::format("{}, {}: expected at most {} bytes, 16 for a number and 1 GiB, got {}", o.where(),
+      throw InputError(fmt::format("{}, {}: expected at most {} bytes (16 per parameter plus 1 GiB), got {}", o.where(),
                                    in_quotes(key), most, n));
     all[c].bytes = Bytes(n);
   }
@@ -56,22 +56,22 @@ void put_bytes_of(Value& v, const ModelCard& card, Owner owner) {
 }  // namespace
 
 void read_stored_bytes(const Object& o, ModelCard& card) {
-  if (!card.weights) throw InputError(o.where() + ": there is no \"weights\", whose bytes these are; give both");
+  if (!card.weights)
+    throw InputError(o.where() +
+                     ": requires \"weights\", the number formats of these bytes; set "
+                     "both");
   read_bytes_of(o, card, Owner::model);
   if (!o.has(modules_key)) return hold_modules_alike(*card.weights, card.arch);
   const Object modules = o.object(modules_key);
-  if (card.arch.mtp.modules == 0)
-    throw InputError(modules.where() + ": the model has no modules for further tokens (MTP); leave it out");
+  if (card.arch.mtp.modules == 0) throw InputError(modules.where() + ": the model has no MTP modules; omit this block");
   read_bytes_of(modules, card, Owner::modules);
 }
 
 void read_products(const Object& o, ModelCard& card) {
   const DType t = format_called(o.text("format"), o.where() + ", \"format\"");
   if (!is_operand_format(t.format()) || whole_bits(t.format()) >= 16)
-    throw InputError(
-        fmt::format("{}, \"format\": expected a format of fewer than 16 bits that devices multiply in, got "
-                    "{}",
-                    o.where(), t.name()));
+    throw InputError(fmt::format("{}, \"format\": expected a matmul operand format of fewer than 16 bits, got {}",
+                                 o.where(), t.name()));
   card.products = t;
   if (o.has("of")) card.product_parts = {};
   for (const std::string& word : o.has("of") ? o.texts("of") : std::vector<std::string>()) {
@@ -103,8 +103,8 @@ void check_weights(const ModelCard& card) {
   const WeightFormats& w = *card.weights;
   if (w[Component::lm_head] != w[Component::embedding])
     throw InputError(
-        fmt::format("{}, \"weights\": the head is the token table, but lm_head is {} and embedding {}; give "
-                    "both the same",
+        fmt::format("{}, \"weights\": the head is tied to the embedding, but lm_head is {} and embedding {}; set "
+                    "both to the same format",
                     card.source, w[Component::lm_head].name(), w[Component::embedding].name()));
 }
 

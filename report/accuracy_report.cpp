@@ -85,7 +85,7 @@ bool has_interval(const ErrorGroup& g) { return g.errors.coverage.has_value(); }
 
 Grid summary_grid(const std::vector<ErrorGroup>& groups, bool all) {
   Grid g{.key = "summary",
-         .title = "errors in % of what was measured",
+         .title = "errors in % of the measured value",
          .columns = {"", "rows", "median", "mean", "p90", "signed", "covered"},
          .rows = {}};
   for (auto first = groups.begin(); first != groups.end();) {
@@ -137,7 +137,7 @@ json::Value row_json(const PredictedRow& r) {
 std::string subject_text(const PredictedRow& r) {
   const RowSubject& of = r.of;
   std::string s = fmt::format("{} on {} {}: {}; {}; {}", of.model, of.gpus, of.gpu, of.layout, of.batch, of.precision);
-  if (!of.recompute.empty()) s += fmt::format("; {} again", of.recompute);
+  if (!of.recompute.empty()) s += fmt::format("; recompute {}", of.recompute);
   s += "; " + of.software;
   return r.assumed.empty() ? s : s + fmt::format("; assumed: {}", fmt::join(r.assumed, "; "));
 }
@@ -157,8 +157,8 @@ std::string parts_text(const PredictedRow& r) {
 
 /// Reason why a figure is excluded from the summary; empty if it is included.
 std::string why_apart(const PredictedRow& r) {
-  if (!r.doubt.empty()) return "not summed up: " + r.doubt;
-  return r.repeats ? "not summed up: another figure of the row says the same" : "";
+  if (!r.doubt.empty()) return "excluded from summaries: " + r.doubt;
+  return r.repeats ? "excluded from summaries: duplicates another figure of the row" : "";
 }
 
 /// Adds a line for a figure. The first figure of a row also gets a line that describes the row.
@@ -221,12 +221,12 @@ std::string error_sentence(const Accuracy& a, const ErrorGroup& all) {
                               how_many(static_cast<std::size_t>(all.errors.rows), thing(a)),
                               percent_text(all.errors.median), percent_text(share_within(a, 0.1)));
   if (all.errors.coverage)
-    s += fmt::format("; intervals hold {} of what was measured", percent_text(*all.errors.coverage));
+    s += fmt::format("; intervals cover {} of the measurements", percent_text(*all.errors.coverage));
   return s;
 }
 
 std::string families_sentence(const ErrorSummary& e) {
-  return fmt::format("{} of {} rows or more: the median of their medians is {}, the 90th percentile {}", e.rows,
+  return fmt::format("{} with at least {} rows: the median of medians is {}, the 90th percentile {}", e.rows,
                      least_of_family, percent_text(e.median), percent_text(e.p90));
 }
 
@@ -252,7 +252,7 @@ std::string skipped_sentence(const Accuracy& a) {
     if (!seen.contains(s.id)) left_out.insert(s.id);
   const std::size_t rows = seen.size() + left_out.size();
   if (20 * left_out.size() <= rows) return "";
-  return fmt::format("{} of {} ({}): see why below", grouped_count(left_out.size()), how_many(rows, "row"),
+  return fmt::format("{} of {} ({}): see the reasons below", grouped_count(left_out.size()), how_many(rows, "row"),
                      percent_text(static_cast<double>(left_out.size()) / static_cast<double>(rows)));
 }
 
@@ -272,10 +272,10 @@ void add_verdict(Report& report, const Accuracy& a, const std::vector<ErrorGroup
 // ---- Title, notes and report
 
 std::string title_of(const Accuracy& a, const AccuracyQuestion& q) {
-  constexpr const char* what[] = {"optimizer steps", "peaks of memory in training", "inference", "servers"};
+  constexpr const char* what[] = {"optimizer steps", "peak training memory", "inference", "servers"};
   const char* of = a.kind ? what[static_cast<std::size_t>(*a.kind)] : "measurements";
   const std::string beside = q.files.empty() ? "published measurements" : fmt::format("{}", fmt::join(q.files, ", "));
-  return fmt::format("{}: predictions beside {}", of, beside);
+  return fmt::format("{}: predictions compared with {}", of, beside);
 }
 
 /// Classes of the figures predicted without an interval.
@@ -288,13 +288,12 @@ std::set<std::string> without_interval(const Accuracy& a) {
 
 void add_notes(Report& report, const Accuracy& a) {
   if (const auto kinds = without_interval(a); !kinds.empty())
-    report.notes.push_back(fmt::format(
-        "no interval is known for figures of the class {}: nothing was fitted that says how far they are off",
-        fmt::join(kinds, ", ")));
+    report.notes.push_back(fmt::format("no interval is available for figures of class {}: no fit covers their error",
+                                       fmt::join(kinds, ", ")));
   const auto apart = std::count_if(a.rows.begin(), a.rows.end(), [](const PredictedRow& r) { return !r.counts(); });
   if (apart > 0)
     report.notes.push_back(
-        fmt::format("{} not summed up: another of the same row says the same, or its source advises against it",
+        fmt::format("{} excluded from summaries: duplicates within a row, or figures that their source advises against",
                     how_many(static_cast<std::size_t>(apart), "figure") + (apart == 1 ? " is" : " are")));
 }
 
@@ -308,10 +307,11 @@ Report accuracy_report(const Accuracy& a, const AccuracyQuestion& q) {
   report.inputs = json::Value::object();
   if (a.kind) report.inputs["kind"] = name(*a.kind);
   if (!q.files.empty()) report.inputs["files"] = fmt::format("{}", fmt::join(q.files, ", "));
-  report.conventions = {{"error", "(predicted - measured) / measured; summaries take its size, but for signed"},
-                        {"signed", "the median of errors with their sign"},
-                        {"p90", "the 90th percentile, linearly between rows"},
-                        {"families", fmt::format("those of {} rows or more; each counts the same", least_of_family)}};
+  report.conventions = {
+      {"error", "(predicted - measured) / measured; summaries use absolute values, except for signed"},
+      {"signed", "median of signed errors"},
+      {"p90", "90th percentile, linearly interpolated"},
+      {"families", fmt::format("families of at least {} rows, equally weighted", least_of_family)}};
   add_verdict(report, a, groups);
   Grid summaries = summary_grid(groups, q.rows);
   if (groups.empty()) summaries.columns.clear();

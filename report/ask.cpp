@@ -20,9 +20,7 @@ void refuse_unknown_keys(const json::Value& request) {
   static const std::vector<std::string> known{"command", "model", "hardware", "inputs", "sides"};
   for (const auto& [key, value] : request.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const std::vector<std::string> near = nearest(key, known, 1);
-    throw InputError(fmt::format("{} is no key of a request{}", in_quotes(key),
-                                 near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?"));
+    throw InputError(fmt::format("{} is not a request key{}", in_quotes(key), suggestion(key, known)));
   }
 }
 
@@ -30,9 +28,7 @@ const Command& command_called(const std::string& name) {
   if (const Command* c = answered_command(name)) return *c;
   std::vector<std::string> known{"compare"};
   for (const Command& c : answered_commands()) known.emplace_back(c.name);
-  const std::vector<std::string> near = nearest(name, known, 1);
-  throw InputError(fmt::format("\"command\": no command is called {}{}", in_quotes(name),
-                               near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?"));
+  throw InputError(fmt::format("\"command\": unknown command {}{}", in_quotes(name), suggestion(name, known)));
 }
 
 json::Value compared(const json::Value& request, Runner& runner) {
@@ -53,10 +49,11 @@ json::Value with_words(json::Value request, const std::string& second) {
 
 json::Value answered(const json::Value& request, Runner& runner) {
   if (!request.is_object())
-    throw InputError("a request is an object: {\"command\", \"model\", \"hardware\", \"inputs\"}");
+    throw InputError("a request must be an object: {\"command\", \"model\", \"hardware\", \"inputs\"}");
   refuse_unknown_keys(request);
   const auto said = request.find("command");
-  if (said == request.end() || !said->is_string()) throw InputError("\"command\" is missing; give one, as \"train\"");
+  if (said == request.end() || !said->is_string())
+    throw InputError("\"command\" is missing; specify one, such as \"train\"");
   const std::string words = said->get<std::string>();
   const std::size_t space = words.find(' ');
   if (words == "compare") return compared(request, runner);
@@ -88,7 +85,7 @@ json::Value ask(const json::Value& request, Runner& runner) {
   } catch (const InputError& e) {
     return refusal(e.what());
   } catch (const Overflow&) {
-    return refusal("these sizes give a count past 2^63; check the model, the batch and the sequence length");
+    return refusal(overflow_sentence);
   }
 }
 

@@ -68,7 +68,7 @@ std::string dimensions_text(const std::vector<Count>& shape) {
 
 Grid unknown_grid(const Checkpoint& c, Count predicting) {
   Grid g{.key = "not_recognised",
-         .title = "not recognised",
+         .title = "not recognized",
          .columns = {"tensor", "format", "shape", "bytes"},
          .left = 3,
          .rows = {}};

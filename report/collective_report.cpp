@@ -132,7 +132,7 @@ Report collective_report(const CollectiveQuestion& q) {
   const Link l = link(q);
   if (q.hardware && !timed(l))
     throw InputError(
-        fmt::format("{} states no link that joins {} devices; give --bandwidth", q.hardware->name, q.ranks));
+        fmt::format("{} defines no link that connects {} devices; specify --bandwidth", q.hardware->name, q.ranks));
   Report report;
   report.command = "collective";
   report.title =
@@ -143,8 +143,8 @@ Report collective_report(const CollectiveQuestion& q) {
                          "all-reduce, broadcast, reduce: the message; all-gather, gather: the output; reduce-scatter: "
                          "the input; all-to-all: one rank's send buffer"},
                         {"time",
-                         "rounds x latency + load x bytes / bandwidth; one way, per rank; at best: at the "
-                         "link's own rates; estimated: at those that it reaches in published training runs"}};
+                         "rounds x latency + load x bytes / bandwidth; one way, per rank; at best: at the nominal link "
+                         "rates; estimated: at the rates reached in published training runs"}};
   if (timed(l)) {
     Section& used = report.sections.emplace_back(Section{"link", "", {}});
     used.add("bandwidth_bytes_per_s", "", l.bandwidth.value);
@@ -152,8 +152,7 @@ Report collective_report(const CollectiveQuestion& q) {
   }
   if (!l.torus.empty())
     report.notes.push_back(fmt::format(
-        "the ranks are {}: each has {:g} links, and messages between ranks that are no neighbours pass others on their "
-        "way",
+        "the ranks form {}: each has {:g} links, and messages between non-neighboring ranks pass through other ranks",
         torus_text(l.torus), rank_links(l.torus).value()));
   const std::optional<ReachedLink> reached = reached_link(q, l);
   if (reached) {
@@ -163,9 +162,10 @@ Report collective_report(const CollectiveQuestion& q) {
     there.add("start_s", "", reached->start);
   }
   const Grid& grid = report.grids.emplace_back(algorithms_grid(o, q, l, reached));
-  if (timed(l) && l.latency.value == 0) report.notes.push_back("the latency is not known and counts as 0");
+  if (timed(l) && l.latency.value == 0) report.notes.push_back("the latency is unknown and counts as 0");
   if (reached)
-    report.notes.push_back("the estimate has no interval: no published measurement behind it is of a collective alone");
+    report.notes.push_back(
+        "the estimate has no interval: no published measurement used for it covers an isolated collective");
   const CollectiveAlgorithm usual = default_algorithm(o);
   report.verdict = {{"", fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o), name(usual),
                                      grid.rows[0][2], timed(l) ? time_text(times(o, usual, q, l, reached)) : "")}};

@@ -145,7 +145,7 @@ std::string command_of(const Side& s) {
   if (s.report.is_object())
     if (const json::Object report(s.report, s.name); report.has("command") && report.has("llmcalc"))
       return report.text("command");
-  throw InputError(fmt::format("{} is not a report of llmcalc; save one with --json", s.name));
+  throw InputError(fmt::format("{} is not an llmcalc report; save one with --json", s.name));
 }
 
 /// Whether the report is from a search for plans.
@@ -165,7 +165,7 @@ json::Object best_plan(const Side& s) {
 void check_plans(const Side& first, const Side& s) {
   if (best_plan(first).has("step") != best_plan(s).has("step"))
     throw InputError(
-        fmt::format("{} and {} are plans of training and of serving; compare two of one kind", first.name, s.name));
+        fmt::format("{} and {} mix training and serving plans; compare plans of one kind", first.name, s.name));
 }
 
 /// Replaces a search by its best plan's report: its sections, and its layout among the inputs. Others are unchanged.
@@ -186,8 +186,9 @@ void check_sides(const std::vector<Side>& sides) {
   const std::string first = command_of(sides[0]);
   for (const Side& s : sides) {
     if (const std::string mine = command_of(s); mine != first)
-      throw InputError(fmt::format("{} is of 'llmcalc {}' and {} of 'llmcalc {}'; compare reports of one command",
-                                   sides[0].name, first, s.name, mine));
+      throw InputError(
+          fmt::format("{} is from 'llmcalc {}' and {} from 'llmcalc {}'; compare reports of the same command",
+                      sides[0].name, first, s.name, mine));
     if (is_search(s)) check_plans(sides[0], s);
     subject(s);
     part_of(json::Object(s.report, s.name), "inputs");
@@ -246,9 +247,9 @@ void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
   const double measured = *scale * *estimated, rescaled = rescale(*scale) * *time;
   const auto text = [](double seconds) { return human_text(Quantity(seconds), Unit::seconds); };
   g.rows.push_back(
-      {"time of a step, re-scaled by the measured one", text(measured), text(rescaled), by(measured, rescaled)});
+      {"step time, rescaled by the measured step", text(measured), text(rescaled), by(measured, rescaled)});
   g.json.push_back({{"quantity", "step.rescaled_time_s"}, {"a", measured}, {"b", rescaled}});
-  std::string sentence = fmt::format("{}, re-scaled by the measured step of {}: {:.3g} times its estimate, {} per step",
+  std::string sentence = fmt::format("{}, rescaled by the measured step of {}: {:.3g} times its estimate, {} per step",
                                      b.name, a.name, rescale(*scale), text(rescaled));
   if (const auto interval = interval_once_measured(b.report)) {
     const Seconds bound(number_at(b.report, "step.bound_time_s").value_or(0));
@@ -303,7 +304,7 @@ Report compare(const std::vector<Side>& reports) {
     const Side &a = sides[0], &b = sides[i];
     Grid g{.key = i == 1 ? "differences" : fmt::format("differences_{}", i),
            .title = "",
-           .columns = {"quantity", a.name, b.name, "by"},
+           .columns = {"quantity", a.name, b.name, "change"},
            .rows = {}};
     add_differences(g, a, b);
     add_rescaled(r, g, a, b);

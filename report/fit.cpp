@@ -165,7 +165,7 @@ Bytes memory_to_fit(const Request& r) {
 Request request_to_fit(Request r, const FitQuestion& q) {
   const Count made_for = r.model.arch.context;
   if (q.context && *q.context > made_for)
-    throw InputError(fmt::format("--context {}: {} was made for {} tokens", *q.context, r.model.name, made_for));
+    throw InputError(fmt::format("--context {}: {} supports at most {} tokens", *q.context, r.model.name, made_for));
   const Count tokens = q.context.value_or(add(r.plan.prompt, r.plan.generate));
   const bool given = r.gave("--prompt") || r.gave("--generate");
   r.plan = with_context(r.plan, given ? tokens : std::min(tokens, made_for));

@@ -119,7 +119,7 @@ const FitRow* smallest_missing(const std::vector<ModelFit>& models) {
 
 std::string missing_text(const Request& like, const FitRow& row) {
   if (row.fits) return fmt::format("{} in {} reaches {} tokens/s", row.model, format_text(row), rate_text(row.speed));
-  return fmt::format("{} in {} needs {}, and there are {}", row.model, format_text(row), bytes_text(row.peak),
+  return fmt::format("{} in {} needs {}; available: {}", row.model, format_text(row), bytes_text(row.peak),
                      room_of(like));
 }
 
@@ -134,7 +134,7 @@ std::vector<Finding> fit_verdict(const Request& like, const FitQuestion& q, cons
   const FitRow* missing = smallest_missing(models);
   std::vector<Finding> v{{"runs", fmt::format("{} of {} models{}", with_rows, models.size(), how), with_rows == 0}};
   if (with_rows > 0) v.push_back({"largest", row_sentence(models[0].rows[0])});
-  if (missing != nullptr) v.push_back({"not", missing_text(like, *missing)});
+  if (missing != nullptr) v.push_back({"excluded", missing_text(like, *missing)});
   return v;
 }
 
@@ -170,18 +170,18 @@ std::vector<std::string> fit_notes(const Request& like, const FitQuestion& q, co
   const Plan& p = like.plan;
   const Count tokens = q.context.value_or(add(p.prompt, p.generate));
   notes.push_back(
-      fmt::format("GiB and speeds are of {} of {} tokens, or of all that a model was made for, "
-                  "in {:g} % of the memory; tokens/s are those of one sequence",
+      fmt::format("GiB and speeds are for {} of {} tokens, or of the model's maximum context, in {:g} % of the memory; "
+                  "tokens/s are per sequence",
                   counted(p.batch, "sequence"), exact_text(tokens), 100 * p.memory_utilization));
   if (like.engine)
-    notes.push_back(fmt::format("estimates under {}; --software names another engine", like.engine->name));
+    notes.push_back(fmt::format("estimates for {}; --software selects another engine", like.engine->name));
   if (!q.all_formats)
     notes.push_back(
-        fmt::format("each model in the widest weights that fit; 'llmcalc fit MODEL --hardware {}' shows all "
-                    "formats of one; '+': some weights are wider, as in the checkpoint",
+        fmt::format("each model is in the widest weight format that fits; 'llmcalc fit MODEL --hardware {}' shows all "
+                    "formats of a model; '+': some weights are wider, as in the checkpoint",
                     like.hardware->name));
   const auto impossible = std::find_if(models.begin(), models.end(), [](const ModelFit& m) { return !m.why.empty(); });
-  if (impossible != models.end()) notes.push_back(fmt::format("left out, among others: {}", impossible->why));
+  if (impossible != models.end()) notes.push_back(fmt::format("omitted, among others: {}", impossible->why));
   return notes;
 }
 
@@ -192,7 +192,7 @@ Report fit_report(const FitQuestion& q, std::vector<ModelFit> models) {
   sort_by_size(models);
   Report report;
   report.command = "fit";
-  report.title = "What " + devices(like, devices(like.layout)) + " can run";
+  report.title = "Models that " + devices(like, devices(like.layout)) + " can run";
   report.hardware = hardware_json(*like.hardware);
   report.inputs = shared_inputs(like, q);
   report.verdict = fit_verdict(like, q, models);

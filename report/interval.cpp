@@ -15,7 +15,7 @@ namespace {
 std::string measured_text(const MeasuredRates& m) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < peak_count; ++i)
-    if (m.products[i]) parts.push_back(fmt::format("products in {}", peak_names[i]));
+    if (m.products[i]) parts.push_back(fmt::format("matmuls in {}", peak_names[i]));
   const auto add = [&](bool measured, const char* what) {
     if (measured) parts.emplace_back(what);
   };
@@ -23,7 +23,7 @@ std::string measured_text(const MeasuredRates& m) {
   add(std::any_of(m.rates.flash.begin(), m.rates.flash.end(), has_core), "attention");
   add(m.memory, "memory");
   add(m.links, "links");
-  add(m.rates.launch.value > 0, "launches");
+  add(m.rates.launch.value > 0, "kernel launches");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -41,11 +41,11 @@ std::vector<std::string> low_precision_classes() {
 std::string interval_of_measured_text(const Request& r) {
   if (has_operators_of_engine(r))
     return fmt::format(
-        "the interval, a factor either way, is narrower by what replays of servers from such tables were "
-        "off ({}); of other figures it is that of their class",
+        "the interval, a factor in either direction, is narrowed to the error of server replays from such tables ({}); "
+        "other figures keep the interval of their class",
         fmt::join(low_precision_classes(), ", "));
-  return "the interval is that of its class: no published source measured both a machine's operators and whole runs "
-         "under this software, so nothing says how much narrower it is";
+  return "the interval of its class applies: no published source measured both the operators of a machine and whole "
+         "runs under this software, so the narrowing is unknown";
 }
 
 }  // namespace
@@ -54,24 +54,23 @@ void note_measured_device(const Request& r, Report& report) {
   const auto& measured = r.hardware->measured;
   if (!measured || (!r.software && !r.engine)) return;
   report.notes.push_back(
-      fmt::format("measured on the device: {}; the rest of the estimate has the defaults of its "
-                  "class; {}",
+      fmt::format("measured on the device: {}; the rest of the estimate uses the defaults of its class; {}",
                   measured_text(*measured), interval_of_measured_text(r)));
 }
 
 namespace {
 void note_unmeasured(const HardwareCard& card, const char* in, bool of_no_kind, Report& report) {
   report.notes.push_back(
-      fmt::format("no published {} run was on {}: its shares of bandwidth and peak are those of {}, and the interval "
-                  "is no narrower than that of an assumed input",
-                  in, card.name, of_no_kind ? "other devices" : "devices of its kind"));
+      fmt::format("no published {} run used {}: bandwidth and peak efficiency are taken from {}, and the interval is "
+                  "at least as wide as for an assumed input",
+                  in, card.name, of_no_kind ? "other devices" : "devices of the same kind"));
 }
 
 /// A measured device of a kind with too few measurements for separate shares.
 void note_rare_kind(const HardwareCard& card, const char* in, Report& report) {
   report.notes.push_back(
-      fmt::format("too few published {} runs were on devices of {}'s kind: its shares of bandwidth and peak are those "
-                  "of other devices, and the interval is no narrower than that of an assumed input",
+      fmt::format("too few published {} runs used devices of the same kind as {}: bandwidth and peak efficiency are "
+                  "taken from other devices, and the interval is at least as wide as for an assumed input",
                   in, card.name));
 }
 }  // namespace

@@ -48,8 +48,8 @@ void note_engine(const Request& r, Report& report) {
   const Count trained = devices(r.layout), serving = devices(one_engine(r.layout));
   if (trained == serving) return;
   report.notes.push_back(
-      fmt::format("training runs on {} and inference on {}: an engine has the tensor-parallel ranks of a run and no "
-                  "others",
+      fmt::format("training runs on {} and inference on {}: an inference engine uses only the tensor-parallel ranks of "
+                  "the training layout",
                   counted(trained, "GPU"), counted(serving, "GPU")));
 }
 

@@ -50,7 +50,7 @@ Report scaling_report(const ScalingQuestion& q) {
   report.inputs = {{q.fixed, q.value}};
   if (!q.fit.empty()) report.inputs["fit"] = q.fit;
   report.conventions = {{"compute", "C = 6 N D"},
-                        {"params", "all parameters; Kaplan's without embedding, positions and head"}};
+                        {"params", "all parameters; Kaplan excludes embedding, positions and head"}};
   Grid g{.key = "fits",
          .title = "",
          .columns = {"fit", "parameters", "tokens", "tokens/param", "FLOPs", "loss"},
@@ -60,7 +60,7 @@ Report scaling_report(const ScalingQuestion& q) {
     report.notes.push_back(fmt::format("{}: {}", scaling::name(f), scaling::source(f)));
   }
   report.grids.push_back(std::move(g));
-  report.verdict = {{"", "The fits disagree; a plan should name the one it follows."}};
+  report.verdict = {{"", "The fits disagree; a plan should state which one it follows."}};
   return report;
 }
 

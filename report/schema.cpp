@@ -19,33 +19,32 @@ struct SchemaTable {
   std::string_view key, meaning;
 };
 constexpr std::array tables{
-    SchemaTable{"stages", "ranks of the pipeline: layers, micro-batches in flight, memory of one GPU"},
-    SchemaTable{"nearest",
-                "where nothing keeps the limits: for each, the times of requests alone that come nearest to it"},
-    SchemaTable{"plans", "the best plans, best first: layout, step or serving, memory, why, and what to type"},
-    SchemaTable{"numbers", "numbers of GPUs that were tried, the best plan on each, and why it won or lost"},
-    SchemaTable{"tried", "values that were tried for the largest, whether a plan holds them, and why not"},
-    SchemaTable{"rivals", "hardware that was compared: GPUs, layout, step, the whole run, and why it won or lost"},
+    SchemaTable{"stages", "pipeline ranks: layers, micro-batches in flight, memory of one GPU"},
+    SchemaTable{"nearest", "if no plan meets the limits: for each limit, the closest times of an isolated request"},
+    SchemaTable{"plans", "the best plans, best first: layout, step or serving, memory, reason, and command line"},
+    SchemaTable{"numbers", "GPU counts tried, the best plan for each, and why it won or lost"},
+    SchemaTable{"tried", "values tried for the largest, whether a plan fits, and the reason if not"},
+    SchemaTable{"rivals", "compared hardware: GPUs, layout, step, whole run, and why it won or lost"},
     SchemaTable{"left_out", "hardware that could not be compared, or models that cannot be run, and why"},
-    SchemaTable{"timeline", "what a server was doing over time: requests, KV cache, tokens"},
+    SchemaTable{"timeline", "server state over time: requests, KV cache, tokens"},
     SchemaTable{"neighbours", "plans that differ from the best by one step, and why they lost"},
     SchemaTable{"front",
-                "plans of which none is both faster and smaller than another, or gives both more per user and per GPU"},
+                "Pareto front: plans not dominated in step time and memory, or in throughput per user and per GPU"},
     SchemaTable{"runnable", "models and weight formats that a device can run: memory, context, batch, speeds"},
-    SchemaTable{"rows", "measurements and their predictions: id, family, quantity, error, what was assumed"},
+    SchemaTable{"rows", "measurements and their predictions: id, family, quantity, error, assumptions"},
     SchemaTable{"skipped", "measurements that could not be predicted, and why"},
     SchemaTable{"summary", "errors of groups of measurements, as fractions"},
     SchemaTable{"throughput", "generated tokens per second of recorded runs over time, predicted and measured"},
-    SchemaTable{"booking", "a device's memory by a log, term by term, beside what is predicted"},
-    SchemaTable{"sides", "the reports that are compared"},
+    SchemaTable{"booking", "device memory from a log, by term, compared with its prediction"},
+    SchemaTable{"sides", "compared reports"},
     SchemaTable{"ops", "operators of a training micro-batch, one layer of each kind, one GPU"},
-    SchemaTable{"prefill_ops", "the same of a prompt"},
-    SchemaTable{"decode_ops", "the same of a decode step"},
-    SchemaTable{"groups", "tensors of a checkpoint by group: number, formats, bytes"},
-    SchemaTable{"not_recognised", "tensors of a checkpoint whose names tell no group"},
-    SchemaTable{"models", "presets of models"},
-    SchemaTable{"software", "profiles of software"},
-    SchemaTable{"devices", "presets of hardware"},
+    SchemaTable{"prefill_ops", "the same for a prompt"},
+    SchemaTable{"decode_ops", "the same for a decode step"},
+    SchemaTable{"groups", "tensors of a checkpoint by group: count, formats, bytes"},
+    SchemaTable{"not_recognised", "tensors of a checkpoint whose names match no group"},
+    SchemaTable{"models", "model presets"},
+    SchemaTable{"software", "software profiles"},
+    SchemaTable{"devices", "hardware presets"},
     SchemaTable{"dtypes", "number formats"},
     SchemaTable{"families", "values of model_type that the importer reads"},
     SchemaTable{"fits", "compute-optimal sizes under each scaling law"},
@@ -53,41 +52,41 @@ constexpr std::array tables{
     SchemaTable{"quantities", "explained quantities: formula, symbols, numbers, source"},
     SchemaTable{"rules", "rules of thumb of the cheat sheet"},
     SchemaTable{"differences", "where engine and textbook, prediction and measurement, or compared reports differ"},
-    SchemaTable{"differences_2", "of the third report against the first"},
-    SchemaTable{"differences_3", "of the fourth report against the first"},
-    SchemaTable{"changes", "where a saved report and today's differ"},
+    SchemaTable{"differences_2", "third report compared with the first"},
+    SchemaTable{"differences_3", "fourth report compared with the first"},
+    SchemaTable{"changes", "differences between a saved report and the current one"},
     SchemaTable{"cases", "models of a validation suite"},
     SchemaTable{"training", "a training step, predicted and measured"},
     SchemaTable{"inference", "prefill and decode, predicted and measured"},
     SchemaTable{"times", "times, predicted and measured"},
     SchemaTable{"elementwise", "element-wise operators, predicted and measured"},
-    SchemaTable{"tensor_work", "what tensor cores executed beside the FLOPs of the operators"},
-    SchemaTable{"counters", "what the device's counters saw"},
+    SchemaTable{"tensor_work", "work executed by tensor cores, compared with the FLOPs of the operators"},
+    SchemaTable{"counters", "values of the device counters"},
     SchemaTable{"energy", "energy by phase"},
-    SchemaTable{"device_memory", "all memory of the device by named terms"},
+    SchemaTable{"device_memory", "all device memory by named terms"},
     SchemaTable{"held_out", "perplexity on held-out text"},
     SchemaTable{"matmul", "measured matrix products"},
-    SchemaTable{"rates", "numbers of a hardware file from tables of operators, and the rows behind each"},
-    SchemaTable{"residuals", "layers of tables of operators: predicted / measured, medians"},
-    SchemaTable{"with_and_without_cache", "the same generation with the KV cache and without"},
+    SchemaTable{"rates", "values of a hardware file derived from operator tables, with the rows used for each"},
+    SchemaTable{"residuals", "layers in operator tables: predicted / measured, medians"},
+    SchemaTable{"with_and_without_cache", "the same generation with and without the KV cache"},
 };
 /// Objects that are not sections of a model's report.
 constexpr std::array objects{
     SchemaTable{"model", "the model: name, source, published parameters"},
     SchemaTable{"hardware", "the device: name, source, memory, peaks, links"},
-    SchemaTable{"largest", "the largest batch, sequence, micro-batch or number of layers that a plan holds"},
-    SchemaTable{"searched", "plans that a search compared, and what it left out"},
+    SchemaTable{"largest", "the largest batch, sequence, micro-batch or number of layers that fits"},
+    SchemaTable{"searched", "plans compared by a search, and plans omitted"},
     SchemaTable{"layout", "ranks of every kind of parallelism, the schedule, micro-batches per replica"},
-    SchemaTable{"conventions", "what is counted and what is left out, in words"},
-    SchemaTable{"diagnosis", "what a log says: its kind, and the numbers that are no term of a device's memory"},
+    SchemaTable{"conventions", "counting conventions, in words"},
+    SchemaTable{"diagnosis", "contents of a log: its kind, and the values that are not terms of device memory"},
     SchemaTable{"checkpoint", "tensors and bytes of a checkpoint"},
     SchemaTable{"link", "the link of a collective"},
-    SchemaTable{"reached_link", "what collectives reach of it in published training runs"},
-    SchemaTable{"machine", "the machine that was measured"},
-    SchemaTable{"attention_core", "which code computed attention"},
-    SchemaTable{"utilization", "utilisation of a measured step, by convention"},
-    SchemaTable{"learnt_model", "the model that was trained"},
-    SchemaTable{"engine_memory", "what a serving engine holds on a GPU, by named terms, and its KV cache"},
+    SchemaTable{"reached_link", "rates that collectives reach on this link in published training runs"},
+    SchemaTable{"machine", "the measured machine"},
+    SchemaTable{"attention_core", "the attention implementation used"},
+    SchemaTable{"utilization", "utilization of a measured step, by convention"},
+    SchemaTable{"learnt_model", "the trained model"},
+    SchemaTable{"engine_memory", "memory of a serving engine on one GPU, by named terms, and its KV cache"},
     SchemaTable{"steady_state", "the capacity of a server by the limits of a pass"},
     SchemaTable{"learning", "a training run on a text"},
     SchemaTable{"generation", "a generated text and its speed"},
@@ -96,31 +95,33 @@ constexpr std::array objects{
 
 /// Numbers of a served run that have no formula.
 constexpr std::array served_numbers{
-    SchemaTable{"counted_requests", "answers that rates are made of: of users those while all ask, else all"},
-    SchemaTable{"counted_s", "the time in which these came [s]"},
-    SchemaTable{"throughput_in_tok_s", "tokens of prompts per second"},
-    SchemaTable{"throughput_out_tok_s", "answered tokens per second"},
-    SchemaTable{"throughput_req_s", "answered requests per second"},
-    SchemaTable{"requests", "requests that were answered"},
+    SchemaTable{
+        "counted_requests",
+        "completed requests counted in rates: with --users, those completed while all users are active; otherwise all"},
+    SchemaTable{"counted_s", "time span of these requests [s]"},
+    SchemaTable{"throughput_in_tok_s", "prompt tokens per second"},
+    SchemaTable{"throughput_out_tok_s", "generated tokens per second"},
+    SchemaTable{"throughput_req_s", "completed requests per second"},
+    SchemaTable{"requests", "completed requests"},
     SchemaTable{"duration_s", "from the first arrival to the last token [s]"},
     SchemaTable{"watts", "power of all GPUs, cooling included [W]"},
-    SchemaTable{"capacity_req_s", "the most requests per second that are answered"},
+    SchemaTable{"capacity_req_s", "maximum rate of completed requests per second"},
     SchemaTable{"overloaded_req_s",
-                "requests per second that are answered while half more come; where a queue changes it"},
+                "completed requests per second when 1.5 times as many arrive; only if queueing changes it"},
     SchemaTable{"duty_cycle", "throughput_req_s over capacity_req_s"},
     SchemaTable{"goodput_req_s", "requests per second within --slo-ttft and --slo-tpot"},
-    SchemaTable{"slo_met", "share of requests within them"},
-    SchemaTable{"utilization", "share of the time that a pass runs, mean over engines"},
+    SchemaTable{"slo_met", "share of requests that meet these limits"},
+    SchemaTable{"utilization", "share of time spent in passes, mean over engines"},
     SchemaTable{"kv_occupancy", "share of the KV cache in use, mean over time"},
-    SchemaTable{"kv_occupancy_max", "the same at most"},
-    SchemaTable{"prefix_hits", "share of the prompts' tokens that were in the cache"},
-    SchemaTable{"preemptions", "sequences that gave up their blocks for others"},
-    SchemaTable{"prompt_share", "share of the passes' time that prompts take"},
+    SchemaTable{"kv_occupancy_max", "maximum share of the KV cache in use"},
+    SchemaTable{"prefix_hits", "share of prompt tokens found in the cache"},
+    SchemaTable{"preemptions", "sequences preempted to free blocks for others"},
+    SchemaTable{"prompt_share", "share of pass time spent on prompts"},
 };
 constexpr std::array served_times{
     SchemaTable{"ttft_s", "time to the first token [s]"},
-    SchemaTable{"tpot_s", "time per token behind the first, mean of a request [s]"},
-    SchemaTable{"itl_s", "time between two tokens [s]"},
+    SchemaTable{"tpot_s", "time per token after the first, mean per request [s]"},
+    SchemaTable{"itl_s", "time between tokens [s]"},
     SchemaTable{"latency_s", "time to the last token [s]"},
 };
 
@@ -170,7 +171,7 @@ void add_inputs(Value& schema) {
     if (o.key() == "weight_precision") option["type"].push_back("object");  // a format per component
   }
   inputs["properties"]["files"] = {{"type", {"array", "string"}}, {"description", "the files that were read"}};
-  inputs["properties"]["keys"] = described("object", "show: what a GGUF file says of its model");
+  inputs["properties"]["keys"] = described("object", "show: model metadata of a GGUF file");
   inputs["additionalProperties"] = scalar();  // options of single commands
 }
 
@@ -183,9 +184,9 @@ void add_head(Value& schema) {
   Value& head = schema["properties"]["llmcalc"] = described("object", "the program that made the report");
   head["properties"] = {{"version", {{"type", "string"}}}, {"schema", {{"const", report_schema}}}};
   head["required"] = {"version", "schema"};
-  schema["properties"]["command"] = described("string", "the command that was asked");
-  add_sentences(schema, "verdict", "the answer, a line each: does it fit, how long, bound by what");
-  add_sentences(schema, "notes", "what a reader must know to trust the numbers");
+  schema["properties"]["command"] = described("string", "the requested command");
+  add_sentences(schema, "verdict", "the answer, one line each: memory fit, time, bottleneck");
+  add_sentences(schema, "notes", "caveats and assumptions of the numbers");
   schema["required"] = {"llmcalc", "command"};
 }
 
@@ -193,7 +194,7 @@ void add_head(Value& schema) {
 
 Value report_json_schema() {
   Value schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-               {"title", fmt::format("A report of llmcalc, schema {}", report_schema)},
+               {"title", fmt::format("llmcalc report, schema {}", report_schema)},
                {"type", "object"},
                {"additionalProperties", false},
                {"properties", Value::object()}};
@@ -202,32 +203,33 @@ Value report_json_schema() {
   for (const explain::Definition& d : explain::definitions())
     if (d.section() != "stages" && d.section() != "layout") at(schema, d.path) = described(type_of(d), meaning(d));
   at(schema, "parameters.published") = described("integer", "the published number of parameters");
-  at(schema, "step.mfu_causal_exact") = described("number", "step.mfu where only causal pairs count; above 100 % only");
+  at(schema, "step.mfu_causal_exact") =
+      described("number", "step.mfu counting only causal pairs; present only above 100 %");
   at(schema, "memory.process.software") =
-      described("string", "the profile of --software, or the usual one, whose training process is estimated");
+      described("string", "the --software profile, or the default one, whose training process is estimated");
   at(schema, "estimate.class") =
-      described("string", "runs that are predicted about as well: dense, assumed input, experts");
+      described("string", "class of runs with similar prediction error: dense, assumed input, experts");
   at(schema, "inference_estimate.software") =
-      described("string", "the profile of --software, or the usual engine, that the estimate is for");
-  at(schema, "estimate.software") = described("string", "the profile of --software that the estimate is for");
+      described("string", "the --software profile, or the default engine, of the estimate");
+  at(schema, "estimate.software") = described("string", "the --software profile of the estimate");
   for (const char* path :
        {"inference_estimate.prefill_class", "inference_estimate.decode_class", "inference_estimate.whole_class",
         "inference_estimate.ttft_class", "inference_estimate.tpot_class"})
-    at(schema, path) = described("string", "figures that are predicted about as well, or assumed input");
+    at(schema, path) = described("string", "class of figures with similar prediction error, or assumed input");
   for (const char* path : {"estimate.parameters", "inference_estimate.parameters"})
-    at(schema, path) = described("string", "when the estimator's parameters were fitted, and to what");
-  at(schema, "target.reached") = described("boolean", "whether the plan as it is reaches the target, and fits");
-  at(schema, "target.weight_precision") = described("string", "the first of fp8, int8, int4-g128 that reaches it");
+    at(schema, path) = described("string", "date and data of the fit of the estimator parameters");
+  at(schema, "target.reached") = described("boolean", "whether the unmodified plan reaches the target and fits");
+  at(schema, "target.weight_precision") =
+      described("string", "the first of fp8, int8, int4-g128 that reaches the target");
   for (const auto& [key, of] :
        {std::pair{"target.no_bandwidth", "memory bandwidth"}, std::pair{"target.no_batch", "batch"},
         std::pair{"step_target.no_bandwidth", "memory bandwidth"}, std::pair{"step_target.no_peak", "matmul peak"},
-        std::pair{"step_target.no_link", "bandwidth of the link"},
-        std::pair{"step_target.no_network", "bandwidth of the network"},
+        std::pair{"step_target.no_link", "link bandwidth"}, std::pair{"step_target.no_network", "network bandwidth"},
         std::pair{"step_target.no_gpus", "number of GPUs"},
         std::pair{"target.no_tp", "number of tensor-parallel devices"},
-        std::pair{"target.no_weight_precision", "format of weights"}})
+        std::pair{"target.no_weight_precision", "weight format"}})
     at(schema, key) = described("string", fmt::format("why no {} reaches the target", of));
-  at(schema, "decode.compute_bound") = described("string", "\"never\" where no batch is compute-bound");
+  at(schema, "decode.compute_bound") = described("string", "\"never\" if no batch is compute-bound");
   for (const SchemaTable& t : served_numbers)
     at(schema, fmt::format("serving.{}", t.key)) = described("number", t.meaning);
   for (const SchemaTable& t : served_times)

@@ -34,12 +34,12 @@ constexpr std::array training_parts{MemoryPart{"weights", &Memory::weights},
                                     MemoryPart{"logits", &Memory::logits},
                                     MemoryPart{"gathered weights", &Memory::gathered},
                                     MemoryPart{"gradient buckets", &Memory::buckets},
-                                    MemoryPart{"messages", &Memory::collective_call},
+                                    MemoryPart{"message buffers", &Memory::collective_call},
                                     MemoryPart{"in transit", &Memory::transit},
                                     MemoryPart{"workspace", &Memory::workspace},
                                     MemoryPart{"process", &Memory::process}};
 constexpr std::array inference_parts{
-    MemoryPart{"weights", &Memory::weights}, MemoryPart{"towers", &Memory::media_encoders},
+    MemoryPart{"weights", &Memory::weights}, MemoryPart{"media encoders", &Memory::media_encoders},
     MemoryPart{"KV cache", &Memory::kv_cache}, MemoryPart{"workspace", &Memory::workspace},
     MemoryPart{"process", &Memory::process}};
 
@@ -69,7 +69,7 @@ Finding memory_finding(const Request& r, const Memory& m, Bytes host, bool fits,
   const double share = real(m.peak.value) / real(device.memory.value);
   if (fits) return {label, fmt::format("yes: {} per GPU ({:.0f} %)", of, 100 * share)};
   if (share <= 1 && m.host != Bytes() && device.host.capacity != Bytes() && m.host > device.host.capacity)
-    return {label, fmt::format("no: needs {} of the host per GPU", part_of(host, device.host.capacity)), true};
+    return {label, fmt::format("no: needs {} of host memory per GPU", part_of(host, device.host.capacity)), true};
   const std::string why = share > 1 ? largest_part(m, parts) : "more than --memory-utilization allows";
   return {label, fmt::format("no: needs {} per GPU, {}", of, why), true};
 }
@@ -110,7 +110,7 @@ std::string helps_text(std::vector<TimeChange> all) {
   all.resize(std::min<std::size_t>(all.size(), 3));
   std::string text;
   for (const TimeChange& c : all)
-    text += fmt::format("{}{} {:.1f} %", text.empty() ? "a tenth more " : ", ", c.label, 100 * c.change);
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "10 % better " : ", ", c.label, 100 * c.change);
   return text;
 }
 
@@ -183,9 +183,9 @@ void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_vie
   say("bound by", prefill == decode ? prefill + " in prefill and decode"
                                     : fmt::format("{} in prefill, {} in decode", prefill, decode));
   if (a.request().engine)
-    say("spent on", fmt::format("a token: {}; the prompt: {}", spent_text(decode_parts(a), a.decode_spent().total()),
+    say("spent on", fmt::format("decode: {}; prefill: {}", spent_text(decode_parts(a), a.decode_spent().total()),
                                 spent_text(prefill_parts(a), a.prefill_spent().total())));
-  if (!a.sensitivity().empty()) say("helps", helps_text(a.sensitivity()) + " of a token's time");
+  if (!a.sensitivity().empty()) say("helps", helps_text(a.sensitivity()) + " of the time per token");
 }
 
 }  // namespace llmcalc

@@ -3,7 +3,7 @@
 
 say() { printf '%s\n' "$*" >&2; }
 
-# quietly COMMAND...: shows the command's output on stderr, only if it failed.
+# quietly COMMAND...: runs a command; shows its output on stderr only if it fails.
 quietly() {
   local log status=0
   log=$(mktemp)
@@ -44,14 +44,14 @@ need() {
   [ -n "$packages" ] || return 0
   apt=$(apt_get)
   if [ -z "$apt" ]; then
-    say "llmcalc: missing here: ${packages% }; apt-get is absent or not permitted, so install them another way" \
-      "(Debian or Ubuntu, as root: apt-get install ${packages% }) and run this again"
+    say "llmcalc: missing packages: ${packages% }; apt-get is absent or not permitted, so install them manually" \
+      "(Debian or Ubuntu, as root: apt-get install ${packages% }) and rerun this script"
     exit 2
   fi
   say "installing ${packages% }"
-  # shellcheck disable=SC2086  # the words of both are meant
+  # shellcheck disable=SC2086  # word splitting is intended for both
   if ! { quietly $apt -qq update && quietly $apt -qq -y --no-install-recommends install $packages; }; then
-    say "llmcalc: apt-get could not install ${packages% }; its own message stands above"
+    say "llmcalc: apt-get could not install ${packages% }; see its message above"
     exit 2
   fi
 }

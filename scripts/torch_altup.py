@@ -1,5 +1,5 @@
-"""Gemma 3n's residual streams and layers' inputs in PyTorch: alternating updates (arXiv:2301.13310), a low rank beside
-attention, inputs of layers (hf gemma3n/modeling_gemma3n.py), without that model's constant factors.
+"""Gemma 3n's residual streams and per-layer inputs in PyTorch: alternating updates (arXiv:2301.13310), a low rank
+parallel to attention, per-layer inputs (hf gemma3n/modeling_gemma3n.py), without that model's constant factors.
 
 For scripts/torch_decoder.py. Streams: (sequences, tokens, n, hidden).
 """
@@ -19,7 +19,7 @@ class Factors(nn.Module):
 
 
 class AltUp(nn.Module):
-    """Predicts all streams, and corrects them by what a layer makes of the first."""
+    """Predicts all streams, and corrects them by the layer's result for the first one."""
 
     def __init__(self, hidden, n):
         super().__init__()
@@ -49,7 +49,7 @@ class LowRank(nn.Module):
 
 
 class OwnInput(nn.Module):
-    """norm((act(x G) e) P) with the layer's own input e."""
+    """norm((act(x G) e) P) with the per-layer input e."""
 
     def __init__(self, hidden, width, act, norm):
         super().__init__()
@@ -60,14 +60,14 @@ class OwnInput(nn.Module):
 
 
 class Projections(nn.Module):
-    """A matrix for each further stream; projections have the magnitude of the first one."""
+    """A matrix for each additional stream; projections have the magnitude of the first one."""
 
     def __init__(self, hidden, n):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(n - 1, hidden, hidden))
 
     def forward(self, first, others):
-        """others: (..., n - 1, hidden), or one for all."""
+        """others: (..., n - 1, hidden), or a single one for all."""
         z = (self.weight @ others[..., None]).squeeze(-1)
         square = torch.clamp(z.square().mean(dim=-1, keepdim=True), min=LEAST)
         z = z * torch.sqrt(first.square().mean(dim=-1, keepdim=True))[..., None, :] / torch.sqrt(square)
@@ -75,7 +75,7 @@ class Projections(nn.Module):
 
 
 def add_altup(block, m, norm, act):
-    """Gives a layer what alternating updates need."""
+    """Adds the modules of alternating updates to a layer."""
     block.altup = AltUp(m["hidden"], m["streams"])
     if m.get("laurel_rank"):
         block.laurel = LowRank(m["hidden"], m["laurel_rank"], norm(m))
@@ -97,7 +97,7 @@ def alternating(block, x, own):
 
 
 class Inputs:
-    """Inputs of all layers: a table of their own and what is projected of the embedding x."""
+    """Inputs of all layers: from a separate table and a projection of the embedding x."""
 
     @staticmethod
     def add(embedding, m):

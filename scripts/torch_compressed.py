@@ -1,5 +1,5 @@
-"""Compressed attention in PyTorch, as DeepSeek-V4 has it: one head of keys that are the values, of a window of tokens and
-of groups of tokens, among which an indexer may choose.
+"""Compressed attention in PyTorch, as in DeepSeek-V4: one head of keys that are also the values, of a window of tokens
+and of groups of tokens, among which an indexer may select.
 
 Written from the architecture's description, for scripts/torch_decoder.py, a key at a time.
 """
@@ -17,7 +17,7 @@ def rms(x, epsilon):
 
 
 def turned(x, positions, width, back=False):
-    """The last `width` numbers of x (..., tokens, numbers) turned in pairs (i, i + width/2) by their positions."""
+    """The last `width` numbers of x (..., tokens, numbers) rotated in pairs (i, i + width/2) by their positions."""
     angle = torch.outer(positions * 1.0, 10000.0 ** (-torch.arange(0, width, 2) / width))
     plain, a, b = x.split((x.shape[-1] - width, width // 2, width // 2), dim=-1)
     turn = torch.polar(torch.ones_like(angle), -angle if back else angle)
@@ -78,7 +78,7 @@ class CompressedAttention(nn.Module):
         return turned(x, positions, self.rope, back) if self.rotary else x
 
     def pooled(self, keys, gates, bias, norm, width):
-        """Keys of the whole groups (sequences, groups, width)."""
+        """Keys of the complete groups (sequences, groups, width)."""
         of = []
         for first in range(0, keys.shape[1] - self.ratio + 1, self.ratio):
             here = slice(first, first + self.ratio)
@@ -92,8 +92,8 @@ class CompressedAttention(nn.Module):
         return self.at(pooled, torch.arange(len(of)) * self.ratio)
 
     def not_chosen(self, x, low, later):
-        """(sequences, 1, tokens, groups): groups that are not among every query's top_k by the sum over heads of
-        weight x relu(q k'), of those that are not later."""
+        """(sequences, 1, tokens, groups): groups that are not among a query's top_k by the sum over heads of
+        weight x relu(q k'), excluding later groups."""
         i = self.indexer
         q = self.index_q(low).unflatten(-1, (i["heads"], -1)).transpose(1, 2)
         q = self.at(q, torch.arange(x.shape[1]))

@@ -1,7 +1,7 @@
-"""A decoder or an encoder as a PyTorch user writes it: modules and autograd, from the words of llmcalc's model file.
+"""A decoder or an encoder in idiomatic PyTorch: modules and autograd, built from the keys of an llmcalc model file.
 
-Written from the papers, to compare the reference transformer with (scripts/torch-fixtures); it shares no code with it.
-A module's place in the tree gives its parameters the names that the reference transformer uses.
+Written from the papers as a comparison for the reference transformer (scripts/torch-fixtures), without shared code.
+The module tree gives parameters the names of the reference transformer.
 """
 
 import math
@@ -44,7 +44,7 @@ class LayerNormWithoutBias(nn.Module):
 
 
 class LayerNormOfEachHead(nn.Module):
-    """Every head is normalised by itself and has weights of its own (Command R+, StableLM 2)."""
+    """Normalizes each head separately, with separate weights (Command R+, StableLM 2)."""
 
     def __init__(self, heads, width):
         super().__init__()
@@ -67,7 +67,7 @@ def norm(m):
 
 
 def has(m, part, layer):
-    """Whether a pattern of layers names this one."""
+    """Whether a pattern of layers includes this one."""
     return part in m and names(m[part]["layers"], layer)
 
 
@@ -80,7 +80,7 @@ def names(pattern, layer):
 
 
 def of_layer(m, layer):
-    """The model as this layer is: with its own mixer and MLP."""
+    """The model description with the mixer and MLP of this layer."""
     m = dict(m)
     for mixer in m.get("mixers", []):
         if names(mixer["layers"], layer):
@@ -95,7 +95,7 @@ def of_layer(m, layer):
 
 
 def rotated(x):
-    """RoFormer (arXiv:2104.09864) with Llama's pairs (i, i + width/2): complex numbers, turned by position x
+    """RoFormer (arXiv:2104.09864) with Llama's pairs (i, i + width/2): complex numbers, rotated by position x
     10000^(-2i/width). x: (sequences, heads, tokens, width)
     """
     tokens, width = x.shape[-2:]
@@ -106,8 +106,8 @@ def rotated(x):
 
 
 def alibi_slopes(heads):
-    """Press et al. 2021 (arXiv:2108.12409): 2^(-8/n), its square, ... for n heads; where n is no power of two, those of
-    the power below and, for the heads that are left, every other one of the power above."""
+    """Press et al. 2021 (arXiv:2108.12409): 2^(-8/n), its square, ... for n heads; if n is not a power of two, the slopes
+    of the next lower power and, for the remaining heads, every other slope of the next higher power."""
     if math.log2(heads).is_integer():
         first = 2 ** (-8 / heads)
         return [first ** (i + 1) for i in range(heads)]
@@ -116,7 +116,7 @@ def alibi_slopes(heads):
 
 
 def sinusoids(tokens, width):
-    """Vaswani et al. 2017, 3.5: sines at even places, cosines at odd ones."""
+    """Vaswani et al. 2017, 3.5: sines at even indices, cosines at odd ones."""
     table = torch.zeros(tokens, width)
     angle = torch.outer(torch.arange(tokens) * 1.0, torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width)))
     table[:, 0::2], table[:, 1::2] = torch.sin(angle), torch.cos(angle)
@@ -124,8 +124,8 @@ def sinusoids(tokens, width):
 
 
 def attended(m, layer, q, k, v, sinks=None, unread=None):
-    """Causal attention, or an encoder's. q, k, v: (sequences, heads, tokens, width); the result with heads side by side.
-    unread: keys that an indexer did not choose."""
+    """Causal attention, or an encoder's. q, k, v: (sequences, heads, tokens, width); returns concatenated heads.
+    unread: keys that an indexer did not select."""
     tokens = q.shape[-2]
     scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
     ago = torch.arange(tokens)[:, None] - torch.arange(tokens)[None, :]
@@ -138,7 +138,7 @@ def attended(m, layer, q, k, v, sinks=None, unread=None):
         chunk = torch.arange(tokens) // m["chunked_attention"]["chunk"]
         hidden = hidden | (chunk[:, None] != chunk[None, :])
     scores = scores.masked_fill(hidden if unread is None else hidden | unread, -math.inf)
-    if sinks is not None:  # gpt-oss: one more column, which takes its share and gives nothing
+    if sinks is not None:  # gpt-oss: an extra softmax column without a value
         column = sinks[None, :, None, None].expand(*scores.shape[:-1], 1)
         p = torch.softmax(torch.cat((scores, column), dim=-1), dim=-1)[..., :-1]
     else:
@@ -147,7 +147,7 @@ def attended(m, layer, q, k, v, sinks=None, unread=None):
 
 
 def gate(m, value_width):
-    """Of the heads' output, per head or per channel."""
+    """Gate of the heads' output, per head or per channel."""
     a = m["attention"]
     each = {"none": 0, "per_head": 1, "per_channel": value_width}[a.get("gate", "none")]
     return nn.Linear(m["hidden"], a["heads"] * each, bias=False) if each else None
@@ -173,7 +173,7 @@ class Sinks(nn.Module):
 
 
 class RMSNormOfEachHead(nn.Module):
-    """Of (sequences, tokens, heads, width), each head under weights of its own (PLaMo 2)."""
+    """Of (sequences, tokens, heads, width), each head with separate weights (PLaMo 2)."""
 
     def __init__(self, heads, width):
         super().__init__()
@@ -218,13 +218,13 @@ class GroupedAttention(nn.Module):
         }[self.kind]()
 
     def heads_of(self, x, heads, n):
-        """(sequences, tokens, heads x width) to (sequences, heads, tokens, width), normalised whole or head by head."""
+        """(sequences, tokens, heads x width) to (sequences, heads, tokens, width), normalized as a whole or per head."""
         whole = self.kind.startswith("full")
         x = (n(x) if whole else x).unflatten(-1, (heads, self.width))
         return (x if whole else n(x)).transpose(1, 2)
 
     def keys_and_values(self, x, turned):
-        """Those of the last layer before it with as many tokens in reach, or its own, for later layers."""
+        """Those of the last preceding layer with the same window, or new ones, saved for later layers."""
         window = self.m["sliding_window"]["window"] if has(self.m, "sliding_window", self.layer) else 0
         if not self.shares:
             k = self.heads_of(self.k(x), self.kv_heads, self.k_norm)
@@ -243,8 +243,8 @@ class GroupedAttention(nn.Module):
 
 
 class LatentAttention(nn.Module):
-    """DeepSeek-V2 (arXiv:2405.04434), 2.1: keys and values out of one latent row per token, and a rotary key that all
-    heads share."""
+    """DeepSeek-V2 (arXiv:2405.04434), 2.1: keys and values from one latent row per token, and a rotary key shared by all
+    heads."""
 
     def __init__(self, m, layer):
         super().__init__()
@@ -289,7 +289,7 @@ ACTIVATIONS = {
 
 
 class Xielu(nn.Module):
-    """arXiv:2411.13010, with beta = 0.5: the places of two learned numbers."""
+    """arXiv:2411.13010, with beta = 0.5: holds two learned numbers."""
 
     def __init__(self):
         super().__init__()
@@ -311,10 +311,10 @@ class ExpertLinear(nn.Module):
 
 
 class Mlp(nn.Module):
-    """Dense, or a mixture: the router's best experts, weighted by a softmax over their logits alone (Mixtral,
-    arXiv:2401.04088, 2.1), and shared experts, which every token visits. The first half of a shortcut block has both,
-    the second a dense one. Experts that return their input (LongCat-Flash, arXiv:2509.01322, 2.1): of every token's
-    top_k choices their share of all experts is theirs, rounded down."""
+    """Dense, or a mixture: the router's best experts, weighted by a softmax over only their logits (Mixtral,
+    arXiv:2401.04088, 2.1), and shared experts for every token. The first half of a shortcut block has both,
+    the second a dense one. Identity experts (LongCat-Flash, arXiv:2509.01322, 2.1) get the same fraction of every token's
+    top_k choices as they are of all experts, rounded down."""
 
     def __init__(self, m, layer):
         super().__init__()
@@ -360,7 +360,7 @@ class Mlp(nn.Module):
         return down(act(pick(getattr(self, prefix + "gate"))(x)) * up(x))
 
     def gates(self, x):
-        """Of all experts, those that return their input last: 0 where one is not chosen."""
+        """Weights of all experts, identity experts last; 0 if not selected."""
         logits, e, k = self.router(x), self.moe["experts"], self.moe["top_k"]
         returned = k * self.returning // (e + self.returning)
         which = logits[..., :e].topk(k - returned, dim=-1).indices
@@ -394,14 +394,14 @@ class Mlp(nn.Module):
 
 
 def compressed(m, layer):
-    """Compressed attention sees a window of tokens in every layer."""
+    """Compressed attention has a window of tokens in every layer."""
     assert has(m, "sliding_window", layer)
     sinks = Sinks(m["attention"]["heads"]) if m["attention"].get("sinks") else None
     return CompressedAttention(m, m["sliding_window"]["window"], EPSILON, sinks)
 
 
 class Ends(nn.Module):
-    """A place for the modules of the embedding or the head, or for norms alone."""
+    """Container for the modules of the embedding or the head, or for norms."""
 
 
 class Block(nn.Module):
@@ -518,7 +518,7 @@ class Decoder(nn.Module):
             self.head.logits.weight = self.embedding.tokens.weight
 
     def trunk(self, ids):
-        """What the last block gives."""
+        """The result of the last block."""
         x = self.embedding.project(self.embedding.tokens(ids))
         if self.position == "learned":
             x = x + self.embedding.positions(torch.arange(ids.shape[1]))
@@ -542,19 +542,19 @@ class Decoder(nn.Module):
         return self.head.streams(x[..., 0, :], x[..., 1:, :]).mean(dim=-2) if self.altup else x
 
     def logits(self, x):
-        if self.kind == "masked_token":  # BERT (arXiv:1810.04805), as its code has it
+        if self.kind == "masked_token":  # BERT (arXiv:1810.04805), as in its code
             x = self.head.transform_norm(self.act(self.head.transform(x)))
         return self.head.logits(self.head.project(self.head.norm(x)))
 
     def pooled(self, x):
-        """Of the first token of each sequence; nothing without a pooler."""
+        """Result for the first token of each sequence; None without a pooler."""
         if not hasattr(self.head, "pooler"):
             return None
         y = torch.tanh(self.head.pooler(x[:, 0]))
         return self.head.sentence_pair(y) if self.pairs else y
 
     def forward(self, ids, targets=None):
-        """Logits; of a model without them what its pooler makes, or the last block."""
+        """Logits; without logits the pooler's result, or the last block's."""
         x = self.trunk(ids)
         if self.kind != "none":
             return self.logits(x)
@@ -562,7 +562,7 @@ class Decoder(nn.Module):
         return x if y is None else y
 
     def loss(self, ids, targets):
-        """The cross-entropy of the logits, and the mean of what there is besides or instead; of modules a share."""
+        """Cross-entropy of the logits and/or the mean of other results, plus a fraction of the modules' losses."""
         x = self.trunk(ids)
         y = self.pooled(x)
         if self.kind == "none":
@@ -576,7 +576,7 @@ class Decoder(nn.Module):
 
 
 def scales(net):
-    """Names of the norms' weights, which lie around 1."""
+    """Names of the norms' weights, which are near 1."""
     kinds = (nn.LayerNorm, nn.GroupNorm, RMSNorm, LayerNormWithoutBias, LayerNormOfEachHead, RMSNormOfEachHead,
              Weight)
     return {f"{name}.weight" for name, module in net.named_modules() if isinstance(module, kinds)}

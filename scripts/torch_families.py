@@ -1,7 +1,7 @@
-"""GPT-2, Llama, Qwen, Gemma and Ouro as their papers and config classes describe them: modules and autograd, with the names
-that their checkpoints give to tensors.
+"""GPT-2, Llama, Qwen, Gemma and Ouro as described by their papers and config classes: modules and autograd, with the
+tensor names of their checkpoints.
 
-A third implementation, for scripts/torch-checkpoints: it shares no code with the program and none with torch_decoder.py.
+A third implementation, for scripts/torch-checkpoints: it shares no code with the program or torch_decoder.py.
 Every class takes the config.json as a dictionary.
 """
 
@@ -13,7 +13,7 @@ from torch import nn
 
 
 class Conv1D(nn.Module):
-    """GPT-2's linear layer, whose matrix lies as (in, out)."""
+    """GPT-2's linear layer, whose matrix has the shape (in, out)."""
 
     def __init__(self, width_in, width_out):
         super().__init__()
@@ -25,7 +25,7 @@ class Conv1D(nn.Module):
 
 
 def causal(tokens, window=0):
-    """(tokens, tokens): 0 where a token may look, -inf elsewhere; a window counts the token itself."""
+    """(tokens, tokens): 0 for visible tokens, -inf elsewhere; a window includes the token itself."""
     ago = torch.arange(tokens)[:, None] - torch.arange(tokens)[None, :]
     hidden = (ago < 0) | ((ago >= window) if window else torch.zeros_like(ago, dtype=torch.bool))
     return torch.zeros(tokens, tokens).masked_fill(hidden, -math.inf)
@@ -97,7 +97,7 @@ def wave_lengths(base, width):
 
 
 def llama3_rates(s, rates):
-    """Llama 3.1: long waves are slowed by the factor, short ones stay, those between are mixed."""
+    """Llama 3.1: divides low frequencies by the factor, keeps high ones, interpolates between them."""
     out = []
     for rate in rates.tolist():
         wave = 2 * math.pi / rate
@@ -149,7 +149,7 @@ def turned(x, rate, factor):
     return x * cosine + torch.cat((-right, left), dim=-1) * sine
 
 
-# ---- Llama and what follows it
+# ---- Llama and derived families
 
 
 class RMSNorm(nn.Module):
@@ -226,7 +226,7 @@ class MixtralExpert(nn.Module):
 
 
 class Mixture(nn.Module):
-    """Softmax over all experts, then the best k of them, whose shares are made to add up to 1."""
+    """Softmax over all experts, then the best k, with weights normalized to a sum of 1."""
 
     def __init__(self, c):
         super().__init__()
@@ -287,7 +287,7 @@ class Body(nn.Module):
 
 
 class Llama(nn.Module):
-    """Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Ouro, all of whose runs are done."""
+    """Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, and Ouro with all recurrent passes."""
 
     def __init__(self, c):
         super().__init__()
@@ -303,7 +303,7 @@ class Llama(nn.Module):
 
 
 def four_norms(c):
-    """The names of four norms: before and behind attention, before and behind the MLP; none where there are two."""
+    """The names of four norms, before and after attention and the MLP; None for missing ones."""
     if c["model_type"] == "ouro":
         return ["input_layernorm", "input_layernorm_2", "post_attention_layernorm", "post_attention_layernorm_2"]
     if c["model_type"] not in ("gemma2", "gemma3_text"):
@@ -320,7 +320,7 @@ def head_width(c):
 
 
 def is_local(c, layer):
-    """Mistral: every layer; Gemma 2: even ones; Gemma 3: all but every sixth, or what layer_types says."""
+    """Mistral: every layer; Gemma 2: even ones; Gemma 3: all but every sixth, or as in layer_types."""
     if not c.get("sliding_window"):
         return False
     if "layer_types" in c:

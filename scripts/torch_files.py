@@ -10,7 +10,7 @@ KINDS = {torch.float64: ("F64", "d"), torch.int64: ("I64", "q"), torch.float32: 
 
 
 def raw(t):
-    """Its numbers as bytes, little-endian, row by row; bf16 as the upper halves of float32."""
+    """A tensor's numbers as bytes, little-endian, row by row; bf16 as the upper halves of float32."""
     code = KINDS[t.dtype][1]
     if t.dtype == torch.bfloat16:
         return b"".join(struct.pack("<f", x)[2:] for x in t.flatten().tolist())

@@ -1,22 +1,22 @@
-"""Modules for further tokens in PyTorch (MTP; DeepSeek-V3, arXiv:2412.19437, 2.2), for torch_decoder.py.
+"""MTP modules in PyTorch (multi-token prediction; DeepSeek-V3, arXiv:2412.19437, 2.2), for torch_decoder.py.
 
-Module k reads of token i the result before it, the last layer's or a module's, and the embedding of token i + k, each
-under a norm of its own, and predicts token i + k + 1. It comes behind the model's layers and has the number after them.
+For token i, module k reads the preceding result, of the last layer or a module, and the embedding of token i + k, each
+with a separate norm, and predicts token i + k + 1. Modules follow the model's layers and continue their numbering.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-SHARE = 0.3  # of the mean of their losses in the loss
+SHARE = 0.3  # weight of their mean loss in the loss
 
 
 class Ends(nn.Module):
-    """A place for modules."""
+    """Container for modules."""
 
 
 def add_input_and_head(block, m, norm):
-    """What a module has beside its block."""
+    """Modules in addition to the block."""
     width, own = m["hidden"], m["mtp"]
     block.mtp, block.head = Ends(), Ends()
     block.mtp.token_norm, block.mtp.result_norm = norm(m), norm(m)
@@ -30,11 +30,11 @@ def add_input_and_head(block, m, norm):
 
 
 def losses(model, modules, x, ids, targets):
-    """The cross-entropy of each module over the tokens that it has a target for."""
+    """The cross-entropy of each module over the tokens with a target."""
     all_losses, tokens = [], ids.shape[1]
     for k, block in enumerate(modules, start=1):
         table = getattr(block.mtp, "tokens", model.embedding.tokens)
-        read = torch.zeros_like(ids)  # those past the end do not matter
+        read = torch.zeros_like(ids)  # tokens past the end have no effect
         read[:, : tokens - k] = ids[:, k:]
         both = torch.cat((block.mtp.result_norm(x), block.mtp.token_norm(table(read))), dim=-1)
         weight = torch.cat((block.mtp.project_result.weight, block.mtp.project_token.weight), dim=1)

@@ -1,5 +1,5 @@
-"""Which keys attention reads: lightning indexers (DeepSeek-V3.2, arXiv:2512.02556, 2.1) and indexers of blocks
-(MiniMax-M3), for torch_decoder.py. The choice is a constant to the loss: no weight here has a gradient."""
+"""Selection of the keys that attention reads: lightning indexers (DeepSeek-V3.2, arXiv:2512.02556, 2.1) and indexers of
+blocks (MiniMax-M3), for torch_decoder.py. The selection is constant for the loss, so no weight here has a gradient."""
 
 import math
 
@@ -8,7 +8,7 @@ from torch import nn
 
 
 def modules(m, rms_norm, epsilon):
-    """The indexer's modules by name; none where the layer has no indexer, or takes an earlier layer's choice."""
+    """The indexer's modules by name; empty if the layer has no indexer or reuses an earlier layer's selection."""
     i = m["attention"].get("indexer")
     if i is None or i.get("shared"):
         return {}
@@ -25,8 +25,8 @@ def modules(m, rms_norm, epsilon):
 
 
 def unread(attention, m, x, low, turned):
-    """(sequences, 1, tokens, tokens): the keys that are not chosen; None where all are read. The last choice is kept in
-    m["choices"] for layers that share it."""
+    """(sequences, 1, tokens, tokens): the keys that are not selected; None if all are read. m["choices"] stores the last
+    selection for layers that share it."""
     i = m["attention"].get("indexer")
     if i is None:
         return None
@@ -38,7 +38,7 @@ def unread(attention, m, x, low, turned):
 
 
 def lightning(attention, m, i, x, low, turned):
-    """Every query's top_k tokens by the sum over heads of weight x relu(q k'); of equal ones, those of 0, the first."""
+    """Every query's top_k tokens by the sum over heads of weight x relu(q k'); for equal sums, such as 0, the first ones."""
     rope, tokens = m["attention"]["rope_width"], x.shape[1]
 
     def turn(t):
@@ -55,7 +55,7 @@ def lightning(attention, m, i, x, low, turned):
 
 
 def blocks(attention, m, i, x, low, turned):
-    """The query's own block, and the top_k of those before it by their greatest sum over heads of q k'."""
+    """The query's block, and the top_k of the preceding ones by their largest sum over heads of q k'."""
     q = turned(attention.index_q_norm(attention.index_q(x).unflatten(-1, (i["heads"], -1))).transpose(1, 2))
     k = turned(attention.index_k_norm(attention.index_k(x))[:, None])
     scores = (q @ k.transpose(-1, -2)).sum(1)

@@ -1,6 +1,6 @@
 """Recurrences of torch_decoder.py's models, token by token, from the papers: no chunks, no kernels, autograd.
 
-Names of parameters are those that the reference transformer uses. x: (sequences, tokens, hidden).
+Parameters have the names of the reference transformer. x: (sequences, tokens, hidden).
 """
 
 import math
@@ -11,7 +11,7 @@ from torch import nn
 
 
 class Convolution(nn.Module):
-    """Each channel along the tokens: y_t = sum of w_j x_(t - taps + 1 + j) + b."""
+    """Per channel along the tokens: y_t = sum of w_j x_(t - taps + 1 + j) + b."""
 
     def __init__(self, channels, taps, bias):
         super().__init__()
@@ -25,7 +25,7 @@ class Convolution(nn.Module):
 
 
 class Learned(nn.Module):
-    """Numbers of the state's update, by name."""
+    """Values for the state update, by name."""
 
     def __init__(self, **sizes):
         super().__init__()
@@ -38,7 +38,7 @@ def matrix(width_in, width_out, bias=False):
 
 
 def unit(x):
-    """Rows of length 1."""
+    """Rows normalized to length 1."""
     return x / torch.sqrt(x.square().sum(dim=-1, keepdim=True) + 1e-6)
 
 
@@ -69,8 +69,8 @@ def states(q, k, v, decay, beta=None):
 
 
 class DeltaRule(nn.Module):
-    """Gated DeltaNet (arXiv:2412.06464) and Kimi's (arXiv:2510.26692), whose decays are per channel and whose gate is
-    a sigmoid."""
+    """Gated DeltaNet (arXiv:2412.06464) and Kimi's variant (arXiv:2510.26692) with decays per channel and a sigmoid
+    gate."""
 
     def __init__(self, hidden, r):
         super().__init__()
@@ -113,7 +113,7 @@ class DeltaRule(nn.Module):
 
 
 class Mamba2(nn.Module):
-    """State-space duality (arXiv:2405.21060): one decay per head, B and C of a group of heads."""
+    """State-space duality (arXiv:2405.21060): one decay per head, B and C per group of heads."""
 
     def __init__(self, hidden, r):
         super().__init__()
@@ -140,7 +140,7 @@ class Mamba2(nn.Module):
 
 
 class Mamba(nn.Module):
-    """Selective scan (arXiv:2312.00752): every channel has a state of its own; B, C and the step are selected by x."""
+    """Selective scan (arXiv:2312.00752): a state per channel; B, C and the step depend on x."""
 
     def __init__(self, hidden, r):
         super().__init__()
@@ -174,13 +174,13 @@ class ShortConvolution(nn.Module):
 
 
 def slopes(heads, layer, layers):
-    """Of MiniMax-01's decays (arXiv:2501.08313; hf minimax/modeling_minimax.py, get_slope_rate)."""
+    """Slopes of MiniMax-01's decays (arXiv:2501.08313; hf minimax/modeling_minimax.py, get_slope_rate)."""
     factor = 1 - layer / (layers - 1 + 1e-5) + 1e-5
     return torch.tensor([2 ** (-8 * (h + 1) / heads) for h in range(heads)]) * factor
 
 
 class LinearAttention(nn.Module):
-    """Lightning attention (arXiv:2501.08313), under the name of attention."""
+    """Lightning attention (arXiv:2501.08313), with parameter names of attention."""
 
     def __init__(self, m, layer):
         super().__init__()

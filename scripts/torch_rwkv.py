@@ -14,7 +14,7 @@ MIXES = ("r", "decay", "k", "v", "step", "gate")
 
 
 class Shift(nn.Module):
-    """Mixes of every token and the one before it, each with a share per channel of the latter."""
+    """Mixes of every token and the preceding one, each with a fraction per channel of the latter."""
 
     def __init__(self, width, mixes):
         super().__init__()
@@ -33,7 +33,7 @@ class Shares(nn.Module):
 
 def states(r, k, v, decay, removed, rate):
     """o_t = S r of S = S (diag(decay) - removed (rate removed)') + v k'. All: (sequences, tokens, heads, width); S has a
-    row for each value and a column for each key."""
+    row per value and a column per key."""
     state, out = torch.zeros(*r.shape[:1], *r.shape[2:], r.shape[-1]), []
     for t in range(r.shape[1]):
         known = (state * removed[:, t, :, None, :]).sum(dim=-1, keepdim=True)
@@ -44,7 +44,7 @@ def states(r, k, v, decay, removed, rate):
 
 
 class Rwkv7(nn.Module):
-    """r["values"]: a list where the first layer leaves its own, and the others find them."""
+    """r["values"]: a list in which the first layer stores its values for the others."""
 
     def __init__(self, hidden, r):
         super().__init__()

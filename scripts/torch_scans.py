@@ -15,7 +15,7 @@ from torch_rwkv import Shift
 
 
 class MambaHeads(nn.Module):
-    """Heads of x; step, B and C are made of all of x, each with a norm."""
+    """Heads of x; step, B and C are projected from all of x, each with a norm."""
 
     def __init__(self, hidden, r):
         super().__init__()
@@ -40,7 +40,7 @@ class MambaHeads(nn.Module):
 
 
 class RgLru(nn.Module):
-    """h = a h + sqrt(1 - a^2) i x per channel; of the first token h = i x."""
+    """h = a h + sqrt(1 - a^2) i x per channel; for the first token h = i x."""
 
     def __init__(self, hidden, r):
         super().__init__()
@@ -64,8 +64,8 @@ class RgLru(nn.Module):
 
 
 class MLstm(nn.Module):
-    """C = f C + i k v', n = f n + i k, h = q' C / max(|q' n|, 1) with i = exp and f = sigmoid of capped gates: what the
-    stabilised form computes, whose scale m cancels (arXiv:2503.13427, (11) to (18))."""
+    """C = f C + i k v', n = f n + i k, h = q' C / max(|q' n|, 1) with i = exp and f = sigmoid of capped gates: equal to
+    the stabilized form, whose scale m cancels (arXiv:2503.13427, (11) to (18))."""
 
     def __init__(self, hidden, r):
         super().__init__()
@@ -85,7 +85,7 @@ class MLstm(nn.Module):
 
 
 class MovedShift(nn.Module):
-    """Mixes of every token and the one before it, under learned shares that every token moves."""
+    """Mixes of every token and the preceding one, with learned, token-dependent fractions."""
 
     def __init__(self, width, mixes):
         super().__init__()
@@ -98,7 +98,7 @@ class MovedShift(nn.Module):
 
 
 class Rwkv6(nn.Module):
-    """o_t = r (S + u k v'), S = decay S + k v'. Without ranks RWKV-5."""
+    """o_t = r (S + u k v'), S = decay S + k v'. Without ranks: RWKV-5."""
 
     def __init__(self, hidden, r):
         super().__init__()

@@ -1,8 +1,8 @@
-"""An encoder before a decoder, as T5 has them (Raffel et al. 2020, arXiv:1910.10683), for scripts/torch-fixtures.
+"""An encoder-decoder as in T5 (Raffel et al. 2020, arXiv:1910.10683), for scripts/torch-fixtures.
 
-Written from the paper and from what it says of its code: norms before every sub-layer and behind each stack, no biases,
-scores that are not scaled, and in each stack a table of learned numbers per head and range of distances, which all of its
-layers add to the scores. The encoder's layers come first.
+Written from the paper and its description of the code: norms before every sub-layer and after each stack, no biases,
+unscaled scores, and in each stack a table of learned numbers per head and distance bucket, which all its layers add to
+the scores. The encoder's layers come first.
 """
 
 import math
@@ -13,12 +13,12 @@ from torch import nn
 
 from torch_decoder import Ends, Mlp, norm, of_layer
 
-FARTHEST = 128  # from this distance on all share one range
+FARTHEST = 128  # larger distances share one bucket
 
 
 def ranges(count, tokens, both_ways):
-    """The range of every pair: half of the ranges are one distance each, the others grow by a factor. Both ways: keys
-    behind the query in the first half of the ranges, keys before it in the second."""
+    """The distance bucket of every pair: half of the buckets hold one distance each, the others grow by a factor. Both
+    ways: keys at or before the query use the first half of the buckets, later keys the second."""
     ahead = torch.arange(tokens)[None, :] - torch.arange(tokens)[:, None]
     first = torch.where(ahead > 0, count // 2, 0) if both_ways else 0
     distance = ahead.abs() if both_ways else (-ahead).clamp(min=0)
@@ -29,7 +29,7 @@ def ranges(count, tokens, both_ways):
 
 
 class Attention(nn.Module):
-    """softmax(Q K' + what is added) V W_o; keys and values of y."""
+    """softmax(Q K' + bias) V W_o; keys and values from y."""
 
     def __init__(self, m):
         super().__init__()
@@ -82,11 +82,11 @@ class EncoderDecoder(nn.Module):
             self.head.logits.weight = self.embedding.tokens.weight
 
     def last(self):
-        """The encoder's last layer."""
+        """The result of the encoder's last layer."""
         return max(i for i, layer in enumerate(self.layers) if layer.cross is None)
 
     def forward(self, ids, targets):
-        """Logits of the decoder, which reads the targets a token late, behind token 0."""
+        """Logits of the decoder, which reads the targets shifted by one, after token 0."""
         read = F.pad(targets[:, :-1], (1, 0))
         both = self.embedding.encoder_distances(ranges(self.rows, ids.shape[1], True)).permute(2, 0, 1)
         back = self.embedding.distances(ranges(self.rows, read.shape[1], False)).permute(2, 0, 1)

@@ -1,4 +1,4 @@
-"""Several residual streams in PyTorch: hyper-connections as DeepSeek-V4 has them (mHC, arXiv:2512.24880).
+"""Several residual streams in PyTorch: hyper-connections as in DeepSeek-V4 (mHC, arXiv:2512.24880).
 
 Written from the paper, for scripts/torch_decoder.py.
 """
@@ -6,7 +6,7 @@ Written from the paper, for scripts/torch_decoder.py.
 import torch
 from torch import nn
 
-BALANCINGS = 20  # the softmax stands in place of the first one's rows
+BALANCINGS = 20  # the softmax replaces the first normalization of rows
 SMALL = 1e-6
 
 
@@ -18,14 +18,14 @@ class Gather(nn.Module):
 
 
 def add_streams(part, streams, hidden, in_block=True):
-    """Gives a sub-layer, or the head, the weights of its streams."""
+    """Adds the stream weights to a sub-layer or the head."""
     weights = streams * (streams + 2) if in_block else streams
     part.stream_weights = nn.Linear(streams * hidden, weights, bias=False)
     part.gather = Gather(weights, 3 if in_block else 1)
 
 
 def weights(part, x, epsilon):
-    """The streams x (sequences, tokens, n, hidden) under one norm and through the matrix: weights of the parts."""
+    """The streams x (sequences, tokens, n, hidden) after a norm and a projection: weights of the parts."""
     n = x.shape[-2]
     flat = x.flatten(-2)
     normed = flat * torch.rsqrt(flat.square().mean(dim=-1, keepdim=True) + epsilon)
@@ -39,7 +39,7 @@ def gathered(x, z):
 
 
 def balanced(z):
-    """A doubly stochastic matrix, nearly (Sinkhorn, Knopp 1967)."""
+    """An approximately doubly stochastic matrix (Sinkhorn, Knopp 1967)."""
     m = torch.softmax(z, dim=-1) + SMALL
     for i in range(BALANCINGS):
         if i > 0:
@@ -49,7 +49,7 @@ def balanced(z):
 
 
 def streamed(part, f, x, epsilon):
-    """One sub-layer f on the streams x: row i of the matrix is what stream i gives."""
+    """One sub-layer f on the streams x: row i of the matrix contains the weights of stream i."""
     n = x.shape[-2]
     z_in, z_out, z_mix = weights(part, x, epsilon)
     y = f(gathered(x, z_in))

@@ -21,8 +21,8 @@ enum class HeldTerm : std::uint8_t {
 };
 inline constexpr std::size_t memory_term_count = 11;
 inline constexpr std::array<std::string_view, memory_term_count> memory_term_names{
-    "weights",  "gradients", "optimizer", "activations", "logits", "workspace",
-    "gathered", "buckets",   "exchange",  "transit",     "process"};
+    "weights",          "gradients",        "optimizer",       "activations", "logits", "workspace",
+    "gathered weights", "gradient buckets", "message buffers", "in transit",  "process"};
 Bytes term(const Memory& m, HeldTerm t);
 
 /// The result of train() for a candidate.

@@ -310,31 +310,31 @@ std::vector<std::string_view> not_searched(const Space& space) {
   std::vector<std::string_view> all{
       "schedules other than 1F1B, interleaved, ZB-H1, ZB-H2 and ZB-V",
       "stages whose layers are not balanced by time",
-      "micro-batches that are no power of two",
-      "other orders of the kinds of parallelism over devices",
+      "micro-batches that are not powers of two",
+      "other device orders of the parallelism dimensions",
       "other optimizers, number formats and attention kernels",
-      "other ways to keep logits and gated products (--logits, --glu-store)",
-      "states that are sharded over a part of their ranks",
+      "other ways to store logits and gated products (--logits, --glu-store)",
+      "states sharded over a subset of their ranks",
       "the other value of --reshard",
   };
   if (space.plan.offload.any())
-    all.push_back("other fractions of what lies on the host");
+    all.push_back("other offload fractions");
   else
-    all.push_back(space.offload_tried ? "fractions of what lies on the host"
-                                      : "offload to the host, since something fits without; it can be faster");
+    all.push_back(space.offload_tried ? "offload fractions"
+                                      : "offload to the host, because a plan fits without it; offload can be faster");
   if (space.blocks.empty()) {
-    all.push_back("recomputation of a part of the layers");
+    all.push_back("recomputation of a subset of the layers");
   } else {
-    all.push_back("blocks of recomputed layers that are no power of two, and groups of them (uniform:N)");
+    all.push_back("numbers of recomputed layers that are not powers of two, and groups of layers (uniform:N)");
     all.push_back("selective recomputation of other modules (selective:MODULES)");
   }
   if (space.arch.has_experts()) {
-    all.push_back("experts whose width is cut over other than 1 or all tensor ranks");
-    all.push_back("other limits on the nodes of a token's experts");
+    all.push_back("expert widths sharded over other than 1 or all tensor-parallel ranks");
+    all.push_back("other limits on the nodes of the experts of a token");
   }
-  all.push_back("other algorithms of collectives");
-  all.push_back("other methods of context parallelism");
-  if (space.some_numbers) all.push_back("other numbers of GPUs");
+  all.push_back("other collective algorithms");
+  all.push_back("other context-parallel methods");
+  if (space.some_numbers) all.push_back("other GPU counts");
   return all;
 }
 

@@ -20,7 +20,7 @@ Count regular_size(int file, const std::string& path, std::string_view expected)
   struct stat status {};
   if (::fstat(file, &status) != 0) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   if (!S_ISREG(status.st_mode))
-    throw InputError(fmt::format("cannot read '{}': it is not a regular file; give {}", path, expected));
+    throw InputError(fmt::format("cannot read '{}': it is not a regular file; pass {}", path, expected));
   return status.st_size;
 }
 
@@ -44,7 +44,8 @@ void BinaryFile::read(Count offset, std::span<std::byte> into, std::string_view 
     const ssize_t n = ::pread(file_, into.data(), into.size(), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw InputError(fmt::format("cannot read '{}', {}: {}", path_, what, std::strerror(errno)));
-    if (n == 0) throw InputError(fmt::format("cannot read '{}', {}: the file became shorter meanwhile", path_, what));
+    if (n == 0)
+      throw InputError(fmt::format("cannot read '{}', {}: the file was truncated while being read", path_, what));
     into = into.subspan(static_cast<std::size_t>(n));
     offset += n;
   }

@@ -33,7 +33,7 @@ std::string quoted_cell(std::string_view& line, const std::string& at) {
       break;
     }
   }
-  throw InputError(fmt::format("{}: a quote does not end before a comma or the line's end", at));
+  throw InputError(fmt::format("{}: a quoted cell is not closed before a comma or the end of the line", at));
 }
 
 std::vector<std::string> cells_of(std::string_view line, const std::string& at) {
@@ -57,7 +57,7 @@ void refuse_columns(const std::vector<std::string>& columns, const std::string& 
     if (columns[i].empty()) throw InputError(fmt::format("{}: column {} has no name", at, i + 1));
     const auto before = columns.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find(columns.begin(), before, columns[i]) != before)
-      throw InputError(fmt::format("{}: two columns are named {}; leave one of them", at, in_quotes(columns[i])));
+      throw InputError(fmt::format("{}: duplicate column {}; remove one", at, in_quotes(columns[i])));
   }
 }
 
@@ -83,7 +83,7 @@ CsvTable::CsvTable(std::string_view text, std::string where) : where_(std::move(
       continue;
     }
     if (cells.size() != columns_.size())
-      throw InputError(fmt::format("{}: expected {} cells, one for each of {}, got {}", at, columns_.size(),
+      throw InputError(fmt::format("{}: expected {} cells, one per column of {}, got {}", at, columns_.size(),
                                    fmt::join(columns_, ", "), cells.size()));
     rows_.push_back({line, std::move(cells)});
   }
@@ -99,7 +99,8 @@ bool CsvTable::has(std::string_view column) const {
 std::size_t CsvTable::column(std::string_view name) const {
   const auto found = std::find(columns_.begin(), columns_.end(), name);
   if (found == columns_.end())
-    throw InputError(fmt::format("{}: no column {}; it has {}", where_, in_quotes(name), fmt::join(columns_, ", ")));
+    throw InputError(
+        fmt::format("{}: no column {}; the columns are {}", where_, in_quotes(name), fmt::join(columns_, ", ")));
   return static_cast<std::size_t>(found - columns_.begin());
 }
 

@@ -11,4 +11,8 @@ struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The sentence for an Overflow, which may be thrown anywhere in the engine.
+inline constexpr const char* overflow_sentence =
+    "a count exceeds 2^63; check the model, the batch size and the sequence length";
+
 }  // namespace llmcalc

@@ -14,7 +14,7 @@ bool file_exists(const std::string& path) {
   const auto status = std::filesystem::status(path, failed);
   if (status.type() != std::filesystem::file_type::none || failed == std::errc::filename_too_long)
     return exists(status);
-  throw InputError(fmt::format("cannot look at '{}': {}", shortened(path, 200), failed.message()));
+  throw InputError(fmt::format("cannot access '{}': {}", shortened(path, 200), failed.message()));
 }
 
 }  // namespace llmcalc

@@ -17,7 +17,7 @@ namespace {
   const bool large = bytes >= (std::uintmax_t{1} << 30);
   const double size = static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20);
   throw InputError(
-      fmt::format("{} is {:.1f} {}; at most {} MiB is read", path, size, large ? "GiB" : "MiB", most >> 20));
+      fmt::format("{} is {:.1f} {}, above the limit of {} MiB", path, size, large ? "GiB" : "MiB", most >> 20));
 }
 
 void refuse_unless_a_file(const std::string& path, std::string_view expected) {
@@ -27,9 +27,9 @@ void refuse_unless_a_file(const std::string& path, std::string_view expected) {
     throw InputError(fmt::format("cannot read '{}': no such file", path));
   if (status.type() == std::filesystem::file_type::none)
     throw InputError(fmt::format("cannot read '{}': {}", path, failed.message()));
-  if (is_directory(status)) throw InputError(fmt::format("cannot read '{}': it is a folder; give {}", path, expected));
+  if (is_directory(status)) throw InputError(fmt::format("cannot read '{}': it is a folder; pass {}", path, expected));
   if (!is_regular_file(status) && !is_fifo(status))
-    throw InputError(fmt::format("cannot read '{}': it is not a regular file; give {}", path, expected));
+    throw InputError(fmt::format("cannot read '{}': it is not a regular file; pass {}", path, expected));
 }
 
 /// Reads a whole stream. The length of a pipe is known only at its end.
@@ -38,8 +38,7 @@ std::string stream_text(std::istream& in, const std::string& path, std::size_t m
   std::array<char, 65536> buffer{};
   while (in.read(buffer.data(), buffer.size()) || in.gcount() > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
-    if (text.size() > most)
-      throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", path, most >> 20));
+    if (text.size() > most) throw InputError(fmt::format("{} exceeds the limit of {} MiB", path, most >> 20));
   }
   if (in.bad()) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   return text;

@@ -92,8 +92,8 @@ class Builder : public nlohmann::json_sax<Value> {
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& e) override {
     const std::string at = fmt::format("{}:{}", where_, line_and_column(text_, position == 0 ? 0 : position - 1));
     if (dynamic_cast<const Value::out_of_range*>(&e) != nullptr)
-      throw InputError(fmt::format("{}: {} is a number that no double holds; write a smaller one", at, token));
-    if (position > text_.size()) throw InputError(at + ": unexpected end of input; the file is cut short or not JSON");
+      throw InputError(fmt::format("{}: {} is outside the range of a double; use a smaller number", at, token));
+    if (position > text_.size()) throw InputError(at + ": unexpected end of input; the file is truncated or not JSON");
     throw InputError(fmt::format("{}: unexpected {}; the file is not JSON from here on", at, byte_at(position - 1)));
   }
 
@@ -150,7 +150,8 @@ class Builder : public nlohmann::json_sax<Value> {
 
   bool open(Value v) {
     if (open_.size() == static_cast<std::size_t>(max_depth))
-      throw InputError(fmt::format("{}: nested more than {} deep; no model or hardware file is", where_, max_depth));
+      throw InputError(fmt::format("{}: nested more than {} levels deep, which is not supported; reduce the nesting",
+                                   where_, max_depth));
     open_.push_back({put_at(std::move(v)), {}});
     return true;
   }
@@ -193,10 +194,9 @@ std::string without_infinities(std::string_view text) {
 }
 
 Value parse(std::string_view text, const std::string& where, std::size_t most) {
-  if (text.size() > most)
-    throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", where, most >> 20));
+  if (text.size() > most) throw InputError(fmt::format("{} exceeds the limit of {} MiB", where, most >> 20));
   if (text.find('\0') != std::string_view::npos)
-    throw InputError(where + " holds a zero byte, so it is not JSON; save it as UTF-8 text");
+    throw InputError(where + " contains a zero byte and is not JSON; save it as UTF-8 text");
   return Builder(text, where).document();
 }
 
@@ -359,8 +359,7 @@ void Object::refuse_unread() const {
         fmt::format("{}: unknown key {}; did you mean {}?", where_, in_quotes(left.front()), in_quotes(near[0])));
   std::string known;
   for (const auto& key : keys) known += (known.empty() ? "" : ", ") + key;
-  throw InputError(
-      fmt::format("{}: unknown key {}; the keys known here are {}", where_, in_quotes(left.front()), known));
+  throw InputError(fmt::format("{}: unknown key {}; valid keys are {}", where_, in_quotes(left.front()), known));
 }
 
 }  // namespace llmcalc::json

@@ -204,6 +204,11 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
   return out;
 }
 
+std::string suggestion(std::string_view name, const std::vector<std::string>& known) {
+  const std::vector<std::string> near = nearest(name, known, 1);
+  return near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?";
+}
+
 namespace {
 
 /// The words of a name, letters and digits apart: "glm4v_moe_text" has glm, 4, v, moe. Omits "text", which any may

@@ -45,6 +45,8 @@ std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view
 /// At most `most` names of `known` that `name` probably means, nearest first; empty if all are far. A name that has all
 /// words of `name` is nearer than one that differs in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
+/// ", did you mean "tp"?" for the nearest of `known`; empty if all are far.
+std::string suggestion(std::string_view name, const std::vector<std::string>& known);
 
 /// The `count` names of `known` closest to `name`, whether near or not. Ranked by first word (equal, one a prefix or
 /// suffix of the other, an abbreviation), then by nearness of version, shared words and edit distance; ties keep the

@@ -21,7 +21,7 @@ struct Spoken {
 };
 constexpr std::array<Spoken, 6> spoken{{{"a size", "80 GiB"},
                                         {"a rate", "3.35 TB/s"},
-                                        {"a rate of arithmetic", "989.4 TFLOP/s"},
+                                        {"a compute rate", "989.4 TFLOP/s"},
                                         {"a time", "1.5 ms"},
                                         {"a power", "700 W"},
                                         {"a price", "2.5 USD/h"}}};
@@ -113,13 +113,13 @@ Decimal with_ending(const Asked& a) {
   for (const Ending& e : endings)
     if (n.rest == e.name) return n.value.times_ten_to(e.tens).times_two_to(e.twos);
   if (n.rest == "K") a.refuse("write k for 1000 or Ki for 1024");
-  a.refuse("the endings are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024)");
+  a.refuse("valid suffixes are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024)");
 }
 
 Int128 whole_of(const Asked& a, const Decimal& d, int limit_power) {
   const Whole w = whole(d, Int128{1} << limit_power);
   if (w.value) return *w.value;
-  if (w.problem == Inexact::fraction) a.refuse("it is not whole");
+  if (w.problem == Inexact::fraction) a.refuse("it is not an integer");
   a.refuse(fmt::format("write a number below 2^{}", limit_power));
 }
 
@@ -154,7 +154,7 @@ Decimal quantity(const Asked& a, Kind kind, Bare bare) {
   if (name.empty()) a.refuse("add the unit");
   const UnitWord* u = unit(name);
   if (u == nullptr && kind == Kind::size && bare == Bare::allowed) u = unit(std::string(name) + "B");  // "1G", "64Mi"
-  if (u == nullptr) a.refuse(fmt::format("the unit {} is unknown", in_quotes(name)));
+  if (u == nullptr) a.refuse(fmt::format("unknown unit {}", in_quotes(name)));
   if (u->kind != kind)
     throw InputError(fmt::format("{}: expected {}, got {}, {}", a.where, spoken_of(kind, example(a, kind, *u)),
                                  in_quotes(a.text), of(u->kind).noun));
@@ -176,7 +176,7 @@ double real_quantity(std::string_view text, std::string_view where, Kind kind, B
 double rate(std::string_view text, std::string_view where, Kind kind, Bare bare) {
   const double value = real_quantity(text, where, kind, bare);
   const std::string expected = spoken_of(kind, of(kind).example);
-  if (value == 0) Asked{text, where, expected}.refuse("leave it out if it is not known or not there");
+  if (value == 0) Asked{text, where, expected}.refuse("omit it if it is unknown or not applicable");
   return value;
 }
 

@@ -43,17 +43,17 @@ Entry parsed_entry(const std::string& name, const json::Value& value, const std:
   const auto offsets = object.counts("data_offsets");
   object.refuse_unread();
   if (offsets.size() != 2 || offsets[0] > offsets[1])
-    throw InputError(object.where() + ": \"data_offsets\" are not a begin and an end; the file is damaged");
+    throw InputError(object.where() + ": \"data_offsets\" is not a pair of begin and end; the file is damaged");
   if (offsets[1] > data.value)
     throw InputError(
-        fmt::format("{}: \"data_offsets\" end at {}, past the {} bytes of data; the file is cut short or damaged",
+        fmt::format("{}: \"data_offsets\" end at {}, past the {} bytes of data; the file is truncated or damaged",
                     object.where(), offsets[1], data.value));
   e.offset = offsets[0];
   e.bytes = Bytes(offsets[1] - offsets[0]);
   const Bytes wanted = safetensors_bytes(e.dtype, e.shape, object.where());
   if (wanted != e.bytes)
     throw InputError(
-        fmt::format("{}: \"data_offsets\" hold {} bytes, \"dtype\" and \"shape\" ask for {}; the file is damaged",
+        fmt::format("{}: \"data_offsets\" span {} bytes, but \"dtype\" and \"shape\" require {}; the file is damaged",
                     object.where(), e.bytes.value, wanted.value));
   return e;
 }
@@ -77,13 +77,13 @@ void refuse_unless_filled(const std::vector<Entry>& entries, Bytes data, const s
     if (e.offset != end)
       throw InputError(fmt::format("'{}', tensor {}: \"data_offsets\" {} {}; the file is damaged", path,
                                    in_quotes(e.name), offsets_text(e),
-                                   e.offset < end ? fmt::format("overlap the tensor before, which ends at {}", end)
-                                                  : fmt::format("leave a hole after {}", end)));
+                                   e.offset < end ? fmt::format("overlap the previous tensor, which ends at {}", end)
+                                                  : fmt::format("leave a gap after {}", end)));
     end += e.bytes.value;
   }
   if (end != data.value)
-    throw InputError(fmt::format("'{}': its tensors end at {}, its {} bytes of data do not; the file is damaged", path,
-                                 end, data.value));
+    throw InputError(fmt::format("'{}': the tensors end at {}, but the file has {} bytes of data; the file is damaged",
+                                 path, end, data.value));
 }
 
 }  // namespace
@@ -97,13 +97,13 @@ std::optional<Count> safetensors_bits(std::string_view dtype) {
 Bytes safetensors_bytes(const std::string& dtype, std::span<const Count> shape, const std::string& where) {
   const auto each = safetensors_bits(dtype);
   if (!each)
-    throw InputError(fmt::format("{}: unknown dtype {}; the format has {}", where, in_quotes(dtype), known_dtypes()));
+    throw InputError(fmt::format("{}: unknown dtype {}; valid dtypes are {}", where, in_quotes(dtype), known_dtypes()));
   try {
     Count bits = *each;
     for (const Count n : shape) bits = mul(bits, n);
     return Bytes(ceil_div(bits, 8));
   } catch (const Overflow&) {
-    throw InputError(fmt::format("{}: its shape has more than 2^63 bits; the file is damaged", where));
+    throw InputError(fmt::format("{}: the shape exceeds 2^63 bits; the file is damaged", where));
   }
 }
 
@@ -129,22 +129,21 @@ SafetensorsHeader safetensors_header(const BinaryFile& file) {
   const auto size = static_cast<std::uint64_t>(file.size());
   const std::string& path = file.path();
   if (size < length_bytes)
-    throw InputError(fmt::format("'{}' has {} bytes, too few for a safetensors file; it is cut short or something else",
-                                 path, size));
+    throw InputError(fmt::format(
+        "'{}' has {} bytes, too few for a safetensors file; it is truncated or has a different format", path, size));
   std::uint64_t length = 0;
   file.read(0, std::as_writable_bytes(std::span(&length, 1)), "its header length");
   if (length > size - length_bytes)
-    throw InputError(
-        fmt::format("'{}': its header length, {}, passes the end of the file at {} bytes; it is cut short or not a "
-                    "safetensors file",
-                    path, length, size));
+    throw InputError(fmt::format(
+        "'{}': the header length, {}, exceeds the file size of {} bytes; it is truncated or not a safetensors file",
+        path, length, size));
   if (length > json::max_bytes)
-    throw InputError(fmt::format("'{}': its header length, {}, is more than the {} MiB that are read", path, length,
-                                 json::max_bytes >> 20U));
+    throw InputError(
+        fmt::format("'{}': the header length, {}, exceeds the limit of {} MiB", path, length, json::max_bytes >> 20U));
   std::string text(length, '\0');
   file.read(length_bytes, std::as_writable_bytes(std::span(text)), "its header");
   if (!text.starts_with('{'))
-    throw InputError(fmt::format("'{}': its header does not begin with a brace; it is not a safetensors file", path));
+    throw InputError(fmt::format("'{}': the header does not begin with a brace; it is not a safetensors file", path));
   const auto begin = static_cast<Count>(length_bytes + length);
   SafetensorsHeader header = parsed_header(text, Bytes(file.size() - begin), path);
   header.data_begin = begin;

@@ -58,9 +58,9 @@ std::optional<std::size_t> first_bad_byte(std::string_view text) {
 void refuse_unless_utf8(std::string_view text, const std::string& where) {
   const auto bad = first_bad_byte(text);
   if (!bad) return;
-  throw InputError(
-      fmt::format("'{}' is not UTF-8 text: byte {:#04x} at offset {} is not part of a character; convert it to UTF-8",
-                  where, static_cast<unsigned char>(text[*bad]), *bad));
+  throw InputError(fmt::format(
+      "'{}' is not UTF-8 text: byte {:#04x} at offset {} is not part of a valid character; convert it to UTF-8", where,
+      static_cast<unsigned char>(text[*bad]), *bad));
 }
 
 std::size_t whole_length(std::string_view text) {

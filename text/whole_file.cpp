@@ -92,9 +92,9 @@ WholeFile::Target WholeFile::target_of(const std::string& path) {
   const auto status = fs::status(path, unknown);
   if (status.type() == fs::file_type::none)  // a name that is too long, or an unsearchable folder
     throw InputError(fmt::format("cannot write '{}': {}", path, unknown.message()));
-  if (is_directory(status)) throw InputError(fmt::format("cannot write '{}': it is a folder; name a file", path));
+  if (is_directory(status)) throw InputError(fmt::format("cannot write '{}': it is a folder; pass a file name", path));
   if (exists(status) && !is_regular_file(status))
-    throw InputError(fmt::format("cannot write '{}': it is not a regular file; name another", path));
+    throw InputError(fmt::format("cannot write '{}': it is not a regular file; pass a different name", path));
   Target target{path, std::nullopt};
   if (exists(status)) target.mode = static_cast<mode_t>(status.permissions() & fs::perms::all);
   if (!is_symlink(fs::symlink_status(path, unknown))) return target;
@@ -109,7 +109,7 @@ WholeFile::WholeFile(const std::string& path) : target_(target_of(path)) {
   const int reason = errno;
   remove();
   errno = reason;
-  fail("its permissions cannot be kept: ");
+  fail("cannot preserve its permissions: ");
 }
 
 /// Only the owner can read the new file until it has the permissions of the file that it replaces.
@@ -122,7 +122,7 @@ void WholeFile::open() {
     temporary_ = name;
     if (file_ >= 0) return;
     unlist(std::exchange(temporary_, nullptr));
-    if (errno != EEXIST || tries == 100) fail("no file can be made in its folder: ");
+    if (errno != EEXIST || tries == 100) fail("cannot create a file in its folder: ");
   }
 }
 
@@ -137,7 +137,7 @@ void WholeFile::remove() noexcept {
 
 void WholeFile::fail(const char* what) const {
   throw InputError(
-      fmt::format("cannot write '{}': {}{}; the file is left as it was", target_.path, what, std::strerror(errno)));
+      fmt::format("cannot write '{}': {}{}; the file is unchanged", target_.path, what, std::strerror(errno)));
 }
 
 void WholeFile::write(std::span<const std::byte> bytes) {
@@ -148,7 +148,7 @@ void WholeFile::write(std::span<const std::byte> bytes) {
 void WholeFile::finish() {
   if (::fsync(file_) != 0) fail("");
   if (::close(std::exchange(file_, -1)) != 0) fail("");
-  if (std::rename(temporary_, target_.path.c_str()) != 0) fail("it cannot be renamed: ");
+  if (std::rename(temporary_, target_.path.c_str()) != 0) fail("cannot rename the temporary file: ");
   unlist(std::exchange(temporary_, nullptr));
   sync_folder(target_.path);
 }

@@ -47,8 +47,8 @@ bool is_rate(const std::string& key) {
 }
 
 [[noreturn]] void contradiction(const std::string& what) {
-  throw InputError(fmt::format(
-      "the measurements contradict each other: {}; close other programs and run 'llmcalc calibrate' again", what));
+  throw InputError(
+      fmt::format("inconsistent measurements: {}; close other programs and rerun 'llmcalc calibrate'", what));
 }
 
 void refuse_impossible(const FormatRates& f) {
@@ -56,12 +56,13 @@ void refuse_impossible(const FormatRates& f) {
   constexpr double most_exposed = 5;
   const std::string name(f.format.name());
   if (f.exposed > most_exposed)
-    contradiction(fmt::format("a product in {} waits for {:.3g} times the memory time that it has", name, f.exposed));
+    contradiction(fmt::format("a matrix product in {} exposes {:.3g} times its memory time", name, f.exposed));
   for (const CoreRates& core : {f.flash, f.naive})
     for (const FlopsPerSecond rate : {core.forward, core.backward})
       if (rate.value > band * f.best().value)
-        contradiction(fmt::format("attention in {} at {:.4g} GFLOP/s is faster than every product, {:.4g} GFLOP/s",
-                                  name, rate.value / 1e9, f.best().value / 1e9));
+        contradiction(
+            fmt::format("attention in {} at {:.4g} GFLOP/s is faster than the fastest matrix product at {:.4g} GFLOP/s",
+                        name, rate.value / 1e9, f.best().value / 1e9));
 }
 
 double median(std::vector<double>& v) {
@@ -101,7 +102,7 @@ Calibration median_of(std::span<const Calibration> measured) {
 
 void refuse_unless_positive(const Calibration& c) {
   for_each_number(c, [&](const std::string& key, double x) {
-    if (is_rate(key) && !(x > 0)) contradiction(fmt::format("{} is {:.3g}", key, x));
+    if (is_rate(key) && !(x > 0)) contradiction(fmt::format("{} is {:.3g}, but must be positive", key, x));
   });
 }
 
@@ -109,13 +110,13 @@ void refuse_contradictions(const Calibration& c) {
   refuse_unless_positive(c);
   // Additions of arrays larger than the caches run at memory speed, which is more than half the copy speed.
   if (c.cache_bandwidth.value < c.copy.value / 2)
-    contradiction(fmt::format("additions in the cache at {:.4g} GB/s are slower than copies of memory at {:.4g} GB/s",
+    contradiction(fmt::format("in-cache additions at {:.4g} GB/s are slower than memory copies at {:.4g} GB/s",
                               c.cache_bandwidth.value / 1e9, c.copy.value / 1e9));
   for (const FormatRates& f : c.formats) refuse_impossible(f);
   for (const auto& [key, spread] : c.spread)
     if (is_rate(key) && spread > most_spread)
-      contradiction(fmt::format("{} differs by {:.0f} % between rounds, and at most {:.0f} % may be", key, 100 * spread,
-                                100 * most_spread));
+      contradiction(fmt::format("{} varies by {:.0f} % between rounds, more than the {:.0f} % allowed", key,
+                                100 * spread, 100 * most_spread));
 }
 
 }  // namespace llmcalc::validate

@@ -218,9 +218,9 @@ struct RoundStage {
 constexpr std::array stages{RoundStage{"copies", 0.1},
                             RoundStage{"small tensors", 0.05},
                             RoundStage{"activations", 0.05},
-                            RoundStage{"products and attention in float32", 0.15},
-                            RoundStage{"products and attention in bfloat16", 0.2},
-                            RoundStage{"products among other operators", 0.45}};
+                            RoundStage{"matrix products and attention in float32", 0.15},
+                            RoundStage{"matrix products and attention in bfloat16", 0.2},
+                            RoundStage{"matrix products between other operators", 0.45}};
 
 /// Measures a machine, round by round.
 class Measurer {
@@ -325,11 +325,11 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
     }
     naive[key] = rate_text(f.naive.forward);
     naive_backward[key] = rate_text(f.naive.backward);
-    sources["matmul." + key] = fmt::format("measured: the best of {} sizes", f.matmuls.size());
+    sources["matmul." + key] = fmt::format("measured: best of {} sizes", f.matmuls.size());
   }
-  sources["cache"] = "measured: the largest addition at the cache's pace";
-  sources["memory.capacity"] = "what the system reports";
-  sources["memory.bandwidth"] = "measured: copies, bytes read and written";
+  sources["cache"] = "measured: largest addition at in-cache bandwidth";
+  sources["memory.capacity"] = "reported by the system";
+  sources["memory.bandwidth"] = "measured: copy, bytes read plus bytes written";
   json::Value h{{"name", name},
                 {"title", title},
                 {"memory",

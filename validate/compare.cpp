@@ -46,11 +46,11 @@ void flops(CaseVerdict& v, const std::string& part, const Ledger& p, const Ledge
 }
 
 const char* in_words(model::Direction d) {
-  return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "run again";
+  return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "recomputed";
 }
 
 std::string described(const std::vector<LedgerEntry>& order, std::size_t i) {
-  return i < order.size() ? order[i].name + " " + in_words(order[i].direction) : "nothing";
+  return i < order.size() ? order[i].name + " " + in_words(order[i].direction) : "no operator";
 }
 
 void compare_order(CaseVerdict& v, const std::string& part, const Ledger& p, const Ledger& m) {
@@ -59,8 +59,8 @@ void compare_order(CaseVerdict& v, const std::string& part, const Ledger& p, con
   for (std::size_t i = 0; i < n && v.order.empty(); ++i) {
     if (i < p.order.size() && i < m.order.size() && p.order[i] == m.order[i]) continue;
     const std::string expected = described(p.order, i), ran = described(m.order, i);
-    v.order = part + ", operator " + std::to_string(i + 1) + ": " + expected + " was predicted and " + ran + " ran" +
-              (expected == ran ? ", with another shape" : "");
+    v.order = part + ", operator " + std::to_string(i + 1) + ": " + expected + " was predicted, but " + ran + " ran" +
+              (expected == ran ? ", with a different shape" : "");
   }
 }
 
@@ -83,7 +83,7 @@ void compare(CaseVerdict& v, const std::string& part, const Ledger& p, const Led
     const Kind kind = std::string(quantity) == "parameters" ? Kind::count : Kind::bytes;
     v.rows.push_back({part, quantity, "", kind, of(p.bytes, quantity), of(m.bytes, quantity)});
   }
-  rows(v, part, "kept for backward", Kind::bytes, p, m, &Ledger::saved);
+  rows(v, part, "saved for backward", Kind::bytes, p, m, &Ledger::saved);
   flops(v, part, p, m, names, "");
   compare_order(v, part, p, m);
 }

@@ -13,7 +13,7 @@ enum class Kind : std::uint8_t { count, bytes, flops };
 
 struct Comparison {
   std::string part;      ///< "training", "inference"
-  std::string quantity;  ///< "weights", "kept for backward", "FLOPs forward"
+  std::string quantity;  ///< "weights", "saved for backward", "FLOPs forward"
   std::string op;        ///< empty: the whole model
   Kind kind = Kind::bytes;
   Count predicted = 0, measured = 0;

@@ -214,7 +214,8 @@ std::optional<Metered> metered(const Case& c, const RunParts& parts, const Meter
   if (parts.inference) meter_inference(m, c, how, where);
   if (const auto others = m.board.other_processes; others && *others > 0) {
     m.memory.clear();
-    m.no_memory = std::to_string(*others) + " other processes use the device, and its memory is told of all together";
+    m.no_memory = std::to_string(*others) +
+                  " other processes use the device, which reports only the total memory of all processes";
   }
   return m;
 }

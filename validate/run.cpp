@@ -18,68 +18,75 @@ void refuse(const std::string& what) { throw InputError("the reference transform
 
 void check_plan(const Case& c, const Where& where) {
   const Plan& p = c.plan;
-  if (c.layout != Layout{}) refuse("it runs on one device; leave out --gpus, --tp and the other options of ranks");
+  if (c.layout != Layout{}) refuse("it runs on one device; omit --gpus, --tp and the other parallelism options");
   if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16 && p.precision != dtypes::fp16)
-    refuse("--precision " + std::string(p.precision.name()) + " is neither fp32, bf16 nor fp16");
+    refuse("--precision " + std::string(p.precision.name()) + " is not supported; use fp32, bf16 or fp16");
   if (!where.on_processor)
     if (const std::string lack = where.make(model::Number::f32)->lacks_of(p); !lack.empty())
-      refuse("the GPU's kernels have no " + lack + "; give --device cpu");
+      refuse("the CUDA kernels do not support " + lack + "; use --device cpu");
   if (p.mtp > 0 && !where.on_processor)
-    refuse("a GPU runs no modules for further tokens; leave out --mtp or give --device cpu");
+    refuse("the GPU backend does not support MTP modules; omit --mtp or use --device cpu");
   if (p.memory_utilization < 1)
-    refuse("--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
+    refuse("--memory-utilization affects only the largest batch and context, which it does not search for; omit it");
   if (p.params_in_6n != ParamsIn6N::total)
-    refuse("--params-in-6n is about 6N, and its FLOPs are those of its operators; leave it out");
+    refuse("--params-in-6n affects only the 6N convention, and it counts FLOPs per operator; omit it");
   if (p.attention_flops != AttentionFlops::full && where.on_processor)
-    refuse("--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
+    refuse("--attention-flops affects only model FLOPs, and executed FLOPs are compared; omit it");
 }
 
 /// Rejects formats in which weights cannot be held here.
 void check_codes(const Arch& arch, const Plan& plan, const WeightFormats& formats, const std::string& option) {
   if (formats.any_held())
-    refuse("it holds every tensor of a component in the component's format, and this checkpoint does not; give a " +
-           option);
+    refuse("it stores all tensors of a component in one format, unlike this checkpoint; set " + option);
   const model::ParameterFormats format = model::parameter_formats(arch, plan);
   for (const model::ParameterShape& s : model::parameter_shapes(arch, plan.mtp)) format(s);
 }
 
 void check_adapters(const Case& c) {
   if (!model::trains_in_part(c.arch))
-    refuse("it trains no adapters where layers read what others made or mix tokens; leave out --lora");
+    refuse(
+        "it does not train adapters in a model whose layers read results of other layers or use token shift; omit "
+        "--lora");
   check_codes(c.arch, c.plan, c.plan.base_precision, "--base-precision");
 }
 
 void check_training(const Case& c) {
   const Plan& p = c.plan;
   if (training_weights(p) != p.precision)
-    refuse("it trains weights of the --precision; leave out --weight-precision, or add --infer");
+    refuse("it trains weights in the format of --precision; omit --weight-precision or add --infer");
   if (c.numerics.score_cap > 0 && p.attention == AttentionImpl::naive)
-    refuse("naive attention keeps no scores, which the gradient of their cap needs; give --attention flash");
-  if (p.gradient_bytes > 4) refuse("it keeps one gradient of each weight; give --gradient-bytes 2 or 4");
+    refuse(
+        "naive attention does not save the scores, which the gradient of the score cap requires; use --attention "
+        "flash");
+  if (p.gradient_bytes > 4) refuse("it stores one gradient per weight; set --gradient-bytes to 2 or 4");
   if (p.gradient_bytes != 4 && p.precision == dtypes::fp32)
-    refuse("gradients of 2 bytes are numbers of its --precision, and float32 has 4; give --precision bf16 or fp16");
+    refuse("2-byte gradients use the format of --precision, and float32 has 4 bytes; set --precision to bf16 or fp16");
   const bool has_states =
       p.state_precision == dtypes::fp32 || p.state_precision == dtypes::bf16 || p.state_precision == dtypes::fp16;
-  if (!has_states) refuse("its optimizer states are float32 or of 16 bits; leave out --state-precision");
-  if (p.logits.format == LogitFormat::with_gradient) refuse("its logits are there once; give --logits fp32 or compute");
+  if (!has_states) refuse("its optimizer states are float32 or 16-bit; omit --state-precision");
+  if (p.logits.format == LogitFormat::with_gradient)
+    refuse("it stores a single copy of the logits; set --logits to fp32 or compute");
   if (p.logits.chunks > 1 && p.mtp > 0)
-    refuse("logits of modules for further tokens are there whole; leave out --mtp, or chunked in --logits");
+    refuse("logits of MTP modules cannot be chunked; omit --mtp, or chunked in --logits");
   if (p.logits.chunks > 1 && c.arch.head.exit_gate)
-    refuse("an exit gate reads what logits in chunks put their gradient into; leave out chunked in --logits");
+    refuse("the exit gate reads the tensor that chunked logits overwrite with its gradient; omit chunked in --logits");
   if (trains_adapters(p)) check_adapters(c);
   if (!p.documents.empty() && !model::keeps_documents_apart(c.arch))
-    refuse(
-        "recurrences, indexers and pooled keys of this model take a sequence for one document; leave out --documents");
-  if (p.offload.any()) refuse("it holds all on its device; leave out --offload");
+    refuse("recurrences, indexers and pooled keys of this model treat a sequence as one document; omit --documents");
+  if (p.offload.any()) refuse("it stores all tensors on its device; omit --offload");
   if (!p.frozen.empty() && !model::trains_in_part(c.arch))
-    refuse("it freezes no part of a model whose layers read what others made or mix tokens; leave out --freeze");
+    refuse(
+        "it cannot freeze part of a model whose layers read results of other layers or use token shift; omit --freeze");
   if (!p.frozen.empty() && recomputes_groups(p))
-    refuse("groups of layers run again whole, frozen ones among them; give --recompute full or leave out --freeze");
+    refuse(
+        "groups of layers are recomputed as a whole, including frozen layers; use --recompute full or omit --freeze");
   if (selected_modules(p) != RecomputeModules() && p.recompute_modules != RecomputeModule::core)
-    refuse("of a block's modules it recomputes the attention core alone; give --recompute none, selective or full");
+    refuse(
+        "the attention core is the only module that it recomputes separately; use --recompute none, selective or full");
   if (recomputes_groups(p) && !model::recomputes_in_groups(c.arch))
-    refuse("layers of this model read what others made, and groups of them are not run again; give --recompute full");
-  if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
+    refuse(
+        "layers of this model read results of other layers and cannot be recomputed in groups; use --recompute full");
+  if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or omit --mla");
 }
 
 /// Checks the formats of weights and cache in inference.
@@ -90,13 +97,13 @@ void check_formats(const Case& c) {
   bool groups = false;
   for (const DType t : {p.kv_precision.keys, p.kv_precision.values}) {
     if (t != p.precision && !model::can_code(t))
-      refuse("--kv-precision " + std::string(t.name()) + " has no codes here; give int8 or fp8, for example");
+      refuse("--kv-precision " + std::string(t.name()) + " is not supported; use int8 or fp8, for example");
     groups = groups || t.format().group > 0;
   }
   if (p.mla == Mla::expanded && (groups || !p.kv_precision.uniform()))
     refuse(
-        "the rows of expanded latent heads hold keys and values here, without groups; leave out --mla, or give "
-        "--kv-precision int8 or fp8");
+        "expanded latent heads store keys and values in one row without quantization groups; omit --mla, or set "
+        "--kv-precision to int8 or fp8");
 }
 
 /// Passes that verify drafts append several tokens to every cache at once.
@@ -108,8 +115,8 @@ void check_inference(const Case& c) {
       const Attention* a = std::get_if<Attention>(&op.shape);
       if (std::holds_alternative<Pool>(op.shape) || (a != nullptr && a->reach.limited()))
         refuse(
-            "windows, chunks and pooled keys take one token at a time after the prompt, and drafts are several; leave "
-            "out --mtp or add --train");
+            "windows, chunks and pooled keys accept one token per step after the prompt, but drafts are several; omit "
+            "--mtp or add --train");
     }
   };
   for (const LayerKind& layer : layer_kinds(c.arch)) check_layer(layer);
@@ -174,15 +181,15 @@ void check_runnable(const Case& c, const RunParts& parts, const Where& where) {
   check_plan(c, where);
   if (parts.training) check_training(c);
   if (parts.inference) check_inference(as_generated(c));
-  model::refuse_beyond_memory(peak(c, parts), "running this",
-                              "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
+  model::refuse_beyond_memory(peak(c, parts), "this run",
+                              "choose a smaller model, --seq or --micro-batch, or use only --infer", where.room());
 }
 
 void check_room(std::span<const Case> cases, const RunParts& parts, const Where& where) {
   const model::AvailableMemory room = where.room();
   for (const Case& c : cases)
-    model::refuse_beyond_memory(peak(c, parts), ("running the suite's " + c.name).c_str(),
-                                "free some, or choose --suite small or --infer alone", room);
+    model::refuse_beyond_memory(peak(c, parts), ("the suite's case " + c.name).c_str(),
+                                "free some memory, or use --suite small or only --infer", room);
 }
 
 CaseVerdict validated(const Case& c, const RunParts& parts, const Where& where) {

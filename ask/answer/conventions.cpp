@@ -25,16 +25,16 @@ std::array<Convention, convention_count> conventions(const Arch& arch, const Pla
     other.attention_flops = counted;
     return per_token(training_flops(arch, other).model_total);
   };
-  return {{{"model", "operator by operator", per_token(done.model_total)},
-           {"model_full", "the same, all pairs of attention", model(AttentionFlops::full)},
-           {"model_causal_half", "half of the pairs", model(AttentionFlops::causal_half)},
-           {"model_causal_exact", "the causal pairs", model(AttentionFlops::causal_exact)},
+  return {{{"model", "sum over operators", per_token(done.model_total)},
+           {"model_full", "same, all query-key pairs", model(AttentionFlops::full)},
+           {"model_causal_half", "same, half of the pairs", model(AttentionFlops::causal_half)},
+           {"model_causal_exact", "same, causal pairs only", model(AttentionFlops::causal_exact)},
            {"llm_c", "6N + 6 L A d S", palm(p.active, true)},
            {"palm", "6N + 12 L A d S", palm(p.active, false)},
-           {"nanogpt", "the same, N without positions", palm(p.active - p.position, false)},
+           {"nanogpt", "same, N without position embeddings", palm(p.active - p.position, false)},
            {"six_n", "6N", static_cast<double>(textbook::six_nd(p.active, 1).value)},
-           {"hardware", "model and recomputation (HFU)", per_token(done.hardware_total)},
-           {"executed", "what the kernels do", executed()}}};
+           {"hardware", "model FLOPs plus recomputation (HFU)", per_token(done.hardware_total)},
+           {"executed", "FLOPs executed by the kernels", executed()}}};
 }
 
 }  // namespace llmcalc

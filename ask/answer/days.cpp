@@ -59,12 +59,12 @@ GpusForDays of_batch(const Request& r, double rate) {
   for (const Count dp : divisors(r.plan.global_batch / r.plan.micro_batch)) {
     if (!is_possible(r, dp)) continue;
     const Tried t = tried(r, rate, dp);
-    if (t.days <= *r.run.days) return answer(t, "the same global batch, ");
+    if (t.days <= *r.run.days) return answer(t, "same global batch, ");
     if (!fastest || t.days < fastest->days) fastest = t;
   }
-  if (!fastest) return {std::nullopt, "no number of replicas divides the global batch"};
-  return {std::nullopt,
-          fmt::format("--gpus {} takes {}, the least", fastest->gpus, human_text(Quantity(fastest->days), Unit::days))};
+  if (!fastest) return {std::nullopt, "no possible replica count divides the global batch"};
+  return {std::nullopt, fmt::format("the fastest, --gpus {}, takes {}", fastest->gpus,
+                                    human_text(Quantity(fastest->days), Unit::days))};
 }
 
 /// Each replica has as many sequences as in the request.
@@ -75,8 +75,8 @@ GpusForDays of_replicas(const Request& r, double rate) {
   Count most = guess;
   while (most < most_replicas && !is_in_time(most)) most = std::min(2 * most, most_replicas);
   const std::optional<Count> dp = first(most, is_in_time, guess);
-  if (!dp) return {std::nullopt, "no number of replicas that links join is fast enough"};
-  return answer(tried(r, rate, *dp), "a batch that grows with the replicas, ");
+  if (!dp) return {std::nullopt, "no replica count that the links can connect meets the deadline"};
+  return answer(tried(r, rate, *dp), "global batch scaled with the replicas, ");
 }
 
 }  // namespace

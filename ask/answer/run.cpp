@@ -23,12 +23,11 @@ double throughput(const Request& r, const TrainEstimate& e) {
 void require_progress(const Failures& f, double saved) {
   constexpr double least = 0.01;
   if (saved >= least) return;
-  throw InputError(fmt::format(
-      "--mtbf {:g}: a failure every {} on {}, where a checkpoint takes {} and a restart {}: the run makes no "
-      "progress; "
-      "give a longer --mtbf, a higher --checkpoint-bandwidth or a shorter --restart",
-      f.mtbf_hours, seconds_text(time_between_failures(f)), counted(f.devices, "GPU"), seconds_text(f.checkpoint),
-      seconds_text(f.restart)));
+  throw InputError(
+      fmt::format("--mtbf {:g}: the run makes no progress with a failure every {} on {}, {} per checkpoint and {} per "
+                  "restart; raise --mtbf or --checkpoint-bandwidth, or lower --restart",
+                  f.mtbf_hours, seconds_text(time_between_failures(f)), counted(f.devices, "GPU"),
+                  seconds_text(f.checkpoint), seconds_text(f.restart)));
 }
 
 RunFailures failures_in(const Request& r, Seconds time) {
@@ -42,7 +41,7 @@ RunFailures failures_in(const Request& r, Seconds time) {
 void add_energy(const Request& r, WholeTraining& w) {
   w.watts = watts_of(r);
   if (!w.watts && (r.run.co2 || r.gave("--pue")))
-    throw InputError(fmt::format("{} needs the power of a GPU, which '{}' does not state; give --watts too",
+    throw InputError(fmt::format("{} requires the power per GPU, which '{}' does not define; set --watts",
                                  r.run.co2 ? "--co2" : "--pue", r.hardware->name));
   if (!w.watts) return;
   w.energy_kwh = energy_kwh(w.effective_gpu_hours(), *w.watts, r.run.pue);

@@ -43,8 +43,8 @@ class TimeChanges {
     if (!c.levels.empty() && several) with("link", "link", [](HardwareCard& card) { raise_level(card.cluster, 0); });
     if (c.levels.size() > 1 && devices(r_.layout) > c.levels[0].ranks)
       with("network", "network", [](HardwareCard& card) { raise_network(card.cluster); });
-    if (several) hurried("latency", "speed of links' starts", hurry_links);
-    hurried("host", "speed of the host", [](Cluster& cluster) { hurry_host(cluster.device.achieved); });
+    if (several) hurried("latency", "link latency", hurry_links);
+    hurried("host", "launch overhead", [](Cluster& cluster) { hurry_host(cluster.device.achieved); });
     return std::move(all_);
   }
 

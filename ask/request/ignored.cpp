@@ -11,10 +11,10 @@ namespace {
 /// Reason for an option whose parts are not in this answer.
 std::string why_other_part(const Request& r, const Option& o) {
   const bool trains = r.has(part::training), infers = r.has(part::inference);
-  if (trains == infers) return fmt::format("{} changes nothing in this answer; leave it out", o.flag);
+  if (trains == infers) return fmt::format("{} has no effect on this result; omit it", o.flag);
   const std::string_view here = trains ? "training" : "inference", there = trains ? "inference" : "training";
-  if (!o.instead.empty()) return fmt::format("{} is for {}; for {} use {}", o.flag, there, here, o.instead);
-  return fmt::format("{} is for {}, and this is about {}; leave it out", o.flag, there, here);
+  if (!o.instead.empty()) return fmt::format("{} applies to {}; for {} use {}", o.flag, there, here, o.instead);
+  return fmt::format("{} applies to {}, but this result is for {}; omit it", o.flag, there, here);
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ std::string why_other_part(const Request& r, const Option& o) {
 std::string why_ignored(const Request& r, const Option& o) {
   if (!r.has(o.parts)) return why_other_part(r, o);
   if (!o.needs.empty() && !r.gave(o.needs) && !r.searches(o.needs) && r.has(find_option(o.needs)->parts))
-    return fmt::format("{} changes nothing without {}; add it, or leave {} out", o.flag, o.needs, o.flag);
+    return fmt::format("{} has no effect without {}; add it, or omit {}", o.flag, o.needs, o.flag);
   const std::string_view why = o.idle == nullptr ? "" : o.idle(r);
   return why.empty() ? "" : fmt::format("{} {}", o.flag, why);
 }

@@ -20,9 +20,7 @@ const Option& input_called(const Request& r, const std::string& key, const std::
     if (o.key() == key) return o;
     known.push_back(o.key());
   }
-  const std::vector<std::string> near = nearest(key, known, 1);
-  throw InputError(fmt::format("{}: {} is no input here{}", where, in_quotes(key),
-                               near.empty() ? "" : fmt::format(", did you mean {}?", in_quotes(near[0]))));
+  throw InputError(fmt::format("{}: unknown input {}{}", where, in_quotes(key), suggestion(key, known)));
 }
 
 /// Whether an option without a value is given.
@@ -47,7 +45,7 @@ std::string value_text(const Option& o, const json::Value& v, const std::string&
   if (v.is_number()) return v.dump();
   if (v.is_boolean()) return v.get<bool>() ? "on" : "off";
   if (v.is_object()) return parts_text(v);
-  throw InputError(fmt::format("{}, {}: expected a number or a text", where, in_quotes(o.key())));
+  throw InputError(fmt::format("{}, {}: expected a number or a string", where, in_quotes(o.key())));
 }
 
 /// Layers per stage, joined by commas.

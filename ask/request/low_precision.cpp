@@ -15,9 +15,9 @@ void add_wide(WideLayers& all, std::string_view one, std::string_view where) {
   const std::string_view end = one.substr(0, colon);
   const bool first = same_spelling(end, "first");
   if (colon == std::string_view::npos || !(first || same_spelling(end, "last")))
-    refuse_value(where, "first:N, last:M, or both joined by ','", one);
+    refuse_value(where, "first:N, last:M, or both separated by ','", one);
   Count& blocks = first ? all.first : all.last;
-  if (blocks > 0) throw InputError(fmt::format("{}: {} is there twice; leave one out", where, end));
+  if (blocks > 0) throw InputError(fmt::format("{}: {} is specified twice; omit one", where, end));
   blocks = parse_positive(one.substr(colon + 1), where);
 }
 
@@ -33,7 +33,7 @@ Count narrow_products(const Arch& arch, const LowPrecision& low_precision) {
 
 void check_part_is_there(const Request& r, NarrowPart part) {
   if (narrow_products(r.model.arch, {.parts = part}) > 0) return;
-  throw InputError(fmt::format("--narrow {}: {} has no products of that kind; leave it out", name(part), r.model.name));
+  throw InputError(fmt::format("--narrow {}: {} has no matmuls of this kind; omit it", name(part), r.model.name));
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ std::string dequantised_note(const Request& r) {
     if (numbers[c] == Bytes() || names.find(t.name()) != std::string::npos) continue;
     names += fmt::format("{}{}", names.empty() ? "" : " and ", t.name());
   }
-  return names.empty() ? "" : fmt::format("weights in {} are dequantised and multiplied in {}", names, product.name());
+  return names.empty() ? "" : fmt::format("weights in {} are dequantized and multiplied in {}", names, product.name());
 }
 
 /// Note on which products of inference are in the plan's format, if not all are.
@@ -82,8 +82,8 @@ std::string inference_parts_note(const Request& r) {
   const Plan& p = r.plan;
   if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";
   const std::string widened = dequantised_note(r);
-  return fmt::format("; in inference those of {} alone are{}{}", set_text(p.multiplied), widened.empty() ? "" : "; ",
-                     widened);
+  return fmt::format("; in inference only matmuls of {} are low-precision{}{}", set_text(p.multiplied),
+                     widened.empty() ? "" : "; ", widened);
 }
 
 std::string formats_note(const Request& r) {
@@ -91,12 +91,11 @@ std::string formats_note(const Request& r) {
   if (!is_narrow(p)) return r.has(part::inference) ? dequantised_note(r) : "";
   std::string wide = inference_parts_note(r);
   if (p.low_precision.parts != NarrowParts::all())
-    wide += fmt::format("; in training those of {} alone are", set_text(p.low_precision.parts));
+    wide += fmt::format("; in training only matmuls of {} are low-precision", set_text(p.low_precision.parts));
   if (const std::string layers = wide_layers_text(p.low_precision); !layers.empty())
-    wide += fmt::format("; in training blocks {} multiply in {}", layers, working_format(p).name());
+    wide += fmt::format("; in training blocks {} run matmuls in {}", layers, working_format(p).name());
   return fmt::format(
-      "matrices of the blocks are multiplied in {}; activations, attention's core, routers, norms, token table and "
-      "head are in {}{}",
+      "matmuls of the blocks are in {}; activations, core attention, routers, norms, embedding and head are in {}{}",
       p.precision.name(), working_format(p).name(), wide);
 }
 
@@ -109,7 +108,7 @@ void check_peak(const Request& r) {
     if (is_operand_format(formats[i]) && d.peak(DType(i)).value > 0)
       known += (known.empty() ? "" : ", ") + std::string(formats[i].name);
   throw InputError(
-      fmt::format("{} has no {} matmul peak; --precision can be {}", h.name, r.plan.precision.name(), known));
+      fmt::format("{} has no {} matmul peak; set --precision to one of: {}", h.name, r.plan.precision.name(), known));
 }
 
 void check_low_precision(const Request& r) {
@@ -117,15 +116,16 @@ void check_low_precision(const Request& r) {
   for (const char* option : {"--narrow", "--wide-layers"})
     if (r.gave(option) && !is_narrow(r.plan))
       throw InputError(
-          fmt::format("{} is about products in fewer than 16 bits, and all are in {}; give --precision fp8, fp8-block, "
-                      "mxfp8, mxfp4 or nvfp4, or leave it out",
+          fmt::format("{} applies only to matmuls below 16 bits, but all matmuls are in {}; set --precision fp8, "
+                      "fp8-block, mxfp8, mxfp4 or nvfp4, or omit it",
                       option, r.plan.precision.name()));
   if (r.gave("--narrow"))
     for (const auto& row : choices<NarrowPart>)
       if (n.parts.has(row.value)) check_part_is_there(r, row.value);
   if (r.gave("--wide-layers") && narrow_products(r.model.arch, n) == 0)
-    throw InputError(fmt::format("--wide-layers {}: {} has {} blocks, and none is left to --precision {}; lower it",
-                                 wide_layers_text(n), r.model.name, r.model.arch.layers, r.plan.precision.name()));
+    throw InputError(
+        fmt::format("--wide-layers {}: {} has {} blocks, which leaves no matmuls for --precision {}; lower it",
+                    wide_layers_text(n), r.model.name, r.model.arch.layers, r.plan.precision.name()));
 }
 
 }  // namespace llmcalc

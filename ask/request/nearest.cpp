@@ -126,16 +126,16 @@ std::string fewer_expert_ranks(const Request& r) {
   for (Count n = ranks(r.layout, Group::expert_tensor) - 1; n > 0; --n) {
     fewer.etp = n;
     if (!divides_experts(r, fewer)) continue;
-    return n == ranks(r.layout, Group::tensor) ? fmt::format("leave out --etp, which is then {}", n)
-                                               : fmt::format("give --etp {}{}", n, with_tokens(r));
+    return n == ranks(r.layout, Group::tensor) ? fmt::format("omit --etp, which then defaults to {}", n)
+                                               : fmt::format("set --etp {}{}", n, with_tokens(r));
   }
   fewer = r.layout;
   for (Count n = ranks(r.layout, Group::expert) - 1; n > 1; --n) {
     fewer.ep = n;
-    if (divides_experts(r, fewer)) return fmt::format("give --ep {}{}{}", n, with_tokens(r), or_more(more_data(r)));
+    if (divides_experts(r, fewer)) return fmt::format("set --ep {}{}{}", n, with_tokens(r), or_more(more_data(r)));
   }
   const std::string more = more_data(r);
-  return more.empty() ? "leave out --ep" : fmt::format("give {}{}, or leave out --ep", more, with_tokens(r));
+  return more.empty() ? "omit --ep" : fmt::format("set {}{}, or omit --ep", more, with_tokens(r));
 }
 
 std::string wider_copy(const Request& r) {
@@ -144,7 +144,7 @@ std::string wider_copy(const Request& r) {
   for (Count n = r.layout.hsdp + 1; n <= all; ++n) {
     wider.hsdp = n;
     if (all % n == 0 && ranks(wider, Group::shard) == n && divides_experts(r, wider))
-      return fmt::format("give --hsdp {}{}", n, with_tokens(r));
+      return fmt::format("set --hsdp {}{}", n, with_tokens(r));
   }
   return fewer_expert_ranks(r);
 }
@@ -153,9 +153,9 @@ std::string fewer_joined(const Request& r, std::string_view option) {
   Count widest = 0;
   for (const Link& level : r.hardware->cluster.levels) widest = std::max(widest, level.ranks);
   const Count replica = replica_devices(r.layout), copies = widest / replica;
-  if (copies > 0 && r.gpus) return fmt::format("its widest joins {}: give --gpus {}", widest, copies * replica);
-  if (copies > 0 && option == "--dp") return fmt::format("its widest joins {}: give --dp {}", widest, copies);
-  if (widest > 1) return fmt::format("its widest joins {}: lower {}", widest, option);
+  if (copies > 0 && r.gpus) return fmt::format("its widest link connects {}: set --gpus {}", widest, copies * replica);
+  if (copies > 0 && option == "--dp") return fmt::format("its widest link connects {}: set --dp {}", widest, copies);
+  if (widest > 1) return fmt::format("its widest link connects {}: lower {}", widest, option);
   return fmt::format("lower {}", option);
 }
 

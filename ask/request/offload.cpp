@@ -29,7 +29,7 @@ Ratio read_part(std::string_view text, std::string_view where) {
   constexpr Count parts = 1'000'000;
   const double x = parse_real(text, where);
   const Count n = x <= 1 ? std::llround(x * static_cast<double>(parts)) : 0;
-  if (n < 1) refuse_value(where, "a fraction above 0 and at most 1, of at most six decimals", text);
+  if (n < 1) refuse_value(where, "a fraction above 0 and at most 1, with at most six decimals", text);
   const Count common = std::gcd(n, parts);
   return {n / common, parts / common};
 }
@@ -40,12 +40,11 @@ void add_offload(Offload& all, std::string_view one, std::string_view where) {
   for (const OffloadPart& part : offload_parts) {
     if (!same_spelling(name, part.name)) continue;
     if ((all.*part.fraction).numerator > 0)
-      throw InputError(fmt::format("{}: {} is there twice; leave one out", where, part.name));
+      throw InputError(fmt::format("{}: {} is specified twice; omit one", where, part.name));
     all.*part.fraction = colon == std::string_view::npos ? Ratio{1, 1} : read_part(one.substr(colon + 1), where);
     return;
   }
-  refuse_value(where,
-               "activations, optimizer, weights, experts or kv, each with a fraction if not all of it (optimizer:0.5)",
+  refuse_value(where, "activations, optimizer, weights, experts or kv, each with an optional fraction (optimizer:0.5)",
                one);
 }
 
@@ -89,31 +88,34 @@ namespace {
 void check_way_to_host(const Request& r) {
   if (r.hardware && r.hardware->cluster.device.host.link.value <= 0)
     throw InputError(
-        fmt::format("--offload needs a link to the host, and {} states none; give --offload-bandwidth, or a hardware "
-                    "file with \"pcie\": {{\"bandwidth\": \"...\"}}",
+        fmt::format("--offload requires a host link, which {} does not define; set --offload-bandwidth, or pass a "
+                    "hardware file with \"pcie\": {{\"bandwidth\": \"...\"}}",
                     r.hardware->name));
 }
 
 void check_trained_offload(const Request& r) {
   const Offload& o = r.plan.offload;
   if (o.for_inference_alone())
-    throw InputError("--offload experts and kv are for inference; training has weights, optimizer and activations");
+    throw InputError(
+        "--offload experts and kv apply to inference; for training use weights, optimizer and activations");
   if (o.optimizer.numerator > 0 && traits(r.plan.optimizer).orthogonalizes)
-    throw InputError("--offload optimizer updates on the host, and muon's products need the device; leave it out");
+    throw InputError("--offload optimizer computes updates on the host, but muon's matmuls need the device; omit it");
   if (o.optimizer.numerator > 0 && !updates_on_host(r.plan))
-    throw InputError("--offload optimizer: this optimizer keeps no state without a master copy; leave it out");
+    throw InputError("--offload optimizer: this optimizer has no state without a master copy; omit it");
 }
 
 void check_served_offload(const Request& r) {
   const Offload& o = r.plan.offload;
   if (o.for_training_alone())
-    throw InputError("--offload activations and optimizer are for training; inference has weights, experts and kv");
+    throw InputError(
+        "--offload activations and optimizer apply to training; for inference use weights, experts and kv");
   if (o.experts.numerator > 0 && !r.model.arch.has_experts())
-    throw InputError(fmt::format("--offload experts: {} has none; use weights", r.model.name));
+    throw InputError(fmt::format("--offload experts: {} has no experts; use weights", r.model.name));
   if (o.cache.numerator == o.cache.denominator)
-    throw InputError("--offload kv leaves no cache on the device for the tokens of a pass; give a part, as kv:0.9");
+    throw InputError(
+        "--offload kv leaves no cache on the device for the tokens of a pass; set a fraction, for example kv:0.9");
   if (o.any() && r.plan.roofline == Roofline::step)
-    throw InputError("--offload adds the way of each operator's bytes; use --roofline op");
+    throw InputError("--offload adds the transfer time of each operator's bytes; use --roofline op");
 }
 
 }  // namespace

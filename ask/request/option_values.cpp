@@ -50,7 +50,7 @@ DType read_stored(Text text, Text where) {
   for (const Text ending : mixes)
     if (lower(text).ends_with(ending))
       if (const std::optional<DType> t = dtype(lower(text.substr(0, text.size() - ending.size()))))
-        throw InputError(fmt::format("{}: {} is a mix of formats; give {}, its smallest, for a lower bound", where,
+        throw InputError(fmt::format("{}: {} is a mix of formats; pass {}, its smallest, for a lower bound", where,
                                      in_quotes(text), t->name()));
   throw InputError(fmt::format("{}: expected a number format ('llmcalc list dtypes' shows them), got {}{}", where,
                                in_quotes(text), nearest_format(text)));
@@ -77,7 +77,7 @@ DType read_plain(Text text, Text where) {
   if (!t.plain())
     throw InputError(
         fmt::format("{}: expected a format without blocks (bf16, fp8, fp32), got {}; --weight-precision and "
-                    "--kv-precision take it",
+                    "--kv-precision accept it",
                     where, in_quotes(text)));
   return t;
 }
@@ -88,7 +88,7 @@ DType read_compute(Text text, Text where) {
   if (!is_operand_format(t.format()))
     throw InputError(
         fmt::format("{}: expected a format that devices multiply in (bf16, fp8, fp8-block, mxfp8, nvfp4), got {}; "
-                    "--weight-precision and --kv-precision take it",
+                    "--weight-precision and --kv-precision accept it",
                     where, in_quotes(text)));
   return t;
 }
@@ -144,8 +144,9 @@ Documents read_documents(Text text, Text where) {
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t end = std::min(text.find(',', from), text.size());
     if (all.size() == Documents::capacity)
-      throw InputError(fmt::format("{}: at most {} lengths, and {} are more; put equal ones together as 4x512", where,
-                                   Documents::capacity, in_quotes(text)));
+      throw InputError(
+          fmt::format("{}: expected at most {} lengths, but {} has more; combine equal lengths, for example 4x512",
+                      where, Documents::capacity, in_quotes(text)));
     all.push(read_run(text.substr(from, end - from), where, parse_positive));
     from = end + 1;
   }
@@ -185,9 +186,9 @@ void add_layers(Text text, Text where, LayerSet& to) {
   const std::size_t dash = text.find('-');
   const Count first = parse_count(text.substr(0, dash), where);
   const Count last = dash == Text::npos ? first : parse_count(text.substr(dash + 1), where);
-  if (last < first) refuse_value(where, "layers from a lower to a higher number (layers:0-15)", text);
+  if (last < first) refuse_value(where, "layers in ascending order (layers:0-15)", text);
   if (last >= max_layers)
-    throw InputError(fmt::format("{}: layer {} is beyond the {} that a model can have", where, last, max_layers));
+    throw InputError(fmt::format("{}: layer {} exceeds the maximum of {} layers", where, last, max_layers));
   for (Count i = first; i <= last; ++i) to.insert(i);
 }
 }  // namespace
@@ -203,7 +204,7 @@ Frozen read_freeze(Text text, Text where) {
     else if (const auto part = parse<FreezePart>(one))
       f.parts.add(*part);
     else
-      refuse_value(where, one_of(std::string(choice_names<FreezePart>) + "|layers:A-B") + ", joined by ','", one);
+      refuse_value(where, one_of(std::string(choice_names<FreezePart>) + "|layers:A-B") + ", separated by ','", one);
     if (comma == Text::npos) return f;
     text.remove_prefix(comma + 1);
   }
@@ -229,7 +230,7 @@ BytesPerSecond read_storage(Text text, Text where) { return parse_rate(text, whe
 
 double read_pue(Text text, Text where) {
   const double x = parse_real(text, where);
-  if (x < 1) refuse_value(where, "a number of at least 1, which is what its machines draw", text);
+  if (x < 1) refuse_value(where, "a number of at least 1 (data center power divided by machine power)", text);
   return x;
 }
 
@@ -260,7 +261,8 @@ AxisOrder read_order(Text text, Text where) {
   do
     if (same_spelling(text, order_text(order))) return order;
   while (std::next_permutation(order.begin(), order.end()));
-  refuse_value(where, "tp, cp, ep, dp and pp joined by '-', each once, neighbouring GPUs first (tp-cp-ep-dp-pp)", text);
+  refuse_value(where, "tp, cp, ep, dp and pp, each once, separated by '-', neighboring GPUs first (tp-cp-ep-dp-pp)",
+               text);
 }
 
 /// "8,8,7,9": layers of every chunk.
@@ -270,7 +272,7 @@ StageLayers read_stage_layers(Text text, Text where) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
     const DocumentRun run = read_run(text.substr(at, comma - at), where, parse_count);
     if (run.count > static_cast<Count>(StageLayers::capacity - all.size()))
-      throw InputError(fmt::format("{}: more than {} chunks of layers", where, StageLayers::capacity));
+      throw InputError(fmt::format("{}: expected at most {} chunks of layers", where, StageLayers::capacity));
     for (Count i = 0; i < run.count; ++i) all.push(run.length);
     at = comma + 1;
   }

@@ -30,7 +30,7 @@ SetOf<E> read_set(std::string_view text, std::string_view where) {
     const std::size_t comma = text.find(',');
     const E one = read_choice<E>(text.substr(0, comma), where);
     if (all.has(one))
-      throw InputError(std::string(where) + ": " + std::string(name(one)) + " is named twice; name it once");
+      throw InputError(std::string(where) + ": " + std::string(name(one)) + " is specified twice; specify it once");
     all.add(one);
     if (comma == std::string_view::npos) return all;
     text.remove_prefix(comma + 1);

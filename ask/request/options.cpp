@@ -30,10 +30,9 @@ using namespace option_fields;
 HardwareCard one_device(const std::string& said) {
   if (const std::size_t comma = said.find(',');
       comma != std::string::npos && find_builtin(builtin_hardware(), said.substr(0, comma)) != nullptr)
-    throw InputError(
-        fmt::format("--hardware {}: one device is asked here; 'llmcalc plan train' and 'llmcalc plan serve' "
-                    "compare several",
-                    said));
+    throw InputError(fmt::format(
+        "--hardware {}: expected one device; use 'llmcalc plan train' or 'llmcalc plan serve' to compare several",
+        said));
   return load_hardware(said);
 }
 
@@ -125,7 +124,7 @@ constexpr Field expert_load{value<&Layout::expert_load, read_load>.read, [](cons
 /// Throws InputError if --fsdp and --zero disagree; --fsdp is a stage of --zero.
 void check_one_stage(const Request& r, Zero stage) {
   if (r.layout.zero != stage)
-    throw InputError(fmt::format("--fsdp is --zero 3, and --zero {} is given, too; leave one of them out",
+    throw InputError(fmt::format("--fsdp means --zero 3 and conflicts with --zero {}; omit one of them",
                                  std::min(static_cast<int>(stage), static_cast<int>(r.layout.zero))));
 }
 constexpr Field zero{[](Request& r, Text text, Text where) {
@@ -164,147 +163,153 @@ constexpr Parts both = training | inference;
 constexpr bool common = true;
 
 constexpr std::array rank_options{
-    Option{"--hardware", "HW", "a hardware preset or file", common, part::hardware, "", "", device},
-    Option{"--memory-utilization", "X", "fraction of the memory that tensors may fill [1; 0.9 in fit and of a server]",
+    Option{"--hardware", "HW", "hardware preset or file", common, part::hardware, "", "", device},
+    Option{"--memory-utilization", "X", "fraction of device memory available to tensors [1; 0.9 for fit and servers]",
            !common, fit | training, "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},
-    Option{"--gpus", "N", "GPUs of the run [--tp x --cp x --pp x --dp]", common, run, "", "", all_gpus},
-    Option{"--tp", "N", "tensor-parallel ranks; must divide the heads [1]", common, both, "", "",
+    Option{"--gpus", "N", "total number of GPUs [--tp x --cp x --pp x --dp]", common, run, "", "", all_gpus},
+    Option{"--tp", "N", "tensor-parallel size; must divide the number of attention heads [1]", common, both, "", "",
            value<&Layout::tp, parse_positive>},
     Option{"--sp", "", "sequence parallelism over the tensor-parallel ranks [off]", common, both, "", "",
            flag<&Layout::sp>},
-    Option{"--cp", "N", "context-parallel ranks [1]", common, training, "", "", value<&Layout::cp, parse_positive>},
-    Option{"--cp-method", choice_names<ContextMethod>, "how they compute attention [ring]", !common, training, "--cp",
-           "", cp_method},
-    Option{"--ep", "N", "expert-parallel ranks, from those of --tp, --cp and --dp [1]", common, training | serving, "",
-           "", value<&Layout::ep, parse_positive>, idle::expert_ranks},
-    Option{"--etp", "N", "tensor-parallel ranks of an expert [as --tp]", !common, training | serving, "", "", etp,
+    Option{"--cp", "N", "context-parallel size [1]", common, training, "", "", value<&Layout::cp, parse_positive>},
+    Option{"--cp-method", choice_names<ContextMethod>, "context-parallel attention method [ring]", !common, training,
+           "--cp", "", cp_method},
+    Option{"--ep", "N", "expert-parallel size; ranks are taken from --tp, --cp and --dp [1]", common,
+           training | serving, "", "", value<&Layout::ep, parse_positive>, idle::expert_ranks},
+    Option{"--etp", "N", "tensor-parallel size of each expert [same as --tp]", !common, training | serving, "", "", etp,
            idle::expert_tensor_ranks},
-    Option{"--expert-nodes", "N", "nodes to whose experts a token may go, sent once to each [any, once per expert]",
+    Option{"--expert-nodes", "N",
+           "maximum number of nodes per token for expert routing; each node receives the token once [any, once per "
+           "expert]",
            !common, step, "--hardware", "", expert_nodes, idle::expert_nodes},
-    Option{"--expert-load", "X", "tokens of the most loaded expert rank over the mean, or the capacity factor [1]",
-           !common, training | serving, "", "", expert_load, idle::expert_load},
-    Option{"--pp", "N", "pipeline ranks [1]", common, training | serving, "", "", value<&Layout::pp, parse_positive>},
-    Option{"--chunks", "N", "chunks of layers per pipeline rank [1; 2 where the schedule is a V]", !common, training,
-           "--pp", "", value<&Layout::chunks, parse_positive>, idle::pipeline_of_one},
+    Option{
+        "--expert-load", "X",
+        "expert load imbalance: tokens of the most loaded expert rank divided by the mean, or the capacity factor [1]",
+        !common, training | serving, "", "", expert_load, idle::expert_load},
+    Option{"--pp", "N", "pipeline-parallel size [1]", common, training | serving, "", "",
+           value<&Layout::pp, parse_positive>},
+    Option{"--chunks", "N", "chunks of layers per pipeline rank (virtual stages) [1; 2 for V-shaped schedules]",
+           !common, training, "--pp", "", value<&Layout::chunks, parse_positive>, idle::pipeline_of_one},
     Option{"--schedule", "NAME",
-           "order of forward and backward: gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, dualpipe, "
-           "dualpipe-v [1f1b; interleaved with --chunks]",
+           "pipeline schedule: gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v [1f1b; "
+           "interleaved with --chunks]",
            !common, training, "--pp", "", schedule, idle::pipeline_of_one},
     Option{"--stage-layers", "N,N,...",
-           "layers of every chunk, as 8,6x9,8 [spread so that the slowest stage is as fast as possible]", !common,
+           "layers per chunk, for example 8,6x9,8 [balanced to minimize the time of the slowest stage]", !common,
            training, "--pp", "", stage_layers, idle::pipeline_of_one},
     Option{"--dp", "N",
-           "data-parallel replicas; of a server: ranks of attention that step together [what --gpus leaves, else 1]",
-           common, training | serving, "", "", value<&Layout::dp, parse_positive>},
+           "data-parallel size; for servers: attention ranks that step together [derived from --gpus, else 1]", common,
+           training | serving, "", "", value<&Layout::dp, parse_positive>},
     Option{"--zero", "0..3",
-           "ZeRO: data-parallel ranks share out the optimizer's states (1), gradients (2), weights (3) [0]", common,
+           "ZeRO stage: shard optimizer states (1), gradients (2), weights (3) across data-parallel ranks [0]", common,
            training, "", "", zero},
-    Option{"--fsdp", "", "as --zero 3 [off]", !common, training, "", "", fsdp},
-    Option{"--hsdp", "N", "ranks that share out one copy of sharded states [all]", !common, training, "", "", hsdp},
-    Option{"--reshard", "on|off", "ZeRO 3 gathers weights again for backward [on]", !common, training, "", "", reshard},
-    Option{"--order", "ORDER", "kinds of ranks, neighbouring GPUs first [tp-cp-ep-dp-pp]", !common, step, "", "",
-           order},
+    Option{"--fsdp", "", "fully sharded data parallelism, same as --zero 3 [off]", !common, training, "", "", fsdp},
+    Option{"--hsdp", "N", "hybrid sharding: ranks per copy of the sharded states [all]", !common, training, "", "",
+           hsdp},
+    Option{"--reshard", "on|off", "reshard ZeRO-3 weights after forward and gather them anew for backward [on]",
+           !common, training, "", "", reshard},
+    Option{"--order", "ORDER", "order of parallel dimensions, innermost (neighboring GPUs) first [tp-cp-ep-dp-pp]",
+           !common, step, "", "", order},
 };
 constexpr std::array inference_options{
-    Option{"--batch", "N", "sequences served at once [1]", common, one_batch, "", "--micro-batch",
+    Option{"--batch", "N", "batch size in sequences [1]", common, one_batch, "", "--micro-batch",
            value<&Plan::batch, parse_positive>},
-    Option{"--prompt", "N", "tokens of the prompt [2048, fewer where learned positions end]", common, inference, "",
-           "--seq", value<&Plan::prompt, parse_positive>},
+    Option{"--prompt", "N", "prompt length in tokens [2048, fewer if learned positions end earlier]", common, inference,
+           "", "--seq", value<&Plan::prompt, parse_positive>},
     Option{"--generate", "N", "tokens to generate [256]", common, inference, "", "--seq",
            value<&Plan::generate, parse_positive>},
     Option{"--kv-precision", "F",
-           "KV cache: any of 'llmcalc list dtypes', or keys and values apart, k=q8_0,v=q4_0 [as --precision]", !common,
-           inference, "", "", value<&Plan::kv_precision, read_cache>, idle::latent_cache_row},
-    Option{"--no-kv-cache", "", "run the whole sequence again for every token [cache on]", !common, one_batch, "", "",
+           "KV cache format: any of 'llmcalc list dtypes', or separate formats for keys and values (k=q8_0,v=q4_0) "
+           "[same as --precision]",
+           !common, inference, "", "", value<&Plan::kv_precision, read_cache>, idle::latent_cache_row},
+    Option{"--no-kv-cache", "", "recompute the whole sequence for every token [cache on]", !common, one_batch, "", "",
            flag<&Plan::kv_cache, false>},
-    Option{"--no-towers", "", "load the model for text alone, without its towers for images and sounds [loaded]",
-           !common, inference, "", "", loaded_media_encoders, idle::media_encoders},
+    Option{"--no-towers", "", "load only the text model, without its vision and audio encoders [loaded]", !common,
+           inference, "", "", loaded_media_encoders, idle::media_encoders},
     Option{"--target", "SPEED",
-           "a speed, for what would reach it: 50 tokens/s, 20 ms (per token, or per training step), TTFT 0.5 s; of "
-           "training also 45 % MFU, and 30 days with --tokens [none]",
+           "target speed; lists changes that reach it: 50 tokens/s, 20 ms (per token or training step), TTFT 0.5 s; "
+           "for training also 45 % MFU, and 30 days with --tokens [none]",
            common, part::target, "--hardware", "", value<&Request::target, read_target>},
 };
 constexpr std::array kernel_options{
     Option{"--precision", "F",
-           "compute and activations; below 16 bits (fp8, fp8-block, mxfp8, mxfp4, nvfp4) the blocks' products alone "
-           "[bf16, else fp16, else fp32, as the hardware has it]",
+           "format of compute and activations; below 16 bits (fp8, fp8-block, mxfp8, mxfp4, nvfp4) only for matmuls of "
+           "the blocks [first of bf16, fp16, fp32 that the hardware supports]",
            common, both, "", "", value<&Plan::precision, read_compute>},
     Option{"--narrow", "KINDS",
-           "products of the blocks that --precision below 16 bits is for: attention, mlp, experts; others stay in 16 "
-           "bits [all]",
+           "block matmuls that --precision below 16 bits applies to: attention, mlp, experts; others stay in 16 bits "
+           "[all]",
            !common, step, "--precision", "", narrow},
-    Option{"--wide-layers", "first:N,last:M",
-           "blocks at the model's start and end whose products stay in 16 bits [none]", !common, step, "--precision",
-           "", wide_layers},
+    Option{"--wide-layers", "first:N,last:M", "number of first and last blocks whose matmuls stay in 16 bits [none]",
+           !common, step, "--precision", "", wide_layers},
     Option{"--weight-precision", "F",
-           "weights: any of 'llmcalc list dtypes'; a mix of llama-quantize's (q4_k_m, gguf:q6_k); by component "
-           "(experts=mxfp4,attention=bf16) [the checkpoint's, else as --precision]",
+           "weight format: any of 'llmcalc list dtypes'; a llama-quantize mix (q4_k_m, gguf:q6_k); per component "
+           "(experts=mxfp4,attention=bf16) [the checkpoint's, else same as --precision]",
            common, both, "", "", weight_precision},
-    Option{"--attention", choice_names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas,
-           "", "", choice<AttentionImpl, &Plan::attention>},
+    Option{"--attention", choice_names<AttentionImpl>, "attention implementation [flash]", !common, both | formulas, "",
+           "", choice<AttentionImpl, &Plan::attention>},
     Option{"--mla", choice_names<Mla>,
-           "how latent attention is computed [auto: absorbed in decode, expanded in prefill]", !common, both | formulas,
-           "", "", mla, idle::latent_attention},
+           "latent attention (MLA) implementation [auto: absorbed in decode, expanded in prefill]", !common,
+           both | formulas, "", "", mla, idle::latent_attention},
 };
 constexpr std::array time_options{
     Option{"--software", "NAME",
-           "the software to estimate for: 'llmcalc list software', a file, or none [training: megatron-lm with --tp or "
-           "--pp, "
-           "else torch-fsdp; inference: vllm, or llama.cpp on personal devices]",
+           "software stack to estimate: any of 'llmcalc list software', a file, or none [training: megatron-lm with "
+           "--tp or --pp, else torch-fsdp; inference: vllm, or llama.cpp on personal devices]",
            common, time | part::process, "--hardware", "", software},
-    Option{"--efficiency", "X", "achieved fraction of the matmul peak, for an estimate [none]", !common, time,
+    Option{"--efficiency", "X", "achieved fraction of peak matmul throughput, for the estimate [none]", !common, time,
            "--hardware", "", efficiency},
-    Option{"--memory-efficiency", "X", "achieved fraction of the memory bandwidth [none]", !common, time, "--hardware",
+    Option{"--memory-efficiency", "X", "achieved fraction of peak memory bandwidth [none]", !common, time, "--hardware",
            "", memory_efficiency},
-    Option{"--overlap", "X", "fraction of exchanges that compute hides [inside layers 0, beside them 1]", !common, time,
-           "--hardware", "", value<&Plan::overlap, parse_share>},
-    Option{"--collectives", choice_names<Collectives>,
-           "algorithm on each level of links: rings; trees between nodes; sums in the switches that can [ring]",
-           !common, time, "--hardware", "", value<&Layout::collectives, read_choice<Collectives>>},
-    Option{"--roofline", choice_names<Roofline>, "sum over operators, or the step as a whole [op]", !common, time,
-           "--hardware", "", choice<Roofline, &Plan::roofline>},
-    Option{"--attention-flops", choice_names<AttentionFlops>, "query-key pairs that count as work [full]", !common,
+    Option{"--overlap", "X", "fraction of communication overlapped with compute [0 inside layers, 1 outside]", !common,
+           time, "--hardware", "", value<&Plan::overlap, parse_share>},
+    Option{
+        "--collectives", choice_names<Collectives>,
+        "collective algorithm per link level: rings; trees between nodes; reduction in switches that support it [ring]",
+        !common, time, "--hardware", "", value<&Layout::collectives, read_choice<Collectives>>},
+    Option{"--roofline", choice_names<Roofline>, "roofline per operator, summed, or for the step as a whole [op]",
+           !common, time, "--hardware", "", choice<Roofline, &Plan::roofline>},
+    Option{"--attention-flops", choice_names<AttentionFlops>, "query-key pairs counted as model FLOPs [full]", !common,
            model_flops, "", "", choice<AttentionFlops, &Plan::attention_flops>},
-    Option{"--params-in-6n", choice_names<ParamsIn6N>, "which N stands in 6N [total]", !common, formulas, "", "",
-           choice<ParamsIn6N, &Plan::params_in_6n>},
+    Option{"--params-in-6n", choice_names<ParamsIn6N>, "parameter count used as N in 6N [total]", !common, formulas, "",
+           "", choice<ParamsIn6N, &Plan::params_in_6n>},
 };
 constexpr std::array run_options{
-    Option{"--tokens", "D", "tokens of the whole run, for its FLOPs, days, energy and cost [none]", common,
+    Option{"--tokens", "D", "training tokens of the whole run, for total FLOPs, days, energy and cost [none]", common,
            run | formulas, "", "", value<&RunInputs::tokens, parse_positive>},
-    Option{"--price", "USD/h", "price of one GPU-hour [the first of the hardware file]", common, run | serving,
+    Option{"--price", "USD/h", "price per GPU-hour [first price in the hardware file]", common, run | serving,
            "--tokens", "", value<&RunInputs::price, read_price>},
     Option{"--measured-tokens-per-s", "X",
-           "measured throughput of all --gpus, for MFU and for what the estimate is off by [none]", !common, run,
+           "measured total throughput of --gpus, for the MFU and the error of the estimate [none]", !common, run,
            "--hardware", "", value<&RunInputs::measured_tokens_per_s, parse_positive_real>},
-    Option{"--mfu", "X", "MFU that the run reaches, instead of the predicted one [none]", !common, run, "--tokens", "",
+    Option{"--mfu", "X", "MFU of the run, overrides the predicted MFU [none]", !common, run, "--tokens", "",
            value<&RunInputs::mfu, parse_fraction>},
-    Option{"--days", "X", "days in which the run should end, for the GPUs that it needs [none]", !common, run,
-           "--tokens", "", value<&RunInputs::days, parse_positive_real>},
-    Option{"--mtbf", "H", "hours between failures of one GPU, for the time that they cost [none]", !common, run,
+    Option{"--days", "X", "deadline of the run in days, for the number of GPUs needed [none]", !common, run, "--tokens",
+           "", value<&RunInputs::days, parse_positive_real>},
+    Option{"--mtbf", "H", "mean hours between failures of one GPU, for the time lost to failures [none]", !common, run,
            "--checkpoint-bandwidth", "", value<&RunInputs::mtbf, parse_positive_real>},
-    Option{"--checkpoint-bandwidth", "B/S", "rate at which all GPUs together write a checkpoint [none]", !common, run,
+    Option{"--checkpoint-bandwidth", "B/S", "total checkpoint write bandwidth of all GPUs [none]", !common, run,
            "--mtbf", "", value<&RunInputs::storage, read_storage>},
-    Option{"--restart", "S", "seconds from a failure until training goes on [0]", !common, run, "--mtbf", "", restart},
-    Option{"--watts", "W", "power of one GPU [the hardware file's]", !common, run | serving, "--tokens", "",
+    Option{"--restart", "S", "seconds from a failure until training resumes [0]", !common, run, "--mtbf", "", restart},
+    Option{"--watts", "W", "power per GPU [the hardware file's]", !common, run | serving, "--tokens", "",
            value<&RunInputs::watts, read_watts>},
-    Option{"--pue", "X", "power of the data centre over that of its machines [1]", !common, run | serving, "--tokens",
-           "", pue},
-    Option{"--co2", "KG/KWH", "carbon of the grid [none]", !common, run, "--tokens", "",
+    Option{"--pue", "X", "power usage effectiveness: data center power divided by machine power [1]", !common,
+           run | serving, "--tokens", "", pue},
+    Option{"--co2", "KG/KWH", "carbon intensity of the grid [none]", !common, run, "--tokens", "",
            value<&RunInputs::co2, parse_real>},
 };
 constexpr std::array output_options{
     Option{"--train", "", "training only", common, halves, "", "", mark<&Request::train>},
     Option{"--infer", "", "inference only", common, halves, "", "", mark<&Request::infer>},
-    Option{"--stages", "", "also one line per stage of the pipeline", !common, training, "", "",
-           mark<&Request::stages>},
-    Option{"--require-fit", "", "exit code 1 where the plan does not fit [0]", !common, training | inference,
+    Option{"--stages", "", "add one line per pipeline stage", !common, training, "", "", mark<&Request::stages>},
+    Option{"--require-fit", "", "exit with code 1 if the plan does not fit [0]", !common, training | inference,
            "--hardware", "", mark<&Request::require_fit>},
-    Option{"--ops", "", "also one line per operator", common, operators, "", "", mark<&Request::ops>},
-    Option{"--json", "", "one JSON object in base units, the unit in the key", common, part::json},
-    Option{"--markdown", "", "tables in Markdown", common, markdown},
-    Option{"--exact", "", "every digit too, in text and Markdown; JSON always has them", common, exact},
-    Option{"--help", "", "the options that people use most", common, help},
-    Option{"--help-all", "", "all options", common, help},
+    Option{"--ops", "", "add one line per operator", common, operators, "", "", mark<&Request::ops>},
+    Option{"--json", "", "print one JSON object in base units, with the unit in the key", common, part::json},
+    Option{"--markdown", "", "print tables in Markdown", common, markdown},
+    Option{"--exact", "", "also print all digits in text and Markdown; JSON always includes them", common, exact},
+    Option{"--help", "", "show the most common options", common, help},
+    Option{"--help-all", "", "show all options", common, help},
 };
 const std::array<Topic, 9>& all_topics() {
   static const std::array all{

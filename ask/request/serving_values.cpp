@@ -30,10 +30,10 @@ std::vector<std::string_view> split_at(char mark, std::string_view text) {
 /// "2P" of "2P6D".
 Count pool_size(std::string_view text, char letter, std::string_view where, std::string_view whole) {
   if (text.size() < 2 || lower(text).back() != letter)
-    refuse_value(where, "engines for prompts and for answers as 2P6D", whole);
+    refuse_value(where, "numbers of prefill and decode engines, for example 2P6D", whole);
   const std::string of(where);
   return parse_positive(text.substr(0, text.size() - 1),
-                        of + (letter == 'p' ? ", engines for prompts" : ", engines for answers"));
+                        of + (letter == 'p' ? ", prefill engines" : ", decode engines"));
 }
 
 }  // namespace
@@ -61,13 +61,13 @@ Seconds read_time(std::string_view text, std::string_view where) {
 
 Seconds read_limit(std::string_view text, std::string_view where) {
   const Seconds t = read_time(text, where);
-  if (t.value <= 0) refuse_value(where, "a time above 0, which no answer is faster than", text);
+  if (t.value <= 0) refuse_value(where, "a time limit above 0", text);
   return t;
 }
 
 Seconds read_duration(std::string_view text, std::string_view where) {
   const Seconds t = read_time(text, where);
-  if (t.value <= 0) refuse_value(where, "a time above 0, in which requests arrive", text);
+  if (t.value <= 0) refuse_value(where, "an arrival period above 0", text);
   return t;
 }
 
@@ -87,9 +87,7 @@ double read_arrivals(std::string_view text, std::string_view where) {
 
 double read_percentile(std::string_view text, std::string_view where) {
   const double p = parse_real(text, where);
-  if (p <= 0 || p >= 100)
-    refuse_value(
-        where, "a percentile above 0 and below 100: no limit can hold for none or be asked of the worst of all", text);
+  if (p <= 0 || p >= 100) refuse_value(where, "a percentile above 0 and below 100", text);
   return p;
 }
 
@@ -101,7 +99,8 @@ Count read_drafts(std::string_view text, std::string_view where) {
 
 Pools read_pools(std::string_view text, std::string_view where) {
   const std::size_t letter = lower(text).find('p');
-  if (letter == std::string_view::npos) refuse_value(where, "engines for prompts and for answers as 2P6D", text);
+  if (letter == std::string_view::npos)
+    refuse_value(where, "numbers of prefill and decode engines, for example 2P6D", text);
   return {pool_size(text.substr(0, letter + 1), 'p', where, text),
           pool_size(text.substr(letter + 1), 'd', where, text)};
 }
@@ -109,14 +108,16 @@ Pools read_pools(std::string_view text, std::string_view where) {
 ServedAdapters read_adapters(std::string_view text, std::string_view where) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos)
-    refuse_value(where, "adapters in memory at once and their rank, as 8:16, or with matrices, 8:16:q,v", text);
+    refuse_value(where, "the number of resident adapters and their rank, for example 8:16, or with matrices, 8:16:q,v",
+                 text);
   const LoraText each = read_lora(text.substr(colon + 1), where);
   return {parse_positive(text.substr(0, colon), where), each.rank, each.targets};
 }
 
 ApiPrice read_api_price(std::string_view text, std::string_view where) {
   const std::vector<std::string_view> parts = split_at(',', text);
-  if (parts.size() != 2) refuse_value(where, "two prices per million tokens, of input and of output, as 0.5,1.5", text);
+  if (parts.size() != 2)
+    refuse_value(where, "two prices per million tokens, for input and output, for example 0.5,1.5", text);
   return {parse_real(parts[0], where), parse_real(parts[1], where)};
 }
 

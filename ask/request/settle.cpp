@@ -67,13 +67,13 @@ void settle_media_encoders(Request& r) {
 Count replicas_on(Count available, const Request& r) {
   const Count replica = replica_devices(r.layout);
   if (r.gave("--dp") && devices(r.layout) != available)
-    throw InputError(fmt::format("--gpus {} is not --tp x --cp x --pp x --dp = {}; leave one of them out", available,
+    throw InputError(fmt::format("--gpus {} differs from --tp x --cp x --pp x --dp = {}; omit one of them", available,
                                  devices(r.layout)));
   const bool divides = available % replica == 0;
   if (!divides && flaw(r.model.arch, r.layout) == LayoutFlaw::heads) refuse_heads(r);
   if (!divides)
     throw InputError(
-        fmt::format("--gpus {} is not a multiple of the {} GPUs that hold the model once (--tp x --cp x --pp); give {}",
+        fmt::format("--gpus {} is not a multiple of the {} GPUs per model replica (--tp x --cp x --pp); set {}",
                     available, replica, nearest_multiples("--gpus", available, replica)));
   return available / replica;
 }

@@ -58,10 +58,9 @@ void check_software(const Request& r, Parts parts) {
   if (trains == infers || !r.gave("--software")) return;
   const SoftwareCard* other = trains ? (r.engine ? &*r.engine : nullptr) : r.software ? &*r.software : nullptr;
   if (other != nullptr)
-    throw InputError(
-        fmt::format("--software: {} is for {}, and the question is about {}; 'llmcalc list software' shows "
-                    "what there is for it",
-                    other->name, trains ? "inference" : "training", trains ? "training" : "inference"));
+    throw InputError(fmt::format(
+        "--software: {} is for {}, but the result is for {}; 'llmcalc list software' lists the alternatives",
+        other->name, trains ? "inference" : "training", trains ? "training" : "inference"));
 }
 
 Count vocabulary_multiple(const Request& r) {

@@ -50,11 +50,10 @@ SpeedTarget parsed_target(std::string_view text, std::string_view where) {
 }
 
 [[noreturn]] void refuse_target(std::string_view text, std::string_view where) {
-  refuse_value(
-      where,
-      "a speed above 0: tokens/s (\"50 tokens/s\"), a time per token or training step (\"20 ms\"), to the first "
-      "token (\"TTFT 0.5 s\"), an MFU (\"45 % MFU\") or days of a run (\"30 days\")",
-      text);
+  refuse_value(where,
+               "a speed above 0: tokens/s (\"50 tokens/s\"), time per token or training step (\"20 ms\"), time to "
+               "first token (\"TTFT 0.5 s\"), MFU (\"45 % MFU\") or days of a run (\"30 days\")",
+               text);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ std::string mix_note(std::string_view mix, const ModelCard& model) {
   const std::string_view older = older_fused_type(model.arch, mix, model.family);
   if (older.empty()) return "";
   return fmt::format(
-      "{} is what llama.cpp makes in 2026; in files until 2025, attention's queries, keys and values, one "
-      "matrix in this family, are all in {}",
+      "{} follows llama.cpp as of 2026; files created until 2025 store the queries, keys and values of attention, "
+      "fused in this family, in {}",
       mix, older);
 }
 
@@ -35,18 +35,18 @@ WeightFormats formats_for_all(WeightsGiven& given, std::string_view text, std::s
   if (!said) return read_stored(text, where);
   std::string known;
   for (const std::string_view mix : gguf_mixes()) known += (known.empty() ? "" : "|") + std::string(mix);
-  refuse_value(where, fmt::format("gguf: and one of {}", one_of(known)), text);
+  refuse_value(where, fmt::format("gguf: followed by one of {}", one_of(known)), text);
 }
 
 /// Throws InputError if a component is named twice or has no weights in the model.
 void check_part(const WeightsGiven& given, Component c, std::string_view where, const Arch& arch) {
   const std::string_view name = component_name(c);
   for (const auto& [component, format] : given.parts)
-    if (component == c) throw InputError(fmt::format("{}: {} is named twice; name it once", where, name));
+    if (component == c) throw InputError(fmt::format("{}: {} is specified twice; specify it once", where, name));
   if (component_numbers(arch)[c] > Bytes()) return;
   const bool tied = c == Component::lm_head && arch.tied_head;
-  throw InputError(fmt::format("{}: the model has no weights in {}{}; leave it out", where, name,
-                               tied ? ", its head being the token table (embedding)" : ""));
+  throw InputError(fmt::format("{}: the model has no weights in {}{}; omit it", where, name,
+                               tied ? ", because its head is tied to the embedding" : ""));
 }
 
 void add_part(WeightsGiven& given, std::string_view text, std::string_view where, const Arch& arch) {
@@ -67,7 +67,8 @@ WeightsGiven read_weight_precision(std::string_view text, std::string_view where
     const std::size_t comma = rest.find(',');
     const std::string_view one = rest.substr(0, comma);
     const bool for_all = one.find('=') == std::string_view::npos;
-    if (for_all && given.all) refuse_value(where, "one format for all components and others as COMPONENT=FORMAT", text);
+    if (for_all && given.all)
+      refuse_value(where, "one format for all components and COMPONENT=FORMAT for others", text);
     if (for_all)
       given.all = formats_for_all(given, one, where, model);
     else

@@ -136,23 +136,23 @@ std::string_view reason(CollectiveFlaw flaw) noexcept {
     case CollectiveFlaw::none:
       return "";
     case CollectiveFlaw::no_such_algorithm:
-      return "the operation cannot be done by this algorithm";
+      return "the algorithm does not support this operation";
     case CollectiveFlaw::no_ranks:
-      return "there must be at least one rank";
+      return "at least one rank is required";
     case CollectiveFlaw::too_many_ranks:
-      return "there are more ranks than 2^40";
+      return "the rank count exceeds 2^40";
     case CollectiveFlaw::negative_message:
-      return "a message cannot be shorter than 0 bytes";
+      return "the message size cannot be negative";
     case CollectiveFlaw::no_link:
-      return "the hardware has no such link, or its bandwidth is not known";
+      return "the hardware has no such link, or its bandwidth is unknown";
     case CollectiveFlaw::no_reduction:
-      return "the link's switches do not reduce";
+      return "the link's switches do not support in-network reduction";
     case CollectiveFlaw::no_switch:
-      return "the algorithm is one for switches, and the link is a torus";
+      return "the algorithm requires switches, but the link is a torus";
     case CollectiveFlaw::link_too_small:
       break;
   }
-  return "there are more ranks than the link joins";
+  return "there are more ranks than the link connects";
 }
 
 CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,

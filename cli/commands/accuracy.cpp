@@ -35,8 +35,8 @@ namespace {
 MeasurementFile suitable(const std::string& path, std::optional<AccuracyKind> kind) {
   MeasurementFile file = read_measurement_file(path);
   if (!kind || file.has(rows_for(*kind))) return file;
-  constexpr std::array what{"training", "inference", "recorded runs of servers"};
-  throw InputError(fmt::format("{}: it has no rows of {}", path, what[static_cast<std::size_t>(rows_for(*kind))]));
+  constexpr std::array what{"training", "inference", "recorded serving runs"};
+  throw InputError(fmt::format("{}: no rows of {}", path, what[static_cast<std::size_t>(rows_for(*kind))]));
 }
 
 /// Appends the rows of one file to the others. Row ids must be unique over all files of a report.
@@ -47,8 +47,8 @@ void join_rows(MeasurementFile& all, MeasurementFile next) {
   for (const RunCase& c : all.serving) ids.insert(c.head.id);
   const auto check_id = [&](const std::string& id) {
     if (ids.contains(id))
-      throw InputError(
-          fmt::format("{}, row {}: {} has a row of that id too; ids are unique", next.where, in_quotes(id), all.where));
+      throw InputError(fmt::format("{}, row {}: {} has a row with the same id; ids must be unique", next.where,
+                                   in_quotes(id), all.where));
   };
   for (const TrainingCase& c : next.training) check_id(c.head.id);
   for (const InferenceCase& c : next.inference) check_id(c.head.id);
@@ -82,7 +82,7 @@ namespace {
 ReplayBasis basis_of(const Arguments& arguments, std::optional<AccuracyKind> kind) {
   for (const char* option : {"--tables", "--hardware"})
     if (arguments.has(option) && kind != AccuracyKind::serving)
-      throw InputError(fmt::format("accuracy: {} is for serving, whose runs are replayed; leave it out", option));
+      throw InputError(fmt::format("accuracy: {} applies only to serving, which replays runs; omit it", option));
   ReplayBasis basis;
   if (arguments.has("--hardware")) basis.hardware = load_hardware(arguments.text("--hardware"));
   if (arguments.has("--tables")) basis.tables = read_operator_tables(arguments.text("--tables"));
@@ -101,7 +101,8 @@ int run_convert(const std::vector<std::string>& paths) {
   WholeFile out(paths[1]);
   if (file_exists(paths[1]) && !is_measurements(paths[1]))
     throw InputError(fmt::format(
-        "'{}' exists and has no measurements as requests; refusing to overwrite it, give another NEW", paths[1]));
+        "'{}' exists and is not a file of converted measurements; refusing to overwrite it, pass a different NEW",
+        paths[1]));
   const Converted all = convert(json::file_text(paths[0]), paths[0]);
   std::string text;
   for (const json::Value& row : all.rows) text += row.dump() + "\n";
@@ -109,9 +110,8 @@ int run_convert(const std::vector<std::string>& paths) {
   out.finish();
   for (const Unconverted& u : all.unconverted) say(fmt::format("llmcalc: note: row {}: {}", in_quotes(u.id), u.reason));
   if (!all.unknown_keys.empty())
-    say(fmt::format("llmcalc: note: keys that are not known are kept under \"stated\": {}",
-                    fmt::join(all.unknown_keys, ", ")));
-  say(fmt::format("{}: {} rows, {} of them without a request", paths[1], all.rows.size(), all.unconverted.size()));
+    say(fmt::format("llmcalc: note: unknown keys are kept under \"stated\": {}", fmt::join(all.unknown_keys, ", ")));
+  say(fmt::format("{}: {} rows, {} without a request", paths[1], all.rows.size(), all.unconverted.size()));
   return 0;
 }
 
@@ -135,27 +135,26 @@ int run_accuracy(const Arguments& arguments) {
 
 constexpr std::array accuracy_words{
     Word{.name = "KIND",
-         .help =
-             "training, memory, inference or serving; convert rewrites a file OLD of earlier versions as NEW [each row "
-             "by its own command]",
+         .help = "training, memory, inference or serving; convert migrates a file OLD from an earlier version to NEW "
+                 "[each row with its own command]",
          .required = false},
-    Word{.name = "FILE", .help = "files of measurements [those of the program]", .required = false, .repeats = true}};
+    Word{.name = "FILE", .help = "measurement files [the built-in ones]", .required = false, .repeats = true}};
 constexpr std::array accuracy_options{
-    Option{"--rows", "", "every row, with what it is about and what was assumed"},
-    Option{"--tables", "DIR", "serving: times of layers from tables of operators, as calibrate --from reads them"},
-    Option{"--hardware", "HW", "serving: a preset or hardware file in place of the recorded device"}};
+    Option{"--rows", "", "list every row, with its subject and assumptions"},
+    Option{"--tables", "DIR", "serving: layer times from operator tables, in the format of calibrate --from"},
+    Option{"--hardware", "HW", "serving: preset or hardware file to use instead of the recorded device"}};
 
 }  // namespace
 
 const Command accuracy_command{
     .name = "accuracy",
     .arguments = "[KIND] [FILE ...]",
-    .summary = "predictions and measurements",
+    .summary = "predictions against measurements",
     .about =
-        "Predicts every row of a file of published measurements and sums up the errors: all rows, sources, GPUs, "
-        "parallelism, precision, software. Without a file those that the program has. --json always has every row. "
-        "serving "
-        "replays recorded runs of servers and shows times, rates and throughput over time beside the recorded ones.",
+        "Predicts every row of a file of published measurements and summarizes the errors: overall and by source, GPU, "
+        "parallelism, precision and software. Without a file, uses the built-in measurements. --json always includes "
+        "every row. serving replays recorded serving runs and shows times, rates and throughput over time next to the "
+        "recorded values.",
     .examples =
         "  llmcalc accuracy training\n  llmcalc accuracy memory --rows\n"
         "  llmcalc accuracy mine.jsonl others.json --json\n  llmcalc accuracy convert old.json new.jsonl\n"

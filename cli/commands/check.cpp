@@ -22,8 +22,9 @@ namespace llmcalc {
 namespace {
 
 std::string conclusion(const Changes& changes, const std::string& path) {
-  if (changes.all.empty()) return fmt::format("nothing moved: {} values equal {}", changes.compared, path);
-  return fmt::format("{} values moved, came or went since {}, of {}", changes.all.size(), path, changes.compared);
+  if (changes.all.empty()) return fmt::format("no changes: all {} values equal {}", changes.compared, path);
+  return fmt::format("{} values changed, appeared or disappeared since {}, of {}", changes.all.size(), path,
+                     changes.compared);
 }
 
 /// Compares today's numbers with a saved report. Returns 1 if any value moved, came or went.
@@ -77,18 +78,17 @@ int against_textbook(const Screen& screen) {
         {{"subject", d.subject}, {"quantity", d.quantity}, {"engine", d.engine}, {"textbook", d.textbook}});
   }
   if (!differences.empty() || screen.style == Style::json) report.grids.push_back(std::move(g));
-  report.verdict = {
-      {"",
-       fmt::format("{} comparisons over {} models: {}", made, builtin_models().size(),
-                   differences.empty() ? "nothing differs" : fmt::format("{} differ", differences.size())),
-       !differences.empty()}};
+  report.verdict = {{"",
+                     fmt::format("{} comparisons over {} models: {}", made, builtin_models().size(),
+                                 differences.empty() ? "no differences" : fmt::format("{} differ", differences.size())),
+                     !differences.empty()}};
   print(report, screen);
   return differences.empty() ? 0 : 1;
 }
 
 int run_check(const Arguments& arguments) {
   const std::string baseline = arguments.text("--baseline"), tolerance = arguments.text("--tolerance");
-  if (baseline.empty() && !tolerance.empty()) throw InputError("--tolerance is for --baseline FILE; give both");
+  if (baseline.empty() && !tolerance.empty()) throw InputError("--tolerance requires --baseline FILE; pass both");
   if (baseline.empty()) return against_textbook(screen_of(arguments));
   return against_baseline(baseline, tolerance.empty() ? 0 : parse_real(tolerance, "--tolerance"), screen_of(arguments));
 }
@@ -100,10 +100,10 @@ constexpr std::array check_options{Option{"--baseline", "FILE", "a report saved 
 
 const Command check_command{.name = "check",
                             .arguments = "[--baseline FILE]",
-                            .summary = "against textbook, or a saved report",
+                            .summary = "check against textbook or report",
                             .about =
-                                "The engine against the textbook's closed forms, over every preset; or today's numbers "
-                                "against a report saved with --json. Exit 1 if anything differs.",
+                                "Compares the engine with the textbook's closed forms for every preset, or the current "
+                                "results with a report saved with --json. Exits with 1 if any value differs.",
                             .examples =
                                 "  llmcalc check\n  llmcalc report llama-3-8b --hardware h100 --json > saved.json\n"
                                 "  llmcalc check --baseline saved.json --tolerance 1e-6",

@@ -33,12 +33,12 @@ Side asked(const std::string& name, const std::vector<std::string>& words) {
                                                    [&](const Question* q) { return q->name == words[0]; });
   if (!is_search(words) && !model)
     throw InputError(
-        fmt::format("--of: expected a command and its options (\"train llama-3-8b --hardware h100\"), got {}",
+        fmt::format("--of: expected a command with its options (\"train llama-3-8b --hardware h100\"), got {}",
                     in_quotes(fmt::format("{}", fmt::join(words, " ")))));
   const Arguments arguments = typed(words[0], words);
   ThreadRunner runner;
   const Output output = arguments.command().answer(arguments, runner);
-  if (output.stopped) throw InputError(fmt::format("the search of {} was stopped", name));
+  if (output.stopped) throw InputError(fmt::format("the search for {} was stopped", name));
   return {name, json_of(output)};
 }
 
@@ -93,7 +93,7 @@ std::vector<std::string> without_measured(std::vector<std::string> words) {
 int run_compare(const Arguments& arguments) {
   const std::string of = arguments.text("--of"), vs = arguments.text("--vs");
   std::vector<Side> sides;
-  if (of.empty() != vs.empty()) throw InputError("--of and --vs go together; give both");
+  if (of.empty() != vs.empty()) throw InputError("--of and --vs must be used together; pass both");
   if (!of.empty()) {
     const std::vector<std::string> words = words_of(of);
     const Side first = asked("first", words);
@@ -103,24 +103,24 @@ int run_compare(const Arguments& arguments) {
     if (const std::string path = arguments.word(word); !path.empty()) sides.push_back(saved(path));
   if (sides.size() < 2)
     throw InputError(
-        "'llmcalc compare' needs two reports saved with --json, or --of and --vs; its help shows examples");
+        "'llmcalc compare' needs two reports saved with --json, or --of and --vs; see --help for examples");
   return print(compare(sides), screen_of(arguments));
 }
 
-constexpr std::array compare_words{Word{"A", "a report saved with --json", false}, Word{"B", "another one", false},
-                                   Word{"C", "a third", false}, Word{"D", "a fourth", false}};
+constexpr std::array compare_words{Word{"A", "a report saved with --json", false}, Word{"B", "another report", false},
+                                   Word{"C", "a third report", false}, Word{"D", "a fourth report", false}};
 constexpr std::array compare_options{
-    Option{"--of", "COMMAND", "a command with its options, in quotes, instead of a file"},
-    Option{"--vs", "OPTIONS", "options that the other side has instead or besides, in quotes; a model may come first"}};
+    Option{"--of", "COMMAND", "quoted command with its options, instead of a file"},
+    Option{"--vs", "OPTIONS", "quoted options to replace or add on the other side; may start with a model"}};
 
 }  // namespace
 
 const Command compare_command{.name = "compare",
                               .arguments = "[A.json B.json]",
-                              .summary = "plans, models, devices side by side",
+                              .summary = "compare plans, models or devices",
                               .about =
-                                  "Reports of one command side by side, and what their difference consists of. A "
-                                  "search for plans (plan train) stands for its best plan.",
+                                  "Shows reports of one command side by side and breaks down their difference. A plan "
+                                  "search (plan train) is represented by its best plan.",
                               .examples =
                                   "  llmcalc compare one.json other.json\n"
                                   "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"

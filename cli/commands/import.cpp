@@ -39,14 +39,14 @@ int run_import(const Arguments& arguments) {
   const std::string path = arguments.word("CONFIG");
   if (arguments.has("--verbose")) {
     if (path == json::standard_input)
-      throw InputError("--verbose reads the config more than once, which standard input does not allow; give a file");
+      throw InputError("--verbose reads the config more than once, which standard input does not support; pass a file");
     say_readings(config_document(path));
   }
   return answer_and_print(import_command, arguments);
 }
 
 constexpr std::array import_options{
-    Option{"--verbose", "", "show on stderr what each key of the config became, and which were ignored, and why"}};
+    Option{"--verbose", "", "print to stderr how each config key was interpreted, or why it was ignored"}};
 
 }  // namespace
 

@@ -9,74 +9,80 @@ namespace llmcalc {
 namespace {
 
 constexpr std::array validate_words{
-    Word{"MODEL", "a preset, a file, or a folder with weights; without one the suite runs", false}};
+    Word{"MODEL", "preset, file, or folder with weights; if omitted, the suite runs", false}};
 constexpr std::array validate_options{
-    Option{"--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]"},
-    Option{"--device", "cpu|cuda|cuda:N", "where the reference runs [cpu]"},
-    Option{"--hardware", "HW", "a file of 'llmcalc calibrate': compares times too"},
-    Option{"--repeats", "N", "timed runs, of which the median counts [5]"},
-    Option{"--check-time", "", "a step, prefill or decode outside the band is exit 1 too"},
+    Option{"--suite", "small|full", "test suite of models of every shape; full adds GPT-2 124M [small]"},
+    Option{"--device", "cpu|cuda|cuda:N", "device to run the reference on [cpu]"},
+    Option{"--hardware", "HW", "file written by 'llmcalc calibrate'; also compares times"},
+    Option{"--repeats", "N", "number of timed runs; the median is reported [5]"},
+    Option{"--check-time", "", "also exit with 1 if a step, prefill or decode time is outside the band"},
 };
 
-constexpr std::array learn_words{Word{"FILE", "a text, UTF-8"}};
+constexpr std::array learn_words{Word{"FILE", "UTF-8 text file"}};
 constexpr std::array learn_options{
-    Option{"--out", "FILE", "the checkpoint [FILE's name with .safetensors, here]"},
+    Option{"--out", "FILE", "checkpoint to write [FILE's name with .safetensors, in the current folder]"},
     Option{"--model", "MODEL",
-           "a preset or a file, with the text's vocabulary [a Llama of 0.9 M parameters, from 1 MB of text on 2 M]"},
-    Option{"--steps", "N", "updates of the weights [8 times through the text, 500 to 3000]"},
-    Option{"--minutes", "T", "ends the run after T minutes [the steps end it]"},
+           "preset or file; its vocabulary is replaced by the text's [Llama with 0.9 M parameters, or 2 M from 1 MB of "
+           "text]"},
+    Option{"--steps", "N", "optimizer steps [8 passes over the text, 500 to 3000]"},
+    Option{"--minutes", "T", "stop after T minutes [stop after --steps]"},
     Option{"--batch", "N", "sequences per step [4]"},
     Option{"--seq", "N", "tokens per sequence [128]"},
-    Option{"--rate", "R", "learning rate at its highest [0.003]"},
-    Option{"--tokenizer", "bytes|bpe", "what a token is [bpe from 100 KB on, else bytes]"},
-    Option{"--vocabulary", "N", "tokens of bpe, at most [one for 320 bytes of text, 384 to 1024]"},
-    Option{"--precision", "fp32|bf16", "weights and activations; bf16 keeps fp32 master weights [fp32; bf16 on a GPU]"},
-    Option{"--seed", "N", "of the first weights and the batches [1]"},
-    Option{"--device", "cpu|cuda|cuda:N", "where it learns [cpu]"},
-    Option{"--resume", "", "continue from the checkpoint where it stopped"},
+    Option{"--rate", "R", "peak learning rate [0.003]"},
+    Option{"--tokenizer", "bytes|bpe", "tokenizer type [bpe from 100 KB of text, otherwise bytes]"},
+    Option{"--vocabulary", "N", "maximum BPE vocabulary size [one token per 320 bytes of text, 384 to 1024]"},
+    Option{"--precision", "fp32|bf16",
+           "format of weights and activations; bf16 keeps fp32 master weights [fp32; bf16 on a GPU]"},
+    Option{"--seed", "N", "random seed of initial weights and batches [1]"},
+    Option{"--device", "cpu|cuda|cuda:N", "device to train on [cpu]"},
+    Option{"--resume", "", "resume training from the checkpoint"},
 };
 
-constexpr std::array generate_words{Word{"CHECKPOINT", "a file of 'llmcalc learn', or a downloaded model's folder"},
-                                    Word{"PROMPT", "the text to continue [standard input]", false}};
+constexpr std::array generate_words{
+    Word{"CHECKPOINT", "file written by 'llmcalc learn', or folder of a downloaded model"},
+    Word{"PROMPT", "text to continue [standard input]", false}};
 constexpr std::array generate_options{
-    Option{"--tokens", "N", "how many more, at most [200]"},
-    Option{"--temperature", "T", "0 takes the likeliest token, 1 the model's own distribution [0.8]"},
-    Option{"--top-k", "K", "only the K likeliest tokens; 0 is all [0]"},
-    Option{"--top-p", "P", "only the likeliest tokens that together have probability P [1]"},
-    Option{"--beams", "N", "beam search of this width instead of sampling [1]"},
-    Option{"--seed", "N", "of the draws [1]"},
-    Option{"--device", "cpu|cuda|cuda:N", "where the model runs [cpu]"},
-    Option{"--no-kv-cache", "", "run the whole text again for every token: the same text, slower"},
-    Option{"--compare-kv-cache", "", "generate with the cache, then without: the same tokens, and the cost of both"},
+    Option{"--tokens", "N", "maximum number of generated tokens [200]"},
+    Option{"--temperature", "T", "sampling temperature; 0 is greedy, 1 samples from the unscaled distribution [0.8]"},
+    Option{"--top-k", "K", "sample from the K most likely tokens; 0 is all [0]"},
+    Option{"--top-p", "P", "sample from the most likely tokens with total probability P [1]"},
+    Option{"--beams", "N", "beam search width; above 1 replaces sampling [1]"},
+    Option{"--seed", "N", "random seed of sampling [1]"},
+    Option{"--device", "cpu|cuda|cuda:N", "device to run the model on [cpu]"},
+    Option{"--no-kv-cache", "", "recompute the whole text for every token; same output, slower"},
+    Option{"--compare-kv-cache", "", "generate with and without the cache, and compare tokens and cost"},
 };
 
-constexpr std::array perplexity_words{Word{"CHECKPOINT", "a file of 'llmcalc learn', or a downloaded model's folder"},
-                                      Word{"FILE", "a text, UTF-8"}};
+constexpr std::array perplexity_words{
+    Word{"CHECKPOINT", "file written by 'llmcalc learn', or folder of a downloaded model"},
+    Word{"FILE", "UTF-8 text file"}};
 constexpr std::array perplexity_options{
-    Option{"--window", "N", "tokens run at once: each is predicted from those before it in its window [512]"},
-    Option{"--device", "cpu|cuda|cuda:N", "where the model runs [cpu]"},
+    Option{"--window", "N",
+           "window length in tokens; each token is predicted from the preceding tokens of its window [512]"},
+    Option{"--device", "cpu|cuda|cuda:N", "device to run the model on [cpu]"},
 };
 
-constexpr std::array calibrate_options{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
-                                       Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
-                                       Option{"--name", "NAME", "name of the machine [this-machine]"},
-                                       Option{"--from", "DIR",
-                                              "derive the rates from tables of operators in DIR (MODEL/tpN/dense.csv, "
-                                              "attention.csv, ...) and measure nothing"},
-                                       Option{"--hardware", "HW", "whose tables they are [what they say]"},
-                                       Option{"--model", "MODEL", "the model of all tables [what each says]"}};
+constexpr std::array calibrate_options{
+    Option{"--out", "FILE", "hardware file to write [this-machine.json]"},
+    Option{"--device", "cpu|cuda|cuda:N", "device to measure [cpu]"},
+    Option{"--name", "NAME", "name of the machine [this-machine]"},
+    Option{
+        "--from", "DIR",
+        "derive the rates from operator tables in DIR (MODEL/tpN/dense.csv, attention.csv, ...) instead of measuring"},
+    Option{"--hardware", "HW", "device of the tables [as named in the tables]"},
+    Option{"--model", "MODEL", "model of all tables [as named in each table]"}};
 
 }  // namespace
 
 const Command validate_command{
     .name = "validate",
     .arguments = "[MODEL|--suite NAME]",
-    .summary = "the transformer run, bytes and FLOPs",
+    .summary = "run a model, check bytes and FLOPs",
     .about =
-        "Runs the bundled reference transformer and compares its memory and operations with the prediction: every "
-        "byte by category and operator, every FLOP, the operators' names, shapes and order. A folder with the "
-        "safetensors "
-        "of a GPT-2, Llama, Qwen or Gemma is run with its own weights. Exit 1 if anything that is exact is not.",
+        "Runs the bundled reference transformer and compares its memory and operations with the prediction: every byte "
+        "by category and operator, every FLOP, and the operators' names, shapes and order. A folder with the "
+        "safetensors of a GPT-2, Llama, Qwen or Gemma model runs with its own weights. Exits with 1 if any exact "
+        "quantity differs.",
     .examples =
         "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
         "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json",
@@ -91,8 +97,8 @@ const Command learn_command{
     .arguments = "FILE.txt",
     .summary = "train a small transformer on a text",
     .about =
-        "Trains a small transformer on a text. The last tenth is held out for the report, the twentieth before it "
-        "chooses the best weights: a checkpoint keeps them, with what learning needs to go on.",
+        "Trains a small transformer on a text. The last tenth is held out for the report, and the twentieth before it "
+        "selects the best weights; the checkpoint stores them with the state needed to resume training.",
     .examples =
         "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
         "  llmcalc learn notes.txt --resume --steps 2000",
@@ -104,11 +110,10 @@ const Command learn_command{
 const Command generate_command{
     .name = "generate",
     .arguments = "CHECKPOINT [PROMPT]",
-    .summary = "continue a text with it",
+    .summary = "continue a text with a model",
     .about =
-        "Continues a text with a model that 'llmcalc learn' trained, or with the safetensors of a GPT-2, Llama, Qwen "
-        "or "
-        "Gemma; prints both, or with --json one object at the end.",
+        "Continues a text with a model trained by 'llmcalc learn', or with the safetensors of a GPT-2, Llama, Qwen or "
+        "Gemma model; prints prompt and continuation, or one object at the end with --json.",
     .examples =
         "  llmcalc generate notes.safetensors \"On the first day\"\n"
         "  llmcalc generate models/Qwen3-0.6B \"The capital of\" --temperature 0\n"
@@ -120,11 +125,10 @@ const Command generate_command{
 
 const Command perplexity_command{.name = "perplexity",
                                  .arguments = "CHECKPOINT FILE.txt",
-                                 .summary = "how well it predicts a text",
+                                 .summary = "perplexity of a model on a text",
                                  .about =
-                                     "Runs a trained model over a text and tells the perplexity, per token and, "
-                                     "comparable between tokenizers, as bits "
-                                     "per byte.",
+                                     "Runs a trained model over a text and reports its perplexity per token, and bits "
+                                     "per byte, which are comparable between tokenizers.",
                                  .examples =
                                      "  llmcalc perplexity models/Qwen3-0.6B notes.txt\n  llmcalc perplexity "
                                      "notes.safetensors notes.txt --window 128",
@@ -136,11 +140,11 @@ const Command perplexity_command{.name = "perplexity",
 const Command calibrate_command{
     .name = "calibrate",
     .arguments = "[--out FILE] [--from DIR]",
-    .summary = "what this machine delivers",
+    .summary = "measure this machine's rates",
     .about =
-        "Measures this machine: matmul rates by size and format, copy bandwidth, the time of an operator; and "
-        "writes them as a hardware file, which --hardware takes. --from derives them from tables of operators instead, "
-        "measured times of a served model's layers, with their residuals.",
+        "Measures this machine's matmul rates by size and format, copy bandwidth and operator overhead, and writes a "
+        "hardware file for --hardware. --from derives the rates from operator tables (measured layer times of a served "
+        "model) instead, and reports residuals.",
     .examples =
         "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
         "  llmcalc train gpt2 --hardware here.json --precision fp32\n"

@@ -76,7 +76,7 @@ void write_fit(const std::string& path, const MeasurementFile& file, const FitSe
   const std::vector<double> values = fitted(set, ridge, told(line, "fit: step"));
   leave_out(a, set, ridge, values, told(line, "fit without family"));
   const auto n = std::count_if(set.weights.begin(), set.weights.end(), [](double w) { return w > 0; });
-  const std::string how = fmt::format("{}, to {} figures of {}", today(), n, file.where);
+  const std::string how = fmt::format("{}, to {} values from {}", today(), n, file.where);
   write_json(path, estimator_file(values, a, basis, how));
 }
 
@@ -109,14 +109,15 @@ bool is_fit(const std::string& path, AccuracyKind kind) {
 void check_fit_out(const std::string& path, AccuracyKind kind) {
   const WholeFile probe(path);
   if (file_exists(path) && !is_fit(path, kind))
-    throw InputError(fmt::format("'{}' exists and is no estimator of {}; refusing to overwrite it, give another --out",
-                                 path, name(kind)));
+    throw InputError(
+        fmt::format("'{}' exists and is not an estimator of {}; refusing to overwrite it, pass a different --out", path,
+                    name(kind)));
 }
 
 AccuracyKind fitted_kind(const std::string& said) {
   const AccuracyKind kind = accuracy_kind(said);
   if (kind == AccuracyKind::memory || kind == AccuracyKind::serving)
-    throw InputError(fmt::format("{} has no estimator of several parameters; give training or inference", said));
+    throw InputError(fmt::format("{} has no estimator with fitted parameters; pass training or inference", said));
   return kind;
 }
 
@@ -149,13 +150,13 @@ int run_fit_command(const Arguments& arguments) {
 
 constexpr std::array fit_words{
     Word{"KIND", "training or inference"},
-    Word{.name = "FILE", .help = "files of measurements [those of the program]", .required = false, .repeats = true}};
+    Word{.name = "FILE", .help = "measurement files [the built-in ones]", .required = false, .repeats = true}};
 constexpr std::array fit_own_options{
     Option{"--out", "FILE",
-           "fit to all rows and write the estimator to FILE; errors are of left-out sources (minutes)"},
-    Option{"--without", "TERM", "the estimator fitted without one of its terms: host, launch, fusion, links, ..."},
-    Option{"--tables", "DIR", "inference with --out: operator tables whose replays narrow the interval"},
-    Option{"--rows", "", "every row, with its subject and assumptions"}};
+           "fit to all rows and write the estimator to FILE; reports errors on left-out sources (takes minutes)"},
+    Option{"--without", "TERM", "fit the estimator without one of its terms: host, launch, fusion, links, ..."},
+    Option{"--tables", "DIR", "inference with --out: operator tables; their replays narrow the interval"},
+    Option{"--rows", "", "list every row, with its subject and assumptions"}};
 
 }  // namespace
 
@@ -163,9 +164,8 @@ const Command fit_program{
     .program = "llmcalc-fit",
     .name = "",
     .arguments = "KIND [FILE ...]",
-    .summary = "fit of the estimators",
-    .about =
-        "Predicts every measurement by parameters that were fitted without its source; or fits the estimator anew.",
+    .summary = "fit the estimators",
+    .about = "Predicts every measurement with parameters fitted without its source, or refits the estimator.",
     .examples =
         "  llmcalc-fit training\n"
         "  llmcalc-fit training --without host\n"

@@ -33,8 +33,8 @@ std::string all_of(std::FILE* file, const std::string& name) {
   for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;) {
     text.append(buffer, n);
     if (text.size() > most)
-      throw InputError(fmt::format(
-          "{} is longer than the {} bytes that fit into this machine's memory; give a part of it", name, most));
+      throw InputError(
+          fmt::format("{} exceeds the {} bytes that fit into this machine's memory; pass a part of it", name, most));
   }
   if (std::ferror(file)) throw InputError(fmt::format("cannot read {}: {}", name, std::strerror(errno)));
   return text;
@@ -45,9 +45,9 @@ std::string all_of(std::FILE* file, const std::string& name) {
 std::string file_text(const std::string& path) {
   std::error_code unknown;
   const fs::file_status status = fs::status(path, unknown);
-  if (is_directory(status)) throw InputError(fmt::format("'{}' is a folder; give a text file", path));
+  if (is_directory(status)) throw InputError(fmt::format("'{}' is a folder; pass a text file", path));
   if (exists(status) && !is_regular_file(status) && !is_fifo(status))
-    throw InputError(fmt::format("'{}' is neither a file nor a pipe; give a text file", path));
+    throw InputError(fmt::format("'{}' is neither a file nor a pipe; pass a text file", path));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (!file) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   return all_of(file.get(), fmt::format("'{}'", path));

@@ -54,38 +54,42 @@ Section rest(const validate::Calibration& c) {
   Section s{"machine", "machine", {}};
   const auto gigabytes = [](BytesPerSecond r) { return fmt::format("{:.4g} GB/s", r.value / 1e9); };
   s.add("copy_bytes_per_s", "copy bandwidth", gigabytes(c.copy), Unit::none, "bytes read and written");
-  s.add("cache_bytes_per_s", "in cache", gigabytes(c.cache_bandwidth), Unit::none, "additions that it holds");
-  s.add("cache_bytes", "cache", c.cache, "the largest addition at that pace");
-  s.add("launch_s", "an operator", c.launch.forward, "with next to nothing to do");
-  if (c.launch.backward.value > 0) s.add("launch_backward_s", "its gradient", c.launch.backward, "the same");
+  s.add("cache_bytes_per_s", "cache bandwidth", gigabytes(c.cache_bandwidth), Unit::none,
+        "additions that fit in the cache");
+  s.add("cache_bytes", "cache size", c.cache, "largest addition at the cache bandwidth");
+  s.add("launch_s", "operator overhead", c.launch.forward, "operator with minimal work");
+  if (c.launch.backward.value > 0)
+    s.add("launch_backward_s", "operator overhead, backward", c.launch.backward, "gradient of the same operator");
   if (c.recorded.forward.value > 0) {
-    s.add("recorded_s", "an operator, recorded", c.recorded.forward, "the same, from a CUDA graph");
-    s.add("recorded_backward_s", "its gradient, recorded", c.recorded.backward, "the same");
+    s.add("recorded_s", "operator overhead, recorded", c.recorded.forward, "in a CUDA graph");
+    s.add("recorded_backward_s", "operator overhead, recorded backward", c.recorded.backward, "in a CUDA graph");
   }
   s.add("functions_per_s", "functions", fmt::format("{:.4g} G/s", c.functions / 1e9), Unit::none,
         "GELU and its gradient");
   for (const validate::FormatRates& f : c.formats) {
     const std::string name(f.format.name());
     const auto core = [&](const char* key, const char* title, FlopsPerSecond rate) {
-      s.add(key + name, title + name, fmt::format("{:.4g} GFLOP/s", rate.value / 1e9), Unit::none, "its core");
+      s.add(key + name, title + name, fmt::format("{:.4g} GFLOP/s", rate.value / 1e9), Unit::none,
+            "attention core only");
     };
     core("attention_", "attention, ", f.flash.forward);
     core("attention_backward_", "attention backward, ", f.flash.backward);
     if (f.plain.forward.value > 0) {
       core("plain_attention_", "attention without tensor cores, ", f.plain.forward);
-      core("plain_attention_backward_", "the same backward, ", f.plain.backward);
+      core("plain_attention_backward_", "attention backward without tensor cores, ", f.plain.backward);
     }
     core("naive_attention_", "naive attention, ", f.naive.forward);
     core("naive_attention_backward_", "naive attention backward, ", f.naive.backward);
-    s.add("half_matmul_" + name, "half matmul, " + name, fmt::format("{:.4g} MFLOP", f.half_matmul / 1e6), Unit::none,
-          "a product at half its rate");
+    s.add("half_matmul_" + name, "matmul at half rate, " + name, fmt::format("{:.4g} MFLOP", f.half_matmul / 1e6),
+          Unit::none, "size of a matmul that reaches half the rate");
     if (f.unaligned < 1)
-      s.add("unaligned_" + name, "odd widths, " + name, f.unaligned, Unit::ratio, "of the rate of aligned ones");
+      s.add("unaligned_" + name, "unaligned widths, " + name, f.unaligned, Unit::ratio,
+            "relative to the rate of aligned widths");
     s.add("exposed_" + name, "exposed memory time, " + name, fmt::format("{:.2f}", f.exposed), Unit::none,
-          "of a product, added to its arithmetic's");
+          "share of a matmul's memory time added to its compute time");
   }
   s.add("memory_bytes", "memory", c.memory);
-  if (c.overhead != Bytes()) s.add("overhead_bytes", "not for tensors", c.overhead, "driver, libraries and kernels");
+  if (c.overhead != Bytes()) s.add("overhead_bytes", "non-tensor memory", c.overhead, "driver, libraries and kernels");
   if (c.threads > 0) s.add("threads", "threads", Quantity(Count{c.threads}));
   add_spread(s, c);
   return s;
@@ -104,7 +108,8 @@ void check_calibration_out(const std::string& out) {
   const WholeFile probe(out);
   if (file_exists(out) && !is_calibration(out))
     throw InputError(fmt::format(
-        "'{}' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out", out));
+        "'{}' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, pass a different --out",
+        out));
 }
 
 /// The hardware file, checked to be readable. Throws InputError if the device was so busy that a rate is negative.
@@ -112,8 +117,7 @@ json::Value readable(json::Value file) {
   try {
     read_hardware_file(file, "the measurement");
   } catch (const InputError& e) {
-    throw InputError(
-        fmt::format("the measurement failed: {}; end other work on the machine and run it again", e.what()));
+    throw InputError(fmt::format("the measurement failed: {}; stop other work on the machine and rerun", e.what()));
   }
   return file;
 }
@@ -126,7 +130,7 @@ Report report_of(const validate::Calibration& c, const std::string& out, const s
   report.inputs = {{"out", out}, {"name", name}, {"device", device}};
   report.grids = {rates_grid(c)};
   report.sections = {rest(c)};
-  report.notes = {fmt::format("numbers are medians of {} rounds, and their spread is that of the rounds' middle half",
+  report.notes = {fmt::format("values are medians of {} rounds; spread is the interquartile range of the rounds",
                               validate::rounds)};
   report.verdict = {{"", fmt::format("written to {}", out)}};
   return report;
@@ -142,10 +146,10 @@ validate::Calibration measured(const validate::Where& where) {
 void refuse_contradictions(const Arguments& arguments) {
   const bool tables = arguments.has("--from");
   if (tables && arguments.has("--device"))
-    throw InputError("--from reads tables of a device, and --device measures one; leave one of them out");
+    throw InputError("--from reads a device's tables and --device measures a device; omit one of them");
   for (const char* flag : {"--hardware", "--model"})
     if (!tables && arguments.has(flag))
-      throw InputError(fmt::format("{} says whose tables --from DIR holds; give --from too, or leave it out", flag));
+      throw InputError(fmt::format("{} describes the tables of --from DIR; also pass --from, or omit it", flag));
 }
 
 int calibrate_from_tables(const Arguments& arguments, const std::string& out, const std::string& name) {

@@ -35,8 +35,9 @@ std::optional<ModelCard> model_said(const Arguments& arguments, const AllTables&
   std::set<std::string> folders;
   for (const OperatorTables& t : tables) folders.insert(t.model_folder);
   if (folders.size() > 1)
-    throw InputError(fmt::format("--model is one model, and '{}' holds tables of {}: {}; give the folder of one",
-                                 arguments.text("--from"), folders.size(), fmt::join(folders, ", ")));
+    throw InputError(
+        fmt::format("--model names one model, but '{}' contains tables of {}: {}; pass the folder of one model",
+                    arguments.text("--from"), folders.size(), fmt::join(folders, ", ")));
   return load_model(arguments.text("--model"));
 }
 
@@ -95,7 +96,7 @@ json::Value derived_file(const FromTables& f, const std::string& name) {
     file["title"] = f.card.title + suffix;
   file.erase("aliases");
   file["achieved"] = achieved_json(f.rates, how_derived(f));
-  read_hardware_file(file, "what the tables come to");
+  read_hardware_file(file, "the derived rates");
   return file;
 }
 
@@ -117,8 +118,8 @@ std::string number_text(DerivedNumber::Kind kind, double x) {
 
 Grid derived_grid(const OperatorRates& rates) {
   Grid g{.key = "rates",
-         .title = "what the tables come to",
-         .columns = {"number", "value", "rows", "tables", "lowest", "highest"},
+         .title = "rates derived from the tables",
+         .columns = {"quantity", "value", "rows", "tables", "lowest", "highest"},
          .rows = {}};
   for (const DerivedNumber& n : rates.numbers) {
     g.rows.push_back({n.title + (n.in_file ? "" : " *"), number_text(n.kind, n.value),
@@ -140,7 +141,7 @@ std::string ratio_text(const std::optional<double>& x) { return x ? fmt::format(
 Grid residuals_grid(const FromTables& f) {
   const auto [few, some] = LayerResidual::up_to;
   Grid g{.key = "residuals",
-         .title = "predicted / measured: medians, by tokens of a call",
+         .title = "predicted / measured: medians, by tokens per call",
          .columns = {"layer", "rows", fmt::format("to {}", few), fmt::format("to {}", some), "above", "all"},
          .rows = {}};
   std::optional<std::size_t> table;
@@ -168,33 +169,35 @@ std::vector<std::string> once(const AllTables& tables, std::vector<std::string> 
 
 std::string launches_note(const AllTables& tables) {
   if (in_graphs(tables))
-    return "kernels ran from captured graphs: their time is \"recorded\", and \"launch\" too, which the host may make "
-           "longer";
-  return "nothing says that kernels ran from captured graphs: \"launch\" holds with graphs and without; it is the "
-         "device's time, and what a host adds is not in the tables";
+    return "kernels ran in captured graphs: their overhead is \"recorded\", and also \"launch\", which host overhead "
+           "may increase";
+  return "the tables do not state that kernels ran in captured graphs: \"launch\" applies with and without graphs; it "
+         "is device time, and the tables exclude host overhead";
 }
 
 std::vector<std::string> notes_of(const FromTables& f, bool hardware_given) {
   std::vector<std::string> all{
-      fmt::format("memory, peaks and links are the datasheet's ({}, {}), shapes those of {}", f.hardware,
-                  hardware_given ? "as given" : "which the tables name", fmt::join(subject_names(f), "; ")),
-      "a table's number is the median of its rows, and the value the median of tables; a layer is predicted as the "
-      "engine's operators, each a kernel, where an engine may run several in one",
+      fmt::format("memory, peaks and links are from the datasheet ({}, {}), shapes from {}", f.hardware,
+                  hardware_given ? "as given" : "named in the tables", fmt::join(subject_names(f), "; ")),
+      "each table contributes the median of its rows, and the value is the median over tables; a layer is predicted as "
+      "one kernel per operator, although an engine may fuse several",
       launches_note(f.tables),
-      "what the tables do not have keeps the datasheet's rate: other number formats, gradients, links",
-      "of meta.yaml only gpu, hardware, model, variant, vllm_version, profiled_at and enforce_eager are read"};
+      "quantities missing from the tables keep the datasheet's rate: other number formats, gradients, links",
+      "only gpu, hardware, model, variant, vllm_version, profiled_at and enforce_eager are read from meta.yaml"};
   if (const std::string devices = devices_of(f.tables); hardware_given && !devices.empty())
-    all.push_back(fmt::format("the tables themselves name {}", devices));
-  if (f.sheet.contains("achieved")) all.push_back("what the hardware file says was achieved is replaced");
+    all.push_back(fmt::format("the tables name {}", devices));
+  if (f.sheet.contains("achieved")) all.push_back("the achieved rates of the hardware file are replaced");
   const auto sentence = [&](const char* what, const std::vector<std::string>& list) {
     if (!list.empty()) all.push_back(fmt::format("{}: {}", what, fmt::join(list, ", ")));
   };
-  sentence("columns that mean nothing here", once(f.tables, &OperatorTables::unread));
+  sentence("ignored columns", once(f.tables, &OperatorTables::unread));
   if (std::any_of(f.tables.begin(), f.tables.end(), [](const OperatorTables& t) { return !t.has_meta; }))
-    all.push_back("not there: meta.yaml");
+    all.push_back("missing: meta.yaml");
   for (const auto& more : {f.assumed, f.left_out, f.rates.notes}) all.insert(all.end(), more.begin(), more.end());
   if (std::any_of(f.rates.numbers.begin(), f.rates.numbers.end(), [](const auto& n) { return !n.in_file; }))
-    all.push_back("* of the datasheet's bandwidth; a hardware file has one share of memory, and no number for this");
+    all.push_back(
+        "* relative to the datasheet's bandwidth; not written, because a hardware file has a single share of memory "
+        "bandwidth");
   return all;
 }
 

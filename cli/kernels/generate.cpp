@@ -46,11 +46,11 @@ model::GenerateOptions read(const Arguments& a) {
   if (a.has("--beams")) g.beams = parse_positive(a.text("--beams"), "--beams");
   if (a.has("--seed")) g.seed = static_cast<std::uint64_t>(parse_count(a.text("--seed"), "--seed"));
   if (g.beams > 1 && any(a, {"--temperature", "--top-k", "--top-p", "--seed"}))
-    throw InputError("--beams searches and draws nothing; leave --temperature, --top-k, --top-p and --seed out");
+    throw InputError("--beams searches without sampling; omit --temperature, --top-k, --top-p and --seed");
   if (g.sampling.temperature == 0 && any(a, {"--top-k", "--top-p", "--seed"}))
-    throw InputError("--temperature 0 draws nothing; leave --top-k, --top-p and --seed out");
+    throw InputError("--temperature 0 does not sample; omit --top-k, --top-p and --seed");
   if (a.has("--no-kv-cache") && a.has("--compare-kv-cache"))
-    throw InputError("--compare-kv-cache generates with and without the cache; leave --no-kv-cache out");
+    throw InputError("--compare-kv-cache generates with and without the cache; omit --no-kv-cache");
   g.cache = !a.has("--no-kv-cache");
   return g;
 }
@@ -62,7 +62,7 @@ std::string prompt_of(const Arguments& a) {
     while (prompt.ends_with('\n')) prompt.pop_back();  // appended by a shell's echo
   }
   model::refuse_unless_utf8(prompt, "the prompt");
-  if (prompt.empty()) throw InputError("the prompt is empty; give a text to continue");
+  if (prompt.empty()) throw InputError("the prompt is empty; pass a text to continue");
   return prompt;
 }
 
@@ -104,8 +104,8 @@ double tokens_per_second(const model::Generated& g) {
 void say_timing(const Arch& a, Count longest, Count prompt, const model::Generated& g) {
   if (g.ended == model::Ended::positions)
     say(a.learned_rows() > 0
-            ? fmt::format("llmcalc: note: the text ends where the model's {} learned positions do", a.learned_rows())
-            : fmt::format("llmcalc: note: the text ends where the model's context of {} tokens does", longest));
+            ? fmt::format("llmcalc: note: the text ends at the model's limit of {} learned positions", a.learned_rows())
+            : fmt::format("llmcalc: note: the text ends at the model's context limit of {} tokens", longest));
   say(fmt::format("prefill {} tokens in {}, then {} tokens in {}{}", prompt, human_text(g.prefill.value, Unit::seconds),
                   g.tokens.size(), human_text(g.decode.value, Unit::seconds),
                   tokens_per_second(g) > 0 ? ": " + human_text(tokens_per_second(g), Unit::tokens_per_second) : ""));
@@ -119,7 +119,7 @@ Grid comparison(const model::Generated& with, const model::Generated& without) {
   for (const auto& [name, g] : {std::pair{"with", &with}, std::pair{"without", &without}}) {
     grid.rows.push_back({fmt::format("{} the KV cache", name), human_text(taken(*g).value, Unit::seconds),
                          human_text(tokens_per_second(*g), Unit::tokens_per_second), human_text(g->flops, Unit::flops),
-                         fmt::format("{} tokens through the model", g->tokens_run)});
+                         fmt::format("{} tokens processed", g->tokens_run)});
     grid.json.push_back({{"name", name},
                          {"time_s", taken(*g).value},
                          {"tokens_per_s", tokens_per_second(*g)},
@@ -139,12 +139,12 @@ void say_costs(const model::Generated& with, const model::Generated& without) {
 int say_whether_same(const model::Generated& with, const model::Generated& without) {
   if (without.ended == model::Ended::stopped) return stopped_code();
   if (with.tokens == without.tokens) {
-    say(fmt::format("the same {} tokens both ways", with.tokens.size()));
+    say(fmt::format("{} tokens, identical with and without the cache", with.tokens.size()));
     return 0;
   }
   const auto [a, b] =
       std::mismatch(with.tokens.begin(), with.tokens.end(), without.tokens.begin(), without.tokens.end());
-  say(fmt::format("llmcalc: the KV cache changes the text from token {} on", a - with.tokens.begin() + 1));
+  say(fmt::format("llmcalc: the output with the KV cache differs from token {} on", a - with.tokens.begin() + 1));
   return 1;
 }
 
@@ -189,14 +189,13 @@ Plan plan_for(const model::TrainedModel& c, Count prompt, const model::GenerateO
 void refuse_what_cannot_be(const Arch& a, const Plan& plan, const model::GenerateOptions& g,
                            const model::AvailableMemory& room) {
   if (g.beams > a.vocabulary)
-    throw InputError(
-        fmt::format("--beams {}: the model has {} tokens, so no more than {} texts begin differently; "
-                    "give at most {}",
-                    g.beams, a.vocabulary, a.vocabulary, a.vocabulary));
+    throw InputError(fmt::format(
+        "--beams {}: the model has {} tokens, so at most {} texts differ in their first token; pass at most {}",
+        g.beams, a.vocabulary, a.vocabulary, a.vocabulary));
   Bytes needed = inference_memory(a, plan).peak;
   if (g.beams > 1) needed += model::beam_memory(a.vocabulary, {.width = g.beams, .length = g.tokens});
-  model::refuse_beyond_memory(needed, "generating so long a text with this model",
-                              g.beams > 1 ? "give fewer --tokens or --beams" : "give fewer --tokens", room);
+  model::refuse_beyond_memory(needed, "generating a text of this length with this model",
+                              g.beams > 1 ? "reduce --tokens or --beams" : "reduce --tokens", room);
 }
 
 /// Shows how many tokens or texts are done, and the remaining time.

@@ -71,7 +71,7 @@ json::Value work_json(const std::string& phase, const validate::TensorCount& t) 
 
 std::vector<std::string> work_text(const std::string& phase, const validate::TensorCount& t) {
   const bool some = t.predicted > 0;
-  const std::string core(t.core ? name(t.core->core) : ""), where = some ? core : "outside the tensor cores";
+  const std::string core(t.core ? name(t.core->core) : ""), where = some ? core : "non-tensor cores";
   const std::string ratio = some ? fmt::format("{:.4f}", t.counted / t.predicted) : "";
   return {phase,
           name(t.kind),
@@ -86,7 +86,7 @@ std::vector<std::string> work_text(const std::string& phase, const validate::Ten
 void add_tensor_work(Report& report, const validate::Metered& m) {
   if (!m.no_parts.empty()) report.notes.push_back("FLOPs are not split by unit: " + m.no_parts);
   Grid g{.key = "tensor_work",
-         .title = fmt::format("FLOPs of the tensor cores, whole tiles among them; the tolerance is {:.0f} %",
+         .title = fmt::format("tensor-core FLOPs, including padding to whole tiles; the tolerance is {:.0f} %",
                               100 * metered_tolerance),
          .columns = {"phase", "of", "by", "predicted", "counted", "ratio", "verdict"},
          .left = 3,
@@ -102,19 +102,20 @@ void add_tensor_work(Report& report, const validate::Metered& m) {
   report.grids.push_back(std::move(g));
   if (padded)
     report.notes.push_back(
-        "products of sizes that are no multiples of 128 are padded, and experts' rows are the data's: no verdict");
+        "no verdict for products whose sizes are not multiples of 128, which are padded, and for experts, whose rows "
+        "depend on the data");
 }
 
 void add_counters(Report& report, const validate::Metered& m) {
   if (!m.no_counts.empty()) report.notes.push_back("no hardware counters: " + m.no_counts);
   if (m.phases.empty()) return;
   Grid g{.key = "counters",
-         .title = "work by the device's counters; bytes are predicted as if there were no cache",
+         .title = "work measured by the device's counters; bytes are predicted without caches",
          .columns = {"phase"},
          .left = 1,
          .rows = {}};
   if (m.tensor_cores) {
-    g.title += ", FLOPs without what tiles add";
+    g.title += ", FLOPs without padding to tiles";
     g.columns.insert(g.columns.end(), {"FLOPs predicted", "counted", "ratio"});
   }
   g.columns.insert(g.columns.end(), {"bytes predicted", "DRAM read", "DRAM written"});
@@ -126,17 +127,17 @@ void add_counters(Report& report, const validate::Metered& m) {
   if (m.tensor_cores) add_tensor_work(report, m);
   if (m.product)
     report.notes.push_back(
-        fmt::format("of a product of 4096 x 4096 x 4096 the counters saw {:.6f} of its FLOPs", *m.product));
+        fmt::format("the counters measured {:.6f} of the FLOPs of a 4096 x 4096 x 4096 product", *m.product));
   if (!m.tensor_cores)
-    report.notes.push_back("float32 is multiplied outside the tensor cores: its FLOPs are not counted");
+    report.notes.push_back("float32 products do not run on tensor cores; their FLOPs are not counted");
 }
 
 void add_energy(Report& report, const validate::Metered& m) {
   if (!m.no_energy.empty()) report.notes.push_back("no energy: " + m.no_energy);
   if (m.energy.empty()) return;
   Grid g{.key = "energy",
-         .title = "energy, by the board's counter",
-         .columns = {"what", "J", "J per token", "W", "runs", "s"},
+         .title = "energy, measured by the board's counter",
+         .columns = {"phase", "J", "J per token", "W", "runs", "s"},
          .left = 1,
          .rows = {}};
   for (const validate::EnergyUse& e : m.energy) {
@@ -157,7 +158,7 @@ void add_energy(Report& report, const validate::Metered& m) {
 void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
   const Bytes used = u.measured.used;
   json::Value row{{"part", u.part}, {"term", "in all"}, {"bytes", used.value}};
-  std::vector<std::string> text{u.part, "in all", "as the driver says", "", exact_text(used.value)};
+  std::vector<std::string> text{u.part, "total", "reported by the driver", "", exact_text(used.value)};
   if (u.overhead != Bytes()) {
     const double predicted = static_cast<double>(u.predicted().value), measured = static_cast<double>(used.value);
     const bool within = u.within();
@@ -167,7 +168,7 @@ void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
     row["rounding_bytes"] = validate::rounding.value;
     row["within"] = within;
     text[3] = exact_text(u.predicted().value);
-    text[2] = fmt::format("tensors, workspaces and {} outside them; ratio {:.4f}, {}",
+    text[2] = fmt::format("tensors, workspaces and {} of non-tensor memory; ratio {:.4f}, {}",
                           human_text(u.overhead.value, Unit::bytes), measured / predicted, verdict(within));
   }
   g.rows.push_back(text);
@@ -175,11 +176,11 @@ void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
 }
 
 void add_memory(Report& report, const validate::Metered& m) {
-  if (!m.no_memory.empty()) report.notes.push_back("no memory in all: " + m.no_memory);
+  if (!m.no_memory.empty()) report.notes.push_back("no total memory: " + m.no_memory);
   if (m.memory.empty()) return;
   Grid g{.key = "device_memory",
-         .title = fmt::format("device memory, bytes; the tolerance in all is {:.0f} %", 100 * metered_tolerance),
-         .columns = {"part", "term", "what it is", "predicted", "measured"},
+         .title = fmt::format("device memory, bytes; the tolerance of the total is {:.0f} %", 100 * metered_tolerance),
+         .columns = {"part", "term", "contents", "predicted", "measured"},
          .left = 3,
          .rows = {}};
   for (const validate::MemoryUse& u : m.memory) {
@@ -208,7 +209,7 @@ void add_number(Section& s, const std::string& key, const char* label, const std
 }
 
 std::string joined(const std::vector<std::string>& all) {
-  return all.empty() ? "by nothing" : fmt::format("{}", fmt::join(all, ", "));
+  return all.empty() ? "no" : fmt::format("{}", fmt::join(all, ", "));
 }
 
 /// Adds the core of one direction, if any ran, and the obstacle to a faster one.
@@ -223,19 +224,19 @@ void add_core(Section& s, const std::string& part, const std::string& direction,
 
 Section machine_section(const validate::Metered& m) {
   const model::Board& b = m.board;
-  Section s{"machine", "machine, at work", {}};
+  Section s{"machine", "machine under load", {}};
   const auto same = [](const std::string& text) { return text; };
   add_known(s, "name", "device", b.name, same);
   add_known(s, "driver", "driver", b.driver, same);
   add_number(s, "sm_clock_hz", "clock", b.sm_clock, 1e6, "MHz");
-  add_number(s, "sm_clock_max_hz", "at most", b.sm_clock_max, 1e6, "MHz");
+  add_number(s, "sm_clock_max_hz", "maximum clock", b.sm_clock_max, 1e6, "MHz");
   add_number(s, "memory_clock_hz", "memory clock", b.memory_clock, 1e6, "MHz");
-  add_number(s, "memory_clock_max_hz", "at most", b.memory_clock_max, 1e6, "MHz");
-  add_known(s, "held_back_by", "held back", b.throttled, joined);
+  add_number(s, "memory_clock_max_hz", "maximum memory clock", b.memory_clock_max, 1e6, "MHz");
+  add_known(s, "held_back_by", "throttled", b.throttled, joined);
   add_number(s, "power_w", "power", b.watts, 1, "W");
-  add_number(s, "power_limit_w", "its limit", b.watts_limit, 1, "W");
+  add_number(s, "power_limit_w", "power limit", b.watts_limit, 1, "W");
   add_number(s, "temperature_c", "temperature", b.celsius, 1, "C");
-  if (b.reserved) s.add("reserved_bytes", "reserved memory", *b.reserved, "by driver and firmware");
+  if (b.reserved) s.add("reserved_bytes", "reserved memory", *b.reserved, "for driver and firmware");
   if (b.other_processes) s.add("other_processes", "other processes", Quantity(Count{*b.other_processes}));
   for (const model::Version& v : m.versions) s.add("versions." + v.of, v.of, v.version);
   return s;
@@ -252,7 +253,7 @@ void add_instruments(Report& report, const validate::Metered& m) {
 
 void add_attention_cores(Report& report, const validate::CaseVerdict& v) {
   if (v.cores.empty()) return;
-  Section s{"attention_core", "code that computed attention", {}};
+  Section s{"attention_core", "attention implementation", {}};
   for (const validate::CoreUse& u : v.cores) {
     add_core(s, u.part, "forward", u.cores.forward);
     add_core(s, u.part, "backward", u.cores.backward);
@@ -273,7 +274,7 @@ Section mfu_section(const validate::Case& c, double step_seconds, const std::str
   const HardwareCard card = preset != nullptr ? load_hardware(preset->name) : measured;
   const FlopsPerSecond peak = card.cluster.device.peak(c.plan.precision);
   const double rate = static_cast<double>(mul(c.plan.global_batch, c.plan.seq)) / step_seconds;
-  Section s{"utilization", "utilisation of a training step, by convention", {}};
+  Section s{"utilization", "training step utilization, by convention", {}};
   s.add("tokens_per_s", "throughput", rate, Unit::tokens_per_second);
   s.add("peak_flops_per_s", "", peak.value);
   s.add("", "peak", fmt::format("{:.4g} TFLOP/s", peak.value / 1e12), Unit::none, card.title);

@@ -46,12 +46,12 @@ class LearningRun {
     save();
     if (o.interrupted) {
       line_.clear();
-      say(fmt::format("stopped; '{}' keeps what was learnt, and a second signal leaves its report out", r_.out));
+      say(fmt::format("stopped; the trained model is saved in '{}', and a second signal skips the report", r_.out));
     }
     o.progress = learner_.progress();
     o.tokens = o.progress.tokens - begin_.tokens;
     o.seconds = seconds();
-    line_.show("the held-out text");
+    line_.show("evaluating the held-out text");
     learner_.take_best();
     o.held_out_loss = model::Corpus::loss(transformer_, corpus_.held_out());
     return o;
@@ -89,7 +89,7 @@ class LearningRun {
     } catch (const InputError& e) {
       if (std::exchange(has_warned_, true)) return;
       line_.clear();
-      say(fmt::format("llmcalc: note: {}; learning goes on, and a later checkpoint may succeed", e.what()));
+      say(fmt::format("llmcalc: note: {}; training continues, and a later checkpoint may succeed", e.what()));
     }
   }
 
@@ -127,16 +127,17 @@ class LearningRun {
 };
 
 int refuse(const LearnRequest& r, const LearningRun& run, const model::NotANumber& e) {
-  const std::string kept =
-      run.has_saved() ? fmt::format("'{}' holds the best model before it", r.out) : "no checkpoint was written yet";
-  say(fmt::format("llmcalc: {}; {}; a rate below {:g} (--rate) may keep it finite", e.what(), kept, r.settings.rate));
+  const std::string kept = run.has_saved() ? fmt::format("'{}' contains the best model before this step", r.out)
+                                           : "no checkpoint has been written";
+  say(fmt::format("llmcalc: {}; {}; a learning rate below {:g} (--rate) may avoid this", e.what(), kept,
+                  r.settings.rate));
   return 1;
 }
 
 int learn(const LearnRequest& r, const Screen& screen, ProgressLine& line) {
   const model::Corpus corpus(r.text, *r.tokenizer);
   for (const std::string& note : r.notes) say("llmcalc: note: " + note);
-  line.show("making the model");
+  line.show("creating the model");
   const Plan plan = model::learning_plan(r.settings, r.precision);
   const std::unique_ptr<model::Backend> backend = r.where.make(r.number());
   model::Transformer t(r.model.arch, *backend, {.plan = plan, .seed = r.settings.seed}, r.settings.seed);
@@ -144,7 +145,7 @@ int learn(const LearnRequest& r, const Screen& screen, ProgressLine& line) {
   LearningRun run(r, corpus, t, line);
   try {
     const LearnOutcome o = run.outcome();
-    line.show("counting tokens, for comparison");
+    line.show("counting tokens for the baselines");
     const Report report = learn_report(r, corpus, o);
     line.clear();
     print(report, screen);

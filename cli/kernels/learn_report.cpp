@@ -24,17 +24,17 @@ Section model_section(const LearnRequest& r) {
 
 Section learning_section(const LearnRequest& r, const model::Corpus& corpus, const LearnOutcome& o) {
   const auto learnt = static_cast<Count>(corpus.learnt().size());
-  Section s{"learning", "learning", {}};
+  Section s{"learning", "training", {}};
   s.add("text_bytes", "text", Bytes(static_cast<Count>(r.text.size())));
-  s.add("text_tokens", "tokens to learn from", learnt, Unit::tokens);
-  s.add("validation_tokens", "tokens to choose the weights on", static_cast<Count>(corpus.validation().size()),
-        Unit::tokens);
-  s.add("held_out_tokens", "tokens held out", static_cast<Count>(corpus.held_out().size()), Unit::tokens);
+  s.add("text_tokens", "training tokens", learnt, Unit::tokens);
+  s.add("validation_tokens", "validation tokens", static_cast<Count>(corpus.validation().size()), Unit::tokens);
+  s.add("held_out_tokens", "held-out tokens", static_cast<Count>(corpus.held_out().size()), Unit::tokens);
   s.add("steps", "steps", o.progress.updates, Unit::none,
         fmt::format("{} x {} tokens", r.settings.batch, r.settings.seq));
-  s.add("tokens", "tokens seen", o.progress.tokens, Unit::tokens,
-        fmt::format("{:.1f} times the text", static_cast<double>(o.progress.tokens) / static_cast<double>(learnt)));
-  if (o.progress.loss) s.add("loss", "training loss", *o.progress.loss, Unit::none, "of the last step, per token");
+  s.add(
+      "tokens", "tokens seen", o.progress.tokens, Unit::tokens,
+      fmt::format("{:.1f} passes over the text", static_cast<double>(o.progress.tokens) / static_cast<double>(learnt)));
+  if (o.progress.loss) s.add("loss", "training loss", *o.progress.loss, Unit::none, "last step, per token");
   s.add("time_s", "time", Seconds(o.seconds));
   if (o.seconds > 0 && o.tokens > 0)
     s.add("tokens_per_s", "throughput", static_cast<double>(o.tokens) / o.seconds, Unit::tokens_per_second);
@@ -56,13 +56,13 @@ Report learn_report(const LearnRequest& r, const model::Corpus& corpus, const Le
   report.model = model_json(r.model);
   report.inputs = model::settings_json(r.settings);
   report.conventions = {
-      {"perplexity", "exp of the mean -ln p of every held-out token but the first, per token of this tokenizer"},
+      {"perplexity", "exp of the mean -ln p over all held-out tokens except the first, per token of this tokenizer"},
       {"validation",
-       "the twentieth of the text before its held-out last tenth: the weights with the least loss there are "
-       "kept, so that the held-out tenth is neither learnt from nor chosen on"},
-      {"bits_per_byte", "the same -log2 p over the bytes of those tokens: comparable between tokenizers"},
-      {"unigram", "how often each token came, Witten-Bell"},
-      {"bigram", "how often it came after the one before, interpolated Kneser-Ney"}};
+       "the twentieth of the text before the held-out last tenth; the weights with the lowest loss on it are saved, so "
+       "the held-out tenth is used neither for training nor for selection"},
+      {"bits_per_byte", "the same -log2 p over the bytes of these tokens; comparable between tokenizers"},
+      {"unigram", "token frequencies, Witten-Bell smoothing"},
+      {"bigram", "frequencies of token pairs, interpolated Kneser-Ney smoothing"}};
   report.sections = {model_section(r), learning_section(r, corpus, o)};
   Grid g{.key = "held_out",
          .title = "held-out text",
@@ -81,7 +81,7 @@ Report learn_report(const LearnRequest& r, const model::Corpus& corpus, const Le
       {"", fmt::format("{}Perplexity {:.1f} on held-out text {} the bigram's {:.1f}{} 'llmcalc generate {} \"...\"' "
                        "continues a text.",
                        o.interrupted ? "Interrupted. " : "", own, own < bigram ? "beats" : "does not beat", bigram,
-                       own < bigram ? "." : "; a longer text, or more --steps, may help.", r.out)}};
+                       own < bigram ? "." : "; a longer text or more --steps may help.", r.out)}};
   return report;
 }
 

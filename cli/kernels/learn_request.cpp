@@ -32,7 +32,7 @@ constexpr Count bytes_per_pair = 320, least_pairs = 384, most_pairs = 1024;
 
 std::string text_of(const std::string& path) {
   std::string all = file_text(path);
-  if (all.empty()) throw InputError(fmt::format("'{}' is empty; give a text of some 100 KB or more", path));
+  if (all.empty()) throw InputError(fmt::format("'{}' is empty; pass a text of about 100 KB or more", path));
   model::refuse_unless_utf8(all, path);
   return all;
 }
@@ -54,13 +54,13 @@ void check_checkpoint_out(const std::string& out) {
   if (file_exists(out)) {
     std::error_code failed;
     if (std::filesystem::is_directory(out, failed))
-      throw InputError(fmt::format("--out '{}' is a folder; give the name of a file", out));
+      throw InputError(fmt::format("--out '{}' is a folder; pass a file name", out));
     try {
       const model::SafetensorsFile file(out);
       file.text("llmcalc_checkpoint");
     } catch (const InputError&) {
       throw InputError(fmt::format(
-          "'{}' exists and is not a checkpoint of llmcalc; refusing to overwrite it, give another --out", out));
+          "'{}' exists and is not an llmcalc checkpoint; refusing to overwrite it, pass a different --out", out));
     }
   }
   const WholeFile probe(out);
@@ -71,7 +71,7 @@ std::shared_ptr<const model::Tokenizer> tokenizer_for(const Arguments& a, const 
   const bool usual_pairs = model::has_byte_pairs() && r.text.size() >= enough_for_pairs;
   const std::string kind = a.text("--tokenizer", usual_pairs || a.has("--vocabulary") ? "bpe" : "bytes");
   if (kind == "bytes" && a.has("--vocabulary"))
-    throw InputError("--vocabulary is for byte pairs; bytes have 256 tokens, so leave it out");
+    throw InputError("--vocabulary applies only to --tokenizer bpe; bytes has 256 tokens; omit it");
   if (kind == "bytes") return model::byte_tokenizer();
   const Count usual = std::clamp(static_cast<Count>(r.text.size()) / bytes_per_pair, least_pairs, most_pairs);
   return model::learnt_tokenizer(
@@ -126,11 +126,11 @@ void settle_new(const Arguments& a, LearnRequest& r) {
   const Arch& arch = r.model.arch;
   if (!a.has("--seq")) s.seq = std::min(s.seq, arch.context);
   if (arch.learned_rows() > 0 && s.seq > arch.learned_rows())
-    throw InputError(fmt::format("--seq {} is longer than the {} learned positions of {}; give at most {}", s.seq,
+    throw InputError(fmt::format("--seq {} exceeds the {} learned positions of {}; set at most {}", s.seq,
                                  arch.learned_rows(), r.model.name, arch.learned_rows()));
   if (a.has("--seq") && s.seq >= learnt)
-    throw InputError(fmt::format(
-        "--seq {}: the text to learn from has {} tokens; give a longer text or a smaller --seq", s.seq, learnt));
+    throw InputError(
+        fmt::format("--seq {}: the training text has {} tokens; pass a longer text or a smaller --seq", s.seq, learnt));
   if (!a.has("--steps")) s.steps = usual_steps(r, learnt);
   read_run(a, r);
 }
@@ -139,19 +139,20 @@ void settle_new(const Arguments& a, LearnRequest& r) {
 void settle_resumed(const Arguments& a, LearnRequest& r) {
   for (const char* flag :
        {"--model", "--batch", "--seq", "--rate", "--vocabulary", "--tokenizer", "--precision", "--seed"})
-    if (a.has(flag))
-      throw InputError(fmt::format("--resume continues with the settings of '{}'; leave {} out", r.out, flag));
+    if (a.has(flag)) throw InputError(fmt::format("--resume uses the settings of '{}'; omit {}", r.out, flag));
   if (!file_exists(r.out))
-    throw InputError(fmt::format("there is no '{}' to resume from; leave --resume out, or name it with --out", r.out));
+    throw InputError(
+        fmt::format("checkpoint '{}' does not exist; omit --resume, or specify the checkpoint with --out", r.out));
   r.resumed = std::make_unique<model::TrainingCheckpoint>(r.out);
   if (!r.resumed->can_resume())
-    throw InputError(fmt::format("'{}' holds no moments of the optimizer; it can generate, not learn on", r.out));
+    throw InputError(
+        fmt::format("'{}' contains no optimizer moments; it can generate text but cannot resume training", r.out));
   const model::CheckpointCard& card = r.resumed->card();
   const std::string where = r.out + ", \"training\", \"settings\"";
   r.settings = model::settings_from(card.settings, where);
   const std::string text = json::Object(card.settings, where).text("text_fnv1a");
   if (text != fingerprint(r.text))
-    throw InputError(fmt::format("'{}' was learnt from another text than '{}'; give that one, or leave --resume out",
+    throw InputError(fmt::format("'{}' was trained on a different text than '{}'; pass that text, or omit --resume",
                                  r.out, r.text_path));
   r.model = card.model;
   r.model.source = r.out;
@@ -159,8 +160,9 @@ void settle_resumed(const Arguments& a, LearnRequest& r) {
   r.tokenizer = model::loaded_tokenizer(card.tokenizer, r.out);
   read_run(a, r);
   if (!a.has("--minutes") && card.progress.updates >= r.settings.steps)
-    throw InputError(fmt::format("'{}' has learnt {} steps already; give --steps above that, or --minutes", r.out,
-                                 card.progress.updates));
+    throw InputError(
+        fmt::format("'{}' has already been trained for {} steps; set --steps to a higher number, or pass --minutes",
+                    r.out, card.progress.updates));
 }
 
 }  // namespace
@@ -181,23 +183,23 @@ LearnRequest settled(const Arguments& a) {
   a.has("--resume") ? settle_resumed(a, r) : settle_new(a, r);
   if (r.model.arch.is_encoder_decoder())
     throw InputError(
-        fmt::format("{} answers a text that its encoder reads, and a model learns here to continue one; give --model a "
-                    "decoder alone",
+        fmt::format("{} is an encoder-decoder model, but 'llmcalc learn' trains a model to continue a text; set "
+                    "--model to a decoder-only model",
                     r.model.name));
   if (r.model.arch.bidirectional)
     throw InputError(fmt::format(
-        "{} sees later tokens, and a model learns here to predict the next one; give --model a decoder", r.model.name));
+        "{} attends to later tokens, but 'llmcalc learn' trains next-token prediction; set --model to a decoder",
+        r.model.name));
   if (!r.model.arch.head.has_logits())
-    throw InputError(
-        fmt::format("{} has no head, and a model learns here to predict the next token; give --model one with a head",
-                    r.model.name));
+    throw InputError(fmt::format(
+        "{} has no head, but 'llmcalc learn' trains next-token prediction; set --model to a model with a head",
+        r.model.name));
   model::refuse_beyond_memory(model::learning_memory(r.model.arch, model::learning_plan(r.settings, r.precision)),
-                              "learning this model with this batch", "give a smaller --model, --batch or --seq",
+                              "training this model with this batch size", "use a smaller --model, --batch or --seq",
                               r.where.room());
   if (r.text.size() < enough_to_learn)
     r.notes.push_back(fmt::format(
-        "a text of {} bytes may be too short for a model to beat counting pairs of tokens; the table at the "
-        "end says whether it did",
+        "a text of {} bytes may be too short for a model to beat the bigram baseline; see the table at the end",
         r.text.size()));
   return r;
 }

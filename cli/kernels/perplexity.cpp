@@ -34,7 +34,7 @@ PredictedText predicted_text(const model::Tokenizer& tokenizer, const std::strin
   const std::string text = file_text(path);
   model::refuse_unless_utf8(text, path);
   PredictedText p{tokenizer.encode(text), 0};
-  if (p.tokens.size() < 2) throw InputError(fmt::format("'{}' has fewer than two tokens; give a longer text", path));
+  if (p.tokens.size() < 2) throw InputError(fmt::format("'{}' has fewer than two tokens; pass a longer text", path));
   p.bytes = static_cast<Count>(text.size()) - static_cast<Count>(tokenizer.decode(std::span(p.tokens).first(1)).size());
   return p;
 }
@@ -54,7 +54,7 @@ Count window_of(const Arguments& a, const model::TrainedModel& m, std::size_t to
   if (!a.has("--window")) return std::min({usual, most, static_cast<Count>(tokens) - 1});
   const Count window = parse_positive(a.text("--window"), "--window");
   if (window > most)
-    throw InputError(fmt::format("--window {}: the model's context has {} tokens; give at most that", window, most));
+    throw InputError(fmt::format("--window {}: the model's context has {} tokens; pass at most that", window, most));
   return std::min(window, static_cast<Count>(tokens) - 1);
 }
 
@@ -78,11 +78,10 @@ Report perplexity_report(const Arguments& a, const model::TrainedModel& m, Secti
   r.model = model_json(m.model());
   r.model["source"] = a.word("CHECKPOINT");
   r.inputs = {{"file", a.word("FILE")}, {"window", window}};
-  r.conventions = {
-      {"perplexity",
-       "exp of the mean -ln p of every token but the first; windows lie side by side, and a token is predicted from "
-       "those before it in its window alone"},
-      {"bits_per_byte", "the same -log2 p over the bytes of those tokens: comparable between tokenizers"}};
+  r.conventions = {{"perplexity",
+                    "exp of the mean -ln p over all tokens except the first; windows do not overlap, and a token is "
+                    "predicted only from the preceding tokens of its window"},
+                   {"bits_per_byte", "the same -log2 p over the bytes of these tokens; comparable between tokenizers"}};
   r.sections = {std::move(found)};
   return r;
 }
@@ -107,14 +106,14 @@ int run_perplexity(const Arguments& arguments) {
   const Plan plan = window_plan(*m, window);
   const Arch& arch = m->model().arch;
   model::refuse_beyond_memory(inference_memory(arch, plan).peak + training_memory(arch, plan).logits,
-                              "running this model on a window", "give a smaller --window", where.room());
+                              "running this model on a window", "use a smaller --window", where.room());
   const std::unique_ptr<model::Backend> backend = where.make(m->number());
   model::Transformer t(arch, *backend, {.plan = plan, .numerics = m->numerics()}, std::nullopt);
   load_shown(*m, t, line);
   const double start = line.seconds();
   const double loss = loss_shown(t, p, line);
   if (!std::isfinite(loss)) {
-    say("llmcalc: the loss is not a number; the weights are damaged, or overflow in this format");
+    say("llmcalc: the loss is not finite; the weights are damaged or overflow in this format");
     return 1;
   }
   const Section found = prediction(p, window, loss, line.seconds() - start);

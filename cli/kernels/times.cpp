@@ -34,16 +34,16 @@ std::string off_text(const Times& times, const char* what, const char* name) {
       if (whole(t) && t.what == what) all.push_back(off(t));
   if (all.empty()) return "";
   std::sort(all.begin(), all.end());
-  return fmt::format("; {} {:.0f} % from the predicted time (median), {:.0f} % at worst", name,
-                     100 * all[all.size() / 2], 100 * all.back());
+  return fmt::format("; {} time off by {:.0f} % (median), {:.0f} % (worst)", name, 100 * all[all.size() / 2],
+                     100 * all.back());
 }
 
 }  // namespace
 
 void add_times(Report& report, const std::vector<validate::Timing>& all) {
   Grid g{.key = "times",
-         .title = fmt::format("time, ms; the band is {:.2f} times more or less", validate::band),
-         .columns = {"what", "pass", "predicted", "measured", "measured/predicted", "verdict"},
+         .title = fmt::format("time, ms; the band is a factor of {:.2f} either way", validate::band),
+         .columns = {"operator", "pass", "predicted", "measured", "measured/predicted", "verdict"},
          .left = 2,
          .rows = {}};
   for (const validate::Timing& t : all) {
@@ -61,8 +61,8 @@ void add_times(Report& report, const std::vector<validate::Timing>& all) {
 
 void add_suite_times(Report& report, const std::vector<std::string>& names, const Times& times) {
   Grid g{.key = "times",
-         .title = fmt::format("time, measured/predicted; the band is {:.2f} times more or less; the small models with "
-                              "every width and length enlarged",
+         .title = fmt::format("time, measured/predicted; the band is a factor of {:.2f} either way; all widths and "
+                              "lengths of the small models are scaled up",
                               validate::band),
          .columns = {"case", "step, ms", "ratio", "prefill, ms", "ratio", "decode, ms", "ratio", "verdict"},
          .left = 1,
@@ -84,8 +84,7 @@ void add_suite_times(Report& report, const std::vector<std::string>& names, cons
 }
 
 std::string time_conclusion(const Times& times) {
-  return off_text(times, "step", "steps are") + off_text(times, "prefill", "prefills") +
-         off_text(times, "decode", "decoded tokens");
+  return off_text(times, "step", "step") + off_text(times, "prefill", "prefill") + off_text(times, "decode", "decode");
 }
 
 bool in_time(const Times& times) {
@@ -106,7 +105,7 @@ std::string worst_time(const std::vector<std::string>& names, const Times& times
         most = &t;
         name = names[i];
       }
-  if (most == nullptr) return "nothing was timed";
+  if (most == nullptr) return "no time was measured";
   return fmt::format("worst {}: predicted {:.4g} ms, measured {:.4g} ms ({})", most->what, most->predicted * 1e3,
                      most->measured * 1e3, name);
 }

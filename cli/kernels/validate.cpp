@@ -54,7 +54,7 @@ validate::Case asked(const Arguments& arguments, Request& r) {
 std::vector<validate::Case> cases_of(const std::string& suite, const validate::Where& where) {
   const std::unique_ptr<model::Backend> backend = where.make(model::Number::f32);
   std::vector<validate::Case> cases = validate::small_suite([&](const validate::Case& c) {
-    if (c.plan.mtp > 0 && !backend->runs_modules()) return std::string("modules for further tokens");
+    if (c.plan.mtp > 0 && !backend->runs_modules()) return std::string("MTP modules");
     const std::string lack = backend->lacks(c.arch);
     return lack.empty() ? backend->lacks_of(c.plan) : lack;
   });
@@ -126,12 +126,13 @@ struct Options {
     return static_cast<int>(n);
   }
   void refuse_contradictions() const {
-    if (one() && a.has("--suite")) throw InputError("give either a model or --suite, not both");
+    if (one() && a.has("--suite")) throw InputError("pass either a model or --suite, not both");
     if (const Option* o = a.first_of_plan(); !one() && o != nullptr)
-      throw InputError(fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", o->flag));
+      throw InputError(
+          fmt::format("{} applies to a single model, and the suite defines its own plans; pass a MODEL", o->flag));
     for (const char* flag : {"--check-time", "--repeats"})
       if (a.has(flag) && !a.has("--hardware"))
-        throw InputError(fmt::format("{} needs --hardware FILE, which 'llmcalc calibrate' writes", flag));
+        throw InputError(fmt::format("{} requires --hardware FILE, written by 'llmcalc calibrate'", flag));
   }
 };
 
@@ -149,7 +150,7 @@ Validated found(const Options& o, const Request& r, const std::vector<validate::
   Validated f{verdicts(cases, o.parts(), where, line), {}, {}};
   if (r.hardware)
     f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->cluster.device, o.parts(), o.runs(), where, line);
-  line.show("the device's instruments");
+  line.show("reading the device's instruments");
   const Bytes overhead = r.hardware ? r.hardware->cluster.device.achieved.overhead : Bytes();
   if (o.one()) f.metered = metered(cases[0], o.parts(), {.overhead = overhead}, where);
   return f;
@@ -169,23 +170,21 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
   std::vector<std::string> all = o.one() ? notes(r) : std::vector<std::string>();
   if (const Count n = micro_batches(cases[0].plan, cases[0].layout); o.one() && o.parts().training && n > 1)
     all.push_back(fmt::format(
-        "a step is {} micro-batches: bytes are at the worst moment of them all, FLOPs and operators those of one", n));
+        "a step has {} micro-batches: bytes are the peak over all of them, FLOPs and operators are per micro-batch",
+        n));
   if (cases[0].load)
-    all.push_back(
-        fmt::format("the weights are those of {}: every tensor has the name and shape that its config.json asks "
-                    "for",
-                    o.a.word("MODEL")));
+    all.push_back(fmt::format("the weights are from {}: every tensor has the name and shape given by its config.json",
+                              o.a.word("MODEL")));
   for (const validate::Case& c : cases)
     if (!countable(c))
       all.push_back(
-          fmt::format("FLOPs of {} are not counted one by one, since numbers that count are slow: they run "
-                      "models up to {} wide, and this one is {}",
+          fmt::format("FLOPs of {} are not counted individually, because counting arithmetic is slow: it runs models "
+                      "up to width {}, and this model has width {}",
                       c.name, countable_width, c.arch.hidden));
   if (const validate::Where where = o.where(); r.hardware && !calibrated_here(*r.hardware, where))
-    all.push_back(
-        fmt::format("times are predicted for {}, a description that 'llmcalc calibrate' did not write on this "
-                    "machine ({})",
-                    title(*r.hardware), machine_title(where)));
+    all.push_back(fmt::format(
+        "times are predicted for {}, a hardware file that 'llmcalc calibrate' did not write on this machine ({})",
+        title(*r.hardware), machine_title(where)));
   return all;
 }
 
@@ -206,8 +205,8 @@ json::Value run_inputs(const Options& o, const Request& r) {
 Report report_of(const Options& o, const Request& r, const std::vector<validate::Case>& cases, const Validated& f) {
   Report report;
   report.command = "validate";
-  report.title = fmt::format("{}: the reference transformer against the prediction",
-                             o.one() ? title(r.model) : "suite " + o.suite());
+  report.title =
+      fmt::format("{}: reference transformer against prediction", o.one() ? title(r.model) : "suite " + o.suite());
   report.notes = run_notes(o, r, cases);
   report.inputs = run_inputs(o, r);
   if (r.hardware) report.hardware = hardware_json(*r.hardware);

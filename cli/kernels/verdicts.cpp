@@ -47,7 +47,7 @@ std::string worst_text(const std::vector<CaseVerdict>& all) {
 
 void add_table(Report& report, const CaseVerdict& v, const std::string& part) {
   Grid g{.key = part,
-         .title = part + ", without tolerance",
+         .title = part + ", zero tolerance",
          .columns = {"quantity", "predicted", "measured", "off by", "unit", "verdict"},
          .left = 1,
          .rows = {}};
@@ -61,7 +61,7 @@ void add_table(Report& report, const CaseVerdict& v, const std::string& part) {
 
 void add_beside(Report& report, const CaseVerdict& v) {
   Grid g{.key = "elementwise",
-         .title = "element-wise work, counted and not in FLOPs",
+         .title = "element-wise work, counted separately from FLOPs",
          .columns = {"part", "operator", "operations"},
          .left = 2,
          .rows = {}};
@@ -77,7 +77,7 @@ std::string short_name(const std::string& name) { return name.size() > 60 ? name
 void add_suite(Report& report, const std::vector<CaseVerdict>& all) {
   Grid cases{.key = "cases", .title = "", .columns = {"case", "quantities", "operators", "verdict"}, .rows = {}};
   Grid wrong{.key = "differences",
-             .title = "what differs",
+             .title = "differences",
              .columns = {"case", "part", "quantity", "operator", "predicted", "measured"},
              .left = 4,
              .rows = {}};
@@ -107,8 +107,8 @@ std::string conclusion(const std::vector<CaseVerdict>& all) {
     differing += v.differing();
   }
   if (differing == 0)
-    return fmt::format("{} comparisons of {}: every byte, FLOP and operator is as predicted", exact_text(compared),
-                       counted(static_cast<Count>(all.size()), "model"));
+    return fmt::format("{} comparisons over {}: every byte, FLOP and operator matches the prediction",
+                       exact_text(compared), counted(static_cast<Count>(all.size()), "model"));
   return fmt::format("{} of {} comparisons {}, worst {}", exact_text(differing), exact_text(compared),
                      differing == 1 ? "differs" : "differ", worst_text(all));
 }

@@ -97,16 +97,17 @@ constexpr Count usual_rank = 16;
 void use_rank(const std::string& text, const Arch& arch, Plan& plan, Assumptions& assumed, std::string& skip) {
   const std::optional<Count> rank = rank_in(text);
   plan.lora_rank = rank.value_or(usual_rank);
-  if (!rank) assumed.weigh(fmt::format("adapters of rank {}: the row does not state it", usual_rank));
+  if (!rank) assumed.weigh(fmt::format("adapters of rank {}: the row does not state the rank", usual_rank));
   const Count narrowest = std::min(arch.hidden, std::max<Count>(1, mul(arch.kv_heads, arch.head_dim)));
   if (plan.lora_rank >= narrowest)
-    skip = fmt::format("adapters of rank {}, which is no lower than a matrix of {} columns", plan.lora_rank, narrowest);
+    skip = fmt::format("adapters of rank {}, which is not less than the {} columns of a matrix", plan.lora_rank,
+                       narrowest);
 }
 
 void use_targets(const std::string& text, Plan& plan, Assumptions& assumed) {
   const LoraTargets targets = targets_in(text);
   plan.lora_targets = targets.empty() ? LoraTargets::all() : targets;
-  if (targets.empty()) assumed.weigh("adapters beside every matrix of a block: the row does not state which have them");
+  if (targets.empty()) assumed.weigh("adapters for every matrix of a block: the row does not state their targets");
 }
 
 void use_base(const std::string& text, Layout& split, Plan& plan, Assumptions& assumed) {
@@ -114,8 +115,8 @@ void use_base(const std::string& text, Layout& split, Plan& plan, Assumptions& a
   plan.base_precision = base ? served_weights(*base, working_format(plan)) : WeightFormats(working_format(plan));
   if (split.zero != Zero::weights || gathers_weights(plan)) return;
   split.zero = Zero::gradients;
-  assumed.note(fmt::format("frozen weights in {} are whole on every device: those of one format alone are gathered",
-                           base->name()));
+  assumed.note(
+      fmt::format("frozen weights in {} are not sharded: only weights of a single format are gathered", base->name()));
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ bool names_window(const std::string& text) {
 /// Why a row's window applies to every layer.
 std::string every_layer_sees(Count reach, const std::string& said, std::string_view key) {
   const std::string why = said.empty() ? "the row does not state which layers have it"
-                                       : fmt::format("{} says {}", in_quotes(key), in_quotes(said));
+                                       : fmt::format("{} is {}", in_quotes(key), in_quotes(said));
   return fmt::format("a window of {} tokens in every layer: {}", reach, why);
 }
 
@@ -134,7 +134,7 @@ AttentionLayers attention_layers(const std::string& said, std::string_view key, 
     a.local = of_layers({1, 1}, reach, mentions_word(text, "chunk"), layers);
     a.assumed = every_layer_sees(reach, said, key);
   } else if (!words.silent()) {
-    a.assumed = fmt::format("attention over all tokens in every layer: {} says {}, which is not understood",
+    a.assumed = fmt::format("attention over all tokens in every layer: {} is {}, which is not recognized",
                             in_quotes(key), in_quotes(said));
   }
   return a;

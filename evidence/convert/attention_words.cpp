@@ -107,7 +107,7 @@ bool names_kernel(const std::string& text) {
 std::string_view spoken_kernel(AttentionKernel k) {
   switch (k) {
     case AttentionKernel::unfused:
-      return "one operator after another";
+      return "separate unfused operators";
     case AttentionKernel::fused_softmax:
       return "a fused softmax";
     case AttentionKernel::flash_1:
@@ -176,13 +176,14 @@ AttentionSaid attention_called(const std::string& said) {
   if (is_fused_alone(said)) {
     a.kernel = AttentionKernel::vendor;
     a.assumed =
-        "attention by the vendor's flash kernel, as TransformerEngine calls it \"fused\": the row names no other";
+        "attention with the vendor's flash kernel, which TransformerEngine calls \"fused\": the row names no other "
+        "kernel";
     return a;
   }
   if (const auto unknown = unknown_words(said); !unknown.empty())
-    a.assumed = fmt::format("attention by {}: {}", spoken_kernel(a.kernel), not_known(unknown));
+    a.assumed = fmt::format("attention with {}: {}", spoken_kernel(a.kernel), not_known(unknown));
   else if (!names_kernel(said))
-    a.assumed = fmt::format("attention by {}: {} names no kernel", spoken_kernel(a.kernel), in_quotes(said));
+    a.assumed = fmt::format("attention with {}: {} names no kernel", spoken_kernel(a.kernel), in_quotes(said));
   return a;
 }
 

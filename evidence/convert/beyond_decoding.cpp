@@ -84,9 +84,10 @@ bool hits_cache(const InferenceRow& row, const Words& told, const std::string& t
           std::regex_search(text, share));
 }
 
-constexpr std::string_view speculative = "decoding is speculative", on_host = "weights or caches lay on the host",
-                           adapters = "low-rank adapters are applied",
-                           disaggregated = "prefill and decode ran on devices of their own";
+constexpr std::string_view speculative = "decoding was speculative",
+                           on_host = "weights or caches were offloaded to the host",
+                           adapters = "low-rank adapters were applied",
+                           disaggregated = "prefill and decode ran on separate devices";
 
 std::string told_beyond(const Words& told, const std::string& text) {
   if (is_speculative(told)) return std::string(speculative);
@@ -107,9 +108,9 @@ constexpr OptionBeyond options_beyond[] = {
     {"kv_offloading_size", on_host},
     {"enable_lora", adapters},
     {"lora_modules", adapters},
-    {"kv_transfer_config", "keys and values come from another engine, or go to one"},
-    {"preemption_mode", "requests that are preempted wait in the host's memory", "recompute"},
-    {"scheduling_policy", "requests have priorities, which a recorded run does not tell", "fcfs"},
+    {"kv_transfer_config", "keys and values are transferred from or to another engine"},
+    {"preemption_mode", "preempted requests are swapped to host memory", "recompute"},
+    {"scheduling_policy", "requests have priorities, which a recorded run does not contain", "fcfs"},
 };
 
 /// Whether an option is off: missing, null, false, 0 or the usual value.
@@ -125,8 +126,7 @@ std::string beyond_decoding(const InferenceRow& row) {
   const Words told(text);
   if (told.affirms_any({"lora adapter", "lora adapters", "with lora"})) return std::string(adapters);
   if (const std::string why = told_beyond(told, text); !why.empty()) return why;
-  if (hits_cache(row, told, text))
-    return "the cache held prompts already, and the row does not state \"cached_context\"";
+  if (hits_cache(row, told, text)) return "prompts were already cached, but the row does not state \"cached_context\"";
   return "";
 }
 

@@ -55,7 +55,7 @@ bool goes_over_pcie(const HardwareSaid& said, std::vector<std::string>& assumed)
   const Words words(text);
   if (said.count > 2 && words.affirms_any({"bridge", "bridges", "pairs"})) {
     assumed.push_back(
-        fmt::format("PCI Express between all devices: links of {} join two alone", in_quotes(said.inside)));
+        fmt::format("PCI Express between all devices: links of {} connect only pairs", in_quotes(said.inside)));
     return true;
   }
   if (words.says_no() || words.denies("nvlink") || words.denies("nvswitch")) return true;
@@ -69,7 +69,7 @@ Link inside_link(const HardwareSaid& said, const HardwareCard& card, std::vector
   if (link.bandwidth.value <= 0) {
     link.bandwidth = BytesPerSecond(32e9);
     if (said.count > 1)
-      assumed.push_back("a link of 32 GB/s each way, PCI Express 4.0's: neither row nor preset has one");
+      assumed.push_back("a link of 32 GB/s each way (PCI Express 4.0): neither the row nor the preset has one");
   }
   link.ranks = in_each_node(said.count, joined_inside(said, link.ranks > 1 ? link.ranks : 1));
   return link;
@@ -82,8 +82,9 @@ Link between_link(const HardwareSaid& said, const HardwareCard& card, Count insi
   if (const auto stated = network_share(said.between, per_node)) {
     link.bandwidth = stated->rate;
     if (stated->assumed_of_node && said.count > inside)
-      assumed.push_back(fmt::format("a network of {:g} GB/s each way per device: {} counts as the rate of a node",
-                                    link.bandwidth.value / 1e9, in_quotes(said.between)));
+      assumed.push_back(
+          fmt::format("a network of {:g} GB/s each way per device: {} is interpreted as the rate of a node",
+                      link.bandwidth.value / 1e9, in_quotes(said.between)));
   } else if (said.count > inside) {
     assumed.push_back(fmt::format("a network of {:g} GB/s each way per device, {}: the row states no rate",
                                   link.bandwidth.value / 1e9, preset_network(card) ? "the preset's" : "200 Gbit/s"));
@@ -95,7 +96,7 @@ Link between_link(const HardwareSaid& said, const HardwareCard& card, Count insi
 void make_device(const HardwareSaid& said, const Devices& devices, RowCluster& r) {
   const HardwareCard* model = devices.called(stand_in(said.device));
   if (!said.memory_gb || model == nullptr) {
-    r.skip = fmt::format("no preset is called {}, and the row does not state its memory", in_quotes(said.device));
+    r.skip = fmt::format("no preset is named {}, and the row does not state its memory", in_quotes(said.device));
     return;
   }
   r.preset = false;
@@ -107,7 +108,7 @@ void make_device(const HardwareSaid& said, const Devices& devices, RowCluster& r
   const double ratio = said.bandwidth_gb_s ? *said.bandwidth_gb_s * 1e9 / d.bandwidth.value : 1;
   d.bandwidth = ratio * d.bandwidth;
   for (FlopsPerSecond& peak : d.peaks) peak = ratio * peak;
-  r.assumed.push_back(fmt::format("no preset is called {}: a {} with {:g} GB and its rates times {:.2f}",
+  r.assumed.push_back(fmt::format("no preset is named {}: a {} with {:g} GB and rates scaled by {:.2f}",
                                   in_quotes(said.device), model->title, *said.memory_gb, ratio));
 }
 
@@ -135,7 +136,7 @@ void adjust_device(const HardwareSaid& said, RowCluster& r) {
 
 std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on) {
   if (on.preset || said.bandwidth_gb_s) return "";
-  return fmt::format("no preset is called {}, and the row does not state its bandwidth", in_quotes(said.device));
+  return fmt::format("no preset is named {}, and the row does not state its bandwidth", in_quotes(said.device));
 }
 
 RowCluster cluster_of(const HardwareSaid& said, const Devices& devices) {

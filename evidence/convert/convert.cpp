@@ -131,7 +131,7 @@ class Converter {
     if (c.skip.empty()) {
       const std::string incomplete = drop_incomplete(row, c);
       const std::string part = c.skip.empty() ? lost_in(c, stated, write) : "";
-      if (!part.empty()) c.skip = fmt::format("no request expresses this row: {}", part);
+      if (!part.empty()) c.skip = fmt::format("this row cannot be expressed as a request: {}", part);
       if (c.skip.empty() && !incomplete.empty()) out_.unconverted.push_back({c.head.id, incomplete});
     }
     if (!c.skip.empty()) out_.unconverted.push_back({c.head.id, c.skip});
@@ -147,7 +147,8 @@ class Converter {
 void refuse_new(std::string_view text, const std::string& where) {
   const json::Value row = json::Value::parse(text.substr(0, text.find('\n')), nullptr, false);
   if (row.is_object() && row.contains("command"))
-    throw InputError(where + ": its rows have a \"command\": it is in the present schema, and needs no conversion");
+    throw InputError(where +
+                     ": its rows have a \"command\", so it already has the current schema and needs no conversion");
 }
 
 }  // namespace

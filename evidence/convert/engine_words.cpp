@@ -124,7 +124,7 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
 }
 
 std::string unknown_engine(const std::string& said) {
-  return said.empty() ? "no engine is named" : in_quotes(said) + " is not known";
+  return said.empty() ? "the engine is not stated" : in_quotes(said) + " is unknown";
 }
 
 std::optional<Count> said_option(const std::string& notes, std::string name) {

@@ -78,7 +78,7 @@ std::optional<BatchKind> kind_called(const std::string& said) {
 std::string weights_said(const InferenceRow& row, InferenceCase& c) {
   const std::string in_name = format_in_name(row.model.name);
   if (!leaves_format_open(row.weights) || in_name.empty()) return row.weights;
-  weigh(c, fmt::format("weights in {}, as the name {} tells: their format is missing in the row", in_name,
+  weigh(c, fmt::format("weights in {}, from the name {}: the row does not state their format", in_name,
                        in_quotes(row.model.name)));
   return in_name;
 }
@@ -91,8 +91,8 @@ void use_own_half(const RowCluster& on, FormatsSaid& f) {
   for (const DType own : {dtypes::bf16, dtypes::fp16, dtypes::fp32})
     if (device.peak(f.working).value <= 0) f.working = own;
   if (f.precision == named) f.precision = f.working;
-  f.assumed.push_back(
-      fmt::format("products in {}: {} does not multiply in {}", f.working.name(), on.hardware.title, named.name()));
+  f.assumed.push_back(fmt::format("products in {}: {} does not support matrix products in {}", f.working.name(),
+                                  on.hardware.title, named.name()));
 }
 
 /// Adapts formats to the model: a mix of llama-quantize, and experts' formats in a model without experts.
@@ -261,7 +261,7 @@ void use_limits(const InferenceRow& row, InferenceCase& c) {
   use_granted_share(row, c);
   c.granted = granted_by(row, c);
   if (!b.block_size && has_figure(row, FigureKind::cache_tokens) && row_has(row, "kv_blocks"))
-    weigh(c, fmt::format("blocks of {} tokens: the row states no \"kv_block_size\"", c.limits.block_tokens));
+    weigh(c, fmt::format("blocks of {} tokens: the row does not state \"kv_block_size\"", c.limits.block_tokens));
   if (c.kind == BatchKind::capacity && c.engine.name == "vllm" && c.engine.version.empty())
     c.assumed.push_back("the latest vLLM: the row does not state the version");
 }
@@ -286,10 +286,11 @@ void note_room(const InferenceRow& row, InferenceCase& c) {
 void note_doubts(const InferenceRow& row, InferenceCase& c) {
   if (row_has(row, "ms_per_token_per_batch_item") && c.batch > 1)
     weigh(c,
-          fmt::format("\"ms_per_token_per_batch_item\" counts as the time of a step over its {:g} sequences", c.batch));
-  if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {}", unknown_engine(row.engine)));
+          fmt::format("\"ms_per_token_per_batch_item\" is interpreted as the step time divided by its {:g} sequences",
+                      c.batch));
+  if (!c.engine.known) weigh(c, fmt::format("an engine that replays captured graphs: {}", unknown_engine(row.engine)));
   if (c.cached > 0 && (c.kind == BatchKind::concurrency || c.kind == BatchKind::max_inflight))
-    weigh(c, "requests that come and go find nothing in the cache: the row says that they do");
+    weigh(c, "concurrent requests have no cache hits, although the row states cached tokens");
   if (notes_say(row, "ws 2d") || notes_say(row, "wg xyz") || c.engine.name == "jax")
     weigh(c, "two-dimensional layouts count as plain tensor parallelism");
   if (row.hardware.power_limit_w)
@@ -299,8 +300,7 @@ void note_doubts(const InferenceRow& row, InferenceCase& c) {
 
 /// Why a plan cannot express the row, or empty.
 std::string not_said(const InferenceRow& row) {
-  if (!kind_called(lower(row.batch.kind)))
-    return fmt::format("batches of the kind {} are not known", in_quotes(row.batch.kind));
+  if (!kind_called(lower(row.batch.kind))) return fmt::format("unknown kind of batch {}", in_quotes(row.batch.kind));
   return beyond_decoding(row);
 }
 
@@ -335,7 +335,7 @@ void use_requests(const InferenceRow& row, InferenceCase& c) {
   c.figures = figures_of(row.measured, c);
   for (Figure& f : c.figures)
     if (f.doubt.empty()) f.doubt = doubt_of(f.quantity, row);
-  if (c.figures.empty()) c.skip = "nothing was measured under a known key";
+  if (c.figures.empty()) c.skip = "no measurement has a known key";
 }
 
 MeasurementHead head_of(const InferenceRow& row) {
@@ -361,7 +361,7 @@ InferenceCase inference_case(const InferenceRow& row, const Devices& devices) {
     if (c.skip.empty()) c.skip = weights_beyond_memory(c);
     if (c.skip.empty()) use_requests(row, c);
   } catch (const Overflow&) {
-    c.skip = "its numbers multiply to more than 2^63";
+    c.skip = "a product of its numbers exceeds 2^63";
   }
   return c;
 }

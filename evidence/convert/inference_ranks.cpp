@@ -18,7 +18,7 @@ void split_chips(const InferenceRow& row, InferenceCase& c) {
   const Count all = devices(c.layout), chips = row.hardware.count, cores = cores_of_chip(c.on.hardware);
   if (all == chips) return;
   if (all % chips != 0 || all / chips > cores || cores % (all / chips) != 0) {
-    c.skip = fmt::format("tp x pp x dp are {} devices, and the row has {}", all, chips);
+    c.skip = fmt::format("tp x pp x dp is {} devices, but the row has {}", all, chips);
     return;
   }
   c.on.hardware = part_of(c.on.hardware, all / chips);
@@ -67,9 +67,9 @@ void use_unstated_ranks(const InferenceRow& row, InferenceCase& c, Layout& split
   Count* taken = unstated_ranks(row, split);
   if (taken == nullptr) return;
   const Count left = all / stated;
-  const char* kind = taken == &split.dp ? "replicas" : taken == &split.pp ? "stages of a pipeline" : "tensor ranks";
+  const char* kind = taken == &split.dp ? "replicas" : taken == &split.pp ? "pipeline stages" : "tensor ranks";
   *taken = mul(*taken, left);
-  c.assumed.push_back(fmt::format("{} {}: the row does not state what its {} devices are", left, kind, all));
+  c.assumed.push_back(fmt::format("{} {}: the row does not state the layout of its {} devices", left, kind, all));
   c.input_assumed = true;
 }
 

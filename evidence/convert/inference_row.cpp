@@ -11,7 +11,7 @@ namespace {
 
 Count needed_size(const RowObject& o, std::string_view key) {
   if (const auto n = o.positive(key)) return *n;
-  throw InputError(fmt::format("{}: {} is missing; a measurement says of what it is", o.where(), in_quotes(key)));
+  throw InputError(fmt::format("{}: {} is missing; every measurement requires it", o.where(), in_quotes(key)));
 }
 
 void read_arch(const RowObject& o, InferenceModel& m) {
@@ -57,7 +57,7 @@ std::string other_keys(const RowObject& o) {
 std::string read_accelerator(const RowObject& o, InferenceHardware& h) {
   h.accelerator = o.text("accelerator");
   if (h.accelerator.empty())
-    throw InputError(o.where() + ": \"accelerator\" is missing; a measurement says on what it was made");
+    throw InputError(o.where() + ": \"accelerator\" is missing; a measurement must state its device");
   h.interconnect = o.text("interconnect");
   h.count = needed_size(o, "count");
   h.nodes = o.positive("nodes");

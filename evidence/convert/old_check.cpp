@@ -31,9 +31,9 @@ bool states_prompt(const InferenceBatch& b) {
 
 std::string lacking_length(const InferenceRow& row, const Figure& f) {
   if (needs_prompt(f.quantity) && !states_prompt(row.batch))
-    return lacking("input_len", f.key, "means nothing without the prompt's tokens");
+    return lacking("input_len", f.key, "requires the length of the prompt");
   if (needs_answer(f.quantity) && !row.batch.output_len)
-    return lacking("output_len", f.key, "means nothing without the answer's tokens");
+    return lacking("output_len", f.key, "requires the length of the output");
   return {};
 }
 
@@ -41,15 +41,14 @@ std::string lacking_clients(const InferenceRow& row, const InferenceCase& c, con
   const InferenceBatch& b = row.batch;
   const bool by_clients = c.kind == BatchKind::concurrency || c.kind == BatchKind::max_inflight;
   if (!by_clients || b.batch || b.num_requests) return {};
-  return lacking("batch", f.key,
-                 fmt::format("of the kind {} means nothing without the number of requests", in_quotes(b.kind)));
+  return lacking("batch", f.key, fmt::format("of kind {} requires the number of requests", in_quotes(b.kind)));
 }
 
 }  // namespace
 
 std::string drop_incomplete(const TrainingRow& row, TrainingCase& c) {
   if (!c.step || c.measured_as != "iteration_time_s" || states_batch(row.batch)) return {};
-  c.no_step = lacking("global", c.measured_as, "means nothing without the sequences of a step");
+  c.no_step = lacking("global", c.measured_as, "requires the number of sequences per step");
   c.step.reset();
   if (c.memory.empty()) c.skip = c.no_step;
   return c.no_step;

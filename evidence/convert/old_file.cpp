@@ -41,8 +41,8 @@ class OldRows {
     const std::string at = fmt::format("{}:{}", file_.where, lines_[i]);
     const std::string id = id_of(value, at);
     if (const auto [first, fresh] = seen_.emplace(id, lines_[i]); !fresh)
-      throw InputError(fmt::format("{}, row {}: line {} has a row of that id too; ids are unique", at, in_quotes(id),
-                                   first->second));
+      throw InputError(fmt::format("{}, row {}: line {} has a row with the same id; ids must be unique", at,
+                                   in_quotes(id), first->second));
     const std::string where = fmt::format("{}, row {}", at, in_quotes(id));
     check_kind(value, where, i == 0);
     const json::Object object(value, where);
@@ -61,7 +61,7 @@ class OldRows {
   static std::string id_of(const json::Value& value, const std::string& at) {
     const json::Object row(value, at);
     const std::string id = row.text_or("id", "");
-    if (id.empty()) throw InputError(at + ": \"id\" is missing; a row is told from others by it");
+    if (id.empty()) throw InputError(at + ": \"id\" is missing; every row needs a unique id");
     return id;
   }
 
@@ -74,8 +74,8 @@ class OldRows {
           "inference (\"model\" with \"arch\", \"hardware\" with \"accelerator\")");
     if (first) file_.kind = *kind;
     if (*kind != file_.kind)
-      throw InputError(fmt::format("{}: a row of {} among rows of {}; make a file of each", where, spoken_kind(*kind),
-                                   spoken_kind(file_.kind)));
+      throw InputError(fmt::format("{}: a row of {} among rows of {}; use a separate file for each", where,
+                                   spoken_kind(*kind), spoken_kind(file_.kind)));
   }
 
   static void refuse_missing(const RowObject& row) {

@@ -146,7 +146,7 @@ bool denies_all(const Words& words, const std::string& text) {
 void note_open(const Words& words, const std::string& said, Recomputed& r) {
   if (words.affirms("partial") && r.every_layer()) {
     r.share = 0.5;
-    r.assumed = fmt::format("half of the layers run again: the row says {}", in_quotes(said));
+    r.assumed = fmt::format("half of the layers are recomputed: the row states {}", in_quotes(said));
   } else if (has_part(lower(said), "save_") && !words.has("save nothing")) {
     r.assumed = fmt::format("every layer is recomputed: the row says {}", in_quotes(said));
   }
@@ -172,7 +172,7 @@ Recomputed recomputed_called(const std::string& said) {
     read_layers(text, r);
     note_open(words, said, r);
   } else {
-    r.assumed = "nothing is recomputed: what the row says of it is not understood (\"" + said + "\")";
+    r.assumed = "no recomputation: the row's value is not recognized (\"" + said + "\")";
   }
   return r;
 }

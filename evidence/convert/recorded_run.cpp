@@ -19,7 +19,8 @@ namespace {
 const json::Value& needed_list(const RowObject& o, const json::Value& whole, const char* key) {
   const auto found = whole.find(key);
   if (found == whole.end() || !found->is_array() || found->empty())
-    throw InputError(fmt::format("{}: \"{}\" is missing; a recorded run has a list of at least one", o.where(), key));
+    throw InputError(
+        fmt::format("{}: \"{}\" is missing; a recorded run requires a list with at least one", o.where(), key));
   return *found;
 }
 
@@ -65,7 +66,8 @@ void read_instance(const json::Value& value, const std::string& where, UnknownKe
 }
 
 void refuse_run_without(const RecordedRun& run, const char* key, const std::string& said) {
-  if (said.empty()) throw InputError(fmt::format("{}: \"{}\" is missing; a recorded run says it", run.where, key));
+  if (said.empty())
+    throw InputError(fmt::format("{}: \"{}\" is missing; a recorded run must state it", run.where, key));
 }
 
 }  // namespace

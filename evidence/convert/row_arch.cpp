@@ -81,7 +81,7 @@ void count_biases(Arch& a, const std::optional<Count>& reported) {
 
 /// Refusals of presets/arch_check as a reason instead of an exception.
 std::string flaw_of(const Arch& a) {
-  if (a.mlp_width == 0 && !a.has_experts()) return "the width of the MLP is not stated";
+  if (a.mlp_width == 0 && !a.has_experts()) return "the MLP width is not stated";
   try {
     check_arch(a, "its architecture");
   } catch (const InputError& e) {
@@ -127,7 +127,7 @@ void weigh_head_width(RowArch& r, const std::optional<Count>& said, const std::o
   const Count width = r.arch.head_dim;
   if (said || preset || r.arch.attention == AttentionKind::latent) return;
   std::string sentence =
-      fmt::format("heads of {} numbers, a token's over its heads: the row does not state them", width);
+      fmt::format("a head size of {} (hidden size divided by heads): the row does not state it", width);
   if (width == 64 || width == 128) return r.assumed.push_back(std::move(sentence));
   weigh_shape(r, std::move(sentence));
 }
@@ -145,13 +145,13 @@ bool gated_mlps(RowArch& r, const std::optional<bool>& said, const std::optional
 /// Whether the head is tied to the embedding table: as stated, as in the preset, or untied.
 bool tied_head(RowArch& r, const std::optional<bool>& said, const std::optional<Arch>& preset) {
   if (said || preset) return said ? *said : preset->tied_head;
-  r.assumed.push_back("a head of its own beside the token table: the row does not state \"tied_embeddings\"");
+  r.assumed.push_back("an untied output head: the row does not state \"tied_embeddings\"");
   return false;
 }
 
 /// Why the numbers of layers are impossible, or empty. Checked before layers are assigned.
 std::string impossible_layers(Count layers, Count dense, Count every) {
-  if (layers > max_layers) return fmt::format("{} layers are more than the {} that are modelled", layers, max_layers);
+  if (layers > max_layers) return fmt::format("{} layers exceed the supported {}", layers, max_layers);
   return dense >= layers || every > layers ? "no layer has experts" : "";
 }
 
@@ -162,7 +162,7 @@ void use_attention_kind(RowArch& r, const std::string& said, const std::optional
   const bool of_preset = preset && preset->attention == AttentionKind::latent;
   if (mla || !(Words(said).affirms_any({"mla", "latent attention"}) || (of_preset && Words(said).silent()))) return;
   if (!of_preset) {
-    r.skip = "latent attention whose widths are not stated";
+    r.skip = "the widths of latent attention are not stated";
     return;
   }
   r.arch.attention = AttentionKind::latent;
@@ -183,7 +183,7 @@ SharedExperts shared_experts(const MoeRow& m, Count width) {
   return stated == width ? SharedExperts{count, width} : SharedExperts{1, stated};
 }
 
-constexpr const char* unstated_top_k = "experts of which the row does not say how many a token visits";
+constexpr const char* unstated_top_k = "the row does not state the number of experts per token";
 
 /// The preset's experts, if their number matches.
 std::optional<Moe> preset_experts(const std::optional<Arch>& preset, Count experts) {
@@ -194,7 +194,7 @@ std::optional<Moe> preset_experts(const std::optional<Arch>& preset, Count exper
 Count expert_width(RowArch& r, const std::optional<Count>& said, const std::optional<Moe>& preset) {
   if (said || preset) return said ? *said : preset->width;
   weigh_shape(r,
-              fmt::format("experts as wide as a dense MLP, {}: the row does not state their width", r.arch.mlp_width));
+              fmt::format("experts as wide as a dense MLP ({}): the row does not state their width", r.arch.mlp_width));
   return r.arch.mlp_width;
 }
 
@@ -253,7 +253,8 @@ void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::strin
     a.kv_heads = preset->kv_heads;
     return;
   }
-  weigh_shape(r, fmt::format("as many key-value heads as heads, {}: the row does not state them", a.heads));
+  weigh_shape(r,
+              fmt::format("as many key-value heads as query heads ({}): the row does not state their number", a.heads));
 }
 
 /// A row gives its windows under separate keys, or, like recurrences, in the words of `attention`.
@@ -275,10 +276,10 @@ void use_attention_layers(RowArch& r, const AttentionLayers& said, const std::op
   const bool open = said.recurrent || !said.assumed.empty() || said.local.layers.empty();
   if (preset && has_layers_of_kinds(*preset) && open) {
     a = *preset;
-    r.assumed.push_back("layers of several kinds as the preset of the model has them");
+    r.assumed.push_back("layer kinds as in the model's preset");
     return;
   }
-  if (said.recurrent) r.skip = "layers without softmax attention whose shapes are not stated";
+  if (said.recurrent) r.skip = "the shapes of layers without softmax attention are not stated";
   if (!said.assumed.empty()) weigh_shape(r, said.assumed);
 }
 
@@ -290,11 +291,11 @@ RowArch arch_of(const TrainingRow& row) {
   RowArch r;
   if (m.config) {
     r.arch = m.config->arch;
-    if (!m.seq_len) r.skip = "the length of sequences is not stated";
+    if (!m.seq_len) r.skip = "the sequence length is not stated";
     return r;
   }
   r.skip = impossible_layers(m.layers, moe.dense_layers.value_or(0), moe.every.value_or(1));
-  if (!moe.dense_said.empty()) r.skip = fmt::format("dense layers {} are not the first ones", moe.dense_said);
+  if (!moe.dense_said.empty()) r.skip = fmt::format("dense layers {} are not the first layers", moe.dense_said);
   if (!r.skip.empty()) return r;
   Arch& a = r.arch;
   const std::optional<Arch> preset = preset_arch(m.name, m.layers, m.hidden, m.heads);
@@ -315,7 +316,7 @@ RowArch arch_of(const TrainingRow& row) {
   if (m.moe) use_moe(r, *m.moe, preset);
   use_attention_layers(
       r, layers_said(m.sliding_window, m.sliding_pattern, m.attention_type, "attention_type", m.layers), preset);
-  if (!m.seq_len) r.skip = "the length of sequences is not stated";
+  if (!m.seq_len) r.skip = "the sequence length is not stated";
   if (r.skip.empty()) r.skip = flaw_of(a);
   if (r.skip.empty()) count_biases(a, m.params_reported);
   return r;

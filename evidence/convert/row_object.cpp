@@ -113,7 +113,7 @@ std::string RowObject::finish() const {
 std::optional<double> device_memory(const RowObject& o, std::string_view key) {
   constexpr double most_gb = 1e6;
   const auto gb = o.quantity(key);
-  if (gb && *gb > most_gb) refuse_number(o.where(), key, "at most 1e6 GB, of one device", *gb);
+  if (gb && *gb > most_gb) refuse_number(o.where(), key, "at most 1e6 GB per device", *gb);
   return gb;
 }
 

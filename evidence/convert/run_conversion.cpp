@@ -27,7 +27,7 @@ void use_run_model(const RecordedRun& run, RunCase& c) {
   }
   const Builtin* preset = served_preset(run.model);
   if (preset == nullptr) {
-    c.skip = fmt::format("no preset is called {}", in_quotes(run.model));
+    c.skip = fmt::format("no preset is named {}", in_quotes(run.model));
     return;
   }
   const ModelCard card = load_model(*preset);
@@ -86,20 +86,18 @@ void use_run_formats(const RecordedRun& run, RunCase& c) {
   if (told.empty() && run.config && run.config->weights) {
     c.plan.weight_precision = *run.config->weights;
   } else if (told.empty() && same_name(run.quantization, "compressed-tensors")) {
-    c.assumed.push_back(
-        fmt::format("weights in {}: the run's quantization is \"compressed-tensors\", and the model's "
-                    "name tells no format",
-                    half));
+    c.assumed.push_back(fmt::format(
+        "weights in {}: the run's quantization is \"compressed-tensors\", and the model's name contains no format",
+        half));
     c.input_assumed = true;
   }
   if (c.skip.empty() && c.cluster().device.peak(c.plan.precision).value <= 0)
-    c.skip = fmt::format("{} does not multiply in {}", c.on.hardware.name, c.plan.precision.name());
+    c.skip = fmt::format("{} does not support matrix products in {}", c.on.hardware.name, c.plan.precision.name());
 }
 
 Count limit(RunCase& c, const std::optional<Count>& said, const char* option, Count usual) {
   if (!said)
-    c.assumed.push_back(
-        fmt::format("{} {}: vLLM's default on such a device; the run does not state it", option, usual));
+    c.assumed.push_back(fmt::format("{} {}: vLLM's default on this device; the run does not state it", option, usual));
   return said.value_or(usual);
 }
 
@@ -108,13 +106,12 @@ Count limit(RunCase& c, const std::optional<Count>& said, const char* option, Co
 void note_scheduling(const RecordedRun& run, RunCase& c) {
   if (run.chunked_prefill && *run.chunked_prefill == c.stack.prompts_first) {
     c.assumed.push_back(
-        fmt::format("prompts {}, as the engine does by default: the run says {} of \"enable_chunked_prefill\"",
-                    c.stack.prompts_first ? "before decoding" : "in chunks beside decoding", *run.chunked_prefill));
+        fmt::format("prompts {}, the engine's default: the run states {} for \"enable_chunked_prefill\"",
+                    c.stack.prompts_first ? "before decoding" : "in chunks alongside decoding", *run.chunked_prefill));
     c.input_assumed = true;
   }
   if (run.prefix_caching.value_or(false))
-    c.assumed.push_back(
-        "requests that share no tokens: the cache of prefixes is on, and the run does not tell its hits");
+    c.assumed.push_back("requests without shared tokens: prefix caching is on, but the run does not state its hits");
 }
 
 void use_run_engine(const RecordedRun& run, RunCase& c) {
@@ -156,7 +153,7 @@ RunCase run_case(const RecordedRun& run, const Devices& devices) {
     if (c.skip.empty()) use_run_formats(run, c);
     if (c.skip.empty()) use_run_engine(run, c);
   } catch (const Overflow&) {
-    c.skip = "its numbers multiply to more than 2^63";
+    c.skip = "a product of its numbers exceeds 2^63";
   }
   return c;
 }

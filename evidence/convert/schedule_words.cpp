@@ -76,8 +76,8 @@ void use_chunks(const TrainingParallelism& p, Layout& split, bool named, Assumpt
   if (!told && !named) assumed.weigh("one chunk of layers per pipeline rank: virtual stages are not stated");
   if (split.schedule == Schedule::interleaved && !told) {
     split.chunks = usual_chunks;
-    assumed.weigh(fmt::format("{} chunks of layers per pipeline rank: the row says {} and not how many", usual_chunks,
-                              in_quotes(p.schedule)));
+    assumed.weigh(fmt::format("{} chunks of layers per pipeline rank: the row states {} without their number",
+                              usual_chunks, in_quotes(p.schedule)));
   }
   if (split.schedule == Schedule::one_f_one_b && split.chunks > 1) split.schedule = Schedule::interleaved;
   if (split.schedule == Schedule::interleaved && split.chunks == 1) split.schedule = Schedule::one_f_one_b;
@@ -95,12 +95,12 @@ void use_schedule(const TrainingRow& row, Layout& split, Assumptions& assumed, s
   const bool named = !words.silent() && !words.says_no();
   const ScheduleName* schedule = schedule_called(p.schedule);
   if (named && schedule == nullptr) {
-    skip = fmt::format("the schedule {} is not known", in_quotes(p.schedule));
+    skip = fmt::format("unknown schedule {}", in_quotes(p.schedule));
     return;
   }
   if (schedule != nullptr) split.schedule = schedule->schedule;
   if (schedule != nullptr && schedule->near)
-    assumed.weigh(fmt::format("the schedule {}: the row says {}", name(split.schedule), in_quotes(p.schedule)));
+    assumed.weigh(fmt::format("the schedule {}: the row states {}", name(split.schedule), in_quotes(p.schedule)));
   use_chunks(p, split, named, assumed);
 }
 

@@ -119,7 +119,7 @@ std::string unknown_software(const std::string& said) {
   std::string meant;
   for (const std::string& near : nearest(said, software_names()))
     meant += fmt::format("{} \"{}\"", meant.empty() ? "" : " or", near);
-  return fmt::format("no training software is called {}{}", in_quotes(said),
+  return fmt::format("unknown training software {}{}", in_quotes(said),
                      meant.empty() ? "" : fmt::format(", did you mean{}?", meant));
 }
 

@@ -95,7 +95,7 @@ class SplitReader {
     if (fits(chunks)) {
       stated = chunks;
     } else if (!is_even_rule(text)) {
-      assumed.weigh(fmt::format("layers lie on stages by a rule of the program: {} says {}, which {}",
+      assumed.weigh(fmt::format("layers are assigned to stages by a default rule: {} is {}, which {}",
                                 in_quotes(said.key), in_quotes(*said.text), flaw_of_split(chunks)));
     }
   }
@@ -106,8 +106,8 @@ class SplitReader {
            std::accumulate(chunks.begin(), chunks.end(), Count{0}) == layers_;
   }
   std::string flaw_of_split(const std::vector<Count>& chunks) const {
-    if (chunks.empty()) return "is not understood";
-    return fmt::format("does not put {} layers into {} chunks", layers_, chunks_);
+    if (chunks.empty()) return "is not recognized";
+    return fmt::format("does not distribute {} layers over {} chunks", layers_, chunks_);
   }
 
   Count layers_, chunks_;

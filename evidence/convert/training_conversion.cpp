@@ -49,11 +49,11 @@ std::string part_of_step(const TrainingRow& row) {
   if (scope.affirms_any({"layer", "layers", "block"})) return "the time is of one layer, not of a step";
   const bool forward = scope.affirms_any({"forward", "fwd"}), backward = scope.affirms_any({"backward", "bwd"});
   const bool update = scope.affirms_any({"optimizer", "optimiser", "update", "step", "iteration"});
-  if (forward && !backward) return "the time is of the forward pass, not of a step";
-  if (backward && !forward) return "the time is of the backward pass, not of a step";
+  if (forward && !backward) return "the time covers only the forward pass, not a step";
+  if (backward && !forward) return "the time covers only the backward pass, not a step";
   if ((forward && !update) || scope.has_any({"without optimizer", "excluding optimizer", "no optimizer"}) ||
       scope.denies("optimizer"))
-    return "the time is of a step without its optimizer";
+    return "the time covers a step without the optimizer";
   return "";
 }
 
@@ -75,11 +75,11 @@ std::string not_expressed(const TrainingRow& row) {
   if (attention.affirms("packed") || notes.affirms_any({"packed data", "packed sequences", "sequence packing"}))
     return "sequences are packed, and attention is computed inside of documents";
   if (notes.affirms_any({"dpo", "rlhf", "ppo", "grpo"}))
-    return "a step of learning from preferences runs more than one model, or generates";
+    return "a step of preference learning runs more than one model or generates tokens";
   if (row.model.mtp.empty() && notes.affirms_any({"mtp depth", "mtp 1", "multi token prediction"}))
-    return "several tokens are predicted at once, which \"mtp\" does not count";
+    return "the run uses multi-token prediction, but \"mtp\" is missing";
   if (!further_tokens(row))
-    return fmt::format("several tokens are predicted at once: \"mtp\" says {}", in_quotes(row.model.mtp));
+    return fmt::format("the run uses multi-token prediction, but \"mtp\" is {}", in_quotes(row.model.mtp));
   return unknown_formats(row);
 }
 
@@ -127,9 +127,9 @@ std::string part_of_memory(const std::string& said) {
   const bool no_activations = words.denies("activations") || words.denies("activation");
   if (words.affirms_any({"theoretical", "estimated", "calculated", "predicted"}))
     return "its memory was calculated, not measured";
-  if (states || no_activations) return "its memory is of the model's states alone";
+  if (states || no_activations) return "its memory covers only the model states";
   const bool whole = words.affirms_any({"peak", "reserved", "allocated", "active", "process", "total"});
-  if (words.affirms_any({"activation", "activations"}) && !whole) return "its memory is of activations alone";
+  if (words.affirms_any({"activation", "activations"}) && !whole) return "its memory covers only activations";
   return "";
 }
 
@@ -197,11 +197,10 @@ class Clock {
   /// hardware FLOPs are a third higher if every layer is recomputed.
   double flops(bool of_hardware) {
     if (convention_.formula == FlopsFormula::unknown)
-      c_.assumed.push_back("FLOPs are counted by matrices and full attention: the row does not state a convention");
+      c_.assumed.push_back("FLOPs of matrices and full attention: the row does not state a convention");
     const double counted = convention_flops(convention_, c_.arch, c_.plan.seq,
                                             static_cast<double>(c_.plan.global_batch), row_.model.params_reported);
-    if (c_.plan.mtp > 0)
-      c_.assumed.push_back("FLOPs of modules for further tokens are not among those of the convention");
+    if (c_.plan.mtp > 0) c_.assumed.push_back("the FLOPs convention excludes MTP modules");
     const bool again = c_.recomputed.every_layer();
     if (of_hardware == convention_.counts_recompute() || !again) return counted;
     return of_hardware ? counted * 4 / 3 : counted * 3 / 4;
@@ -236,18 +235,19 @@ constexpr Count most_micro_batches = Count{1} << 16;
 /// Why a pipeline cannot run the step, or empty.
 std::string pipeline_flaw(const TrainingCase& c) {
   if (c.plan.global_batch < 1 || c.plan.global_batch % mul(c.plan.micro_batch, replicas(c.layout)) != 0)
-    return fmt::format("{} sequences are no whole number of micro-batches of {} on {} replicas", c.plan.global_batch,
+    return fmt::format("{} sequences are not a whole number of micro-batches of {} on {} replicas", c.plan.global_batch,
                        c.plan.micro_batch, replicas(c.layout));
   if (ranks(c.layout, Group::pipeline) == 1) return "";
   const bool spread = c.layout.stage_layers.empty();
   if (c.layout.chunks > static_cast<Count>(most_chunks) ||
       (spread && mul(ranks(c.layout, Group::pipeline), c.layout.chunks) > c.arch.layers))
-    return fmt::format("{} layers are fewer than the pipeline's chunks", c.arch.layers);
+    return fmt::format("{} layers are fewer than the chunks of the pipeline", c.arch.layers);
   const Pipeline p{c.layout.schedule, ranks(c.layout, Group::pipeline), c.layout.chunks,
                    micro_batches(c.plan, c.layout)};
-  if (p.micro_batches > most_micro_batches) return fmt::format("a step of {} micro-batches", p.micro_batches);
+  if (p.micro_batches > most_micro_batches)
+    return fmt::format("a step of {} micro-batches is too long to simulate", p.micro_batches);
   if (flaw(p) != PipelineFlaw::none)
-    return fmt::format("{} micro-batches cannot run on {} ranks in the schedule {}", p.micro_batches, p.ranks,
+    return fmt::format("{} micro-batches cannot run on {} ranks with the schedule {}", p.micro_batches, p.ranks,
                        name(p.schedule));
   return "";
 }
@@ -284,8 +284,8 @@ void use_modules(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) 
   c.plan.mtp = further_tokens(row).value_or(0);
   if (c.plan.mtp == 0) return;
   c.arch.mtp = {.modules = c.plan.mtp, .mixer_of = c.arch.layers - 1, .mlp_of = c.arch.layers - 1, .own_norm = true};
-  assumed.note(fmt::format("{} for further tokens, each with a layer like the model's last and with its table and head",
-                           c.plan.mtp == 1 ? "a module" : fmt::format("{} modules", c.plan.mtp)));
+  assumed.note(fmt::format("{}, each with a layer like the last one of the model, sharing the model's table and head",
+                           c.plan.mtp == 1 ? "an MTP module" : fmt::format("{} MTP modules", c.plan.mtp)));
 }
 
 void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
@@ -306,7 +306,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
 
 /// For a stack with a built-in core, a flash kernel is a strong assumption.
 void note_kernel(const TrainingCase& c, Assumptions& assumed) {
-  constexpr const char* flash = "a flash kernel for attention, which the row does not state";
+  constexpr const char* flash = "a flash kernel for attention: the row does not state the kernel";
   if (stores_scores(c.attention.kernel))
     return assumed.note("Megatron-LM's own attention, for the row states no kernel");
   has_own_core(c.stack) ? assumed.weigh(flash) : assumed.note(flash);
@@ -352,7 +352,7 @@ void use_tensor_cores(TrainingCase& c) {
   if (c.plan.precision != dtypes::fp32 || c.cluster().device.peak(tf32).value <= 0) return;
   if (least_utilization(c) <= 1) return;
   c.plan.precision = c.plan.working = tf32;
-  c.assumed.push_back("products in tf32: the row says fp32, in which no step is so fast");
+  c.assumed.push_back("matrix products in tf32: the row states fp32, in which no step is this fast");
   c.input_assumed = true;
 }
 
@@ -398,7 +398,7 @@ TrainingCase training_case(const TrainingRow& row, const Devices& devices) {
     if (c.skip.empty()) use_layout(row, c, assumed);
     if (c.skip.empty()) use_measured(row, c, assumed);
   } catch (const Overflow&) {
-    c.skip = "its numbers multiply to more than 2^63";
+    c.skip = "a product of its numbers exceeds 2^63";
   }
   return c;
 }

@@ -151,7 +151,7 @@ std::string unknown_precision(const std::string& said, bool of_frozen) {
   for (const std::string& word : format_words(said))
     if (const std::string format = format_in(word);
         !format.empty() && spelled_format(format) == nullptr && !(of_frozen && is_of_frozen(format)))
-      return fmt::format("training in {} is not known{}", in_quotes(format), did_you_mean(format, known));
+      return fmt::format("unknown training precision {}{}", in_quotes(format), did_you_mean(format, known));
   return "";
 }
 
@@ -188,7 +188,7 @@ std::string unknown_optimizer(const std::string& said) {
   if (first == all.end() || std::any_of(all.begin(), all.end(), is_optimizer)) return "";
   std::vector<std::string> known;
   for (const auto& [which, name] : choices<Optimizer>) known.emplace_back(name);
-  return fmt::format("the optimizer {} is not known{}", in_quotes(said), did_you_mean(*first, known));
+  return fmt::format("unknown optimizer {}{}", in_quotes(said), did_you_mean(*first, known));
 }
 
 /// PyTorch calls fp16 "half".
@@ -206,7 +206,8 @@ void use_like_optimizer(const std::string& said, Plan& plan, Assumptions& assume
   for (const std::string& word : format_words(said))
     if (const LikeOptimizer* l = like_optimizer(word)) {
       plan.optimizer = l->like;
-      assumed.note(fmt::format("the states of {}, as many as those of {}", name(l->like), in_quotes(said)));
+      assumed.note(
+          fmt::format("optimizer states of {}, equal in number to the states of {}", name(l->like), in_quotes(said)));
     }
 }
 
@@ -218,7 +219,7 @@ void use_moments(const std::string& said, Plan& plan, Assumptions& assumed) {
   const std::string format = narrowest(named_formats(said), true, 0);
   if (!format.empty()) plan.state_precision = *dtype(format);
   if (aware && format.empty())
-    assumed.weigh("moments in fp32: the row does not state those of the precision-aware optimizer");
+    assumed.weigh("moments in fp32: the row does not state the formats of the precision-aware optimizer");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ std::optional<ShardingStrategy> strategy_of(const TrainingParallelism& p, Assump
   for (const ShardingStrategy& s : sharding_strategies)
     if (said.ends_with(s.name) && (longest == nullptr || s.name.size() > longest->name.size())) longest = &s;
   if (longest != nullptr) return *longest;
-  assumed.weigh(fmt::format("FULL_SHARD: the strategy {} of FSDP is not known", in_quotes(p.fsdp_strategy)));
+  assumed.weigh(fmt::format("FULL_SHARD: unknown FSDP strategy {}", in_quotes(p.fsdp_strategy)));
   return sharding_strategies[0];
 }
 
@@ -78,7 +78,7 @@ std::optional<Count> sharding_group(const TrainingRow& row, bool in_nodes, Assum
     if (const auto noted = first_number(row.notes.substr(at))) return noted;
   if (in_nodes || speaks_of(lower(said), "node")) return row.hardware.gpus_per_node.value_or(8);
   if (!said.empty() && !Words(said).affirms_any({"all", "world", "global"}))
-    assumed.weigh(fmt::format("sharding over all devices: the group {} is not understood", in_quotes(said)));
+    assumed.weigh(fmt::format("sharding over all devices: unrecognized group {}", in_quotes(said)));
   return std::nullopt;
 }
 
@@ -110,7 +110,7 @@ void use_context(const TrainingRow& row, Layout& split, Assumptions& assumed) {
   if (split.cp > 1 && !said.empty() && !speaks_of(said, "p2p") && !speaks_of(said, "ring") &&
       !speaks_of(said, "gather") && !speaks_of(said, "a2a") && !speaks_of(said, "ulysses") &&
       !speaks_of(said, "all-to-all"))
-    assumed.weigh(fmt::format("context parallelism in a ring: \"cp_comm\" says {}, which is not understood",
+    assumed.weigh(fmt::format("context parallelism in a ring: \"cp_comm\" is {}, which is not recognized",
                               in_quotes(row.parallelism.cp_comm)));
   if (speaks_of(said, "gather")) split.context_method = ContextMethod::all_gather;
   if (speaks_of(said, "a2a") || speaks_of(said, "ulysses") || speaks_of(said, "all-to-all"))
@@ -126,12 +126,11 @@ void use_experts_ranks(const TrainingRow& row, const Arch& arch, Layout& split, 
   const LayoutFlaw f = flaw(arch, split);
   if (split.etp == 0 && (f == LayoutFlaw::expert_ranks || f == LayoutFlaw::expert_shards)) {
     split.etp = 1;
-    assumed.note("experts are not cut over tensor ranks: there would be too few ranks");
+    assumed.note("experts are not sharded over tensor ranks: there would be too few ranks");
   }
   if (flaw(arch, split) == LayoutFlaw::expert_tokens) {
     split.sp = true;
-    assumed.note(
-        "sequence parallelism, without which experts on ranks of their own do not run with tensor parallelism");
+    assumed.note("sequence parallelism, which expert parallelism requires in addition to tensor parallelism");
   }
 }
 
@@ -150,7 +149,7 @@ std::string spoken(LayoutFlaw f) {
     case LayoutFlaw::expert_nodes:
       return "the expert-parallel ranks fit neither experts nor other ranks";
     case LayoutFlaw::pipeline_state:
-      return "the stages of the pipeline do not pass on what later layers read";
+      return "the pipeline stages do not forward the tensors that later layers read";
     case LayoutFlaw::sequence_of_one:
     case LayoutFlaw::context_heads:
     case LayoutFlaw::context_state:
@@ -204,7 +203,7 @@ Layout layout_of(const TrainingRow& row, const Arch& arch, Assumptions& assumed,
   use_context(row, split, assumed);
   use_experts_ranks(row, arch, split, assumed);
   if (skip.empty() && devices(split) != row.hardware.count)
-    skip = fmt::format("tp x cp x pp x dp are {} devices, and the row has {}", devices(split), row.hardware.count);
+    skip = fmt::format("tp x cp x pp x dp is {} devices, but the row has {}", devices(split), row.hardware.count);
   if (skip.empty()) skip = spoken(flaw(arch, split, row.model.seq_len.value_or(1)));
   return split;
 }

@@ -69,8 +69,7 @@ Offload offload_of(const TrainingRow& row, std::string& skip) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     if (!add_part(all, text.substr(at, end - at)))
-      skip = fmt::format("something is offloaded to the host, {}, which a plan cannot say",
-                         in_quotes(row.parallelism.offload));
+      skip = fmt::format("the offload {} cannot be expressed in a plan", in_quotes(row.parallelism.offload));
     at = end + 1;
   }
   return all;

@@ -12,7 +12,7 @@ namespace {
 /// A required size.
 Count needed(const RowObject& o, std::string_view key) {
   if (const auto n = o.positive(key)) return *n;
-  throw InputError(fmt::format("{}: {} is missing; a measurement says of what it is", o.where(), in_quotes(key)));
+  throw InputError(fmt::format("{}: {} is missing; every measurement requires it", o.where(), in_quotes(key)));
 }
 
 /// Size under the first of these keys that exists.
@@ -108,7 +108,7 @@ void read_model(const RowObject& o, TrainingModel& m) {
 
 void read_hardware(const RowObject& o, TrainingHardware& h) {
   h.gpu = o.text("gpu");
-  if (h.gpu.empty()) throw InputError(o.where() + ": \"gpu\" is missing; a measurement says on what it was made");
+  if (h.gpu.empty()) throw InputError(o.where() + ": \"gpu\" is missing; a measurement must state its device");
   h.memory_gb = device_memory(o, "gpu_memory_gb");
   h.peak_bw_gb_s = o.quantity("peak_bw_gb_s");
   h.count = needed(o, "count");

@@ -10,10 +10,10 @@ namespace {
 
 void check_text(std::string_view text, const std::string& file) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
-    throw InputError(fmt::format("{}: the log is empty; give one that says where memory went", file));
+    throw InputError(fmt::format("{}: the log is empty; pass a log that reports memory use", file));
   if (text.find('\0') != std::string_view::npos)
     throw InputError(
-        fmt::format("{}: it holds zero bytes, so that it is binary or UTF-16; give the log as plain text", file));
+        fmt::format("{}: the log contains null bytes, so it is binary or UTF-16; pass it as plain text", file));
 }
 
 }  // namespace
@@ -31,11 +31,11 @@ MemoryLog read_memory_log(std::string_view text, const std::string& file) {
   else if (!log.summary.devices.empty())
     log.kind = MemoryLogKind::summary;
   else if (!log.vllm.says_memory())
-    throw InputError(fmt::format(
-        "{}: nothing in it says where memory went; what is recognised: the start of a vLLM server (\"model "
-        "weights take\", \"Available KV cache memory\"), PyTorch's \"CUDA out of memory. Tried to allocate\" "
-        "and tables of torch.cuda.memory_summary()",
-        file));
+    throw InputError(
+        fmt::format("{}: no report of memory use found; pass the start of a vLLM server's log (\"model weights take\", "
+                    "\"Available KV cache memory\"), PyTorch's \"CUDA out of memory. Tried to allocate\" or tables of "
+                    "torch.cuda.memory_summary()",
+                    file));
   return log;
 }
 

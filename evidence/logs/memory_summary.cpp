@@ -49,12 +49,11 @@ void check_peaks(const LogLine& line, const MemorySummary& t) {
   const auto above = [](const LoggedBytes& a, const LoggedBytes& b) { return a.bytes > b.bytes + a.within + b.within; };
   for (const SummaryRow& r : summary_rows)
     if (const auto& usage = t.*r.usage; usage && above(usage->current, usage->peak))
-      throw InputError(
-          fmt::format("{}: the current usage of {} is above its peak; give the table as PyTorch printed it",
-                      line.where(), r.words));
+      throw InputError(fmt::format("{}: the current usage of {} is above its peak; pass the unmodified PyTorch table",
+                                   line.where(), r.words));
   if (t.allocated && t.reserved && above(t.allocated->peak, t.reserved->peak))
     throw InputError(
-        fmt::format("{}: more is allocated than reserved; give the table as PyTorch printed it", line.where()));
+        fmt::format("{}: allocated memory exceeds reserved memory; pass the unmodified PyTorch table", line.where()));
 }
 
 void keep(MemorySummaryLog& log, const MemorySummary& table, const LogLine& end) {

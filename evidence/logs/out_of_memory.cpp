@@ -70,8 +70,8 @@ void check_below(const LogLine& m, const std::optional<LoggedBytes>& part, std::
                  const std::optional<LoggedBytes>& whole, std::string_view of) {
   if (!part || !whole || part->bytes <= whole->bytes + part->within + whole->within) return;
   throw InputError(
-      fmt::format("{}: {:.2f} GiB {} is more than {:.2f} GiB {}; give the message as PyTorch printed it (on Windows, "
-                  "with the driver's fallback to the host's memory off)",
+      fmt::format("{}: {:.2f} GiB {} is more than {:.2f} GiB {}; pass the unmodified PyTorch message (on Windows, with "
+                  "the driver's fallback to host memory disabled)",
                   m.where(), static_cast<double>(part->bytes.value) / 0x1p30, what,
                   static_cast<double>(whole->bytes.value) / 0x1p30, of));
 }

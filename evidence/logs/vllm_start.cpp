@@ -211,14 +211,13 @@ class StartReader {
     VllmMemory& m = s_.memory;
     s_.workers = static_cast<Count>(workers_.size());
     if (const auto& share = s_.config.utilization; share && (*share <= 0 || *share > 1))
-      throw InputError(
-          fmt::format("{}: gpu_memory_utilization is {:g}, and it is above 0 and at most 1; give the log as "
-                      "vLLM printed it",
-                      last_.file, *share));
+      throw InputError(fmt::format(
+          "{}: gpu_memory_utilization is {:g}, but must be above 0 and at most 1; pass the unmodified vLLM log",
+          last_.file, *share));
     for (const auto& part : {m.granted, m.free_at_start, m.weights, m.activations, m.libraries, m.kv_cache, m.graphs})
       if (part && m.total && part->bytes > m.total->bytes + part->within + m.total->within)
         throw InputError(fmt::format(
-            "{}: {:.2f} GiB are said of a device of {:.2f} GiB; give the log as vLLM printed it", last_.file,
+            "{}: {:.2f} GiB exceeds the device memory of {:.2f} GiB; pass the unmodified vLLM log", last_.file,
             static_cast<double>(part->bytes.value) / 0x1p30, static_cast<double>(m.total->bytes.value) / 0x1p30));
     check_tokens();
   }
@@ -227,9 +226,8 @@ class StartReader {
       s_.cache_tokens();
     } catch (const Overflow&) {
       throw InputError(
-          fmt::format("{}: the cache has {} blocks, which hold more than 2^63 tokens; give the log as vLLM "
-                      "printed it",
-                      last_.file, *s_.blocks));
+          fmt::format("{}: the cache has {} blocks, or more than 2^63 tokens; pass the unmodified vLLM log", last_.file,
+                      *s_.blocks));
     }
   }
 

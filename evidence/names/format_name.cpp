@@ -100,7 +100,7 @@ std::optional<FormatName> format_of_library(FormatsSaid& f, const std::string& t
 void assume_weights(FormatsSaid& f) {
   f.weights = f.working;
   f.weighty = true;
-  f.assumed.push_back(fmt::format("weights in {}: their format is missing in the row", f.working.name()));
+  f.assumed.push_back(fmt::format("weights in {}: the row does not state their format", f.working.name()));
 }
 
 /// Whether weights are stated to be unquantized, in 16 bits.
@@ -140,8 +140,8 @@ void use_parts(FormatsSaid& f, const PartsSaid& p) {
   const FormatName* named = format_named(eight_bits ? "fp8 block" : p.others);
   if (named == nullptr && !Words(p.others).silent() && !says_half(p.others)) {
     f.weighty = true;
-    f.assumed.push_back(fmt::format("weights of attention in {}: their format is not known, {}", f.working.name(),
-                                    in_quotes(p.others)));
+    f.assumed.push_back(
+        fmt::format("attention weights in {}: unknown format {}", f.working.name(), in_quotes(p.others)));
   }
   const DType t = named == nullptr ? f.working : *dtype(named->format);
   f.weights[Component::attention] = f.weights[Component::mlp] = bits_per_weight(t) == 16 ? f.working : t;
@@ -162,8 +162,8 @@ void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
   static const std::regex dynamic("\\bud-|_k_xl\\b");
   if (!std::regex_search(text, dynamic)) return;
   f.weighty = true;
-  f.assumed.push_back(fmt::format("matrices in {}: which tensors of {} have another format is not known", taken.name(),
-                                  in_quotes(text)));
+  f.assumed.push_back(
+      fmt::format("all matrices in {}: the tensors of {} in other formats are unknown", taken.name(), in_quotes(text)));
 }
 
 /// Two formats in one clause, without a statement of which weights have which.
@@ -171,7 +171,7 @@ void weigh_mixture(FormatsSaid& f, const std::string& text, DType taken) {
   static const std::regex two("(?:nvfp4|mxfp4|fp4|int4) ?/ ?(?:mx)?(?:fp8|int8|bf16|fp16)");
   if (!std::regex_search(text, two) && !Words(text).affirms("mixed")) return;
   f.weighty = true;
-  f.assumed.push_back(fmt::format("all weights in {}: the row says {}, and not which are in the other format",
+  f.assumed.push_back(fmt::format("all weights in {}: the row states {}, but not the weights in the other format",
                                   taken.name(), in_quotes(text)));
 }
 
@@ -184,11 +184,11 @@ void use_weights(FormatsSaid& f, const std::string& whole) {
   if (!named) named = format_by_bits(f, text);
   if (!named && says_half(text)) return;
   if (!named) {
-    f.skip = fmt::format("the number format of the weights, {}, is not known", in_quotes(text));
+    f.skip = fmt::format("unknown number format of the weights {}", in_quotes(text));
     return;
   }
   if (spells(text, "fp4") && !spells(text, "mxfp4") && !spells(text, "nvfp4"))
-    f.assumed.push_back("weights in nvfp4: the row says fp4");
+    f.assumed.push_back("weights in nvfp4: the row states fp4");
   DType t = *dtype(named->format);
   if (f.bits_per_weight && (spells(text, "exl") || spells(text, "int"))) t = format_of_stated_bits(f, text);
   const bool whole_model = named->head == nullptr && t.format().covers_embedding;
@@ -245,7 +245,7 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
   } else if (!spells(text, "16")) {
     f.weighty = true;
     f.assumed.push_back(
-        fmt::format("products in {}: the format of activations, {}, is not known", f.working.name(), in_quotes(said)));
+        fmt::format("products in {}: unknown format of activations {}", f.working.name(), in_quotes(said)));
   }
 }
 
@@ -270,8 +270,7 @@ void use_cache(FormatsSaid& f, const std::string& told, const std::string& weigh
     f.assumed.push_back(fmt::format("keys and values in {}: the row does not state their format", f.working.name()));
   if (is_silent(text) || known) return;
   f.weighty = true;
-  f.assumed.push_back(
-      fmt::format("keys and values in {}: their format, {}, is not known", f.working.name(), in_quotes(said)));
+  f.assumed.push_back(fmt::format("keys and values in {}: unknown format {}", f.working.name(), in_quotes(said)));
 }
 
 }  // namespace

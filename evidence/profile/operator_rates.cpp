@@ -84,7 +84,8 @@ class Derivation {
            bool in_file = true) {
     if (!p) {
       if (in_file)
-        found_.notes.push_back(fmt::format("{}: no table has {} rows that show it; left out", title, fewest_rows));
+        found_.notes.push_back(
+            fmt::format("{}: omitted, since no table has {} rows to derive it from", title, fewest_rows));
       return;
     }
     found_.numbers.push_back(
@@ -143,11 +144,11 @@ class Derivation {
       if (row.work != TableWork::elementwise || at_bandwidth(row) > no_bytes * row.measured.value) return std::nullopt;
       return row.measured.value;
     });
-    add(DerivedNumber::Kind::seconds, recorded_ ? "recorded" : "launch", "an operator", p);
+    add(DerivedNumber::Kind::seconds, recorded_ ? "recorded" : "launch", "operator overhead", p);
     if (!p)
       throw InputError(
-          fmt::format("of {} rows no table has {} of norms, activations or rotation of so few tokens that "
-                      "they show what a kernel takes at least, which every other rate needs",
+          fmt::format("among {} rows, no table has {} of norms, activations or rotary embedding with few enough tokens "
+                      "to show the minimum time of a kernel, which every other rate requires",
                       rows_.size(), fewest_rows));
     device_.achieved.launch = Seconds(p->value);
     if (recorded_) device_.achieved.recorded = Seconds(p->value);
@@ -164,7 +165,7 @@ class Derivation {
   void find_cache() {
     if (device_.cache == Bytes()) return;
     const auto p = pooled([&](const TimedRow& row) { return elementwise(row, true); });
-    add(DerivedNumber::Kind::bytes_per_second, "cache", "in cache", p);
+    add(DerivedNumber::Kind::bytes_per_second, "cache", "cache bandwidth", p);
     if (p) device_.achieved.cache = BytesPerSecond(p->value);
   }
 
@@ -251,8 +252,8 @@ class Derivation {
     const double cut = p ? std::clamp(p->value, least, 1.0) : 0;
     if (p && cut != p->value)
       found_.notes.push_back(
-          fmt::format("{}: {:.3g} is out of its range and was cut to {:.3g}; the datasheet or the "
-                      "model is another than the tables'",
+          fmt::format("{}: {:.3g} is out of range and was clamped to {:.3g}; the datasheet or the model differs from "
+                      "the measured one",
                       title, p->value, cut));
     if (p) p->value = cut;
     add(DerivedNumber::Kind::share, std::move(key), std::move(title), p);

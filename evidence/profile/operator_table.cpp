@@ -79,7 +79,7 @@ void refuse_unless_folder(const std::string& folder) {
   if (!is_there(folder)) throw InputError(fmt::format("cannot read '{}': no such folder", folder));
   std::error_code failed;
   if (!fs::is_directory(folder, failed))
-    throw InputError(fmt::format("'{}' is a file; give the folder of a device, of a model or of tpN", folder));
+    throw InputError(fmt::format("'{}' is a file; pass the folder of a device, a model or tpN", folder));
 }
 
 // ---- meta.yaml
@@ -142,7 +142,7 @@ void refuse_twice(std::vector<MeasuredAt> rows, const std::string& file, std::sp
   std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (rows[i].layer == rows[i - 1].layer && rows[i].at == rows[i - 1].at)
-      throw InputError(fmt::format("{}, line {}: {} was measured in line {} already; leave one of them", file,
+      throw InputError(fmt::format("{}, line {}: {} was already measured in line {}; remove one of the two", file,
                                    rows[i].line, sizes_text(rows[i], names), rows[i - 1].line));
 }
 
@@ -171,8 +171,8 @@ void refuse_falling(std::vector<MeasuredAt> rows, const std::string& file, std::
     if (slowest == nullptr || !same_but(*slowest, m, axis)) slowest = &m;
     if (m.us < least_of_smaller * slowest->us)
       throw InputError(fmt::format(
-          "{}, line {}: {} takes {} us, less than a third of the {} us at {} {} in line {}; medians wobble and kernels "
-          "change with the size, but not so far: check units and columns",
+          "{}, line {}: {} takes {} us, less than a third of the {} us at {} {} in line {}; noise and a change of "
+          "kernel do not explain this: check units and columns",
           file, m.line, sizes_text(m, names), m.us, slowest->us, names[axis], slowest->at[axis], slowest->line));
     if (m.us > slowest->us) slowest = &m;
   }
@@ -200,8 +200,8 @@ void refuse_zero(const std::vector<MeasuredAt>& rows, const std::string& file, s
   for (const MeasuredAt& m : rows)
     for (std::size_t i = 0; i < n; ++i)
       if (m.at[i] == 0)
-        throw InputError(fmt::format("{}, line {}: {} is 0; a call that does nothing has no time, so leave the row out",
-                                     file, m.line, names[i]));
+        throw InputError(
+            fmt::format("{}, line {}: {} is 0; an empty call has no time, so remove the row", file, m.line, names[i]));
 }
 
 Seconds seconds_of(const MeasuredAt& m) { return Seconds(m.us * 1e-6); }
@@ -214,10 +214,9 @@ class TableReader {
     const std::string name = folder_name(folder);
     const auto ranks = ranks_said(name);
     if (!ranks)
-      throw InputError(
-          fmt::format("'{}' holds tables, and its name does not say of how many tensor-parallel ranks; "
-                      "call it tp1, tp2 ...",
-                      t_.path));
+      throw InputError(fmt::format(
+          "'{}' contains tables, but its name lacks the number of tensor-parallel ranks; rename it to tp1, tp2 ...",
+          t_.path));
     t_.ranks = *ranks;
     t_.model_folder = folder_name(folder / "..");
     t_.device_folder = folder_name(folder / ".." / "..");
@@ -242,8 +241,8 @@ class TableReader {
   void require(const char* file, const char* columns, const char* what) const {
     if (!is_there(folder_ / file))
       throw InputError(
-          fmt::format("'{}' has no {} ({}), the times of {}: a step takes them all; measure them, or give "
-                      "the folder that has them",
+          fmt::format("'{}' has no {} ({}) with the times of {}, which every step requires; measure them, or pass the "
+                      "folder that contains them",
                       t_.path, file, columns, what));
   }
 
@@ -276,10 +275,9 @@ class TableReader {
     constexpr std::array<std::string_view, 4> names{"prefill_chunk", "kv_prefill", "n_decode", "kv_decode"};
     for (const MeasuredAt& m : rows(attention_file, false, names)) {
       if (m.at[0] == 0 && m.at[2] == 0)
-        throw InputError(
-            fmt::format("{}, line {}: neither a chunk of a prompt nor a sequence that decodes; a call that "
-                        "does nothing has no time, so leave the row out",
-                        path(attention_file), m.line));
+        throw InputError(fmt::format(
+            "{}, line {}: neither a prompt chunk nor a decoding sequence; an empty call has no time, so remove the row",
+            path(attention_file), m.line));
       t_.attention.push_back({m.at[0], m.at[1], m.at[2], m.at[3], seconds_of(m)});
     }
   }
@@ -302,9 +300,8 @@ std::vector<OperatorTables> read_operator_tables(const std::string& folder) {
   std::vector<fs::path> folders;
   add_table_folders(folder, 2, folders);
   if (folders.empty())
-    throw InputError(
-        fmt::format("'{}' holds no tables of operators; expected MODEL/tpN/{} with {}, {}, {} and {} beside it", folder,
-                    dense_file, attention_file, per_sequence_file, experts_file, meta_file));
+    throw InputError(fmt::format("'{}' contains no operator tables; expected MODEL/tpN/{} next to {}, {}, {} and {}",
+                                 folder, dense_file, attention_file, per_sequence_file, experts_file, meta_file));
   std::vector<OperatorTables> all;
   for (const fs::path& one : folders) all.push_back(TableReader(one).read());
   return all;

@@ -29,8 +29,8 @@ double grid_at(const MeasuredGrid& g, double x, double y) { return g.at(std::arr
 const OperatorTables& tables_of(const std::vector<const OperatorTables*>& all, Count ranks) {
   for (const OperatorTables* t : all)
     if (t->ranks == ranks) return *t;
-  throw InputError(fmt::format("the tables in '{}' and beside it are not of {} tensor-parallel ranks; measure these",
-                               all[0]->path, ranks));
+  throw InputError(
+      fmt::format("no tables in or next to '{}' are for {} tensor-parallel ranks; measure them", all[0]->path, ranks));
 }
 
 /// Experts' product for `tokens` tokens on one rank. Its rows over top_k are the tokens of the tables.
@@ -98,17 +98,18 @@ void OperatorTimes::take_experts(const OperatorTables& t) {
   for (const ExpertsTime& e : t.experts)
     experts_.add(std::array{static_cast<double>(e.tokens), static_cast<double>(e.activated)}, e.time.value * 1e6);
   if (experts_.empty())
-    throw InputError(fmt::format("'{}': moe.csv is missing, and the model has experts; measure them", t.path));
+    throw InputError(fmt::format("'{}': moe.csv is missing, but the model has experts; measure their times", t.path));
 }
 
 void OperatorTimes::refuse_without(const OperatorTables& t) const {
   for (const char* layer : {"qkv_proj", "o_proj", "down_proj"})
     if (calls_of(layer, arch_) > 0 && !dense_.contains(layer))
-      throw InputError(fmt::format("'{}/dense.csv': {} is missing; without it a pass has no time", t.path, layer));
+      throw InputError(fmt::format("'{}/dense.csv': {} is missing; every pass requires its time", t.path, layer));
   if (!per_sequence_.contains("lm_head"))
-    throw InputError(fmt::format("'{}/per_sequence.csv': lm_head is missing; without it a pass has no time", t.path));
+    throw InputError(fmt::format("'{}/per_sequence.csv': lm_head is missing; every pass requires its time", t.path));
   if (prompts_.empty() || decodes_.empty())
-    throw InputError(fmt::format("'{}/attention.csv': rows of prompts alone and of decoding alone are needed", t.path));
+    throw InputError(
+        fmt::format("'{}/attention.csv': rows with only prompts and rows with only decoding are required", t.path));
 }
 
 Seconds OperatorTimes::rows(Count tokens) const {

@@ -76,8 +76,8 @@ std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vecto
       break;
     }
   if (own.empty())
-    throw InputError(fmt::format("--tables: there are none of {} in '{}'; give the folder that holds them",
-                                 c.head.model, all[0].path));
+    throw InputError(fmt::format("--tables: no tables for {} in '{}'; pass the folder that contains them", c.head.model,
+                                 all[0].path));
   return own;
 }
 

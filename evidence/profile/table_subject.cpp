@@ -17,7 +17,7 @@ namespace {
 [[noreturn]] void refuse_preset(const OperatorTables& t, std::string_view kind, std::string_view said,
                                 std::span<const Builtin> presets, std::string_view option) {
   const std::string_view name = said.substr(said.rfind('/') + 1);  // without the organisation
-  throw InputError(fmt::format("the tables in '{}': {}; or give {}", t.path,
+  throw InputError(fmt::format("the tables in '{}': {}; alternatively, pass {}", t.path,
                                unknown_name(kind, name, builtin_names(presets), presets.size()), option));
 }
 
@@ -39,20 +39,19 @@ ModelCard model_called(const OperatorTables& t) {
 void use_formats(Plan& plan, const OperatorTables& t, const Device& device, std::vector<std::string>& assumed) {
   const std::string said = t.origin.format.empty() ? "bf16" : t.origin.format;
   if (t.origin.format.empty())
-    assumed.push_back(fmt::format("{}: weights in bf16, since no meta.yaml says it", t.path));
+    assumed.push_back(fmt::format("{}: weights in bf16, since no meta.yaml states their format", t.path));
   const FormatsSaid f = formats_of(said, "", said, device.peak(dtypes::bf16).value > 0 ? dtypes::bf16 : dtypes::fp16);
   if (!f.skip.empty())
-    throw InputError(
-        fmt::format("'{}': meta.yaml has the variant {}, which is no number format here; 'llmcalc list "
-                    "dtypes' shows them",
-                    t.path, in_quotes(said)));
+    throw InputError(fmt::format(
+        "'{}': variant {} in meta.yaml is not a supported number format; 'llmcalc list dtypes' shows all formats",
+        t.path, in_quotes(said)));
   plan.weight_precision = f.weights;
   plan.working = f.working;
   plan.kv_precision = f.cache;
   plan.precision = device.peak(f.precision).value > 0 ? f.precision : f.working;
   if (device.peak(plan.precision).value == 0)
-    throw InputError(fmt::format("'{}': the hardware has no peak for {}, in which its tables were measured", t.path,
-                                 plan.precision.name()));
+    throw InputError(fmt::format("'{}': the hardware has no peak rate for {}, the format of the measured tables",
+                                 t.path, plan.precision.name()));
 }
 
 }  // namespace
@@ -63,8 +62,8 @@ std::string device_of(const std::vector<OperatorTables>& all) {
   for (const OperatorTables& t : all)
     if (const std::string other = device_called(t, devices); other != first)
       throw InputError(
-          fmt::format("'{}' is of {} and '{}' of {}; one hardware file is of one device, so give the "
-                      "folder of one, or --hardware HW",
+          fmt::format("'{}' was measured on {} and '{}' on {}; a hardware file describes one device, so pass the "
+                      "folder of one device, or --hardware HW",
                       all[0].path, first, t.path, other));
   return first;
 }
@@ -76,13 +75,13 @@ TableSubject subject_of(const OperatorTables& t, const std::optional<ModelCard>&
   s.layout.tp = t.ranks;
   if (flaw(s.arch, s.layout) != LayoutFlaw::none)
     throw InputError(
-        fmt::format("'{}': {} tensor-parallel ranks do not divide {} with its {} heads; the folder is "
-                    "another model's, or give --model",
+        fmt::format("'{}': {} tensor-parallel ranks do not divide {} with its {} heads; pass the folder of this model, "
+                    "or the right --model",
                     t.path, t.ranks, model.name, s.arch.heads));
   if (s.arch.has_experts() && t.experts.empty())
     throw InputError(
-        fmt::format("'{}' has no moe.csv (tokens,activated_experts,time_us), the times of {}'s experts: a step takes "
-                    "them, too; measure them, or give --model for a model without experts",
+        fmt::format("'{}' has no moe.csv (tokens,activated_experts,time_us) with the times of {}'s experts, which "
+                    "every step requires; measure them, or pass --model with a model without experts",
                     t.path, model.name));
   use_formats(s.plan, t, device, assumed);
   return s;

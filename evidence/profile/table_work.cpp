@@ -93,12 +93,12 @@ class Worker {
 
   void add_layer(const LayerTime& l) {
     const LayerMeaning* meaning = meaning_of(l.layer);
-    if (meaning == nullptr) return leave_out(fmt::format("{}: no operator here; left out", l.layer));
+    if (meaning == nullptr) return leave_out(fmt::format("{}: omitted, since no operator corresponds to it", l.layer));
     TimedRow row{table_, l.layer, meaning->work, l.tokens, l.time, {}};
     const OpsByName& ops = ops_of(l.tokens);
     for (const std::string_view name : meaning->ops)
       if (const auto op = ops.find(name); op != ops.end()) row.ops.push_back(timed(op->second, Phase::decode));
-    if (row.ops.empty()) return leave_out(fmt::format("{}: {} has none; left out", l.layer, s_.name));
+    if (row.ops.empty()) return leave_out(fmt::format("{}: omitted, since {} has no such operator", l.layer, s_.name));
     rows_.push_back(std::move(row));
   }
 
@@ -120,7 +120,8 @@ class Worker {
   void add_attention() {
     if (t_.attention.empty()) return;
     const auto of_prompt = core(prefill_step(s_.plan, 2)), of_token = core(decode_step(s_.plan, 2));
-    if (!of_prompt || !of_token) return leave_out(fmt::format("attention.csv: {} has none; left out", s_.name));
+    if (!of_prompt || !of_token)
+      return leave_out(fmt::format("attention.csv: omitted, since {} has no softmax attention", s_.name));
     for (const AttentionTime& a : t_.attention) {
       const bool prompt = a.chunk > 0, decoding = a.sequences > 0;
       TimedRow row{table_, "", TableWork::both, add(a.chunk, a.sequences), a.time, {}};
@@ -135,10 +136,10 @@ class Worker {
   }
 
   void add_experts(const ExpertsTime& e) {
-    if (!s_.arch.has_experts()) return leave_out(fmt::format("moe.csv: {} has no experts; left out", s_.name));
+    if (!s_.arch.has_experts()) return leave_out(fmt::format("moe.csv: omitted, since {} has no experts", s_.name));
     if (e.activated > s_.arch.moe.experts)
-      throw InputError(fmt::format("'{}/moe.csv': {} activated experts, and {} has {}", t_.path, e.activated, s_.name,
-                                   s_.arch.moe.experts));
+      throw InputError(fmt::format("'{}/moe.csv': {} activated experts, but {} has only {}", t_.path, e.activated,
+                                   s_.name, s_.arch.moe.experts));
     TimedRow row{table_, "experts", TableWork::experts, e.tokens, e.time, {}};
     const OpsByName& ops = ops_of(e.tokens);
     for (const std::string_view name : expert_ops) {

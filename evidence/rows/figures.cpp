@@ -113,7 +113,7 @@ std::vector<Figure> figures_of(const MeasuredValues& measured, const InferenceCa
     f.statistic = key->statistic;
     f.value = value * f.unit;
     f.context = context_of(f.quantity, c);
-    if (f.value <= 0) f.doubt = "nothing is left: no error relative to it can be told";
+    if (f.value <= 0) f.doubt = "the value is not positive, so no relative error exists";
     f.devices = devices_of(f.quantity, c);
     f.repeats = repeats_another(f, out, c);
     out.push_back(std::move(f));

@@ -40,7 +40,7 @@ MeasurementHead read_head(const json::Object& row, const std::string& where) {
   MeasurementHead h{.where = where};
   FieldReader io(row);
   head_fields(io, h);
-  if (h.id.empty()) throw InputError(where + ": \"id\" is missing; a row is told from others by it");
+  if (h.id.empty()) throw InputError(where + ": \"id\" is missing; every row needs a unique id");
   return h;
 }
 

@@ -20,10 +20,9 @@ bool is_old(const json::Value& row) {
 }
 
 [[noreturn]] void refuse_old(const std::string& at, const std::string& file) {
-  throw InputError(
-      fmt::format("{}: no \"command\": this file is in the schema of earlier versions; 'llmcalc accuracy convert {} "
-                  "NEW' rewrites it",
-                  at, shell_word(file)));
+  throw InputError(fmt::format(
+      "{}: no \"command\": this file has the schema of earlier versions; 'llmcalc accuracy convert {} NEW' converts it",
+      at, shell_word(file)));
 }
 
 class MeasurementReader {
@@ -35,10 +34,10 @@ class MeasurementReader {
     if (is_old(value)) refuse_old(at, file_.where);
     const json::Object named(value, at);
     const std::string id = named.text_or("id", "");
-    if (id.empty()) throw InputError(at + ": \"id\" is missing; a row is told from others by it");
+    if (id.empty()) throw InputError(at + ": \"id\" is missing; every row needs a unique id");
     if (const auto [first, fresh] = seen_.emplace(id, line); !fresh)
-      throw InputError(fmt::format("{}, row {}: line {} has a row of that id too; ids are unique", at, in_quotes(id),
-                                   first->second));
+      throw InputError(fmt::format("{}, row {}: line {} has a row with the same id; ids must be unique", at,
+                                   in_quotes(id), first->second));
     add(value, fmt::format("{}, row {}", at, in_quotes(id)));
   }
 
@@ -81,9 +80,9 @@ MeasurementFile published_measurements(MeasurementKind kind) {
     file = read_measurements(published_text("training.jsonl"), "published training measurements");
   if (kind == MeasurementKind::inference)
     file = read_measurements(published_text("inference.jsonl"), "published inference measurements");
-  if (kind == MeasurementKind::serving) file.where = "published runs of servers";
+  if (kind == MeasurementKind::serving) file.where = "published serving runs";
   if (kind != MeasurementKind::training)
-    file.serving = read_measurements(published_text("serving.jsonl"), "published runs of servers").serving;
+    file.serving = read_measurements(published_text("serving.jsonl"), "published serving runs").serving;
   return file;
 }
 

@@ -17,8 +17,8 @@ constexpr std::string_view measurements_folder = "measurements";
 std::filesystem::path published_folder() {
   if (const auto folder = installed(measurements_folder)) return *folder;
   throw InputError(
-      "the published measurements are missing: there is no folder 'measurements' next to the program; copy it there "
-      "from the build folder or the release, or give a file of measurements");
+      "the published measurements are missing: no folder 'measurements' next to the program; copy it there from the "
+      "build folder or the release, or pass a file of measurements");
 }
 
 /// Decompressed text of a gzip file. Throws InputError.

@@ -21,7 +21,7 @@ Seconds needed_seconds(const json::Object& o, std::string_view key) {
 void refuse_before(const json::Object& o, const char* what, Seconds at, const char* than, Seconds begin) {
   if (at < begin)
     throw InputError(
-        fmt::format("{}: \"{}\" ({}) lies before \"{}\" ({})", o.where(), what, at.value, than, begin.value));
+        fmt::format("{}: \"{}\" ({}) is before \"{}\" ({})", o.where(), what, at.value, than, begin.value));
 }
 
 RecordedRequest read_request(const json::Object& o) {

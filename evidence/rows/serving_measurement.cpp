@@ -44,7 +44,7 @@ void read_run_request(const json::Object& row, RunCase& c) {
 const json::Value& recorded_list(const json::Object& row) {
   const json::Value* list = row.find("requests");
   if (list == nullptr || !list->is_array() || list->empty())
-    throw InputError(row.where() + ": \"requests\" is missing; a recorded run has a list of at least one");
+    throw InputError(row.where() + ": \"requests\" is missing; a recorded run requires a list with at least one");
   return *list;
 }
 

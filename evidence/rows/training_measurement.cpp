@@ -102,7 +102,7 @@ void read_measured(const json::Object& row, TrainingCase& c) {
 
 void refuse_unmeasured(const json::Object& row, const TrainingCase& c) {
   if (c.memory.empty() && !c.step && c.no_step.empty() && c.no_memory.empty())
-    throw InputError(row.where() + ", \"measured\": no quantity; give step_time_s, or a peak of memory");
+    throw InputError(row.where() + ", \"measured\": no quantity; add step_time_s or a memory peak");
 }
 
 // ---- The request

@@ -19,11 +19,11 @@ AddedToken added_token(const json::Object& o, bool normalizes) {
   t.id = static_cast<std::int32_t>(id);
   for (const char* key : {"single_word", "lstrip", "rstrip"})
     if (o.flag_or(key, false))
-      throw InputError(fmt::format("{}: {} of token {} is true, and such tokens are not read", o.where(),
-                                   in_quotes(key), in_quotes(t.content)));
+      throw InputError(fmt::format("{}: {} of token {} is true, which is not supported", o.where(), in_quotes(key),
+                                   in_quotes(t.content)));
   if (normalizes && o.flag_or("normalized", false))
-    throw InputError(fmt::format("{}: token {} is looked for in the normalized text, and such tokens are not read",
-                                 o.where(), in_quotes(t.content)));
+    throw InputError(fmt::format("{}: token {} is matched in the normalized text, which is not supported", o.where(),
+                                 in_quotes(t.content)));
   return t;
 }
 

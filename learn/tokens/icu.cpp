@@ -74,8 +74,7 @@ std::optional<Icu> newest() {
 const Icu& icu() {
   static const std::optional<Icu> one = newest();
   if (!one)
-    throw InputError(
-        "a tokenizer.json needs the library ICU, which is not on this machine; install it (Debian: libicu72)");
+    throw InputError("tokenizer.json requires the ICU library, which is not installed; install it (Debian: libicu72)");
   return *one;
 }
 

@@ -84,7 +84,7 @@ class JsonTokenizer final : public Tokenizer {
     strips_ = strips_ || strip || (metaspace && prepended(d) != Prepended::never);
     const bool of_characters = spaces || strip || metaspace || type == "ByteFallback" || type == "Fuse";
     if (steps_.bytewise ? type != "ByteLevel" : !of_characters)
-      refuse_tokenizer(d.where(), fmt::format("its decoder {} is not known", in_quotes(type)));
+      refuse_tokenizer(d.where(), fmt::format("unknown decoder {}", in_quotes(type)));
   }
 
   void read_post_processor(const json::Object& p) {
@@ -93,7 +93,7 @@ class JsonTokenizer final : public Tokenizer {
     if (type == "Sequence")
       return each_object(p, "processors", [&](const json::Object& part) { read_post_processor(part); });
     if (type != "TemplateProcessing")
-      refuse_tokenizer(p.where(), fmt::format("its post-processor {} is not known", in_quotes(type)));
+      refuse_tokenizer(p.where(), fmt::format("unknown post-processor {}", in_quotes(type)));
     read_template(p);
   }
 
@@ -107,7 +107,8 @@ class JsonTokenizer final : public Tokenizer {
       }
       const std::string token = json::raw_text(part.object("SpecialToken"), "id");
       for (const Count id : p.object("special_tokens").object(token).counts("ids")) {
-        if (id >= vocabulary()) refuse_tokenizer(p.where(), fmt::format("it puts token {} around a text", id));
+        if (id >= vocabulary())
+          refuse_tokenizer(p.where(), fmt::format("the template adds token {}, which is not in the vocabulary", id));
         side->push_back(static_cast<std::int32_t>(id));
       }
     });

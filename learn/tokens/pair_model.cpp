@@ -46,7 +46,7 @@ class PairModel {
 
   void read_vocabulary(const json::Object& vocabulary) {
     for (const auto& [token, id] : vocabulary.value().get_ref<const json::Value::object_t&>()) {
-      if (!id.is_number_unsigned()) refuse(fmt::format("token {} has no whole number", in_quotes(token)));
+      if (!id.is_number_unsigned()) refuse(fmt::format("the id of token {} is not a whole number", in_quotes(token)));
       constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Count>::max());
       const auto n = static_cast<Count>(std::min(id.get<std::uint64_t>(), most));
       const std::string symbol = bytewise_ ? bytes_of_letters(token) : token;
@@ -58,25 +58,25 @@ class PairModel {
 
   std::int32_t named(const std::string& token) const {
     const auto at = names.ids.find(token);
-    if (at == names.ids.end()) refuse(fmt::format("token {} is not in its vocabulary", in_quotes(token)));
+    if (at == names.ids.end()) refuse(fmt::format("token {} is not in the vocabulary", in_quotes(token)));
     return at->second;
   }
 
   /// Reads merges, each "left right" or a list of the two.
   void read_merges(const json::Object& m) {
     const json::Value* list = m.find("merges");
-    if (list == nullptr || !list->is_array()) refuse("\"merges\" is no list");
+    if (list == nullptr || !list->is_array()) refuse("\"merges\" is not a list");
     for (const json::Value& v : *list) {
       std::string left, right;
       if (v.is_string()) {
         const std::string& both = v.get_ref<const std::string&>();
         const std::size_t space = both.find(' ');
-        if (space == std::string::npos) refuse(fmt::format("the merge {} is no pair", in_quotes(both)));
+        if (space == std::string::npos) refuse(fmt::format("the merge {} is not a pair", in_quotes(both)));
         left = both.substr(0, space), right = both.substr(space + 1);
       } else if (v.is_array() && v.size() == 2 && v[0].is_string() && v[1].is_string()) {
         left = v[0].get<std::string>(), right = v[1].get<std::string>();
       } else {
-        refuse("a merge is no pair of strings");
+        refuse("a merge is not a pair of strings");
       }
       const std::int32_t left_token = named(left), right_token = named(right);
       merges_.add(left_token, right_token, named(left + right));
@@ -85,10 +85,10 @@ class PairModel {
 
   /// Bytes are the symbols: each must have a token.
   void need_bytes(const json::Object& m) {
-    if (m.flag_or("byte_fallback", false)) refuse("\"byte_fallback\" is true of a model of bytes");
+    if (m.flag_or("byte_fallback", false)) refuse("\"byte_fallback\" is true for a byte-level model");
     for (std::size_t b = 0; b < bytes_.size(); ++b) {
       const auto at = symbols_.find(std::string(1, static_cast<char>(static_cast<unsigned char>(b))));
-      if (at == symbols_.end()) refuse(fmt::format("it has no token for byte {:#04x}", b));
+      if (at == symbols_.end()) refuse(fmt::format("no token for byte {:#04x}", b));
       bytes_[b] = at->second;
     }
   }
@@ -100,7 +100,7 @@ class PairModel {
       bytes_[b] = named(byte_token(b));
       names.set_text(bytes_[b], std::string(1, static_cast<char>(static_cast<unsigned char>(b))), where_);
     }
-    if (!fall_back && unknown_ == no_token) refuse("it has a token neither for bytes nor for what is unknown");
+    if (!fall_back && unknown_ == no_token) refuse("no byte tokens and no unknown token");
   }
 
   std::vector<std::int32_t> bytes(const std::string& piece) const {

@@ -155,12 +155,12 @@ class BytePairs : public Tokenizer {
  public:
   BytePairs(std::string model, const std::string& where) : model_(std::move(model)) {
     if (const auto status = library_.LoadFromSerializedProto(model_); !status.ok())
-      refuse(where, "is not one of SentencePiece: " + reason(status));
+      refuse(where, "is not a SentencePiece model: " + reason(status));
     find_bytes(where);
     has_space_ = !library_.IsUnknown(library_.PieceToId(space_mark));
     // Detects other normalisation, or a space put in front.
     const std::string probe = "  a  b\n\xEF\xAC\x81\xE2\x96\x81 ";
-    if (decode(encode(probe)) != probe) refuse(where, "does not reproduce the text that it encodes");
+    if (decode(encode(probe)) != probe) refuse(where, "does not reproduce encoded text");
   }
 
   Count vocabulary() const override { return library_.GetPieceSize(); }
@@ -261,8 +261,8 @@ class ForeignPieces final : public Tokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const override {
     if (text.size() > 16 * longest_stretch)
       throw InputError(
-          fmt::format("a text of {} bytes is too long for a tokenizer.model, which takes some hundred times its "
-                      "memory; give at most {}, or the model's tokenizer.json",
+          fmt::format("a text of {} bytes is too long for tokenizer.model, which needs about a hundred times its size "
+                      "in memory; pass at most {}, or use the model's tokenizer.json",
                       text.size(), 16 * longest_stretch));
     std::vector<int> tokens;
     if (const auto status = library_.Encode(text, &tokens); !status.ok())
@@ -310,13 +310,13 @@ std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string model, const
 
 std::string learnt_sentencepiece(std::string_view text, Count vocabulary) {
   if (vocabulary < least_vocabulary || vocabulary > std::numeric_limits<std::int32_t>::max())
-    throw InputError(fmt::format("a vocabulary of {} is out of range for byte-pair encoding; give {} or more",
+    throw InputError(fmt::format("a vocabulary of {} is out of range for byte-pair encoding; set it to {} or more",
                                  vocabulary, least_vocabulary));
   Sentences all(sentences(text, vocabulary));
-  if (all.done()) throw InputError("the text has no line to learn byte pairs from; give a longer one");
+  if (all.done()) throw InputError("the text has no line to train byte-pair encoding on; pass a longer text");
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(learning_options(vocabulary), &all, &model);
-  if (!status.ok()) throw InputError("SentencePiece cannot learn from the text: " + reason(status));
+  if (!status.ok()) throw InputError("SentencePiece training failed: " + reason(status));
   return model;
 }
 
@@ -324,7 +324,7 @@ std::function<std::vector<std::int32_t>(const std::string& text)> sentencepiece_
                                                                                         const std::string& where) {
   const auto library = std::make_shared<sentencepiece::SentencePieceProcessor>();
   if (const auto status = library->LoadFromSerializedProto(model); !status.ok())
-    throw InputError(fmt::format("{}: SentencePiece does not read it: {}", where, reason(status)));
+    throw InputError(fmt::format("{}: SentencePiece cannot load the model: {}", where, reason(status)));
   return [library](const std::string& text) {
     std::vector<int> tokens;
     if (const auto status = library->Encode(text, &tokens); !status.ok())
@@ -349,8 +349,8 @@ namespace {
 
 [[noreturn]] void missing(const std::string& what) {
   throw InputError(what +
-                   " needs SentencePiece, which this llmcalc was built without; install it (Debian: "
-                   "libsentencepiece-dev) and build again, or use plain bytes");
+                   " requires SentencePiece, but this llmcalc was built without it; install it (Debian: "
+                   "libsentencepiece-dev) and rebuild, or use plain bytes");
 }
 
 }  // namespace
@@ -363,11 +363,11 @@ std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string, const std::
 
 std::function<std::vector<std::int32_t>(const std::string& text)> sentencepiece_encoder(const std::string&,
                                                                                         const std::string& where) {
-  missing(where + ": its model Unigram");
+  missing(where + ": the Unigram model");
 }
 
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string, const std::string& where) {
-  missing("'" + where + "': its tokenizer");
+  missing("'" + where + "': the tokenizer");
 }
 
 }  // namespace llmcalc::model

@@ -7,12 +7,12 @@
 namespace llmcalc::model {
 
 void refuse_tokenizer(const std::string& where, const std::string& what) {
-  throw InputError(fmt::format("{}: {}; this tokenizer is not read", where, what));
+  throw InputError(fmt::format("{}: {}; this tokenizer is not supported", where, what));
 }
 
 void TokenModel::set_text(Count id, std::string text, const std::string& where) {
   constexpr Count most = Count{1} << 21;  // eight times the largest known vocabulary
-  if (id < 0 || id >= most) refuse_tokenizer(where, fmt::format("a token has the number {}, past {}", id, most));
+  if (id < 0 || id >= most) refuse_tokenizer(where, fmt::format("token id {} exceeds {}", id, most));
   if (static_cast<std::size_t>(id) >= texts.size()) texts.resize(static_cast<std::size_t>(id) + 1);
   texts[static_cast<std::size_t>(id)] = std::move(text);
 }
@@ -34,7 +34,7 @@ TokenModel token_model(const json::Object& m, bool bytewise) {
   const std::string type = m.text_or("type", "BPE");
   if (type == "BPE") return pair_model(m, bytewise);
   if (type == "Unigram" && !bytewise) return unigram_model(m);
-  refuse_tokenizer(m.where(), fmt::format("its model is {}, and only BPE and Unigram are known", in_quotes(type)));
+  refuse_tokenizer(m.where(), fmt::format("unknown model type {}; BPE and Unigram are supported", in_quotes(type)));
 }
 
 }  // namespace llmcalc::model

@@ -77,21 +77,22 @@ std::string Tokenizer::serialized() const {
 std::unique_ptr<Tokenizer> byte_tokenizer() { return std::make_unique<Bytewise>(); }
 
 std::unique_ptr<Tokenizer> learnt_tokenizer(std::string_view text, Count vocabulary) {
-  return sentencepiece_tokenizer(learnt_sentencepiece(text, vocabulary), "the learnt tokenizer");
+  return sentencepiece_tokenizer(learnt_sentencepiece(text, vocabulary), "the trained tokenizer");
 }
 
 std::unique_ptr<Tokenizer> loaded_tokenizer(std::string_view serialized, const std::string& where) {
   const auto found = parts(serialized);
   if (!found)
     throw InputError(
-        fmt::format("'{}': its tokenizer does not begin with \"{}\"; it is damaged or was written by another program",
+        fmt::format("'{}': the tokenizer does not begin with \"{}\"; it is damaged or was written by another program",
                     where, opening));
   constexpr std::array known{bytes_name, sentencepiece_name, sentencepiece_file_name, json_tokenizer_name};
   if (std::find(known.begin(), known.end(), found->name) == known.end())
-    throw InputError(
-        fmt::format("'{}': unknown tokenizer {}; {} are known", where, in_quotes(found->name), fmt::join(known, ", ")));
+    throw InputError(fmt::format("'{}': unknown tokenizer {}; supported are {}", where, in_quotes(found->name),
+                                 fmt::join(known, ", ")));
   if (found->checksum != checksum(found->body))
-    throw InputError(fmt::format("'{}': the checksum of its tokenizer is not that of its bytes; it is damaged", where));
+    throw InputError(
+        fmt::format("'{}': the tokenizer's checksum does not match its bytes; the file is damaged", where));
   if (found->name == bytes_name) return byte_tokenizer();
   if (found->name == sentencepiece_file_name) return sentencepiece_file_tokenizer(std::string(found->body), where);
   if (found->name == json_tokenizer_name) return json_tokenizer(std::string(found->body), where);

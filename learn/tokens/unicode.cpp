@@ -15,7 +15,7 @@ namespace llmcalc::model {
 namespace {
 
 void refuse_failure(UErrorCode code, const std::string& what) {
-  if (U_FAILURE(code)) throw InputError(fmt::format("{}: ICU says {}", what, icu().u_errorName(code)));
+  if (U_FAILURE(code)) throw InputError(fmt::format("{}: ICU error {}", what, icu().u_errorName(code)));
 }
 
 constexpr UChar32 replacement = 0xFFFD;  // replaces bytes that are not UTF-8
@@ -63,13 +63,13 @@ std::u16string normalized(const UNormalizer2& n, const std::u16string& units) {
     const bool fits = code != U_BUFFER_OVERFLOW_ERROR;
     out.resize(static_cast<std::size_t>(length));
     if (!fits) continue;
-    refuse_failure(code, "a text's normal form");
+    refuse_failure(code, "Unicode normalization");
     return out;
   }
 }
 
 [[noreturn]] void refuse_pattern(const std::string& where, std::string_view what) {
-  throw InputError(fmt::format("{}: a pattern with {} means something else to ICU, so this tokenizer is not read",
+  throw InputError(fmt::format("{}: a pattern with {} has a different meaning in ICU; this tokenizer is not supported",
                                where, in_quotes(what)));
 }
 
@@ -107,7 +107,7 @@ std::unique_ptr<UText, CloseText> viewed(std::string_view text) {
 
 std::string normal_form(std::string_view text, std::string_view form) {
   if (text.size() > static_cast<std::size_t>(std::numeric_limits<int32_t>::max() / 4))
-    throw InputError("the text is longer than 512 MiB; give a shorter one");
+    throw InputError("the text is longer than 512 MiB; pass a shorter text");
   return narrow(normalized(normalizer(form), wide(text)));
 }
 
@@ -147,7 +147,7 @@ Pattern::Pattern(std::string_view expression, const std::string& where) {
   const std::u16string units = wide(ours);
   Compiled::Expression e(icu().uregex_open(units.data(), static_cast<int32_t>(units.size()), 0, &place, &code));
   if (U_FAILURE(code))
-    throw InputError(fmt::format("{}: the pattern {} is not one that ICU reads ({})", where, in_quotes(expression),
+    throw InputError(fmt::format("{}: ICU cannot compile the pattern {} ({})", where, in_quotes(expression),
                                  icu().u_errorName(code)));
   compiled_ = std::make_shared<Compiled>(Compiled{std::move(e), std::string(expression), where});
 }
@@ -168,7 +168,7 @@ std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_vi
   left.take(steps.taken);
   const std::string name = fmt::format("{}: the pattern {}", compiled_->where, in_quotes(compiled_->text));
   if (code == U_REGEX_STOPPED_BY_CALLER)
-    throw InputError(name + " tries more ways to cut this text than any tokenizer needs; give another tokenizer");
+    throw InputError(name + " exceeds the backtracking limit on this text; use a different tokenizer");
   refuse_failure(code, name + " on this text");
   return all;
 }
@@ -183,7 +183,7 @@ namespace {
 
 [[noreturn]] void icu_missing() {
   throw InputError(
-      "a tokenizer.json needs ICU, which this llmcalc was built without; install it (Debian: libicu-dev) and build "
+      "tokenizer.json requires ICU, but this llmcalc was built without it; install it (Debian: libicu-dev) and build "
       "again");
 }
 

@@ -48,7 +48,7 @@ struct UnigramPiece {
 
 UnigramPiece unigram_piece(const json::Value& v, const std::string& where) {
   if (!v.is_array() || v.size() != 2 || !v[0].is_string() || !v[1].is_number() || !std::isfinite(v[1].get<double>()))
-    refuse_tokenizer(where, "an entry of \"vocab\" is no piece with its score");
+    refuse_tokenizer(where, "an entry of \"vocab\" is not a pair of piece and score");
   return {v[0].get<std::string>(), static_cast<float>(v[1].get<double>())};
 }
 
@@ -82,7 +82,7 @@ std::string sentencepiece_model(const std::vector<UnigramPiece>& pieces, Count u
 
 TokenModel unigram_model(const json::Object& m) {
   const json::Value* list = m.find("vocab");
-  if (list == nullptr || !list->is_array()) refuse_tokenizer(m.where(), "\"vocab\" is no list");
+  if (list == nullptr || !list->is_array()) refuse_tokenizer(m.where(), "\"vocab\" is not a list");
   const Count unknown = m.count("unk_id");
   const bool fall_back = m.flag_or("byte_fallback", false);
   TokenModel model;
@@ -93,7 +93,7 @@ TokenModel unigram_model(const json::Object& m) {
     model.ids.emplace(pieces.back().piece, static_cast<std::int32_t>(id));
     model.set_text(id, spoken_token(pieces.back().piece), m.where());
   }
-  if (unknown >= static_cast<Count>(pieces.size())) refuse_tokenizer(m.where(), "\"unk_id\" is past its vocabulary");
+  if (unknown >= static_cast<Count>(pieces.size())) refuse_tokenizer(m.where(), "\"unk_id\" is not in the vocabulary");
   for (std::size_t b = 0; fall_back && b < 256; ++b)
     if (const auto at = model.ids.find(byte_token(b)); at != model.ids.end())
       model.set_text(at->second, std::string(1, static_cast<char>(static_cast<unsigned char>(b))), m.where());

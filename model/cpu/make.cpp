@@ -76,7 +76,7 @@ std::unique_ptr<Backend> make_cpu(Number number, bool poison) {
       return backend_of(number, poison);
     }
   throw InputError(
-      fmt::format("LLMCALC_ISA: this processor has {}; got \"{}\"", fmt::join(instruction_sets(), ", "), only));
+      fmt::format("LLMCALC_ISA: this processor supports {}; got \"{}\"", fmt::join(instruction_sets(), ", "), only));
 }
 
 }  // namespace llmcalc::model

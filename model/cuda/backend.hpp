@@ -71,18 +71,18 @@ class Cuda final : public Backend {
     if (a.streams > 1) return "hyper-connections";
     if (a.residual_block > 0) return "mixed residual streams";
     for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
-      if (a.mixer(i).indexer.kind != IndexerKind::none) return "attention to keys that an indexer chooses";
-      if (a.mixer(i).shared_kv) return "attention to keys and values of other layers";
+      if (a.mixer(i).indexer.kind != IndexerKind::none) return "attention to keys selected by an indexer";
+      if (a.mixer(i).shared_kv) return "cross-layer sharing of keys and values";
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
       if (a.mixer(i).attention == AttentionKind::compressed) return "compressed attention";
     }
-    if (a.mlp_shift) return "MLPs that mix tokens";
-    if (a.output_scale) return "factors of layers";
-    if (a.per_layer.width > 0) return "inputs of layers";
-    if (a.moe.zero_experts > 0) return "experts that return their input";
-    if (a.moe.router_scales) return "factors of experts";
-    if (a.bidirectional) return "attention to later tokens";
+    if (a.mlp_shift) return "token mixing in MLPs";
+    if (a.output_scale) return "layer scale factors";
+    if (a.per_layer.width > 0) return "per-layer inputs";
+    if (a.moe.zero_experts > 0) return "identity experts";
+    if (a.moe.router_scales) return "expert scale factors";
+    if (a.bidirectional) return "bidirectional attention";
     if (!a.head.has_logits()) return "models without logits";
     if (a.head.exit_gate) return "exit gates";
     if (a.position == Position::relative) return "relative positions";
@@ -292,7 +292,7 @@ class Cuda final : public Backend {
   }
 
  private:
-  [[noreturn]] static void refuse_uncomputed() { throw std::logic_error("a model that computes() refuses"); }
+  [[noreturn]] static void refuse_uncomputed() { throw std::logic_error("a model rejected by computes()"); }
   static constexpr Count wide_bytes = static_cast<Count>(sizeof(W));
 
   template <typename Kernel>

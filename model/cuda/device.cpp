@@ -38,17 +38,17 @@ std::string gib(std::size_t bytes) {
 }
 
 DeviceError failed(const char* what, const std::string& why) {
-  return DeviceError(std::string("the GPU failed at ") + what + ": " + why +
-                     "; run it again, and if it fails again see the driver's messages (dmesg, nvidia-smi)");
+  return DeviceError(std::string("GPU error while ") + what + ": " + why +
+                     "; rerun, and if the error persists check the driver's messages (dmesg, nvidia-smi)");
 }
 
 [[noreturn]] void refuse_memory(const std::string& what) {
   std::size_t free = 0, all = 0;
   const bool known = cudaMemGetInfo(&free, &all) == cudaSuccess;
   (void)cudaGetLastError();
-  throw DeviceMemoryError("the GPU has no memory left at " + what +
-                          (known ? ": " + gib(free) + " of " + gib(all) + " are free" : "") +
-                          "; give a smaller model, batch or length, or end other programs that use the GPU");
+  throw DeviceMemoryError(
+      "the GPU ran out of memory while " + what + (known ? ": " + gib(free) + " of " + gib(all) + " are free" : "") +
+      "; use a smaller model, batch size or sequence length, or close other programs that use the GPU");
 }
 
 void destroy(const Product& p) {
@@ -67,13 +67,13 @@ void check(cudaError_t e, const char* what) {
 void check_host(cudaError_t e) {
   if (e == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();
-    throw DeviceError("this machine has no memory left that a GPU may read (pinned memory); end other programs");
+    throw DeviceError("out of pinned host memory; close other programs");
   }
-  check(e, "allocating the host's memory");
+  check(e, "allocating host memory");
 }
 void check(cublasStatus_t s, const char* what) {
   if (s == CUBLAS_STATUS_ALLOC_FAILED) refuse_memory(what);
-  if (s != CUBLAS_STATUS_SUCCESS) throw failed(what, std::string("cuBLASLt says ") + cublasLtGetStatusString(s));
+  if (s != CUBLAS_STATUS_SUCCESS) throw failed(what, std::string("cuBLASLt error ") + cublasLtGetStatusString(s));
 }
 
 GpuDevice::GpuDevice(int index) {
@@ -87,10 +87,10 @@ GpuDevice::GpuDevice(int index) {
 }
 
 void GpuDevice::open(int index) {
-  check(cudaSetDevice(index), "choosing the device");
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  check(cudaSetDevice(index), "selecting the device");
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
   // The pool keeps released memory, since steps repeatedly allocate the same blocks.
-  check(cudaDeviceGetDefaultMemPool(&pool_, index), "asking for the memory pool");
+  check(cudaDeviceGetDefaultMemPool(&pool_, index), "querying the memory pool");
   std::uint64_t all = UINT64_MAX;
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &all), "setting up the memory pool");
   points_.context = outside();
@@ -157,7 +157,7 @@ GpuDevice::Staged& GpuDevice::staged(Count bytes) {
     if (s.bytes >= bytes) {
       const cudaError_t e = cudaEventQuery(s.used);
       if (e == cudaSuccess) return s;
-      if (e != cudaErrorNotReady) check(e, "asking for an event");
+      if (e != cudaErrorNotReady) check(e, "querying an event");
       (void)cudaGetLastError();
     }
   Staged s;
@@ -165,11 +165,11 @@ GpuDevice::Staged& GpuDevice::staged(Count bytes) {
   void* data = nullptr;
   check_host(cudaMallocHost(&data, static_cast<std::size_t>(s.bytes)));
   s.data = static_cast<std::byte*>(data);
-  check(cudaEventCreateWithFlags(&s.used, cudaEventDisableTiming), "making an event");
+  check(cudaEventCreateWithFlags(&s.used, cudaEventDisableTiming), "creating an event");
   return staged_.emplace_back(s);
 }
 void GpuDevice::download(void* to, const void* from, Count bytes) {
-  if (recording_ != nullptr) throw std::runtime_error("the host reads results in it");
+  if (recording_ != nullptr) throw std::runtime_error("the host reads results during it");
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "downloading");
   wait();
 }
@@ -178,39 +178,39 @@ void GpuDevice::copy(void* to, const void* from, Count bytes) {
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), "copying");
 }
 void GpuDevice::wait() {
-  if (recording_ != nullptr) throw std::runtime_error("the host waits in it");
+  if (recording_ != nullptr) throw std::runtime_error("the host waits during it");
   check(cudaStreamSynchronize(stream_), "waiting for the device");
 }
-void GpuDevice::trim() { check(cudaMemPoolTrimTo(pool_, 0), "giving memory back"); }
+void GpuDevice::trim() { check(cudaMemPoolTrimTo(pool_, 0), "releasing memory"); }
 void GpuDevice::trim_graphs() {
   int device = 0;
-  check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGraphMemTrim(device), "giving back memory of graphs");
+  check(cudaGetDevice(&device), "querying the device");
+  check(cudaDeviceGraphMemTrim(device), "releasing graph memory");
 }
 
 Count GpuDevice::graph_bytes(cudaGraphMemAttributeType what) const {
   int device = 0;
   std::uint64_t bytes = 0;
-  check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetGraphMemAttribute(device, what, &bytes), "asking for graphs' memory");
+  check(cudaGetDevice(&device), "querying the device");
+  check(cudaDeviceGetGraphMemAttribute(device, what, &bytes), "querying graph memory");
   return static_cast<Count>(bytes);
 }
 
 Count GpuDevice::capacity() const {
   std::size_t free = 0, all = 0;
-  check(cudaMemGetInfo(&free, &all), "asking for the memory's size");
+  check(cudaMemGetInfo(&free, &all), "querying the memory size");
   return static_cast<Count>(all);
 }
 Count GpuDevice::available() const {
   std::size_t free = 0, all = 0;
-  check(cudaMemGetInfo(&free, &all), "asking how much memory is free");
+  check(cudaMemGetInfo(&free, &all), "querying free memory");
   const Bytes unused = pool(cudaMemPoolAttrReservedMemCurrent) - pool(cudaMemPoolAttrUsedMemCurrent);
   return static_cast<Count>(free) + unused.value;
 }
 
 Bytes GpuDevice::pool(cudaMemPoolAttr what) const {
   std::uint64_t bytes = 0;
-  check(cudaMemPoolGetAttribute(pool_, what, &bytes), "asking what the memory pool holds");
+  check(cudaMemPoolGetAttribute(pool_, what, &bytes), "querying the memory pool");
   return Bytes(static_cast<Count>(bytes));
 }
 
@@ -222,12 +222,11 @@ Bytes GpuDevice::outside() const {
 MemoryPoints GpuDevice::memory() const {
   MemoryPoints p = points_;
   std::size_t free = 0, all = 0;
-  check(cudaMemGetInfo(&free, &all), "asking how much memory is used");
+  check(cudaMemGetInfo(&free, &all), "querying used memory");
   p.used = Bytes(static_cast<Count>(all - free));
   p.pool = pool(cudaMemPoolAttrReservedMemCurrent);
   p.pool_most = pool(cudaMemPoolAttrUsedMemHigh);
-  p.workspaces = {
-      {"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "beside the operands of products"}};
+  p.workspaces = {{"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "for matrix products"}};
   p.graphs = Bytes(graph_bytes(cudaGraphMemAttrReservedMemCurrent));
   return p;
 }
@@ -237,7 +236,7 @@ void GpuDevice::reset_memory() {
   trim();
   trim_graphs();
   std::uint64_t none = 0;
-  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &none), "counting memory again");
+  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &none), "resetting the memory counter");
 }
 void GpuDevice::kernels_loaded() { points_.kernels = outside(); }
 
@@ -282,8 +281,8 @@ template <typename F>
 float GpuDevice::milliseconds(const F& run) {
   constexpr int times = 3;
   cudaEvent_t start = nullptr, end = nullptr;
-  check(cudaEventCreate(&start), "making an event");
-  check(cudaEventCreate(&end), "making an event");
+  check(cudaEventCreate(&start), "creating an event");
+  check(cudaEventCreate(&end), "creating an event");
   bool works = run();
   check(cudaEventRecord(start, stream_), "recording an event");
   for (int i = 0; i < times && works; ++i) works = run();

@@ -162,7 +162,7 @@ void GpuDevice::launch(const Kernel& kernel, Count blocks, int threads, Count ro
     check(cudaErrorInvalidConfiguration, "launching more blocks than a grid has");
   if (room > usual_room)
     check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
-          "asking for shared memory");
+          "requesting shared memory");
   Kernel given = kernel;
   __builtin_clear_padding(&given);  // stack contents there would look like pointers to tools that check arguments
   entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room),

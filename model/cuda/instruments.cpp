@@ -24,8 +24,8 @@ DeviceMemory GpuInstruments::memory(Bytes arena) {
 
 std::vector<Version> GpuInstruments::versions() {
   int driver = 0, runtime = 0;
-  check(cudaDriverGetVersion(&driver), "asking for the driver's version");
-  check(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
+  check(cudaDriverGetVersion(&driver), "querying the driver version");
+  check(cudaRuntimeGetVersion(&runtime), "querying the runtime version");
   std::vector<Version> all{{"cuda_driver", cuda_version(driver)},
                            {"cuda_runtime", cuda_version(runtime)},
                            {"cublaslt", library_version(cublasLtGetVersion())}};

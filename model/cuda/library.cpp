@@ -20,7 +20,7 @@ bool deterministic() {
   const char* const given = std::getenv("LLMCALC_DETERMINISTIC");
   const std::string_view said = given != nullptr ? given : "0";
   if (said != "0" && said != "1")
-    throw std::runtime_error("LLMCALC_DETERMINISTIC is " + std::string(said) + "; 0 and 1 are known");
+    throw std::runtime_error("LLMCALC_DETERMINISTIC is " + std::string(said) + "; valid values are 0 and 1");
   return said == "1";
 }
 
@@ -30,25 +30,26 @@ cudaDeviceProp chosen(int index) {
   const cudaError_t e = cudaGetDeviceCount(&devices);
   (void)cudaGetLastError();
   if (e == cudaErrorInsufficientDriver)
-    throw DeviceError("there is no NVIDIA driver, or it is older than CUDA " + std::to_string(CUDART_VERSION / 1000) +
-                      " needs");
+    throw DeviceError("no NVIDIA driver was found, or it is older than CUDA " + std::to_string(CUDART_VERSION / 1000) +
+                      " requires");
   if (e != cudaSuccess && e != cudaErrorNoDevice)
-    throw DeviceError(std::string("the driver answers: ") + cudaGetErrorString(e));
-  if (devices == 0) throw DeviceError("there is none");
+    throw DeviceError(std::string("driver error: ") + cudaGetErrorString(e));
+  if (devices == 0) throw DeviceError("no device was found");
   if (index >= devices)
-    throw DeviceError("there is no device " + std::to_string(index) + ", the last is " + std::to_string(devices - 1));
+    throw DeviceError("device " + std::to_string(index) + " does not exist, the last device is " +
+                      std::to_string(devices - 1));
   cudaDeviceProp p{};
-  cuda::check(cudaGetDeviceProperties(&p, index), "asking for the device's properties");
+  cuda::check(cudaGetDeviceProperties(&p, index), "querying the device properties");
   if (p.major < 8)
     throw DeviceError(std::string(p.name) + " has compute capability " + std::to_string(p.major) + "." +
-                      std::to_string(p.minor) + ", and 8.0 (Ampere) is the least");
+                      std::to_string(p.minor) + ", but at least 8.0 (Ampere) is required");
   return p;
 }
 
 /// The board's PCI address, "0000:1b:00.0".
 std::string pci_address(int index) {
   std::array<char, 32> address{};
-  cuda::check(cudaDeviceGetPCIBusId(address.data(), address.size(), index), "asking where the device is");
+  cuda::check(cudaDeviceGetPCIBusId(address.data(), address.size(), index), "querying the PCI address");
   return address.data();
 }
 

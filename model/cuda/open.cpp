@@ -25,12 +25,11 @@ MakeBackend* backend_maker() {
   const std::string why = ::dlerror();
   if (!path)
     throw InputError(
-        fmt::format("this program was built without CUDA: there is no {} next to it; build llmcalc with "
-                    "-DLLMCALC_CUDA=ON where nvcc is found, or use --device cpu",
+        fmt::format("this program was built without CUDA: {} was not found next to it; build llmcalc with "
+                    "-DLLMCALC_CUDA=ON on a machine with nvcc, or use --device cpu",
                     library_name));
   throw InputError(
-      fmt::format("{} cannot be opened: {}; install the CUDA libraries that it names, build llmcalc again, "
-                  "or use --device cpu",
+      fmt::format("cannot open {}: {}; install the missing CUDA libraries, rebuild llmcalc, or use --device cpu",
                   path->string(), why));
 }
 
@@ -38,11 +37,11 @@ MakeBackend* backend_maker() {
 
 std::unique_ptr<Backend> make_cuda(Number number, bool poison, int index) {
   if (number != Number::f32 && number != Number::bf16)
-    throw InputError("a GPU computes in float32 and bfloat16 here; use --device cpu for other formats");
+    throw InputError("the CUDA backend supports only float32 and bfloat16; use --device cpu for other formats");
   static MakeBackend* const make = backend_maker();
   std::array<char, 512> error{};
   Backend* const made = make(index, number == Number::bf16, poison, error.data(), error.size());
-  if (made == nullptr) throw InputError(fmt::format("no GPU can be used: {}; use --device cpu", error.data()));
+  if (made == nullptr) throw InputError(fmt::format("no usable GPU: {}; use --device cpu", error.data()));
   return std::unique_ptr<Backend>(made);
 }
 

@@ -159,7 +159,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   AttentionInputs from = reading(tensors(in));
   if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.reach.limited())
     throw std::logic_error(
-        "a window's cache takes one token at a time after the prompt");  // else it would overwrite unread rows
+        "a sliding-window cache accepts one token at a time after the prompt");  // else it would overwrite unread rows
   if (cache_ != nullptr && (s.caches() || s.shared_kv)) {
     write_cache(s, from);
     if (s.cross ? s.shared_kv : s.past() > 0) read_cache(s, from);

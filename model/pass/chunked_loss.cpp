@@ -82,7 +82,7 @@ void Pass::chunked_loss(std::string_view op, Value given, std::span<const std::i
   const Count rows = h.x.rows, size = ceil_div(rows, plan().logits.chunks),
               known = std::max<Count>(1, h.known(0, rows));
   const bool asks = taping() && h.x.slot->asks, back = asks || (taping() && trains(h.product));
-  if (!wide_logits()) throw std::logic_error("logits in chunks are in the wide format");
+  if (!wide_logits()) throw std::logic_error("chunked logits require the wide format");
   h.logits = arena_.make(Purpose::logits, h.product, mul(size, h.w->shape.out) * backend_.wide());
   if (asks) h.dx = own(h.product, h.x.data->bytes());
   h.each = loss_scale_ / static_cast<double>(known);

@@ -11,63 +11,63 @@ namespace llmcalc {
 
 namespace {
 using I = InferenceParameter;
-constexpr std::string_view stream = "copies as in STREAM reach 0.8 to 0.95 of the datasheet's bandwidth";
-constexpr std::string_view clocks = "a peak assumes the boost clock, which power does not hold under load";
+constexpr std::string_view stream = "STREAM-like copies reach 0.8 to 0.95 of the datasheet bandwidth";
+constexpr std::string_view clocks = "peaks assume the boost clock, which the power limit does not allow under load";
 constexpr std::string_view trained =
-    "training on RTX 4090 and RTX PRO 6000 reaches 0.9 of it (presets/estimates/training.json); less where power is "
-    "short";
+    "training on RTX 4090 and RTX PRO 6000 reaches 0.9 of the peak (presets/estimates/training.json); less if limited "
+    "by power";
 constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few kernels reach";
-constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
-constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";
+constexpr std::string_view empty_kernels = "back-to-back empty kernels: 2 to 5 us; 1 to 2 us from a recorded graph";
+constexpr std::string_view host_loop = "scheduling, sampling and detokenization in an engine's loop: 1 to 5 ms";
 constexpr std::string_view flash_source = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
 constexpr std::string_view host_staging =
     "assumed below 22 of 63 GB/s, which NCCL (src/graph/topo.h) expects between sockets of a host with PCI Express "
-    "5.0: what the host stages is copied twice";
+    "5.0: data staged by the host is copied twice";
 constexpr std::string_view small_messages =
-    "all-reduces of kilobytes: 8 to 15 us by kernels of an engine's own, more by NCCL";
+    "all-reduces of kilobytes: 8 to 15 us with an engine's own kernels, more with NCCL";
 }  // namespace
 
 // clang-format off
 const std::array<ParameterCard, inference_parameter_count> inference_parameter_cards{{
-    {"memory.ampere",     0.81, 0.6, 0.95, "share of the memory bandwidth: A100, and older ones of data centres", stream},
+    {"memory.ampere",     0.81, 0.6, 0.95, "fraction of the memory bandwidth: A100 and older data-center GPUs", stream},
     {"memory.hopper",     0.82, 0.6, 0.95, "the same: Hopper", stream},
-    {"memory.blackwell",  0.80, 0.6, 0.95, "the same: Blackwell of data centres", stream},
-    {"memory.consumer",   0.90, 0.6, 0.98, "the same: GeForce, RTX and their like", stream},
-    {"memory.unified",    0.81, 0.6, 0.95, "the same: memory that a processor shares (GB10, Jetson, Strix Halo)", stream},
+    {"memory.blackwell",  0.80, 0.6, 0.95, "the same: data-center Blackwell", stream},
+    {"memory.consumer",   0.90, 0.6, 0.98, "the same: GeForce, RTX and similar", stream},
+    {"memory.unified",    0.81, 0.6, 0.95, "the same: memory shared with the CPU (GB10, Jetson, Strix Halo)", stream},
     {"memory.apple",      0.85, 0.6, 0.95, "the same: Apple", stream},
     {"memory.neuron",     0.60, 0.3, 0.95, "the same: AWS Neuron", stream},
     {"memory.gaudi",      0.75, 0.5, 0.95, "the same: Intel Gaudi", stream},
     {"memory.amd",        0.75, 0.5, 0.95, "the same: AMD", stream},
     {"memory.other",      0.75, 0.5, 0.95, "the same: other devices", stream},
-    {"matmul.ampere",     0.70, 0.4, 0.95, "share of the peak that large products reach: A100", clocks},
+    {"matmul.ampere",     0.70, 0.4, 0.95, "fraction of the peak in large matrix products: A100", clocks},
     {"matmul.hopper",     0.60, 0.3, 0.95, "the same: Hopper", clocks},
-    {"matmul.blackwell",  0.50, 0.2, 0.95, "the same: Blackwell of data centres", clocks},
-    {"matmul.consumer",   0.80, 0.3, 0.98, "the same: GeForce, RTX and their like", trained},
+    {"matmul.blackwell",  0.50, 0.2, 0.95, "the same: data-center Blackwell", clocks},
+    {"matmul.consumer",   0.80, 0.3, 0.98, "the same: GeForce, RTX and similar", trained},
     {"matmul.apple",      0.80, 0.5, 0.98, "the same: Apple", vendors},
     {"matmul.neuron",     0.30, 0.1, 0.90, "the same: AWS Neuron", vendors},
     {"matmul.gaudi",      0.55, 0.2, 0.90, "the same: Intel Gaudi", vendors},
     {"matmul.other",      0.50, 0.1, 0.95, "the same: other devices", vendors},
-    {"narrow",            0.85, 0.4, 1.00, "share of that in 8 and 4 bits", "chosen: casts and scales beside a product take a part of its time"},
-    {"weight_only",       0.80, 0.4, 1.00, "share of that where weights are widened before they are multiplied", "the products' kernels unpack weights beside their arithmetic"},
-    {"own_products",      0.50, 0.2, 1.00, "share of that by kernels of an engine's own", "chosen: kernels of llama.cpp unpack quantized blocks beside their arithmetic"},
-    {"exposed",           0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
-    {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_source},
-    {"experts",           0.50, 0.2, 1.00, "share of a product's rate that those of experts keep", "chosen: grouped products of unequal sizes leave tiles empty"},
-    {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "start and end of a kernel in a decode step: from a recording", empty_kernels},
-    {"kernel.compiled",   4e-6, 1e-6, 1e-5, "the same: compiled; and in prompts of recorded ones", empty_kernels},
+    {"narrow",            0.85, 0.4, 1.00, "efficiency in 8 and 4 bits relative to 16 bits", "chosen: casts and scales take part of a product's time"},
+    {"weight_only",       0.80, 0.4, 1.00, "relative efficiency with weights dequantized before multiplication", "kernels unpack weights in addition to their arithmetic"},
+    {"own_products",      0.50, 0.2, 1.00, "relative efficiency of an engine's own kernels", "chosen: llama.cpp kernels unpack quantized blocks in addition to their arithmetic"},
+    {"exposed",           0.3,  0,   1.00, "fraction of the shorter of a product's arithmetic and memory traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
+    {"flash",             0.35, 0.1, 0.80, "fraction of the peak in attention", flash_source},
+    {"experts",           0.50, 0.2, 1.00, "rate of expert products relative to other products", "chosen: grouped products of unequal sizes leave tiles empty"},
+    {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "kernel start and end in a decode step: recorded graph", empty_kernels},
+    {"kernel.compiled",   4e-6, 1e-6, 1e-5, "the same: compiled, and prompts of engines with recorded graphs", empty_kernels},
     {"kernel.local",      5e-6, 1e-6, 2e-5, "the same: kernel by kernel from C++", empty_kernels},
-    {"kernel.eager",      3e-5, 8e-6, 8e-5, "the same: PyTorch, operator by operator", "5 to 10 us of the host for each of the few operators that an operator is"},
-    {"step.vllm",         1.5e-3, 0, 1e-2, "time of a pass that overlaps nothing: vLLM", host_loop},
-    {"step.vllm-legacy",  3.0e-3, 0, 2e-2, "the same: vLLM before its engine V1", host_loop},
+    {"kernel.eager",      3e-5, 8e-6, 8e-5, "the same: PyTorch, operator by operator", "5 to 10 us of host time for each of the few PyTorch operators per model operator"},
+    {"step.vllm",         1.5e-3, 0, 1e-2, "non-overlapping time per forward pass: vLLM", host_loop},
+    {"step.vllm-legacy",  3.0e-3, 0, 2e-2, "the same: vLLM before engine V1", host_loop},
     {"step.tensorrt",     2.0e-3, 0, 1e-2, "the same: TensorRT-LLM", host_loop},
-    {"step.tensorrt-legacy", 5e-4, 0, 5e-3, "the same: sessions in C++ of TensorRT-LLM before 1.0", host_loop},
+    {"step.tensorrt-legacy", 5e-4, 0, 5e-3, "the same: C++ sessions of TensorRT-LLM before 1.0", host_loop},
     {"step.server",       2.0e-3, 0, 1e-2, "the same: other servers", host_loop},
     {"step.neuron",       4.0e-3, 0, 2e-2, "the same: compiled programs of other accelerators", host_loop},
-    {"request",           2.0e-2, 0, 2e-1, "time of a request besides passes: network, tokenizer, queue of the engine", "chosen: a web server, a tokenizer and a queue take milliseconds each"},
-    {"link",              0.75, 0.4, 0.95, "share of a link's bandwidth that exchanges reach", "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's"},
+    {"request",           2.0e-2, 0, 2e-1, "time per request outside forward passes: network, tokenizer, engine queue", "chosen: a web server, a tokenizer and a queue take milliseconds each"},
+    {"link",              0.75, 0.4, 0.95, "fraction of the link bandwidth in collectives", "nccl-tests: bus bandwidth of 0.75 to 0.95 of the link bandwidth"},
     {"link.host",         0.25, 0.10, 0.90, "the same through the host: PCI Express without direct access", host_staging},
-    {"start",             6e-6, 1e-6, 3e-5, "start of an exchange over a switch or direct links", small_messages},
-    {"start.library",     2e-5, 5e-6, 6e-5, "the same by a library for collectives", small_messages},
+    {"start",             6e-6, 1e-6, 3e-5, "startup time of a collective over a switch or direct links", small_messages},
+    {"start.library",     2e-5, 5e-6, 6e-5, "the same with a collective library", small_messages},
     {"start.host",        3e-5, 5e-6, 1e-4, "the same through the host", small_messages},
 }};
 // clang-format on
@@ -211,7 +211,7 @@ InferenceEstimator read_inference_estimator(const json::Value& value, const std:
 }
 
 json::Value inference_estimator_json(const InferenceEstimator& e) {
-  return estimator_json("inference", "the estimator of prefill and decode", inference_parameter_cards, e);
+  return estimator_json("inference", "prefill and decode estimator", inference_parameter_cards, e);
 }
 
 const InferenceEstimator& inference_estimator() {

@@ -3,15 +3,16 @@
 namespace llmcalc {
 
 const std::array<ParameterCard, memory_parameter_count> memory_parameter_cards{
-    ParameterCard{"reserved", 0, 0, 0.3, "share of what tensors take that PyTorch's allocator reserves besides",
-                  "default: none, blocks are rounded to 512 bytes and segments to 2 MiB "
-                  "(c10/cuda/CUDACachingAllocator.cpp); fragments are what the fit finds"},
-    ParameterCard{"fragmented", 0, 0, 0.3, "the same, seen from outside: all that a process ever reserved",
+    ParameterCard{"reserved", 0, 0, 0.3,
+                  "memory that PyTorch's allocator reserves in addition to tensors, as a "
+                  "fraction of tensor memory",
+                  "default: none; blocks are rounded to 512 bytes and segments to 2 MiB "
+                  "(c10/cuda/CUDACachingAllocator.cpp); the fit determines fragmentation"},
+    ParameterCard{"fragmented", 0, 0, 0.3, "the same, measured outside the process: all memory that it ever reserved",
                   "default: none, as above"},
-    ParameterCard{"process_bytes", 1.3e9, 1e9, 5e9,
-                  "bytes that no allocator counts: driver, kernels' code, communicators",
+    ParameterCard{"process_bytes", 1.3e9, 1e9, 5e9, "bytes outside any allocator: driver, kernel code, communicators",
                   "default: Hugging Face Transformers, \"Model training anatomy\": 1343 MB with kernels loaded, one "
-                  "device; communicators come on top"}};
+                  "device; communicators are additional"}};
 
 MemoryEstimate read_memory_estimate(const json::Value& value, const std::string& where) {
   MemoryEstimate e;

@@ -47,27 +47,27 @@ struct ProcessTerm {
   std::optional<Bytes> ProcessMemory::*bytes;
 };
 inline constexpr std::array memory_terms{
-    ProcessTerm{"products", "kept products", "that per-operator recomputation keeps",
+    ProcessTerm{"products", "saved products", "results that per-operator recomputation saves",
                 "torchtitan/distributed/activation_checkpoint.py", &ProcessMemory::products},
-    ProcessTerm{"loss", "loss", "float32 logits, the head's gradient",
+    ProcessTerm{"loss", "loss", "float32 logits, gradient of the head",
                 "Megatron-Core core/tensor_parallel/layers.py, core/fusions/fused_cross_entropy.py; PyTorch's "
                 "cross_entropy",
                 &ProcessMemory::loss},
-    ProcessTerm{"weight_gradients", "weight gradients", "beside the accumulated ones",
+    ProcessTerm{"weight_gradients", "weight gradients", "in addition to the accumulated gradients",
                 "TransformerEngine pytorch/module/base.py; DeepSpeed runtime/bf16_optimizer.py; FSDP2 in "
                 "torch/distributed/pipelining/stage.py",
                 &ProcessMemory::weight_gradients},
-    ProcessTerm{"update", "optimizer's copies", "of gradients, beyond what is alive in backward",
+    ProcessTerm{"update", "optimizer copies", "copies of gradients, in excess of the live memory in backward",
                 "Megatron-LM optimizer.py; DeepSpeed runtime/zero/stage_1_and_2.py; InternEvo hybrid_zero_optim.py",
                 &ProcessMemory::update},
-    ProcessTerm{"buckets", "buckets", "of gradients that are reduced at a time",
-                "DeepSpeed's reduce_bucket_size of 5e8; a layer's of FSDP2", &ProcessMemory::buckets},
-    ProcessTerm{"workspaces", "workspaces", "of matrix products",
+    ProcessTerm{"buckets", "buckets", "gradients per reduction",
+                "DeepSpeed's reduce_bucket_size of 5e8; one layer in FSDP2", &ProcessMemory::buckets},
+    ProcessTerm{"workspaces", "workspaces", "workspaces of matrix products",
                 "PyTorch aten/src/ATen/cuda/CublasHandlePool.cpp; TransformerEngine pytorch/module/base.py",
                 &ProcessMemory::workspaces},
-    ProcessTerm{"process", "process", "driver, kernels' code, communicators",
+    ProcessTerm{"process", "process", "driver, kernel code, communicators",
                 "fitted to readings of nvidia-smi: llmcalc accuracy memory", &ProcessMemory::process},
-    ProcessTerm{"slack", "slack", "reserved by the allocator, not in use",
+    ProcessTerm{"slack", "slack", "reserved by the allocator, but unused",
                 "fitted to readings of nvidia-smi: llmcalc accuracy memory", &ProcessMemory::slack}};
 Bytes total(const ProcessMemory& m);
 /// Total without the slack, which PyTorch's allocator frees before memory runs out (c10/cuda/CUDACachingAllocator.cpp:

@@ -8,57 +8,57 @@ namespace llmcalc {
 namespace {
 using P = TrainingParameter;
 constexpr std::string_view boost =
-    "a peak assumes the boost clock, which power does not hold under load (NVIDIA's datasheets)";
+    "peaks assume the boost clock, which the power limit does not allow under load (NVIDIA's datasheets)";
 constexpr std::string_view volta_paper = "cuBLAS on V100: 83 of 125 TFLOP/s (Markidis et al. 2018, arXiv:1803.04014)";
 constexpr std::string_view flash_paper = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
-constexpr std::string_view pytorch = "5 to 10 us of the host for an operator of PyTorch (arXiv:1912.01703, section 6)";
-constexpr std::string_view copies = "copies as in STREAM reach 0.8 to 0.92 of the datasheet's bandwidth";
-constexpr std::string_view nccl = "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's";
-constexpr std::string_view bytes_counted = "bytes of the kernels that each stack runs, counted from its code";
+constexpr std::string_view pytorch = "5 to 10 us of host time per PyTorch operator (arXiv:1912.01703, section 6)";
+constexpr std::string_view copies = "STREAM-like copies reach 0.8 to 0.92 of the datasheet bandwidth";
+constexpr std::string_view nccl = "nccl-tests: bus bandwidth of 0.75 to 0.95 of the link bandwidth";
+constexpr std::string_view bytes_counted = "bytes of each stack's kernels, counted from its code";
 }  // namespace
 
 // clang-format off
 const std::array<ParameterCard, training_parameter_count> training_parameter_cards{{
-    {"matmul.volta",         0.66, 0.4, 0.95, "share of the peak that large products reach: Volta", volta_paper},
+    {"matmul.volta",         0.66, 0.4, 0.95, "fraction of the peak in large matrix products: Volta", volta_paper},
     {"matmul.ampere",        0.73, 0.4, 0.95, "the same: A100", boost},
     {"matmul.hopper",        0.65, 0.4, 0.95, "the same: Hopper", boost},
-    {"matmul.blackwell",     0.50, 0.3, 0.95, "the same: Blackwell of data centres", boost},
+    {"matmul.blackwell",     0.50, 0.3, 0.95, "the same: data-center Blackwell", boost},
     {"matmul.consumer",      0.90, 0.5, 1.00, "the same: GeForce and RTX, whose peak counts FP32 accumulation", boost},
-    {"matmul.other",         0.65, 0.3, 0.95, "the same: other devices", "chosen: as Hopper's"},
-    {"matmul.fp8",           0.90, 0.6, 1.00, "share of that in 8 bits", "chosen: casts and scales beside a product take a part of its time"},
-    {"matmul.fp4",           0.90, 0.5, 1.00, "share of that in 4 bits", "chosen: as in 8 bits"},
-    {"flash.1",              0.42, 0.2, 0.60, "share of the peak in attention: FlashAttention 1, xformers", flash_paper},
-    {"flash.2-ampere",       0.50, 0.3, 0.75, "the same: FlashAttention 2, but on Hopper", flash_paper},
-    {"flash.2-hopper",       0.30, 0.15, 0.5, "the same: FlashAttention 2 on Hopper, whose asynchronous products it does not use", flash_paper},
+    {"matmul.other",         0.65, 0.3, 0.95, "the same: other devices", "chosen: as for Hopper"},
+    {"matmul.fp8",           0.90, 0.6, 1.00, "efficiency in 8 bits relative to 16 bits", "chosen: casts and scales take part of a product's time"},
+    {"matmul.fp4",           0.90, 0.5, 1.00, "efficiency in 4 bits relative to 16 bits", "chosen: as in 8 bits"},
+    {"flash.1",              0.42, 0.2, 0.60, "fraction of the peak in attention: FlashAttention 1, xformers", flash_paper},
+    {"flash.2-ampere",       0.50, 0.3, 0.75, "the same: FlashAttention 2, except on Hopper", flash_paper},
+    {"flash.2-hopper",       0.30, 0.15, 0.5, "the same: FlashAttention 2 on Hopper, without its asynchronous products", flash_paper},
     {"flash.vendor",         0.58, 0.3, 0.80, "the same: cuDNN, TransformerEngine, FlashAttention 3", flash_paper},
-    {"flash.backward",       0.75, 0.5, 1.00, "rate of attention's backward over that of forward", flash_paper},
-    {"half_matmul",          4e9,  0,   2e10, "FLOPs of a product at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
-    {"exposed",              0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
-    {"naive_products",       0.7,  0.3, 1.00, "share of a product's rate that those of unfused attention keep", "chosen: batched products of a head's width fill few tiles"},
-    {"memory",               0.85, 0.7, 0.90, "share of the memory bandwidth", copies},
-    {"elementwise.megatron", 1.0,  0.6, 2.50, "bytes that element-wise kernels move over those counted: Megatron-LM", bytes_counted},
+    {"flash.backward",       0.75, 0.5, 1.00, "backward rate of attention relative to its forward rate", flash_paper},
+    {"half_matmul",          4e9,  0,   2e10, "FLOPs of a product that runs at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
+    {"exposed",              0.3,  0,   1.00, "fraction of the shorter of a product's arithmetic and memory traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
+    {"naive_products",       0.7,  0.3, 1.00, "rate of the products of unfused attention relative to other products", "chosen: batched products as narrow as a head fill few tiles"},
+    {"memory",               0.85, 0.7, 0.90, "fraction of the memory bandwidth", copies},
+    {"elementwise.megatron", 1.0,  0.6, 2.50, "ratio of bytes moved by element-wise kernels to bytes counted: Megatron-LM", bytes_counted},
     {"elementwise.tuned",    1.0,  0.6, 2.50, "the same: tuned", bytes_counted},
     {"elementwise.eager",    1.5,  0.6, 4.00, "the same: eager", bytes_counted},
     {"elementwise.unfused",  2.5,  1.0, 6.00, "the same: unfused", bytes_counted},
     {"elementwise.compiled", 1.0,  0.6, 2.50, "the same: compiled", bytes_counted},
-    {"norm",                 11,   4,   25,   "bytes of an RMSNorm written out in PyTorch over those of a fused one", "38 bytes a number in forward and 50 in backward, against 4 and 6"},
-    {"scores",               1.2,  0.6, 3.00, "bytes of unfused attention over those counted for its scores", bytes_counted},
-    {"kernel.tuned",         6e-6, 1e-6, 2e-5, "host's time for an operator: tuned and compiled", pytorch},
-    {"kernel.torch",         3.5e-5, 5e-6, 6e-5, "the same: PyTorch's modules; an operator is some four kernels", pytorch},
+    {"norm",                 11,   4,   25,   "bytes of an RMSNorm of separate PyTorch operators relative to a fused one", "38 bytes per element in forward and 50 in backward, versus 4 and 6"},
+    {"scores",               1.2,  0.6, 3.00, "ratio of bytes moved by unfused attention to bytes counted for its scores", bytes_counted},
+    {"kernel.tuned",         6e-6, 1e-6, 2e-5, "host time per operator: tuned and compiled", pytorch},
+    {"kernel.torch",         3.5e-5, 5e-6, 6e-5, "the same: PyTorch modules, about four kernels per operator", pytorch},
     {"kernel.deepspeed",     3e-5, 5e-6, 8e-5, "the same: with DeepSpeed's hooks", pytorch},
-    {"collective",           6e-6, 0,   3e-5, "host's time to start a collective, per tensor-parallel rank", pytorch},
-    {"launch",               4e-6, 1e-6, 8e-6, "start and end of a kernel on the device", "empty kernels in a row: 2 to 5 us"},
-    {"link",                 0.80, 0.5, 0.95, "share of a link's bandwidth that collectives reach: inside a node", nccl},
+    {"collective",           6e-6, 0,   3e-5, "host time to start a collective, per tensor-parallel rank", pytorch},
+    {"launch",               4e-6, 1e-6, 8e-6, "kernel start and end on the device", "back-to-back empty kernels: 2 to 5 us"},
+    {"link",                 0.80, 0.5, 0.95, "fraction of the link bandwidth in collectives: inside a node", nccl},
     {"network",              0.75, 0.3, 0.95, "the same: between nodes", nccl},
-    {"start",                3e-5, 0,   8e-5, "start of a collective", "small messages in nccl-tests: 20 to 50 us"},
-    {"round.inside",         6e-6, 1e-6, 2e-5, "one round of a ring: inside a node", "NCCL's base latencies (src/graph/tuning.cc)"},
+    {"start",                3e-5, 0,   8e-5, "startup time of a collective", "small messages in nccl-tests: 20 to 50 us"},
+    {"round.inside",         6e-6, 1e-6, 2e-5, "time of one ring round: inside a node", "NCCL's base latencies (src/graph/tuning.cc)"},
     {"round.between",        1e-5, 2e-6, 4e-5, "the same: between nodes", "NCCL's base latencies (src/graph/tuning.cc)"},
-    {"hidden.tensor",        0.6,  0,   1.00, "share of tensor parallelism's exchanges that overlap where the software overlaps them", "Megatron-Core --tp-comm-overlap: the first and last chunks cannot"},
-    {"hidden.data",          0.6,  0,   1.00, "share of the shorter of work and data-parallel exchanges that overlap hides", "both share memory bandwidth and multiprocessors (arXiv:2104.04473, 5.9)"},
-    {"send",                 0.4,  0,   1.00, "share of a message between stages that a slot waits for: 1F1B", "chosen: Megatron-LM sends and receives together between slots"},
-    {"send.chunks",          0.15, 0,   1.00, "the same: several chunks per rank", "chosen: their messages overlap other chunks' work (Megatron-Core --overlap-p2p-communication)"},
-    {"experts",              0.70, 0.4, 1.00, "share of a product's rate that those of experts keep", "chosen: grouped products of unequal sizes leave tiles empty"},
-    {"step",                 1e-2, 0,   5e-2, "host's time of a step that overlaps nothing", "chosen: data, clipping, logging"},
+    {"hidden.tensor",        0.6,  0,   1.00, "fraction of tensor-parallel communication that overlaps, if the software overlaps it", "Megatron-Core --tp-comm-overlap: the first and last chunks cannot overlap"},
+    {"hidden.data",          0.6,  0,   1.00, "fraction of the shorter of compute and data-parallel communication that overlap hides", "both share memory bandwidth and multiprocessors (arXiv:2104.04473, 5.9)"},
+    {"send",                 0.4,  0,   1.00, "exposed fraction of a message between pipeline stages: 1F1B", "chosen: Megatron-LM sends and receives together between slots"},
+    {"send.chunks",          0.15, 0,   1.00, "the same: several chunks per rank", "chosen: their messages overlap the compute of other chunks (Megatron-Core --overlap-p2p-communication)"},
+    {"experts",              0.70, 0.4, 1.00, "rate of expert products relative to other products", "chosen: grouped products of unequal sizes leave tiles empty"},
+    {"step",                 1e-2, 0,   5e-2, "non-overlapping host time per step", "chosen: data, clipping, logging"},
 }};
 // clang-format on
 
@@ -185,7 +185,7 @@ TrainingEstimator read_training_estimator(const json::Value& value, const std::s
 }
 
 json::Value training_estimator_json(const TrainingEstimator& e) {
-  return estimator_json("training", "the estimator of a training step", training_parameter_cards, e);
+  return estimator_json("training", "training step estimator", training_parameter_cards, e);
 }
 
 const TrainingEstimator& training_estimator() {

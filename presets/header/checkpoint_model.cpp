@@ -89,11 +89,11 @@ class Holdings {
 [[noreturn]] void refuse(const ModelCard& card, const Checkpoint& c, const std::string& what) {
   if (c.is_gguf() && card.source == c.where)
     throw InputError(fmt::format(
-        "the keys and the tensors of '{}' disagree: {}; the file is damaged, or of a model that differs from those of "
-        "its architecture",
+        "the keys and the tensors of '{}' disagree: {}; the file is damaged, or its model differs from its stated "
+        "architecture",
         c.where, what));
-  throw InputError(
-      fmt::format("{} and the tensors of '{}' disagree: {}; they are of different models", card.source, c.where, what));
+  throw InputError(fmt::format("{} and the tensors of '{}' disagree: {}; they belong to different models", card.source,
+                               c.where, what));
 }
 
 /// Checks the number of layers in tensor names, excluding MTP modules.
@@ -106,7 +106,7 @@ void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups&
     found = std::max(found, *layer < max_layers ? *layer + 1 : max_layers + 1);
   }
   const Count stored = card.arch.layers - card.arch.repeats.layers.size();
-  if (found != 0 && found != stored) refuse(card, c, fmt::format("{} layers against {}", stored, found));
+  if (found != 0 && found != stored) refuse(card, c, fmt::format("{} layers versus {}", stored, found));
 }
 
 /// Whether the tensor is the token table, not another table or matrix of the embedding.
@@ -123,7 +123,7 @@ void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& 
   for (const CheckpointTensor& t : c.tensors) {
     if (is_token_table(t, groups.of(t)) && t.shape != std::vector<Count>{a.vocabulary, a.embedding_width})
       refuse(card, c,
-             fmt::format("a token table of {} x {} against {}, which is {} x {}", a.vocabulary, a.embedding_width,
+             fmt::format("a token table of {} x {} versus {}, which is {} x {}", a.vocabulary, a.embedding_width,
                          in_quotes(t.name), t.shape[0], t.shape[1]));
   }
 }
@@ -148,7 +148,7 @@ void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
     const auto part = static_cast<Component>(i);
     const Count wanted = engine[part].value;
     if (wanted == 0 || all.of(part).tensors > 0) continue;
-    const std::string what = fmt::format("{} parameters of {} against none", wanted, component_name(part));
+    const std::string what = fmt::format("{} parameters of {} versus none", wanted, component_name(part));
     if (wanted > elsewhere) refuse(card, c, what);
     card.caveats.push_back(fmt::format("{} and its tensors differ: {}", card.source, what));
   }
@@ -203,12 +203,12 @@ void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
     const bool wide = said.plain() && whole_bits(said.format()) >= 16;
     if (wide && !h.counted)
       card.caveats.push_back(
-          fmt::format("{} names no quantisation, but tensors of {} pack numbers ({}); their bytes count, "
-                      "and products in 16 bits",
+          fmt::format("{} states no quantization, but tensors of {} are packed ({}); their bytes are counted, and "
+                      "products use 16 bits",
                       card.source, component_name(part), types));
     else if (!wide && !may_hold(h.types, said))
       refuse(card, c,
-             fmt::format("{} of {} in the quantisation block against tensors of {}", said.name(), component_name(part),
+             fmt::format("{} of {} in the quantization block versus tensors of {}", said.name(), component_name(part),
                          types));
   }
 }
@@ -228,10 +228,10 @@ void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
   const WeightFormats stored = most_common_formats(all.held(), card.arch);
   for (const Component part : wide) {
-    const std::string what = fmt::format("{} of {} in the quantisation block against {}", (*card.weights)[part].name(),
+    const std::string what = fmt::format("{} of {} in the quantization block versus {}", (*card.weights)[part].name(),
                                          component_name(part), stored[part].name());
     if (!narrow) refuse(card, c, what);
-    card.caveats.push_back(fmt::format("{} and its tensors differ: {}, which counts", card.source, what));
+    card.caveats.push_back(fmt::format("{} and its tensors differ: {}, which is used", card.source, what));
     (*card.weights)[part] = stored[part];
   }
 }
@@ -246,7 +246,7 @@ void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
     const Count keys = part == Component::mlp ? learned_in_keys(c, card.arch) : 0;
     const Count wanted = engine[part].value - keys;
     if (!h.counted || h.parameters == 0 || h.parameters == wanted) continue;
-    const std::string what = fmt::format("{} parameters of {} against {}", wanted, component_name(part), h.parameters);
+    const std::string what = fmt::format("{} parameters of {} versus {}", wanted, component_name(part), h.parameters);
     if (h.parameters > wanted || wanted - h.parameters > elsewhere) refuse(card, c, what);
     card.caveats.push_back(fmt::format("{} and its tensors differ: {}", card.source, what));
   }
@@ -266,7 +266,7 @@ void check_modules(ModelCard& card, const ByComponent& modules) {
     const auto part = static_cast<Component>(i);
     const Holding& h = modules.of(part);
     if (h.counted && h.parameters != engine[part].value)
-      card.caveats.push_back(fmt::format("{} and its {} differ: {} parameters of {} against {}", card.source,
+      card.caveats.push_back(fmt::format("{} and its {} differ: {} parameters of {} versus {}", card.source,
                                          prediction_group, engine[part].value, component_name(part), h.parameters));
   }
 }

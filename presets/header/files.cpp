@@ -67,10 +67,11 @@ TensorNames names_from(const Checkpoint& c, std::size_t first) {
 /// A tensor in two files would have two sizes, or count twice.
 void refuse_duplicates(const Checkpoint& c) {
   if (c.tensors.size() > max_tensors)
-    throw InputError(fmt::format("'{}' holds {} tensors; at most {} are read", c.where, c.tensors.size(), max_tensors));
+    throw InputError(
+        fmt::format("'{}' contains {} tensors; at most {} are supported", c.where, c.tensors.size(), max_tensors));
   const TensorNames names = names_from(c, 0);
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-    throw InputError(fmt::format("'{}': tensor {} is there twice; these files are not of one checkpoint", c.where,
+    throw InputError(fmt::format("'{}': tensor {} appears twice; these files do not belong to one checkpoint", c.where,
                                  in_quotes(*twice)));
 }
 
@@ -104,12 +105,12 @@ std::vector<std::string> parts_of(const fs::path& file) {
     const fs::path one = file.parent_path() / p->name(n);
     std::error_code failed;
     if (!fs::exists(one, failed))
-      throw InputError(fmt::format("'{}' is part {} of {}, and '{}' is missing; give a checkpoint with all its parts",
+      throw InputError(fmt::format("'{}' is part {} of {}, but '{}' is missing; pass a checkpoint with all its parts",
                                    file.string(), p->number, p->parts, one.string()));
     all.push_back(one.string());
   }
   if (p->number < 1 || p->number > p->parts)
-    throw InputError(fmt::format("'{}' calls itself part {} of {}; rename it", file.string(), p->number, p->parts));
+    throw InputError(fmt::format("'{}' is named part {} of {}; rename it", file.string(), p->number, p->parts));
   return all;
 }
 
@@ -121,8 +122,8 @@ Checkpoint gguf_checkpoint(const fs::path& file) {
       json::Object(c.keys, c.where).count_or("split.tensors.count", static_cast<Count>(c.tensors.size()));
   if (static_cast<std::size_t>(stated) != c.tensors.size())
     throw InputError(
-        fmt::format("'{}': \"split.tensors.count\" is {}, and its parts hold {} tensors; one is missing or "
-                    "of another model",
+        fmt::format("'{}': \"split.tensors.count\" is {}, but its parts contain {} tensors; a part is missing or "
+                    "belongs to another model",
                     c.where, stated, c.tensors.size()));
   return c;
 }
@@ -147,7 +148,7 @@ std::map<std::string, TensorNames> shards(const json::Object& map) {
   }
   if (out.empty())
     throw InputError(
-        fmt::format("{} is empty; expected the file of every tensor, as a checkpoint's index has them", map.where()));
+        fmt::format("{} is empty; expected the file of every tensor, as in a checkpoint index", map.where()));
   return out;
 }
 
@@ -155,7 +156,7 @@ std::map<std::string, TensorNames> shards(const json::Object& map) {
 void add_shard(Checkpoint& c, const fs::path& file, TensorNames named) {
   std::error_code failed;
   if (!fs::exists(file, failed))
-    throw InputError(fmt::format("'{}' names the shard '{}', which is missing; give a checkpoint with all its shards",
+    throw InputError(fmt::format("'{}' lists the shard '{}', which is missing; pass a checkpoint with all its shards",
                                  c.where, file.string()));
   const std::size_t before = c.tensors.size();
   add_safetensors(c, file.string());
@@ -164,12 +165,12 @@ void add_shard(Checkpoint& c, const fs::path& file, TensorNames named) {
   TensorNames absent;
   std::set_difference(named.begin(), named.end(), held.begin(), held.end(), std::back_inserter(absent));
   if (!absent.empty())
-    throw InputError(fmt::format("'{}' says that tensor {} is in '{}', which does not hold it", c.where,
+    throw InputError(fmt::format("'{}' assigns tensor {} to '{}', which does not contain it", c.where,
                                  in_quotes(absent.front()), file.string()));
   const std::size_t others = held.size() - named.size();
   if (others > 0)
-    c.caveats.push_back(
-        fmt::format("{} of the tensors in {} are not in the index, and are counted", others, file.filename().string()));
+    c.caveats.push_back(fmt::format("{} of the tensors in {} are missing from the index, but counted", others,
+                                    file.filename().string()));
 }
 
 json::Value read_index(const std::string& index) {
@@ -185,8 +186,10 @@ Checkpoint indexed_checkpoint(const fs::path& index) {
   if (!o.has("metadata")) return c;
   const Count stated = o.object("metadata").count_or("total_size", c.tensor_bytes().value);
   if (stated != c.tensor_bytes().value)
-    c.caveats.push_back(fmt::format("the index states {} bytes of tensors, and the shards hold {}, which count", stated,
-                                    c.tensor_bytes().value));
+    c.caveats.push_back(
+        fmt::format("the index states {} bytes of tensors, but the shards contain {}, which are "
+                    "counted",
+                    stated, c.tensor_bytes().value));
   return c;
 }
 
@@ -235,7 +238,7 @@ std::vector<fs::path> weights_in(const fs::path& folder) {
 std::optional<fs::path> weights_of(const fs::path& folder) {
   const std::vector<fs::path> all = weights_in(folder);
   if (all.size() > 1)
-    throw InputError(fmt::format("the folder '{}' holds several checkpoints: {} and {}{}; give one of these files",
+    throw InputError(fmt::format("the folder '{}' contains several checkpoints: {} and {}{}; pass one of these files",
                                  folder.string(), all[0].filename().string(), all[1].filename().string(),
                                  all.size() > 2 ? fmt::format(" and {} more", all.size() - 2) : ""));
   return all.empty() ? std::nullopt : std::optional(all[0]);
@@ -293,7 +296,7 @@ Checkpoint read_checkpoint(const std::string& path) {
   std::error_code failed;
   if (fs::is_directory(path, failed)) {
     const auto weights = weights_of(path);
-    if (!weights) throw InputError(fmt::format("the folder '{}' holds no GGUF and no safetensors files", path));
+    if (!weights) throw InputError(fmt::format("the folder '{}' contains no GGUF or safetensors files", path));
     return read_checkpoint(weights->string());
   }
   if (ends(path, index_ending)) return indexed_checkpoint(path);

@@ -71,14 +71,16 @@ CheckpointTensor described(const GgufReader& in, std::string name, std::vector<C
                      .shape = std::move(shape),
                      .numbers = 1};
   if (!t.shape.empty() && t.shape.back() % type.block != 0)
-    in.refuse(fmt::format("tensor {}: its rows of {} numbers are no whole blocks of {}, as {} has; the file is damaged",
-                          in_quotes(t.name), t.shape.back(), type.block, type.name));
+    in.refuse(
+        fmt::format("tensor {}: its rows of {} elements are not a multiple of the {} elements of a block of "
+                    "{}; the file is damaged",
+                    in_quotes(t.name), t.shape.back(), type.block, type.name));
   try {
     for (const Count n : t.shape) t.numbers = mul(t.numbers, n);
     t.bytes = Bytes(mul(t.numbers / type.block, type.bytes));
   } catch (const Overflow&) {
-    in.refuse(fmt::format("tensor {}: its shape has more than 2^63 numbers or bytes; the file is damaged",
-                          in_quotes(t.name)));
+    in.refuse(
+        fmt::format("tensor {}: its shape exceeds 2^63 elements or bytes; the file is damaged", in_quotes(t.name)));
   }
   return t;
 }
@@ -87,7 +89,7 @@ PlacedTensor placed_tensor(GgufReader& in) {
   std::string name = in.text(max_gguf_name, "a tensor's name");
   const auto dimensions = in.number<std::uint32_t>();
   if (dimensions > 4)
-    in.refuse(fmt::format("tensor {} has {} dimensions; GGUF knows up to 4, so the file is damaged", in_quotes(name),
+    in.refuse(fmt::format("tensor {} has {} dimensions; GGUF allows at most 4, so the file is damaged", in_quotes(name),
                           dimensions));
   std::vector<Count> shape(dimensions);
   for (Count& n : shape) n = in.count("a dimension");
@@ -96,8 +98,8 @@ PlacedTensor placed_tensor(GgufReader& in) {
   const auto type = gguf_type(id);
   if (!type)
     in.refuse(fmt::format(
-        "tensor {} is of type {}, which is not known: ggml has given it up, or it is newer than type {}, the "
-        "last that is known here; convert the file to another type",
+        "tensor {} has unknown type {}, which ggml has removed or which is newer than type {}, the latest supported "
+        "type; convert the file to another type",
         in_quotes(name), id, gguf_types.back().id));
   const auto offset = in.number<std::uint64_t>();
   return {described(in, std::move(name), std::move(shape), *type), offset};
@@ -115,17 +117,19 @@ void check_places(const GgufReader& in, std::vector<PlacedTensor>& tensors, std:
     const auto bytes = static_cast<std::uint64_t>(p.tensor.bytes.value);
     if (p.offset > data || bytes > data - p.offset)
       in.refuse(
-          fmt::format("tensor {}: its {} bytes from {} on pass the {} bytes of data; the file is cut short or "
-                      "damaged",
+          fmt::format("tensor {}: its {} bytes at offset {} extend past the {} bytes of data; the file is truncated "
+                      "or damaged",
                       in_quotes(p.tensor.name), bytes, p.offset, data));
     if (p.offset < end)
       in.refuse(
-          fmt::format("tensor {}: it begins at {} and overlaps the tensor before, which ends at {}; the file is "
-                      "damaged",
+          fmt::format("tensor {}: it begins at offset {} and overlaps the previous tensor, which ends at {}; the "
+                      "file is damaged",
                       in_quotes(p.tensor.name), p.offset, end));
     if (p.offset % alignment != 0)
-      in.refuse(fmt::format("tensor {}: its place, {}, is no multiple of the alignment, {}; the file is damaged",
-                            in_quotes(p.tensor.name), p.offset, alignment));
+      in.refuse(
+          fmt::format("tensor {}: its offset of {} is not a multiple of the alignment of {}; the file is "
+                      "damaged",
+                      in_quotes(p.tensor.name), p.offset, alignment));
     end = p.offset + bytes;
   }
 }
@@ -154,12 +158,13 @@ void check_part(const GgufReader& in, const json::Value& keys, const Checkpoint&
   const json::Object own(keys, in.where());
   const auto number = static_cast<Count>(c.files.size());
   if (const Count stated = own.count_or("split.no", number); stated != number)
-    in.refuse(fmt::format("\"split.no\" is {}, and by its name it is part {} from 0 on; rename it", stated, number));
+    in.refuse(
+        fmt::format("\"split.no\" is {}, but its name implies part {}, counted from 0; rename it", stated, number));
   if (!c.is_gguf()) return;
   const std::string first = json::Object(c.keys, c.where).text_or("general.architecture", "");
   const std::string arch = own.text_or("general.architecture", first);
   if (arch != first)
-    in.refuse(fmt::format("\"general.architecture\" is {}, and {} in the first part; it is of another model",
+    in.refuse(fmt::format("\"general.architecture\" is {}, but {} in the first part; it belongs to another model",
                           in_quotes(arch), in_quotes(first)));
 }
 

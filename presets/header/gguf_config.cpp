@@ -19,9 +19,14 @@ using json::Value;
 Value common(const GgufModel& m, const GgufFamily& f) {
   const CheckpointTensor* table = m.tensor("token_embd.weight");
   if (table == nullptr || table->shape.size() != 2)
-    m.refuse("tensor \"token_embd.weight\" is missing, so it holds no language model; give the file of the text model");
+    m.refuse(
+        "tensor \"token_embd.weight\" is missing, so this is not a language model; pass the file of the text "
+        "model");
   const Count predicting = m.count_or("nextn_predict_layers", 0), blocks = m.count("block_count");
-  if (predicting > 0 && predicting >= blocks) m.refuse("it has as many MTP modules as layers; the file is damaged");
+  if (predicting > 0 && predicting >= blocks)
+    m.refuse(
+        "the number of MTP modules is not less than the number of "
+        "layers; the file is damaged");
   if (blocks - predicting > max_layers)
     m.refuse(fmt::format("expected 1 to {} layers, got {}", max_layers, blocks - predicting));
   Value c = {{"model_type", f.model_type},
@@ -220,7 +225,10 @@ void deepseek32(const GgufModel& m, Value& c) {
 /// The width of value heads has no key.
 void minicpm3(const GgufModel& m, Value& c) {
   const Count heads = m.count("attention.head_count"), width = m.side("blk.0.attn_output.weight", 1);
-  if (heads == 0 || width % heads != 0) m.refuse("the heads share no whole width; the file is damaged");
+  if (heads == 0 || width % heads != 0)
+    m.refuse(
+        "the attention output width is not a multiple of the number of "
+        "heads; the file is damaged");
   latent_attention(m, c, width / heads);
 }
 void hunyuan_moe(const GgufModel& m, Value& c) {
@@ -311,8 +319,8 @@ GgufFamily gguf_family(const json::Object& keys) {
     if (f.name == name) return f;
   const std::vector<std::string> near = closest(name, gguf_architectures());
   throw InputError(
-      fmt::format("{}: \"general.architecture\" {} is not known; the nearest are {}, {} and {}; put the model's "
-                  "config.json beside it, or give an llmcalc model file",
+      fmt::format("{}: unknown \"general.architecture\" {}; the closest are {}, {} and {}; put the model's "
+                  "config.json in the same folder or pass an llmcalc model file",
                   keys.where(), in_quotes(name), near[0], near[1], near[2]));
 }
 
@@ -322,7 +330,8 @@ void latent_attention(const GgufModel& m, json::Value& c, Count value_width) {
   const bool absorbed = m.has("attention.key_length_mla");
   const Count rope = m.count("rope.dimension_count");
   const Count key = m.count(absorbed ? "attention.key_length_mla" : "attention.key_length");
-  if (key < rope) m.refuse(fmt::format("the heads' width is {}, below the {} of RoPE; the file is damaged", key, rope));
+  if (key < rope)
+    m.refuse(fmt::format("the head width is {}, less than the RoPE width of {}; the file is damaged", key, rope));
   c["q_lora_rank"] = m.has("attention.q_lora_rank") ? json::Value(m.count("attention.q_lora_rank")) : json::Value();
   c["kv_lora_rank"] = m.count("attention.kv_lora_rank");
   c["qk_rope_head_dim"] = rope;

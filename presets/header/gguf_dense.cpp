@@ -46,7 +46,10 @@ void llada(const GgufModel& m, Value& c) { c["include_qkv_bias"] = m.in_a_layer(
 /// n_shared_head: number of heads that share keys and values.
 void plamo(const GgufModel& m, Value& c) {
   const Count heads = m.count("attention.head_count"), kv = m.count_or("attention.head_count_kv", 5);
-  if (kv == 0 || heads % kv != 0) m.refuse("the heads share no whole number of keys and values; the file is damaged");
+  if (kv == 0 || heads % kv != 0)
+    m.refuse(
+        "the number of heads is not a multiple of the number of KV heads; the "
+        "file is damaged");
   c["n_shared_head"] = heads / kv;
   c.erase("num_key_value_heads");
 }
@@ -54,7 +57,7 @@ void plamo(const GgufModel& m, Value& c) {
 /// A layer of a pruned Llama. Without heads, it has no attention; with zero width, no MLP. Heads without KV heads
 /// indicate a matrix in place of attention.
 Value deci_block(const GgufModel& m, Count heads, Count kv, Count width) {
-  if (heads > 0 && kv == 0) m.refuse("a layer has a matrix in place of attention, which is not known");
+  if (heads > 0 && kv == 0) m.refuse("a layer has a matrix in place of attention, which is not supported");
   Value attention = {{"no_op", heads == 0}}, mlp = {{"no_op", width == 0}};
   if (heads > 0) attention["n_heads_in_group"] = heads / kv;
   if (width > 0) mlp["intermediate_size"] = width;

@@ -23,7 +23,7 @@ Count state_head_width(const GgufModel& m) {
   const Count inner = m.count("ssm.inner_size"), heads = m.count("ssm.time_step_rank");
   if (heads == 0 || inner % heads != 0)
     m.refuse(
-        fmt::format("the recurrence's width {} is no multiple of its {} heads; the file is damaged", inner, heads));
+        fmt::format("the recurrence's width {} is not a multiple of its {} heads; the file is damaged", inner, heads));
   return inner / heads;
 }
 
@@ -31,8 +31,10 @@ Count state_head_width(const GgufModel& m) {
 Count expansion(const GgufModel& m, const Value& c) {
   const Count inner = m.count("ssm.inner_size"), hidden = c["hidden_size"].get<Count>();
   if (hidden == 0 || inner % hidden != 0)
-    m.refuse(fmt::format("the recurrence's width {} is no multiple of the model's {}; give the model's config.json",
-                         inner, hidden));
+    m.refuse(
+        fmt::format("the recurrence's width {} is not a multiple of the model's width {}; pass the model's "
+                    "config.json",
+                    inner, hidden));
   return inner / hidden;
 }
 
@@ -82,8 +84,8 @@ void one_in(const GgufModel& m, Value& c, const std::string& name, const std::ve
   for (Count i = offset; i < layers && !with.empty(); i += period) repeated.push_back(i);
   if (repeated != with)
     m.refuse(
-        fmt::format("its {} layers repeat in no period, which this program cannot price from a GGUF file; give "
-                    "the model's config.json",
+        fmt::format("its {} layers are not periodic, which is not supported for GGUF files; pass the model's "
+                    "config.json",
                     name));
   c[name + "_layer_offset"] = offset;
   c[name + "_layer_period"] = period;
@@ -96,7 +98,10 @@ void jamba(const GgufModel& m, Value& c) {
     if (kv[static_cast<std::size_t>(i)] > 0) attention.push_back(i);
     if (m.in_layer(i, "ffn_gate_inp.weight")) sparse.push_back(i);
   }
-  if (attention.empty()) m.refuse("no layer has attention, and Jamba without it is not known; give the config.json");
+  if (attention.empty())
+    m.refuse(
+        "no layer has attention, which is not supported for Jamba; pass the model's "
+        "config.json");
   one_in(m, c, "attn", attention);
   c["num_key_value_heads"] = largest_of(kv);
   c["intermediate_size"] = m.count("feed_forward_length");
@@ -129,7 +134,7 @@ void rwkv6(const GgufModel& m, Value& c) {
   c.erase("num_attention_heads");
   const bool wide = c["hidden_size"] == 4096;
   if (m.count("time_mix_extra_dim") != (wide ? 64 : 32) || m.count("time_decay_extra_dim") != (wide ? 128 : 64))
-    m.refuse("its low ranks are not those that RWKV-6 has at this width; give an llmcalc model file");
+    m.refuse("its low ranks differ from RWKV-6 at this width; pass an llmcalc model file");
   forget_unknown_context(c);
 }
 
@@ -143,7 +148,7 @@ Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count laye
     }
     if (same) return step;
   }
-  m.refuse("its layers with attention repeat in no period that PLaMo 2 has; give the model's config.json");
+  m.refuse("its attention layers do not follow a PLaMo 2 period; pass the model's config.json");
 }
 
 /// Layers with KV heads have attention; the others scan ssm.time_step_rank heads. llama.cpp writes no window and keeps
@@ -160,7 +165,7 @@ void plamo2(const GgufModel& m, Value& c) {
   c["mamba_d_state"] = m.count("ssm.state_size");
   c["mamba_d_conv"] = m.count("ssm.conv_kernel");
   if (state_head_width(m) != m.count("attention.key_length"))
-    m.refuse("its recurrence's heads are of another width than attention's; give the model's config.json");
+    m.refuse("its recurrence heads and attention heads differ in width; pass the model's config.json");
 }
 
 /// Mamba-2 sizes under the names of granitemoehybrid and falcon_h1.

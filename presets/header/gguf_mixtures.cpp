@@ -102,7 +102,7 @@ void hy_v3(const GgufModel& m, Value& c) {
   const Count width = m.count("expert_feed_forward_length"),
               shared = m.count_or("expert_shared_feed_forward_length", 0);
   if (width == 0 || shared % width != 0)
-    m.refuse("the shared expert's width is no multiple of an expert's; the file is damaged");
+    m.refuse("the shared expert's width is not a multiple of an expert's width; the file is damaged");
   c["num_shared_experts"] = shared / width;
   c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
@@ -113,7 +113,7 @@ std::vector<bool> laguna_windows(const GgufModel& m, Count layers) {
   constexpr const char* key = "attention.sliding_window_pattern";
   if (m.is_list(key)) return m.marks(key, layers);
   const Count step = m.count_or(key, 4);
-  if (step < 1) m.refuse("its windows repeat every 0 layers; the file is damaged");
+  if (step < 1) m.refuse("the period of the window layers is 0; the file is damaged");
   std::vector<bool> slides;
   for (Count i = 0; i < layers; ++i) slides.push_back(i % step != 0);
   return slides;

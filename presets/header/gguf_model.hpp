@@ -78,7 +78,7 @@ class GgufModel {
   Count side(const std::string& name, std::size_t axis) const {
     const CheckpointTensor* t = tensor(name);
     if (t == nullptr || t->shape.size() <= axis)
-      refuse(fmt::format("tensor \"{}\" is missing or has another shape; the file is damaged", name));
+      refuse(fmt::format("tensor \"{}\" is missing or has an unexpected shape; the file is damaged", name));
     return t->shape[axis];
   }
   [[noreturn]] void refuse(const std::string& what) const {
@@ -91,8 +91,8 @@ class GgufModel {
     const std::vector<Count> all = keys_.counts(full(key));
     if (all.empty() || std::any_of(all.begin(), all.end(), [&](Count n) { return n != all[0]; }))
       refuse(
-          fmt::format("\"{}\" differs from layer to layer, which this program cannot price from a GGUF file; give the "
-                      "model's config.json",
+          fmt::format("\"{}\" differs between layers, which is not supported for GGUF files; pass the model's "
+                      "config.json",
                       full(key)));
     return all[0];
   }

@@ -28,22 +28,22 @@ GgufReader::GgufReader(const BinaryFile& file) : file_(file) {
   std::array<char, 4> magic{};
   take(std::as_writable_bytes(std::span(magic)));
   if (std::string_view(magic.data(), magic.size()) != "GGUF")
-    refuse("it does not begin with \"GGUF\"; it is not a GGUF file");
+    refuse("not a GGUF file; it does not begin with \"GGUF\"");
   version_ = number<std::uint32_t>();
   swapped_ = version_ > 0xffff;
   if (swapped_) version_ = other_order(version_);
   if (version_ < 1 || version_ > 3)
-    refuse(fmt::format("it is of GGUF version {}; this program reads 1, 2 and 3", version_));
+    refuse(fmt::format("GGUF version {} is not supported; expected version 1, 2 or 3", version_));
 }
 
 void GgufReader::refuse(const std::string& what) const { throw InputError(fmt::format("{}: {}", where(), what)); }
 
 void GgufReader::require(std::uint64_t bytes) const {
   if (bytes > size() - position_)
-    refuse(fmt::format("its header passes the end of the file at {} bytes; it is cut short or damaged", size()));
+    refuse(fmt::format("the header extends past the end of the file at {} bytes; the file is truncated or damaged",
+                       size()));
   if (position_ + bytes > max_gguf_header)
-    refuse(
-        fmt::format("its header is longer than the {} MiB that are read; the file is damaged", max_gguf_header >> 20U));
+    refuse(fmt::format("the header is longer than the supported {} MiB; the file is damaged", max_gguf_header >> 20U));
 }
 
 void GgufReader::take(std::span<std::byte> into) {
@@ -71,20 +71,20 @@ void GgufReader::skip(std::uint64_t bytes) {
 
 Count GgufReader::count(const char* what) {
   const std::uint64_t n = length();
-  if (n >> 63U != 0) refuse(fmt::format("{} is {}, past 2^63; the file is damaged", what, n));
+  if (n >> 63U != 0) refuse(fmt::format("{} is {}, which exceeds 2^63; the file is damaged", what, n));
   return static_cast<Count>(n);
 }
 
 std::uint64_t GgufReader::counted(const char* what, std::uint64_t most) {
   const std::uint64_t n = length();
   if (n > most)
-    refuse(fmt::format("it says that it has {} {}; at most {} are read, so the file is damaged", n, what, most));
+    refuse(fmt::format("the header states {} {}; at most {} are supported, so the file is damaged", n, what, most));
   return n;
 }
 
 std::string GgufReader::text(std::uint64_t most, const char* what) {
   const std::uint64_t n = length();
-  if (n > most) refuse(fmt::format("{} has {} bytes; at most {} are read, so the file is damaged", what, n, most));
+  if (n > most) refuse(fmt::format("{} has {} bytes; at most {} are supported, so the file is damaged", what, n, most));
   require(n);
   std::string out(n, '\0');
   take(std::as_writable_bytes(std::span(out)));
@@ -116,8 +116,8 @@ json::Value GgufReader::scalar(std::uint32_t type, const std::string& key) {
     case f64:
       return number<double>();
     default:
-      refuse(fmt::format("key {} has a value of type {}, which GGUF does not have here; the file is damaged",
-                         in_quotes(key), type));
+      refuse(fmt::format("key {} has a value of type {}, which is invalid here; the file is damaged", in_quotes(key),
+                         type));
   }
 }
 
@@ -131,11 +131,11 @@ std::optional<json::Value> GgufReader::list(const std::string& key) {
   }
   const std::uint64_t each = type < value_bytes.size() ? value_bytes[type] : 0;
   if (each == 0)
-    refuse(fmt::format("key {} is a list of values of type {}, which GGUF does not have; the file is damaged",
-                       in_quotes(key), type));
+    refuse(fmt::format("key {} is a list of values of invalid type {}; the file is damaged", in_quotes(key), type));
   if (n > size() / each)
     refuse(fmt::format(
-        "key {} is a list of {} values, which pass the end of the file at {} bytes; it is cut short or damaged",
+        "key {} is a list of {} values that extends past the end of the file at {} bytes; the file is truncated or "
+        "damaged",
         in_quotes(key), n, size()));
   if (n > max_gguf_list) {
     skip(n * each);

@@ -97,9 +97,9 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
                                                                    "attn_k", "attn_v", "attn_k_norm"};
   static constexpr std::array<std::string_view, 2> query_and_key_norms{"attn_q_norm", "attn_k_norm"};
   static constexpr std::array<std::string_view, 3> first_values{"time_mix_v0", "time_mix_v1", "time_mix_v2"};
-  if (arch_.is_encoder() && is_of_decoder(t.name)) return "a decoder that the model's class leaves out";
+  if (arch_.is_encoder() && is_of_decoder(t.name)) return "decoder omitted by the model class";
   if (is_of_head(t.name, g)) {
-    if (is_of_other_class(t.name, arch_.head)) return "heads that the model's class leaves out";
+    if (is_of_other_class(t.name, arch_.head)) return "heads omitted by the model class";
     const bool table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.embedding_width};
     if (arch_.tied_head && (table || (own_bias_ && t.name.ends_with("decoder.bias"))))
       return "head tied to the token table";
@@ -108,10 +108,10 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
   const Mixer* m = mixer(t);
   if (m == nullptr) return std::nullopt;
   if (m->qk_norm == QkNorm::weight_free && has_any(t.name, query_and_key_norms))
-    return "a factor in the place of norms without weights";
-  if (m->shared_kv && has_any(t.name, keys_and_values)) return "keys and values of layers that read another's";
+    return "factors in place of weight-free norms";
+  if (m->shared_kv && has_any(t.name, keys_and_values)) return "keys and values of layers with cross-layer sharing";
   if (m->recurrent.kind == RecurrentKind::rwkv7 && m->recurrent.value_rank == 0 && has_any(t.name, first_values))
-    return "mixed values of a layer that mixes none";
+    return "mixed values of a layer without value_rank";
   return std::nullopt;
 }
 
@@ -119,7 +119,7 @@ TensorGroup ModelGroups::of_modules(const CheckpointTensor& t, TensorGroup g) co
   const bool is_table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.hidden};
   const bool own = g.of_modules == Component::lm_head ? arch_.mtp.own_head : arch_.mtp.own_embedding;
   if (arch_.mtp.modules > 0 && (!is_table || own)) return g;
-  if (arch_.mtp.modules > 0) g.name = "copies of table and head in MTP modules";
+  if (arch_.mtp.modules > 0) g.name = "copies of the token table and head in MTP modules";
   g.of_modules = std::nullopt;
   return g;
 }

@@ -20,7 +20,7 @@ struct TensorGroup {
   bool packed = false;  ///< packs several values per element, so the shape does not count parameters
 };
 
-inline constexpr std::string_view unknown_group = "not recognised", media_encoders_group = "vision and audio",
+inline constexpr std::string_view unknown_group = "not recognized", media_encoders_group = "vision and audio",
                                   prediction_group = "MTP modules";
 
 /// Group of a tensor under the names of Hugging Face's and other checkpoints, or of GGUF. Layers from `layers` on are

@@ -31,7 +31,7 @@ Count Config::required(KeyNames keys, Count otherwise) const {
     return size(keys, otherwise);
   for (const std::string_view key : keys)
     if (is_null(key)) refuse(fmt::format("\"{}\": expected a whole number of at least 1, got null", key));
-  if (!part_) refuse(fmt::format("\"{}\" is missing; the config of a whole model states it", *keys.begin()));
+  if (!part_) refuse(fmt::format("\"{}\" is missing; the config of a complete model must specify it", *keys.begin()));
   return assumed(*keys.begin(), otherwise);
 }
 
@@ -42,7 +42,7 @@ Count Config::agreed(KeyNames keys, Count (json::Object::*read)(std::string_view
     if (found.empty())
       found = key;
     else if ((object_.*read)(found) != (object_.*read)(key))
-      refuse(fmt::format("\"{}\" is {} and \"{}\" is {}, but both mean the same; remove one", found,
+      refuse(fmt::format("\"{}\" is {} and \"{}\" is {}, but both keys have the same meaning; remove one", found,
                          (object_.*read)(found), key, (object_.*read)(key)));
   }
   if (!found.empty()) forget(keys);
@@ -69,7 +69,7 @@ void Config::ignore(KeyNames keys) const {
 }
 
 void Config::require_equal(std::string_view one, Count n, std::string_view other, Count m) const {
-  if (n != m) refuse(fmt::format("{} is {} and {} is {}, but both mean the same; correct one", one, n, other, m));
+  if (n != m) refuse(fmt::format("{} is {} and {} is {}, but they must be equal; correct one", one, n, other, m));
 }
 
 void Config::require_repeated(std::string_view key, std::string_view other, Count size) const {
@@ -134,8 +134,8 @@ Arch base_arch(const Config& c, const Defaults& d, KeyNames layer_keys) {
   const Count head_dim = c.is_null("head_dim") ? 0 : d.head_dim;
   a.head_dim = c.size({"head_dim", "kv_channels", "d_head", "d_kv"}, head_dim);
   if (a.head_dim == 0 && a.hidden % a.heads != 0)
-    c.refuse(fmt::format("hidden size {} is no multiple of {} heads, and no head_dim is given; give one", a.hidden,
-                         a.heads));
+    c.refuse(fmt::format("hidden size {} is not a multiple of {} heads, and head_dim is missing; set head_dim",
+                         a.hidden, a.heads));
   if (a.head_dim == 0) a.head_dim = a.hidden / a.heads;
   const json::Value* widths = c.find("intermediate_size");  // a list if layers differ (Gemma 3n)
   if (widths == nullptr || !widths->is_array())

@@ -46,12 +46,12 @@ struct Repeat {
 class Writer {
  public:
   explicit Writer(std::string_view pattern) : pattern_(pattern) {
-    if (pattern.size() > Expression::longest) throw ExpressionError("it is too long");
+    if (pattern.size() > Expression::longest) throw ExpressionError("pattern too long");
   }
 
   std::vector<Step> steps() && {
     alternatives();
-    if (at_ < pattern_.size()) throw ExpressionError("a bracket is closed that is not open");
+    if (at_ < pattern_.size()) throw ExpressionError("unmatched closing parenthesis");
     put({.does = Does::match});
     return std::move(steps_);
   }
@@ -65,12 +65,12 @@ class Writer {
     return true;
   }
   char next() {
-    if (!more()) throw ExpressionError("it ends too soon");
+    if (!more()) throw ExpressionError("unexpected end of pattern");
     return pattern_[at_++];
   }
 
   std::size_t put(const Step& s) {
-    if (steps_.size() >= Expression::most_steps) throw ExpressionError("it has too many parts");
+    if (steps_.size() >= Expression::most_steps) throw ExpressionError("too many parts");
     steps_.push_back(s);
     return steps_.size() - 1;
   }
@@ -148,7 +148,7 @@ class Writer {
     else if (!sees("{") || !braces(r))
       return r;
     if (!take("?")) take("+");
-    if (sees("?") || sees("*") || sees("+")) throw ExpressionError("a repetition is repeated");
+    if (sees("?") || sees("*") || sees("+")) throw ExpressionError("multiple quantifiers in a row");
     return r;
   }
 
@@ -163,7 +163,7 @@ class Writer {
       return false;
     }
     r = {.least = least.value_or(0), .most = most};
-    if (r.most && *r.most < r.least) throw ExpressionError("a repetition's end is below its begin");
+    if (r.most && *r.most < r.least) throw ExpressionError("maximum repetition below the minimum");
     return true;
   }
 
@@ -171,14 +171,14 @@ class Writer {
     std::optional<std::size_t> n;
     while (more() && is_digit(pattern_[at_])) {
       n = n.value_or(0) * 10 + static_cast<std::size_t>(next() - '0');
-      if (*n > Expression::most_steps) throw ExpressionError("it repeats something too often");
+      if (*n > Expression::most_steps) throw ExpressionError("repetition count too large");
     }
     return n;
   }
 
   /// One character, class, position or group. Atoms without steps count, too, which bounds repetitions of empty parts.
   void atom() {
-    if (++atoms_ > 4 * Expression::most_steps) throw ExpressionError("it has too many parts");
+    if (++atoms_ > 4 * Expression::most_steps) throw ExpressionError("too many parts");
     const char c = next();
     switch (c) {
       case '(':
@@ -200,7 +200,7 @@ class Writer {
       case '?':
       case '*':
       case '+':
-        throw ExpressionError("nothing stands before a repetition");
+        throw ExpressionError("quantifier without a preceding element");
       default:
         put({.does = Does::byte, .bytes = only(c)});
     }
@@ -219,28 +219,28 @@ class Writer {
   /// Bytes that an escape denotes, from the letter after its backslash.
   static Expression::Bytes escaped(char c) {
     if (const std::optional<Expression::Bytes> named = named_class(c)) return *named;
-    if (is_word(c) && c != '_') throw ExpressionError("a letter or number behind a backslash that means nothing here");
+    if (is_word(c) && c != '_') throw ExpressionError("unknown escape sequence");
     return only(c);
   }
 
   void group() {
-    if (++depth_ > Expression::deepest) throw ExpressionError("its brackets are nested too deep");
+    if (++depth_ > Expression::deepest) throw ExpressionError("parentheses nested too deeply");
     const bool ahead = take("?="), not_ahead = !ahead && take("?!");
     if (!ahead && !not_ahead) {
       if (take("?P<"))
         while (next() != '>') continue;
       else if (!take("?:") && sees("?"))
-        throw ExpressionError("a kind of group that is not known");
+        throw ExpressionError("unsupported group type");
       alternatives();
     } else {
       lookahead(ahead ? Does::ahead : Does::not_ahead);
     }
-    if (!take(")")) throw ExpressionError("a bracket is not closed");
+    if (!take(")")) throw ExpressionError("missing closing parenthesis");
     --depth_;
   }
 
   void lookahead(Does does) {
-    if (++lookaheads_ > Expression::most_lookaheads) throw ExpressionError("it looks ahead too often");
+    if (++lookaheads_ > Expression::most_lookaheads) throw ExpressionError("too many lookaheads");
     const std::size_t step = put({.does = does});
     alternatives();
     put({.does = Does::match});
@@ -262,7 +262,7 @@ class Writer {
       const bool range = sees("-") && pattern_.substr(at_).size() > 1 && pattern_[at_ + 1] != ']';
       if (range) ++at_;
       const char high = range ? next() : low;
-      if (index_of(high) < index_of(low)) throw ExpressionError("a class's range has its end before its begin");
+      if (index_of(high) < index_of(low)) throw ExpressionError("character range with its end before its start");
       for (std::size_t i = index_of(low); i <= index_of(high); ++i) all.set(i);
     }
     ++at_;

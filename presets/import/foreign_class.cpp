@@ -62,8 +62,8 @@ void refuse_draft(const Config& c) {
   const std::string name = named_class(c);
   const bool named = names_draft(name);
   if (!named && !c.has("dflash_config")) return;
-  c.refuse((named ? in_quotes(name) + " drafts" : "\"dflash_config\" says that it drafts") +
-           " for another model, whose states it reads, and is not counted; give that model");
+  c.refuse((named ? in_quotes(name) + " is a draft model" : "\"dflash_config\" marks a draft model") +
+           ", which reads the states of another model and is not counted; import that model instead");
 }
 
 std::string foreign_class(const Config& c) {
@@ -72,7 +72,7 @@ std::string foreign_class(const Config& c) {
   for (const auto& [family, of_class] : other_names) known = known || (family == type && own.starts_with(of_class));
   if (known) return "";
   return fmt::format(
-      "\"architectures\" names {}, which is no known class of model_type {}; the model is counted by its "
+      "\"architectures\" names {}, which is not a known class of model_type {}; the model is counted according to its "
       "model_type",
       in_quotes(name), in_quotes(type));
 }

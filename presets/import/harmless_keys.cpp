@@ -15,12 +15,12 @@ struct KeyGroup {
 };
 
 constexpr KeyGroup objects{
-    "no sizes of the text model are in it",
+    "contains no sizes of the text model",
     "auto_map id2label label2id task_specific_params generation_config rope_scaling rope_parameters "
     "init_config custom_pipelines attn_implementation _attn_implementation"};
 
 constexpr std::array names{
-    KeyGroup{"the software's",
+    KeyGroup{"software setting",
              "architectures model_type _name_or_path name_or_path _commit_hash transformers_version auto_map dtype "
              "torch_dtype fp16 bf16 fp32 torchscript return_dict use_return_dict use_cache use_cache_quantization "
              "use_cache_kernel output_attentions output_hidden_states output_past output_router_logits "
@@ -33,27 +33,27 @@ constexpr std::array names{
              "reorder_and_upcast_attn kernel_config softmax_in_fp32 attention_softmax_in_fp32 residual_in_fp32 "
              "apply_query_key_layer_scaling fp32_residual_connection use_cuda_graph dense_seq_output use_xentropy "
              "enable_lm_head_fp32 use_grouped_mm deterministic_flash_attn tie_weights_ reference_compile"},
-    KeyGroup{"how tokens are chosen",
+    KeyGroup{"sampling setting",
              "max_length min_length max_new_tokens do_sample early_stopping num_beams num_beam_groups "
              "diversity_penalty temperature top_k top_p typical_p repetition_penalty length_penalty "
              "no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids num_return_sequences output_scores "
              "return_dict_in_generate remove_invalid_values exponential_decay_length_penalty suppress_tokens "
              "begin_suppress_tokens prefix chat_format"},
-    KeyGroup{"of a classifier's head",
+    KeyGroup{"classifier head",
              "finetuning_task num_labels problem_type classifier_pooling classifier_activation classifier_bias "
              "summary_type summary_use_proj summary_activation summary_proj_to_labels summary_first_dropout "
              "summary_last_dropout pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head "
              "pooler_type directionality"},
-    KeyGroup{"the tokenizer's",
+    KeyGroup{"tokenizer setting",
              "tokenizer_class tokenizer_name tokenizer_type tokenizer_model additional_special_tokens"},
-    KeyGroup{"for training alone, and holds nothing",
+    KeyGroup{"training only; occupies no memory",
              "initializer_range initializer_factor initializer_std init_std init_method init_fn init_cutoff_factor "
              "initializer_cutoff_factor gradient_checkpointing layerdrop moe_jitter_eps router_jitter_noise "
              "moe_router_jitter_noise seq_aux aux_loss_alpha moe_aux_loss_coeff moe_capacity expert_capacity "
              "expert_capacity_factor moe_router_load_balancing_type router_bias_update_speed embedding_fraction "
              "block_use_xavier_init conv_use_xavier_init block_out_init_scale time_step_min time_step_max "
              "time_step_floor time_step_limit time_step_init_scheme time_step_scale"},
-    KeyGroup{"rotary positions have no size",
+    KeyGroup{"rotary embeddings have no parameters",
              "rope_theta rope_type rope_base rope_ratio rope_scale rope_scaling rope_parameters rope_interleave "
              "rope_interleaved rope_local_base_freq global_rope_theta local_rope_theta rope_thetas rope_full_precision "
              "rotary_scaling_factor swa_rope_theta original_rope rotary_base rotary_dim rotary_pct rotary_emb_base "
@@ -61,11 +61,11 @@ constexpr std::array names{
              "use_dynamic_ntk use_logn_attn no_rope_layers no_rope_layer_interval original_max_position_embeddings "
              "relative_attention_max_distance position_embedding_type initial_context_length max_trained_positions "
              "max_window_layers alibi_bias_max"},
-    KeyGroup{"how experts are chosen, not how many",
+    KeyGroup{"expert routing, not the number of experts",
              "norm_topk_prob routed_scaling_factor topk_group n_group topk_method scoring_func score_func "
              "score_function moe_renormalize use_grouped_topk moe_router_score_function moe_normalize_expert_weights "
              "moe_norm_min moe_router_dtype router_dtype route_norm route_scale is_moe normalize_expert_weights"},
-    KeyGroup{"a factor or a bound",
+    KeyGroup{"scaling factor or limit",
              "query_pre_attn_scalar scale_emb scale_depth dim_model_base mup_enabled mup_denominator "
              "router_scaling_factor router_logit_softcapping embedding_multiplier_scale output_multiplier_scale "
              "swiglu_limits swiglu_limits_shared final_logit_softcapping attn_logit_softcapping logit_softcapping "
@@ -76,7 +76,7 @@ constexpr std::array names{
              "activation_situ_beta activation_situ_linear_beta norm_head lm_head use_bidirectional_attention "
              "attn_temperature_len scalable_attention "
              "lightning_scale"},
-    KeyGroup{"beside the text model",
+    KeyGroup{"not part of the text model",
              "image_seq_length mm_tokens_per_image vision_soft_tokens_per_image image_grid_pinpoints "
              "candidate_resolutions vision_feature_layer vision_feature_select_strategy process_image_mode "
              "projector_hidden_act image_placeholder video_placeholder audio_placeholder ignore_index tile_tag "
@@ -85,9 +85,9 @@ constexpr std::array names{
              "use_llm_lora position_id_per_seconds seconds_per_chunk"}};
 
 constexpr std::array ends{
-    KeyGroup{"the tokenizer's", "_token_id _token_ids _token_index _token_idx"},
-    KeyGroup{"a norm's epsilon has no size", "_eps _epsilon"},
-    KeyGroup{"for training alone, and holds nothing",
+    KeyGroup{"tokenizer setting", "_token_id _token_ids _token_index _token_idx"},
+    KeyGroup{"norm epsilon affects no size", "_eps _epsilon"},
+    KeyGroup{"training only; occupies no memory",
              "dropout _pdrop dropout_prob dropout_rate drop_path_rate _dropout_p _loss_coef _loss_coeff _loss_weight"}};
 
 /// Whether `match` is true for a word of the list.
@@ -123,9 +123,9 @@ Text harmless_reason(Text key, const json::Value& v) {
     if (any_word(g.words, is_key)) return g.why;
   for (const KeyGroup& g : ends)
     if (any_word(g.words, [&](Text end) { return key.ends_with(end); })) return g.why;
-  if (lists_usual_layers(key, v)) return "layers as all families have them";
+  if (lists_usual_layers(key, v)) return "only common layer types";
   if (is_no_window(key, v)) return "no window";
-  return is_token(key, v) ? "the tokenizer's" : "";
+  return is_token(key, v) ? "tokenizer setting" : "";
 }
 
 }  // namespace llmcalc::import

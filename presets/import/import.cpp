@@ -69,8 +69,8 @@ std::string three_nearest(const std::string& type) {
 
 [[noreturn]] void refuse_type(const Config& c, const std::string& type) {
   c.refuse(
-      fmt::format("model_type {} is not known; the nearest are {} ('llmcalc list families' shows all {}); for "
-                  "others write an llmcalc model file",
+      fmt::format("model_type {} is not supported; the closest are {} ('llmcalc list families' lists all {}); for "
+                  "other models, write an llmcalc model file",
                   in_quotes(type), three_nearest(type), importable_types().size()));
 }
 
@@ -177,23 +177,23 @@ void add_left_out(const Config& c, Count layers, std::vector<std::string>& notes
   if (layers <= 0) return;
   if (reads_images_in_layers(c))
     notes.push_back(
-        fmt::format("{} that read images alone count beside the text model: a text without images skips "
-                    "them, so later layers have lower numbers; what they cache of an image is not counted",
+        fmt::format("{} that read only images are counted separately from the text model: text without images "
+                    "skips them, so later layers have lower numbers; their cache of images is not counted",
                     counted(layers, "layer")));
   else
     notes.push_back(
-        fmt::format("{} with neither attention nor MLP, which hold and compute nothing, are left out, so "
-                    "that later ones have lower numbers",
+        fmt::format("{} with neither attention nor MLP are omitted, as they have no weights and no computation; "
+                    "later layers have lower numbers",
                     counted(layers, "layer")));
 }
 
 void add_modules(const Config& c, const Arch& a, std::vector<std::string>& notes) {
   const import::UncountedModules u = import::uncounted_modules(c, a);
   if (u.modules == 0) return;
-  notes.push_back(fmt::format("{}{} beside the model {} not counted{}", counted(u.modules, "MTP module"),
+  notes.push_back(fmt::format("{}{} {} not counted{}", counted(u.modules, "MTP module"),
                               u.parameters > 0 ? fmt::format(" of {} parameters", u.parameters) : "",
                               u.modules == 1 ? "is" : "are",
-                              u.if_named ? "; \"num_nextn_predict_layers\": 1 in the config counts it" : ""));
+                              u.if_named ? "; set \"num_nextn_predict_layers\": 1 in the config to count it" : ""));
 }
 
 /// Block diffusion models generate the tokens of a block in several passes, and read earlier blocks from a cache.
@@ -206,15 +206,16 @@ std::vector<std::string> caveats(const Config& c, const Arch& a) {
   add_modules(c, a, out);
   if (writes_blocks(c))
     out.emplace_back(
-        "it writes blocks of tokens, several passes each, and is counted as a decoder that writes a token a pass");
+        "the model generates blocks of tokens in several passes each, but is counted as a decoder with one token per "
+        "pass");
   if (c.has("sparse_config")) {  // hub openbmb/MiniCPM4-8B, MiniCPM-SALA
     c.ignore({"sparse_config"});
     out.emplace_back(
-        "attention to the blocks that \"sparse_config\" chooses is counted as attention to all tokens, as it is in "
-        "texts of up to \"dense_len\" tokens");
+        "attention to the blocks selected by \"sparse_config\" is counted as attention to all tokens, which is exact "
+        "for texts of up to \"dense_len\" tokens");
   }
   if (const std::string taken = defaults_taken(c, a); !taken.empty())
-    out.push_back(fmt::format("{} leaves out, so the family's defaults count: {}", c.where(), taken));
+    out.push_back(fmt::format("{} omits some sizes, so the family's defaults are used: {}", c.where(), taken));
   return out;
 }
 
@@ -222,7 +223,7 @@ Arch arch_of(const Family& family, const Config& c) {
   try {
     return family.arch(c, family.defaults);
   } catch (const Overflow&) {
-    c.refuse("a product of its sizes passes 2^63; one of them is absurd");
+    c.refuse("a product of its sizes exceeds 2^63; correct the implausible size");
   }
 }
 
@@ -249,7 +250,7 @@ void take_class(ModelCard& card, const Config& c) {
   a.tied_head = a.head_bias = false;
   a.mtp = {};
   if (head == ClassHead::labels)
-    card.caveats.push_back(fmt::format("{} has logits of labels in place of tokens, whose weights are not counted",
+    card.caveats.push_back(fmt::format("{} has label logits instead of token logits; their weights are not counted",
                                        import::named_class(c)));
 }
 
@@ -264,7 +265,8 @@ ModelCard import_text(const Config& c) {
   import::refuse_unread_lists(c, card.arch);
   const bool encoder_alone = card.arch.is_encoder() && import::names_encoder_alone(c);
   if (c.flag("is_encoder_decoder", false) && !card.arch.is_encoder_decoder() && !encoder_alone)
-    c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
+    c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) +
+             " is not supported as an encoder-decoder model");
   check_arch(card.arch, c.where());
   card.caveats = caveats(c, card.arch);
   if (std::string note = import::foreign_class(c); !note.empty()) card.caveats.push_back(std::move(note));
@@ -283,9 +285,9 @@ void take_media_encoders(ModelCard& card, const Config& whole, const Config& tex
   card.media_encoders = counted.media_encoders;
   std::vector<std::string>& said = counted.caveats;
   if (said.empty() && counted.media_encoders == MediaEncoders() && (composite || has_processors(whole)))
-    said.emplace_back("text part only: a vision or audio tower beside it is not counted");
+    said.emplace_back("text part only: vision and audio encoders are not counted");
   if (card.media_encoders.cross == 0 && import::has_image_experts(text))
-    said.emplace_back("experts for text only: those for images, in the same layers, are not counted");
+    said.emplace_back("text experts only: image experts in the same layers are not counted");
   card.caveats.insert(card.caveats.begin(), said.begin(), said.end());
   card.unknown_keys.insert(card.unknown_keys.end(), counted.unknown_keys.begin(), counted.unknown_keys.end());
 }
@@ -355,7 +357,7 @@ std::vector<std::string> importable_types() {
 Runnable import_runnable(const json::Value& config, const std::string& where) {
   const Config c(config, where);
   if (c.has("quantization_config"))
-    c.refuse("\"quantization_config\": quantised weights cannot be run; give a checkpoint in fp32, bf16 or fp16");
+    c.refuse("\"quantization_config\": quantized weights cannot be run; use a checkpoint in fp32, bf16 or fp16");
   const bool composite = !text_keys(c).empty();
   if (composite) import::refuse_draft(c);
   std::string place = where;
@@ -369,7 +371,7 @@ ModelCard import_config(const json::Value& config, const std::string& where) {
   const Config c(config, where);
   const bool composite = !text_keys(c).empty();
   if (!composite && !c.has("model_type"))
-    c.refuse("\"model_type\" is missing; a Hugging Face config.json names its family there, for example \"llama\"");
+    c.refuse("\"model_type\" is missing; it names the family of a Hugging Face config.json, for example \"llama\"");
   ModelCard card;
   if (composite) {
     import::refuse_draft(c);

@@ -48,8 +48,7 @@ std::vector<Count> numbers_in(const Config& c, std::string_view key, const std::
     const std::string word = text.substr(from, end - from);
     if (word.empty() || word.size() > 6 || word.find_first_not_of("0123456789 ") != std::string::npos ||
         word.find_first_not_of(' ') == std::string::npos)
-      c.refuse(
-          fmt::format("\"{}\": expected numbers of layers with commas between them, got {}", key, in_quotes(word)));
+      c.refuse(fmt::format("\"{}\": expected layer numbers separated by commas, got {}", key, in_quotes(word)));
     all.push_back(leading_whole(word));
     from = end + 1;
   }
@@ -129,8 +128,8 @@ std::optional<Count> heads_per_layer(const Config& c, const Arch& a, const Layer
     const Count own = all[static_cast<std::size_t>(i)];
     if (own < 1) c.refuse(fmt::format("\"{}\": expected at least 1 head, got 0 in layer {}", key, i));
     if (own != heads.value_or(own))
-      c.refuse(fmt::format("\"{}\": layer {} has {} heads and others of its kind {}; one number is known for them", key,
-                           i, own, heads.value_or(own)));
+      c.refuse(fmt::format("\"{}\": layer {} has {} heads but others of its type have {}; they must be equal", key, i,
+                           own, heads.value_or(own)));
     heads = own;
   }
   return heads;
@@ -199,8 +198,8 @@ void refuse_unread_lists(const Config& c, const Arch& a) {
   for (const auto& [key, value] : c.unread_values())
     if (tells_layers_apart(a, std::string(key), *value))
       c.refuse(fmt::format(
-          "{} tells layers apart, and model_type {} is known without it; give the config.json that the model "
-          "was published with, or write an llmcalc model file",
+          "{} distinguishes layers, but model_type {} is supported only without it; use the config.json that the "
+          "model was published with, or write an llmcalc model file",
           in_quotes(key), in_quotes(c.text("model_type", ""))));
 }
 

@@ -27,9 +27,9 @@ RopeScaling scaling_named(const Config& c) {
   const std::string name = c.text("rope_type", c.text("type", "default"));
   for (const auto& [value, known] : choices<RopeScaling>)
     if (known == name) return value;
-  c.refuse(
-      fmt::format("rotary scaling {} is not known to the reference transformer; linear, dynamic, yarn and llama3 are",
-                  in_quotes(name)));
+  c.refuse(fmt::format(
+      "rotary scaling {} is not supported by the reference transformer; use linear, dynamic, yarn or llama3",
+      in_quotes(name)));
 }
 
 /// hf modeling_rope_utils.py, _compute_yarn_parameters: 0.1 m ln(factor) + 1.
@@ -45,7 +45,7 @@ double yarn_attention_factor(const Config& c, double factor) {
 Rope stretched(const Config& c, const Arch& a, double base) {
   Rope r{.base = above_zero(c, "rope_theta", base), .scaling = scaling_named(c)};
   if (above_zero(c, "partial_rotary_factor", 1) != 1)
-    c.refuse("\"partial_rotary_factor\": the reference transformer turns whole heads; expected 1");
+    c.refuse("\"partial_rotary_factor\": the reference transformer rotates whole heads; expected 1");
   if (r.scaling == RopeScaling::none) return r;
   r.factor = c.number("factor", 0);
   if (!(r.factor >= 1)) c.refuse(fmt::format("\"factor\": expected a number of at least 1, got {}", r.factor));
@@ -75,7 +75,7 @@ Rope rope_numerics(const Config& c, const Arch& a, double usual_base) {
 /// hf gpt2/modeling_gpt2.py: with scale_attn_weights false, scores are not scaled.
 Numerics gpt2_numerics(const Config& c, const Arch&) {
   if (c.flag("scale_attn_by_inverse_layer_idx", false))
-    c.refuse("\"scale_attn_by_inverse_layer_idx\" is true; the reference transformer scales every layer alike");
+    c.refuse("\"scale_attn_by_inverse_layer_idx\" is true; the reference transformer scales every layer equally");
   return {.norm_epsilon = above_zero(c, "layer_norm_epsilon", 1e-5),
           .score_scale = c.flag("scale_attn_weights", true) ? 0.0 : 1.0};
 }
@@ -91,7 +91,7 @@ Numerics llama_numerics(const Config& c, const Arch& a) {
 /// as in the reference transformer.
 Numerics qwen3_moe_numerics(const Config& c, const Arch& a) {
   if (!c.flag("norm_topk_prob", false))
-    c.refuse("\"norm_topk_prob\" is false; the reference transformer's experts have weights that add up to 1");
+    c.refuse("\"norm_topk_prob\" is false; the reference transformer normalizes expert weights to a sum of 1");
   return llama_numerics(c, a);
 }
 
@@ -125,7 +125,7 @@ Numerics gemma2_numerics(const Config& c, const Arch& a) {
 /// separate RoPE base, which is never scaled.
 Numerics gemma3_numerics(const Config& c, const Arch& a) {
   if (c.flag("use_bidirectional_attention", false))
-    c.refuse("\"use_bidirectional_attention\" is true; the reference transformer looks back only");
+    c.refuse("\"use_bidirectional_attention\" is true; the reference transformer has only causal attention");
   const bool by_type = c.has("rope_parameters") && c.object("rope_parameters").has("full_attention");
   Numerics n;
   if (by_type) {
@@ -168,11 +168,11 @@ Numerics numerics(const Config& c, const Arch& a) {
   const std::string type = c.text("model_type", "");
   const auto found = readers().find(type);
   if (found == readers().end())
-    c.refuse(fmt::format("checkpoints of model_type {} cannot be run; those of {} can", in_quotes(type),
+    c.refuse(fmt::format("checkpoints of model_type {} cannot be run; supported types are {}", in_quotes(type),
                          fmt::join(runnable_types(), ", ")));
   for (const std::string_view key : {"hidden_act", "hidden_activation", "activation_function"})
     if (c.text(key, "") == "quick_gelu")
-      c.refuse(fmt::format("\"{}\": the reference transformer has no quick_gelu", key));
+      c.refuse(fmt::format("\"{}\": the reference transformer does not support quick_gelu", key));
   return found->second(c, a);
 }
 

@@ -166,37 +166,37 @@ struct Reason {
   bool of_all = false;  ///< applies to every model; otherwise only to families that read the key
 };
 constexpr std::array reasons{
-    Reason{"architectures", "model_type says the family", true},
-    Reason{"auto_map", "modelling code", true},
-    Reason{"vision", "beside the text model", true},
-    Reason{"audio", "beside the text model", true},
-    Reason{"speech", "beside the text model", true},
-    Reason{"image", "beside the text model", true},
-    Reason{"video", "beside the text model", true},
-    Reason{"rope", "rotary positions have no size", true},
-    Reason{"rotary", "rotary positions have no size", true},
-    Reason{"eps", "a norm's epsilon has no size", true},
-    Reason{"dropout", "for training alone, and holds nothing", true},
-    Reason{"pdrop", "for training alone, and holds nothing", true},
-    Reason{"aux", "for training alone, and holds nothing"},
-    Reason{"loss", "for training alone, and holds nothing", true},
-    Reason{"init", "the first weights", true},
-    Reason{"token_id", "the tokenizer's", true},
-    Reason{"version", "the software's", true},
-    Reason{"multiplier", "a factor"},
-    Reason{"scal", "a factor"},
-    Reason{"softcap", "a cap", true},
-    Reason{"config_groups", "quant_algo says the same"},
-    Reason{"topk", "how experts are chosen, not how many"},
-    Reason{"group_norm", "as many weights, however a norm groups them"},
-    Reason{"group", "how experts are chosen, not how many"},
+    Reason{"architectures", "model_type determines the family", true},
+    Reason{"auto_map", "modeling code", true},
+    Reason{"vision", "not part of the text model", true},
+    Reason{"audio", "not part of the text model", true},
+    Reason{"speech", "not part of the text model", true},
+    Reason{"image", "not part of the text model", true},
+    Reason{"video", "not part of the text model", true},
+    Reason{"rope", "rotary embeddings have no parameters", true},
+    Reason{"rotary", "rotary embeddings have no parameters", true},
+    Reason{"eps", "norm epsilon affects no size", true},
+    Reason{"dropout", "training only; occupies no memory", true},
+    Reason{"pdrop", "training only; occupies no memory", true},
+    Reason{"aux", "training only; occupies no memory"},
+    Reason{"loss", "training only; occupies no memory", true},
+    Reason{"init", "weight initialization", true},
+    Reason{"token_id", "tokenizer setting", true},
+    Reason{"version", "software setting", true},
+    Reason{"multiplier", "scaling factor"},
+    Reason{"scal", "scaling factor"},
+    Reason{"softcap", "soft cap", true},
+    Reason{"config_groups", "repeats quant_algo"},
+    Reason{"topk", "expert routing, not the number of experts"},
+    Reason{"group_norm", "norm groups do not change the number of weights"},
+    Reason{"group", "expert routing, not the number of experts"},
     Reason{"window", "no layer has a window"},
-    Reason{"use_cache", "how the software runs it", true},
-    Reason{"output_", "what the software returns", true},
-    Reason{"tokenizer", "the tokenizer's", true},
-    Reason{"id2label", "the labels' names", true},
-    Reason{"label2id", "the labels' names", true},
-    Reason{"pretraining_tp", "how the software runs it", true},
+    Reason{"use_cache", "runtime setting", true},
+    Reason{"output_", "output setting", true},
+    Reason{"tokenizer", "tokenizer setting", true},
+    Reason{"id2label", "label names", true},
+    Reason{"label2id", "label names", true},
+    Reason{"pretraining_tp", "runtime setting", true},
 };
 /// `path`: of the key, including enclosing objects; `read`: whether the importer read it.
 std::string why_nothing(const std::string& path, bool read, std::string_view harmless) {
@@ -267,7 +267,7 @@ class Readings {
       if (!names_module(key)) without[key] = value;
     const std::optional<PartsByPath> parts = parts_with(at, without);
     if (parts) r.becomes = differing(*parts);
-    if (!parts) r.becomes = {"checked: without them the config is refused"};
+    if (!parts) r.becomes = {"checked: the config is rejected without them"};
     if (r.becomes.empty()) r.why = "no size depends on them";
     return r;
   }
@@ -275,7 +275,7 @@ class Readings {
   KeyReading reading(const Pointer& at, const std::string& key, const std::string& name) const {
     KeyReading r{.key = name, .value = config_.at(at)[key].dump(), .becomes = {}, .why = {}};
     if (key == "model_type") {
-      r.becomes = {"the family"};
+      r.becomes = {"model family"};
       return r;
     }
     bool refused = false, taken = false;
@@ -291,11 +291,11 @@ class Readings {
     if (refused) r.becomes = with_twins(at, key, r.becomes);
     if (!r.becomes.empty()) return r;
     if (contains(unknown_, key) || contains(unknown_, name))
-      r.why = "not understood: it was not counted";
+      r.why = "not understood, not counted";
     else if (refused && !taken)
-      r.becomes = {"checked: another value is refused"};
+      r.becomes = {"checked: other values are rejected"};
     else if (refused)
-      r.why = "checked: some values are refused, and no size depends on the others";
+      r.why = "checked: some values are rejected, and no size depends on the others";
     else
       r.why = why_nothing(name, !is_unread(name), import::harmless_reason(key, config_.at(at)[key]));
     return r;
@@ -344,7 +344,7 @@ class Readings {
     }
     if (!out.empty()) return out;
     for (const auto& [path, value] : other)
-      if (!now_.contains(path) && !path.starts_with(note)) out.push_back("the usual " + path);
+      if (!now_.contains(path) && !path.starts_with(note)) out.push_back("default " + path);
     return out;
   }
 

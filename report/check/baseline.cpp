@@ -22,8 +22,8 @@ void check_command(const json::Object& report) {
       std::any_of(questions().begin(), questions().end(), [&](const Question* q) { return q->name == name; });
   if (!question && name != "scaling" && name != "collective")
     throw InputError(
-        fmt::format("{}: a report of 'llmcalc {}' cannot be compared; one of params, memory, flops, train, infer, "
-                    "report, scaling or collective can",
+        fmt::format("{}: a report of 'llmcalc {}' cannot be compared; only params, memory, flops, train, infer, "
+                    "report, scaling and collective reports can",
                     report.where(), name));
 }
 
@@ -36,11 +36,12 @@ std::string origin(const json::Object& part) {
 /// Throws InputError unless this version can read the report.
 void check_schema(const json::Object& report) {
   if (!report.has("command") || !report.has("llmcalc"))
-    throw InputError(fmt::format("{} is not a report of llmcalc; save one with --json", report.where()));
+    throw InputError(fmt::format("{} is not an llmcalc report; save one with --json", report.where()));
   const Count schema = report.object("llmcalc").count("schema");
   if (schema != report_schema)
-    throw InputError(fmt::format("{}: its schema is {}, and this llmcalc reads schema {}; save the report again",
-                                 report.where(), schema, report_schema));
+    throw InputError(
+        fmt::format("{}: the report has schema {}, but this llmcalc reads schema {}; save the report again",
+                    report.where(), schema, report_schema));
 }
 
 // ---- The comparison

@@ -50,7 +50,7 @@ std::string chosen(const Option& o, const std::string& text) {
   throw InputError(fmt::format("{}: expected {}, got {}", o.flag, one_of(o.value), in_quotes(text)));
 }
 
-std::string help_hint(const Command& c) { return fmt::format("'{} --help-all' shows all", invocation(c)); }
+std::string help_hint(const Command& c) { return fmt::format("'{} --help-all' lists all options", invocation(c)); }
 
 void declare(CLI::App& app, const Command& command) {
   app.set_help_flag();
@@ -81,12 +81,12 @@ std::vector<std::string> from_the_end(Args args) {
 std::string elsewhere(const Command& command, const Option& o, std::span<const Command> all) {
   const bool trains = (command.parts & part::training) != 0, infers = (command.parts & part::inference) != 0;
   if (trains != infers && option_of(command, o.instead) != nullptr)
-    return fmt::format("{} is for {}; for {} use {}", o.flag, trains ? "inference" : "training",
+    return fmt::format("{} applies to {}; for {} use {}", o.flag, trains ? "inference" : "training",
                        trains ? "training" : "inference", o.instead);
   std::string takers;
   for (const Command& c : all)
     if ((c.parts & o.parts) != 0) takers += (takers.empty() ? "" : "|") + std::string(c.name);
-  return fmt::format("{} is no option of '{}', only of {}; {}", o.flag, invocation(command), one_of(takers),
+  return fmt::format("{} is not an option of '{}', only of {}; {}", o.flag, invocation(command), one_of(takers),
                      help_hint(command));
 }
 
@@ -99,22 +99,22 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
   try {
     app.parse(from_the_end(args));
   } catch (const CLI::ArgumentMismatch&) {  // CLI11 takes any argument as a value, so only the last option can lack one
-    throw InputError(
-        fmt::format("{}: expected a value ({}), got nothing", args.back(), option_of(command, args.back())->value));
+    throw InputError(fmt::format("{}: missing value ({})", args.back(), option_of(command, args.back())->value));
   }
   refuse_extras(app.remaining());
   std::map<const CLI::Option*, std::size_t> seen;  // a repeated word occurs once for each of its results
   for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results()[seen[given]++]);
   refuse_missing_words();
   refuse_two_styles();
-  if (has("--json") && has("--exact")) throw InputError("--json is always exact; leave --exact out");
+  if (has("--json") && has("--exact")) throw InputError("--json is always exact; omit --exact");
 }
 
 void Arguments::refuse_two_styles() const {
   std::string_view first;
   for (const StyleFlag& s : style_flags) {
     if (!has(s.flag)) continue;
-    if (!first.empty()) throw InputError(fmt::format("{} and {} exclude each other; give one of them", first, s.flag));
+    if (!first.empty())
+      throw InputError(fmt::format("{} and {} are mutually exclusive; specify one of them", first, s.flag));
     first = s.flag;
   }
 }
@@ -130,24 +130,24 @@ void Arguments::refuse_extras(const std::vector<std::string>& extras) const {
   for (const std::string& extra : extras) {
     if (extra == "--") continue;
     if (extra.starts_with('-') && extras.front() != "--") refuse_unknown(extra.substr(0, extra.find('=')));
-    throw InputError(fmt::format("{} is one argument too many for '{}'; its help shows what it takes", in_quotes(extra),
-                                 invocation(command_)));
+    throw InputError(
+        fmt::format("unexpected argument {} for '{}'; see its --help", in_quotes(extra), invocation(command_)));
   }
 }
 
 void Arguments::add(const std::string& name, const std::string& text) {
   const Option* o = option_of(command_, name);
   if (o == nullptr) return words_.push_back(text);
-  if (has(name)) throw InputError(fmt::format("{} is given twice; give it once", name));
+  if (has(name)) throw InputError(fmt::format("{} is specified twice; specify it once", name));
   if (o->value.empty() && text != "true")  // CLI11's text for a flag without a value
-    throw InputError(fmt::format("{} takes no value; leave out what follows it", name));
+    throw InputError(fmt::format("{} takes no value; omit the value", name));
   given_.push_back({o, o->field.read == nullptr && !o->value.empty() ? chosen(*o, text) : text});
 }
 
 void Arguments::refuse_unknown(std::string_view flag) const {
   const std::string doubled = "-" + std::string(flag);
   if (option_of(command_, doubled) != nullptr)
-    throw InputError(fmt::format("unknown option {}; it is written {}", flag, doubled));
+    throw InputError(fmt::format("unknown option {}; did you mean {}?", flag, doubled));
   if (const Option* o = find_option(flag)) throw InputError(elsewhere(command_, *o, all_));
   std::vector<std::string> known;
   for (const Option* o : options_of(command_)) known.emplace_back(o->flag);
@@ -285,7 +285,7 @@ bool names(std::string_view key, const Option& o) {
 void require_preset(std::span<const Builtin> presets, const std::string& name, const char* what) {
   if (find_meant(presets, name)) return;
   const std::vector<std::string> near = nearest(name, builtin_names(presets), 1);
-  throw InputError(fmt::format("\"{}\": no preset is called {}{}; give a preset or an object", what, in_quotes(name),
+  throw InputError(fmt::format("\"{}\": unknown preset {}{}; specify a preset or an object", what, in_quotes(name),
                                near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?"));
 }
 
@@ -316,7 +316,7 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
     known.push_back(key_of(w));
     if (key != known.back() && key != lower(w.name)) continue;
     if (words_.size() <= i) words_.resize(i + 1);
-    if (!value.is_string()) throw InputError(fmt::format("\"inputs\", {}: expected a text", in_quotes(key)));
+    if (!value.is_string()) throw InputError(fmt::format("\"inputs\", {}: expected a string", in_quotes(key)));
     words_[i] = value.get<std::string>();
     return;
   }
@@ -330,14 +330,14 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
     return;
   }
   const std::vector<std::string> near = nearest(key, known, 1);
-  throw InputError(fmt::format("\"inputs\": {} is no input of {}{}", in_quotes(key), in_quotes(command_.name),
+  throw InputError(fmt::format("\"inputs\": {} is not an input of {}{}", in_quotes(key), in_quotes(command_.name),
                                near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?"));
 }
 
 void Arguments::refuse_file(const Option& o, const std::string& text) const {
   if (files_ == Files::read) return;
   if (o.value.find("FILE") != std::string_view::npos || o.value.find("DIR") != std::string_view::npos)
-    throw InputError(fmt::format("{} takes a file, which no request names; leave it out", o.flag));
+    throw InputError(fmt::format("{} takes a file, which a request cannot name; omit it", o.flag));
   if (o.flag == "--software" && text != "none") require_preset(builtin_software(), text, "software");
 }
 
@@ -352,7 +352,7 @@ void Arguments::read_model(const json::Value& value) {
     if (files_ == Files::refused) require_preset(builtin_models(), words_[place], "model");
     return;
   }
-  if (!value.is_object()) throw InputError("\"model\": expected a preset's name or an object");
+  if (!value.is_object()) throw InputError("\"model\": expected a preset name or an object");
   model_ = is_model_file(value) ? read_model_file(value, "\"model\"") : import_config(value, "\"model\"");
   words_[place] = model_->name.empty() ? "unnamed" : model_->name;
 }
@@ -360,7 +360,7 @@ void Arguments::read_model(const json::Value& value) {
 void Arguments::read_hardware(const json::Value& value) {
   const Option* o = option_of(command_, "--hardware");
   if (o == nullptr) throw InputError(fmt::format("{} takes no \"hardware\"", in_quotes(command_.name)));
-  if (!value.is_string() && !value.is_object()) throw InputError("\"hardware\": expected a preset's name or an object");
+  if (!value.is_string() && !value.is_object()) throw InputError("\"hardware\": expected a preset name or an object");
   if (value.is_object()) hardware_ = read_hardware_file(value, "\"hardware\"");
   const std::string name = hardware_ ? hardware_->name : value.get<std::string>();
   if (!hardware_ && files_ == Files::refused && !several(name)) require_preset(builtin_hardware(), name, "hardware");

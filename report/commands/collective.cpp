@@ -16,9 +16,9 @@ Output answer_collective(const Arguments& arguments, Runner&) {
                     hardware = arguments.text("--hardware");
   if (bytes.empty() || ranks.empty()) throw InputError("'llmcalc collective' needs --bytes M and --ranks N");
   if (arguments.has("--latency") && !arguments.has("--bandwidth") && hardware.empty())
-    throw InputError("--latency changes nothing without --bandwidth or --hardware; add one of them");
+    throw InputError("--latency has no effect without --bandwidth or --hardware; add one of them");
   if (arguments.has("--latency") && arguments.has("--bandwidth") && !hardware.empty())
-    throw InputError("--hardware changes nothing with --bandwidth and --latency; leave it out");
+    throw InputError("--hardware has no effect with --bandwidth and --latency; omit it");
   CollectiveQuestion q;
   q.op = arguments.word("OP");
   q.bytes = parse_bytes(bytes, "--bytes", Bare::allowed);
@@ -34,25 +34,24 @@ constexpr std::array collective_words{
     Word{.name = "OP",
          .help = "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p",
          .key = "operation"}};
-constexpr std::array collective_options{Option{"--bytes", "M", "message: all-gather's output, reduce-scatter's input"},
+constexpr std::array collective_options{Option{"--bytes", "M", "message size: all-gather output, reduce-scatter input"},
                                         Option{"--ranks", "N", "ranks"},
-                                        Option{"--hardware", "HW", "whose link or network"},
-                                        Option{"--bandwidth", "RATE", "one way, per rank, in place of the hardware's"},
-                                        Option{"--latency", "TIME", "per message, in place of the hardware's"}};
+                                        Option{"--hardware", "HW", "hardware that provides the link or network"},
+                                        Option{"--bandwidth", "RATE", "one way, per rank; overrides the hardware"},
+                                        Option{"--latency", "TIME", "per message; overrides the hardware"}};
 
 }  // namespace
 
-const Command collective_command{
-    .name = "collective",
-    .arguments = "OP --bytes M --ranks N",
-    .summary = "volume and time of a collective",
-    .about = "Volume and alpha-beta time of a collective, by every algorithm that does it.",
-    .examples =
-        "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
-        "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s",
-    .words = collective_words,
-    .own = collective_options,
-    .parts = part::styles | part::exact,
-    .answer = answer_collective};
+const Command collective_command{.name = "collective",
+                                 .arguments = "OP --bytes M --ranks N",
+                                 .summary = "volume and time of a collective",
+                                 .about = "Volume and alpha-beta time of a collective, for every supported algorithm.",
+                                 .examples =
+                                     "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
+                                     "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s",
+                                 .words = collective_words,
+                                 .own = collective_options,
+                                 .parts = part::styles | part::exact,
+                                 .answer = answer_collective};
 
 }  // namespace llmcalc

@@ -26,7 +26,7 @@ constexpr Parts diagnose_parts =
 
 MemoryLog log_of(const Arguments& arguments) {
   if (arguments.word("LOG") == json::standard_input && arguments.word("MODEL") == json::standard_input)
-    throw InputError("LOG and MODEL are both '-', and there is one standard input; give one of them as a file");
+    throw InputError("LOG and MODEL are both '-', but there is only one standard input; pass one of them as a file");
   const auto [text, where] = arguments.log();
   return read_memory_log(text, where);
 }
@@ -35,9 +35,9 @@ MemoryLog log_of(const Arguments& arguments) {
 Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   const bool server = log.vllm.says_memory();
   if (arguments.has("--train") && arguments.has("--infer"))
-    throw InputError("diagnose: a log is about training or inference; give --train or --infer, not both");
+    throw InputError("diagnose: a log covers training or inference; specify --train or --infer, not both");
   if (log.kind == MemoryLogKind::vllm && arguments.has("--train"))
-    throw InputError("diagnose --train: the log is of a server, which does not train; leave it out");
+    throw InputError("diagnose --train: the log comes from a server, which does not train; omit it");
   const bool inference = arguments.has("--infer") || (server && !arguments.has("--train"));
   return diagnose_parts & ~(inference ? part::of_training : part::of_inference);
 }
@@ -56,11 +56,11 @@ void give_said(Request& r, const VllmConfig& config, const Arguments& arguments,
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
   const bool open = !arguments.has("--weight-precision");
   if (open && has_formats_of(config, r.model)) {
-    notes.push_back(fmt::format("weights in {}: the checkpoint's", weight_formats_text(*r.model.weights)));
+    notes.push_back(fmt::format("weights in {}, as in the checkpoint", weight_formats_text(*r.model.weights)));
   } else if (open && weights) {
     r.model.weights = weights;
     const bool all_blocks = (*weights)[Component::mlp] == (*weights)[Component::experts];
-    given.push_back(fmt::format("{} weights in {}", all_blocks ? "blocks'" : "experts'", said_weights(config)->name()));
+    given.push_back(fmt::format("{} weights in {}", all_blocks ? "block" : "expert", said_weights(config)->name()));
   }
   for (const SaidOption& o : said_options(config, r.model, unknown)) {
     if (arguments.has(o.flag)) continue;
@@ -69,7 +69,7 @@ void give_said(Request& r, const VllmConfig& config, const Arguments& arguments,
   }
   if (!given.empty()) notes.push_back(fmt::format("from the log: {}", fmt::join(given, ", ")));
   if (!unknown.empty())
-    notes.push_back(fmt::format("the log says {}, which the prediction leaves out", fmt::join(unknown, ", ")));
+    notes.push_back(fmt::format("the log contains {}, which the prediction ignores", fmt::join(unknown, ", ")));
 }
 
 /// Takes ranks from the log, except tensor-parallel ranks, which may be given.
@@ -77,14 +77,15 @@ void give_ranks(Request& r, const VllmConfig& config, std::vector<std::string>& 
   std::vector<std::string> unknown;
   const Layout of_log = served_layout(config, r.model.arch, r.layout, unknown);
   if (!unknown.empty())
-    notes.push_back(fmt::format("the log says {}, which do not divide the model: the prediction leaves them out",
+    notes.push_back(fmt::format("the log contains {}, which do not divide the model: the prediction ignores them",
                                 fmt::join(unknown, ", ")));
   if (of_log == r.layout) return;
   r.layout = of_log;
   std::string text = fmt::format("{} data-parallel ranks", of_log.dp);
   if (r.model.arch.has_experts())
-    text += fmt::format(", {} over {} ranks", of_log.ep > 1 ? "experts divided" : "the width of every expert cut",
-                        ranks(of_log, of_log.ep > 1 ? Group::expert : Group::expert_tensor));
+    text +=
+        fmt::format(", {} over {} ranks", of_log.ep > 1 ? "experts distributed" : "the width of every expert sharded",
+                    ranks(of_log, of_log.ep > 1 ? Group::expert : Group::expert_tensor));
   notes.push_back("from the log: " + text);
 }
 
@@ -97,21 +98,22 @@ std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& argumen
     notes.push_back(fmt::format("the log names {}, which is the preset {}", in_quotes(named), preset->name));
     return load_model(*preset);
   }
-  notes.push_back(fmt::format("the log names {}, which is no preset: give MODEL for a prediction", in_quotes(named)));
+  notes.push_back(
+      fmt::format("the log names {}, which is not a preset: specify MODEL for a prediction", in_quotes(named)));
   return std::nullopt;
 }
 
 void refuse_without_model(const Arguments& arguments) {
   for (const char* flag : {"--train", "--infer"})
     if (arguments.has(flag))
-      throw InputError(fmt::format("{} changes nothing without MODEL; name one, or leave it out", flag));
+      throw InputError(fmt::format("{} has no effect without MODEL; specify one, or omit the option", flag));
   if (const Option* o = arguments.first_of_plan("--hardware"))
-    throw InputError(fmt::format("{} changes nothing without MODEL; name one, or leave it out", o->flag));
+    throw InputError(fmt::format("{} has no effect without MODEL; specify one, or omit the option", o->flag));
 }
 
 void refuse_unanswered(const Arguments& arguments) {
   if (arguments.has("--require-fit"))
-    throw InputError("--require-fit is for a plan, and a log says what was; leave it out");
+    throw InputError("--require-fit applies to a plan, but a log records a past run; omit it");
 }
 
 /// The plan to compare with the log.
@@ -122,9 +124,7 @@ Request request_of(ModelCard model, const MemoryLog& log, const Arguments& argum
   if ((parts & part::inference) != 0) give_said(r, log.vllm.config, arguments, notes);
   arguments.apply(r, parts);
   if (r.gave("--memory-utilization") && (log.vllm.config.utilization || log.kind != MemoryLogKind::vllm))
-    throw InputError(
-        "--memory-utilization stands in where the log of a server does not say it, and this is none or says it; leave "
-        "it out");
+    throw InputError("--memory-utilization applies only to a server log that does not contain it; omit it");
   if (log.vllm.config.utilization) r.plan.memory_utilization = *log.vllm.config.utilization;
   check(r, parts);
   if ((parts & part::inference) != 0) give_ranks(r, log.vllm.config, notes);
@@ -145,20 +145,20 @@ Output answer_diagnose(const Arguments& arguments, Runner&) {
 }
 
 constexpr std::array diagnose_words{
-    Word{"LOG", "a vLLM start, a CUDA out-of-memory message, a memory_summary(); - is standard input"},
-    Word{.name = "MODEL", .help = "the model to predict [the preset that the log names]", .required = false}};
+    Word{"LOG", "a vLLM startup log, a CUDA out-of-memory message, or a memory_summary(); '-' for standard input"},
+    Word{.name = "MODEL", .help = "the model to predict [the preset named in the log]", .required = false}};
 
 }  // namespace
 
 const Command diagnose_command{
     .name = "diagnose",
     .arguments = "LOG [MODEL]",
-    .summary = "where the memory of a log went",
+    .summary = "memory breakdown from a log",
     .about =
-        "Reads the start of a vLLM server, PyTorch's message that a device is out of memory, or a table of "
-        "torch.cuda.memory_summary(), and books the device's memory on named terms that add up: weights, KV cache, "
-        "activations, CUDA graphs, libraries, fragmentation, other processes, free. With a MODEL and its plan "
-        "the report compares each term with its prediction.",
+        "Reads a vLLM startup log, a PyTorch out-of-memory message, or a torch.cuda.memory_summary() table, and "
+        "attributes the device memory to named terms that add up: weights, KV cache, activations, CUDA graphs, "
+        "libraries, fragmentation, other processes, free. With a MODEL and its plan the report compares each term with "
+        "its prediction.",
     .examples =
         "  llmcalc diagnose vllm.log\n"
         "  llmcalc diagnose vllm.log llama-3.1-8b --hardware h100\n"

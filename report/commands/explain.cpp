@@ -48,7 +48,7 @@ constexpr const char* examples =
 
 /// Provides the name and parts for the head of the answer.
 constexpr Question explain_question{.name = "explain",
-                                    .summary = "Formulas: their symbols, the numbers put in, the source.",
+                                    .summary = "Formulas with their symbols, values and sources.",
                                     .examples = examples,
                                     .parts = part::of_training | part::of_inference | part::target | part::serving |
                                              part::simulated | part::model_flops | part::time | part::hardware |
@@ -84,13 +84,13 @@ bool allowed(const Request& r, Parts parts, bool tolerant, std::vector<std::stri
 /// A sentence with the reason why the report lacks this quantity.
 std::string lacks(const Definition& d, const Request& r) {
   if (d.hardware() && !r.hardware)
-    return fmt::format("{} needs a device: add --hardware HW ('llmcalc list hardware' shows what there is)", d.path);
+    return fmt::format("{} needs a device: add --hardware HW ('llmcalc list hardware' lists the presets)", d.path);
   if (d.path.starts_with("steady_state.") && r.hardware && has_traffic(r.serving)) {
     const std::string why = why_no_long_run(r, serving_engine(r));
     if (!why.empty()) return fmt::format("{} follows from the limits of a pass: {}", d.path, why);
   }
   if (d.wants.starts_with("--")) return fmt::format("{} needs {}", d.path, d.wants);
-  return fmt::format("{} is for {}; that is not so for {} as planned", d.path, d.wants, r.model.name);
+  return fmt::format("{} applies only to {}; this does not hold for {} under this plan", d.path, d.wants, r.model.name);
 }
 
 struct Answers {
@@ -210,7 +210,7 @@ Output operator_numbers(const std::string& name, const Request& r) {
                                     allowed(r, r.parts & ~part::of_training, true, notes)};
   explain::OperatorExplanations found = explain::operator_explanations(explain::Setting(r, parts), name);
   if (found.all.empty())
-    throw InputError(fmt::format("{} has no operator {} under this plan; 'llmcalc flops {} --ops' lists what it has",
+    throw InputError(fmt::format("{} has no operator {} under this plan; 'llmcalc flops {} --ops' lists its operators",
                                  r.model.name, name, r.model.name));
   return numbers(std::move(found.all), notes, answer(explain_question, r), std::move(found.heads));
 }
@@ -226,7 +226,7 @@ Output device_numbers(const Wanted& wanted, const HardwareCard& card) {
     if (auto e = explain::device_explanation(card, *d)) all.push_back(std::move(*e));
   if (all.empty())
     throw InputError(
-        fmt::format("{} cannot be worked out for {}: the formula needs numbers that its file does not have",
+        fmt::format("{} cannot be computed for {}: the formula needs values that are missing from its file",
                     wanted.front()->path, card.name));
   Report head;
   head.command = "explain";
@@ -240,7 +240,7 @@ Output answer_explain(const Arguments& arguments, Runner&) {
   const auto refuse_plan = [&](bool device) {
     if (const Option* of_plan = arguments.first_of_plan(device ? "--hardware" : ""))
       throw InputError(
-          fmt::format("{} is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'", of_plan->flag));
+          fmt::format("{} affects only numbers, which need a model: 'llmcalc explain QUANTITY MODEL'", of_plan->flag));
   };
   if (quantity.empty()) refuse_plan(false);
   if (quantity.empty()) return sheet();
@@ -248,7 +248,8 @@ Output answer_explain(const Arguments& arguments, Runner&) {
     throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
   if (!explain::is_quantity(quantity) && is_known_operator(quantity)) {
     if (model.empty())
-      throw InputError(fmt::format("{} is an operator: name a model, 'llmcalc explain {} MODEL'", quantity, quantity));
+      throw InputError(
+          fmt::format("{} is an operator: specify a model, 'llmcalc explain {} MODEL'", quantity, quantity));
     return operator_numbers(quantity, request(arguments, explain_question.parts));
   }
   const Wanted wanted = explain::named(quantity);
@@ -267,7 +268,7 @@ Output answer_explain(const Arguments& arguments, Runner&) {
 
 constexpr std::array explain_words{
     Word{"QUANTITY", "a key of --json, its last part, a section, an operator of --ops, or all", false},
-    Word{"MODEL", "what a number is of: a model, as in other commands, or a device", false}};
+    Word{"MODEL", "the subject of the numbers: a model, as in other commands, or a device", false}};
 
 }  // namespace
 

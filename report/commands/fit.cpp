@@ -20,7 +20,7 @@ FitQuestion fit_question(const Arguments& arguments) {
   FitQuestion q{.all_formats = !arguments.word("MODEL").empty()};
   if (const std::string text = arguments.text("--context"); !text.empty()) {
     if (arguments.has("--prompt"))
-      throw InputError("--context is the prompt and the answer; leave out --prompt, or --context");
+      throw InputError("--context covers the prompt and the answer; omit --prompt or --context");
     q.context = parse_positive(text, "--context");
   }
   if (const std::string text = arguments.text("--min-speed"); !text.empty())
@@ -42,7 +42,7 @@ ModelFit fit_of(const Arguments& arguments, const FitQuestion& q, const ModelCar
 
 std::vector<ModelFit> fits_of(const Arguments& arguments, const FitQuestion& q, Runner& runner) {
   const std::vector<std::string> names = arguments.words_from("MODEL");
-  runner.show("asking every model");
+  runner.show("evaluating every model");
   if (!names.empty())
     return spread(runner, std::span<const std::string>(names), [&](const std::string& name) {
       return fit_of(arguments, q, names.size() == 1 ? arguments.model() : load_model(name));
@@ -52,32 +52,31 @@ std::vector<ModelFit> fits_of(const Arguments& arguments, const FitQuestion& q, 
 
 Output answer_fit(const Arguments& arguments, Runner& runner) {
   if (!arguments.has("--hardware"))
-    throw InputError("'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' shows what there is");
+    throw InputError("'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' lists the presets");
   const FitQuestion q = fit_question(arguments);
   return {fit_report(q, fits_of(arguments, q, runner))};
 }
 
-constexpr std::array fit_words{Word{"MODEL", "models to show in every format [all that are built in]", false, true}};
+constexpr std::array fit_words{Word{"MODEL", "models to show in every format [all built-in models]", false, true}};
 constexpr std::array own_fit_options{
-    Option{"--context", "N", "tokens of a sequence that must fit, prompt and answer [as --prompt and --generate say]"},
-    Option{"--min-speed", "X", "tokens per second that a sequence must reach [any]"}};
+    Option{"--context", "N", "tokens per sequence that must fit, prompt and answer [--prompt plus --generate]"},
+    Option{"--min-speed", "X", "minimum tokens per second of a sequence [any]"}};
 
 }  // namespace
 
-const Command fit_command{
-    .name = "fit",
-    .arguments = "[MODEL ...] --hardware HW",
-    .summary = "what a device can run, how fast",
-    .about =
-        "Every built-in model that a device can run: in which weights, with how long a context, how large a batch, "
-        "how fast. The largest model comes first.",
-    .examples =
-        "  llmcalc fit --hardware rtx-4090\n"
-        "  llmcalc fit --hardware m4-max --context 32k --min-speed 20\n"
-        "  llmcalc fit llama-3.1-8b qwen3-14b --hardware rtx-3060",
-    .words = fit_words,
-    .own = own_fit_options,
-    .parts = part::of_inference | part::time | part::hardware | part::styles,
-    .answer = answer_fit};
+const Command fit_command{.name = "fit",
+                          .arguments = "[MODEL ...] --hardware HW",
+                          .summary = "models that fit a device, and speed",
+                          .about =
+                              "Every built-in model that a device can run, with its weight format, longest context, "
+                              "largest batch and speed. The largest model comes first.",
+                          .examples =
+                              "  llmcalc fit --hardware rtx-4090\n"
+                              "  llmcalc fit --hardware m4-max --context 32k --min-speed 20\n"
+                              "  llmcalc fit llama-3.1-8b qwen3-14b --hardware rtx-3060",
+                          .words = fit_words,
+                          .own = own_fit_options,
+                          .parts = part::of_inference | part::time | part::hardware | part::styles,
+                          .answer = answer_fit};
 
 }  // namespace llmcalc

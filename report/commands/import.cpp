@@ -19,7 +19,7 @@ Output answer_import(const Arguments& arguments, Runner&) {
 }
 
 constexpr std::array import_words{
-    Word{.name = "CONFIG", .help = "a config.json, or the folder that holds it", .key = "model"}};
+    Word{.name = "CONFIG", .help = "a config.json, or the folder that contains it", .key = "model"}};
 
 }  // namespace
 

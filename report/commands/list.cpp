@@ -101,8 +101,11 @@ Grid hardware_grid(Runner& runner) {
 }
 
 Grid dtypes_grid() {
-  Grid g{
-      .key = "dtypes", .title = "", .columns = {"name", "note", "bits/weight", "multiplies as"}, .left = 2, .rows = {}};
+  Grid g{.key = "dtypes",
+         .title = "",
+         .columns = {"name", "note", "bits/weight", "compute format"},
+         .left = 2,
+         .rows = {}};
   for (std::size_t i = 0; i < formats.size(); ++i) {
     const DType t(i);
     const Format& f = t.format();
@@ -114,7 +117,7 @@ Grid dtypes_grid() {
 }
 
 Grid software_grid() {
-  Grid g{.key = "software", .title = "", .columns = {"name", "for", "kernels", "what it is"}, .left = 4, .rows = {}};
+  Grid g{.key = "software", .title = "", .columns = {"name", "for", "kernels", "description"}, .left = 4, .rows = {}};
   for (const Builtin& b : builtin_software()) {
     const SoftwareCard card = load_software(b.name);
     const std::string_view use = card.training ? "training" : "inference",
@@ -142,27 +145,27 @@ Output answer_list(const Arguments& arguments, Runner& runner) {
   report.command = "list";
   if (same_name(what, "models")) {
     report.grids.push_back(models_grid(runner));
-    report.notes = {
-        fmt::format("{} models; 'llmcalc show NAME' prints one. The cache is in bf16, while no window is full",
-                    builtin_models().size())};
+    report.notes = {fmt::format(
+        "{} models; 'llmcalc show NAME' prints one. The cache is in bf16, before any attention window is full",
+        builtin_models().size())};
   } else if (same_name(what, "hardware")) {
     report.grids.push_back(hardware_grid(runner));
     report.notes = {
-        fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources. Dense peaks; the ridge is "
-                    "that of 16 bits; a link counts one way; the price is the lowest of those stated",
+        fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources. Peaks are dense; the ridge is for "
+                    "16-bit formats; link bandwidth is one-way; the price is the lowest listed",
                     builtin_hardware().size())};
   } else if (same_name(what, "software")) {
     report.grids.push_back(software_grid());
     report.notes = {
-        fmt::format("{} profiles; 'llmcalc show NAME' prints one with its source, 'llmcalc show training' and "
-                    "'llmcalc show inference' the parameters behind them",
+        fmt::format("{} profiles; 'llmcalc show NAME' prints one with its source, 'llmcalc show training' and 'llmcalc "
+                    "show inference' print the estimator parameters",
                     builtin_software().size())};
   } else if (same_name(what, "dtypes")) {
     report.grids.push_back(dtypes_grid());
     report.notes = {fmt::format("{} number formats", formats.size())};
   } else if (same_name(what, "families")) {
     report.grids.push_back(families_grid());
-    report.notes = {fmt::format("{} values of a config.json's model_type", report.grids.back().rows.size())};
+    report.notes = {fmt::format("{} values of model_type in config.json", report.grids.back().rows.size())};
   } else {
     throw InputError(fmt::format("'llmcalc list': expected models, hardware, software, dtypes or families, got {}",
                                  in_quotes(what)));
@@ -171,14 +174,14 @@ Output answer_list(const Arguments& arguments, Runner& runner) {
 }
 
 constexpr std::array list_words{
-    Word{.name = "models|hardware|software|dtypes|families", .help = "what to list", .key = "kind"}};
+    Word{.name = "models|hardware|software|dtypes|families", .help = "the list to print", .key = "kind"}};
 
 }  // namespace
 
 const Command list_command{.name = "list",
                            .arguments = "models|hardware|...",
-                           .summary = "what is built in",
-                           .about = "What is built in.",
+                           .summary = "built-in presets and formats",
+                           .about = "Lists built-in presets, number formats and model families.",
                            .examples = "  llmcalc list models\n  llmcalc list hardware --json",
                            .words = list_words,
                            .parts = part::styles,

@@ -19,43 +19,44 @@ Output answer_plan(const Arguments& arguments, Runner& runner) {
   const std::string what = arguments.word("WHAT");
   if (what != "train" && what != "serve")
     throw InputError(
-        fmt::format("'llmcalc plan' plans training or serving: give 'llmcalc plan train MODEL ...' or "
-                    "'llmcalc plan serve MODEL ...', got {}",
+        fmt::format("'llmcalc plan' plans training or serving: use 'llmcalc plan train MODEL ...' or 'llmcalc plan "
+                    "serve MODEL ...', got {}",
                     in_quotes(what)));
   if (!arguments.has("--hardware"))
-    throw InputError("'llmcalc plan' needs --hardware HW; 'llmcalc list hardware' shows what there is");
+    throw InputError("'llmcalc plan' needs --hardware HW; 'llmcalc list hardware' lists the presets");
   if (what == "train") return plan_train(arguments, runner);
   for (const char* option : of_training)
-    if (arguments.has(option)) throw InputError(fmt::format("{} is for 'llmcalc plan train'; leave it out", option));
+    if (arguments.has(option))
+      throw InputError(fmt::format("{} applies only to 'llmcalc plan train'; omit it", option));
   return plan_serve(arguments, runner);
 }
 
 constexpr std::array plan_words{Word{"WHAT", "train or serve"}, Word{"MODEL", model_meaning}};
 constexpr std::array plan_options{
-    Option{"--objective", "NAME", "what is best: time, cost, energy or memory [time]"},
-    Option{"--max-gpus", "N", "instead of --gpus: the best of 1, 2, 4 ... GPUs up to N, and of N"},
+    Option{"--objective", "NAME", "quantity to minimize: time, cost, energy or memory [time]"},
+    Option{"--max-gpus", "N", "instead of --gpus: the best of 1, 2, 4, ... GPUs up to N, and N"},
     Option{"--largest", choice_names<Largest>,
-           "the most of it that fits, all else as given, and the best plans of that"},
+           "largest value that fits, all else unchanged, and the best plans for it"},
     Option{"--top", "K", "plans to show [10]"},
     Option{"--deadline", "DAYS",
-           "the fewest GPUs, up to --gpus or --max-gpus, that train --tokens in time; of several --hardware the best "
-           "that does"},
+           "the fewest GPUs, up to --gpus or --max-gpus, that train --tokens in time; with several --hardware names, "
+           "the best that does"},
     Option{"--measured-plan", "OPTIONS",
-           "the plan that --measured-tokens-per-s is of, in quotes: '--gpus 64 --tp 8'; what it leaves out is as here"},
-    Option{"--pareto", "", "also the plans that need less memory for more time"}};
+           "the plan measured by --measured-tokens-per-s, in quotes: '--gpus 64 --tp 8'; omitted options are taken "
+           "from this command"},
+    Option{"--pareto", "", "also show plans that use less memory and more time"}};
 
 }  // namespace
 
 const Command plan_command{
     .name = "plan",
     .arguments = "train|serve MODEL",
-    .summary = "the best layouts of a run or a server",
+    .summary = "best layouts for training or serving",
     .about =
-        "train: every way to lay a training run over --gpus, the best first: what fits, how long a step takes. Several "
-        "names under --hardware (h100,h200), or any, are compared by the cost of the run of --tokens. serve: the "
-        "fewest "
-        "GPUs, the cheapest hardware and the Pareto front that keep --slo-ttft and --slo-tpot under a load (--rate, "
-        "--users or --requests). Degrees that are given (--tp 8) are fixed, all others are searched.",
+        "train: searches all layouts of a training run on --gpus and lists those that fit, best first, with their step "
+        "time. Several names in --hardware (h100,h200), or any, are compared by the cost of a run of --tokens. serve: "
+        "finds the fewest GPUs, the cheapest hardware and the Pareto front that meet --slo-ttft and --slo-tpot under a "
+        "load (--rate, --users or --requests). Degrees that are set (--tp 8) are fixed; all others are searched.",
     .examples =
         "  llmcalc plan train llama-3.1-8b --hardware h100 --gpus 64\n"
         "  llmcalc plan train gpt-3-175b --hardware a100 --gpus 1024 --global-batch 1536\n"

@@ -31,7 +31,7 @@ class SearchProgress {
     double all = 0;
     for (const double d : done_) all += d / static_cast<double>(done_.size());
     if (best != nullptr && (step_.value == 0 || best->step < step_)) step_ = best->step;
-    const std::string found = step_.value == 0 ? "nothing fits yet" : "best " + seconds_text(step_);
+    const std::string found = step_.value == 0 ? "no plan fits yet" : "best " + seconds_text(step_);
     runner_.show(fmt::format("{}{:.0f} % searched, {}{}", task_.what, 100 * all, found, left(all)));
   }
   bool over() const { return task_.limit && elapsed_.seconds() > *task_.limit; }

@@ -68,7 +68,7 @@ std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts, Runner&
   std::atomic<std::size_t> done = 0;
   return spread(runner, std::span<const Request>(layouts), [&](const Request& r) {
     ServingOffer offer = serving_offer(r);
-    runner.show(fmt::format("{} of {} layouts looked at", ++done, layouts.size()));
+    runner.show(fmt::format("{} of {} layouts evaluated", ++done, layouts.size()));
     return offer;
   });
 }

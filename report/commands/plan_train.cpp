@@ -34,7 +34,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr const char* gpus_twice = "--gpus says how many GPUs, and --max-gpus asks how many; give one of them";
+constexpr const char* gpus_twice = "--gpus sets the GPU count, and --max-gpus searches for it; specify one of them";
 
 /// The GPUs of --gpus, or the limit of --max-gpus.
 void read_gpus(Request& r, const Arguments& arguments) {
@@ -61,14 +61,15 @@ Objective objective_of(const Arguments& arguments, const char* usual = "time") {
 std::size_t top_of(const Arguments& arguments) {
   constexpr Count most = 1000;
   const Count top = parse_positive(arguments.text("--top", "10"), "--top");
-  if (top > most) throw InputError(fmt::format("--top {}: a search keeps the best {}; give at most that", top, most));
+  if (top > most)
+    throw InputError(fmt::format("--top {}: a search keeps at most {} plans; use a smaller value", top, most));
   return static_cast<std::size_t>(top);
 }
 
 /// Adds a first note that the plans use offload, if it was not requested.
 void note_offload(Report& report, const Request& r, const Arguments& arguments) {
   if (!r.plan.offload.any() || arguments.has("--offload")) return;
-  report.notes.insert(report.notes.begin(), fmt::format("no plan fits without offload; these are with --offload {}",
+  report.notes.insert(report.notes.begin(), fmt::format("no plan fits without offload; these plans use --offload {}",
                                                         offload_text(r.plan.offload)));
 }
 
@@ -186,7 +187,7 @@ std::vector<Found> plan_of_largest(const LargestFound& most) {
 Output plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments, Runner& runner) {
   for (const char* other : {"--max-gpus", "--deadline"})
     if (arguments.has(other))
-      throw InputError(fmt::format("--largest asks what fits on --gpus N; leave {} out", other));
+      throw InputError(fmt::format("--largest searches for the largest value on --gpus N; omit {}", other));
   const LargestQuestion q = largest_question(r, arguments.text("--largest"));
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   require_possible(r, space);
@@ -230,8 +231,8 @@ Request measured_plan(const Arguments& arguments, const Request& searched) {
     check(m);
     return m;
   } catch (const InputError& e) {
-    throw InputError(fmt::format(
-        "--measured-tokens-per-s: {}; --measured-plan '--tp 8 ...' says which plan was measured", e.what()));
+    throw InputError(
+        fmt::format("--measured-tokens-per-s: {}; --measured-plan '--tp 8 ...' specifies the measured plan", e.what()));
   }
 }
 
@@ -239,16 +240,16 @@ Request measured_plan(const Arguments& arguments, const Request& searched) {
 std::optional<Request> take_measured_scale(Request& r, const Arguments& arguments) {
   if (!r.run.measured_tokens_per_s) {
     if (arguments.has("--measured-plan"))
-      throw InputError("--measured-plan says which plan --measured-tokens-per-s is of; give both");
+      throw InputError("--measured-plan describes the plan of --measured-tokens-per-s; specify both");
     return std::nullopt;
   }
   if (arguments.has("--max-gpus") && !arguments.has("--measured-plan"))
-    throw InputError(
-        "--measured-tokens-per-s with --max-gpus needs --measured-plan '--gpus N ...', the plan that was measured");
+    throw InputError("--measured-tokens-per-s with --max-gpus needs --measured-plan '--gpus N ...', the measured plan");
   const Request m = measured_plan(arguments, r);
   const auto scale = measured_scale(m, train(m.model.arch, m.plan, m.layout, m.hardware->cluster));
   if (!scale)
-    throw InputError("--measured-tokens-per-s re-scales estimates under software; leave out what goes without it");
+    throw InputError(
+        "--measured-tokens-per-s rescales estimates of a software profile; omit the options that disable it");
   r.run.measured_scale = *scale;
   return m;
 }
@@ -257,9 +258,11 @@ std::optional<Request> take_measured_scale(Request& r, const Arguments& argument
 void refuse_for_rivals(const Arguments& arguments, Objective objective) {
   for (const char* other : {"--largest", "--pareto", "--price", "--measured-tokens-per-s"})
     if (arguments.has(other))
-      throw InputError(fmt::format("{} is for one hardware, and --hardware names several; leave one out", other));
+      throw InputError(
+          fmt::format("{} requires a single hardware name, but --hardware lists several; omit one of the two", other));
   if (objective == Objective::memory)
-    throw InputError("--objective memory is for one hardware; several are compared by time, cost or energy");
+    throw InputError(
+        "--objective memory requires a single hardware name; several are compared by time, cost or energy");
   if (arguments.has("--gpus") && arguments.has("--max-gpus")) throw InputError(gpus_twice);
   if (!arguments.has("--gpus") && !arguments.has("--max-gpus"))
     throw InputError("--hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for");

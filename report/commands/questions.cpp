@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array model_word{Word{"MODEL", model_meaning}};
 constexpr std::array trace_options{
-    Option{"--trace", "FILE", "writes the schedule of the step as a trace, for ui.perfetto.dev or chrome://tracing"}};
+    Option{"--trace", "FILE", "write the step schedule as a trace for ui.perfetto.dev or chrome://tracing"}};
 
 Output answered(const Question& question, const Request& r) {
   Report report = answer(question, r);
@@ -57,14 +57,14 @@ std::vector<Command> question_commands() {
           asks<flops_question>("MODEL", "forward, backward; every named formula"),
           asks<train_question>("MODEL --hardware HW", "an optimizer step: time, MFU, days, cost", answer_train,
                                trace_options),
-          asks<infer_question>("MODEL --hardware HW", "prefill, decode; what fits"),
-          asks<report_question>("MODEL --hardware HW", "all of it")};
+          asks<infer_question>("MODEL --hardware HW", "prefill, decode; limits"),
+          asks<report_question>("MODEL --hardware HW", "all of the above")};
 }
 
 Request request(const Question& question, const Arguments& arguments) {
   if (question.needs_hardware && !arguments.has("--hardware"))
     throw InputError(
-        fmt::format("'llmcalc {}' needs --hardware HW; 'llmcalc list hardware' shows what there is", question.name));
+        fmt::format("'llmcalc {}' needs --hardware HW; 'llmcalc list hardware' lists the presets", question.name));
   Request r;
   r.model = arguments.model();
   arguments.apply(r);

@@ -15,7 +15,8 @@ ScalingQuestion question(const Arguments& a) {
   std::string given;
   for (const char* flag : {"--compute", "--params", "--tokens"}) {
     if (!a.has(flag)) continue;
-    if (!given.empty()) throw InputError(fmt::format("{} and {} exclude each other; give one of them", given, flag));
+    if (!given.empty())
+      throw InputError(fmt::format("{} and {} are mutually exclusive; specify one of them", given, flag));
     given = flag;
   }
   if (given.empty())

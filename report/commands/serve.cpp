@@ -26,8 +26,8 @@ namespace {
 constexpr Question serve_question{
     .name = "serve",
     .summary =
-        "A server under traffic: times to the first token and per token, throughput, capacity, dollars per "
-        "million tokens. Requests are drawn, or come from a log, and are served one by one in simulated time.",
+        "A server under load: time to first token, time per token, throughput, capacity, dollars per million tokens. "
+        "Requests are sampled or read from a log, and are served one by one in simulated time.",
     .examples =
         "  llmcalc serve llama-3.1-8b --hardware h100 --rate 5 --slo-ttft '500 ms'\n"
         "  llmcalc serve llama-3.1-70b --hardware h100 --tp 4 --users 100 --prompt 4k\n"
@@ -38,7 +38,7 @@ constexpr Question serve_question{
 
 /// Draws requests. Ends early when stopped; serving then starts with the requests so far.
 ServingTraffic watched_traffic(const Request& r, const ServingEngine& e, Runner& runner) {
-  runner.show("drawing requests");
+  runner.show("sampling requests");
   return serving_traffic(r, e, [&] { return !runner.stopped(); });
 }
 
@@ -49,7 +49,7 @@ ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTr
   runner.show("serving");
   return serving_run(r, e, traffic, keep_passes, [&](Count answered, Count all) {
     const double done = static_cast<double>(answered) / static_cast<double>(all);
-    runner.show(fmt::format("{} of {} requests answered{}", answered, all, left_text(since.seconds(), done)));
+    runner.show(fmt::format("{} of {} requests completed{}", answered, all, left_text(since.seconds(), done)));
     return !runner.stopped();
   });
 }
@@ -74,19 +74,19 @@ Output answer_serve(const Arguments& arguments, Runner& runner) {
   try {
     return served(arguments, r, e, runner);
   } catch (const std::bad_alloc&) {
-    throw InputError("there is not enough memory for so many requests; give fewer with --num-requests");
+    throw InputError("not enough memory for this many requests; reduce --num-requests");
   }
 }
 
 constexpr std::array serve_words{Word{"MODEL", model_meaning}};
 constexpr std::array own_serve_options{
-    Option{"--trace", "FILE", "writes passes and requests as a trace, for ui.perfetto.dev or chrome://tracing"}};
+    Option{"--trace", "FILE", "write passes and requests as a trace for ui.perfetto.dev or chrome://tracing"}};
 
 }  // namespace
 
 const Command serve_command{.name = "serve",
                             .arguments = "MODEL --hardware HW",
-                            .summary = "a server under traffic",
+                            .summary = "a server under load",
                             .about = serve_question.summary,
                             .examples = serve_question.examples,
                             .words = serve_words,

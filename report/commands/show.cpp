@@ -18,13 +18,13 @@ namespace {
 template <typename Presets>
 [[noreturn]] void refuse_name(const std::string& name, const Presets& all) {
   if (file_exists(name))
-    throw InputError(
-        fmt::format("{} holds no checkpoint; 'llmcalc params' and 'import' read a model's JSON file", in_quotes(name)));
+    throw InputError(fmt::format("{} is not a checkpoint; 'llmcalc params' and 'import' read the JSON file of a model",
+                                 in_quotes(name)));
   std::vector<std::string> known;
   for (const auto presets : all)
     for (std::string& n : builtin_names(presets)) known.push_back(std::move(n));
   const std::vector<std::string> near = nearest(name, known, 1);
-  throw InputError(fmt::format("no preset is called {}{} ('llmcalc list models', 'hardware' and 'software' show all)",
+  throw InputError(fmt::format("unknown preset {}{} ('llmcalc list models', 'hardware' and 'software' list all)",
                                in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
 }
 
@@ -33,8 +33,8 @@ void refuse_format(const std::string& name) {
   const MeantModel m = meant_model(name);
   if (!m.format.empty())
     throw InputError(
-        fmt::format("{} says that weights are stored in {}, and the file of preset '{}' says how its own "
-                    "checkpoint stores them; give '{}'",
+        fmt::format("{} requests weights stored in {}, but the file of preset '{}' already defines the formats of its "
+                    "checkpoint; use '{}'",
                     in_quotes(name), m.format, m.preset->name, m.preset->name));
 }
 
@@ -53,8 +53,8 @@ Output answer_show(const Arguments& arguments, Runner&) {
 
 constexpr std::array show_words{
     Word{"NAME",
-         "a preset: a model, hardware, software, or 'training' and 'inference', the estimators' parameters; or a "
-         "checkpoint: a GGUF or safetensors file, an index of shards, a folder that holds one"}};
+         "a preset: a model, hardware, software, or 'training' and 'inference', the estimator parameters; or a "
+         "checkpoint: a GGUF or safetensors file, a shard index, or a folder that contains one"}};
 
 }  // namespace
 
@@ -63,8 +63,8 @@ const Command show_command{
     .arguments = "NAME",
     .summary = "a preset as JSON, a checkpoint's tensors",
     .about =
-        "Prints a preset as its JSON file. Of a checkpoint, of which only headers are read, prints the tensors by "
-        "group, and those whose name tells no group by name.",
+        "Prints a preset as its JSON file. For a checkpoint, reads only the headers and prints the tensors by group; "
+        "tensors that match no group are listed by name.",
     .examples = "  llmcalc show h100 > my-h100.json\n  llmcalc show training\n  llmcalc show model.gguf",
     .words = show_words,
     .parts = part::styles,

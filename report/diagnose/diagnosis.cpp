@@ -31,10 +31,10 @@ constexpr const char* term_labels[] = {"weights",
                                        "libraries, context",
                                        "other processes",
                                        "outside of PyTorch",
-                                       "held before the start",
+                                       "in use before startup",
                                        "free",
                                        "not granted",
-                                       "left out by the log",
+                                       "not in the log",
                                        "unexplained"};
 static_assert(std::size(term_labels) == choices<MemoryTerm>.size());
 
@@ -45,7 +45,7 @@ class BookingGrid {
  public:
   BookingGrid(const BookedLog& booked) : booked_(booked), with_prediction_(!booked.predicted.empty()) {
     g_.key = "booking";
-    g_.title = "where the memory went";
+    g_.title = "memory breakdown";
     g_.columns = {"", "log", "share"};
     if (with_prediction_) g_.columns.insert(g_.columns.end(), {"predicted", "log - predicted"});
   }
@@ -121,14 +121,14 @@ class BookingGrid {
 
   /// Adds a term that the log lacks.
   void add_unsaid(const MemoryBooking& b, const PredictedShare& p) {
-    line({std::string(label_of(p.of)), "not said", "", signed_bytes(p.bytes)});
+    line({std::string(label_of(p.of)), "not in the log", "", signed_bytes(p.bytes)});
     json::Value v = row_json(b, name(p.of));
     v["predicted_bytes"] = p.bytes.value;
     g_.json.push_back(std::move(v));
   }
 
   void add_sum(const MemoryBooking& b) {
-    constexpr std::array labels{"capacity", "granted", "sum of what is said"};
+    constexpr std::array labels{"capacity", "granted", "sum of logged terms"};
     line({labels[static_cast<std::size_t>(b.whole)], signed_bytes(b.all), "100.0 %"});
     json::Value v = row_json(b, name(b.whole));
     v["bytes"] = b.all.value;
@@ -150,13 +150,13 @@ void add_bytes(Section& s, const char* key, const std::optional<LoggedBytes>& sa
 void add_server(Section& s, const VllmStart& v) {
   if (!v.config.version.empty()) s.add("version", "vLLM", v.config.version);
   if (!v.config.model.empty()) s.add("model", "model", v.config.model);
-  if (v.config.utilization) s.add("memory_utilization", "of the device granted", *v.config.utilization, Unit::ratio);
-  if (const auto n = v.cache_tokens()) s.add("cache_tokens", "tokens of the cache", *n, Unit::tokens);
+  if (v.config.utilization) s.add("memory_utilization", "memory utilization", *v.config.utilization, Unit::ratio);
+  if (const auto n = v.cache_tokens()) s.add("cache_tokens", "cache tokens", *n, Unit::tokens);
   if (const auto n = logged_bytes_per_token(v)) s.add("cache_bytes_per_token", "bytes per token", *n, Unit::bytes);
   if (v.config.max_model_len) s.add("max_model_tokens", "longest request", *v.config.max_model_len, Unit::tokens);
-  if (const auto n = concurrency_of(v)) s.add("concurrency", "such requests at once", *n);
-  if (v.cache_needed) s.add("cache_needed_bytes", "cache for one of them", v.cache_needed->bytes);
-  if (v.longest) s.add("longest_fitting_tokens", "longest that would fit", *v.longest, Unit::tokens);
+  if (const auto n = concurrency_of(v)) s.add("concurrency", "concurrent requests", *n);
+  if (v.cache_needed) s.add("cache_needed_bytes", "cache per request", v.cache_needed->bytes);
+  if (v.longest) s.add("longest_fitting_tokens", "longest that fits", *v.longest, Unit::tokens);
 }
 
 void add_failure(Section& s, const OutOfMemory& o) {
@@ -183,12 +183,12 @@ void add_table(Section& s, const MemorySummary& t) {
   add("requested", "requested now", t.requested);
   add("reserved", "reserved now", t.reserved);
   add("non_releasable", "not releasable now", t.non_releasable);
-  if (t.failures) s.add("failures", "requests that failed", *t.failures);
+  if (t.failures) s.add("failures", "failed requests", *t.failures);
 }
 
 std::string title_of(const MemoryBooking& b, std::size_t devices) {
-  if (devices == 1 || !b.gpu) return "what the log says";
-  return fmt::format("what the log says of GPU {}", *b.gpu);
+  if (devices == 1 || !b.gpu) return "logged values";
+  return fmt::format("logged values of GPU {}", *b.gpu);
 }
 
 Section said_section(const BookedLog& booked) {
@@ -204,7 +204,7 @@ Section said_section(const BookedLog& booked) {
 // ---- Title, defaults and report
 
 std::string title_of(const DiagnosisQuestion& q) {
-  constexpr std::array what{"the start of a vLLM server", "out of memory", "the allocator's table"};
+  constexpr std::array what{"vLLM server startup", "out of memory", "allocator table"};
   std::string s = fmt::format("{}: {}", q.log.file, what[static_cast<std::size_t>(q.log.kind)]);
   if (q.plan) s += fmt::format(", compared with the prediction for {}", title(q.plan->model));
   return s;
@@ -227,8 +227,9 @@ void check_capacity(const DiagnosisQuestion& q, const std::vector<MemoryBooking>
     for (const BookedTerm& t : b.terms)
       if (!t.derived || t.term == MemoryTerm::slack) said += t.bytes;
     if (b.whole == BookedWhole::capacity && said > b.all + b.rounding)
-      throw InputError(fmt::format("{}: it says {} of a device, and {} has {}; name the log's device with --hardware",
-                                   q.log.file, signed_bytes(said), title(*q.hardware), signed_bytes(b.all)));
+      throw InputError(
+          fmt::format("{}: the log shows {} on a device, but {} has {}; specify the device of the log with --hardware",
+                      q.log.file, signed_bytes(said), title(*q.hardware), signed_bytes(b.all)));
   }
 }
 
@@ -271,7 +272,7 @@ Report diagnosis(const DiagnosisQuestion& q) {
   report.title = title_of(q);
   report.inputs = {{"log", q.log.file}};
   if (q.hardware) report.hardware = hardware_json(*q.hardware);
-  report.conventions = {{"sum", "the terms of a device add up to the whole that its last line names"},
+  report.conventions = {{"sum", "the terms of a device add up to the total in its last line"},
                         {"difference", "log - predicted"}};
   report.verdict = diagnosis_verdict(booked);
   report.sections = {said_section(booked)};

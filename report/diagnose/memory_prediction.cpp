@@ -23,7 +23,7 @@ constexpr std::array tensor_parts{TensorPart{"weights", "weights", &Memory::weig
                                   TensorPart{"kv_cache", "KV cache", &Memory::kv_cache},
                                   TensorPart{"gathered", "gathered weights", &Memory::gathered},
                                   TensorPart{"buckets", "gradient buckets", &Memory::buckets},
-                                  TensorPart{"exchange", "messages", &Memory::collective_call},
+                                  TensorPart{"exchange", "message buffers", &Memory::collective_call},
                                   TensorPart{"transit", "in transit", &Memory::transit},
                                   TensorPart{"workspace", "workspace", &Memory::workspace}};
 
@@ -33,7 +33,7 @@ std::vector<PredictedShare> tensors_of(const Memory& m) {
   for (const TensorPart& part : tensor_parts)
     if (m.*part.bytes != Bytes()) all.push_back({MemoryTerm::allocated, part.key, part.label, m.*part.bytes});
   if (m.peak != m.total)
-    all.push_back({MemoryTerm::allocated, "not_at_once", "less, not alive at once", m.peak - m.total});
+    all.push_back({MemoryTerm::allocated, "not_at_once", "not live at once, subtracted", m.peak - m.total});
   if (m.process != Bytes()) all.push_back({MemoryTerm::libraries, "process", "process", m.process});
   return all;
 }

@@ -113,7 +113,8 @@ std::string interval_sentence(const std::optional<EstimateInterval>& interval, A
   const auto found = sources_once(kind).find(name_of_class);
   const std::string who = found == sources_once(kind).end() ? "" : fmt::format(": {}", fmt::join(found->second, "; "));
   return fmt::format(
-      "a factor of {:.3g} either way, of class {}: the errors of {} sources, each predicted without its own rows{}",
+      "a factor of {:.3g} in either direction for class {}, from the errors of {} sources, each predicted without its "
+      "own rows{}",
       interval->factor, name_of_class, interval->families, who);
 }
 

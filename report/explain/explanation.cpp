@@ -53,7 +53,7 @@ std::vector<const Definition*> matching(std::string_view quantity) {
   known.erase(std::unique(known.begin(), known.end()), known.end());
   std::string near;
   for (const std::string& n : nearest(plain(quantity), known)) near += (near.empty() ? "" : ", ") + n;
-  throw InputError(fmt::format("no quantity is called {}{} ('llmcalc explain' shows all {})", in_quotes(quantity),
+  throw InputError(fmt::format("unknown quantity {}{} ('llmcalc explain' lists all {})", in_quotes(quantity),
                                near.empty() ? "" : ", did you mean " + near + "?",
                                definitions().size() + general_definitions().size()));
 }

@@ -75,8 +75,8 @@ Formula with_documents(S s, const Expr& e) {
   Count run = 0;
   for (const DocumentRun& d : s.plan().documents) {
     const std::string i = std::to_string(++run);
-    add("n_" + i, "documents of one length in a sequence", d.count);
-    add("l_" + i, "their tokens", d.length);
+    add("n_" + i, "documents of equal length in a sequence", d.count);
+    add("l_" + i, "tokens per such document", d.length);
   }
   return f;
 }
@@ -104,7 +104,7 @@ Formula head(S s) {
 /// Without documents and adapters, MTP modules cost the same as one layer and a head.
 Formula forward_of_modules(S s) {
   if (!s.plan().documents.empty())
-    return from_engine(s, "F_mod", "forward FLOPs of the modules, within documents", "flops.forward_modules");
+    return from_engine(s, "F_mod", "forward FLOPs of the MTP modules, within documents", "flops.forward_modules");
   const ModuleFormulas module(s, 1);
   return module.formula(Expr("n_u", s.plan().mtp) * module.flops());
 }
@@ -112,10 +112,11 @@ Formula forward_pass(S s) { return {s.plan().mtp > 0 ? "F_lin + F_core + F_head 
 /// Two products per forward product. Frozen matrices have no weight gradient.
 Formula backward(S s) {
   if (trains_part(s.plan()))
-    return from_engine(s, "F_back", "FLOPs of the gradients of inputs, and of what is trained", "flops.backward");
+    return from_engine(s, "F_back", "FLOPs of input gradients and of the gradients of trained parameters",
+                       "flops.backward");
   if (!has_indexer(s)) return {"2*F_fwd"};
   if (s.plan().mtp > 0)
-    return from_engine(s, "F_back", "FLOPs of all gradients, those of modules and their indexers among them",
+    return from_engine(s, "F_back", "FLOPs of all gradients, including MTP modules and their indexers",
                        "flops.backward");
   const AttentionFlops convention = s.plan().attention_flops;
   const Expr twice = Expr(2) * s.quantity("F_fwd", "flops.forward"), all = index_scores(s, convention, false);
@@ -123,7 +124,7 @@ Formula backward(S s) {
 }
 Formula recompute(S s) {
   if (trains_part(s.plan()) || recomputes_partly(s.plan()) || s.plan().mtp > 0)
-    return from_engine(s, "F_again", "forward FLOPs of the operators that run again, all layers", "flops.recompute");
+    return from_engine(s, "F_again", "forward FLOPs of the recomputed operators, all layers", "flops.recompute");
   switch (s.plan().recompute) {
     case Recompute::none:
       return {"0"};
@@ -141,7 +142,7 @@ Formula recompute(S s) {
 Formula executed(S s) {
   const Plan& p = s.plan();
   if (trains_part(p) || recomputes_partly(p) || p.mtp > 0)
-    return from_engine(s, "F_done", "FLOPs that the kernels of all passes do, those that run again among them",
+    return from_engine(s, "F_done", "FLOPs executed by the kernels of all passes, including recomputation",
                        "flops.executed");
   const bool flash = p.attention == AttentionImpl::flash;
   const bool causal = flash || p.seq == 1;  // a single token has one pair
@@ -160,8 +161,7 @@ Formula executed(S s) {
 /// Muon's iterations over all matrices of the blocks.
 Formula optimizer_step(S s) {
   if (trains_part(s.plan()) || s.plan().mtp > 0)
-    return from_engine(s, "F_ns", "FLOPs of Newton-Schulz iterations of the matrices that are trained",
-                       "flops.optimizer");
+    return from_engine(s, "F_ns", "FLOPs of the Newton-Schulz iterations of the trained matrices", "flops.optimizer");
   return {textbook::newton_schulz_flops(s.arch(), n(s), Expr("k_ns", s.plan().newton_schulz_steps)).text(),
           {{"k_ns", "Newton-Schulz iterations", number_text(s.plan().newton_schulz_steps)}}};
 }
@@ -171,47 +171,49 @@ Formula attention_share(S s) {
   const Row* row = s.row("flops.attention_equals_rest_seq");
   const Work w = work_of_sequence(s.arch(), s.plan(), row ? std::get<Count>(row->value) : longest_searched);
   return {"F_c/F_o",
-          {{"F_c", "forward FLOPs of the attention cores in a sequence of that length", digits(w.core.value)},
-           {"F_o", "of all else in it", digits((w.linear + w.head).value)}}};
+          {{"F_c", "forward FLOPs of the attention cores at that sequence length", digits(w.core.value)},
+           {"F_o", "forward FLOPs of everything else at that sequence length", digits((w.linear + w.head).value)}}};
 }
 
 constexpr std::string_view matmuls = "matmuls only, 1 multiply-add = 2 FLOP; whole model, one micro-batch";
 constexpr Definition flops_table[] = {
     {"flops.forward", "FLOPs of the forward pass", "FLOP", forward_pass, matmuls, "Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_linear", "FLOPs of projections, MLPs and routers", "FLOP", linear,
-     "2 per weight and token; the head is a row of its own", "Goon §3; Narayanan 2021 (arXiv:2104.04473)"},
-    {"flops.forward_attention", "FLOPs of scores and their product with the values", "FLOP", core,
-     "--attention-flops: full S^2 pairs, causal-half S^2/2, causal-exact S (S + 1)/2; a window counts its token, a "
-     "chunk or a packed document is a sequence of its own; an indexer scores all keys, and the core those it chose",
+     "2 per weight and token; excludes the head", "Goon §3; Narayanan 2021 (arXiv:2104.04473)"},
+    {"flops.forward_attention", "FLOPs of attention scores and their product with the values", "FLOP", core,
+     "--attention-flops: full S^2 pairs, causal-half S^2/2, causal-exact S (S + 1)/2; a window includes the token "
+     "itself; a chunk or a packed document counts as a separate sequence; an indexer scores all keys, the core only "
+     "the selected keys",
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
     {"flops.forward_head", "FLOPs of the head", "FLOP", head,
-     "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
-    {"flops.forward_modules", "FLOPs of modules for further tokens", "FLOP", forward_of_modules,
-     "every position; of each a projection of 2 D to D, a layer and a head", "DeepSeek-V3 (arXiv:2412.19437) 2.2",
+     "every position in training; only the last position in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
+    {"flops.forward_modules", "FLOPs of MTP modules", "FLOP", forward_of_modules,
+     "every position; per module a projection from 2 D to D, a layer and a head", "DeepSeek-V3 (arXiv:2412.19437) 2.2",
      "--mtp N"},
     {"flops.backward", "FLOPs of the backward pass", "FLOP", backward,
-     "gradients of inputs and of weights, each as much as forward; an indexer's inputs get none, and its scores "
-     "those of the chosen keys",
+     "input gradients and weight gradients, each as expensive as forward; no gradient for the inputs of an indexer, "
+     "and gradients of its scores only for the selected keys",
      "Goon §3.1 with its factor corrected: 4 D I J, not 5"},
-    {"flops.recompute", "FLOPs of the forward pass done again", "FLOP", recompute,
+    {"flops.recompute", "FLOPs of the recomputed forward pass", "FLOP", recompute,
      "--recompute selective: the attention cores; full: the blocks; never the head",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"flops.model_total", "model FLOPs", "FLOP", fixed<"F_fwd + F_bwd">, matmuls,
      "Goon (3.2), (3.3); PaLM (arXiv:2204.02311) App. B"},
     {"flops.hardware_total", "hardware FLOPs", "FLOP", fixed<"F_model + F_re">,
-     "recomputation counted, same attention convention", "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"flops.executed", "FLOPs that the kernels do", "FLOP", executed,
-     "naive: every pair, windows and chunks spare nothing; flash: causal pairs, and the scores once more in backward",
+     "includes recomputation; same attention convention", "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"flops.executed", "FLOPs executed by kernels", "FLOP", executed,
+     "naive: all pairs, without savings from windows or chunks; flash: causal pairs, with scores recomputed in "
+     "backward",
      "FlashAttention (arXiv:2205.14135) and its benchmark"},
-    {"flops.optimizer", "FLOPs of the optimizer in one step", "FLOP", optimizer_step,
-     "of every matrix (m, n) of the blocks, m <= n, 4 m^2 n + 2 m^3 per iteration; executed, no model FLOPs; once per "
-     "step, each matrix once",
+    {"flops.optimizer", "FLOPs of the optimizer per step", "FLOP", optimizer_step,
+     "4 m^2 n + 2 m^3 per iteration for every (m, n) matrix of the blocks, m <= n; executed FLOPs, not model FLOPs; "
+     "each matrix once per step",
      "Muon: github.com/KellerJordan/Muon; arXiv:2502.16982", "--optimizer muon"},
     {"flops.per_token", "model FLOPs per token", "FLOP", fixed<"F_model/(B*S)">, matmuls,
      "PaLM (arXiv:2204.02311) App. B"},
-    {"flops.attention_equals_rest_seq", "sequence length from which attention costs as much as all else", "tokens",
-     attention_share, "windows and the convention of --attention-flops in it; found by search", "Goon (3.3): O(S/D)",
-     "softmax attention, in some layers without a window", "the smallest sequence length at which this is at least 1"},
+    {"flops.attention_equals_rest_seq", "sequence length at which attention costs as much as everything else", "tokens",
+     attention_share, "includes windows and the --attention-flops convention; found by search", "Goon (3.3): O(S/D)",
+     "softmax attention without a window in some layers", "the smallest sequence length at which this is at least 1"},
     {"flops.model_run", "model FLOPs of the whole run", "FLOP", fixed<"floor(F_model*D_run/(B*S))">, "rounded down",
      "Goon (3.4)", "--tokens D"},
 };
@@ -247,11 +249,12 @@ Formula megatron(S s) {
   return {textbook::megatron_step(s.micro_batch(), n(s).L, s.seq(), n(s).D, n(s).V, recompute, as_printed).text()};
 }
 Formula seed(S s) {
-  return {"12*B*D*L*S*(S + (2 + E)*D)", {{"E", "expansion F/D", number_text(s.arch().mlp_width / s.arch().hidden)}}};
+  return {"12*B*D*L*S*(S + (2 + E)*D)",
+          {{"E", "MLP expansion F/D", number_text(s.arch().mlp_width / s.arch().hidden)}}};
 }
 
 constexpr std::string_view gpt = "multi-head attention as wide as the model, plain MLP of width 4 D, full pairs";
-constexpr std::string_view chosen = "N by --params-in-6n: total, non-embedding, active or matmul";
+constexpr std::string_view chosen = "N set by --params-in-6n: total, non-embedding, active or matmul";
 constexpr std::string_view gpt_only = "a GPT: multi-head attention, A d_h = D, plain MLP";
 constexpr Definition formula_table[] = {
     {"flops.formulas.6nd", "6 N D", "FLOP", six_nd, chosen, "Kaplan 2020 (arXiv:2001.08361); Goon (3.4)"},
@@ -260,18 +263,18 @@ constexpr Definition formula_table[] = {
     {"flops.formulas.palm_causal", "PaLM's formula, causal pairs", "FLOP", [](S s) { return palm(s, true); }, chosen,
      "PaLM (arXiv:2204.02311) App. B, S^2/2 pairs"},
     {"flops.formulas.kaplan_forward", "Kaplan's forward pass", "FLOP", kaplan,
-     "N without embedding; equals the causal-half count", "Kaplan 2020 (arXiv:2001.08361) Table 1"},
-    {"flops.formulas.seed", "forward and backward by dimensions", "FLOP", seed, "no head, full pairs", "Goon (3.2)",
-     gpt_only},
+     "non-embedding N; equals the causal-half count", "Kaplan 2020 (arXiv:2001.08361) Table 1"},
+    {"flops.formulas.seed", "forward and backward from the dimensions", "FLOP", seed, "excludes the head; full pairs",
+     "Goon (3.2)", gpt_only},
     {"flops.formulas.megatron", "Megatron's model FLOPs", "FLOP", megatron<Recompute::none, false>, gpt,
      "Korthikanti 2022 (arXiv:2205.05198) App. A", gpt_only},
     {"flops.formulas.narayanan_full_recompute", "hardware FLOPs under full recomputation", "FLOP",
      megatron<Recompute::full, false>, gpt, "Narayanan 2021 (arXiv:2104.04473) (3)", gpt_only},
     {"flops.formulas.korthikanti_selective_paper", "selective recomputation as printed", "FLOP",
-     megatron<Recompute::selective, true>, "doubles the core of backward too: 12 B S^2 D per layer where 4 are done",
+     megatron<Recompute::selective, true>, "also doubles the backward core: 12 B S^2 D per layer instead of 4",
      "Korthikanti 2022 (arXiv:2205.05198)", gpt_only},
     {"flops.formulas.korthikanti_selective_exact", "selective recomputation, exact", "FLOP",
-     megatron<Recompute::selective, false>, "scores and their product with the values once more: 4 B S^2 D per layer",
+     megatron<Recompute::selective, false>, "scores and their product with the values recomputed: 4 B S^2 D per layer",
      "Korthikanti 2022 (arXiv:2205.05198), corrected", gpt_only},
     {"flops.formulas.8nd", "8 N D", "FLOP",
      [](S s) -> Formula { return {(Expr(8) * chosen_n(s) * s.tokens()).text()}; }, chosen,

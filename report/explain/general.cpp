@@ -66,15 +66,15 @@ constexpr TorusFormula torus_formulas[] = {
 const std::vector<Symbol>& collective_symbols() {
   static const std::vector<Symbol> all{
       {"n", "ranks", ""},
-      {"h_t", "steps to the farthest rank of a torus: m/2 in a ring of m, m - 1 in a line", ""},
-      {"d", "ranks along the axis of a torus that is longest for its links, even", ""},
-      {"c", "links of a rank along that axis: 2 in a ring, 1 in a line", ""},
-      {"w", "one link of a torus, bytes/s one way", ""},
-      {"beta_t", "all links that a rank has in its part of a torus, bytes/s one way", ""},
+      {"h_t", "hops to the farthest rank of a torus: m/2 in a ring of m ranks, m - 1 in a line", ""},
+      {"d", "ranks along the torus axis that is longest relative to its links, even", ""},
+      {"c", "links per rank along that axis: 2 in a ring, 1 in a line", ""},
+      {"w", "bandwidth of one torus link, bytes/s one way", ""},
+      {"beta_t", "bandwidth of all links of a rank in its part of the torus, bytes/s one way", ""},
       {"h", "rounds of a tree: log2 of the ranks, rounded up", ""},
-      {"M", "bytes: the message, or what all ranks have together", ""},
-      {"alpha", "latency of the link, s", ""},
-      {"beta_l", "link, bytes/s one way", ""}};
+      {"M", "bytes of the message, or total bytes of all ranks", ""},
+      {"alpha", "link latency, s", ""},
+      {"beta_l", "link bandwidth, bytes/s one way", ""}};
   return all;
 }
 
@@ -143,9 +143,9 @@ std::vector<Symbol> device_symbols(const Cluster* c) {
   const auto value = [&](double v) { return d == nullptr ? "" : number_text(v); };
   return {{"pi", "peak FLOP/s in bf16, dense", d ? value(d->peak(dtypes::bf16).value) : ""},
           {"beta", "memory bandwidth, bytes/s", d ? value(d->bandwidth.value) : ""},
-          {"beta_l", "link, bytes/s one way", d ? value(link_bandwidth(*c)) : ""},
+          {"beta_l", "link bandwidth, bytes/s one way", d ? value(link_bandwidth(*c)) : ""},
           {"p_w", "bytes per weight", d ? "2" : ""},
-          {"M", "memory of the device, bytes", d ? number_text(d->memory.value) : ""}};
+          {"M", "device memory, bytes", d ? number_text(d->memory.value) : ""}};
 }
 const DeviceFormula* device_formula(const Definition& d) {
   for (const DeviceFormula& f : device_formulas)
@@ -161,18 +161,18 @@ constexpr Definition general_table[] = {
     {"collective.all_reduce", "time of an all-reduce", "s", nullptr, link_time, thakur},
     {"collective.reduce_scatter", "time of a reduce-scatter", "s", nullptr, link_time, thakur},
     {"collective.all_to_all", "time of an all-to-all", "s", nullptr, link_time, thakur},
-    {"collective.p2p", "time of a message", "s", nullptr, link_time, thakur},
+    {"collective.p2p", "time of a point-to-point message", "s", nullptr, link_time, thakur},
     {"scaling.params", "compute-optimal parameters", "parameters", nullptr, budget, fits},
     {"scaling.tokens", "compute-optimal tokens", "tokens", nullptr, budget, fits},
     {"scaling.loss", "loss after training", "nats per token", nullptr, "on the paper's data and tokenizer", fits},
-    {"hardware.ridge", "intensity from which compute bounds, not memory", "FLOP/byte", nullptr, "dense bf16 peak",
-     "Williams 2009; Goon App. D"},
-    {"hardware.compute_bound_tokens", "tokens per pass from which a matmul is compute-bound", "tokens", nullptr,
-     "bf16 weights alone are read", "Goon App. D"},
+    {"hardware.ridge", "arithmetic intensity above which compute is the bottleneck instead of memory", "FLOP/byte",
+     nullptr, "dense bf16 peak", "Williams 2009; Goon App. D"},
+    {"hardware.compute_bound_tokens", "tokens per pass above which a matmul is compute-bound", "tokens", nullptr,
+     "counts only reads of bf16 weights", "Goon App. D"},
     {"hardware.seconds_to_read_memory", "time to read the whole memory once", "s", nullptr,
-     "no decode step of a model that fills it is faster", "Goon (7.2)"},
-    {"hardware.link_ridge", "FLOPs per byte sent from which compute bounds, not the link", "FLOP/byte", nullptr,
-     "dense bf16 peak, link inside a node", "Goon App. D"},
+     "lower bound of a decode step of a model that fills the memory", "Goon (7.2)"},
+    {"hardware.link_ridge", "FLOPs per byte sent above which compute is the bottleneck instead of the link",
+     "FLOP/byte", nullptr, "dense bf16 peak, intra-node link", "Goon App. D"},
 };
 
 /// The symbols used in an expression.

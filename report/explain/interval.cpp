@@ -6,14 +6,14 @@ namespace llmcalc::explain {
 
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression) {
   return {expression,
-          {{"w", "a measurement lies within this factor of its estimate in 9 of 10 cases",
+          {{"w", "factor within which 9 of 10 measurements agree with the estimate",
             number_text(interval ? interval->factor : 1)}}};
 }
 
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression, const Setting& s,
                const char* bound) {
   Formula f = within(interval, expression);
-  f.own.push_back(as_symbol(s, "t_0", "the time at full efficiency, s: nothing is faster", bound));
+  f.own.push_back(as_symbol(s, "t_0", "time at full efficiency (lower bound), s", bound));
   return f;
 }
 

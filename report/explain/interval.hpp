@@ -18,13 +18,14 @@ Formula within(const std::optional<EstimateInterval>& interval, const char* expr
 
 /// The number of sources with figures of a class, which determine its interval.
 inline Formula families(const Setting& s, const char* path) {
-  return from_engine(s, "n_f", "sources with figures of the class", path);
+  return from_engine(s, "n_f", "sources with figures of this class", path);
 }
 
-inline constexpr std::string_view fitted_to_others = "each predicted by parameters fitted to the others";
+inline constexpr std::string_view fitted_to_others =
+    "each source predicted with parameters fitted to the other sources";
 inline constexpr std::string_view left_out_figures = "llmcalc-fit inference";
 inline constexpr std::string_view interval_law =
-    "the 90 % quantile of left-out errors, sources weighted equally, by class of runs";
+    "90 % quantile of the errors of held-out sources, weighted equally, per class of runs";
 inline constexpr std::string_view known_interval = "estimates with a known interval, without --efficiency";
 
 }  // namespace llmcalc::explain

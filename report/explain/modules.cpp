@@ -5,14 +5,14 @@
 namespace llmcalc::explain {
 
 ModuleFormulas::ModuleFormulas(const Setting& s, Count ranks) : s_(s), model_(textbook::module_model(s.arch())) {
-  own_.push_back({"n_p", "modules that the model has", number_text(s.arch().mtp.modules)});
-  own_.push_back({"n_u", "modules in use (--mtp)", number_text(s.plan().mtp)});
+  own_.push_back({"n_p", "MTP modules of the model", number_text(s.arch().mtp.modules)});
+  own_.push_back({"n_u", "MTP modules in use (--mtp)", number_text(s.plan().mtp)});
   sizes_ = textbook::sizes<Expr>(model_, ranks, [&](const char* name, Count value) {
     if (name[0] == 'L' || value == 0) return Expr(value);  // one layer
     if (s.letter(name) == value) return Expr(name, value);
     const std::string letter = std::string(name) + "_p";
     const auto known = symbol(s, Subject::training, name);
-    own_.push_back({letter, (known ? known->meaning : std::string(name)) + ", of a module", number_text(value)});
+    own_.push_back({letter, (known ? known->meaning : std::string(name)) + ", of an MTP module", number_text(value)});
     return Expr(letter, value);
   });
 }

@@ -37,13 +37,13 @@ class Writer {
         letter("d_qk", "head width of queries and keys", s.qk_dim) + letter("d_v", "head width of the values", s.v_dim);
     const Expr heads = letter("A", "heads", s.heads), batch = letter("B", "sequences", s.sequences);
     const Expr tokens = !s.reach.limited() ? Expr(0)
-                        : s.reach.chunked  ? letter("W_c", "chunk that a token attends within", s.reach.tokens)
-                                           : letter("W", "window, the token itself included", s.reach.tokens);
+                        : s.reach.chunked  ? letter("W_c", "attention chunk, tokens", s.reach.tokens)
+                                           : letter("W", "window, including the token itself", s.reach.tokens);
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
     const bool pools = s.pooled > 0, chooses = s.selection.chooses();
-    const Expr chosen = chooses ? letter("k_i", "keys that a query reads", s.selection.keys) : Expr(0);
-    const Expr block = s.selection.block > 0 ? letter("b_i", "tokens of a block", s.selection.block) : Expr(0);
+    const Expr chosen = chooses ? letter("k_i", "keys read per query", s.selection.keys) : Expr(0);
+    const Expr block = s.selection.block > 0 ? letter("b_i", "tokens per block", s.selection.block) : Expr(0);
     return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
              if (s.bidirectional) return textbook::query_key_pairs(p_.convention, q, c, {tokens, false, true});
              if (pools)
@@ -54,8 +54,8 @@ class Writer {
            });
   }
   Expr operator()(const IndexScores& s) {
-    const Expr width = letter("d_i", "width of the indexer's heads and of its key", s.width);
-    const Expr heads = letter("A_i", "heads of the indexer", s.heads), batch = letter("B", "sequences", s.sequences);
+    const Expr width = letter("d_i", "width of the indexer's heads and key", s.width);
+    const Expr heads = letter("A_i", "indexer heads", s.heads), batch = letter("B", "sequences", s.sequences);
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
     return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
@@ -66,7 +66,7 @@ class Writer {
   /// Keys and gates read, pooled keys written.
   Expr operator()(const Pool& s) {
     counts = Counts::bytes;
-    return number_bytes() * (Expr(2) * rows(s.rows()) * letter("wide", "numbers of a token's key and gate", s.wide) +
+    return number_bytes() * (Expr(2) * rows(s.rows()) * letter("wide", "elements of a token's key and gate", s.wide) +
                              letter("pooled", "pooled keys", s.pooled()) * width(s.width));
   }
   /// 2 FLOPs per value of the state and pass over it.
@@ -83,7 +83,7 @@ class Writer {
 
   /// A token read once, its mixes written.
   Expr operator()(const Shift& s) {
-    const Expr mixes = letter("n_x", "mixes of a token with the one before it", s.mixes);
+    const Expr mixes = letter("n_x", "mixes of a token with its predecessor", s.mixes);
     return moved(Expr(1) + (s.moved ? Expr(2) * mixes : mixes), s.rows(), s.width);
   }
   Expr operator()(const Lookup& s) { return moved(1, s.tokens, s.width); }
@@ -105,7 +105,7 @@ class Writer {
         return masks * rows(s.rows) * width(s.width);
       }
       case PointwiseKind::mix:
-        return moved(Expr(1) + letter("k", "tensors that it mixes", s.top_k), s.rows, s.width);
+        return moved(Expr(1) + letter("k", "mixed tensors", s.top_k), s.rows, s.width);
       case PointwiseKind::combine:
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
       case PointwiseKind::gather:
@@ -135,8 +135,8 @@ class Writer {
   }
   Expr operator()(const Collective& c) {
     counts = Counts::collective_call;
-    const Expr each = c.number_bytes > 0 ? letter("p_x", "bytes per number", c.number_bytes) : number_bytes();
-    return each * letter("n", "numbers of its message", c.elements);
+    const Expr each = c.number_bytes > 0 ? letter("p_x", "bytes per element", c.number_bytes) : number_bytes();
+    return each * letter("n", "elements of the message", c.elements);
   }
 
  private:
@@ -148,8 +148,8 @@ class Writer {
     Count run = 0;
     for (const DocumentRun& d : p_.documents) {
       const std::string i = std::to_string(++run);
-      const Expr length = letter("l_" + i, "their tokens", d.length);
-      all = all + letter("n_" + i, "documents of one length in a sequence", d.count) * pairs(length, length);
+      const Expr length = letter("l_" + i, "tokens per such document", d.length);
+      all = all + letter("n_" + i, "documents of equal length in a sequence", d.count) * pairs(length, length);
     }
     return all;
   }
@@ -158,26 +158,25 @@ class Writer {
     return {name, value};
   }
   textbook::ProductSizes<Expr> sizes(const Linear& s) {
-    return {rows(s.rows), letter("in", "numbers per token", s.in),
-            letter("out", "numbers that it makes of them", s.out)};
+    return {rows(s.rows), letter("in", "elements per token", s.in), letter("out", "output elements per token", s.out)};
   }
   /// Letters for the parts that the format has; 0 for the others.
   textbook::FormatSizes<Expr> scaled(const Format& f) {
     const auto some = [&](const char* name, const char* meaning, const Fraction& value) {
       return value == Fraction(0) ? Expr(0) : letter(name, meaning, value);
     };
-    const char* group = f.element_bits > 0 ? "bytes of a group's scale" : "bytes of a group and its scale";
-    return {some("e", "bytes per number", {f.element_bits, 8}),
+    const char* group = f.element_bits > 0 ? "scale bytes per group" : "bytes per group, including its scale";
+    return {some("e", "bytes per element", {f.element_bits, 8}),
             some("b_g", group, {f.group_bits, 8}),
-            f.group > 0 ? letter("g", "numbers in a group", f.group) : Expr(0),
+            f.group > 0 ? letter("g", "elements per group", f.group) : Expr(0),
             0,
             0,
             some("b_t", "bytes per tensor", f.tensor_bytes)};
   }
-  Expr group(Count tokens) { return letter("r_c", "tokens of a pooled key", tokens); }
-  Expr number_bytes() { return letter("p", "bytes per number", {p_.activation.format().element_bits, 8}); }
-  Expr rows(Count n) { return letter("rows", "tokens that it works on", n); }
-  Expr width(Count n) { return letter("width", "numbers per token", n); }
+  Expr group(Count tokens) { return letter("r_c", "tokens per pooled key", tokens); }
+  Expr number_bytes() { return letter("p", "bytes per element", {p_.activation.format().element_bits, 8}); }
+  Expr rows(Count n) { return letter("rows", "tokens processed", n); }
+  Expr width(Count n) { return letter("width", "elements per token", n); }
   /// Every element of the result, read or written `touches` times.
   Expr moved(const Expr& touches, Count n, Count wide) {
     counts = Counts::bytes;

@@ -17,32 +17,30 @@ struct Kind {
   const char *title, *unit, *convention, *source;
   Unit quantity;
 };
-constexpr const char* operands = "each operand once, with its scales; of experts one matrix; casts left out";
+constexpr const char* operands = "each operand once, with its scales; one matrix for experts; excludes casts";
 constexpr const char* formats_source = "OCP MX v1.0; DeepSeek-V3 (arXiv:2412.19437) 3.3.2; NVFP4 (arXiv:2509.25149)";
 /// By phase and by counted quantity.
 constexpr Kind kinds[3][4] = {
-    {{"model FLOPs forward, one layer, training micro-batch", "FLOP", "backward is twice that",
+    {{"forward model FLOPs, one layer, training micro-batch", "FLOP", "backward takes twice as many",
       "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},
-     {"activation bytes moved forward, one layer, training micro-batch", "bytes", "each number read or written once",
-      "Goon App. D", Unit::bytes},
-     {"bytes of the message, one layer, training micro-batch", "bytes", "of the whole group",
-      "Megatron (arXiv:1909.08053)", Unit::bytes},
-     {"bytes of its operands forward, one layer, training micro-batch", "bytes", operands, formats_source,
-      Unit::bytes}},
+     {"activation bytes moved in forward, one layer, training micro-batch", "bytes",
+      "each element read or written once", "Goon App. D", Unit::bytes},
+     {"message size, one layer, training micro-batch", "bytes", "for the whole group", "Megatron (arXiv:1909.08053)",
+      Unit::bytes},
+     {"operand bytes in forward, one layer, training micro-batch", "bytes", operands, formats_source, Unit::bytes}},
     {{"model FLOPs, one layer, prefill", "FLOP", "2 per multiply-add", "Narayanan 2021 (arXiv:2104.04473)",
       Unit::flops},
-     {"activation bytes moved, one layer, prefill", "bytes", "each number read or written once", "Goon App. D",
+     {"activation bytes moved, one layer, prefill", "bytes", "each element read or written once", "Goon App. D",
       Unit::bytes},
-     {"bytes of the message, one layer, prefill", "bytes", "of the whole group", "Megatron (arXiv:1909.08053)",
-      Unit::bytes},
-     {"bytes of its operands, one layer, prefill", "bytes", operands, formats_source, Unit::bytes}},
+     {"message size, one layer, prefill", "bytes", "for the whole group", "Megatron (arXiv:1909.08053)", Unit::bytes},
+     {"operand bytes, one layer, prefill", "bytes", operands, formats_source, Unit::bytes}},
     {{"model FLOPs, one layer, decode step", "FLOP", "halfway through the generation",
       "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},
      {"activation bytes moved, one layer, decode step", "bytes", "halfway through the generation", "Goon App. D",
       Unit::bytes},
-     {"bytes of the message, one layer, decode step", "bytes", "halfway through the generation",
-      "Megatron (arXiv:1909.08053)", Unit::bytes},
-     {"bytes of its operands, one layer, decode step", "bytes", operands, formats_source, Unit::bytes}}};
+     {"message size, one layer, decode step", "bytes", "halfway through the generation", "Megatron (arXiv:1909.08053)",
+      Unit::bytes},
+     {"operand bytes, one layer, decode step", "bytes", operands, formats_source, Unit::bytes}}};
 
 class Collector {
  public:

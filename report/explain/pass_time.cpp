@@ -91,9 +91,9 @@ Terms operators(const Setting& s, const TimedPass& pass, std::vector<Symbol> sym
 }
 
 Terms operators(const Setting& s, const TimedPass& pass, Limited which, bool all_bytes = false) {
-  std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
-                              {"F_i", "FLOPs that it executes", ""},
-                              {"M_i", "bytes that it moves", ""}};
+  std::vector<Symbol> symbols{{"n_i", "runs of an operator, identical operators merged", ""},
+                              {"F_i", "executed FLOPs per run", ""},
+                              {"M_i", "bytes moved per run", ""}};
   return operators(s, pass, std::move(symbols), [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
     if (is_nothing(c) || !is_limited(s, r.op, c, which)) return {};
     return {digits(c.executed.value), number_text(all_bytes ? c.moved.total() : moved(s, c))};
@@ -107,16 +107,17 @@ bool has_own_rates(const Setting& s, bool bound) {
 
 /// Every operator with its achieved rates, and the share of its times that counts.
 Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown, bool bound) {
-  std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
-                              {"F_i", "FLOPs that it executes", ""},
-                              {"M_i", "bytes that it moves", ""},
-                              {"c_i", "FLOP/s that it reaches", ""},
-                              {"b_i", "bytes/s that it reaches", ""},
-                              {"t_i", "launch, s", ""}};
+  std::vector<Symbol> symbols{{"n_i", "runs of an operator, identical operators merged", ""},
+                              {"F_i", "executed FLOPs per run", ""},
+                              {"M_i", "bytes moved per run", ""},
+                              {"c_i", "achieved FLOP/s", ""},
+                              {"b_i", "achieved bytes/s", ""},
+                              {"t_i", "launch overhead, s", ""}};
   if (shown == Limited::either)
-    symbols.push_back({"x_i", "share of the shorter of its times that is added to the longer", ""});
+    symbols.push_back({"x_i", "non-overlapped fraction of the shorter of its compute and memory times", ""});
   else
-    symbols.push_back({"w_i", "1 for the longer of its times, of the shorter the share that is added to it", ""});
+    symbols.push_back(
+        {"w_i", "1 for the longer of its compute and memory times, non-overlapped fraction for the shorter", ""});
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates rates = rates_of(s, bound);
   return operators(s, pass, std::move(symbols), [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
@@ -132,10 +133,10 @@ Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown,
 /// The step's roofline with several formats: every operator's FLOPs at the peak of its format.
 Terms operators_at_peaks(const Setting& s, const TimedPass& pass, bool bound) {
   return operators(s, pass,
-                   {{"n_i", "times that an operator runs, alike ones together", ""},
-                    {"F_i", "FLOPs that it executes", ""},
-                    {"c_i", "FLOP/s of its format", ""},
-                    {"M_i", "bytes of weights and cache that it moves", ""}},
+                   {{"n_i", "runs of an operator, identical operators merged", ""},
+                    {"F_i", "executed FLOPs per run", ""},
+                    {"c_i", "FLOP/s in its number format", ""},
+                    {"M_i", "bytes of weights and cache moved per run", ""}},
                    [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (is_nothing(c)) return {};
                      return {digits(c.executed.value), number_text(format_rate(r.op, rates_of(s, bound)).value),
@@ -152,9 +153,9 @@ Part work_part(const Op& op) {
 /// Operators of one kind of work: with FLOPs and bytes, with achieved rates, or with the peak of their format.
 Terms work_terms(const Setting& s, const TimedPass& pass, Part part) {
   return operators(s, pass,
-                   {{"n_i", "times that an operator runs, alike ones together", ""},
-                    {"F_i", "FLOPs that it executes", ""},
-                    {"M_i", "bytes that it moves", ""}},
+                   {{"n_i", "runs of an operator, identical operators merged", ""},
+                    {"F_i", "executed FLOPs per run", ""},
+                    {"M_i", "bytes moved per run", ""}},
                    [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (is_nothing(c) || work_part(r.op) != part) return {};
                      return {digits(c.executed.value), number_text(c.moved.total())};
@@ -164,12 +165,12 @@ Terms measured_work(const Setting& s, const TimedPass& pass, Part part) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates rates = estimated_rates(s.device(), s.plan());
   return operators(s, pass,
-                   {{"n_i", "times that an operator runs, alike ones together", ""},
-                    {"F_i", "FLOPs that it executes", ""},
-                    {"M_i", "bytes that it moves", ""},
-                    {"c_i", "FLOP/s that it reaches", ""},
-                    {"b_i", "bytes/s that it reaches", ""},
-                    {"x_i", "share of the shorter of its times that is added to the longer", ""}},
+                   {{"n_i", "runs of an operator, identical operators merged", ""},
+                    {"F_i", "executed FLOPs per run", ""},
+                    {"M_i", "bytes moved per run", ""},
+                    {"c_i", "achieved FLOP/s", ""},
+                    {"b_i", "achieved bytes/s", ""},
+                    {"x_i", "non-overlapped fraction of the shorter of its compute and memory times", ""}},
                    [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (is_nothing(c) || work_part(r.op) != part) return {};
                      const OpRates own = reached(r.op, c, p, r.direction, rates);
@@ -180,9 +181,9 @@ Terms measured_work(const Setting& s, const TimedPass& pass, Part part) {
 Terms work_at_peaks(const Setting& s, const TimedPass& pass, Part part) {
   const Rates rates = rates_of(s, !s.estimated());
   return operators(s, pass,
-                   {{"n_i", "times that an operator runs, alike ones together", ""},
-                    {"F_i", "FLOPs that it executes", ""},
-                    {"c_i", "FLOP/s of its format", ""}},
+                   {{"n_i", "runs of an operator, identical operators merged", ""},
+                    {"F_i", "executed FLOPs per run", ""},
+                    {"c_i", "FLOP/s in its number format", ""}},
                    [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (c.executed == Flops() || work_part(r.op) != part) return {};
                      return {digits(c.executed.value), number_text(format_rate(r.op, rates).value)};
@@ -215,9 +216,9 @@ std::string collective_name(const OperatorRun& r, const CollectiveCall& e) {
 
 /// Ring collectives: two rounds of the ring for all-reduce, one for others.
 Terms ring_collectives(const Setting& s, const TimedPass& pass) {
-  MergedTerms t({{"n_j", "times that an exchange happens", ""},
-                 {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
-                 {"M_j", "bytes of its message", ""}});
+  MergedTerms t({{"n_j", "calls of a collective", ""},
+                 {"a_j", "passes around the ring: 2 for all-reduce, 1 for others", ""},
+                 {"M_j", "message size, bytes", ""}});
   if (!s.parts().terms) return t.terms();
   for_each_collective(s, pass, Part::tp, [&](const OperatorRun& r, const CollectiveCall& e, Count times) {
     t.add(std::string(r.op.name), collective_name(r, e), times,
@@ -228,10 +229,10 @@ Terms ring_collectives(const Setting& s, const TimedPass& pass) {
 
 /// Collectives over any levels, with the seconds of one.
 Terms timed_collectives(const Setting& s, const TimedPass& pass, Part part, bool bound) {
-  MergedTerms t({{"n_j", "times that an exchange happens", ""},
-                 {"M_j", "bytes of its message", ""},
-                 {"w_j", "latencies that it waits for one after another, s", ""},
-                 {"x_j", "seconds per byte, over all levels of the network", ""}});
+  MergedTerms t({{"n_j", "calls of a collective", ""},
+                 {"M_j", "message size, bytes", ""},
+                 {"w_j", "sum of its serialized latencies, s", ""},
+                 {"x_j", "transfer time per byte over all network levels, s", ""}});
   if (!s.parts().terms) return t.terms();
   const LinkRates links = rates_of(s, bound || !s.estimated()).links;
   for_each_collective(s, pass, part, [&](const OperatorRun& r, const CollectiveCall& e, Count times) {
@@ -271,7 +272,7 @@ void add_beyond_work(const Setting& s, const TimedPass& pass, Part part, bool bo
   const std::string name = fmt::format("t_{}_more", part_names[static_cast<std::size_t>(part)]);
   f.expression = "(" + f.expression + " + " + name + ")";
   f.own.push_back(
-      {name, "what exchanges take beyond the work of their layer, which can hide nothing of it, s", number_text(more)});
+      {name, "collective time in excess of the work of its layer, which cannot be overlapped, s", number_text(more)});
 }
 
 Formula collectives(const Setting& s, const TimedPass& pass, Part part, bool bound) {
@@ -361,12 +362,11 @@ Formula pass_time(const Setting& s, const TimedPass& pass, bool bound) {
   f.terms = {own ? measured_operators(s, pass, Limited::either, bound) : step_terms(s, pass, bound)};
   if (const Seconds loop = rates_of(s, bound || !s.estimated()).software.step; loop.value > 0) {
     f.expression += " + t_loop";
-    f.own.push_back(
-        {"t_loop", "time of a pass in the engine's loop that overlaps nothing, s", number_text(loop.value)});
+    f.own.push_back({"t_loop", "non-overlapped engine loop overhead per pass, s", number_text(loop.value)});
   }
   if (const double host = host_time(s, pass); host > 0) {
     f.expression += " + t_host";
-    f.own.push_back({"t_host", "time of what comes from the host, over its link, s", number_text(host)});
+    f.own.push_back({"t_host", "transfer time from the host over its link, s", number_text(host)});
   }
   if (!s.tensor_parallel()) return f;
   const Formula messages = collectives(s, pass, Part::tp, bound);
@@ -412,7 +412,7 @@ Formula work_time(const Setting& s, const TimedPass& pass, Part part, const std:
   Terms terms = work_at_peaks(s, pass, part);
   if (terms.rows.empty()) return {"0"};
   return {product({n, "kappa*sum(n_i*F_i/c_i)"}),
-          {{"kappa", "time of the step over that of its FLOPs", number_text(step_slowdown(s, pass))}},
+          {{"kappa", "step time / compute time", number_text(step_slowdown(s, pass))}},
           {std::move(terms)}};
 }
 

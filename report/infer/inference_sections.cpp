@@ -42,8 +42,8 @@ std::string range(const Interval& interval, double value, Unit unit) {
 
 /// The source of a time and its interval: "under vllm, 4.9 to 7.6 ms in 9 of 10 cases".
 std::string how(const Request& r, const InferEstimate& e, const Interval& interval, Seconds time) {
-  if (!e.estimated) return "a bound: full efficiency";
-  if (!r.engine) return "at the efficiencies given";
+  if (!e.estimated) return "lower bound: full efficiency";
+  if (!r.engine) return "at the specified efficiencies";
   return joined(fmt::format("under {}", r.engine->name), range(interval, time.value, Unit::seconds));
 }
 
@@ -66,18 +66,18 @@ std::vector<SpentPart> parts_of(const PassSpent& spent, std::string_view product
     const std::string_view label = part == Part::matmul ? products : part == Part::attention ? cores : part_label(part);
     if (spent.parts[part] > Seconds()) all.push_back({part_names[i], label, spent.parts[part]});
   }
-  if (spent.engine > Seconds()) all.push_back({"engine", "the engine's loop", spent.engine});
+  if (spent.engine > Seconds()) all.push_back({"engine", "engine loop", spent.engine});
   return all;
 }
 
 }  // namespace
 
 std::vector<SpentPart> prefill_parts(const InferenceAnswer& a) {
-  return parts_of(a.prefill_spent(), "matrix products", "attention cores");
+  return parts_of(a.prefill_spent(), "matmuls", "attention cores");
 }
 
 std::vector<SpentPart> decode_parts(const InferenceAnswer& a) {
-  return parts_of(a.decode_spent(), "products with weights", "attention over cache");
+  return parts_of(a.decode_spent(), "weight matmuls", "attention over cache");
 }
 
 Section prefill_section(const InferenceAnswer& a) {
@@ -116,10 +116,10 @@ Section decode_section(const InferenceAnswer& a) {
   s.add("tokens_per_s", "throughput", real(p.batch) / step.value, Unit::tokens_per_second,
         counted(p.batch, "sequence"));
   s.add("tokens_per_s_per_sequence", "per sequence", 1 / step.value, Unit::tokens_per_second,
-        fmt::format("people read about {:.1f}", reading_tokens_per_second()));
+        fmt::format("reading speed: about {:.1f}", reading_tokens_per_second()));
   s.add("flops", "model FLOPs", e.middle.flops, "one step");
   s.add("intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
-        fmt::format("the hardware's ridge is {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
+        fmt::format("hardware ridge: {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
   s.add("bound", "bound by", bound_name(e.middle.estimate));
   if (r.engine) add_spent(s, decode_parts(a), a.decode_spent().total());
   add_ends_of(s, interval, [](std::string_view key) {
@@ -138,14 +138,14 @@ Section drafts_section(const InferenceAnswer& a) {
   const Request& r = a.request();
   const InferEstimate& e = a.estimate();
   const Plan& p = r.plan;
-  Section s{"drafts", "drafts of modules (MTP)", {}};
+  Section s{"drafts", "MTP drafts", {}};
   if (p.mtp == 0) return s;
   const Count context = p.prompt + p.generate / 2, most = p.mtp + 1;
   const Seconds step = drafted(r.model.arch, p, r.layout, r.hardware->cluster, context).estimate.total();
   const double longer = step / e.middle.estimate.total();
-  s.add("step_s", "a step", step, "verifies and drafts " + counted(p.mtp, "token"));
-  s.add("over_decode_step", "over one without", longer, Unit::none, fmt::format("at context {}", context));
-  s.add("break_even_accepted", "as fast at", longer - 1, Unit::none,
+  s.add("step_s", "step", step, "verifies and drafts " + counted(p.mtp, "token"));
+  s.add("over_decode_step", "relative to no drafts", longer, Unit::none, fmt::format("at context {}", context));
+  s.add("break_even_accepted", "break-even", longer - 1, Unit::none,
         fmt::format("accepted drafts per step, of {}", p.mtp));
   s.add("most_tokens_per_s_per_sequence", "per sequence, at most", static_cast<double>(most) / step.value,
         Unit::tokens_per_second, "if all are accepted");
@@ -160,12 +160,12 @@ Section end_to_end_section(const InferenceAnswer& a) {
   const bool several = p.batch > 1;
   const Seconds alone = several ? prefill_alone(r) : e.estimate.first_token;
   const Interval first = a.first_token_interval(), whole = a.whole_interval();
-  s.add("ttft_s", several ? "first tokens after" : "first token after", e.estimate.first_token,
-        joined(several ? fmt::format("of all {}: their prompts in one pass", p.batch) : "prefill",
+  s.add("ttft_s", several ? "time to first tokens" : "time to first token", e.estimate.first_token,
+        joined(several ? fmt::format("all {} prompts in one pass", p.batch) : "prefill",
                range(first, e.estimate.first_token.value, Unit::seconds)));
-  s.add("ttft_alone_s", several ? "  alone" : "", alone, "of a request that waits for no other");
-  s.add("ttft_mean_s", several ? "  on average" : "", 0.5 * real(p.batch + 1) * alone, "prompts one after another");
-  s.add("total_s", "all tokens after", e.estimate.total,
+  s.add("ttft_alone_s", several ? "  isolated" : "", alone, "request without queueing");
+  s.add("ttft_mean_s", several ? "  on average" : "", 0.5 * real(p.batch + 1) * alone, "prompts processed in sequence");
+  s.add("total_s", "time to last token", e.estimate.total,
         joined(fmt::format("{} tokens{}", p.generate, p.kv_cache ? "" : ", no KV cache"),
                range(whole, e.estimate.total.value, Unit::seconds)));
   s.add("bound_ttft_s", "", e.bound.first_token);
@@ -176,10 +176,10 @@ Section end_to_end_section(const InferenceAnswer& a) {
   if (const std::optional<double> price = price_of(r)) {
     const double all = cost(device_hours(devices(r.layout), e.estimate.total), *price);
     const double million = 1e6 * all / real(p.batch * p.generate);
-    s.add("usd_per_1m_tokens", "a million tokens", million, Unit::dollars,
+    s.add("usd_per_1m_tokens", "cost per million tokens", million, Unit::dollars,
           joined(range(whole, million, Unit::dollars),
-                 fmt::format("generated ones, prompts included{}; {:g} USD per GPU-hour",
-                             e.estimated ? "" : "; at least, as the time is a bound", *price)));
+                 fmt::format("generated tokens, including prompts{}; {:g} USD per GPU-hour",
+                             e.estimated ? "" : "; a minimum, because the time is a lower bound", *price)));
   }
   add_ends_of(s, first, [](std::string_view key) { return key == "ttft_s"; });
   add_ends_of(s, whole, [](std::string_view key) {
@@ -211,15 +211,15 @@ Section limits_section(const InferenceAnswer& answer) {
   const Request& r = answer.request();
   const Limits& l = answer.limits();
   const Plan& p = r.plan;
-  Section s{"limits", "what fits", {}};
+  Section s{"limits", "memory limits", {}};
   if (!l.max_batch) return s;
   s.add("max_batch", "largest batch", *l.max_batch, Unit::sequences,
         fmt::format("of {} tokens", p.prompt + p.generate));
   if (!l.max_context) return s;
   const Arch& a = r.model.arch;
   std::string note = fmt::format("at batch {}", p.batch);
-  if (*l.max_context > a.context) note = fmt::format("the model was made for {}", a.context);
-  if (*l.max_context == a.learned_rows()) note = "all of the learned positions";
+  if (*l.max_context > a.context) note = fmt::format("the model supports {}", a.context);
+  if (*l.max_context == a.learned_rows()) note = "limited by learned positions";
   s.add("max_context", "longest context", *l.max_context, Unit::tokens, note);
   return s;
 }

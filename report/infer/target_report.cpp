@@ -51,7 +51,7 @@ void add_bandwidth(Section& s, const Request& r) {
   const HardwareRate rate{
       .key = "bandwidth",
       .label = "memory bandwidth",
-      .slow_else = "however fast the memory is",
+      .slow_else = "regardless of memory bandwidth",
       .now = r.hardware->cluster.device.bandwidth.value,
       .step = megabyte,
       .unit = "GB/s",
@@ -72,7 +72,7 @@ void add_batch(Section& s, const Request& r) {
   const Count most = too_many.value_or(most_served + 1) - 1;
   if (most == 0) return add_none(s, "no_batch", "largest batch", why_none({with_sequences(r, 1)}));
   const Attempt a = with_sequences(r, most);
-  const char* why = with_sequences(r, most + 1).fits ? "" : ", as many as fit";
+  const char* why = with_sequences(r, most + 1).fits ? "" : ", limited by memory";
   s.add("batch", "largest batch", most, Unit::sequences, fmt::format("{}{}", seconds_text(a.time), why));
 }
 
@@ -106,7 +106,7 @@ void add_devices(Section& s, const Request& r) {
   std::vector<Attempt> attempts;
   for (const auto& one : all) attempts.push_back(one.second);
   add_none(s, "no_tp", "tensor parallel",
-           attempts.empty() ? "no number of devices inside one domain divides the model" : why_none(attempts));
+           attempts.empty() ? "no device count within one domain divides the model" : why_none(attempts));
 }
 
 void add_weights(Section& s, const Request& r, const Attempt& now) {
@@ -117,11 +117,11 @@ void add_weights(Section& s, const Request& r, const Attempt& now) {
     const Attempt a = attempt(other, fmt::format("--weight-precision {}", format));
     if (a.weights >= now.weights) continue;
     if (a.reaches())
-      return s.add("weight_precision", "narrower weights", std::string(format), Unit::none, seconds_text(a.time));
+      return s.add("weight_precision", "low-precision weights", std::string(format), Unit::none, seconds_text(a.time));
     all.push_back(a);
   }
-  add_none(s, "no_weight_precision", "narrower weights",
-           all.empty() ? fmt::format("they are no wider than {}", narrower_formats.back()) : why_none(all));
+  add_none(s, "no_weight_precision", "low-precision weights",
+           all.empty() ? fmt::format("weights are already no wider than {}", narrower_formats.back()) : why_none(all));
 }
 
 std::string as_it_is(const Request& r, const Attempt& now) {
@@ -134,12 +134,12 @@ std::string as_it_is(const Request& r, const Attempt& now) {
 
 Section target_section(const Request& r) {
   const bool first_token = r.target->kind == TargetKind::first_token;
-  const Attempt now = attempt(r, "the plan as it is");
+  const Attempt now = attempt(r, "the current plan");
   const bool reached = now.reaches();
-  Section s{"target", "what reaches " + target_text(*r.target), {}};
-  s.add(first_token ? "ttft_s" : "time_per_token_s", first_token ? "first token within" : "a token within",
+  Section s{"target", "changes that reach " + target_text(*r.target), {}};
+  s.add(first_token ? "ttft_s" : "time_per_token_s", first_token ? "limit to first token" : "limit per token",
         r.target->time);
-  s.add("reached", "the plan as it is", reached, Unit::none, as_it_is(r, now));
+  s.add("reached", "the current plan", reached, Unit::none, as_it_is(r, now));
   add_bandwidth(s, r);
   add_batch(s, r);
   add_devices(s, r);

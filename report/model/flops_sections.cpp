@@ -62,20 +62,20 @@ Section flops_section(const Request& r) {
   s.add("forward_head", "  head", w.head);
   if (p.mtp > 0) s.add("forward_modules", "  modules", f.forward - w.total(), "MTP: projection, layer, head");
   s.add("backward", "backward", f.backward,
-        trains_adapters(p) ? "of inputs and adapters; the rest is frozen"
-        : trains_part(p)   ? "of inputs, and of what is trained"
-                           : "twice forward");
+        trains_adapters(p) ? "inputs and adapters only; other weights are frozen"
+        : trains_part(p)   ? "inputs and trained parameters only"
+                           : "2 x forward");
   s.add("recompute", "recomputed", f.recompute);
   s.add("model_total", "model FLOPs", f.model_total, "forward + backward");
-  s.add("hardware_total", "hardware FLOPs", f.hardware_total, "recomputation counted");
+  s.add("hardware_total", "hardware FLOPs", f.hardware_total, "including recomputation");
   s.add("executed", "executed FLOPs", f.executed,
         p.attention == AttentionImpl::flash ? "flash kernels" : "naive attention");
   if (traits(p.optimizer).orthogonalizes)
-    s.add("optimizer", "optimizer, once a step", update_flops(r.model.arch, p),
+    s.add("optimizer", "optimizer, once per step", update_flops(r.model.arch, p),
           fmt::format("{} Newton-Schulz iterations, executed", p.newton_schulz_steps));
   s.add("per_token", "model FLOPs per token", per_token(f.model_total, tokens), Unit::flops);
   if (const auto equal = w.core.value > 0 ? attention_equals_rest_seq(r.model.arch, p) : std::nullopt)
-    s.add("attention_equals_rest_seq", "attention is half from", *equal, Unit::tokens, "per sequence");
+    s.add("attention_equals_rest_seq", "attention reaches half at", *equal, Unit::tokens, "per sequence");
   return s;
 }
 

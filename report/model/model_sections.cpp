@@ -80,12 +80,12 @@ const char* mixer_label(const Arch& a) {
 namespace {
 void add_media_encoders(Section& s, const MediaEncoders& t) {
   const auto part = [&](const char* key, const char* label, Count n) {
-    if (n > 0) s.add(key, label, n, Unit::parameters, "beside the total");
+    if (n > 0) s.add(key, label, n, Unit::parameters, "not in the total");
   };
-  part("vision", "vision tower", t.vision);
-  part("audio", "audio tower", t.audio);
+  part("vision", "vision encoder", t.vision);
+  part("audio", "audio encoder", t.audio);
   part("projector", "projector", t.projector);
-  part("cross", "for images alone", t.cross);
+  part("cross", "image cross-attention", t.cross);
 }
 }  // namespace
 
@@ -105,20 +105,20 @@ Section parameters_section(const ModelCard& card) {
   s.add("active", "active per token", p.active, Unit::parameters,
         card.arch.has_experts() ? fmt::format("{} of {} experts", card.arch.moe.top_k, card.arch.moe.experts) : "");
   if (const Moe& m = card.arch.moe; m.zero_experts > 0) {
-    s.add("active_mean", "  in the mean", p.active_mean, Unit::parameters,
-          fmt::format("{} choices among {} experts, of which {} return their input", m.top_k, m.choices(),
-                      m.zero_experts));
-    s.add("active_least", "  at least", p.active_least, Unit::parameters, "as many of those as possible");
+    s.add(
+        "active_mean", "  mean", p.active_mean, Unit::parameters,
+        fmt::format("{} choices among {} experts, {} of them identity experts", m.top_k, m.choices(), m.zero_experts));
+    s.add("active_least", "  minimum", p.active_least, Unit::parameters, "as many identity experts as possible");
   }
   s.add("non_embedding", "non-embedding", p.non_embedding, Unit::parameters, "Kaplan: no table, positions, head");
-  s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
+  s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token; includes the head, excludes tables");
   if (const Mtp& m = card.arch.mtp; m.modules > 0)
     s.add("mtp", m.modules == 1 ? "MTP module" : fmt::format("{} MTP modules", m.modules),
-          mtp_parameters(card.arch).total, Unit::parameters, "for further tokens; beside the total");
+          mtp_parameters(card.arch).total, Unit::parameters, "multi-token prediction; not in the total");
   add_media_encoders(s, card.media_encoders);
   if (card.arch.tied_head)
     s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
-          Unit::parameters, "if its file stores it twice");
+          Unit::parameters, "if the checkpoint stores it twice");
   if (card.published)
     s.add("published", "published", *card.published, Unit::parameters,
           *card.published == p.total ? "equal" : "differs");
@@ -130,15 +130,15 @@ Section kv_cache_section(const Request& r) {
   const Count context = add(p.prompt, p.generate);
   const Bytes sequence = cache_bytes(r.model.arch, p, context, r.layout);
   Section s{"kv_cache", "KV cache, per GPU", {}};
-  s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
+  s.add("elements_per_token", "elements per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
         "whole model, all layers");
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout), cache_text(p.kv_precision));
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
   // For encoder-decoder models, the rows that do not grow are the encoder's result, not states.
   const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);
-  if (states != Bytes()) s.add("state_bytes", "  of it states", states, "which do not grow");
-  s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
-        p.kv_cache ? counted(p.batch, "sequence") : "no cache is kept");
+  if (states != Bytes()) s.add("state_bytes", "  including states", states, "fixed size");
+  s.add("bytes_total", "total", p.kv_cache ? p.batch * sequence : Bytes(),
+        p.kv_cache ? counted(p.batch, "sequence") : "no cache");
   const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p, r.layout);
   if (equal) s.add("equals_weights_context", "exceeds weights from", *equal, Unit::tokens, "of context, at this batch");
   return s;
@@ -150,19 +150,19 @@ json::Value conventions_json(const Request& r) {
       {"parameters", "trainable tensors, tied head once; buffers and router correction biases are not parameters"},
       {"multiply_add", "2 FLOPs; element-wise work is not in FLOPs and is priced by its bytes"},
       {"attention_flops", pairs_text(p.attention_flops)},
-      {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs, and the scores once more in backward"
+      {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs; scores recomputed in backward"
                                                        : "naive: S x S pairs"},
-      {"activations", "every operator's input is kept once; masks take 1 byte"},
+      {"activations", "the input of every operator is saved once; masks take 1 byte"},
       {"memory", "per GPU, the most loaded one; GiB = 2^30 bytes"},
       {"roofline", p.roofline == Roofline::op
                        ? "sum over operators of max(FLOPs / peak, bytes / bandwidth)"
-                       : "max(FLOPs / peak, bytes / bandwidth) of the step; weights and cache are its bytes"},
-      {"limits", "weights, cache, workspace and what the process takes, against --memory-utilization of the device"},
+                       : "max(FLOPs / peak, bytes / bandwidth) of the step; its bytes are weights and cache"},
+      {"limits", "weights, cache, workspace and process memory, compared with --memory-utilization of the device"},
       {"peak", fmt::format("dense {}", p.precision.name())}};
   if (traits(p.optimizer).orthogonalizes && r.has(part::training | part::formulas))
     all["optimizer"] =
-        "Muon: momentum of the blocks' matrices, each made orthogonal in bf16 (4 m^2 n + 2 m^3 FLOPs per iteration, "
-        "m <= n, an expert's by itself); AdamW for token table, head, positions, norms and biases";
+        "Muon: momentum of the block matrices, each orthogonalized in bf16 (4 m^2 n + 2 m^3 FLOPs per iteration, m <= "
+        "n, each expert separately); AdamW for token table, head, positions, norms and biases";
   return all;
 }
 
@@ -188,15 +188,15 @@ void add_lengths(const Request& r, std::vector<std::string>& n) {
   const Count shared = mul(ranks(l, Group::tensor), ranks(l, Group::context));
   if (sequence_parallel(l) && r.plan.seq % shared != 0)
     n.push_back(
-        fmt::format("Megatron-LM refuses --seq {} under --sp, since {} ranks do not divide it; the rank with the most "
-                    "tokens is counted",
+        fmt::format("Megatron-LM rejects --seq {} under --sp, because {} ranks do not divide it; the rank with the "
+                    "most tokens is counted",
                     r.plan.seq, shared));
   const Count parts = document_parts(l);
   for (const DocumentRun& d : r.plan.documents)
     if (d.length % parts != 0)
       return n.push_back(
-          fmt::format("documents of {} tokens have no {} equal parts, two for each rank of --cp: TransformerEngine "
-                      "pads them, and here ranks share their pairs evenly",
+          fmt::format("documents of {} tokens do not split into {} equal parts, two per rank of --cp: "
+                      "TransformerEngine pads them; here, ranks share their pairs evenly",
                       d.length, parts));
 }
 }  // namespace
@@ -207,13 +207,13 @@ void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
   const Layout& l = r.layout;
   if (accumulates_gradients(l) && shares_parameters(l))
     n.push_back(
-        "ZeRO 2 in a pipeline: a rank accumulates its stage's whole gradients and reduces them once per step, as under "
-        "ZeRO 1; the gradient buckets hold them until then");
+        "ZeRO 2 in a pipeline: a rank accumulates the full gradients of its stage and reduces them once per step, as "
+        "under ZeRO 1; until then they stay in the gradient buckets");
   if (r.has(part::step) && validates_after(l.schedule) && ranks(l, Group::pipeline) > 1)
-    n.push_back(fmt::format(
-        "{}: a rank updates when its own gradients are summed, and the norm of all is validated in the next "
-        "step (arXiv:2401.10241, section 4); the time is from step to step",
-        name(l.schedule)));
+    n.push_back(
+        fmt::format("{}: a rank updates as soon as its own gradients are reduced, and the global norm is validated in "
+                    "the next step (arXiv:2401.10241, section 4); the time is from step to step",
+                    name(l.schedule)));
 }
 }  // namespace
 
@@ -221,9 +221,9 @@ namespace {
 /// Note on whether the numbers include vision and audio encoders.
 std::string media_encoders_note(const Request& r) {
   const bool loaded = r.has(part::inference) && r.plan.media_encoders + r.plan.cut_media_encoders > Bytes();
-  return fmt::format("towers for images or sounds hold {} parameters beside the text model, {}; {}",
+  return fmt::format("vision and audio encoders have {} parameters in addition to the text model, {}; {}",
                      r.model.media_encoders.total(), bytes_text(r.model.media_encoders.bytes()),
-                     loaded ? "memory of inference counts them, and nothing else here" : "nothing here counts them");
+                     loaded ? "only inference memory counts them" : "they are not counted here");
 }
 }  // namespace
 
@@ -235,32 +235,34 @@ void add_nodes(const Request& r, std::vector<std::string>& n) {
   const Count all = devices(r.layout), together = ranks(r.layout, Group::tensor);
   if (node <= 1 || all <= node) return;
   if (together > node)
-    n.push_back(fmt::format("{} ranks do not fit one node of {}: they communicate over its network", together, node));
+    n.push_back(
+        fmt::format("{} ranks do not fit in one node of {}: they communicate over the network", together, node));
   else if (together > 1 && !is_inside(c, r.layout, Group::tensor))
     n.push_back(
-        fmt::format("nodes of {} do not hold groups of {} tensor-parallel ranks evenly: some groups lie in two nodes "
-                    "and communicate over the network, and a step waits for them",
+        fmt::format("nodes of {} do not divide evenly into groups of {} tensor-parallel ranks: some groups span two "
+                    "nodes and communicate over the network, and a step waits for them",
                     node, together));
   const Count nodes = ceil_div(all, node);
   if (all % node == 0) return;
-  n.push_back(fmt::format("the {} devices fill nodes of {} one after another, and the last has {}{}", all, node,
-                          all % node,
-                          all % nodes != 0 ? ""
-                                           : fmt::format("; if each of the {0} nodes has {1}, give a hardware file "
-                                                         "whose link joins {1} ('llmcalc show {2}' prints a start)",
-                                                         nodes, all / nodes, r.hardware->name)));
+  n.push_back(fmt::format("the {} devices fill nodes of {} in order, and the last node has {}{}", all, node, all % node,
+                          all % nodes != 0
+                              ? ""
+                              : fmt::format("; if each of the {0} nodes has {1}, use a hardware file whose link "
+                                            "connects {1} ('llmcalc show {2}' prints a template)",
+                                            nodes, all / nodes, r.hardware->name)));
 }
 }  // namespace
 
 std::string weights_text(const Request& r) {
   const WeightFormats& w = r.plan.weight_precision;
   const bool own = w == r.model.weights && !r.gave("--weight-precision");
-  return weight_formats_text(w) + (own ? ": the checkpoint's" : "");
+  return weight_formats_text(w) + (own ? ", as in the checkpoint" : "");
 }
 
 std::string media_encoder_place(const Plan& plan) {
-  return plan.cut_media_encoders == Bytes() ? "for images or sounds, whole on every GPU"
-                                            : "for images or sounds, whole on every GPU but for layers, which TP cuts";
+  return plan.cut_media_encoders == Bytes()
+             ? "for images and audio, replicated on every GPU"
+             : "for images and audio, replicated on every GPU except for layers, which TP shards";
 }
 
 namespace {
@@ -282,7 +284,7 @@ std::vector<std::string> notes(const Request& r) {
   const Plan& p = r.plan;
   if (const Count modules = r.model.arch.mtp.modules;
       modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))
-    n.push_back(fmt::format("{} for further tokens {} left out; --mtp {} counts {}",
+    n.push_back(fmt::format("{} {} not counted; --mtp {} counts {}",
                             modules == 1 ? "an MTP module" : fmt::format("{} MTP modules", modules),
                             modules == 1 ? "is" : "are", modules, modules == 1 ? "it" : "them"));
   if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
@@ -295,8 +297,8 @@ std::vector<std::string> notes(const Request& r) {
   if (std::string note = vocabulary_note(r); !note.empty()) n.push_back(std::move(note));
   if (gathers_matrices(r))
     n.push_back(
-        "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "
-        "out whole matrices, tensor-parallel ranks repeat each other's");
+        "Muon is exact: ranks gather sharded matrices in bf16; ranks that shard optimizer states distribute whole "
+        "matrices, and tensor-parallel ranks duplicate the work");
   if (std::string note = unknown_keys_note(r.model); !note.empty()) n.push_back(std::move(note));
   if (r.hardware) {
     const Cluster& c = r.hardware->cluster;
@@ -305,7 +307,7 @@ std::vector<std::string> notes(const Request& r) {
     if (std::string note = host_memory_note(r, most_on_host(r)); !note.empty()) n.push_back(std::move(note));
     const Link link = group_link(c, r.layout, Group::tensor);
     if (together > 1 && link.latency.value == 0)
-      n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));
+      n.push_back(fmt::format("link latency of {} is unknown and counts as 0", r.hardware->name));
     add_nodes(r, n);
   }
   return n;

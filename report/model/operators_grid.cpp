@@ -52,7 +52,7 @@ class OperatorTable {
     grid_.key = phase_keys[which];
     grid_.title = fmt::format("operators of one {}, one layer each, one GPU", phase_names[which]);
     if (training())
-      grid_.columns = {"operator", "shape", "forward", "backward", "kept"};
+      grid_.columns = {"operator", "shape", "forward", "backward", "saved"};
     else
       grid_.columns = {"operator", "shape", "params", "forward", "moved"};
     if (r.hardware) grid_.columns.insert(grid_.columns.end(), {"time", "bound"});
@@ -70,7 +70,7 @@ class OperatorTable {
     if (training() || !r_.hardware) return;
     const Seconds loop = estimated_rates(r_.hardware->cluster.device, r_.plan).software.step;
     if (loop <= Seconds()) return;
-    grid_.rows.push_back({"engine's loop (x 1)", "", "-", "-", "-", human_text(loop.value, Unit::seconds), "latency"});
+    grid_.rows.push_back({"engine loop (x 1)", "", "-", "-", "-", human_text(loop.value, Unit::seconds), "latency"});
     grid_.json.push_back({{"segment", "engine"},
                           {"layers", 1},
                           {"name", "loop"},
@@ -98,8 +98,8 @@ class OperatorTable {
   /// Which layers the following lines describe, if not all save the same tensors.
   std::string which_layers(const Segment& s) const {
     if (s.kind != SegmentKind::block || !training()) return "";
-    if (recomputes_block(r_.plan)) return "; here those that run again";
-    return recomputes_groups(r_.plan) ? fmt::format("; here the first of each {}", r_.plan.recompute_layers) : "";
+    if (recomputes_block(r_.plan)) return "; only recomputed layers shown";
+    return recomputes_groups(r_.plan) ? fmt::format("; only the first of each {} shown", r_.plan.recompute_layers) : "";
   }
 
   /// Bytes saved by each operator; for a block recomputed as a whole, the block's input.

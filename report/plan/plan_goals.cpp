@@ -65,14 +65,14 @@ std::string more_device_seconds(const Evaluated& a, const Evaluated& b) {
 /// Reason why plan b ranks after a, by the objective.
 std::string why_behind(const Space& space, const Evaluated& a, const Evaluated& b) {
   const double more = b.found.value / a.found.value - 1;
-  if (more <= 0) return "as good, with more memory or GPUs";
+  if (more <= 0) return "equal, but with more memory or GPUs";
   switch (space.objective) {
     case Objective::time: {
       const GrownPart most = most_grown(a.time, b.time);
       return fmt::format("{:.1f} % slower: {} +{}", 100 * more, part_label(most.part), seconds_text(most.by));
     }
     case Objective::cost:
-      return fmt::format("{:.1f} % dearer: {}", 100 * more, more_device_seconds(a, b));
+      return fmt::format("{:.1f} % more expensive: {}", 100 * more, more_device_seconds(a, b));
     case Objective::energy:
       return fmt::format("{:.1f} % more energy: {}", 100 * more, more_device_seconds(a, b));
     case Objective::memory: {
@@ -85,10 +85,10 @@ std::string why_behind(const Space& space, const Evaluated& a, const Evaluated& 
 }
 
 std::string why_best(const Request& r, const Space& space) {
-  constexpr std::array words{"the shortest step", "the cheapest step", "the step of least energy",
-                             "the least memory of a GPU"};
-  constexpr std::array of_run{"the fastest run", "the cheapest run", "the run of least energy",
-                              "the least memory of a GPU"};
+  constexpr std::array words{"the shortest step", "the cheapest step", "the lowest-energy step",
+                             "the least memory per GPU"};
+  constexpr std::array of_run{"the fastest run", "the cheapest run", "the lowest-energy run",
+                              "the least memory per GPU"};
   return (r.run.tokens ? of_run : words)[static_cast<std::size_t>(space.objective)];
 }
 
@@ -145,11 +145,8 @@ void add_number_row(Grid& g, const Request& r, const Space& space, const OfNumbe
 }
 
 Grid numbers_grid(std::string last) {
-  Grid g{.key = "numbers",
-         .title = "numbers of GPUs",
-         .columns = {"GPUs", "best plan", "why", "step"},
-         .left = 3,
-         .rows = {}};
+  Grid g{
+      .key = "numbers", .title = "GPU counts", .columns = {"GPUs", "best plan", "why", "step"}, .left = 3, .rows = {}};
   if (!last.empty()) g.columns.push_back(std::move(last));
   return g;
 }
@@ -161,14 +158,14 @@ double days_of(const Request& r, const Space& space, const Found& f) {
 
 /// "give --gpus 16".
 std::string more_gpus_text(const Request& r, std::optional<Count> gpus) {
-  if (!gpus) return "give more GPUs: a search of a few seconds found no number that does";
-  return fmt::format("give {} {}", r.gave("--gpus") ? "--gpus" : "--max-gpus", *gpus);
+  if (!gpus) return "use more GPUs: a search of a few seconds found no sufficient count";
+  return fmt::format("use {} {}", r.gave("--gpus") ? "--gpus" : "--max-gpus", *gpus);
 }
 
 }  // namespace
 
 void refuse_too_few(const Request& r, const Space& space, std::optional<Count> gpus) {
-  throw InputError(fmt::format("no plan on up to {} holds {}; {}", counted(space.gpus.back(), "GPU"), r.model.name,
+  throw InputError(fmt::format("no plan on up to {} fits {}; {}", counted(space.gpus.back(), "GPU"), r.model.name,
                                more_gpus_text(r, gpus)));
 }
 
@@ -176,13 +173,13 @@ void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gp
   if (gpus)
     report.verdict.push_back({"fits on", fmt::format("{}: {}", counted(*gpus, "GPU"), more_gpus_text(r, gpus))});
   else
-    report.notes.insert(report.notes.begin(), "no number of GPUs that holds it was found in a few seconds");
+    report.notes.insert(report.notes.begin(), "no sufficient GPU count was found in a few seconds");
 }
 
 double deadline_of(const Request& r, const Space& space, std::string_view text) {
-  if (!r.run.tokens) throw InputError("--deadline needs --tokens D, the tokens that it is for");
+  if (!r.run.tokens) throw InputError("--deadline needs --tokens D, the tokens to train on");
   if (space.objective == Objective::memory)
-    throw InputError("--deadline asks for a time, and --objective memory for the slowest plans; leave one out");
+    throw InputError("--deadline limits the time, but --objective memory prefers the slowest plans; omit one of them");
   return parse_positive_real(text, "--deadline");
 }
 
@@ -213,10 +210,10 @@ void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& 
                      std::optional<Count> gpus) {
   const std::string more =
       gpus ? fmt::format("{} {}", r.gave("--gpus") ? "--gpus" : "--max-gpus", *gpus)
-           : fmt::format("about {:.0f} GPUs, if each is as fast as there", fastest.gpus_at_that_speed(limit));
+           : fmt::format("about {:.0f} GPUs at the same speed per GPU", fastest.gpus_at_that_speed(limit));
   throw InputError(
-      fmt::format("no plan on up to {} trains {} tokens in {:g} days; the fastest takes {:.1f}, on {}: give "
-                  "--deadline {:.0f}, or {}",
+      fmt::format("no plan on up to {} trains {} tokens in {:g} days; the fastest takes {:.1f} days on {} GPUs: use "
+                  "--deadline {:.0f} or {}",
                   counted(few.tried.back().gpus, "GPU"), count_text(*r.run.tokens), limit, fastest.days,
                   fastest.found.candidate.gpus, std::ceil(fastest.days), more));
 }
@@ -237,8 +234,9 @@ void add_deadline(Report& report, const Request& r, const Space& space, const Fe
   report.inputs["max_gpus"] = few.tried.back().gpus;
   report.inputs["deadline"] = limit;
   if (!few.found) {
-    report.verdict.insert(report.verdict.begin(),
-                          {"GPUs", "stopped before a number was found that ends in time; this is the last one", true});
+    report.verdict.insert(
+        report.verdict.begin(),
+        {"GPUs", "stopped before a GPU count that meets the deadline was found; this is the last count tried", true});
     return;
   }
   const Found& best = *few.found;
@@ -248,9 +246,9 @@ void add_deadline(Report& report, const Request& r, const Space& space, const Fe
     const bool chosen = n.gpus == best.candidate.gpus;
     const double needed = n.found.best.empty() ? 0 : days_of(r, space, n.found.best[0]);
     const std::string why = n.found.best.empty() ? nothing_fits(n.found)
-                            : chosen             ? "the fewest that end in time"
+                            : chosen             ? "the fewest that meet the deadline"
                             : needed > limit     ? "too slow"
-                                                 : "in time, on more GPUs";
+                                                 : "in time, with more GPUs";
     add_row(g, r, space, n, why, [&](const Evaluated&) { return fmt::format("{:.4g}", needed); });
     if (n.gpus < best.candidate.gpus)
       beside = fmt::format("; {}: {}", n.gpus, n.found.best.empty() ? why : fmt::format("{:.1f} days", needed));
@@ -266,7 +264,7 @@ void add_numbers(Report& report, const Request& r, const Space& space, std::span
   report.inputs["max_gpus"] = space.gpus.back();
   const auto best = std::find_if(numbers.begin(), numbers.end(), [&](const OfNumber& n) { return n.gpus == *r.gpus; });
   if (best == numbers.end() || best->found.best.empty()) return;
-  const char* until = numbers.back().found.stopped ? ", of those that were searched" : "";
+  const char* until = numbers.back().found.stopped ? ", among those searched" : "";
   report.verdict.insert(report.verdict.begin(), {"GPUs", fmt::format("{} of up to {}: {}{}", best->gpus,
                                                                      space.gpus.back(), why_best(r, space), until)});
   Grid g = numbers_grid(space.objective == Objective::time ? "" : std::string(name(space.objective)));

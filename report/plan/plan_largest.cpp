@@ -50,24 +50,25 @@ Count next_tried(const LargestFound& found) {
 
 /// The limit of the search.
 std::string_view bound_text(const Space& space, const LargestQuestion& q) {
-  if (q.of == Largest::sequence && space.arch.learned_rows() > 0) return "where its learned positions end";
+  if (q.of == Largest::sequence && space.arch.learned_rows() > 0) return "the limit of its learned positions";
   if (q.of == Largest::micro_batch && !q.batch_follows) return "the whole batch";
-  return "the most that is tried";
+  return "the largest value tried";
 }
 
 std::string largest_text(const Space& space, const LargestQuestion& q, const LargestFound& found) {
   const std::string amount = amount_text(q.of, *found.value);
-  if (found.stopped) return amount + " at least; stopped before the end";
-  if (found.any) return fmt::format("any batch: {} and more, since no more micro-batches are kept at once", amount);
+  if (found.stopped) return amount + " or more; stopped early";
+  if (found.any)
+    return fmt::format("any batch: {} and more, because no more micro-batches are in flight at once", amount);
   if (!found.bounded)
-    return fmt::format("{}; no plan holds {}", amount, grouped_digits(fmt::format("{}", next_tried(found))));
+    return fmt::format("{}; no plan fits {}", amount, grouped_digits(fmt::format("{}", next_tried(found))));
   return fmt::format("{}, {}", amount, bound_text(space, q));
 }
 
 /// Reason why a value is not the answer; if it does not fit, the memory that the answer's best plan would lack.
 std::string why_not_largest(const Space& space, const LargestQuestion& q, const TriedValue& t, Count largest,
                             const Candidate* best) {
-  if (t.plan) return t.value == largest ? "fits: the largest that was tried" : "fits, and so does more";
+  if (t.plan) return t.value == largest ? "fits: the largest value tried" : "fits, as do larger values";
   if (best == nullptr) return "no plan fits";
   const Space at = with_value(space, q, largest), beyond = with_value(space, q, t.value);
   Candidate c = *best;
@@ -76,11 +77,12 @@ std::string why_not_largest(const Space& space, const LargestQuestion& q, const 
     const Evaluated here = evaluate(at, *best), there = evaluate(beyond, c);
     if (!there.possible() || there.fits) return "no plan fits";
     const GrownTerm most = most_grown(at, here, there);
-    return fmt::format("no plan fits; the best of {} lacks {}: {} +{}", grouped_digits(fmt::format("{}", largest)),
+    return fmt::format("no plan fits; the best plan of {} exceeds memory by {}: {} +{}",
+                       grouped_digits(fmt::format("{}", largest)),
                        human_text(Quantity((there.found.peak - usable(beyond)).value), Unit::bytes),
                        memory_term_names[static_cast<std::size_t>(most.term)], bytes_text(most.by));
   } catch (const Overflow&) {
-    return "no plan fits: more than can be counted";
+    return "no plan fits: the sizes overflow";
   }
 }
 
@@ -90,9 +92,9 @@ void drop_commands(Report& report) {
     if (g.json.is_array())
       for (json::Value& row : g.json)
         if (row.is_object()) row.erase("command");
-  std::erase_if(report.verdict, [](const Finding& f) { return f.label == "type"; });
+  std::erase_if(report.verdict, [](const Finding& f) { return f.label == "command"; });
   report.notes.push_back(
-      "to ask about a model of another depth, write it as a file: 'llmcalc show MODEL --json' prints a start");
+      "for a model of another depth, write a model file: 'llmcalc show MODEL --json' prints a template");
 }
 
 }  // namespace
@@ -104,9 +106,9 @@ LargestQuestion largest_question(const Request& r, std::string_view text) {
         fmt::format("--largest: expected {}, got {}", one_of(choice_names<Largest>), in_quotes(std::string(text))));
   const std::string_view option = looked_for(*of);
   if (!option.empty() && r.gave(option))
-    throw InputError(fmt::format("--largest {} looks for {}; leave one of them out", name(*of), option));
+    throw InputError(fmt::format("--largest {} searches for {}; omit one of them", name(*of), option));
   if (*of == Largest::sequence && r.gave("--documents"))
-    throw InputError("--largest sequence looks for a length that --documents states; leave one of them out");
+    throw InputError("--largest sequence searches for the length that --documents sets; omit one of them");
   return {*of, *of == Largest::micro_batch && !r.gave("--global-batch")};
 }
 
@@ -126,8 +128,8 @@ Request with_largest(Request r, const Space& space, const LargestQuestion& q, co
 
 void refuse_largest(const Request& r, const Space& space, const LargestQuestion& q, std::optional<Count> gpus) {
   throw InputError(fmt::format(
-      "no plan on {} holds {}, whatever its {}; give {}", counted(space.gpus[0], "GPU"), r.model.name, name(q.of),
-      gpus ? fmt::format("--gpus {}", *gpus) : "more GPUs: a search of a few seconds found no number that does"));
+      "no plan on {} fits {} with any {}; use {}", counted(space.gpus[0], "GPU"), r.model.name, name(q.of),
+      gpus ? fmt::format("--gpus {}", *gpus) : "more GPUs: a search of a few seconds found no sufficient count"));
 }
 
 void add_largest(Report& report, const Space& space, const LargestQuestion& q, const LargestFound& found,

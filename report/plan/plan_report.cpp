@@ -42,9 +42,9 @@ std::string recompute_text(const Request& r, const Candidate& c) {
 
 /// Reason for a plan's rank.
 std::string reason(const TrainingAnswer& p, const TrainingAnswer& best, std::size_t place) {
-  if (place == 0) return "the best of all plans that fit";
+  if (place == 0) return "the best plan that fits";
   const double time = p.estimate().estimate.total() / best.estimate().estimate.total() - 1;
-  if (time <= 0) return "as fast as the best, or faster; behind it by the objective";
+  if (time <= 0) return "at least as fast as the best, but ranked lower by the objective";
   const GrownPart most = most_grown(best.estimate().estimate, p.estimate().estimate);
   return fmt::format("{:.1f} % slower: {} +{}", 100 * time, part_label(most.part), seconds_text(most.by));
 }
@@ -67,7 +67,7 @@ json::Value plan_json(const TrainingAnswer& p, const std::string& why, const std
 Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all, const char* key, const char* title) {
   Grid g{.key = key,
          .title = title,
-         .columns = {"plan", "how", "step", "MFU", "peak"},
+         .columns = {"plan", "settings", "step", "MFU", "peak"},
          .left = 2,
          .spare = {"MFU"},
          .rows = {}};
@@ -98,16 +98,16 @@ std::string grown_text(const GrownTerm& t) {
 /// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB"; for host memory "its host lacks 1.2 GiB".
 std::string too_large_text(const Neighbour& n) {
   const std::string over = bytes_text(n.over);
-  if (n.on_host) return fmt::format("its host lacks {}", over);
-  return n.plan.found.candidate.pp == 1 ? "does not fit by " + over
-                                        : fmt::format("stage {} lacks {}", n.plan.fullest + 1, over);
+  if (n.on_host) return fmt::format("host memory is exceeded by {}", over);
+  return n.plan.found.candidate.pp == 1 ? "exceeds memory by " + over
+                                        : fmt::format("stage {} exceeds memory by {}", n.plan.fullest + 1, over);
 }
 
 /// Reason why a neighbor of the best plan lost.
 std::string why_lost(const Neighbour& n) {
   switch (n.verdict) {
     case Verdict::impossible:
-      return "cannot be";
+      return "impossible";
     case Verdict::too_large:
       return n.on_host ? too_large_text(n) : fmt::format("{}: {}", too_large_text(n), grown_text(n.term));
     case Verdict::slower:
@@ -149,8 +149,11 @@ std::string change_text(const Request& r, const Neighbour& n) {
 }
 
 Grid neighbours_grid(const Request& r, const Space& space, const Candidate& best) {
-  Grid g{
-      .key = "neighbours", .title = "the best plan but for", .columns = {"change", "why not"}, .left = 2, .rows = {}};
+  Grid g{.key = "neighbours",
+         .title = "the best plan with one change",
+         .columns = {"change", "why not"},
+         .left = 2,
+         .rows = {}};
   for (Neighbour n : neighbours(space, best)) {
     for (Seconds* t : {&n.slower, &n.part.by, &n.plan.found.step}) *t = rescale(r.run.measured_scale) * *t;
     if (n.verdict == Verdict::impossible) continue;
@@ -189,8 +192,8 @@ void note_room(Report& report, const TrainingAnswer& p) {
   const double room = 1 - real(beside.value) / real(p.request().hardware->cluster.device.memory.value);
   const double percent = std::floor(100 * std::max(0.01, room));
   report.notes.push_back(
-      fmt::format("plans are searched by their tensors, and the best one's process needs more than there is: "
-                  "--memory-utilization {:g} searches those that leave it room",
+      fmt::format("the search considers only tensor memory, and the process of the best plan exceeds the device "
+                  "memory: --memory-utilization {:g} restricts the search to plans that leave enough free memory",
                   percent / 100));
 }
 
@@ -198,7 +201,7 @@ void note_room(Report& report, const TrainingAnswer& p) {
 std::string of_memory(const TrainingAnswer& p) {
   if (p.process_fits()) return "";
   const Count memory = p.request().hardware->cluster.device.memory.value;
-  return fmt::format(" of {}: no,", human_text(Quantity(memory), Unit::bytes));
+  return fmt::format(" of {}: does not fit,", human_text(Quantity(memory), Unit::bytes));
 }
 
 /// " (4.9 to 7.6 s)"
@@ -233,7 +236,7 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
     report.verdict.push_back(
         {"on the host", fmt::format("{} per GPU: {}", bytes_text(host), offload_text(p.request().plan.offload))});
   if (const std::string run = whole_run_text(p); !run.empty()) report.verdict.push_back({"run", run});
-  report.verdict.push_back({"type", command_of(r, f.candidate)});
+  report.verdict.push_back({"command", command_of(r, f.candidate)});
   note_room(report, p);
   if (r.run.measured_scale != 1) note_beyond_device(p.request(), tokens_per_second(p.estimate(), t), report);
   for (const std::string& note : {host_updates_note(p.request()), host_memory_note(p.request(), p.estimate().host)})
@@ -350,15 +353,14 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
   if (pareto) report.grids.push_back(plans_grid(r, space, found.front, "front", "less memory for more time"));
   report.grids.push_back(searched_grid(space, found));
   report.notes.push_back(fmt::format(
-      "{} plans: {} fit, {} do not, {} cannot be{}", grouped_digits(fmt::format("{}", found.counts.candidates)),
+      "{} plans: {} fit, {} do not, {} are impossible{}", grouped_digits(fmt::format("{}", found.counts.candidates)),
       grouped_digits(fmt::format("{}", found.counts.fit)), grouped_digits(fmt::format("{}", found.counts.too_large)),
-      grouped_digits(fmt::format("{}", found.counts.impossible)), found.stopped ? "; stopped before the end" : ""));
+      grouped_digits(fmt::format("{}", found.counts.impossible)), found.stopped ? "; stopped early" : ""));
   report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched(space), "; ")));
   if (!r.gave("--global-batch"))
-    report.notes.push_back(fmt::format("--global-batch {}, {}; give your own", r.plan.global_batch,
-                                       r.plan.global_batch == *r.gpus
-                                           ? "a sequence per GPU"
-                                           : "a sequence per GPU of the most that may be, whatever their number"));
+    report.notes.push_back(fmt::format(
+        "--global-batch {}, {}; set your own", r.plan.global_batch,
+        r.plan.global_batch == *r.gpus ? "one sequence per GPU" : "one sequence per GPU at the largest GPU count"));
   return report;
 }
 

@@ -49,8 +49,8 @@ std::string why_dearer(const Rival& best, const Rival& r) {
   const bool energy = r.space.objective == Objective::energy;
   const double rate = energy ? r.space.watts / best.space.watts : r.space.price_per_hour / best.space.price_per_hour;
   return fmt::format("{:.1f} % {}: {:.2f} x the GPU-hours at {:.2f} x the {}",
-                     100 * (r.offer.best->value / best.offer.best->value - 1), energy ? "more energy" : "dearer",
-                     b.hours / a.hours, rate, energy ? "power" : "price");
+                     100 * (r.offer.best->value / best.offer.best->value - 1),
+                     energy ? "more energy" : "more expensive", b.hours / a.hours, rate, energy ? "power" : "price");
 }
 
 std::string why_slower(const Rival& best, const Rival& r) {
@@ -61,16 +61,16 @@ std::string why_slower(const Rival& best, const Rival& r) {
 }
 
 std::string why_first(const Rival& best, bool in_time) {
-  const std::string end = in_time ? " that ends in time" : "";
+  const std::string end = in_time ? " that meets the deadline" : "";
   if (best.space.objective == Objective::time) return "the fastest run" + end;
-  return (best.space.objective == Objective::energy ? "the run of least energy" : "the cheapest run") + end;
+  return (best.space.objective == Objective::energy ? "the lowest-energy run" : "the cheapest run") + end;
 }
 
 std::string why_rival(const Rival& best, const Rival& r, std::optional<double> limit) {
   if (&r == &best) return why_first(best, limit.has_value());
   if (!r.offer.fastest) return r.offer.stopped ? "stopped before a plan was found" : "no plan fits";
   if (!r.offer.best) return fmt::format("too slow: {:.1f} days at best", days(run_of(r, *r.offer.fastest).time));
-  if (r.offer.best->value <= best.offer.best->value) return "as good; named later";
+  if (r.offer.best->value <= best.offer.best->value) return "equal; listed later";
   return r.space.objective == Objective::time ? why_slower(best, r) : why_dearer(best, r);
 }
 
@@ -125,7 +125,7 @@ void add_rival_row(Grid& g, const Rival& r, const std::string& why) {
   g.rows.push_back(std::move(row));
 }
 
-constexpr std::string_view no_price = "no price is known";
+constexpr std::string_view no_price = "price unknown";
 
 /// The reason in a form common to all hardware: without the name and the suggestion.
 std::string reason_text(const Rival& r) {
@@ -150,13 +150,13 @@ void add_left_out(Report& report, std::span<const Rival> rivals) {
     parts.push_back(
         fmt::format("{}: {}{}", reason, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
   }
-  if (!parts.empty()) report.notes.push_back(fmt::format("left out: {}", fmt::join(parts, "; ")));
+  if (!parts.empty()) report.notes.push_back(fmt::format("omitted: {}", fmt::join(parts, "; ")));
   report.grids.push_back(std::move(g));
 }
 
 /// Notes on differences that make times of different hardware less comparable.
 void add_rival_notes(Report& report, std::span<const Rival> rivals) {
-  report.notes.push_back("prices are the first that a preset has; 'llmcalc show HW' says where each is from");
+  report.notes.push_back("prices are the first in each preset; 'llmcalc show HW' shows their sources");
   std::map<std::string, int> precisions, how;
   for (const Rival& r : rivals) {
     if (!is_compared(r)) continue;
@@ -164,9 +164,11 @@ void add_rival_notes(Report& report, std::span<const Rival> rivals) {
     if (!r.request.software) ++how[r.request.hardware->measured ? "measured" : "bound"];
   }
   if (precisions.size() > 1)
-    report.notes.push_back("each hardware computes in the first of bf16, fp16, fp32 that it has; --precision says one");
+    report.notes.push_back(
+        "each device computes in the first of bf16, fp16, fp32 that it supports; --precision overrides it");
   if (how.size() > 1)
-    report.notes.push_back("some hardware was measured and some has a datasheet alone, whose times are lower bounds");
+    report.notes.push_back(
+        "some devices have measured rates and others only a datasheet; times of the latter are lower bounds");
 }
 
 [[noreturn]] void refuse_rivals(std::span<const Rival> rivals, std::optional<double> limit) {
@@ -178,16 +180,16 @@ void add_rival_notes(Report& report, std::span<const Rival> rivals) {
   if (first == nullptr) {  // a mistake in the question is more informative than an unknown price
     const auto said = std::find_if(rivals.begin(), rivals.end(), [](const Rival& r) { return r.left_out != no_price; });
     const Rival& r = said == rivals.end() ? rivals[0] : *said;
-    throw InputError(fmt::format("--hardware: none can be compared; {}: {}", r.name, r.left_out));
+    throw InputError(fmt::format("--hardware: no device can be compared; {}: {}", r.name, r.left_out));
   }
   const Count most = first->space.gpus.back();
   if (fastest == nullptr)
-    throw InputError(fmt::format("no plan on up to {} of this hardware holds {}; give more GPUs", counted(most, "GPU"),
+    throw InputError(fmt::format("no plan on up to {} of this hardware fits {}; use more GPUs", counted(most, "GPU"),
                                  first->request.model.name));
   const double needed = days(run_of(*fastest, *fastest->offer.fastest).time);
   throw InputError(
       fmt::format("no plan on up to {} of this hardware trains {} tokens in {:g} days; the fastest, on {}, takes "
-                  "{:.1f}: give --deadline {:.0f}, or more GPUs",
+                  "{:.1f} days: use --deadline {:.0f} or more GPUs",
                   counted(most, "GPU"), count_text(*fastest->request.run.tokens), *limit, fastest->name, needed,
                   std::ceil(needed)));
 }
@@ -205,7 +207,7 @@ std::vector<std::string> hardware_names(std::string_view text) {
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     const std::string one(rest.substr(0, comma));
-    if (one.empty()) throw InputError("--hardware: expected names with a comma between them, or any");
+    if (one.empty()) throw InputError("--hardware: expected comma-separated names, or any");
     const HardwareCard card = load_hardware(one);
     if (const std::pair known(card.name, card.source); std::find(cards.begin(), cards.end(), known) == cards.end()) {
       cards.push_back(known);
@@ -221,8 +223,8 @@ std::string why_left_out(const HardwareCard& h, Objective objective) {
 }
 
 std::string why_left_out(const Request& r, const Space& space) {
-  if (space.objective == Objective::energy && r.hardware->watts <= 0 && !r.run.watts) return "its power is not known";
-  if (joined_numbers(space).empty()) return fmt::format("no link joins {}", counted(space.gpus.back(), "GPU"));
+  if (space.objective == Objective::energy && r.hardware->watts <= 0 && !r.run.watts) return "power unknown";
+  if (joined_numbers(space).empty()) return fmt::format("no link connects {}", counted(space.gpus.back(), "GPU"));
   return "";
 }
 
@@ -247,7 +249,7 @@ void add_rivals(Report& report, std::span<const Rival> rivals, const Rival& best
       report.verdict.begin(),
       {"hardware",
        fmt::format("{} x {}: {}{}, {} days{}", f.candidate.gpus, best.name, why_first(best, limit.has_value()),
-                   stopped ? " of those that were searched" : "", days_text(run.time),
+                   stopped ? " among those searched" : "", days_text(run.time),
                    has_price(best) ? ", " + human_text(Quantity(run.cost), Unit::dollars) : "")});
   Grid g{.key = "rivals",
          .title = "hardware",

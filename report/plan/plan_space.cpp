@@ -26,10 +26,8 @@ void refuse_unsearched(const Request& r) {
                                "--restart", "--checkpoint-bandwidth", "--pue",    "--require-fit", "--co2"};
   for (const char* option : ignored)
     if (r.gave(option))
-      throw InputError(
-          fmt::format("{} changes nothing in a search; leave it out, and give it to 'llmcalc train' with a "
-                      "plan that was found",
-                      option));
+      throw InputError(fmt::format(
+          "{} has no effect in a search; omit it, and pass it to 'llmcalc train' with one of the plans found", option));
 }
 
 /// Refuses schedules that a search does not try.
@@ -38,7 +36,7 @@ void refuse_schedule(const Request& r) {
   if (!r.gave("--schedule") || std::ranges::find(searched_schedules, s) != searched_schedules.end()) return;
   std::vector<std::string_view> tried;
   for (const Schedule one : searched_schedules) tried.push_back(name(one));
-  throw InputError(fmt::format("--schedule {} is not searched; give {}, or give 'llmcalc train' a layout with it",
+  throw InputError(fmt::format("--schedule {} is not searched; use {}, or pass it to 'llmcalc train' with a layout",
                                name(s), one_of(fmt::format("{}", fmt::join(tried, "|")))));
 }
 
@@ -110,8 +108,8 @@ std::string obstacle_text(const Request& r, Count gpus) {
     return std::string(said.substr(0, said.find(';')));
   }
   if (gpus % replica != 0)
-    return fmt::format("the {} GPUs that hold the model once (--tp x --cp x --pp) do not divide {}", replica, gpus);
-  return "no layout goes with all that is given";
+    return fmt::format("the {} GPUs of one model replica (--tp x --cp x --pp) do not divide {}", replica, gpus);
+  return "no layout satisfies all given options";
 }
 
 /// Values of a degree with which some plan is possible, with all other options as given: "--tp 1, 2 or 4".
@@ -166,7 +164,7 @@ void require_shards(const Request& r, const Space& space) {
   const std::string numbers = one_of(fmt::format("{}", fmt::join(values, "|")));
   throw InputError(fmt::format("--hsdp {}: no plan on {} shards states over {} ranks; {}", r.layout.hsdp,
                                counted(space.gpus.back(), "GPU"), r.layout.hsdp,
-                               values.empty() ? "leave it out" : "give " + numbers));
+                               values.empty() ? "omit it" : "use " + numbers));
 }
 
 }  // namespace
@@ -179,14 +177,13 @@ void require_possible(const Request& r, const Space& space) {
   for (const Degree& d : all_degrees)
     if (r.gave(d.option))
       if (const std::string values = possible_values(space, d); !values.empty())
-        throw InputError(fmt::format("{}; on {} give {}", why, counted(gpus, "GPU"), values));
+        throw InputError(fmt::format("{}; on {} use {}", why, counted(gpus, "GPU"), values));
   if (const std::string option = possible_without(r, space); !option.empty())
-    throw InputError(fmt::format("{}; leave {} out", why, option));
-  const bool lacks_link = why.find("states no link") != std::string::npos;
-  const std::string file = lacks_link ? ", or a hardware file that states one" : "";
-  if (const Count n = possible_number(space); n > 0)
-    throw InputError(fmt::format("{}; give --gpus {}{}", why, n, file));
-  throw InputError(fmt::format("{}; no layout of {} can be: give other numbers", why, counted(gpus, "GPU")));
+    throw InputError(fmt::format("{}; omit {}", why, option));
+  const bool lacks_link = why.find("defines no link") != std::string::npos;
+  const std::string file = lacks_link ? ", or a hardware file that defines one" : "";
+  if (const Count n = possible_number(space); n > 0) throw InputError(fmt::format("{}; use --gpus {}{}", why, n, file));
+  throw InputError(fmt::format("{}; no layout of {} is possible: change the degrees", why, counted(gpus, "GPU")));
 }
 
 }  // namespace llmcalc

@@ -37,8 +37,8 @@ namespace llmcalc {
 namespace {
 
 constexpr std::array not_searched_of_serving{"pipelines over faster links than PCI Express",
-                                             "engines for prompts and answers apart",
-                                             "other formats of weights and cache", "other limits of a pass"};
+                                             "disaggregated prefill and decode engines",
+                                             "other weight and cache formats", "other pass limits"};
 
 /// "tp 4": the parallel degrees of an engine.
 std::string engine_text(const Layout& l) {
@@ -76,10 +76,10 @@ std::string serve_command(const ServingOffer& o) {
 
 /// Reason for a plan's rank after the first.
 std::string reason_of(const ServingOffer& o, const ServingOffer& best) {
-  if (&o == &best) return "the best of all that keep the limits";
+  if (&o == &best) return "the best plan that meets the limits";
   const auto mine = usd_per_hour(o), least = usd_per_hour(best);
   const std::string more =
-      mine && least && *mine > *least ? fmt::format(", {:.0f} % dearer", 100 * (*mine / *least - 1)) : "";
+      mine && least && *mine > *least ? fmt::format(", {:.0f} % more expensive", 100 * (*mine / *least - 1)) : "";
   if (o.gpus() == best.gpus() && more.empty())
     return fmt::format("a request takes {} instead of {}", seconds_text(o.at.latency.mean),
                        seconds_text(best.at.latency.mean));
@@ -173,9 +173,9 @@ Grid neighbours_grid(const std::vector<ServingOffer>& offers, const ServingOffer
 /// Precondition: `front` is not empty.
 Grid front_grid(const std::vector<ServingPoint>& front) {
   Grid g{.key = "front",
-         .title = fmt::format("faster for a user, or more from a GPU: one engine on {}",
+         .title = fmt::format("speed per user against throughput per GPU: one engine on {}",
                               front.front().offer->request.hardware->name),
-         .columns = {"engine", "users", "tokens/s and user", "tokens/s and GPU"},
+         .columns = {"engine", "users", "tokens/s per user", "tokens/s per GPU"},
          .rows = {}};
   for (const ServingPoint& p : front) {
     ServingOffer one = *p.offer;
@@ -224,9 +224,9 @@ std::string bound_text(const Request& r) {
   const auto name = [](const PassEstimate& p) { return bound_names[static_cast<std::size_t>(bound(p.estimate))]; };
   const PassEstimate prompt = prefill(r.model.arch, alone, r.layout, on, alone.prompt);
   const Seconds engine = r.engine ? request_seconds(inference_estimator().parameters, *r.engine->inference) : Seconds();
-  return fmt::format("prompts are bound by {}, tokens by {}",
+  return fmt::format("prefill is bound by {}, decode by {}",
                      engine > prompt.estimate.total()
-                         ? fmt::format("the {} that {} takes for a request", seconds_text(engine), r.engine->name)
+                         ? fmt::format("the {} that {} spends per request", seconds_text(engine), r.engine->name)
                          : std::string(name(prompt)),
                      name(decode(r.model.arch, alone, r.layout, on, alone.prompt + alone.generate)));
 }
@@ -246,7 +246,7 @@ void add_no_room(Report& report, const std::vector<ServingOffer>& offers) {
   const auto missing = [](const ServingOffer& o) { return Bytes() - o.engine.memory.kv_cache; };
   const ServingOffer* best = least_of(
       offers, [](const ServingOffer& o) { return o.possible; }, missing);
-  report.verdict.push_back({"because", "nothing that was searched has room for a request", true});
+  report.verdict.push_back({"reason", "no searched layout has enough free memory for a request", true});
   if (best == nullptr) return;
   report.verdict.push_back(
       {"nearest", fmt::format("{} x {}", devices(best->request.layout), title(*best->request.hardware))});
@@ -285,12 +285,12 @@ void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
   if (best == nullptr) return add_no_room(report, offers);
   const Request& r = best->request;
   report.verdict.push_back(
-      {"nearest", fmt::format("{} x {}: alone, a request has its first token after {}{}", devices(r.layout),
-                              title(*r.hardware), seconds_text(best->alone.first_token.mean),
-                              best->alone.continued > 0
-                                  ? fmt::format(" and takes {} per token", seconds_text(best->alone.per_token.mean))
-                                  : "")});
-  report.verdict.push_back({"because", distance(*best) > 1 ? bound_text(r) : best->why});
+      {"nearest",
+       fmt::format(
+           "{} x {}: without queueing, TTFT is {}{}", devices(r.layout), title(*r.hardware),
+           seconds_text(best->alone.first_token.mean),
+           best->alone.continued > 0 ? fmt::format(" and TPOT is {}", seconds_text(best->alone.per_token.mean)) : "")});
+  report.verdict.push_back({"reason", distance(*best) > 1 ? bound_text(r) : best->why});
 }
 
 void add_best(Report& report, const std::vector<const ServingOffer*>& shown, const ServingOffer& fewest) {
@@ -298,7 +298,7 @@ void add_best(Report& report, const std::vector<const ServingOffer*>& shown, con
   report.verdict.push_back({both ? "best" : "fewest", offer_text(fewest)});
   if (!both && usd_per_hour(*shown.front())) report.verdict.push_back({"cheapest", offer_text(*shown.front())});
   add_time_findings(report, shown.front()->request, shown.front()->at);
-  report.verdict.push_back({"type", serve_command(*shown.front())});
+  report.verdict.push_back({"command", serve_command(*shown.front())});
 }
 
 /// Adds the estimate's parameters and intervals for the times of the offers.
@@ -365,7 +365,7 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
   report.model = model_json(like.model);
   report.inputs = inputs_json(like);
   if (shown.empty()) {
-    report.verdict = {{"best", "none keeps the limits", true}};
+    report.verdict = {{"best", "no layout meets the limits", true}};
     add_nearest(report, offers);
   } else {
     add_best(report, shown,
@@ -379,12 +379,11 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
   report.grids.push_back(left_out_of_plan(offers, left_out));
   report.grids.push_back(searched_offers(offers, q.stopped));
   const json::Object counts(report.grids.back().json, "the search");
-  report.notes.push_back(fmt::format("{} layouts: {} have room, {} keep the limits{}", counts.count("candidates"),
-                                     counts.count("fit"), counts.count("serve"),
-                                     q.stopped ? "; stopped before the end" : ""));
+  report.notes.push_back(fmt::format("{} layouts: {} fit, {} meet the limits{}", counts.count("candidates"),
+                                     counts.count("fit"), counts.count("serve"), q.stopped ? "; stopped early" : ""));
   if (!shown.empty()) add_formats(report, shown.front()->request);
   if (std::any_of(shown.begin(), shown.end(), [](const ServingOffer* o) { return o->run.share < 1; }))
-    report.notes.push_back("of many engines 32 are simulated, with their share of the load");
+    report.notes.push_back("of many engines, only 32 are simulated, with their share of the load");
   report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched_of_serving, "; ")));
   return report;
 }

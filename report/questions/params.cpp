@@ -14,16 +14,16 @@ void fill_params(const Answer& answer, Report& report) {
   report.conventions = {{"parameters", report.conventions["parameters"]}};
   report.sections = {parameters_section(r.model)};
   const Parameters p = parameters(r.model.arch);
-  report.verdict = {{"", fmt::format("{}, {}.", human_text(p.total, Unit::parameters),
-                                     p.active == p.total
-                                         ? "all of them at work on every token"
-                                         : human_text(p.active, Unit::parameters) + " of them at work on each token")}};
+  report.verdict = {
+      {"", fmt::format("{}, {}.", human_text(p.total, Unit::parameters),
+                       p.active == p.total ? "all active on every token"
+                                           : human_text(p.active, Unit::parameters) + " active per token")}};
 }
 
 }  // namespace
 
 const Question params_question{.name = "params",
-                               .summary = "Parameters by component, exact.",
+                               .summary = "Exact parameter counts by component.",
                                .examples = "  llmcalc params llama-3.1-405b\n  llmcalc params ./config.json --json",
                                .parts = part::styles | part::exact,
                                .fill = fill_params};

@@ -71,13 +71,13 @@ std::string why_no_room(const Request& r, const ServingEngine& e) {
   const EngineMemory& m = e.memory;
   if (m.kv_cache <= Bytes())
     return fmt::format(
-        "no: weights of {} and {} of activations and libraries leave nothing of {} per GPU for a KV cache",
+        "no: weights ({}) plus activations and libraries ({}) use up the {} per GPU, leaving no memory for a KV cache",
         bytes_text(m.weights + m.media_encoders + m.padding + m.draft + m.adapters),
         bytes_text(m.activations + m.libraries + m.graphs), bytes_text(m.granted));
   if (m.token_cache == Bytes())
-    return fmt::format("no: the cache, {}, is smaller than the state of a sequence, {}", bytes_text(m.kv_cache),
+    return fmt::format("no: the cache of {} is smaller than the state of one sequence, {}", bytes_text(m.kv_cache),
                        bytes_text(m.state));
-  return fmt::format("no: the KV cache, {}, holds {} tokens, and a request has {}", bytes_text(m.kv_cache), e.longest,
+  return fmt::format("no: the KV cache of {} fits {} tokens, but a request has {}", bytes_text(m.kv_cache), e.longest,
                      usual_tokens(r));
 }
 
@@ -86,7 +86,7 @@ std::string why_no_room(const Request& r, const ServingEngine& e) {
 std::vector<Finding> no_room_findings(const Request& r, const ServingEngine& e) {
   const std::vector<std::string> helps = what_helps(r);
   return {{"fits", why_no_room(r, e), true},
-          {"helps", helps.empty() ? "no single option; several together, or another device"
+          {"helps", helps.empty() ? "no single option; combine several, or use another device"
                                   : fmt::format("{}: {} makes a request fit", fmt::join(helps, "; "),
                                                 helps.size() == 1 ? "it" : "each of them")}};
 }

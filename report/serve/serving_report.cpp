@@ -45,7 +45,7 @@ std::string per_second(double requests) { return fmt::format("{} requests/s", sh
 /// Times of requests; JSON has them in its section.
 Grid times_grid(const Served& s) {
   Grid g{.key = "",
-         .title = "times of requests",
+         .title = "request latencies",
          .columns = {"", "mean", "P50", "P90", "P95", "P99", "P99.9"},
          .rows = {}};
   const auto add = [&](const char* name, const Spread& t) {
@@ -111,8 +111,8 @@ void add_slo_finding(Report& report, const Request& r, const Served& s) {
   if (!v.slo_first_token && !v.slo_per_token) return;
   const bool saved = 100 * s.met >= v.percentile;
   report.verdict.push_back({"SLO",
-                            fmt::format("{}: {:.4g} % of requests have the {}; {:g} % are asked for",
-                                        saved ? "kept" : "missed", 100 * s.met, slo_text(r), v.percentile),
+                            fmt::format("{}: {:.4g} % of requests meet {}; the target is {:g} %",
+                                        saved ? "met" : "missed", 100 * s.met, slo_text(r), v.percentile),
                             !saved});
 }
 
@@ -126,9 +126,9 @@ void add_possible(Report& report, const Request& r, const ServingEngine& e, cons
   const double most = slow.empty() ? most_sustained_load(r, e, capacity) : 0;
   if (most > 0)
     report.verdict.push_back(
-        {"instead", fmt::format("{} keep it", v.users ? counted(static_cast<Count>(most), "user") : per_second(most))});
+        {"instead", fmt::format("{} meet it", v.users ? counted(static_cast<Count>(most), "user") : per_second(most))});
   else
-    report.verdict.push_back({"because", slow.empty() ? "no load keeps it, down to 1/256 of this one" : slow});
+    report.verdict.push_back({"reason", slow.empty() ? "no load meets it, down to 1/256 of this load" : slow});
 }
 
 /// Throughput with a queue; below the capacity if a queue has a cost.
@@ -148,20 +148,20 @@ void add_load_finding(Report& report, const Request& r, const ServingRun& run, c
   const double rate = *r.serving.rate, queue = long_queue(run.run), growth = queue_growth(run.run);
   const double answered = std::max(beyond_capacity(measured), s.request_rate);
   const std::string come = per_second(rate), most = per_second(capacity);
-  std::string load = fmt::format("{} are {:.3g} % of the capacity, {}", come, 100 * rate / capacity, most);
+  std::string load = fmt::format("{} is {:.3g} % of the capacity of {}", come, 100 * rate / capacity, most);
   if (rate > capacity && (queue > 0 || growth > 0)) {
     report.verdict.push_back(
         {"overload",
-         fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second", come,
+         fmt::format("{} arrive, but at most {} complete: the queue grows by {} requests per second", come,
                      per_second(answered), short_rate(growth > 0 ? growth : rate - answered)),
          true});
     return;
   }
   if (rate > as_good_as * capacity)
-    load = fmt::format("{} are more than the capacity, {}, and in this run no queue grew yet", come, most);
+    load = fmt::format("{} exceeds the capacity of {}, although no backlog built up in this run", come, most);
   else if (rate > capacity)
-    load = fmt::format("{} are the capacity", come);
-  if (queue > 0) load += fmt::format("; yet up to {} requests wait at once", short_rate(queue));
+    load = fmt::format("{} equals the capacity", come);
+  if (queue > 0) load += fmt::format("; up to {} requests wait at once", short_rate(queue));
   report.verdict.push_back({"load", load, queue > 0});
 }
 
@@ -179,17 +179,16 @@ std::string spread_text(const Request& r, InferenceClass kind, const Spread& t) 
 void add_time_findings(Report& report, const Request& r, const Served& s) {
   report.verdict.push_back({"first token", spread_text(r, InferenceClass::first_token, s.first_token)});
   if (s.continued == 0) return;
-  report.verdict.push_back({"per token", fmt::format("{}: {:.3g} tokens/s for a user",
+  report.verdict.push_back({"per token", fmt::format("{}: {:.3g} tokens/s per user",
                                                      spread_text(r, InferenceClass::served_decode, s.per_token),
                                                      1 / s.per_token.mean.value)});
 }
 
 std::string estimate_note(const Request& r) {
   if (!interval_of(r, InferenceClass::served_decode))
-    return fmt::format("times are estimates under {}; nobody published enough to say how far they are off",
+    return fmt::format("times are estimates for {}; published data is insufficient for an error interval",
                        r.engine->name);
-  return fmt::format("times are estimates under {}; 9 of 10 measured means lie within the printed range",
-                     r.engine->name);
+  return fmt::format("times are estimates for {}; 9 of 10 measured means are within the printed range", r.engine->name);
 }
 
 namespace {
@@ -220,17 +219,16 @@ void add_serving_notes(Report& report, const Request& r, const ServingEngine& e,
   note_wider_inference(r, report);
   if (std::string note = formats_note(r); !note.empty()) report.notes.push_back(std::move(note));
   if (const std::string why = why_no_long_run(r, e); !why.empty())
-    report.notes.push_back("no capacity by the limits of a pass: " + why);
+    report.notes.push_back("no capacity from pass limits: " + why);
   if (r.serving.prefix_cache && e.rules.scheduler.limited_groups > 0 && e.rules.scheduler.whole_groups == 0)
     report.notes.push_back(
-        "every layer has a window: a sequence holds that alone, and of what an engine keeps of it for later prompts "
-        "nothing is counted");
+        "every layer has a window: a sequence keeps only its window, and reuse of cached windows by later prompts is "
+        "not counted");
   if (traffic.cut > 0)
-    report.notes.push_back(fmt::format("{} prompts were longer than the engine takes, and were cut", traffic.cut));
+    report.notes.push_back(fmt::format("{} prompts exceeded the engine limit and were truncated", traffic.cut));
   if (!traffic.unused.empty())
-    report.notes.push_back(fmt::format("not used of {}: {}", r.serving.log, fmt::join(traffic.unused, ", ")));
-  if (run.run.stopped)
-    report.notes.push_back("stopped before the end: what is said is about the requests that were answered");
+    report.notes.push_back(fmt::format("unused in {}: {}", r.serving.log, fmt::join(traffic.unused, ", ")));
+  if (run.run.stopped) report.notes.push_back("stopped early: results cover only completed requests");
 }
 
 }  // namespace

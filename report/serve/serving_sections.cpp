@@ -49,8 +49,8 @@ void add_ends_of_mean(Section& s, const std::string& key, const Request& r, Infe
 }
 
 void add_rates(Section& s, const Request& r, const Served& of) {
-  s.add("throughput_in_tok_s", "prompts", of.prompt_rate, Unit::tokens_per_second);
-  s.add("throughput_out_tok_s", "answers", of.token_rate, Unit::tokens_per_second,
+  s.add("throughput_in_tok_s", "prompt tokens", of.prompt_rate, Unit::tokens_per_second);
+  s.add("throughput_out_tok_s", "generated tokens", of.token_rate, Unit::tokens_per_second,
         fmt::format("{} per GPU", human_text(of.token_rate / real(serving_gpus(r)), Unit::tokens_per_second)));
   s.add("throughput_req_s", "requests per second", of.request_rate, Unit::none,
         fmt::format("{} in {}", of.counted.requests, human_text(of.counted.time.value, Unit::seconds)));
@@ -71,28 +71,28 @@ void add_load(Section& s, const Request& r, const ServingEngine& e, const Servin
   const Seconds begin = of.counted.begin, time = of.counted.time;
   const double blocks = run.share * all_blocks(r, e),
                used = integral(run.run.timeline.samples(), begin, begin + time, &Sample::blocks_used);
-  s.add("utilization", "busy", of.utilization, Unit::ratio, "of the time, a pass runs");
+  s.add("utilization", "busy", of.utilization, Unit::ratio, "share of time with a running pass");
   if (time.value > 0) s.add("kv_occupancy", "KV cache in use", used / time.value / blocks, Unit::ratio, "on average");
-  s.add("kv_occupancy_max", "  at most", real(run.run.most_blocks) / real(e.rules.scheduler.blocks), Unit::ratio);
-  if (of.cached > 0) s.add("prefix_hits", "prompts from the cache", of.cached, Unit::ratio);
+  s.add("kv_occupancy_max", "  maximum", real(run.run.most_blocks) / real(e.rules.scheduler.blocks), Unit::ratio);
+  if (of.cached > 0) s.add("prefix_hits", "prompt tokens from the cache", of.cached, Unit::ratio);
   s.add("preemptions", "preemptions", of.preemptions);
 }
 
 void add_costs(Section& s, const Request& r, const ServingRun& run, const Served& of) {
   if (const auto watts = serving_watts(r)) {
-    s.add("joules_per_token", "energy of a token, J", *watts / of.token_rate, Unit::none,
-          fmt::format("at {:g} W of all GPUs", *watts));
+    s.add("joules_per_token", "energy per token, J", *watts / of.token_rate, Unit::none,
+          fmt::format("at {:g} W for all GPUs", *watts));
     s.add("watts", "", *watts);
   }
   const auto p = serving_prices(r, run, of);
   if (!p) return;
   s.add("usd_per_h", "cost per hour", 3600 * p->usd_per_second, Unit::dollars,
         fmt::format("{} at {:g} USD", counted(serving_gpus(r), "GPU"), *price_of(r)));
-  s.add("prompt_share", "  of it for prompts", p->prompt_share, Unit::ratio);
-  s.add("usd_per_1m_input", "a million input tokens", million * p->input, Unit::dollars);
-  if (p->output > 0) s.add("usd_per_1m_output", "a million output tokens", million * p->output, Unit::dollars);
+  s.add("prompt_share", "  share for prompts", p->prompt_share, Unit::ratio);
+  s.add("usd_per_1m_input", "per million input tokens", million * p->input, Unit::dollars);
+  if (p->output > 0) s.add("usd_per_1m_output", "per million output tokens", million * p->output, Unit::dollars);
   if (p->break_even)
-    s.add("break_even_req_s", "an API costs as much at", *p->break_even, Unit::none, "requests per second");
+    s.add("break_even_req_s", "break-even with an API at", *p->break_even, Unit::none, "requests per second");
 }
 
 /// Sequences that fit in the engine's cache, summed over its ranks or micro-batches.
@@ -102,21 +102,21 @@ void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens
   if (m.kv_tokens > 0) {
     s.add("kv_tokens", "  tokens", m.kv_tokens, Unit::tokens,
           fmt::format("{} blocks of {}{}", m.blocks, e.limits.block_tokens,
-                      rules.limited_groups > 0 ? ", if every layer kept every token" : ""));
+                      rules.limited_groups > 0 ? ", if every layer cached every token" : ""));
     s.add("blocks", "", m.blocks);
   }
   if (m.states > 0)
     s.add("states", "  states", m.states, Unit::none,
-          fmt::format("of {}, whatever a sequence's length", bytes_text(m.state)));
+          fmt::format("of {}, for any sequence length", bytes_text(m.state)));
   if (e.longest == 0) return;
   if (e.longest < any_length) s.add("longest_sequence", "  longest sequence", e.longest, Unit::tokens);
   if (tokens == 0 && has_lengths_of_its_own(r)) return;
   const Count of = tokens > 0 ? tokens : usual_tokens(r);
   const Count prefix = r.serving.shared_prefix;
-  s.add("most_sequences", "  at once, at most",
+  s.add("most_sequences", "  concurrent, at most",
         mul(most_sequences(rules, r.model.arch.local.reach, of, prefix), e.rules.ranks), Unit::sequences,
         fmt::format("of {} tokens{}", of,
-                    shared_blocks(rules, prefix) > 0 ? fmt::format(", {} of them shared by all", prefix) : ""));
+                    shared_blocks(rules, prefix) > 0 ? fmt::format(", {} of them shared", prefix) : ""));
 }
 
 }  // namespace
@@ -124,23 +124,24 @@ void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens
 Section engine_memory_section(const Request& r, const ServingEngine& e, Count tokens) {
   const EngineMemory& m = e.memory;
   const ServedAdapters& a = r.serving.adapters;
-  Section s{"engine_memory", "memory of a GPU", {}};
+  Section s{"engine_memory", "memory per GPU", {}};
   s.add("granted_bytes", "granted", m.granted, fmt::format("{:g} % of the device", 100 * r.plan.memory_utilization));
   s.add("weights_bytes", "weights", m.weights, weights_text(r));
-  if (m.media_encoders > Bytes()) s.add("towers_bytes", "towers", m.media_encoders, media_encoder_place(r.plan));
+  if (m.media_encoders > Bytes())
+    s.add("towers_bytes", "media encoders", m.media_encoders, media_encoder_place(r.plan));
   if (m.host > Bytes()) s.add("host_bytes", "  on the host", m.host, offload_text(r.plan.offload));
   if (m.draft > Bytes()) s.add("draft_bytes", "draft model", m.draft);
-  if (m.padding > Bytes()) s.add("padding_bytes", "padding", m.padding, "of experts, for their kernels");
+  if (m.padding > Bytes()) s.add("padding_bytes", "padding", m.padding, "of experts, required by kernels");
   if (m.adapters > Bytes())
     s.add("adapters_bytes", "adapters", m.adapters, fmt::format("{} of rank {}", a.resident, a.rank));
   s.add("activations_bytes", "activations", m.activations,
         fmt::format("of {} tokens and {} sequences", e.limits.pass_tokens, e.limits.sequences));
   if (m.libraries > Bytes()) s.add("libraries_bytes", "libraries", m.libraries);
-  s.add("", "recorded graphs", std::string("not known, counted as nothing"));
+  s.add("", "CUDA graphs", std::string("unknown, counted as 0"));
   if (m.kv_cache < Bytes())
     s.add("missing_bytes", "missing", Bytes() - m.kv_cache);
   else
-    s.add("kv_cache_bytes", "KV cache", m.kv_cache, "what is left");
+    s.add("kv_cache_bytes", "KV cache", m.kv_cache, "remaining memory");
   add_room(s, r, e, tokens);
   return s;
 }
@@ -157,13 +158,13 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
   }
   add_spread(s, "latency_s", of.latency);
   add_rates(s, r, of);
-  s.add("capacity_req_s", "  at most", capacity.rate(), Unit::none, "so that no queue grows");
+  s.add("capacity_req_s", "  maximum", capacity.rate(), Unit::none, "without queue growth");
   if (capacity.depends_on_queue())
-    s.add("overloaded_req_s", "  with a queue", capacity.overloaded, Unit::none, "while half more come than that");
-  s.add("duty_cycle", "  of which is used", of.request_rate / capacity.rate(), Unit::ratio);
+    s.add("overloaded_req_s", "  with a queue", capacity.overloaded, Unit::none, "when 1.5 times that rate arrives");
+  s.add("duty_cycle", "  duty cycle", of.request_rate / capacity.rate(), Unit::ratio);
   if (r.engine)
-    s.add("request_s", "a request, besides passes",
-          request_seconds(inference_estimator().parameters, *r.engine->inference), "network, tokenizer, queue");
+    s.add("request_s", "per-request overhead", request_seconds(inference_estimator().parameters, *r.engine->inference),
+          "network, tokenizer, queue");
   add_limits_of(s, r, of);
   add_load(s, r, e, run, of);
   add_costs(s, r, run, of);
@@ -180,7 +181,7 @@ Section long_run_section(const ServingAnswer& a) {
 }
 
 Section steady_state_section(const Request& r, const SteadyState& s) {
-  Section section{"steady_state", "capacity by the limits of a pass", {}};
+  Section section{"steady_state", "capacity from pass limits", {}};
   section.add("capacity_req_s", "capacity", s.capacity, Unit::none,
               fmt::format("requests per second; simulated, {:.3g} to {:.3g}", s.least_capacity(), s.most_capacity()));
   section.add("capacity_req_s_low", "", s.least_capacity());
@@ -189,7 +190,7 @@ Section steady_state_section(const Request& r, const SteadyState& s) {
   if (r.serving.users) return section;
   section.add("rate_req_s", "rate", s.load * s.capacity, Unit::none, "requests per second");
   section.add("load", "load", s.load, Unit::ratio, "of the capacity");
-  if (s.growth > 0) section.add("growth_req_s", "the queue grows by", s.growth, Unit::none, "requests per second");
+  if (s.growth > 0) section.add("growth_req_s", "queue growth", s.growth, Unit::none, "requests per second");
   return section;
 }
 

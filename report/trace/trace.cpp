@@ -137,9 +137,8 @@ void check_size(const Request& r) {
   const Count stages = ranks(r.layout, Group::pipeline);
   const Count fit = std::max<Count>(1, most_layers_shown / layers / stages) * stages;
   throw InputError(
-      fmt::format("--trace shows each layer of each micro-batch, and {} micro-batches of {} layers are more than "
-                  "viewers open; give "
-                  "--global-batch {} or less",
+      fmt::format("--trace writes every layer of every micro-batch, but {} micro-batches of {} layers exceed the "
+                  "limits of trace viewers; use --global-batch {} or less",
                   all, layers, mul(fit, r.plan.micro_batch, replicas(r.layout))));
 }
 

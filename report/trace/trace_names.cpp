@@ -121,15 +121,15 @@ std::string stream_name(const TaskStream& s) {
     case Lane::compute:
       return "compute";
     case Lane::inside:
-      return "exchanges of layers, " + level_name(s.level);
+      return "layer collectives, " + level_name(s.level);
     case Lane::experts:
-      return "exchanges with experts beside another slot, " + level_name(s.level);
+      return "expert collectives overlapped with another slot, " + level_name(s.level);
     case Lane::sharing:
       return "data parallel, " + level_name(s.level);
     case Lane::earlier:
       return "data parallel, earlier gradients, " + level_name(s.level);
     case Lane::messages:
-      return s.backward ? "to the stage before" : "to the next stage";
+      return s.backward ? "to the previous stage" : "to the next stage";
     case Lane::to_host:
       return "to the host";
     case Lane::from_host:

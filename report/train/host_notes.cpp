@@ -24,8 +24,8 @@ std::string host_memory_note(const Request& r, Bytes per_gpu) {
   const Count gpus = c.levels.empty() ? 1 : std::min(c.levels[0].ranks, devices(r.layout));
   const std::string of_node = gpus > 1 ? fmt::format(", {} in a node of {}", bytes_text(gpus * per_gpu), gpus) : "";
   return fmt::format(
-      "on the host are {} per GPU{}; the hardware file of {} does not say what is there (\"host\": {{\"capacity\": "
-      "...}}), and nothing checks it",
+      "offload needs {} of host memory per GPU{}; the hardware file of {} defines no host capacity (\"host\": "
+      "{{\"capacity\": ...}}), so the fit on the host is not checked",
       bytes_text(per_gpu), of_node, r.hardware->name);
 }
 
@@ -33,8 +33,8 @@ std::string host_updates_note(const Request& r) {
   const bool updates = r.plan.offload.optimizer.numerator > 0 && r.has(part::training);
   if (!updates || r.hardware->cluster.device.host.memory.value > 0) return "";
   return fmt::format(
-      "the memory bandwidth of the host of {} is not known: its updates count as 0 s; a hardware file states it as "
-      "\"host\": {{\"memory\": ...}}",
+      "the host memory bandwidth of {} is unknown: optimizer updates on the host count as 0 s; set it in a hardware "
+      "file as \"host\": {{\"memory\": ...}}",
       r.hardware->name);
 }
 

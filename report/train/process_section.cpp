@@ -12,7 +12,7 @@ namespace {
 
 /// The software uses its own formats for tensors that no option sets.
 std::string tensors_note(const ProcessEstimate& p) {
-  return p.fullest().tensors == p.tensors ? "the peak above" : "in the software's own formats";
+  return p.fullest().tensors == p.tensors ? "the peak above" : "in the formats of the software";
 }
 
 void add_sums(Section& s, const ProcessEstimate& p) {
@@ -20,8 +20,8 @@ void add_sums(Section& s, const ProcessEstimate& p) {
         fmt::format("{} in 9 of 10 cases", interval_text(p.needed_low(), p.needed_high(), Unit::bytes)));
   s.add("needed_low_bytes", "", p.low());
   s.add("needed_high_bytes", "", p.high());
-  if (const auto slack = p.fullest().slack) s.add("slack_bytes", "slack", *slack, "given back when memory is short");
-  s.add("total_bytes", "sum", total(p.fullest()), "as nvidia-smi shows it");
+  if (const auto slack = p.fullest().slack) s.add("slack_bytes", "slack", *slack, "released when memory is short");
+  s.add("total_bytes", "sum", total(p.fullest()), "as reported by nvidia-smi");
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Section process_section(const TrainingAnswer& a) {
   Section s{"memory.process", "", {}};
   const auto& p = a.process();
   if (!p) return s;
-  s.title = fmt::format("a training process of {}, per GPU, estimated", p->software);
+  s.title = fmt::format("{} training process, per GPU, estimated", p->software);
   s.add("software", "", p->software);
   s.add("tensors_bytes", "tensors", p->fullest().tensors, tensors_note(*p));
   for (const ProcessTerm& t : memory_terms)

@@ -67,10 +67,10 @@ class RunTable {
 
   void add_failures(const RunFailures& f) {
     s_.add("checkpoint_bytes", "checkpoint", f.checkpoint, "weights and optimizer state");
-    s_.add("checkpoint_s", "written in", f.rates.checkpoint, "while the run waits");
-    s_.add("checkpoint_interval_s", "a checkpoint every", checkpoint_interval(f.rates), "the best interval (Daly)");
-    s_.add("failures", "failures", f.count, Unit::none, fmt::format("one in {:g} h of a GPU", *r_.run.mtbf));
-    s_.add("goodput", "time that counts", f.goodput, Unit::ratio, "the rest: checkpoints, lost work, restarts");
+    s_.add("checkpoint_s", "checkpoint write", f.rates.checkpoint, "training is paused");
+    s_.add("checkpoint_interval_s", "checkpoint interval", checkpoint_interval(f.rates), "optimal (Daly)");
+    s_.add("failures", "failures", f.count, Unit::none, fmt::format("one per {:g} GPU-hours", *r_.run.mtbf));
+    s_.add("goodput", "goodput", f.goodput, Unit::ratio, "excludes checkpoints, lost work, restarts");
     s_.add("effective_days", "time with failures", run_.whole->effective_days(), Unit::days, marked(""));
     s_.add("effective_gpu_hours", "GPU-hours with failures", run_.whole->effective_gpu_hours(), Unit::hours,
            marked(""));
@@ -87,7 +87,7 @@ class RunTable {
   void add_energy() {
     const WholeTraining& w = *run_.whole;
     if (!w.energy_kwh) return;
-    const char* whose = r_.run.watts ? "" : ", the preset's";
+    const char* whose = r_.run.watts ? "" : ", from the preset";
     s_.add("energy_kwh", "energy", *w.energy_kwh, Unit::kilowatt_hours,
            marked(fmt::format("{:g} W each{}, PUE {}", *w.watts, whose, r_.run.pue)));
     if (w.co2_kg) s_.add("co2_kg", "CO2", *w.co2_kg, Unit::kilograms, marked(""));
@@ -96,7 +96,7 @@ class RunTable {
   void add_cost() {
     const WholeTraining& w = *run_.whole;
     if (!w.cost_usd) return;
-    const char* whose = r_.run.price ? "" : ", the preset's first";
+    const char* whose = r_.run.price ? "" : ", the first price of the preset";
     s_.add("cost_usd", "cost", *w.cost_usd, Unit::dollars,
            marked(fmt::format("{} USD per GPU-hour{}", *w.usd_per_gpu_hour, whose)));
     add_ends_of("cost_usd", *w.cost_usd, Unit::dollars);
@@ -123,7 +123,7 @@ std::string run_text(const WholeTraining& w) {
   const std::string hours = short_text(Quantity(w.effective_gpu_hours()), Unit::hours);
   const std::string cost = w.cost_usd ? ", " + human_text(Quantity(*w.cost_usd), Unit::dollars) : "";
   return fmt::format("{}, {} GPU-hours{}{}", human_text(Quantity(w.effective_days()), Unit::days), hours, cost,
-                     w.failures ? ", failures counted" : "");
+                     w.failures ? ", including failures" : "");
 }
 
 }  // namespace llmcalc

@@ -15,12 +15,11 @@ Section changes_section(Section s, const std::vector<TimeChange>& all) {
 }  // namespace
 
 Section sensitivity_section(const TrainingAnswer& a) {
-  return changes_section({"sensitivity", "a tenth more of it changes the step by", {}}, a.sensitivity());
+  return changes_section({"sensitivity", "change in step time with 10 % better", {}}, a.sensitivity());
 }
 
 Section decode_sensitivity_section(const InferenceAnswer& a) {
-  return changes_section({"decode_sensitivity", "a tenth more of it changes the time per token by", {}},
-                         a.sensitivity());
+  return changes_section({"decode_sensitivity", "change in time per token with 10 % better", {}}, a.sensitivity());
 }
 
 }  // namespace llmcalc

@@ -65,7 +65,7 @@ Grid stages_grid(const TrainingAnswer& a) {
     if (process) g.json.back()["process"] = process_json(process->stages[static_cast<std::size_t>(s.rank)]);
   }
   if (!r.stages) return g;
-  g.title = "stages of the pipeline, one GPU of each";
+  g.title = "pipeline stages, one GPU each";
   g.columns = {"stage", "layers", "in flight", "states", "activations", "peak"};
   if (splits(r)) g.columns.insert(g.columns.begin() + 3, "for weights");
   if (process) g.columns.push_back("process");
@@ -86,7 +86,7 @@ void add_stages(const TrainingAnswer& a, Report& report) {
   const Request& r = a.request();
   report.grids.push_back(stages_grid(a));
   if (ranks(r.layout, Group::pipeline) == 1 || !r.layout.stage_layers.empty()) return;
-  report.notes.push_back(fmt::format("layers are spread over the {} as --stage-layers {}",
+  report.notes.push_back(fmt::format("layers are distributed over the {} as --stage-layers {}",
                                      r.layout.chunks > 1 ? "chunks" : "stages", spread(a.stages().partition)));
 }
 

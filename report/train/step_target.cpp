@@ -63,7 +63,7 @@ void add_peak(Section& s, const Request& r) {
   add_step_rate(s, r,
                 {.key = "peak",
                  .label = "matmul peak",
-                 .slow_else = "however high the peak is",
+                 .slow_else = "regardless of the peak",
                  .now = r.hardware->cluster.device.peak(format).value,
                  .step = 1e9,
                  .unit = "TFLOP/s",
@@ -101,15 +101,15 @@ void add_rates(Section& s, const Request& r) {
   add_step_rate(s, r,
                 {.key = "bandwidth",
                  .label = "memory bandwidth",
-                 .slow_else = "however fast the memory is",
+                 .slow_else = "regardless of memory bandwidth",
                  .now = r.hardware->cluster.device.bandwidth.value,
                  .step = 1e6,
                  .unit = "GB/s",
                  .in_unit = 1e9,
                  .set = [](HardwareCard& card, double x) { card.cluster.device.bandwidth = BytesPerSecond(x); }});
   if (devices(r.layout) == 1) return;
-  add_level(s, r, 0, "link", "however fast the link is");
-  add_level(s, r, 1, "network", "however fast the network is");
+  add_level(s, r, 0, "link", "regardless of link bandwidth");
+  add_level(s, r, 1, "network", "regardless of network bandwidth");
 }
 
 /// Replica counts that divide the batch into whole micro-batches, in rising order, up to the first that meets the
@@ -133,7 +133,7 @@ void add_gpus(Section& s, const Request& r) {
   const auto all = replica_attempts(r);
   if (!all.empty() && all.back().second.reaches()) {
     s.add("gpus", "fewest GPUs", all.back().first, Unit::none,
-          fmt::format("the same global batch, {}", seconds_text(all.back().second.time)));
+          fmt::format("same global batch, {}", seconds_text(all.back().second.time)));
     return;
   }
   std::vector<Attempt> attempts;
@@ -157,9 +157,10 @@ std::string fitting_in_time(const Request& r) {
 Finding memory_finding(const Request& r, const Row& reached) {
   const std::string changes = fitting_in_time(for_training(r));
   return {"target",
-          fmt::format("{} is met in time, and the memory is missed: {}; {}", target_text(*r.target), reached.note,
+          fmt::format("{} is met in time, but the plan does not fit in memory: {}; {}", target_text(*r.target),
+                      reached.note,
                       changes.empty() ? "no single change makes it fit in that time"
-                                      : "each makes it fit in that time: " + changes),
+                                      : "each of these changes makes it fit in that time: " + changes),
           true};
 }
 
@@ -184,10 +185,10 @@ bool is_near_target(const Request& r) {
 }  // namespace
 
 Section step_target_section(const Request& r) {
-  const Attempt now = step_attempt(r, "the plan as it is");
-  Section s{section_key, "what reaches " + target_text(*r.target), {}};
-  s.add("step_s", "a step within", now.allowed);
-  s.add("reached", "the plan as it is", now.reaches(), Unit::none, step_as_it_is(for_training(r), now));
+  const Attempt now = step_attempt(r, "the current plan");
+  Section s{section_key, "changes that reach " + target_text(*r.target), {}};
+  s.add("step_s", "step time limit", now.allowed);
+  s.add("reached", "the current plan", now.reaches(), Unit::none, step_as_it_is(for_training(r), now));
   if (!lacks_memory(now)) add_rates(s, r);
   add_gpus(s, r);
   return s;

@@ -25,8 +25,8 @@ struct ChangeWords {
 };
 constexpr std::array change_words{ChangeWords{"bandwidth_factor", "{} times the memory bandwidth"},
                                   ChangeWords{"peak_factor", "{} times the matmul peak"},
-                                  ChangeWords{"link_factor", "{} times the link"},
-                                  ChangeWords{"network_factor", "{} times the network"},
+                                  ChangeWords{"link_factor", "{} times the link bandwidth"},
+                                  ChangeWords{"network_factor", "{} times the network bandwidth"},
                                   ChangeWords{"batch", "--batch {}"},
                                   ChangeWords{"tp", "--tp {}"},
                                   ChangeWords{"gpus", "--gpus {}"},
@@ -53,12 +53,12 @@ std::string why_none(const std::vector<Attempt>& all) {
   const auto over = [](const Attempt& a) { return a.time / a.allowed; };
   for (const Attempt& a : all)
     if (a.fits && (fastest == nullptr || over(a) < over(*fastest))) fastest = &a;
-  if (fastest == nullptr) return fmt::format("does not fit, not even with {}", all.back().change);
+  if (fastest == nullptr) return fmt::format("does not fit, even with {}", all.back().change);
   if (all.front().allowed != all.back().allowed)
-    return fmt::format("{} takes {}, and may take {}: the nearest", fastest->change, seconds_text(fastest->time),
+    return fmt::format("{} is closest: it takes {}, and the limit is {}", fastest->change, seconds_text(fastest->time),
                        seconds_text(fastest->allowed));
   return fmt::format("{} takes {}{}", fastest->change, seconds_text(fastest->time),
-                     all.size() > 1 ? ", the least" : "");
+                     all.size() > 1 ? ", the minimum" : "");
 }
 
 std::optional<double> add_rate(Section& s, const Request& r, const HardwareRate& rate, Trial trial) {
@@ -72,7 +72,7 @@ std::optional<double> add_rate(Section& s, const Request& r, const HardwareRate&
       most, [&](Count n) { return at(n).in_time(); }, guess);
   if (!least) {
     add_none(s, fmt::format("no_{}", rate.key), rate.label,
-             fmt::format("all else takes {}, {}", seconds_text(at(most).time), rate.slow_else));
+             fmt::format("other work takes {}, {}", seconds_text(at(most).time), rate.slow_else));
     return std::nullopt;
   }
   const double found = rate.step * real(*least);
@@ -86,10 +86,11 @@ Finding target_finding(const Report& report, const std::string& section, const S
   const Row& reached = *report.row(section + ".reached");
   const bool yes = std::get<bool>(reached.value);
   std::string text = fmt::format("{} is {}: {}", target_text(target), yes ? "reached" : "missed", reached.note);
-  if (near) text += ", near enough to turn out otherwise";
+  if (near) text += ", within the error interval";
   if (yes) return {"target", text, false};
   const std::string changes = enough(report, section);
-  return {"target", text + (changes.empty() ? "; no single change reaches it" : "; each reaches it: " + changes), true};
+  return {"target",
+          text + (changes.empty() ? "; no single change reaches it" : "; each of these reaches it: " + changes), true};
 }
 
 }  // namespace llmcalc

@@ -34,7 +34,7 @@ void add_capacity(Section& s, const Half& a, Bytes host) {
   const Device& d = r.hardware->cluster.device;
   s.add("capacity_bytes", "capacity", d.memory, r.hardware->name);
   if (host != Bytes() && d.host.capacity != Bytes())
-    s.add("host_capacity_bytes", "host's capacity", d.host.capacity, "per GPU");
+    s.add("host_capacity_bytes", "host capacity", d.host.capacity, "per GPU");
   s.add("fits", "fits", a.fits());
 }
 
@@ -73,7 +73,7 @@ std::string in_flight_text(const Request& r, const Stage& s, bool one_stage) {
   if (one_stage) return one;
   const char* where = r.layout.chunks > 1 ? " over all chunks" : "";
   if (s.for_weights == 0) return fmt::format("{}, {} in flight{}", one, s.in_flight, where);
-  return fmt::format("{}, {} in flight{}, {} of them for weight gradients alone", one, s.in_flight, where,
+  return fmt::format("{}, {} in flight{}, {} of them only for weight gradients", one, s.in_flight, where,
                      s.for_weights);
 }
 
@@ -94,15 +94,15 @@ void add_breakdown(Section& s, const StepFigures& f, Seconds step) {
 
 std::string_view part_label(Part p) {
   constexpr std::array<std::string_view, part_count> labels{
-      "matrix products",  "attention cores", "element-wise",  "launches",          "tensor parallel",
-      "context parallel", "expert parallel", "data parallel", "pipeline messages", "waiting for a stage",
+      "matmuls",          "attention cores", "element-wise",  "kernel launch overhead", "tensor parallel",
+      "context parallel", "expert parallel", "data parallel", "pipeline communication", "pipeline stall",
       "bubble",           "optimizer",       "host memory"};
   return labels[static_cast<std::size_t>(p)];
 }
 
 namespace {
 std::string gradient_formats(const Plan& p) {
-  return p.gradient_bytes > 4 ? "6 bytes each, 16 bits and a float32 sum"
+  return p.gradient_bytes > 4 ? "6 bytes each: 16-bit gradient, float32 accumulator"
                               : fmt::format("{} bytes each", p.gradient_bytes);
 }
 }  // namespace
@@ -113,29 +113,29 @@ Section training_memory_section(const TrainingAnswer& a) {
   const Stage& fullest = all.fullest();
   const Memory& m = fullest.memory;
   Section s{"memory", title_of(all, fullest), {}};
-  const auto shared = [&](Zero stage, std::string note) { return r.layout.zero < stage ? note : note + ", its share"; };
+  const auto shared = [&](Zero stage, std::string note) { return r.layout.zero < stage ? note : note + ", sharded"; };
   s.add("weights_bytes", "weights", m.weights, shared(Zero::weights, held_formats(r.plan)));
   s.add("gradients_bytes", "gradients", m.gradients, shared(Zero::gradients, gradient_formats(r.plan)));
   s.add("optimizer_bytes", "optimizer", m.optimizer,
-        shared(Zero::optimizer, keeps_master(r.plan) ? "float32 master copy included" : "no master copy"));
+        shared(Zero::optimizer, keeps_master(r.plan) ? "including float32 master copy" : "no master copy"));
   s.add("activations_bytes", "activations", m.activations, in_flight_text(r, fullest, all.stages.size() == 1));
   if (m.logits != Bytes() || all.stages.size() == 1) s.add("logits_bytes", "logits", m.logits);
-  if (m.gathered != Bytes()) s.add("gathered_bytes", "gathered weights", m.gathered, "of other ranks' shards");
+  if (m.gathered != Bytes()) s.add("gathered_bytes", "gathered weights", m.gathered, "from the shards of other ranks");
   if (m.buckets != Bytes())
     s.add("buckets_bytes", "gradient buckets", m.buckets,
-          a.accumulates_gradients() ? "of a step, whole until they are reduced" : "on their way to the shards");
+          a.accumulates_gradients() ? "full gradients of a step, until reduction" : "before reduction to shards");
   if (m.collective_call != Bytes())
-    s.add("exchange_bytes", "messages", m.collective_call, "between stages, one in, one out");
+    s.add("exchange_bytes", "message buffers", m.collective_call, "between stages: one received, one sent");
   if (m.transit != Bytes()) s.add("transit_bytes", "in transit", m.transit, "between device and host");
-  s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
+  s.add("workspace_bytes", "workspace", m.workspace, "additional, at the peak");
   add_process(s, m);
   s.add("total_bytes", "sum", m.total);
-  s.add("peak_bytes", "peak", m.peak, m.peak == m.total ? "" : "not all of it is alive at once");
+  s.add("peak_bytes", "peak", m.peak, m.peak == m.total ? "" : "not all terms are live at once");
   if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
   s.add("parameters", "", m.parameters, Unit::parameters);
   if (trains_part(r.plan))
     s.add("trained_parameters", "trained", m.trained, Unit::parameters,
-          trains_adapters(r.plan) ? "adapters" : "the rest is frozen");
+          trains_adapters(r.plan) ? "adapters" : "other weights are frozen");
   add_capacity(s, a, all.most_on_host());
   return s;
 }
@@ -145,10 +145,11 @@ Section inference_memory_section(const InferenceAnswer& a) {
   const Memory& m = a.memory();
   Section s{"inference_memory", "inference memory, per GPU", {}};
   s.add("weights_bytes", "weights", m.weights, weights_text(r));
-  if (m.media_encoders != Bytes()) s.add("towers_bytes", "towers", m.media_encoders, media_encoder_place(r.plan));
+  if (m.media_encoders != Bytes())
+    s.add("towers_bytes", "media encoders", m.media_encoders, media_encoder_place(r.plan));
   s.add("kv_cache_bytes", "KV cache", m.kv_cache,
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
-  s.add("workspace_bytes", "workspace", m.workspace, "worst moment of a pass");
+  s.add("workspace_bytes", "workspace", m.workspace, "peak of a pass");
   add_process(s, m);
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "", m.peak);
@@ -160,7 +161,7 @@ Section inference_memory_section(const InferenceAnswer& a) {
 
 Section activations_section(const Request& r) {
   const Plan& p = r.plan;
-  Section s{"activations", "activations kept for backward, per GPU", {}};
+  Section s{"activations", "activations saved for backward, per GPU", {}};
   Plan saved_all = p;
   saved_all.recompute = Recompute::none;
   const Prices prices = price(r.model.arch, saved_all, r.layout, {});
@@ -172,7 +173,7 @@ Section activations_section(const Request& r) {
     if (block) core += row.layers * row.alive.core;
   }
   s.add("blocks_bytes", "blocks", blocks, "without recomputation");
-  s.add("attention_core_bytes", "of it scores", core,
+  s.add("attention_core_bytes", "  attention core", core,
         p.attention == AttentionImpl::naive ? "S x S terms" : "log-sum-exps");
   s.add("outside_blocks_bytes", "embedding and head", outside, "ids, masks, final norm, head");
   if (p.mtp > 0) {
@@ -180,9 +181,9 @@ Section activations_section(const Request& r) {
     s.add("modules_bytes", "modules", all - blocks - outside, "MTP: ids, norms, projection, layer, head");
   }
   s.add("selective_bytes", "selective recompute", saved_with(r, p.precision, Recompute::selective));
-  s.add("full_bytes", "full recompute", saved_with(r, p.precision, Recompute::full), "the blocks' inputs");
+  s.add("full_bytes", "full recompute", saved_with(r, p.precision, Recompute::full), "block inputs");
   if (p.attention == AttentionImpl::naive && core.value > 0)
-    s.add("quadratic_equals_linear_seq", "scores exceed rest from",
+    s.add("quadratic_equals_linear_seq", "scores exceed the rest from",
           real(p.seq) * real((blocks - core).value) / real(core.value), Unit::tokens, "per sequence");
   const bool whole =
       replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
@@ -193,7 +194,7 @@ Section activations_section(const Request& r) {
     const Count params = parameters(r.model.arch).total;
     s.add("mixed_precision_break_even_batch", "16 bits save memory from",
           2 * real(params) * real(p.micro_batch) / real(saved), Unit::none,
-          "sequences per micro-batch, of the memory in float32");
+          "sequences per micro-batch, compared with float32");
   }
   return s;
 }
@@ -203,8 +204,8 @@ namespace {
 std::string time_note(const TrainingAnswer& a) {
   const Request& r = a.request();
   const TrainEstimate& e = a.estimate();
-  if (!e.estimated) return "a bound: full efficiency";
-  if (!r.software) return "at the efficiencies given";
+  if (!e.estimated) return "lower bound: full efficiency";
+  if (!r.software) return "at the specified efficiencies";
   const auto interval = a.interval();
   if (!interval) return fmt::format("under {}", r.software->name);
   return interval_text(*interval, e.estimate.total().value, Unit::seconds) + " in 9 of 10 cases";
@@ -233,7 +234,7 @@ Section step_section(const TrainingAnswer& a) {
   if (f.causal_mfu)
     s.add("mfu_causal_exact", "MFU, causal pairs", *f.causal_mfu, Unit::ratio,
           "--attention-flops full counts pairs that flash skips");
-  s.add("hfu", "HFU", f.hfu, Unit::ratio, "recomputation counted");
+  s.add("hfu", "HFU", f.hfu, Unit::ratio, "including recomputation");
   if (const auto interval = a.interval()) add_ends(s, *interval, step_has_interval);
   add_limits(s, f, step);
   add_breakdown(s, f, step);
@@ -252,7 +253,7 @@ Section estimate_section(const TrainingAnswer& a) {
 }
 
 Section utilization_section(const TrainingAnswer& a) {
-  Section s{"utilization", "the same throughput by convention", {}};
+  Section s{"utilization", "MFU of the same throughput, by convention", {}};
   for (const Utilization& u : a.utilization())
     s.add(std::string(u.key), std::string(u.key), u.mfu, Unit::ratio, std::string(u.formula));
   return s;

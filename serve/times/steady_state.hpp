@@ -45,8 +45,8 @@ struct SteadyLoad {
 enum class SteadyLimit : std::uint8_t { tokens, sequences, blocks };
 template <>
 inline constexpr auto choices<SteadyLimit> =
-    std::array{Choice{SteadyLimit::tokens, "tokens of a pass"}, Choice{SteadyLimit::sequences, "sequences in progress"},
-               Choice{SteadyLimit::blocks, "blocks of the cache"}};
+    std::array{Choice{SteadyLimit::tokens, "tokens per pass"}, Choice{SteadyLimit::sequences, "concurrent sequences"},
+               Choice{SteadyLimit::blocks, "KV cache blocks"}};
 
 struct SteadyState {
   double capacity = 0;  ///< requests per second, all replicas together

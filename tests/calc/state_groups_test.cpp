@@ -11,6 +11,11 @@ using namespace llmcalc::test;
 
 namespace {
 
+/// Ranks over which a class's parameters are divided before ZeRO sharding: tp, or ep x etp.
+Count divided(const Layout& l, ParameterClass c) {
+  return mul(c == ParameterClass::experts ? ranks(l, Group::expert) : 1, ranks(l, state_groups(c).tensor));
+}
+
 /// The devices of `from`, each spread along a group's lines.
 std::vector<Count> spread(const std::vector<Count>& from, const Lines& along) {
   std::vector<Count> all;
@@ -85,7 +90,7 @@ TEST_CASE("cut x shard x replica x pipeline covers all ranks for every class of 
     for (const ParameterClass c : parameter_classes) {
       const StateGroups of = state_groups(c);
       CHECK(mul(ranks(l, of.shard), ranks(l, of.replica)) == ranks(l, of.all));
-      CHECK(mul(mul(cut(l, c), ranks(l, of.all)), l.pp) == devices(l));
+      CHECK(mul(mul(divided(l, c), ranks(l, of.all)), l.pp) == devices(l));
     }
   });
 }

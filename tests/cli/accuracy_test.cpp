@@ -148,7 +148,7 @@ TEST_CASE("a dense run on an unknown card is predicted, and the assumptions are 
   CHECK(row["inputs"]["parallelism"] == "tp+zero");
   CHECK(row["inputs"]["measured_as"] == "tokens_per_s_per_gpu");
   CHECK(row["measured"].get<double>() == Approx(128.0 * 4096 / (9000 * 16)));  // tokens / (tokens per second)
-  CHECK_THAT(row["assumed"].dump(), Contains("no preset is called"));
+  CHECK_THAT(row["assumed"].dump(), Contains("no preset is named"));
   CHECK(row["class"] == "assumed input");
   CHECK(row_called(report, "known-card")["inputs"]["gpu"] == "rtx-4090");
   CHECK(report["skipped"].size() == 3);
@@ -194,7 +194,7 @@ TEST_CASE("inference is predicted key by key, for static batches and for clients
   }
   CHECK_THAT(row_called(report, "clients")["assumed"].dump(), Contains("an engine of ours"));
   REQUIRE(report["skipped"].size() == 1);
-  CHECK(report["skipped"][0]["reason"] == "batches of the kind \"weekly\" are not known");
+  CHECK(report["skipped"][0]["reason"] == "unknown kind of batch \"weekly\"");
 }
 
 TEST_CASE("several files give one report", "[accuracy][cli]") {
@@ -203,7 +203,7 @@ TEST_CASE("several files give one report", "[accuracy][cli]") {
   CHECK(both["rows"].size() == 3);
   CHECK(both["inputs"]["files"] == test::measurements("dense") + ", " + test::measurements("experts"));
   refused("training " + test::measurements("dense") + " " + test::measurements("dense"),
-          ", row \"new-card\": " + test::measurements("dense") + " has a row of that id too");
+          ", row \"new-card\": " + test::measurements("dense") + " has a row with the same id");
 }
 
 TEST_CASE("an invalid file gives one sentence with file, line and row", "[accuracy][cli]") {
@@ -214,13 +214,14 @@ TEST_CASE("an invalid file gives one sentence with file, line and row", "[accura
           "none.json: expected rows: a list in square brackets, or an object on each line");
   refused("training " + file("no-model.json", training_row(R"({"model": null})")), "\"model\" is missing");
   refused("training " + file("input.json", training_row(R"({"inputs": {"batch": 8}})")),
-          "input.json:2, row \"a\", \"inputs\": \"batch\" is no input here, did you mean \"micro_batch\"?");
+          "input.json:2, row \"a\", \"inputs\": unknown input \"batch\", did you mean \"micro_batch\"?");
   refused("training " + file("unit.json", training_row(R"({"measured": {"step_time_s": "1.5 s"}})")),
           "unit.json:2, row \"a\", \"measured\", \"step_time_s\": expected a finite number, got \"1.5 s\"");
   refused("training " + file("key.json", training_row(R"({"measured": {"step_s": 1}})")), "step_s");
   std::string twice = training_row("{}");
   twice.replace(twice.size() - 1, 1, "," + training_row("{}").substr(1));
-  refused("training " + file("twice.json", twice), "twice.json:4, row \"a\": line 2 has a row of that id too");
+  refused("training " + file("twice.json", twice),
+          "twice.json:4, row \"a\": line 2 has a row with the same id; ids must be unique");
 }
 
 TEST_CASE("an invalid file in the old schema gives one sentence", "[accuracy][cli]") {
@@ -235,23 +236,24 @@ TEST_CASE("an invalid file in the old schema gives one sentence", "[accuracy][cl
   says("mfu.json", R"({"measured": {"mfu": 41}})", "expected a fraction of the peak, above 0 and at most 1, got 41");
   says("soon.json", R"({"measured": {"iteration_time_s": 1e-300}})", "expected a number from 1e-9 to 1e15, got 1e-300");
   says("large.json", R"({"hardware": {"gpu_memory_gb": 1e9}})",
-       "\"gpu_memory_gb\": expected at most 1e6 GB, of one device, got");
+       "\"gpu_memory_gb\": expected at most 1e6 GB per device, got");
   refused("convert " + file("no-run-model.json", R"({"name": "x", "requests": []})") + out, "\"model\" is missing");
-  refused("convert " + test::measurements("dense") + out, "it is in the present schema, and needs no conversion");
+  refused("convert " + test::measurements("dense") + out,
+          "so it already has the current schema and needs no conversion");
   refused("convert " + test::measurements("dense"), "'llmcalc accuracy convert' takes two files, OLD and NEW");
-  refused("convert tests/cli/measurements/dense.json README.md", "refusing to overwrite it, give another NEW");
+  refused("convert tests/cli/measurements/dense.json README.md", "refusing to overwrite it, pass a different NEW");
   refused("training tests/cli/measurements/dense.json",
-          "this file is in the schema of earlier versions; 'llmcalc accuracy convert tests/cli/measurements/dense.json "
-          "NEW' rewrites it");
+          "this file has the schema of earlier versions; 'llmcalc accuracy convert tests/cli/measurements/dense.json "
+          "NEW' converts it");
 }
 
 TEST_CASE("conversion keeps every row, and reports rows without a request and unknown keys", "[accuracy][cli]") {
   const std::string out = test::scratch() + "/converted.jsonl";
   const test::Ran r = test::llmcalc("accuracy convert tests/cli/measurements/dense.json " + out);
   CHECK(r.code == 0);
-  CHECK_THAT(r.err, Contains("row \"no-width\": the width of the MLP is not stated") &&
+  CHECK_THAT(r.err, Contains("row \"no-width\": the MLP width is not stated") &&
                         Contains("kept under \"stated\": measured.joules, model.colour, mood") &&
-                        Catch::EndsWith("5 rows, 3 of them without a request\n"));
+                        Catch::EndsWith("5 rows, 3 without a request\n"));
   std::istringstream lines(test::read_file(out));
   const json::Value old =
       json::parse(test::read_file(LLMCALC_SOURCE_DIR "/tests/cli/measurements/dense.json"), "dense.json");
@@ -279,11 +281,10 @@ TEST_CASE("without a kind, every row is scored by its own command", "[accuracy][
 }
 
 TEST_CASE("a file without rows of the kind is refused", "[accuracy][cli]") {
-  refused("inference " + test::measurements("dense"), test::measurements("dense") + ": it has no rows of inference");
-  refused("training " + test::measurements("inference"),
-          test::measurements("inference") + ": it has no rows of training");
+  refused("inference " + test::measurements("dense"), test::measurements("dense") + ": no rows of inference");
+  refused("training " + test::measurements("inference"), test::measurements("inference") + ": no rows of training");
   refused("serving " + test::measurements("inference"),
-          test::measurements("inference") + ": it has no rows of recorded runs of servers");
+          test::measurements("inference") + ": no rows of recorded serving runs");
   refused("speed", "accuracy: expected training, memory, inference, serving, convert or a file, got \"speed\"");
   refused("", "'llmcalc accuracy' needs a KIND (training, memory, inference or serving) or a FILE");
 }
@@ -291,9 +292,9 @@ TEST_CASE("a file without rows of the kind is refused", "[accuracy][cli]") {
 TEST_CASE("the text leads with the errors, and --rows shows every row", "[accuracy][cli][long]") {
   const test::Ran r = test::llmcalc("accuracy inference " + test::measurements("inference"));
   CHECK(r.code == 0);
-  CHECK_THAT(r.out,
-             Catch::StartsWith("inference: predictions beside " + test::measurements("inference") + "\n\nerror "));
-  CHECK_THAT(r.out, Contains("batches of the kind \"weekly\" are not known") && !Contains("ours-8B"));
+  CHECK_THAT(r.out, Catch::StartsWith("inference: predictions compared with " + test::measurements("inference") +
+                                      "\n\nerror "));
+  CHECK_THAT(r.out, Contains("unknown kind of batch \"weekly\"") && !Contains("ours-8B"));
   const std::string all = test::llmcalc("accuracy inference " + test::measurements("inference") + " --rows").out;
   CHECK_THAT(all, Contains("static: ours-8B on 1 Nova N5: one device; static batch 8, 512 + 128 tokens"));
   CHECK_THAT(all, Contains("clients: ours-8B on 2 h100-sxm-80gb: tp 2;"));
@@ -339,10 +340,10 @@ TEST_CASE("with operator tables, a replay is within 3 % of time per token and 5 
 
 TEST_CASE("replay options are refused for other kinds, and tables that lack the run's model are refused",
           "[accuracy][cli]") {
-  refused("inference --tables evidence/operators", "accuracy: --tables is for serving, whose runs are replayed");
-  refused("memory --hardware h100", "accuracy: --hardware is for serving");
+  refused("inference --tables evidence/operators", "accuracy: --tables applies only to serving, which replays runs");
+  refused("memory --hardware h100", "accuracy: --hardware applies only to serving");
   refused("serving --tables evidence/operators/rtx-pro-6000/qwen3-32b",
-          "--tables: there are none of llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
+          "--tables: no tables for llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
 }
 
 TEST_CASE("llmcalc-fit refuses other kinds, unknown terms and files it did not write", "[accuracy][cli]") {
@@ -353,9 +354,9 @@ TEST_CASE("llmcalc-fit refuses other kinds, unknown terms and files it did not w
   };
   const std::string thesis = test::scratch() + "/thesis.tex";
   test::write_file(thesis, "mine");
-  says("training --out " + thesis, "exists and is no estimator of training");
+  says("training --out " + thesis, "exists and is not an estimator of training");
   CHECK(test::read_file(thesis) == "mine");
-  says("serving", "serving has no estimator of several parameters");
+  says("serving", "serving has no estimator with fitted parameters");
   says("training nowhere.json --without hst", "--without: expected a term of the estimator (");
 }
 

@@ -97,23 +97,23 @@ TEST_CASE("models and devices can be given as objects", "[ask]") {
 }
 
 TEST_CASE("a mistake in a request gives one sentence with its key", "[ask]") {
-  CHECK(refused("[]").starts_with("a request is an object"));
-  CHECK(refused(R"({"model": "gpt2"})") == "\"command\" is missing; give one, as \"train\"");
+  CHECK(refused("[]").starts_with("a request must be an object"));
+  CHECK(refused(R"({"model": "gpt2"})") == "\"command\" is missing; specify one, such as \"train\"");
   CHECK(refused(R"({"command": "trian", "model": "gpt2"})") ==
-        "\"command\": no command is called \"trian\", did you mean \"train\"?");
+        "\"command\": unknown command \"trian\", did you mean \"train\"?");
   CHECK(refused(R"({"command": "params", "modle": "gpt2"})") ==
-        "\"modle\" is no key of a request, did you mean \"model\"?");
-  CHECK(refused(R"({"command": "params", "model": "/etc/passwd"})").starts_with("\"model\": no preset is called"));
+        "\"modle\" is not a request key, did you mean \"model\"?");
+  CHECK(refused(R"({"command": "params", "model": "/etc/passwd"})").starts_with("\"model\": unknown preset"));
   CHECK(refused(R"({"command": "params", "model": "gpt2", "inputs": {"sequence": 5}})")
-            .starts_with("\"inputs\": \"sequence\" is no input of \"params\""));
+            .starts_with("\"inputs\": \"sequence\" is not an input of \"params\""));
   CHECK(refused(R"({"command": "train", "model": "gpt2"})").find("needs --hardware") != std::string::npos);
   CHECK(refused(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"trace": "t.json"}})") ==
-        "--trace takes a file, which no request names; leave it out");
+        "--trace takes a file, which a request cannot name; omit it");
   CHECK(refused(R"({"command": "serve", "model": "gpt2", "hardware": "h100", "inputs": {"requests": "log.jsonl"}})")
             .starts_with("--requests takes a file"));
   const json::Value answer =
       ask(request(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"tp": 5}})"));
   CHECK(answer["error"]["key"] == "tp");
   CHECK(refused(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"cp_method": "ulysses"}})")
-            .starts_with("--cp-method changes nothing without --cp"));
+            .starts_with("--cp-method has no effect without --cp"));
 }

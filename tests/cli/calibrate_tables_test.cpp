@@ -80,10 +80,11 @@ TEST_CASE("every command that takes a hardware file reads one made from tables",
     };
     CHECK(width(known) < width(unknown));
   }
-  CHECK(notes_say(known, "narrower by what replays of servers from such tables were off (decode under load 1.27 -> "));
+  CHECK(notes_say(known, "narrowed to the error of server replays from such tables (decode under load 1.27 -> "));
   const json::Value timed =
       test::ask("validate docs/examples/tiny-llama.json --seq 8 --train --repeats 2 --hardware " + path("rtx.json"));
-  CHECK(notes_say(timed, "tables of operators, a description that 'llmcalc calibrate' did not write on this machine"));
+  CHECK(
+      notes_say(timed, "tables of operators, a hardware file that 'llmcalc calibrate' did not write on this machine"));
 }
 
 TEST_CASE("each rate lists the rows it comes from, and each layer its prediction error", "[calibrate][long]") {
@@ -99,16 +100,16 @@ TEST_CASE("each rate lists the rows it comes from, and each layer its prediction
   CHECK(down["rows"] == 152);
   for (const char* key : {"to_16", "to_256", "above", "median"})
     CHECK(down[key].get<double>() == Approx(1).margin(0.1));
-  CHECK(notes_say(report, "sampler: no operator here; left out"));
-  CHECK(notes_say(report, "of meta.yaml only gpu, hardware, model"));
-  CHECK(notes_say(report, "nothing says that kernels ran from captured graphs"));
+  CHECK(notes_say(report, "sampler: omitted, since no operator corresponds to it"));
+  CHECK(notes_say(report, "only gpu, hardware, model"));
+  CHECK(notes_say(report, "the tables do not state that kernels ran in captured graphs"));
 }
 
 TEST_CASE("a report of tables fits the screen", "[calibrate][long]") {
   for (const unsigned short columns : std::array<unsigned short, 2>{80, 120}) {
     const std::string text = test::on_terminal("calibrate --from " + tables + " --out " + path("screen.json"), columns);
     CHECK_THAT(text, Contains("predicted / measured") && Contains("gate_up_proj") && Contains("KV cache reads *"));
-    CHECK(text.find("written to ") < text.find("what the tables come to"));
+    CHECK(text.find("written to ") < text.find("rates derived from the tables"));
   }
 }
 
@@ -120,14 +121,14 @@ TEST_CASE("tables can be combined with another datasheet and another model", "[c
                                one + "/" + name);
   const std::string from = "--from " + path("box/dev");
   refused(from, "the tables in '" + one + "': unknown hardware \"dev\" ('llmcalc list hardware' shows all " +
-                    std::to_string(builtin_hardware().size()) + "); or give --hardware HW");
+                    std::to_string(builtin_hardware().size()) + "); alternatively, pass --hardware HW");
   const test::Ran no_model = test::llmcalc("calibrate " + from + " --hardware rtx-pro-6000 --out " + path("x.json"));
   CHECK(no_model.code == 2);
-  CHECK_THAT(no_model.err, Contains("unknown model \"some\"") && Contains("; or give --model MODEL"));
+  CHECK_THAT(no_model.err, Contains("unknown model \"some\"") && Contains("; alternatively, pass --model MODEL"));
   const json::Value report =
       test::ask("calibrate " + from + " --hardware rtx-pro-6000 --model llama-3.1-8b --out " + path("given.json"));
-  CHECK(notes_say(report, "weights in bf16, since no meta.yaml says it"));
-  CHECK(notes_say(report, "not there: meta.yaml"));
+  CHECK(notes_say(report, "weights in bf16, since no meta.yaml states their format"));
+  CHECK(notes_say(report, "missing: meta.yaml"));
   test::ask("calibrate --from " + tables + "/llama-3.1-8b --out " + path("named.json"));
   json::Value given = file("given.json"), named = file("named.json");
   given["achieved"].erase("how");
@@ -136,24 +137,24 @@ TEST_CASE("tables can be combined with another datasheet and another model", "[c
   // The tables replace the achieved rates of a hardware file. The title names its source only once.
   const json::Value again = test::ask("calibrate " + from + " --hardware " + path("named.json") +
                                       " --model llama-3.1-8b --out " + path("again.json"));
-  CHECK(notes_say(again, "what the hardware file says was achieved is replaced"));
+  CHECK(notes_say(again, "the achieved rates of the hardware file are replaced"));
   CHECK(file("again.json")["title"] == named["title"]);
   const json::Value other =
       test::ask("calibrate --from " + tables + "/llama-3.1-8b --hardware b200 --out " + path("other-tables.json"));
-  CHECK(notes_say(other, "the tables themselves name NVIDIA RTX PRO 6000 Blackwell Server Edition"));
+  CHECK(notes_say(other, "the tables name NVIDIA RTX PRO 6000 Blackwell Server Edition"));
   CHECK(file("other-tables.json")["memory"]["bandwidth"] ==
         json::parse(test::read_file(LLMCALC_SOURCE_DIR "/presets/hardware/b200-sxm-180gb.json"),
                     "b200")["memory"]["bandwidth"]);
   refused("--from " + tables + " --model llama-3.1-8b",
-          "--model is one model, and '" + tables +
-              "' holds tables of 3: llama-3.1-8b, qwen3-30b-a3b, qwen3-32b; give the folder of one");
+          "--model names one model, but '" + tables +
+              "' contains tables of 3: llama-3.1-8b, qwen3-30b-a3b, qwen3-32b; pass the folder of one");
 }
 
 TEST_CASE("reading tables and measuring a device exclude each other", "[calibrate]") {
   refused("--from " + tables + " --device cpu",
-          "--from reads tables of a device, and --device measures one; leave one of them out");
-  refused("--hardware h100", "--hardware says whose tables --from DIR holds; give --from too, or leave it out");
-  refused("--model gpt2", "--model says whose tables --from DIR holds; give --from too, or leave it out");
+          "--from reads a device's tables and --device measures a device; omit one of them");
+  refused("--hardware h100", "--hardware describes the tables of --from DIR; also pass --from, or omit it");
+  refused("--model gpt2", "--model describes the tables of --from DIR; also pass --from, or omit it");
   refused("--from /nowhere", "cannot read '/nowhere': no such folder");
 }
 
@@ -164,6 +165,6 @@ TEST_CASE("calibrate overwrites its own files, and no other file", "[calibrate]"
   test::write_file(path("out.json"), "dear diary");
   CHECK(test::llmcalc(call).err ==
         "llmcalc: '" + path("out.json") +
-            "' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out\n");
+            "' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, pass a different --out\n");
   CHECK(test::read_file(path("out.json")) == "dear diary");
 }

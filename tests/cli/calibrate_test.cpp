@@ -45,7 +45,7 @@ void keeps(const std::string& name, const std::string& text) {
   const test::Ran r = test::llmcalc("calibrate --out " + path(name));
   CHECK(r.err ==
         "llmcalc: '" + path(name) +
-            "' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out\n");
+            "' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, pass a different --out\n");
   CHECK(r.code == 2);
   CHECK(r.out.empty());
   CHECK(test::read_file(path(name)) == text);
@@ -64,11 +64,11 @@ TEST_CASE("calibrate does not measure if it cannot write its file", "[calibrate]
   const test::Ran nowhere = test::llmcalc("calibrate --out /nowhere/x.json");
   CHECK(nowhere.code == 2);
   CHECK(nowhere.err ==
-        "llmcalc: cannot write '/nowhere/x.json': no file can be made in its folder: No such file or "
-        "directory; the file is left as it was\n");
+        "llmcalc: cannot write '/nowhere/x.json': cannot create a file in its folder: No such file or "
+        "directory; the file is unchanged\n");
   const test::Ran folder = test::llmcalc("calibrate --out " + test::scratch());
   CHECK(folder.code == 2);
-  CHECK(folder.err == "llmcalc: cannot write '" + test::scratch() + "': it is a folder; name a file\n");
+  CHECK(folder.err == "llmcalc: cannot write '" + test::scratch() + "': it is a folder; pass a file name\n");
 }
 
 TEST_CASE("Ctrl-C ends calibrate with a message and exit code 130, and leaves files unchanged", "[calibrate]") {
@@ -110,25 +110,25 @@ TEST_CASE("calibrate takes the median over rounds, and the middle half as their 
 TEST_CASE("contradictory measurements are refused with a remedy", "[calibrate]") {
   const auto refused = [](const validate::Calibration& c) { return test::sentence([&] { refuse_contradictions(c); }); };
   const auto says = [](const std::string& what) {
-    return "the measurements contradict each other: " + what +
-           "; close other programs and run 'llmcalc calibrate' again";
+    return "inconsistent measurements: " + what + "; close other programs and rerun 'llmcalc calibrate'";
   };
   CHECK_NOTHROW(validate::refuse_contradictions(quiet()));
   validate::Calibration c = quiet();
   c.cache_bandwidth = BytesPerSecond(1.05e9);
-  CHECK(refused(c) == says("additions in the cache at 1.05 GB/s are slower than copies of memory at 26 GB/s"));
+  CHECK(refused(c) == says("in-cache additions at 1.05 GB/s are slower than memory copies at 26 GB/s"));
   c = quiet();
   c.formats[0].exposed = 117;
-  CHECK(refused(c) == says("a product in fp32 waits for 117 times the memory time that it has"));
+  CHECK(refused(c) == says("a matrix product in fp32 exposes 117 times its memory time"));
   c = quiet();
   c.formats[0].flash.forward = FlopsPerSecond(500e9);
-  CHECK(refused(c) == says("attention in fp32 at 500 GFLOP/s is faster than every product, 320 GFLOP/s"));
+  CHECK(refused(c) ==
+        says("attention in fp32 at 500 GFLOP/s is faster than the fastest matrix product at 320 GFLOP/s"));
   c = quiet();
   c.formats[0].matmuls[0].rate = FlopsPerSecond(-1);
-  CHECK(refused(c) == says("matmul_fp32_256x768x768 is -1"));
+  CHECK(refused(c) == says("matmul_fp32_256x768x768 is -1, but must be positive"));
   c = quiet();
   c.spread["functions_per_s"] = 0.6;
-  CHECK(refused(c) == says("functions_per_s differs by 60 % between rounds, and at most 25 % may be"));
+  CHECK(refused(c) == says("functions_per_s varies by 60 % between rounds, more than the 25 % allowed"));
   c = quiet();
   c.spread["half_matmul_fp32"] = 0.6;  // a difference between two times
   CHECK_NOTHROW(validate::refuse_contradictions(c));

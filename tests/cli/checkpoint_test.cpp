@@ -47,7 +47,7 @@ TEST_CASE("a folder continues a prompt identically with and without the cache", 
   INFO(r.err);
   CHECK(r.code == 0);
   CHECK(r.out.starts_with("the first day"));
-  CHECK(r.err.find("the same 12 tokens both ways") != std::string::npos);
+  CHECK(r.err.find("12 tokens, identical with and without the cache") != std::string::npos);
 }
 
 TEST_CASE("a file inside a folder can be given instead of the folder", "[checkpoint]") {
@@ -78,10 +78,11 @@ TEST_CASE("validate runs a folder's weights with the predicted bytes and FLOPs",
         test::llmcalc("validate " + folder(name, "v") + " --seq 8 --micro-batch 1 --prompt 5 --generate 3");
     INFO(name << r.out << r.err);
     CHECK(r.code == 0);
-    CHECK(r.out.find("the weights are those of") != std::string::npos);
+    CHECK(r.out.find("the weights are from") != std::string::npos);
   }
-  refused("validate " + folder("gemma-2", "v") + " --seq 8 --attention naive",
-          "naive attention keeps no scores, which the gradient of their cap needs; give --attention flash");
+  refused(
+      "validate " + folder("gemma-2", "v") + " --seq 8 --attention naive",
+      "naive attention does not save the scores, which the gradient of the score cap requires; use --attention flash");
   const std::string coded = " --infer --weight-precision int8 --kv-precision fp8 --prompt 5 --generate 3";
   CHECK(test::llmcalc("validate " + folder("mixtral", "v") + coded).code == 0);
 }
@@ -103,9 +104,9 @@ TEST_CASE("perplexity of a text does not depend on the window if it holds the te
 TEST_CASE("a prompt longer than the context is refused, and generation stops at the context's end", "[checkpoint]") {
   const std::string at = folder("qwen3", "c");
   refused("generate " + at + " '" + std::string(80, '!') + "'",
-          "the prompt has 80 tokens and the model 64 tokens of context");
+          "the prompt has 80 tokens but the model has 64 tokens of context");
   const test::Ran r = test::llmcalc("generate " + at + " '" + std::string(60, '!') + "' --tokens 50 --temperature 0");
-  CHECK(r.err.find("the text ends where the model's context of 64 tokens does") != std::string::npos);
+  CHECK(r.err.find("the text ends at the model's context limit of 64 tokens") != std::string::npos);
 }
 
 TEST_CASE("a folder with a missing file is refused with the file's name", "[checkpoint]") {
@@ -114,10 +115,10 @@ TEST_CASE("a folder with a missing file is refused with the file's name", "[chec
     fs::remove(at + "/" + part);
     return "generate " + at + " hello";
   };
-  refused(without("qwen3", "tokenizer.json"), "holds neither tokenizer.json nor tokenizer.model");
-  refused(without("qwen3", "config.json"), "holds no config.json");
-  refused(without("qwen3", "model.safetensors"), "holds no GGUF and no safetensors files");
-  refused(without("llama-3", "model-00002-of-00003.safetensors"), "names the shard");
+  refused(without("qwen3", "tokenizer.json"), "has neither tokenizer.json nor tokenizer.model");
+  refused(without("qwen3", "config.json"), "has no config.json");
+  refused(without("qwen3", "model.safetensors"), "contains no GGUF or safetensors files");
+  refused(without("llama-3", "model-00002-of-00003.safetensors"), "lists the shard");
 }
 
 TEST_CASE("a config that disagrees with the tensors is refused with the tensor's name", "[checkpoint]") {
@@ -126,13 +127,14 @@ TEST_CASE("a config that disagrees with the tensors is refused with the tensor's
     edit(at + "/config.json", [&](json::Value& v) { v[key] = value; });
     return "generate " + at + " hello";
   };
-  refused(with("qwen3", "intermediate_size", 25), "expected the shape [25, 16] of the config.json, got [24, 16]");
-  refused(with("qwen3", "num_hidden_layers", 3), "tensor \"model.layers.2.input_layernorm.weight\" is missing");
-  refused(with("qwen3", "num_hidden_layers", 1), "the model of the config.json has no such weight");
+  refused(with("qwen3", "intermediate_size", 25), "expected shape [25, 16] from config.json, got [24, 16]");
+  refused(with("qwen3", "num_hidden_layers", 3),
+          "\"model.layers.2.input_layernorm.weight\", required by config.json, is missing");
+  refused(with("qwen3", "num_hidden_layers", 1), "the model in config.json has no such weight");
   refused(with("qwen3", "model_type", "falcon"), "checkpoints of model_type \"falcon\" cannot be run");
   refused(with("qwen3", "rope_scaling", {{"rope_type", "longrope"}, {"factor", 2.0}}), "rotary scaling \"longrope\"");
   refused(with("qwen3", "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}),
-          "quantised weights cannot be run");
+          "quantized weights cannot be run");
 }
 
 TEST_CASE("a truncated shard and a wrong index are refused", "[checkpoint]") {
@@ -141,8 +143,8 @@ TEST_CASE("a truncated shard and a wrong index are refused", "[checkpoint]") {
   refused("generate " + at + " hello", "model-00001-of-00003.safetensors'");
   const std::string lying = folder("llama-3", "lying"), index = lying + "/model.safetensors.index.json";
   edit(index, [](json::Value& v) { v["weight_map"]["model.norm.weight"] = "model-00001-of-00003.safetensors"; });
-  refused("generate " + lying + " hello", "says that tensor \"model.norm.weight\" is in '" + lying +
-                                              "/model-00001-of-00003.safetensors', which does not hold it");
+  refused("generate " + lying + " hello", "assigns tensor \"model.norm.weight\" to '" + lying +
+                                              "/model-00001-of-00003.safetensors', which does not contain it");
   edit(index, [](json::Value& v) { v["weight_map"]["model.norm.weight"] = "../x.safetensors"; });
   refused("generate " + lying + " hello", "expected the name of a file in the index's folder");
 }

@@ -38,11 +38,11 @@ TEST_CASE("differences match both reports, and a total's difference is split int
       CHECK(d["b"] == c["sides"][1].at(at).get<double>());
     if (d["quantity"] == "step.time_s") {
       ++found;
-      CHECK(d["because"].get<std::string>().find("tensor-parallel exchanges +") != std::string::npos);
+      CHECK(d["because"].get<std::string>().find("tensor-parallel collectives +") != std::string::npos);
     }
     if (d["quantity"] == "memory.peak_bytes") {
       ++found;
-      CHECK(d["because"].get<std::string>().find("activations kept for backward -") != std::string::npos);
+      CHECK(d["because"].get<std::string>().find("activations saved for backward -") != std::string::npos);
     }
   }
   CHECK(found == 2);
@@ -94,15 +94,17 @@ TEST_CASE("reports that cannot be compared are refused", "[compare][cli]") {
     CHECK(r.code == 2);
     return r.err;
   };
-  CHECK(refused("compare --of '" + std::string(plan) + "'") == "llmcalc: --of and --vs go together; give both\n");
+  CHECK(refused("compare --of '" + std::string(plan) + "'") ==
+        "llmcalc: --of and --vs must be used together; pass both\n");
   CHECK(refused("compare") ==
-        "llmcalc: 'llmcalc compare' needs two reports saved with --json, or --of and --vs; its help shows examples\n");
+        "llmcalc: 'llmcalc compare' needs two reports saved with --json, or --of and --vs; see --help for examples\n");
   CHECK(refused("compare --of 'walk llama-3-8b' --vs '--tp 2'").find("--of: expected a command") != std::string::npos);
   const std::string train = test::scratch() + "/train.json", infer = test::scratch() + "/infer.json";
   test::write_file(train, test::ask("train gpt2 --hardware h100").dump());
   test::write_file(infer, test::ask("infer gpt2 --hardware h100").dump());
-  CHECK(refused("compare " + train + " " + infer) == "llmcalc: " + train + " is of 'llmcalc train' and " + infer +
-                                                         " of 'llmcalc infer'; compare reports of one command\n");
+  CHECK(refused("compare " + train + " " + infer) == "llmcalc: " + train + " is from 'llmcalc train' and " + infer +
+                                                         " from 'llmcalc infer'; compare reports of the same "
+                                                         "command\n");
   const std::string none = test::scratch() + "/none.json";
   test::write_file(none, test::ask("plan train llama-3.1-405b --hardware h100 --gpus 1 --offload none").dump());
   CHECK(refused("compare " + none + " " + none) ==
@@ -128,8 +130,8 @@ TEST_CASE("a comparison leads with the quantity that its reports were run for", 
   const std::string verdict = r.out.substr(0, r.out.find('\n'));
   CHECK(verdict.find("--weight-precision fp8: ") == 0);
   CHECK(verdict.find(" % less time per token") != std::string::npos);
-  CHECK(r.out.find("of 9 in 10 cases") == std::string::npos);
-  const std::size_t token = r.out.find("time of one"), tenth = r.out.find("change of a");
+  CHECK(r.out.find("end of the 90 % interval") == std::string::npos);
+  const std::size_t token = r.out.find("time of one"), tenth = r.out.find("change in time per token");
   REQUIRE(tenth != std::string::npos);
   CHECK(token < tenth);
   CHECK(r.out.find(" %", tenth) != std::string::npos);  // a share, as in the comparison of steps

@@ -46,10 +46,10 @@ TEST_CASE("an edited report is refused by compare in one sentence", "[damaged]")
 
 TEST_CASE("overlong names and circular links give one sentence", "[damaged]") {
   const std::string longest(300, 'a');
-  CHECK(test::refusal_in("show " + longest).starts_with("llmcalc: no preset is called \"aaa"));
+  CHECK(test::refusal_in("show " + longest).starts_with("llmcalc: unknown preset \"aaa"));
   std::filesystem::create_symlink("circle", path("circle"));
   CHECK(test::refusal_in("show " + path("circle")) ==
-        "llmcalc: cannot look at '" + path("circle") + "': Too many levels of symbolic links\n");
+        "llmcalc: cannot access '" + path("circle") + "': Too many levels of symbolic links\n");
   test::write_file(path("text.txt"), "some words of a text, and some more words of it\n");
   for (const std::string& out : {longest, path("circle")}) {
     const std::string said = test::refusal_in("learn " + path("text.txt") + " --steps 1 --out " + out);

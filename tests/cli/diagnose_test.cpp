@@ -99,9 +99,9 @@ TEST_CASE("the prediction uses the log's ranks unless others are given", "[diagn
   check_sums(on);
   CHECK(line_of(on, "capacity")["bytes"] == Count{80} << 30);
   CHECK(line_of(on, "activations_and_libraries")["derived"] == true);
-  CHECK_THAT(notes_of(on), Contains("0.9 of the device"));
+  CHECK_THAT(notes_of(on), Contains("0.9 is assumed"));
   CHECK_THAT(notes_of(test::ask("diagnose " + logs + "vllm-v1.log --hardware h100 --memory-utilization 0.95")),
-             Contains("0.95 of the device"));
+             Contains("0.95 is assumed"));
 }
 
 TEST_CASE("quantized blocks leave embedding and head in 16 bits", "[diagnose][cli]") {
@@ -131,7 +131,7 @@ TEST_CASE("weights of gpt-oss are predicted with the padding of the device's ser
     const Count padding = served["padding_bytes"];
     CHECK(padding > Count{5} << 30);
     CHECK(line_of(report, "weights")["predicted_bytes"] == served["weights_bytes"].get<Count>() + padding);
-    CHECK_THAT(notes_of(report), Contains("weights in mxfp4 (experts), bf16: the checkpoint's"));
+    CHECK_THAT(notes_of(report), Contains("weights in mxfp4 (experts), bf16, as in the checkpoint"));
   }
 }
 
@@ -172,8 +172,8 @@ TEST_CASE("each data-parallel rank of a server holds a part of the experts", "[d
   const Count numbers = Count{58} * 256 * 3 * 7168 * 2048, experts = numbers + numbers / (128 * 128) * 4;
   CHECK(weights(divided) == weights(whole) - experts / 8 * 7);
   CHECK(weights(cut) == weights(divided));  // an eighth of every expert has as many values as every eighth expert
-  CHECK_THAT(notes_of(divided), Contains("from the log: 8 data-parallel ranks, experts divided over 8 ranks"));
-  CHECK_THAT(notes_of(cut), Contains("the width of every expert cut over 8 ranks"));
+  CHECK_THAT(notes_of(divided), Contains("from the log: 8 data-parallel ranks, experts distributed over 8 ranks"));
+  CHECK_THAT(notes_of(cut), Contains("the width of every expert sharded over 8 ranks"));
   CHECK(divided["diagnosis"]["cache_tokens"] == 676160);
   CHECK(line_of(divided, "kv_cache")["predicted_bytes"] == Count{676160} * 61 * 576);
 }
@@ -186,11 +186,11 @@ TEST_CASE("an out-of-memory error reports the requested, free and lost bytes, an
   CHECK(report["diagnosis"]["gpu"] == 3);
   CHECK(report["diagnosis"]["asked_bytes"] == Count{8} << 30);
   const std::string verdict = verdict_of(report);
-  CHECK_THAT(verdict, Contains("asked: 8.000 GiB on GPU 3; 1.210 GiB of 79.15 GiB free"));
-  CHECK_THAT(verdict, Contains("lost: 2.200 GiB to fragmentation"));
+  CHECK_THAT(verdict, Contains("requested: 8.000 GiB on GPU 3; 1.210 GiB of 79.15 GiB free"));
+  CHECK_THAT(verdict, Contains("fragmentation: 2.200 GiB reserved but unallocated"));
   // 8 - 1.21 - 2.20 GiB
-  CHECK_THAT(verdict, Contains("end the other processes, which hold 4.080 GiB: not enough alone") &&
-                          Contains("4.590 GiB less of tensors") && !Contains("expandable_segments"));
+  CHECK_THAT(verdict, Contains("stop the other processes, which use 4.080 GiB: not sufficient") &&
+                          Contains("at least 4.590 GiB less tensor memory") && !Contains("expandable_segments"));
 }
 
 TEST_CASE("slack above the requested size suggests expandable segments", "[diagnose][cli]") {
@@ -198,7 +198,7 @@ TEST_CASE("slack above the requested size suggests expandable segments", "[diagn
       "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity; 70.01 GiB already allocated; "
       "1.20 GiB free; 76.20 GiB reserved in total by PyTorch)\n";
   const json::Value report = test::ask("diagnose " + log_file("slack.log", text));
-  CHECK_THAT(verdict_of(report), Contains("expandable_segments:True: more is unallocated than was asked for"));
+  CHECK_THAT(verdict_of(report), Contains("expandable_segments:True: unallocated memory exceeds the request"));
   CHECK(line_of(report, "outside")["derived"] == true);
   check_sums(report);
   CHECK_THAT(verdict_of(report), Contains("PYTORCH_CUDA_ALLOC_CONF"));
@@ -223,7 +223,7 @@ TEST_CASE("PyTorch's allocated memory is split into the plan's terms and a remai
   for (const json::Value& row : report["booking"])
     if (row.contains("part_of") && row.contains("predicted_bytes")) parts += row["predicted_bytes"].get<Count>();
   CHECK(parts == allocated["bytes"]);
-  CHECK_THAT(notes_of(report), Contains("tensors in CUDA graphs' pools are among what is allocated"));
+  CHECK_THAT(notes_of(report), Contains("allocated memory includes tensors in CUDA graph pools"));
   CHECK(report["layout"]["dp"] == 8);
   const json::Value inference = test::ask("diagnose " + logs + "out-of-memory.log llama-3.1-8b --infer --batch 8");
   CHECK(line_of(inference, "kv_cache", "allocated")["predicted_bytes"] == Count{8} * 2304 * 131072);
@@ -236,7 +236,7 @@ TEST_CASE("every device of a table is booked, and the verdict names the fullest"
   CHECK_THAT(verdict_of(report), Contains("peak: 62.50 GiB allocated on GPU 1, the fullest"));
   CHECK(report["booking"][0]["gpu"] == 0);
   CHECK(report["booking"][0]["bytes"] == Count{62} << 30);
-  refused(logs + "memory-summary.log --hardware rtx-4090", "68.00 GiB of a device, and RTX 4090 has 24.00 GiB");
+  refused(logs + "memory-summary.log --hardware rtx-4090", "68.00 GiB on a device, but RTX 4090 has 24.00 GiB");
 }
 
 TEST_CASE("a server that cannot hold one request reports the length that fits", "[diagnose][cli]") {
@@ -249,11 +249,11 @@ TEST_CASE("a server that cannot hold one request reports the length that fits", 
                    "cache is needed, which is larger than the available KV cache memory (5.83 GiB). Based on the "
                    "available memory, the estimated maximum model length is 47744.\n"));
   CHECK_THAT(verdict_of(report),
-             Contains("fits: no: a request of 131,072 tokens needs 16.00 GiB, and the cache has 5.830 "
-                      "GiB; 47,744 tokens would fit"));
+             Contains("fits: no: a request of 131,072 tokens needs 16.00 GiB, but the cache has 5.830 GiB; 47,744 "
+                      "tokens would fit"));
   const json::Value none =
       test::ask("diagnose " + log_file("none.log", start + "Available KV cache memory: -2.81 GiB\n"));
-  CHECK_THAT(verdict_of(none), Contains("fits: no: without any cache 2.810 GiB are missing"));
+  CHECK_THAT(verdict_of(none), Contains("fits: no: even without a cache, 2.810 GiB is missing"));
   check_sums(none);
 }
 
@@ -263,10 +263,10 @@ TEST_CASE("a log without a preset's name is booked without a prediction, with a 
                                     "dtype=torch.float16, max_seq_len=4096, tensor_parallel_size=1, quantization=None\n"
                                     "# GPU blocks: 27886, # CPU blocks: 2048\n");
   const json::Value report = test::ask("diagnose " + path);
-  CHECK_THAT(notes_of(report), Contains("which is no preset: give MODEL for a prediction"));
+  CHECK_THAT(notes_of(report), Contains("which is not a preset: specify MODEL for a prediction"));
   CHECK(report["booking"].empty());
   CHECK(report["diagnosis"]["cache_tokens"] == 27886 * 16);
-  refused(path + " --tp 2", "--tp changes nothing without MODEL");
+  refused(path + " --tp 2", "--tp has no effect without MODEL");
   const json::Value given = test::ask("diagnose " + path + " llama-2-7b");
   CHECK(given["model"]["name"] == "llama-2-7b");
   CHECK(line_of(given, "kv_cache")["predicted_bytes"] == Count{27886} * 16 * 524288);
@@ -277,23 +277,23 @@ TEST_CASE("unusable logs and options are refused", "[diagnose][cli]") {
   std::filesystem::create_directories(test::scratch() + "/log-folder");
   std::filesystem::resize_file(log_file("large.log", "x"), std::uintmax_t{70} << 20);
   refused(log_file("empty.log", ""), "the log is empty");
-  refused(log_file("hello.log", "hello\n"), "nothing in it says where memory went");
+  refused(log_file("hello.log", "hello\n"), "no report of memory use found");
   refused(log_file("binary.log", std::string("\x7f"
                                              "ELF\0\0",
                                              6)),
           "binary or UTF-16");
-  refused(test::scratch() + "/log-folder", "it is a folder; give a log");
-  refused(test::scratch() + "/large.log", "at most 64 MiB is read");
+  refused(test::scratch() + "/log-folder", "it is a folder; pass a log");
+  refused(test::scratch() + "/large.log", "above the limit of 64 MiB");
   refused(test::scratch() + "/nowhere.log", "no such file");
   refused("", "needs LOG");
   refused("- -", "LOG and MODEL are both '-'");
-  refused(failure + " --train", "--train changes nothing without MODEL");
-  refused(failure + " gpt2 --train --infer", "give --train or --infer, not both");
-  refused(start + " --train", "the log is of a server");
-  refused(start + " --micro-batch 2", "--micro-batch is for training; for inference use --batch");
-  refused(failure + " gpt2 --batch 2", "--batch is for inference; for training use --micro-batch");
-  refused(failure + " gpt2 --hardware h100 --require-fit", "--require-fit is for a plan");
-  refused(start + " --hardware h100 --memory-utilization 0.8", "--memory-utilization stands in");
+  refused(failure + " --train", "--train has no effect without MODEL");
+  refused(failure + " gpt2 --train --infer", "specify --train or --infer, not both");
+  refused(start + " --train", "the log comes from a server");
+  refused(start + " --micro-batch 2", "--micro-batch applies to training; for inference use --batch");
+  refused(failure + " gpt2 --batch 2", "--batch applies to inference; for training use --micro-batch");
+  refused(failure + " gpt2 --hardware h100 --require-fit", "--require-fit applies to a plan");
+  refused(start + " --hardware h100 --memory-utilization 0.8", "--memory-utilization applies only to a server log");
 }
 
 TEST_CASE("a share of reserved memory is shown only if the log states reserved memory", "[diagnose][cli]") {

@@ -79,12 +79,12 @@ TEST_CASE("the interval names as many sources as its class has", "[explain][long
   const json::Value report = test::ask("train " + on_h100);
   const std::string sentence = explained("step.time_s", on_h100)["estimate"]["interval"];
   const Count families = report["estimate"]["families"];
-  CHECK_THAT(sentence, Contains("of class dense: the errors of " + std::to_string(families) + " sources"));
+  CHECK_THAT(sentence, Contains("for class dense, from the errors of " + std::to_string(families) + " sources"));
   const std::string names = sentence.substr(sentence.rfind("rows: "));
   CHECK(std::count(names.begin(), names.end(), ';') + 1 == families);
   CHECK_THAT(
       explained("decode.time_per_token_s", "llama-3.1-8b --hardware h100")["estimate"]["interval"].get<std::string>(),
-      Contains("of class decode"));
+      Contains("for class decode"));
 }
 
 TEST_CASE("without software an estimate has no parameters", "[explain]") {

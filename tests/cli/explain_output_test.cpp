@@ -136,9 +136,10 @@ TEST_CASE("rates with users are explained by the counted answers", "[explain][se
 
 TEST_CASE("explain states why a pass gives no capacity", "[explain][serve][cli]") {
   const std::string asked = "explain steady_state.growth_req_s llama-3.1-8b --hardware h100 ";
-  CHECK(test::llmcalc(asked + "--rate 5 --pools 1P1D").err.find("it knows no engines of two kinds (--pools)") !=
+  CHECK(test::llmcalc(asked + "--rate 5 --pools 1P1D")
+            .err.find("separate prefill and decode engines (--pools) are not supported") != std::string::npos);
+  CHECK(test::llmcalc(asked + "--rate 5 --batching static").err.find("fixed batches are not supported") !=
         std::string::npos);
-  CHECK(test::llmcalc(asked + "--rate 5 --batching static").err.find("it knows no fixed batches") != std::string::npos);
   CHECK(test::llmcalc(asked + "--rate 1").err.find("a --rate beyond capacity") != std::string::npos);
 }
 
@@ -291,10 +292,10 @@ TEST_CASE("the rules of thumb reproduce the seeds' numbers for GPT-3", "[explain
   // 12 L D^2 + 13 L D + (V + K) D + 2 D with E = 4, V = 50257, K = 2048.
   const double n = 12.0 * 96 * 12288 * 12288 + 13.0 * 96 * 12288 + (50257.0 + 2048) * 12288 + 2.0 * 12288;
   CHECK(value("a GPT's parameters with biases, norms, tied table") == n);
-  CHECK(value("activations in all, naive attention and dropout") == 96.0 * 2048 * (34.0 * 12288 + 5.0 * 96 * 2048));
+  CHECK(value("total activations, naive attention and dropout") == 96.0 * 2048 * (34.0 * 12288 + 5.0 * 96 * 2048));
   CHECK(value("FLOPs of a run") == Approx(6 * n * 3e11));
   CHECK(value("KV cache on each of T ranks") == 2.0 * 2 * 12288 * 96 * 2048);
-  CHECK(value("batch from which mixed precision saves memory") ==
+  CHECK(value("batch size above which mixed precision saves memory") ==
         Approx(6.0 * 12288 * 12288 / (8.0 * 12288 * 2048 + 96.0 * 2048 * 2048)));
 }
 
@@ -322,7 +323,7 @@ TEST_CASE("operators have formulas in the dimensions of their shapes", "[explain
   const std::string q = test::llmcalc("explain attn.q llama-3.1-8b --seq 8192").out;
   CHECK_THAT(q, Contains("= 2*rows*in*out") && Contains("= 2*8192*4096*4096") && Contains("274,877,906,944"));
   CHECK_THAT(test::llmcalc("explain attn.core gemma-3-27b").out, Contains("min(S, W)"));
-  CHECK_THAT(refused("attn.q"), Contains("name a model, 'llmcalc explain attn.q MODEL'"));
+  CHECK_THAT(refused("attn.q"), Contains("specify a model, 'llmcalc explain attn.q MODEL'"));
   CHECK_THAT(refused("moe.router llama-3.1-8b") + refused("head.nothing llama-3.1-8b"), Contains("llmcalc"));
 }
 

@@ -36,8 +36,8 @@ std::string verdict(const Explanation& e, long double value) {
   if (e.definition->path.ends_with("fits")) return value <= 1 ? "yes" : "no";
   if (e.definition->verdict.starts_with("the smallest")) return value >= 1 ? "reached" : "never";
   if (e.definition->path == "steady_state.limit")
-    for (const auto& [name, meaning] : {std::pair{"k_t", "tokens of a pass"}, std::pair{"k_s", "sequences in progress"},
-                                        std::pair{"k_b", "blocks of the cache"}})
+    for (const auto& [name, meaning] : {std::pair{"k_t", "tokens per pass"}, std::pair{"k_s", "concurrent sequences"},
+                                        std::pair{"k_b", "KV cache blocks"}})
       for (const explain::Symbol& s : e.symbols)
         if (s.name == name && std::stold(s.value) == value) return meaning;
   std::string largest;
@@ -150,7 +150,7 @@ bool has_nothing_to_adapt(const Request& r, Parts parts) {
     check(r, parts);
     return false;
   } catch (const InputError& e) {
-    return std::string(e.what()).find("none of the matrices") != std::string::npos;
+    return std::string(e.what()).find("has no matching matrices") != std::string::npos;
   }
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("fit shows every model once, largest first, in the widest weights that
   for (const json::Value& out : fit["left_out"]) {
     const bool encoder = out["model"] == "bge-large-en-v1.5";
     CHECK_THAT(out["reason"].get<std::string>(),
-               Catch::Contains(encoder ? "it reads a text and generates none" : "does not fit rtx-4090"));
+               Catch::Contains(encoder ? "does not generate text" : "does not fit rtx-4090"));
   }
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("fit leaves out models that are too slow or have a shorter context", "
   const json::Value slow = test::ask("fit qwen2.5-32b gpt2 --hardware rtx-4090 --context 4k --min-speed 100");
   REQUIRE(slow["runnable"].empty());
   CHECK(slow["left_out"][0]["reason"] == "slower than 100 tokens/s");
-  CHECK(slow["left_out"][1]["reason"] == "--context 4000: gpt-2-124m was made for 1024 tokens");
+  CHECK(slow["left_out"][1]["reason"] == "--context 4000: gpt-2-124m supports at most 1024 tokens");
 }
 
 TEST_CASE("fit on a server card offers the formats of its matmul peaks", "[fit][cli]") {
@@ -122,19 +122,19 @@ TEST_CASE("fit on a server card offers the formats of its matmul peaks", "[fit][
 TEST_CASE("a card that runs no model reports the needs of the smallest one", "[fit][cli]") {
   const test::Ran r = test::llmcalc("fit llama-3.1-405b --hardware rtx-4090");
   CHECK(r.code == 0);
-  CHECK(r.out.find("runs  0 of 1 models") != std::string::npos);
+  CHECK(r.out.find("runs      0 of 1 models") != std::string::npos);
   CHECK(r.out.find("llama-3.1-405b in q3_k needs") != std::string::npos);
-  CHECK(r.out.find("and there are 21.38 GiB") != std::string::npos);  // 0.9 of the visible part of 24
+  CHECK(r.out.find("available: 21.38 GiB") != std::string::npos);  // 0.9 of the visible part of 24
 }
 
 TEST_CASE("fit refuses unusable options", "[fit][cli]") {
-  CHECK(refusal("fit") == "llmcalc: 'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' shows what there is\n");
+  CHECK(refusal("fit") == "llmcalc: 'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' lists the presets\n");
   CHECK(refusal("fit --hardware h10").find("did you mean") != std::string::npos);
   CHECK(refusal("fit lama --hardware h100").find("unknown model \"lama\"") != std::string::npos);
   CHECK(refusal("fit --hardware h100 --context 0").find("--context: expected a positive") != std::string::npos);
   CHECK(refusal("fit --hardware h100 --min-speed -1").find("--min-speed: ") != std::string::npos);
   CHECK(refusal("fit --hardware h100 --context 4k --prompt 2k") ==
-        "llmcalc: --context is the prompt and the answer; leave out --prompt, or --context\n");
+        "llmcalc: --context covers the prompt and the answer; omit --prompt or --context\n");
   CHECK(refusal("fit --hardware a100 --precision fp8").find("a100-sxm-80gb") != std::string::npos);
   CHECK(refusal("fit --hardware h100 --batch none").find("--batch: expected") != std::string::npos);
 }

@@ -64,8 +64,8 @@ TEST_CASE("a damaged checkpoint gives one sentence and exit code 2", "[cli][chec
   for (const char* command : {"params ", "show ", "infer --hardware h100 "}) {
     const Ran r = test::llmcalc(command + path);
     CHECK(r.code == 2);
-    CHECK(r.err ==
-          "llmcalc: '" + path + "': its header passes the end of the file at 5 bytes; it is cut short or damaged\n");
+    CHECK(r.err == "llmcalc: '" + path +
+                       "': the header extends past the end of the file at 5 bytes; the file is truncated or damaged\n");
   }
 }
 
@@ -94,14 +94,14 @@ TEST_CASE("a component of --weight-precision must exist in the model and be name
   CHECK(weights("head=fp8,norms=fp32") == weights("lm_head=fp8,norm=fp32"));
   const auto refusal = [](const std::string& options) { return test::llmcalc("memory " + options).err; };
   CHECK(refusal("gpt-oss-20b --infer --weight-precision experts=mxfp4,experts=bf16") ==
-        "llmcalc: --weight-precision: experts is named twice; name it once\n");
+        "llmcalc: --weight-precision: experts is specified twice; specify it once\n");
   CHECK(refusal("gpt-oss-20b --infer --weight-precision head=mxfp4,lm_head=bf16") ==
-        "llmcalc: --weight-precision: lm_head is named twice; name it once\n");
+        "llmcalc: --weight-precision: lm_head is specified twice; specify it once\n");
   CHECK(refusal("gpt-oss-20b --infer --weight-precision mlp=nvfp4") ==
-        "llmcalc: --weight-precision: the model has no weights in mlp; leave it out\n");
+        "llmcalc: --weight-precision: the model has no weights in mlp; omit it\n");
   CHECK(refusal("gpt-2-124m --infer --weight-precision head=fp8") ==
-        "llmcalc: --weight-precision: the model has no weights in lm_head, its head being the token table (embedding); "
-        "leave it out\n");
+        "llmcalc: --weight-precision: the model has no weights in lm_head, because its head is tied to the embedding; "
+        "omit it\n");
 }
 
 TEST_CASE("a checkpoint with quantized inputs multiplies in its format if the hardware supports it",
@@ -124,16 +124,16 @@ TEST_CASE("weight-only formats multiply in 16 bits, with a note", "[cli][checkpo
   const json::Value r = ask("infer " + awq + " --prompt 2048 --generate 8 --hardware h100");
   CHECK(r["inputs"]["precision"] == "bf16");
   const auto notes = r["notes"].get<std::vector<std::string>>();
-  CHECK(std::find(notes.begin(), notes.end(), "weights in awq are dequantised and multiplied in bf16") != notes.end());
+  CHECK(std::find(notes.begin(), notes.end(), "weights in awq are dequantized and multiplied in bf16") != notes.end());
 }
 
 TEST_CASE("the note on a checkpoint's products matches infer", "[cli][checkpoint]") {
   const auto notes = [](const std::string& command) { return ask(command)["notes"].dump(); };
   const std::string fp8 =
       quantised_config(R"({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})");
-  CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8"), !Catch::Contains("dequantised"));
+  CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8"), !Catch::Contains("dequantized"));
   CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8 --precision bf16"),
-             Catch::Contains("weights in fp8-block are dequantised and multiplied in bf16"));
+             Catch::Contains("weights in fp8-block are dequantized and multiplied in bf16"));
   // Inputs are quantized for attention, not for the MLP.
   const std::string mixed = quantised_config(
       R"({"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["re:.*mlp.*"], "weights":
@@ -144,12 +144,12 @@ TEST_CASE("the note on a checkpoint's products matches infer", "[cli][checkpoint
   const std::string asked = "infer " + mixed + " --prompt 2048 --generate 8 --hardware h100";
   const json::Value r = ask(asked);
   CHECK(r["inputs"]["precision"] == "fp8");
-  CHECK_THAT(r["notes"].dump(), Catch::Contains("in inference those of attention alone are; weights in nvfp4 are "
-                                                "dequantised and multiplied in bf16"));
+  CHECK_THAT(r["notes"].dump(), Catch::Contains("in inference only matmuls of attention are low-precision; weights in "
+                                                "nvfp4 are dequantized and multiplied in bf16"));
   // A prompt takes longer than with all products in fp8, and less than with all products in bf16.
   const auto seconds = [](const json::Value& v) { return v["prefill"]["time_s"].get<double>(); };
   CHECK(seconds(ask(asked + " --precision fp8")) < seconds(r));
   CHECK(seconds(r) < seconds(ask(asked + " --precision bf16")));
   CHECK_THAT(notes("memory " + mixed + " --infer --prompt 8 --generate 8"),
-             Catch::Contains("\"weights in nvfp4 are dequantised and multiplied in bf16\""));
+             Catch::Contains("\"weights in nvfp4 are dequantized and multiplied in bf16\""));
 }

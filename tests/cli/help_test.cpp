@@ -100,5 +100,5 @@ TEST_CASE("output options may precede the command, other options may not", "[hel
   CHECK(out("--markdown params gpt2") == out("params gpt2 --markdown"));
   const test::Ran r = test::llmcalc("--tp 8 params gpt2");
   CHECK(r.code == 2);
-  CHECK(r.err == "llmcalc: \"--tp\" stands before the command; write 'llmcalc COMMAND ... --tp'\n");
+  CHECK(r.err == "llmcalc: \"--tp\" precedes the command; use 'llmcalc COMMAND ... --tp'\n");
 }

@@ -68,7 +68,7 @@ TEST_CASE("counted work is shown next to its prediction", "[contract][instrument
                                         {"counted_s", 0.5}});
   const std::string text = text_of(all_measured());
   CHECK(says(text, "forward            1,000    1,010  1.0100"));
-  CHECK(says(text, "the counters saw 1.000000 of its FLOPs"));
+  CHECK(says(text, "the counters measured 1.000000 of the FLOPs"));
 }
 
 TEST_CASE("tensor-core work is judged as far as it can be predicted", "[contract][instruments]") {
@@ -86,8 +86,8 @@ TEST_CASE("tensor-core work is judged as far as it can be predicted", "[contract
   CHECK_FALSE(rows[2].contains("obstacle"));
   CHECK(rows[3]["within"] == true);
   const std::string text = text_of(parts_told());
-  for (const char* const said : {"1.0100   within", "1.6000     none", "1.0333  outside", "decode   products",
-                                 "outside the tensor cores", "are padded"})
+  for (const char* const said :
+       {"1.0100   within", "1.6000     none", "1.0333  outside", "decode   products", "non-tensor cores", "are padded"})
     CHECK(says(text, said));
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("float32 FLOPs are omitted if they were not counted", "[contract][inst
   const json::Value r = json_of(m);
   CHECK_FALSE(r["counters"][0].contains("counted_flops"));
   CHECK(r["counters"][0]["dram_read_bytes"] == 200.0);
-  CHECK(says(text_of(m), "float32 is multiplied outside the tensor cores"));
+  CHECK(says(text_of(m), "float32 products do not run on tensor cores"));
 }
 
 TEST_CASE("energy is shown in joules per run and per token, and in watts", "[contract][instruments]") {
@@ -125,7 +125,7 @@ TEST_CASE("total device memory is shown next to its prediction", "[contract][ins
   CHECK(rows[2]["predicted_bytes"] == 1532);
   CHECK(rows[2]["bytes"] == 1540);
   CHECK(rows[2]["within"] == true);
-  CHECK(says(text_of(all_measured()), "outside them; ratio 1.0052, within"));
+  CHECK(says(text_of(all_measured()), "of non-tensor memory; ratio 1.0052, within"));
 
   validate::Metered uncalibrated = all_measured();
   uncalibrated.memory[0].overhead = Bytes();
@@ -149,7 +149,7 @@ TEST_CASE("a missing measurement gives a note instead of a section", "[contract]
   const json::Value r = json_of(m);
   for (const char* section : {"counters", "energy", "device_memory"}) CHECK_FALSE(r.contains(section));
   CHECK(r["notes"] ==
-        json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no memory in all: not alone"});
+        json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no total memory: not alone"});
 }
 
 TEST_CASE("attention's implementation is shown by part if there is a choice", "[contract][instruments]") {

@@ -171,7 +171,7 @@ TEST_CASE("a comparison with a baseline lists changed, missing and new numbers",
   CHECK(other.code == 1);
   CHECK(other.out.find("gone") != std::string::npos);
   CHECK(other.out.find("new") != std::string::npos);
-  CHECK(other.out.find("2 values moved, came or went") != std::string::npos);
+  CHECK(other.out.find("2 values changed, appeared or disappeared") != std::string::npos);
 }
 
 TEST_CASE("a tolerance accepts smaller relative differences only", "[contract][cli]") {
@@ -191,9 +191,9 @@ TEST_CASE("a file that is not a report or has another schema is refused as a bas
     CHECK(r.code == 2);
     return r.err;
   };
-  CHECK(refusal(R"({"answer": 42})").find("is not a report of llmcalc; save one with --json") != std::string::npos);
+  CHECK(refusal(R"({"answer": 42})").find("is not an llmcalc report; save one with --json") != std::string::npos);
   CHECK(refusal(R"({"command": "params", "llmcalc": {"schema": 1}})")
-            .find("its schema is 1, and this llmcalc reads schema 2") != std::string::npos);
+            .find("the report has schema 1, but this llmcalc reads schema 2") != std::string::npos);
   CHECK(refusal(R"({"command": "list", "llmcalc": {"schema": 2}})").find("'llmcalc list' cannot be compared") !=
         std::string::npos);
 }
@@ -201,5 +201,5 @@ TEST_CASE("a file that is not a report or has another schema is refused as a bas
 TEST_CASE("check finds no difference over all presets", "[textbook][cli]") {
   const test::Ran r = test::llmcalc("check");
   CHECK(r.code == 0);
-  CHECK(r.out.find("nothing differs") != std::string::npos);
+  CHECK(r.out.find("no differences") != std::string::npos);
 }

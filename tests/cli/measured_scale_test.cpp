@@ -27,7 +27,7 @@ TEST_CASE("the factor is the estimated throughput over the measured one", "[meas
     const json::Value r =
         test::ask(std::string(command) + " llama-3.1-8b --hardware h100 --dp 8 --measured-tokens-per-s 45000");
     CHECK(r["estimate"]["measured_scale"].get<double>() == r["step"]["tokens_per_s"].get<double>() / 45000);
-    CHECK_THAT(notes(r), Contains("other plans on this machine: multiply their estimated times by "));
+    CHECK_THAT(notes(r), Contains("for other plans on this machine, multiply the estimated times by "));
   }
 }
 
@@ -35,11 +35,12 @@ TEST_CASE("there is no factor without a measurement or without a software estima
   CHECK_FALSE(test::ask(plan)["estimate"].contains("measured_scale"));
   const json::Value given = test::ask(plan + "--efficiency 0.5 --measured-tokens-per-s 45000");
   CHECK_FALSE(given.contains("estimate"));
-  CHECK_THAT(notes(given), !Contains("multiply their estimated times"));
+  CHECK_THAT(notes(given), !Contains("multiply the estimated times"));
 }
 
 TEST_CASE("a measurement far from its estimate gets a warning", "[measured]") {
-  CHECK_THAT(notes(test::ask(plan + "--measured-tokens-per-s 5000")), Contains("check that the plan is the measured"));
+  CHECK_THAT(notes(test::ask(plan + "--measured-tokens-per-s 5000")), Contains("check that the plan matches the "
+                                                                               "measured"));
   CHECK_THAT(notes(test::ask(plan + "--measured-tokens-per-s 45000")), !Contains("check that the plan"));
 }
 
@@ -94,10 +95,11 @@ TEST_CASE("an invalid measured plan is refused with the correct usage", "[measur
     CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
     return r.err;
   };
-  CHECK_THAT(refused("--gpus 8 --measured-plan '--tp 2'"), Catch::Contains("give both"));
+  CHECK_THAT(refused("--gpus 8 --measured-plan '--tp 2'"), Catch::Contains("specify both"));
   CHECK_THAT(refused("--gpus 8 --measured-tokens-per-s 1e5 --measured-plan '--tp 5'"),
-             Catch::Contains("--measured-plan '--tp 8 ...' says which plan was measured"));
+             Catch::Contains("--measured-plan '--tp 8 ...' specifies the measured plan"));
   CHECK_THAT(refused("--max-gpus 8 --measured-tokens-per-s 1e5"), Catch::Contains("needs --measured-plan"));
-  CHECK_THAT(refused("--gpus 8 --measured-tokens-per-s 1e9"), Catch::Contains("can compute"));
-  CHECK_THAT(refused("--gpus 8 --measured-tokens-per-s 1e5 --efficiency 0.5"), Catch::Contains("under software"));
+  CHECK_THAT(refused("--gpus 8 --measured-tokens-per-s 1e9"), Catch::Contains("of the peak of"));
+  CHECK_THAT(refused("--gpus 8 --measured-tokens-per-s 1e5 --efficiency 0.5"), Catch::Contains("of a software "
+                                                                                               "profile"));
 }

@@ -69,15 +69,19 @@ TEST_CASE("llama.cpp keeps encoders in a separate file and does not load them", 
 
 TEST_CASE("--no-towers is refused for a model without encoders", "[cli][towers]") {
   test::refused("infer llama-3.1-8b --hardware h100 --no-towers",
-                "--no-towers is for models with towers for images or sounds, and this one has none; leave it out");
+                "--no-towers applies to models with vision or audio encoders, and this one has none; omit it");
 }
 
 TEST_CASE("memory reports state whether encoders are counted", "[cli][towers]") {
-  const char* note = "hold 460730096 parameters beside the text model, 878.8 MiB; memory of inference counts them";
+  const char* note =
+      "have 460730096 parameters in addition to the text model, 878.8 MiB; only inference memory "
+      "counts them";
   CHECK_THAT(ask("memory qwen3.5-27b --infer")["notes"].dump(), Catch::Contains(note));
-  CHECK_THAT(ask("memory qwen3.5-27b --train")["notes"].dump(), Catch::Contains("878.8 MiB; nothing here counts them"));
-  CHECK(ask("params qwen3.5-27b")["notes"].dump().find("towers") == std::string::npos);
-  CHECK(ask("memory llama-3.1-8b --infer").value("notes", json::Value()).dump().find("towers") == std::string::npos);
+  CHECK_THAT(ask("memory qwen3.5-27b --train")["notes"].dump(), Catch::Contains("878.8 MiB; they are not counted "
+                                                                                "here"));
+  CHECK(ask("params qwen3.5-27b")["notes"].dump().find("audio encoders") == std::string::npos);
+  CHECK(ask("memory llama-3.1-8b --infer").value("notes", json::Value()).dump().find("audio encoders") ==
+        std::string::npos);
 }
 
 TEST_CASE("an encoder's parameters are explained by the sum of its modules", "[cli][towers]") {
@@ -97,8 +101,7 @@ TEST_CASE("image-only layers are a separate part, sharded across ranks", "[cli][
   };
   CHECK(media_encoders("") == 2 * (whole + image_layer));
   CHECK(media_encoders(" --tp 2") == 2 * whole + image_layer);
-  CHECK_THAT(test::llmcalc("memory " + model + " --infer --tp 2").out,
-             Catch::Contains("but for layers, which TP cuts"));
+  CHECK_THAT(test::llmcalc("memory " + model + " --infer --tp 2").out, Catch::Contains("except for layers, which TP"));
   CHECK_THAT(test::llmcalc("explain inference_memory.towers_bytes " + model + " --tp 2").out,
              Catch::Contains("ceil(M_img/T)"));
 }

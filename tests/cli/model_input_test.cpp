@@ -61,8 +61,7 @@ TEST_CASE("a format in a preset's name sets its weights unless an option is give
   const json::Value given = memory("gpt-oss-20b-bf16", "--weight-precision fp8");
   CHECK(given["inputs"]["weight_precision"] == "fp8");
   for (const json::Value& r : {named, given})
-    CHECK_THAT(r["notes"].dump(),
-               Catch::Contains("says bf16: weights count in it, unless --weight-precision is given"));
+    CHECK_THAT(r["notes"].dump(), Catch::Contains("implies weights in bf16, unless --weight-precision is set"));
   CHECK(memory("llama-3.1-8b-q4_k_m", "--infer")["inference_memory"]["weights_bytes"] ==
         memory("llama-3.1-8b", "--infer --weight-precision q4_k_m")["inference_memory"]["weights_bytes"]);
   CHECK(llmcalc::test::llmcalc("memory llama-3.1-8b-gguf --infer").code == 2);
@@ -79,7 +78,7 @@ TEST_CASE("unknown keys give one note", "[cli]") {
 
 TEST_CASE("a model's caveats are in every report and in the file that import writes", "[cli]") {
   const std::string path = config(R"("vision_config": {})");
-  const char* note = "the vision tower beside it is not counted";
+  const char* note = "the vision encoder is not counted";
   for (const std::string command : {"params ", "memory ", "flops "})
     CHECK_THAT(ask(command + path)["notes"].dump(), Catch::Contains(note));
   const std::string file = scratch() + "/mine.json";
@@ -93,7 +92,7 @@ TEST_CASE("import --verbose lists the effect of each key and writes the same fil
   CHECK(told.code == 0);
   CHECK(told.out == plain.out);
   for (const char* line : {"hidden_size              64       -> attention.head_width 16, hidden 64",
-                           "rope_theta               10000.0  ignored: rotary positions have no size",
+                           "rope_theta               10000.0  ignored: rotary embeddings have no parameters",
                            "extra_lora_rank          3        ignored: not understood"})
     CHECK_THAT(told.err, Catch::Contains(line));
   CHECK(llmcalc::test::llmcalc("import --verbose - < " + path).code == 2);

@@ -37,7 +37,7 @@ TEST_CASE("training and inference hold and run an MTP module if requested", "[cl
 
 TEST_CASE("a report that omits MTP modules has a note", "[cli][mtp]") {
   const auto first_note = [](const std::string& ask) { return test::ask(ask)["notes"].dump(); };
-  const char* note = "an MTP module for further tokens is left out; --mtp 1 counts it";
+  const char* note = "an MTP module is not counted; --mtp 1 counts it";
   CHECK_THAT(first_note("memory deepseek-v3"), Catch::Contains(note));
   CHECK_THAT(first_note("memory deepseek-v3 --mtp 1"), !Catch::Contains(note));
 }
@@ -80,31 +80,32 @@ TEST_CASE("validate runs a model with its MTP modules, and refuses drafts with w
   const std::string ask = train + " --prompt 5 --generate 4";
   const test::Ran all = test::llmcalc(ask);
   CHECK(all.code == 0);
-  CHECK_THAT(all.out, Catch::Contains("every byte, FLOP and operator is as predicted"));
+  CHECK_THAT(all.out, Catch::Contains("every byte, FLOP and operator matches the"));
   CHECK_THAT(all.out, Catch::Contains("mtp.project_result"));
   model["sliding_window"] = {{"window", 3}, {"layers", "all"}};
   test::write_file(file, model.dump());
   test::refused(ask,
-                "the reference transformer does not run this plan: windows, chunks and pooled keys take one token at a "
-                "time after the prompt, and drafts are several; leave out --mtp or add --train");
+                "the reference transformer does not run this plan: windows, chunks and pooled keys accept one token "
+                "per step after the prompt, but drafts are several; omit --mtp or add --train");
   CHECK(test::llmcalc(train + " --train").code == 0);
 }
 
 TEST_CASE("unsupported uses of MTP modules are refused in one sentence", "[cli][mtp][bad_input]") {
   test::refused("train llama-3.1-8b --hardware h100 --mtp 1",
-                "--mtp is for modules that predict further tokens (MTP), which this model does not have; leave it out");
+                "--mtp applies to multi-token prediction (MTP) modules, which this model does not have; omit it");
   test::refused("memory deepseek-v3 --mtp 2",
-                "--mtp 2 is more than the 1 module for further tokens of deepseek-v3; give at most 1");
+                "--mtp 2 exceeds the 1 module for multi-token prediction in deepseek-v3; set at most 1");
   test::refused("memory deepseek-v3 --train --mtp 1 --lora 8",
-                "--mtp trains modules beside a model that is trained whole; leave out --mtp or --lora");
+                "--mtp requires training of all weights; omit --mtp or --lora");
   test::refused("memory deepseek-v3 --train --mtp 1 --freeze embedding",
-                "--mtp trains modules beside a model that is trained whole; leave out --mtp or --freeze");
+                "--mtp requires training of all weights; omit --mtp or --freeze");
   test::refused("infer deepseek-v3 --hardware h200 --tp 8 --mtp 1 --no-kv-cache",
-                "--mtp drafts tokens that a cache keeps; leave out --mtp or --no-kv-cache");
+                "--mtp drafts tokens, which requires a KV cache; omit --mtp or --no-kv-cache");
   const std::string serve = "serve deepseek-v3 --hardware b200 --tp 8 --rate 1 --mtp 1 ";
-  test::refused(serve, "--mtp 1 drafts a token with each module; give --draft-tokens 1 or more, or fewer modules");
+  test::refused(serve,
+                "--mtp 1 drafts at least one token per module; set --draft-tokens 1 or more, or use fewer modules");
   test::refused(serve + "--draft-tokens 1 --acceptance 0.8 --draft-model llama-3.2-1b",
-                "--mtp and --draft-model both draft; leave one out");
+                "--mtp and --draft-model are mutually exclusive; omit one");
 }
 
 TEST_CASE("--mtp 0 gives the model without MTP modules", "[mtp][cli]") {

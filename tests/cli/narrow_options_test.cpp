@@ -30,7 +30,7 @@ TEST_CASE("--wide-layers and --narrow leave products at the 16-bit rate", "[cont
   CHECK(step(narrow) < step(some));
   CHECK(step(some) < step(wide));
   CHECK(narrow["memory"] == wide["memory"]);
-  CHECK(some["notes"].dump().find("in training blocks first:2,last:4 multiply in bf16") != std::string::npos);
+  CHECK(some["notes"].dump().find("in training blocks first:2,last:4 run matmuls in bf16") != std::string::npos);
 }
 
 TEST_CASE("under a scaled format training memory equals bf16, and served blocks have the format's bytes",
@@ -66,26 +66,26 @@ TEST_CASE("mistakes with low-precision options give one sentence", "[cli]") {
   };
   refused(train + "--precision q4_k",
           "--precision: expected a format that devices multiply in (bf16, fp8, fp8-block, mxfp8, nvfp4), got \"q4_k\"; "
-          "--weight-precision and --kv-precision take it");
+          "--weight-precision and --kv-precision accept it");
   refused(train + "--precision nvfp4",
-          "h100-sxm-80gb has no nvfp4 matmul peak; --precision can be fp64, fp32, tf32, fp16, bf16, fp8, fp8-block, "
-          "fp8-row, fp8-row32, int8, int8-row, mxfp8");
+          "h100-sxm-80gb has no nvfp4 matmul peak; set --precision to one of: fp64, fp32, tf32, fp16, bf16, fp8, "
+          "fp8-block, fp8-row, fp8-row32, int8, int8-row, mxfp8");
   for (const char* format : {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "fp8-row", "fp8-row32", "int8",
                              "int8-row", "mxfp8"})
     CHECK(test::llmcalc(train + "--precision " + format).code == 0);
-  refused(
-      "train llama-3-8b --hardware mi355x --precision fp64 --wide-layers first:1",
-      "--wide-layers is about products in fewer than 16 bits, and all are in fp64; give --precision fp8, fp8-block, "
-      "mxfp8, mxfp4 or nvfp4, or leave it out");
+  refused("train llama-3-8b --hardware mi355x --precision fp64 --wide-layers first:1",
+          "--wide-layers applies only to matmuls below 16 bits, but all matmuls are in fp64; set --precision fp8, "
+          "fp8-block, mxfp8, mxfp4 or nvfp4, or omit it");
   refused(train + "--wide-layers first:1",
-          "--wide-layers changes nothing without --precision; add it, or leave --wide-layers out");
+          "--wide-layers has no effect without --precision; add it, or omit --wide-layers");
   const std::string fp8 = train + "--precision fp8 ";
-  refused(fp8 + "--wide-layers 2", "--wide-layers: expected first:N, last:M, or both joined by ',', got \"2\"");
+  refused(fp8 + "--wide-layers 2", "--wide-layers: expected first:N, last:M, or both separated by ',', got \"2\"");
   refused(fp8 + "--wide-layers last:0",
           "--wide-layers: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
-  refused(fp8 + "--wide-layers first:1,first:2", "--wide-layers: first is there twice; leave one out");
+  refused(fp8 + "--wide-layers first:1,first:2", "--wide-layers: first is specified twice; omit one");
   refused(fp8 + "--wide-layers first:20,last:12",
-          "--wide-layers first:20,last:12: llama-3-8b has 32 blocks, and none is left to --precision fp8; lower it");
-  refused(fp8 + "--narrow experts", "--narrow experts: llama-3-8b has no products of that kind; leave it out");
+          "--wide-layers first:20,last:12: llama-3-8b has 32 blocks, which leaves no matmuls for --precision fp8; "
+          "lower it");
+  refused(fp8 + "--narrow experts", "--narrow experts: llama-3-8b has no matmuls of this kind; omit it");
   refused(fp8 + "--narrow core", "--narrow: expected attention, mlp or experts, got \"core\"");
 }

@@ -20,92 +20,91 @@ void works(const std::string& arguments) {
 
 TEST_CASE("both nearest batches that replicas can share are named", "[cli]") {
   refused(llama + "--gpus 16 --global-batch 17",
-          "--global-batch 17 is not a multiple of --micro-batch 1 x 16 replicas of the model; it is that of the whole "
-          "run, and every replica runs whole micro-batches: give --global-batch 16 or --global-batch 32");
+          "--global-batch 17 is not a multiple of --micro-batch 1 x 16 model replicas; it counts all replicas, and "
+          "each runs whole micro-batches; set --global-batch 16 or --global-batch 32");
   works(llama + "--gpus 16 --global-batch 16");
   refused(llama + "--gpus 16 --global-batch 7",
-          "--global-batch 7 is not a multiple of --micro-batch 1 x 16 replicas of the model; it is that of the whole "
-          "run, and every replica runs whole micro-batches: give --global-batch 16");
+          "--global-batch 7 is not a multiple of --micro-batch 1 x 16 model replicas; it counts all replicas, and each "
+          "runs whole micro-batches; set --global-batch 16");
 }
 
 TEST_CASE("the suggested length divides over context-parallel ranks and stays within the model's positions", "[cli]") {
   refused("train gpt2 --hardware h100 --cp 3 --gpus 3",
-          "--seq 1024 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); give --seq 1020");
+          "--seq 1024 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); set --seq 1020");
   works("train gpt2 --hardware h100 --cp 3 --gpus 3 --seq 1020");
 }
 
 TEST_CASE("too many chunks are refused with fewer chunks, or with ranks that the GPUs allow", "[cli]") {
   refused(llama + "--gpus 64 --pp 8 --chunks 5 --global-batch 64",
-          "--pp 8 x 5 chunks of layers are more than the 32 layers of llama-3.1-8b; give --chunks 4");
+          "--pp 8 x 5 chunks of layers exceed the 32 layers of llama-3.1-8b; set --chunks 4");
   works(llama + "--gpus 64 --pp 8 --chunks 4 --global-batch 64");
   refused(llama + "--gpus 72 --pp 18 --schedule zb-v --global-batch 144",
-          "--pp 18 x 2 chunks of layers are more than the 32 layers of llama-3.1-8b; give --pp 12");
+          "--pp 18 x 2 chunks of layers exceed the 32 layers of llama-3.1-8b; set --pp 12");
   works(llama + "--gpus 72 --pp 12 --schedule zb-v --global-batch 144");
   refused(llama + "--pp 8 --chunks 8",
-          "--pp 8 x 8 chunks of layers are more than the 32 layers of llama-3.1-8b; give --chunks 4 --global-batch 8");
+          "--pp 8 x 8 chunks of layers exceed the 32 layers of llama-3.1-8b; set --chunks 4 --global-batch 8");
   works(llama + "--pp 8 --chunks 4 --global-batch 8");
   refused(llama + "--pp 33 --schedule dualpipe",
-          "--pp 33 x 1 chunks of layers are more than the 32 layers of llama-3.1-8b; give --pp 32 --global-batch 64");
+          "--pp 33 x 1 chunks of layers exceed the 32 layers of llama-3.1-8b; set --pp 32 --global-batch 64");
   works(llama + "--pp 32 --schedule dualpipe --global-batch 64");
   refused(llama + "--pp 31 --schedule dualpipe",
-          "--schedule dualpipe pairs the first rank with the last, and --pp 31 is odd; give --pp 32 --global-batch 64");
+          "--schedule dualpipe pairs the first rank with the last, but --pp 31 is odd; set --pp 32 --global-batch 64");
   refused(llama + "--pp 8 --chunks 3 --schedule zb-v",
-          "--schedule zb-v has two chunks of layers per rank, got --chunks 3; give --chunks 2");
+          "--schedule zb-v requires two chunks of layers per rank, got --chunks 3; set --chunks 2");
   works(llama + "--pp 8 --chunks 2 --schedule zb-v");
 }
 
 TEST_CASE("an indivisible head count is reported before the GPU count", "[cli]") {
   refused("train gpt-3-175b --hardware a100 --gpus 1024 --tp 7",
-          "--tp 7 does not divide the 96 attention heads of gpt-3-175b; 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96 do");
+          "--tp 7 does not divide the 96 attention heads of gpt-3-175b; valid sizes: 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, "
+          "48, 96");
 }
 
 TEST_CASE("ranks per expert are lowered before expert ranks", "[cli]") {
   const std::string moe = "train mixtral-8x7b --hardware h100 --gpus 8 ";
   refused(moe + "--ep 8 --etp 8",
-          "--ep 8 x --etp 8 does not divide --tp x --cp x --dp = 8, from which experts take their ranks; leave out "
-          "--etp, which is then 1");
+          "--ep 8 x --etp 8 does not divide --tp x --cp x --dp = 8, the ranks available to experts; omit --etp, which "
+          "then defaults to 1");
   works(moe + "--ep 8");
   refused(moe + "--tp 4 --ep 8",
-          "--ep 8 x --etp 4 does not divide --tp x --cp x --dp = 8, from which experts take their ranks; give --etp 1 "
-          "--sp");
+          "--ep 8 x --etp 4 does not divide --tp x --cp x --dp = 8, the ranks available to experts; set --etp 1 --sp");
   works(moe + "--tp 4 --ep 8 --etp 1 --sp");
   const std::string alone = "train mixtral-8x7b --hardware h100 ";
-  refused(
-      alone + "--tp 2 --sp --ep 8",
-      "--ep 8 x --etp 2 does not divide --tp x --cp x --dp = 2, from which experts take their ranks; give --dp 8, or "
-      "leave out --ep");
+  refused(alone + "--tp 2 --sp --ep 8",
+          "--ep 8 x --etp 2 does not divide --tp x --cp x --dp = 2, the ranks available to experts; set --dp 8, or "
+          "omit --ep");
   works(alone + "--tp 2 --sp --ep 8 --dp 8");
   works(alone + "--tp 2 --sp");
 }
 
 TEST_CASE("a link that joins too few devices is refused with its limit", "[cli]") {
   refused("train llama-3-8b --hardware rtx-4090 --gpus 64 --tp 8",
-          "rtx-4090 states no link that joins 57 devices; its widest joins 8: give --gpus 8, or give a hardware file "
-          "that states one ('llmcalc show rtx-4090' prints a start)");
+          "rtx-4090 defines no link that connects 57 devices; its widest link connects 8: set --gpus 8, or pass a "
+          "hardware file that defines one ('llmcalc show rtx-4090' prints a template)");
   works("train llama-3-8b --hardware rtx-4090 --gpus 8 --tp 8");
 }
 
 TEST_CASE("options that contradict each other or have no effect are refused", "[cli]") {
-  const std::string both = "--fsdp is --zero 3, and --zero 1 is given, too; leave one of them out";
+  const std::string both = "--fsdp means --zero 3 and conflicts with --zero 1; omit one of them";
   refused(llama + "--dp 8 --fsdp --zero 1", both);
   refused(llama + "--dp 8 --zero 1 --fsdp", both);
   works(llama + "--dp 8 --fsdp --zero 3");
-  const std::string reshard = "--reshard changes nothing without --zero 3 (--fsdp); add it, or leave it out";
+  const std::string reshard = "--reshard has no effect without --zero 3 (--fsdp); add it, or omit --reshard";
   refused(llama + "--dp 8 --reshard off", reshard);
   refused(llama + "--dp 8 --zero 2 --reshard off", reshard);
   for (const char* option : {"--schedule zb-v", "--chunks 2", "--stage-layers 32"})
     refused(llama + "--pp 1 " + option, std::string(option).substr(0, std::string(option).find(' ')) +
-                                            " changes nothing with --pp 1; give a higher --pp, or leave it out");
-  refused(llama + "--lora 16:q,q", "--lora: q is named twice; name it once");
+                                            " has no effect with --pp 1; raise --pp, or omit it");
+  refused(llama + "--lora 16:q,q", "--lora: q is specified twice; specify it once");
 }
 
 TEST_CASE("a LoRA rank must be below the smallest dimension of its matrices", "[cli]") {
   refused(llama + "--lora 2000",
-          "--lora 2000 is no lower than the 1024 outputs of attn.k in llama-3.1-8b; give a rank below it");
+          "--lora 2000 is not below the 1024 outputs of attn.k in llama-3.1-8b; use a lower rank");
   refused(llama + "--lora 1024:v",
-          "--lora 1024 is no lower than the 1024 outputs of attn.v in llama-3.1-8b; give a rank below it");
+          "--lora 1024 is not below the 1024 outputs of attn.v in llama-3.1-8b; use a lower rank");
   works(llama + "--lora 1023:v");
   works(llama + "--lora 4095:q");
   refused(llama + "--lora 4096:q",
-          "--lora 4096 is no lower than the 4096 outputs of attn.q in llama-3.1-8b; give a rank below it");
+          "--lora 4096 is not below the 4096 outputs of attn.q in llama-3.1-8b; use a lower rank");
 }

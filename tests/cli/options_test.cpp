@@ -165,31 +165,30 @@ TEST_CASE("an option without its prerequisite is refused with the prerequisite",
   };
   const std::string train = "train llama-3.1-8b --hardware h100 ", memory = "memory llama-3.1-8b ";
   CHECK(sentence(memory + "--train --batch 16") ==
-        "llmcalc: --batch is for inference; for training use --micro-batch\n");
-  CHECK(sentence(memory + "--infer --seq 32k") == "llmcalc: --seq is for training; for inference use --prompt\n");
+        "llmcalc: --batch applies to inference; for training use --micro-batch\n");
+  CHECK(sentence(memory + "--infer --seq 32k") == "llmcalc: --seq applies to training; for inference use --prompt\n");
   CHECK(sentence(memory + "--infer --micro-batch 16") ==
-        "llmcalc: --micro-batch is for training; for inference use --batch\n");
+        "llmcalc: --micro-batch applies to training; for inference use --batch\n");
   CHECK(sentence(memory + "--infer --dropout") ==
-        "llmcalc: --dropout is for training, and this is about inference; leave it out\n");
+        "llmcalc: --dropout applies to training, but this result is for inference; omit it\n");
   CHECK(sentence("infer llama-3.1-8b --hardware h100 --micro-batch 2") ==
-        "llmcalc: --micro-batch is for training; for inference use --batch\n");
+        "llmcalc: --micro-batch applies to training; for inference use --batch\n");
   CHECK(sentence(memory + "--gpus 8") ==
-        "llmcalc: --gpus is no option of 'llmcalc memory', only of train, report, plan "
-        "or explain; 'llmcalc memory --help-all' shows all\n");
-  CHECK(sentence(train + "--co2 0.4") ==
-        "llmcalc: --co2 changes nothing without --tokens; add it, or leave --co2 out\n");
-  CHECK(sentence(train + "--sp") == "llmcalc: --sp needs several tensor-parallel ranks; add --tp, or leave it out\n");
+        "llmcalc: --gpus is not an option of 'llmcalc memory', only of train, report, plan or explain; 'llmcalc memory "
+        "--help-all' lists all options\n");
+  CHECK(sentence(train + "--co2 0.4") == "llmcalc: --co2 has no effect without --tokens; add it, or omit --co2\n");
+  CHECK(sentence(train + "--sp") == "llmcalc: --sp requires several tensor-parallel ranks; add --tp, or omit it\n");
   CHECK(sentence(train + "--mla absorbed") ==
-        "llmcalc: --mla is for latent attention, which this model does not have; leave it out\n");
+        "llmcalc: --mla applies to latent attention, which this model does not have; omit it\n");
   CHECK(sentence("explain memory.peak_bytes llama-3.1-8b --batch 4") ==
-        "llmcalc: --batch is for inference; for training use --micro-batch\n");
+        "llmcalc: --batch applies to inference; for training use --micro-batch\n");
   CHECK(sentence("explain memory.peak_bytes --seq 4") ==
-        "llmcalc: --seq is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'\n");
+        "llmcalc: --seq affects only numbers, which need a model: 'llmcalc explain QUANTITY MODEL'\n");
   CHECK(sentence("explain ridge --hardware h100 --batch 4") ==
-        "llmcalc: --batch is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'\n");
+        "llmcalc: --batch affects only numbers, which need a model: 'llmcalc explain QUANTITY MODEL'\n");
   // 1e9 tokens/s x 6 x 8e9 FLOPs are 4.8e19 FLOP/s, about 50,000 times the peak of one H100.
-  CHECK(sentence(train + "--tokens 1T --measured-tokens-per-s 1e9")
-            .find("% of what 1 h100-sxm-80gb can compute in bf16") != std::string::npos);
+  CHECK(sentence(train + "--tokens 1T --measured-tokens-per-s 1e9").find("% of the peak of 1 h100-sxm-80gb in bf16") !=
+        std::string::npos);
 }
 
 TEST_CASE("collectives and scaling use every option or refuse it", "[options]") {

@@ -12,33 +12,36 @@ using test::refusal_in;
 TEST_CASE("invalid degrees are refused with valid ones", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
   CHECK(refusal_in(llama + "--tp 5") ==
-        "llmcalc: --tp 5 does not divide the 32 attention heads of llama-3.1-8b; on 8 GPUs give --tp 1, 2, 4 or 8\n");
-  CHECK(refusal_in(llama + "--tp 128").find("on 8 GPUs give --tp 1, 2, 4 or 8") != std::string::npos);
-  CHECK(refusal_in(llama + "--pp 3").find("on 8 GPUs give --pp 1, 2, 4 or 8") != std::string::npos);
+        "llmcalc: --tp 5 does not divide the 32 attention heads of llama-3.1-8b; on 8 GPUs use --tp 1, 2, 4 or 8\n");
+  CHECK(refusal_in(llama + "--tp 128").find("on 8 GPUs use --tp 1, 2, 4 or 8") != std::string::npos);
+  CHECK(refusal_in(llama + "--pp 3").find("on 8 GPUs use --pp 1, 2, 4 or 8") != std::string::npos);
   CHECK(refusal_in("plan train mixtral-8x7b --hardware h100 --gpus 8 --ep 3") ==
-        "llmcalc: --ep 3 does not divide the 8 experts of mixtral-8x7b; on 8 GPUs give --ep 1, 2, 4 or 8\n");
+        "llmcalc: --ep 3 does not divide the 8 experts of mixtral-8x7b; on 8 GPUs use --ep 1, 2, 4 or 8\n");
   for (const char* schedule : {"dualpipe", "gpipe"})
     CHECK(refusal_in(llama + "--pp 2 --schedule " + schedule)
-              .find(std::string("--schedule ") + schedule + " is not searched; give 1f1b, interleaved, ") !=
+              .find(std::string("--schedule ") + schedule + " is not searched; use 1f1b, interleaved, ") !=
           std::string::npos);
   test::write_file(test::scratch() + "/node.json", R"({"name": "node", "memory": {"capacity": "80 GiB",
     "bandwidth": "2 TB/s"}, "matmul": {"bf16": "300 TFLOP/s"}, "link": {"ranks": 8, "bandwidth": "450 GB/s"},
     "source": "a test"})");
   const std::string node = "plan train llama-3.1-8b --hardware " + test::scratch() + "/node.json --top 1 ";
   CHECK(refusal_in(node + "--gpus 16") ==
-        "llmcalc: node states no link that joins 16 devices; give --gpus 8, or a hardware file that states one\n");
+        "llmcalc: node defines no link that connects 16 devices; use --gpus 8, or a hardware file that defines "
+        "one\n");
   CHECK_FALSE(test::ask(node + "--gpus 8")["plans"].empty());
-  CHECK(refusal_in(llama + "--chunks 40").find("on 8 GPUs give --chunks 1, 2, 4, 8 or 16") != std::string::npos);
+  CHECK(refusal_in(llama + "--chunks 40").find("on 8 GPUs use --chunks 1, 2, 4, 8 or 16") != std::string::npos);
   CHECK(refusal_in(llama + "--ep 2") ==
-        "llmcalc: --ep is for models with experts, and this one has none; leave it out\n");
-  CHECK(refusal_in(llama + "--top 5000") == "llmcalc: --top 5000: a search keeps the best 1000; give at most that\n");
+        "llmcalc: --ep applies to models with experts, and this one has none; omit it\n");
+  CHECK(refusal_in(llama + "--top 5000") ==
+        "llmcalc: --top 5000: a search keeps at most 1000 plans; use a smaller "
+        "value\n");
 }
 
 TEST_CASE("--hsdp applies to every plan or is refused", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
   CHECK(refusal_in(llama + "--hsdp 3") ==
-        "llmcalc: --hsdp 3: no plan on 8 GPUs shards states over 3 ranks; give 2, 4 or 8\n");
-  CHECK(refusal_in(llama + "--hsdp 4 --zero 0").find("shards states over 4 ranks; leave it out") != std::string::npos);
+        "llmcalc: --hsdp 3: no plan on 8 GPUs shards states over 3 ranks; use 2, 4 or 8\n");
+  CHECK(refusal_in(llama + "--hsdp 4 --zero 0").find("shards states over 4 ranks; omit it") != std::string::npos);
   const json::Value all = test::ask(llama + "--hsdp 4 --top 5");
   for (const json::Value& plan : all["plans"]) CHECK(plan["layout"]["zero"] != 0);
 }
@@ -67,7 +70,7 @@ TEST_CASE("every planning question falls back to offload if no other plan fits",
     CAPTURE(question);
     const json::Value v = test::ask(llama + question);
     CHECK(v["inputs"]["offload"] == "optimizer");
-    CHECK(v["notes"][0] == "no plan fits without offload; these are with --offload optimizer");
+    CHECK(v["notes"][0] == "no plan fits without offload; these plans use --offload optimizer");
     CHECK(v["plans"][0]["memory"]["host_bytes"] > 0);
     CHECK(test::llmcalc(llama + question).out.find("on the host") != std::string::npos);
   }

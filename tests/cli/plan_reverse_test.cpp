@@ -45,7 +45,7 @@ TEST_CASE("the answer states the limit of the largest size", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 2 --top 1 --largest ";
   CHECK(test::ask(gpt2 + "batch")["largest"]["any"] == true);
   CHECK(test::ask(gpt2 + "sequence")["largest"]["value"] == 1024);
-  CHECK(test::llmcalc(gpt2 + "sequence").out.find("where its learned positions end") != std::string::npos);
+  CHECK(test::llmcalc(gpt2 + "sequence").out.find("the limit of its learned positions") != std::string::npos);
   CHECK(test::ask(gpt2 + "micro-batch --global-batch 6")["largest"]["value"] == 6);
   CHECK(test::llmcalc(gpt2 + "micro-batch --global-batch 6").out.find("a micro-batch of 6, the whole batch") !=
         std::string::npos);
@@ -56,13 +56,13 @@ TEST_CASE("an invalid question for the largest size is refused", "[plan][cli]") 
   CHECK(refusal_in(gpt2 + "width") ==
         "llmcalc: --largest: expected batch, sequence, micro-batch or layers, got \"width\"\n");
   CHECK(refusal_in(gpt2 + "sequence --seq 512") ==
-        "llmcalc: --largest sequence looks for --seq; leave one of them out\n");
-  CHECK(refusal_in(gpt2 + "batch --global-batch 8").find("looks for --global-batch") != std::string::npos);
-  CHECK(refusal_in(gpt2 + "micro-batch --micro-batch 8").find("looks for --micro-batch") != std::string::npos);
+        "llmcalc: --largest sequence searches for --seq; omit one of them\n");
+  CHECK(refusal_in(gpt2 + "batch --global-batch 8").find("searches for --global-batch") != std::string::npos);
+  CHECK(refusal_in(gpt2 + "micro-batch --micro-batch 8").find("searches for --micro-batch") != std::string::npos);
   CHECK(refusal_in(gpt2 + "layers --tokens 1T --deadline 3") ==
-        "llmcalc: --largest asks what fits on --gpus N; leave --deadline out\n");
+        "llmcalc: --largest searches for the largest value on --gpus N; omit --deadline\n");
   CHECK(refusal_in("plan train llama-3.1-405b --hardware h100 --gpus 8 --largest sequence --offload none")
-            .find("llmcalc: no plan on 8 GPUs holds llama-3.1-405b, whatever its sequence; give ") == 0);
+            .find("llmcalc: no plan on 8 GPUs fits llama-3.1-405b with any sequence; use ") == 0);
 }
 
 TEST_CASE("the winning hardware has the best run of all that meet the deadline", "[plan][cli]") {
@@ -105,14 +105,14 @@ TEST_CASE("hardware that cannot be compared is left out with the reason", "[plan
   CHECK(all["rivals"].size() > 2);
   std::string reasons;
   for (const json::Value& r : all["left_out"]) reasons += r["reasons"][0].get<std::string>() + "\n";
-  CHECK(reasons.find("no price is known") != std::string::npos);
+  CHECK(reasons.find("price unknown") != std::string::npos);
   CHECK(reasons.find("has no fp8 matmul peak") != std::string::npos);
   test::write_file(test::scratch() + "/lone.json", R"({"name": "lone", "memory": {"capacity": "80 GiB",
     "bandwidth": "2 TB/s"}, "matmul": {"bf16": "300 TFLOP/s"}, "power": "300 W", "prices": [{"price": "0.01 USD/h",
     "source": "a test"}], "source": "a test"})");
   const std::string both = "plan train gpt2 --tokens 1G --top 1 --hardware h100," + test::scratch() + "/lone.json ";
-  CHECK(test::ask(both + "--gpus 4")["left_out"][0]["reasons"][0] == "no link joins 4 GPUs");
-  CHECK(test::llmcalc(both + "--gpus 4").out.find("left out: no link joins 4 GPUs: lone") != std::string::npos);
+  CHECK(test::ask(both + "--gpus 4")["left_out"][0]["reasons"][0] == "no link connects 4 GPUs");
+  CHECK(test::llmcalc(both + "--gpus 4").out.find("omitted: no link connects 4 GPUs: lone") != std::string::npos);
   CHECK(test::ask("plan train gpt2 --tokens 1G --gpus 2 --hardware h100,h100-sxm-80gb,h200")["rivals"].size() == 2);
   CHECK(test::ask(both + "--max-gpus 4")["rivals"][0]["gpus"] == 1);  // one device needs no link and is cheap
 }
@@ -122,18 +122,20 @@ TEST_CASE("an invalid question for the best hardware is refused", "[plan][cli]")
   CHECK(refusal_in(gpt2 + "--tokens 1G") ==
         "llmcalc: --hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for\n");
   CHECK(refusal_in(gpt2 + "--gpus 8").find("add --tokens D") != std::string::npos);
-  CHECK(refusal_in(gpt2 + "--gpus 8 --max-gpus 8 --tokens 1G").find("give one of them") != std::string::npos);
+  CHECK(refusal_in(gpt2 + "--gpus 8 --max-gpus 8 --tokens 1G").find("specify one of them") != std::string::npos);
   for (const char* other : {"--largest layers", "--pareto", "--price 2"})
-    CHECK(refusal_in(gpt2 + "--gpus 8 --tokens 1G " + other).find("is for one hardware") != std::string::npos);
-  CHECK(refusal_in(gpt2 + "--gpus 8 --tokens 1G --objective memory").find("is for one hardware") != std::string::npos);
-  CHECK(refusal_in("plan train gpt2 --hardware any --gpus 8 --tokens 1G --seq 9999").find("--seq 9999 is longer") !=
+    CHECK(refusal_in(gpt2 + "--gpus 8 --tokens 1G " + other).find("requires a single hardware name") !=
+          std::string::npos);
+  CHECK(refusal_in(gpt2 + "--gpus 8 --tokens 1G --objective memory").find("requires a single hardware name") !=
+        std::string::npos);
+  CHECK(refusal_in("plan train gpt2 --hardware any --gpus 8 --tokens 1G --seq 9999").find("--seq 9999 exceeds") !=
         std::string::npos);
   CHECK(refusal_in("plan train gpt2 --hardware h100,foo --gpus 8 --tokens 1G").find("unknown hardware \"foo\"") !=
         std::string::npos);
-  CHECK(refusal_in("plan train gpt2 --hardware h100,,h200 --gpus 8 --tokens 1G").find("with a comma between") !=
+  CHECK(refusal_in("plan train gpt2 --hardware h100,,h200 --gpus 8 --tokens 1G").find("comma-separated names") !=
         std::string::npos);
   CHECK(refusal_in("plan train llama-3.1-405b --hardware h100,h200 --gpus 8 --tokens 1G") ==
-        "llmcalc: no plan on up to 8 GPUs of this hardware holds llama-3.1-405b; give more GPUs\n");
+        "llmcalc: no plan on up to 8 GPUs of this hardware fits llama-3.1-405b; use more GPUs\n");
   CHECK(refusal_in(gpt2 + "--gpus 2 --tokens 1T --deadline 0.01").find("the fastest, on h200-sxm-141gb, takes") !=
         std::string::npos);
 }

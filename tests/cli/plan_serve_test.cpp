@@ -109,7 +109,7 @@ TEST_CASE("a plan for a model published in 4 bits uses the checkpoint's weights,
   const json::Value plan = test::ask(words)["plans"][0];
   CHECK(plan["layout"]["gpus"] == 1);  // 60.8 GiB of 80; in 16 bits 217.6
   CHECK(plan["memory"]["weights_bytes"] == 65248815744);
-  CHECK_THAT(test::llmcalc(words).out, Catch::Contains("note: weights in mxfp4 (experts), bf16: the checkpoint's"));
+  CHECK_THAT(test::llmcalc(words).out, Catch::Contains("note: weights in mxfp4 (experts), bf16, as in the checkpoint"));
   CHECK_THAT(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1 --num-requests 100 --weight-precision "
                            "experts=mxfp4")
                  .out,
@@ -241,9 +241,9 @@ TEST_CASE("single-token answers have no time per token", "[plan][serve][cli]") {
 TEST_CASE("unattainable limits are answered with the nearest plan", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-70b --hardware h100 --rate 1 --slo-tpot 1ms");
   CHECK(r.code == 0);
-  CHECK(r.out.find("none keeps the limits") != std::string::npos);
-  CHECK(r.out.find("nearest  16 x H100 SXM 80GB: alone, a request") != std::string::npos);
-  CHECK(r.out.find("tokens by communication") != std::string::npos);
+  CHECK(r.out.find("no layout meets the limits") != std::string::npos);
+  CHECK(r.out.find("nearest  16 x H100 SXM 80GB: without queueing, TTFT is") != std::string::npos);
+  CHECK(r.out.find("decode by communication") != std::string::npos);
 }
 
 TEST_CASE("unattainable limits give no plans in JSON, and the nearest plan for each limit", "[plan][serve][cli]") {
@@ -262,8 +262,8 @@ TEST_CASE("unattainable limits give no plans in JSON, and the nearest plan for e
 TEST_CASE("if no layout holds a request, the plan states the limit and a remedy", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-405b --hardware rtx-4090 --tp 2 --rate 1 --slo-ttft 1s");
   CHECK(r.code == 0);
-  CHECK(r.out.find("nothing that was searched has room for a request") != std::string::npos);
-  CHECK(r.out.find("no: weights of") != std::string::npos);
+  CHECK(r.out.find("no searched layout has enough free memory for a request") != std::string::npos);
+  CHECK(r.out.find("no: weights (") != std::string::npos);
   CHECK(r.out.find("helps") != std::string::npos);
 }
 
@@ -315,9 +315,11 @@ TEST_CASE("32 simulated engines represent a larger number, and totals are scaled
 TEST_CASE("an incomplete question for a serving plan is refused with the missing part", "[plan][serve][cli]") {
   CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --rate 2") ==
         "llmcalc: 'llmcalc plan serve' needs limits: --slo-ttft TIME, --slo-tpot TIME or both\n");
-  CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --slo-ttft 1s").find("a server needs traffic") !=
+  CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --slo-ttft 1s").find("a server requires traffic") !=
         std::string::npos);
-  CHECK(refusal(load + "h100 --objective cost") == "llmcalc: --objective is for 'llmcalc plan train'; leave it out\n");
+  CHECK(refusal(load + "h100 --objective cost") ==
+        "llmcalc: --objective applies only to 'llmcalc plan train'; "
+        "omit it\n");
   CHECK(refusal(load + "h100 --gpus 8").find("--gpus") != std::string::npos);
   CHECK(refusal("plan train gpt2 --hardware h100 --gpus 8 --rate 4").find("--rate") != std::string::npos);
 }

@@ -112,7 +112,7 @@ TEST_CASE("the theoretical capacity of sessions does not depend on the given rat
     const json::Value r = test::ask("serve " + std::string(other) + " --rate 2 --num-requests 3000");
     CHECK(theory(r) == Approx(measured(r)).epsilon(0.125));
   }
-  CHECK(few["steady_state"]["limit"] == "blocks of the cache");
+  CHECK(few["steady_state"]["limit"] == "KV cache blocks");
   CHECK(theory(at_once) < 1.25 * measured(at_once));  // theory ignores queues that empty the cache
 }
 

@@ -61,6 +61,6 @@ TEST_CASE("a device without rows in the fit has a wider interval and a note", "[
   CHECK(width(unknown) > width(known));
   CHECK(unknown["inference_estimate"]["decode_class"] == "assumed input");
   CHECK(known["inference_estimate"]["decode_class"] == "decode");
-  CHECK(unknown["notes"].dump().find("no published inference run was on l4") != std::string::npos);
+  CHECK(unknown["notes"].dump().find("no published inference run used l4") != std::string::npos);
   CHECK(known["notes"].dump().find("no published inference run") == std::string::npos);
 }

@@ -25,7 +25,7 @@ TEST_CASE("a pipeline splits the model, and takes longer per token than one GPU 
   CHECK(two["serving"]["tpot_s"]["mean"] > one["serving"]["tpot_s"]["mean"]);
   CHECK(two["serving"]["capacity_req_s"] > one["serving"]["capacity_req_s"]);
   refused("serve llama-3.1-8b --hardware h100 --pp 33 --rate 1",
-          "--pp 33 is more than the 32 layers of llama-3.1-8b; give at most 32");
+          "--pp 33 exceeds the 32 layers of llama-3.1-8b; set at most 32");
 }
 
 TEST_CASE("a purely recurrent model holds as many sequences as states, of any length", "[serve][cli]") {
@@ -54,7 +54,7 @@ TEST_CASE("the default prompt leaves room for the answer in the context", "[serv
   const json::Value turns = test::ask("serve pythia-6.9b --hardware h200 --rate 0.5 --num-requests 50 --turns 4");
   CHECK(turns["inputs"]["prompt"] == 2048 / 4 - 256);
   refused("serve pythia-6.9b --hardware h200 --rate 0.5 --prompt 2048",
-          "--prompt 2048 and --generate 256 are longer than the context of pythia-6.9b, 2048 tokens; shorten them");
+          "--prompt 2048 and --generate 256 together exceed the context of pythia-6.9b, 2048 tokens; shorten them");
 }
 
 TEST_CASE("offloaded experts leave the GPU and cross the link in every pass", "[serve][offload][cli]") {
@@ -70,15 +70,15 @@ TEST_CASE("offloaded experts leave the GPU and cross the link in every pass", "[
 
 TEST_CASE("invalid uses of offload are refused", "[offload][cli]") {
   refused("infer llama-3.1-8b --hardware h100 --offload experts",
-          "--offload experts: llama-3.1-8b has none; use weights");
+          "--offload experts: llama-3.1-8b has no experts; use weights");
   refused("infer llama-3.1-8b --hardware h100 --offload optimizer",
-          "--offload activations and optimizer are for training; inference has weights, experts and kv");
+          "--offload activations and optimizer apply to training; for inference use weights, experts and kv");
   refused("train llama-3.1-8b --hardware h100 --offload kv:0.5",
-          "--offload experts and kv are for inference; training has weights, optimizer and activations");
+          "--offload experts and kv apply to inference; for training use weights, optimizer and activations");
   refused("infer llama-3.1-8b --hardware h100 --offload kv",
-          "--offload kv leaves no cache on the device for the tokens of a pass; give a part, as kv:0.9");
+          "--offload kv leaves no cache on the device for the tokens of a pass; set a fraction, for example kv:0.9");
   refused("infer llama-3.1-8b --hardware h100 --offload weights --roofline step",
-          "--offload adds the way of each operator's bytes; use --roofline op");
+          "--offload adds the transfer time of each operator's bytes; use --roofline op");
 }
 
 TEST_CASE("adapters take memory and time", "[serve][adapters][cli]") {
@@ -89,10 +89,10 @@ TEST_CASE("adapters take memory and time", "[serve][adapters][cli]") {
   CHECK(bytes(plain, "kv_cache_bytes") - bytes(adapted, "kv_cache_bytes") == bytes(adapted, "adapters_bytes"));
   CHECK(adapted["serving"]["tpot_s"]["mean"] > plain["serving"]["tpot_s"]["mean"]);
   refused("serve llama-3.1-8b --hardware h100 --rate 1 --adapters 8",
-          "--adapters: expected adapters in memory at once and their rank, as 8:16, or with matrices, 8:16:q,v, got "
-          "\"8\"");
+          "--adapters: expected the number of resident adapters and their rank, for example 8:16, or with matrices, "
+          "8:16:q,v, got \"8\"");
   refused("serve llama-3.1-8b --hardware h100 --rate 1 --adapters 8:9000",
-          "--adapters of rank 9000 are wider than the hidden size of llama-3.1-8b, 4096; give a rank below it");
+          "--adapters rank 9000 exceeds the hidden size of llama-3.1-8b, 4096; use a lower rank");
 }
 
 TEST_CASE("on a shared-memory system the program's share can be filled", "[serve][cli]") {

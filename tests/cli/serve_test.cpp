@@ -117,7 +117,7 @@ TEST_CASE("answers of one token omit the time per token", "[serve][cli]") {
 TEST_CASE("a server that misses its limits suggests a load that keeps them", "[serve][cli]") {
   const std::string limits = llama + "--num-requests 3000 --slo-ttft ";
   CHECK(has(shown(limits + "200ms --rate 9"), "instead"));
-  CHECK(has(shown(limits + "1ms --rate 5"), "alone, a request has its first token after"));
+  CHECK(has(shown(limits + "1ms --rate 5"), "without queueing, TTFT is"));
   CHECK_FALSE(has(shown(limits + "1s --rate 1"), "instead"));
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("concurrent sequences share one copy of a prefix", "[serve][cli]") {
 TEST_CASE("a server that cannot hold the model states the limit and a remedy", "[serve][cli]") {
   const test::Ran r = test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1");
   CHECK(r.code == 0);
-  CHECK(has(r.out, "fits   no: weights of 131.4 GiB"));
+  CHECK(has(r.out, "fits   no: weights (131.4 GiB)"));
   CHECK(has(r.out, "helps  --tp 2"));
   CHECK(has(r.out, "makes a request fit"));
   CHECK(test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1 --require-fit").code == 1);
@@ -208,13 +208,13 @@ TEST_CASE("Ctrl-C prints the results of a run so far", "[serve][cli]") {
                                       std::chrono::milliseconds(400));
   CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
   CHECK(has(r.out, "first token"));
-  CHECK((r.code == 0) == !has(r.out, "stopped before the end"));
+  CHECK((r.code == 0) == !has(r.out, "stopped early"));
 }
 
 TEST_CASE("Ctrl-C while requests are drawn ends the drawing", "[serve][cli]") {
   const test::Ran r = test::signalled(llama + "--rate 5 --num-requests 90M", {SIGINT}, std::chrono::milliseconds(200));
   CHECK(r.code == 130);
-  CHECK(has(r.out, "stopped before the end"));
+  CHECK(has(r.out, "stopped early"));
   CHECK(r.seconds_to_end < 5);
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("Ctrl-C while requests are drawn ends the drawing", "[serve][cli]") {
 TEST_CASE("too many requests for the memory are refused with a reason", "[serve][cli][long]") {
   const test::Ran r = test::llmcalc(llama + "--rate 5 --num-requests 100M", {.before = "ulimit -v 2000000;"});
   CHECK(r.code == 2);
-  CHECK(has(r.err, "there is not enough memory for so many requests; give fewer with --num-requests"));
+  CHECK(has(r.err, "not enough memory for this many requests; reduce --num-requests"));
 }
 
 TEST_CASE("a prefix shared by all prompts is computed once", "[serve][cli]") {

@@ -82,7 +82,7 @@ TEST_CASE("only a plan that fits reaches its target", "[target]") {
   CHECK(v["step_target"]["reached"] == false);
   bool said = false;
   for (const json::Value& line : v["verdict"])
-    said |= line.get<std::string>().starts_with("target: 1000 s is met in time, and the memory is missed") &&
+    said |= line.get<std::string>().starts_with("target: 1000 s is met in time, but the plan does not fit in memory") &&
             line.get<std::string>().find("does not fit") != std::string::npos;
   CHECK(said);
 }

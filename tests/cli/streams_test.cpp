@@ -137,7 +137,7 @@ TEST_CASE("learning keeps a checkpoint on every termination signal", "[streams]"
     const test::Ran r = test::signalled(learn(out, "--steps 100000000"), {signal});
     INFO(r.err);
     CHECK(r.code == 128 + signal);
-    CHECK(r.err.find("stopped; '" + path(out) + "' keeps what was learnt") != std::string::npos);
+    CHECK(r.err.find("stopped; the trained model is saved in '" + path(out) + "'") != std::string::npos);
     CHECK(r.out.find("Interrupted. Perplexity ") != std::string::npos);
     CHECK(is_checkpoint(out));
     CHECK_FALSE(std::filesystem::exists(path(out) + ".tmp"));
@@ -165,8 +165,8 @@ TEST_CASE("a checkpoint beyond the file size limit gives one sentence and keeps 
   const test::Ran r = test::llmcalc(learn("limit.safetensors", "--steps 30"), {.before = "ulimit -f 16;"});
   CHECK(r.code == 2);
   CHECK(r.err.ends_with("llmcalc: cannot write '" + path("limit.safetensors") +
-                        "': File too large; the file is left as it was\n"));
-  CHECK(r.err.find("learning goes on") != std::string::npos);
+                        "': File too large; the file is unchanged\n"));
+  CHECK(r.err.find("training continues") != std::string::npos);
   CHECK((test::read_file(path("limit.safetensors")) == before));
   CHECK_FALSE(std::filesystem::exists(path("limit.safetensors.tmp")));
 }

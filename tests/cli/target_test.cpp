@@ -93,10 +93,10 @@ TEST_CASE("the least bandwidth reaches the target, and a thousandth less does no
 TEST_CASE("no bandwidth is suggested if the other terms already exceed the target", "[target]") {
   const json::Value t = target(llama + "--target '1 us'");
   CHECK_FALSE(t.contains("bandwidth_factor"));
-  CHECK_THAT(t["no_bandwidth"].get<std::string>(), Contains("however fast the memory is"));
+  CHECK_THAT(t["no_bandwidth"].get<std::string>(), Contains("regardless of memory bandwidth"));
   CHECK_THAT(t["no_batch"].get<std::string>(), Contains("batch 1 takes"));
-  CHECK_THAT(t["no_tp"].get<std::string>(), Contains("--tp 8 takes") && Contains("the least"));
-  CHECK_THAT(t["no_weight_precision"].get<std::string>(), Contains("the least"));
+  CHECK_THAT(t["no_tp"].get<std::string>(), Contains("--tp 8 takes") && Contains("the minimum"));
+  CHECK_THAT(t["no_weight_precision"].get<std::string>(), Contains("the minimum"));
 }
 
 TEST_CASE("the fewest devices reach the target", "[target]") {
@@ -122,7 +122,7 @@ TEST_CASE("the suggested weight format is the widest that reaches the target", "
     CHECK(target(llama + as_fast_as(narrower))["weight_precision"] == format);
   }
   const json::Value narrow = target(llama + "--weight-precision q3_k --target '1 us'");
-  CHECK(narrow["no_weight_precision"] == "they are no wider than int4-g128");
+  CHECK(narrow["no_weight_precision"] == "weights are already no wider than int4-g128");
 }
 
 TEST_CASE("a first-token target applies to prompts", "[target]") {
@@ -152,11 +152,12 @@ TEST_CASE("the verdict states whether the plan reaches the target, and the chang
     return std::string("none");
   };
   CHECK_THAT(line(as_fast_as(llama + "--tp 4")),
-             Contains(" ms is missed: ") && Contains("each reaches it: ") &&
+             Contains(" ms is missed: ") && Contains("each of these reaches it: ") &&
                  Contains("times the memory bandwidth, --tp 4, --weight-precision int4-g128"));
-  CHECK_THAT(line("--target '5 s'"), Contains("is reached: ") && !Contains("each reaches it"));
-  CHECK_THAT(line("--target '1 us'"), Contains("no single change reaches it") && !Contains("near enough"));
-  CHECK_THAT(line(as_fast_as(llama)), Contains("is reached: ") && Contains("near enough to turn out otherwise"));
+  CHECK_THAT(line("--target '5 s'"), Contains("is reached: ") && !Contains("each of these reaches it"));
+  CHECK_THAT(line("--target '1 us'"), Contains("no single change reaches it") && !Contains("within the error "
+                                                                                           "interval"));
+  CHECK_THAT(line(as_fast_as(llama)), Contains("is reached: ") && Contains("within the error interval"));
 }
 
 TEST_CASE("a target is read as tokens/s, time per token or first-token time", "[target]") {
@@ -195,10 +196,10 @@ TEST_CASE("a --target of the wrong kind is refused with the right one", "[target
     return r.err;
   };
   CHECK_THAT(refused("memory llama-3.1-8b --hardware h100 --target '50 tokens/s'"),
-             Contains("--target is no option of 'llmcalc memory', only of"));
+             Contains("--target is not an option of 'llmcalc memory', only of"));
   CHECK_THAT(refused("train llama-3.1-8b --hardware h100 --target 'TTFT 1 s'"),
-             Contains("is for inference; for training give"));
+             Contains("applies to inference; for training use"));
   CHECK_THAT(refused("infer llama-3.1-8b --hardware h100 --target '45 % MFU'"),
-             Contains("is for training; for inference give"));
-  CHECK_THAT(refused("train llama-3.1-8b --hardware h100 --target '30 days'"), Contains("needs --tokens D"));
+             Contains("applies to training; for inference use"));
+  CHECK_THAT(refused("train llama-3.1-8b --hardware h100 --target '30 days'"), Contains("requires --tokens D"));
 }

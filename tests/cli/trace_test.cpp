@@ -125,7 +125,7 @@ TEST_CASE("a trace names every layer's work, collectives, gathers and reductions
   }
   CHECK(names["F1 embedding"] == 1);
   CHECK(names["F1 head"] == 1);
-  for (const char* row : {"slots", "compute", "exchanges of layers, inside a node", "data parallel, inside a node"})
+  for (const char* row : {"slots", "compute", "layer collectives, inside a node", "data parallel, inside a node"})
     CHECK(threads[row] == 2);
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("--trace replaces a trace and refuses any other file", "[trace]") {
   for (const char* command : {"train gpt2 --hardware h100", "serve gpt2 --hardware h100 --rate 1 --num-requests 2"}) {
     test::refused(
         command + (" --trace " + path("thesis.tex")),
-        "'" + path("thesis.tex") + "' exists and is not a trace; refusing to overwrite it, give another --trace");
+        "'" + path("thesis.tex") + "' exists and is not a trace; refusing to overwrite it, pass a different --trace");
     CHECK(test::read_file(path("thesis.tex")) == "\\documentclass");
     test::write_file(path("new.json"), "");  // as created by mktemp
     for (int i = 0; i < 2; ++i) CHECK(test::llmcalc(command + (" --trace " + path("new.json"))).code == 0);
@@ -185,8 +185,8 @@ TEST_CASE("Ctrl-C ends a step's trace with a message and code 130, and leaves no
 TEST_CASE("a trace too large for viewers is refused", "[trace]") {
   const std::string traced_to = " --dp 2 --pp 4 --trace " + path("step.json");
   test::refused(model + "--global-batch 1e7" + traced_to,
-                "--trace shows each layer of each micro-batch, and 5000000 micro-batches of 12 layers are more than "
-                "viewers open; give --global-batch 333328 or less");
+                "--trace writes every layer of every micro-batch, but 5000000 micro-batches of 12 layers exceed "
+                "the limits of trace viewers; use --global-batch 333328 or less");
 }
 
 TEST_CASE("gathers and reductions are shown at the network level that each uses", "[trace]") {

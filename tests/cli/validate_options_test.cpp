@@ -7,16 +7,16 @@ using namespace llmcalc;
 using test::refused;
 
 TEST_CASE("validate refuses options that it would ignore", "[cli]") {
-  refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
-  refused("validate gpt2 --suite small", "give either a model or --suite, not both");
+  refused("validate --seq 128", "--seq applies to a single model, and the suite defines its own plans; pass a MODEL");
+  refused("validate gpt2 --suite small", "pass either a model or --suite, not both");
   refused("validate gpt2 --offload activations",
-          "the reference transformer does not run this plan: it holds all on its device; leave out --offload");
-  refused("validate gpt2 --check-time", "--check-time needs --hardware FILE, which 'llmcalc calibrate' writes");
-  refused("validate gpt2 --repeats 3", "--repeats needs --hardware FILE, which 'llmcalc calibrate' writes");
+          "the reference transformer does not run this plan: it stores all tensors on its device; omit --offload");
+  refused("validate gpt2 --check-time", "--check-time requires --hardware FILE, written by 'llmcalc calibrate'");
+  refused("validate gpt2 --repeats 3", "--repeats requires --hardware FILE, written by 'llmcalc calibrate'");
   refused("validate docs/examples/tiny-llama.json --hardware h100 --check-time --repeats 4294967296",
           "--repeats: expected a whole number from 1 to 10000, got 4294967296");
-  refused("validate gpt2 --train --prompt 8", "--prompt is for inference; for training use --seq");
-  refused("validate gpt2 --infer --seq 8", "--seq is for training; for inference use --prompt");
+  refused("validate gpt2 --train --prompt 8", "--prompt applies to inference; for training use --seq");
+  refused("validate gpt2 --infer --seq 8", "--seq applies to training; for inference use --prompt");
 }
 
 TEST_CASE("validate names the option that a single-device run does not support", "[cli]") {
@@ -24,23 +24,23 @@ TEST_CASE("validate names the option that a single-device run does not support",
     refused("validate docs/examples/tiny-llama.json " + options,
             "the reference transformer does not run this plan: " + why);
   };
-  not_run("--tp 2", "it runs on one device; leave out --gpus, --tp and the other options of ranks");
+  not_run("--tp 2", "it runs on one device; omit --gpus, --tp and the other parallelism options");
   not_run("--attention-flops causal-half",
-          "--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
+          "--attention-flops affects only model FLOPs, and executed FLOPs are compared; omit it");
   not_run("--weight-precision bf16",
-          "it trains weights of the --precision; leave out --weight-precision, or add --infer");
-  not_run("--precision fp8", "--precision fp8 is neither fp32, bf16 nor fp16");
-  not_run("--kv-precision iq3_s", "--kv-precision iq3_s has no codes here; give int8 or fp8, for example");
+          "it trains weights in the format of --precision; omit --weight-precision or add --infer");
+  not_run("--precision fp8", "--precision fp8 is not supported; use fp32, bf16 or fp16");
+  not_run("--kv-precision iq3_s", "--kv-precision iq3_s is not supported; use int8 or fp8, for example");
   not_run("--gradient-bytes 2",
-          "gradients of 2 bytes are numbers of its --precision, and float32 has 4; give --precision bf16 or fp16");
-  not_run("--logits bf16+grad", "its logits are there once; give --logits fp32 or compute");
+          "2-byte gradients use the format of --precision, and float32 has 4 bytes; set --precision to bf16 or fp16");
+  not_run("--logits bf16+grad", "it stores a single copy of the logits; set --logits to fp32 or compute");
   not_run("--train --freeze mlp --recompute uniform:2",
-          "groups of layers run again whole, frozen ones among them; give --recompute full or leave out --freeze");
+          "groups of layers are recomputed as a whole, including frozen layers; use --recompute full or omit --freeze");
   refused("validate docs/examples/tiny-llama.json --lora 2 --base-precision iq3_s",
-          "the reference transformer has no codes of iq3_s, in which the plan stores embedding.tokens.weight; choose "
+          "the reference transformer cannot quantize to iq3_s, the plan's format of embedding.tokens.weight; choose "
           "another --base-precision");
   refused("validate docs/examples/tiny-llama.json --infer --weight-precision int4",
-          "the reference transformer has no codes of int4, in which the plan stores embedding.tokens.weight; choose "
+          "the reference transformer cannot quantize to int4, the plan's format of embedding.tokens.weight; choose "
           "another --weight-precision");
 }
 
@@ -70,13 +70,15 @@ TEST_CASE("validate names the models that do not run packed sequences, frozen pa
   const auto refuses = [](const std::string& options, const std::string& why) {
     refused("validate " + options, "the reference transformer does not run this plan: " + why);
   };
+  refuses("mamba-130m --train --documents 2x8",
+          "recurrences, indexers and pooled keys of this model treat a sequence as one document; omit --documents");
   refuses(
-      "mamba-130m --train --documents 2x8",
-      "recurrences, indexers and pooled keys of this model take a sequence for one document; leave out --documents");
-  refuses("flan-t5-small --train --freeze embedding",
-          "it freezes no part of a model whose layers read what others made or mix tokens; leave out --freeze");
-  refuses("rwkv-6-1.6b --train --seq 8 --freeze embedding",
-          "it freezes no part of a model whose layers read what others made or mix tokens; leave out --freeze");
+      "flan-t5-small --train --freeze embedding",
+      "it cannot freeze part of a model whose layers read results of other layers or use token shift; omit --freeze");
+  refuses(
+      "rwkv-6-1.6b --train --seq 8 --freeze embedding",
+      "it cannot freeze part of a model whose layers read results of other layers or use token shift; omit --freeze");
   refuses("flan-t5-small --train --lora 2",
-          "it trains no adapters where layers read what others made or mix tokens; leave out --lora");
+          "it does not train adapters in a model whose layers read results of other layers or use token shift; omit "
+          "--lora");
 }

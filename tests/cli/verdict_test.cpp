@@ -47,7 +47,7 @@ std::string said(const Validated& f, bool check_time = false) {
 TEST_CASE("if everything matches, the exit code is 0 and the verdict counts the comparisons", "[verdict]") {
   const Validated f{{judged(ledger(plain()), ledger(plain()))}, {}, {}};
   CHECK(exit_code(f, false) == 0);
-  CHECK(said(f) == fmt::format("{} comparisons of 1 model: every byte, FLOP and operator is as predicted",
+  CHECK(said(f) == fmt::format("{} comparisons over 1 model: every byte, FLOP and operator matches the prediction",
                                f.verdicts[0].rows.size() + static_cast<std::size_t>(f.verdicts[0].operators)));
 }
 
@@ -72,9 +72,8 @@ TEST_CASE("operators out of order give exit code 1 even if every number matches"
   std::swap(m.order[0], m.order[1]);
   const Validated f{{judged(ledger(plain()), m)}, {}, {}};
   CHECK(exit_code(f, false) == 1);
-  CHECK_THAT(said(f), Catch::Matches("1 of [0-9,]+ comparisons differs, worst training, operator 1: "
-                                     "embedding.tokens forward was predicted and attn.norm forward ran "
-                                     "\\(tiny-llama\\)"));
+  CHECK_THAT(said(f), Catch::Matches("1 of [0-9,]+ comparisons differs, worst training, operator 1: embedding.tokens "
+                                     "forward was predicted, but attn.norm forward ran \\(tiny-llama\\)"));
 }
 
 TEST_CASE("differences are shown in the tables of one model and of a suite", "[verdict]") {
@@ -84,7 +83,7 @@ TEST_CASE("differences are shown in the tables of one model and of a suite", "[v
   add_suite(suite, {judged(ledger(plain()), ledger(plain()), "another"), v});
   CHECK_THAT(render(one, {.columns = 100}),
              Catch::Contains("29,568") && Catch::Contains("-1,000  ") && Catch::Contains("FLOP  DIFFERS"));
-  CHECK_THAT(render(suite, {.columns = 100}), Catch::Contains("2 DIFFER") && Catch::Contains("what differs"));
+  CHECK_THAT(render(suite, {.columns = 100}), Catch::Contains("2 DIFFER") && Catch::Contains("differences"));
   const json::Value all = report_json(one);
   CHECK(all["training"].size() == v.rows.size());
   for (const json::Value& row : all["training"])
@@ -119,7 +118,7 @@ TEST_CASE("a suite's times are listed by name, with the band and a verdict for e
   Report r;
   add_suite_times(r, {"good", "bad"}, {{decode}, {decode, prefill}});
   const Grid& g = r.grids.at(0);
-  CHECK_THAT(g.title, Catch::Contains("the band is 1.25 times more or less"));
+  CHECK_THAT(g.title, Catch::Contains("the band is a factor of 1.25 either way"));
   CHECK(g.rows == std::vector<std::vector<std::string>>{{"good", "", "", "", "", "1.1", "1.10", "within"},
                                                         {"bad", "", "", "3", "3.00", "1.1", "1.10", "outside"}});
   CHECK(g.rows[0].size() == g.columns.size());
@@ -136,7 +135,7 @@ TEST_CASE("a case without times fails the time check", "[verdict]") {
   for (const Times& times : {Times{}, Times{{}}, Times{{{"training", "forward", "attn.q", 1e-3, 1e-3}}}}) {
     none.times = times;
     CHECK(exit_code(none, true) == 1);
-    CHECK_THAT(said(none, true), Catch::EndsWith("; outside the band, nothing was timed"));
+    CHECK_THAT(said(none, true), Catch::EndsWith("; outside the band, no time was measured"));
     CHECK(exit_code(none, false) == 0);
   }
 }
@@ -145,8 +144,7 @@ TEST_CASE("a step of several micro-batches is run whole, and the master copy is 
   const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 ";
   const json::Value r = test::ask(tiny + "--micro-batch 2 --global-batch 8");
   CHECK(r["notes"][0] ==
-        "a step is 4 micro-batches: bytes are at the worst moment of them all, FLOPs and operators "
-        "those of one");
+        "a step has 4 micro-batches: bytes are the peak over all of them, FLOPs and operators are per micro-batch");
   CHECK_FALSE(test::ask(tiny).contains("notes"));
   CHECK(test::llmcalc(tiny + "--precision bf16 --master none --state-precision fp32").code == 0);
 }
@@ -159,9 +157,9 @@ TEST_CASE("a note names the FLOPs that are not counted individually, and why", "
   const json::Value r = test::ask("validate " + test::scratch() + "/wide.json --train --seq 8");
   REQUIRE(r["notes"].size() == 1);
   CHECK_THAT(r["notes"][0].get<std::string>(),
-             Catch::StartsWith("FLOPs of ") && Catch::EndsWith(" are not counted one by one, since numbers that count "
-                                                               "are slow: they run models up to 64 wide, and this one "
-                                                               "is 72"));
+             Catch::StartsWith("FLOPs of ") && Catch::EndsWith(" are not counted individually, because counting "
+                                                               "arithmetic is slow: it runs models up to width 64, "
+                                                               "and this model has width 72"));
   for (const json::Value& row : r["training"]) CHECK_FALSE(row["quantity"].get<std::string>().ends_with("counted"));
 }
 
@@ -176,7 +174,7 @@ TEST_CASE("times predicted for another machine have a note, and this machine's h
   CHECK_FALSE(calibrated_here(card, here));
 
   const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 --repeats 1 --hardware ";
-  CHECK(test::ask(tiny + "h100")["notes"] == json::Value{"times are predicted for H100 SXM 80GB, a description that "
+  CHECK(test::ask(tiny + "h100")["notes"] == json::Value{"times are predicted for H100 SXM 80GB, a hardware file that "
                                                          "'llmcalc calibrate' did not write on this machine (" +
                                                          machine_title(here) + ")"});
   json::Value file{{"name", "here"},

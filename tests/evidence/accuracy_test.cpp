@@ -173,19 +173,19 @@ TEST_CASE("refused figures are skipped with the reason", "[accuracy]") {
   const Accuracy over = accuracy(file_of(inference_row(many, R"({"e2e_latency_ms": 5})")), AccuracyKind::inference);
   CHECK(over.rows.empty());
   REQUIRE(over.skipped.size() == 1);
-  CHECK(over.skipped[0].reason == "e2e_latency_ms: its numbers multiply to more than 2^63");
+  CHECK(over.skipped[0].reason == "e2e_latency_ms: a product of its numbers exceeds 2^63");
 
   const std::string fp8 = R"({"id": "t", "model": {"layers": 2, "hidden": 64, "heads": 4, "ffn_hidden": 256,
     "seq_len": 64}, "hardware": {"gpu": "A100-SXM", "count": 1}, "precision": "fp8",
     "batch": {"global": 8}, "measured": {"iteration_time_s": 1}})";
   const Accuracy none = accuracy(file_of(fp8), AccuracyKind::training);
   REQUIRE(none.skipped.size() == 1);
-  CHECK(none.skipped[0].reason == "a100-sxm-40gb does not multiply in fp8");
+  CHECK(none.skipped[0].reason == "a100-sxm-40gb does not support matrix products in fp8");
 
   const Accuracy nothing_left =
       accuracy(file_of(inference_row(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": -1})")), AccuracyKind::inference);
   REQUIRE(nothing_left.skipped.size() == 1);
-  CHECK(nothing_left.skipped[0].reason.starts_with("kv_gib_per_gpu: nothing is left"));
+  CHECK(nothing_left.skipped[0].reason.starts_with("kv_gib_per_gpu: the value is not positive"));
 }
 
 TEST_CASE("rows without a measured memory are neither predicted nor skipped", "[accuracy]") {

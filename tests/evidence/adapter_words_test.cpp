@@ -44,8 +44,8 @@ TEST_CASE("a LoRA row is predicted with its stated rank and targets", "[adapters
 TEST_CASE("unstated rank and targets of adapters are assumed", "[adapters]") {
   const TrainingCase c = with_precision("bf16 LoRA");
   CHECK((c.plan.lora_rank == 16 && c.plan.lora_targets == LoraTargets::all() && c.input_assumed));
-  CHECK(c.assumed[0] == "adapters of rank 16: the row does not state it");
-  CHECK(c.assumed[1] == "adapters beside every matrix of a block: the row does not state which have them");
+  CHECK(c.assumed[0] == "adapters of rank 16: the row does not state the rank");
+  CHECK(c.assumed[1] == "adapters for every matrix of a block: the row does not state their targets");
   const auto flops = [](const TrainingCase& of) {
     return train(of.arch, of.plan, of.layout, of.cluster()).flops.model_total.value;
   };
@@ -82,5 +82,5 @@ TEST_CASE("a row that denies adapters or compares with them trains the full mode
 
 TEST_CASE("an adapter rank not lower than a matrix is refused", "[adapters]") {
   CHECK(with_precision("bf16 LoRA rank 1024").skip ==
-        "adapters of rank 1024, which is no lower than a matrix of 768 columns");
+        "adapters of rank 1024, which is not less than the 768 columns of a matrix");
 }

@@ -46,7 +46,7 @@ TEST_CASE("attention kernels are recognized by whole words", "[attention-words]"
   }
   for (const char* fused : {"fused", "fused attention"}) {
     CHECK(attention_called(fused).kernel == K::vendor);
-    CHECK_THAT(attention_called(fused).assumed, Catch::StartsWith("attention by the vendor's flash kernel"));
+    CHECK_THAT(attention_called(fused).assumed, Catch::StartsWith("attention with the vendor's flash kernel"));
   }
   CHECK_FALSE(attention_called("").stated);
   CHECK_FALSE(attention_called("not stated").stated);
@@ -54,12 +54,12 @@ TEST_CASE("attention kernels are recognized by whole words", "[attention-words]"
 
 TEST_CASE("an unknown word about attention is reported as an assumption", "[attention-words]") {
   CHECK(attention_called("flashish").assumed ==
-        "attention by a flash kernel: \"flashish\" is not known, did you mean \"flash\"?");
+        "attention with a flash kernel: \"flashish\" is not known, did you mean \"flash\"?");
   CHECK(attention_called("block sparse").assumed ==
-        "attention by a flash kernel: \"block\" and \"sparse\" are not known");
-  CHECK(attention_called("ring attention").assumed == "attention by a flash kernel: \"ring\" is not known");
+        "attention with a flash kernel: \"block\" and \"sparse\" are not known");
+  CHECK(attention_called("ring attention").assumed == "attention with a flash kernel: \"ring\" is not known");
   CHECK(attention_called("Megatron attention").assumed ==
-        "attention by a flash kernel: \"Megatron attention\" names no kernel");
+        "attention with a flash kernel: \"Megatron attention\" names no kernel");
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.attention = "ring attention";
   const TrainingCase c = training_case(row, devices_once());

@@ -214,7 +214,7 @@ TEST_CASE("figures that a row's notes advise against carry a doubt", "[inference
   CHECK(doubt("nim18-llama33-70b-2xh100-i5000-o500-c1", "ttft_ms") == "");
   CHECK(doubt("nim18-llama33-70b-2xh100-i5000-o500-c100", "ttft_ms") == "the row's notes: waiting in a queue");
   CHECK(doubt("llmd-vllm-mem-llama3.3-70b-fp8-tp1-fail", "kv_gib_per_gpu") ==
-        "nothing is left: no error relative to it can be told");
+        "the value is not positive, so no relative error exists");
 }
 
 TEST_CASE("a rank that is a core has a part of its chip", "[inference-case]") {
@@ -241,11 +241,11 @@ TEST_CASE("ranks cannot divide a GPU, nor a chip into more parts than it has cor
     row.tp = tp;
     return inference_case(row, devices_once()).skip;
   };
-  CHECK(skip("H100-SXM5-80GB", 2, 8) == "tp x pp x dp are 8 devices, and the row has 2");
-  CHECK(skip("H100-SXM5-80GB", 8, 2) == "tp x pp x dp are 2 devices, and the row has 8");
+  CHECK(skip("H100-SXM5-80GB", 2, 8) == "tp x pp x dp is 8 devices, but the row has 2");
+  CHECK(skip("H100-SXM5-80GB", 8, 2) == "tp x pp x dp is 2 devices, but the row has 8");
   CHECK(skip("H100-SXM5-80GB", 2, 2) == "");
   CHECK(skip("AWS Inferentia2", 2, 4) == "");
-  CHECK(skip("AWS Inferentia2", 1, 4) == "tp x pp x dp are 4 devices, and the row has 1");
+  CHECK(skip("AWS Inferentia2", 1, 4) == "tp x pp x dp is 4 devices, but the row has 1");
   CHECK(skip("AWS Trainium2", 1, 4) == "");
   CHECK(skip("AMD Instinct MI250X", 4, 8) == "");
 }
@@ -257,7 +257,7 @@ TEST_CASE("a row is skipped if its weights do not fit on the devices", "[inferen
   row.hardware.peak_bw_gb_s = std::nullopt;
   CHECK_THAT(inference_case(row, devices_once()).skip,
              Catch::StartsWith("weights of 6") &&
-                 Catch::EndsWith("GiB on each device do not fit into its 24 GiB: where the rest lies is not stated"));
+                 Catch::EndsWith("GiB per device exceed its 24 GiB, and the location of the rest is not stated"));
 }
 
 TEST_CASE("experts are padded with copies, and their widths are sharded across the remaining ranks",
@@ -328,9 +328,9 @@ TEST_CASE("a missing or unknown format is assumed and reported", "[inference-cas
   const FormatsSaid none = formats_of("", "fp5", "fp5", dtypes::bf16);
   CHECK(none.skip == "");
   CHECK(none.weighty);
-  CHECK(none.assumed == std::vector<std::string>{"weights in bf16: their format is missing in the row",
-                                                 "products in bf16: the format of activations, \"fp5\", is not known",
-                                                 "keys and values in bf16: their format, \"fp5\", is not known"});
+  CHECK(none.assumed == std::vector<std::string>{"weights in bf16: the row does not state their format",
+                                                 "products in bf16: unknown format of activations \"fp5\"",
+                                                 "keys and values in bf16: unknown format \"fp5\""});
   CHECK((formats_of("bf16", "fp5", "bf16", dtypes::bf16).weighty &&
          formats_of("bf16", "bf16", "fp5", dtypes::bf16).weighty));
   const FormatsSaid silent = formats_of("bf16", "", "", dtypes::bf16);
@@ -383,7 +383,7 @@ TEST_CASE("a device without a preset is an assumed input, and without bandwidth 
   CHECK(inference_class(c, FigureKind::time_per_token) == InferenceClass::assumed);
   row.hardware.peak_bw_gb_s = std::nullopt;
   CHECK(inference_case(row, devices_once()).skip ==
-        "no preset is called \"Foo X100\", and the row does not state its bandwidth");
+        "no preset is named \"Foo X100\", and the row does not state its bandwidth");
   row.batch.kind = "capacity";  // memory only
   CHECK(inference_case(row, devices_once()).skip == "");
 }
@@ -403,11 +403,11 @@ TEST_CASE("unstated properties of a row's requests are assumed in whole sentence
   const std::vector<std::string> bare = assumed(row);
   CHECK(has(bare, "prompts of 8 tokens: the row states neither \"input_len\" nor \"context_len\""));
   CHECK(has(bare, "one sequence at a time: the row does not state the batch"));
-  CHECK(has(bare, "an engine that replays graphs: no engine is named"));
+  CHECK(has(bare, "an engine that replays captured graphs: the engine is not stated"));
   row.batch.context_said = "short";
   row.engine = "Foo";
   CHECK(has(assumed(row), "prompts of 8 tokens: the row says \"short\""));
-  CHECK(has(assumed(row), "an engine that replays graphs: \"Foo\" is not known"));
+  CHECK(has(assumed(row), "an engine that replays captured graphs: \"Foo\" is unknown"));
   // 32 devices with 16384 tokens in prompts of 2000: 262.144
   CHECK(has(assumed(row_called(inference_rows(), "lmsys-96h100-prefill-2k")),
             "262 sequences at once, 16384 prompt tokens of each device: the row does not state the batch"));

@@ -105,24 +105,25 @@ TEST_CASE("rows of several commands may be JSON Lines, an array or one object", 
 
 TEST_CASE("an error in a measurement is one sentence with file, line and row", "[measurement]") {
   CHECK(refused("[]") == "my.jsonl: expected rows: a list in square brackets, or an object on each line");
-  CHECK(refused(row(R"({"id": null})")) == "my.jsonl:1: \"id\" is missing; a row is told from others by it");
-  CHECK(refused(row() + "\n" + row()) == "my.jsonl:2, row \"a\": line 1 has a row of that id too; ids are unique");
+  CHECK(refused(row(R"({"id": null})")) == "my.jsonl:1: \"id\" is missing; every row needs a unique id");
+  CHECK(refused(row() + "\n" + row()) ==
+        "my.jsonl:2, row \"a\": line 1 has a row with the same id; ids must be unique");
   CHECK(refused(row(R"({"command": "sing"})")) ==
         "my.jsonl:1, row \"a\", \"command\": expected train, infer or serve, got \"sing\"");
   CHECK(refused(row(R"({"hardware": null})")) == "my.jsonl:1, row \"a\": \"hardware\" is missing");
   CHECK(refused(row(R"({"inputs": {"dq": 8}})")) ==
-        "my.jsonl:1, row \"a\", \"inputs\": \"dq\" is no input here, did you mean \"dp\"?");
+        "my.jsonl:1, row \"a\", \"inputs\": unknown input \"dq\", did you mean \"dp\"?");
   CHECK_THAT(refused(row(R"({"inputs": {"dp": 2.5}})")), Contains("--dp: expected a positive whole number"));
   CHECK_THAT(refused(row(R"({"speed": 3})")), Contains("my.jsonl:1, row \"a\": unknown key \"speed\""));
-  CHECK_THAT(refused(row(R"({"measured": {"step_time_s": null}})")), Contains("no quantity; give step_time_s"));
+  CHECK_THAT(refused(row(R"({"measured": {"step_time_s": null}})")), Contains("no quantity; add step_time_s"));
   CHECK_THAT(refused(row(R"({"software": {"attention": {"kernel": "fast"}}})")),
              Contains("expected unfused|fused-softmax|flash-1|flash-2|vendor|flash, got \"fast\""));
 }
 
 TEST_CASE("a file in the old schema is refused with the command that converts it", "[measurement]") {
   CHECK(refused(some_old_rows("training.jsonl", 1000)) ==
-        "my.jsonl:1: no \"command\": this file is in the schema of earlier versions; 'llmcalc accuracy convert "
-        "my.jsonl NEW' rewrites it");
+        "my.jsonl:1: no \"command\": this file has the schema of earlier versions; 'llmcalc accuracy convert my.jsonl "
+        "NEW' converts it");
   CHECK_THAT(refused(R"({"name": "run", "requests": []})"), Contains("accuracy convert"));
 }
 
@@ -145,7 +146,7 @@ TEST_CASE("the converter keeps a row without a request, with the reason", "[meas
               "f");
   REQUIRE(all.rows.size() == 1);
   REQUIRE(all.unconverted.size() == 1);
-  CHECK(all.unconverted[0].reason == "the time is of the forward pass, not of a step");
+  CHECK(all.unconverted[0].reason == "the time covers only the forward pass, not a step");
   CHECK(all.unknown_keys == std::vector<std::string>{"new"});
   CHECK(all.rows[0].at("stated").at("new") == 1);
   const Accuracy a = accuracy(read_measurements(all.rows[0].dump(), "g"), AccuracyKind::training);

@@ -51,7 +51,7 @@ TEST_CASE("the keys of the rows determine a file's kind", "[measurement]") {
 }
 
 TEST_CASE("an error in a file is one sentence with file, line and row", "[measurement]") {
-  CHECK(refused("[") == "my.json:1:2: unexpected end of input; the file is cut short or not JSON");
+  CHECK(refused("[") == "my.json:1:2: unexpected end of input; the file is truncated or not JSON");
   CHECK(refused("[\n{\"id\": \"a\",}]") == "my.json:2:12: unexpected '}'; the file is not JSON from here on");
   CHECK(refused("[]") == "my.json:1: the list is empty; a file of measurements has at least one row");
   CHECK(refused("{}") ==
@@ -61,20 +61,20 @@ TEST_CASE("an error in a file is one sentence with file, line and row", "[measur
   CHECK(refused("[{\"id\": \"b\"},\n{\"id\": \"a\",\n\"id\": \"b\"}]") ==
         "my.json:3: key \"id\" appears twice; remove one");
   CHECK(refused("[\n\n3]") == "my.json:3: expected an object in braces, got 3");
-  CHECK(refused("[\n{}]") == "my.json:2: \"id\" is missing; a row is told from others by it");
+  CHECK(refused("[\n{}]") == "my.json:2: \"id\" is missing; every row needs a unique id");
   CHECK(refused("[" + training() + ",\n" + training() + "]") ==
-        "my.json:2, row \"a\": line 1 has a row of that id too; ids are unique");
+        "my.json:2, row \"a\": line 1 has a row with the same id; ids must be unique");
   CHECK(refused("[" + training() + ",\n" + inference() + "]") ==
-        "my.json:2, row \"i\": a row of inference among rows of training; make a file of each");
+        "my.json:2, row \"i\": a row of inference among rows of training; use a separate file for each");
   CHECK(refused("[\n{\"id\": \"a\", \"measured\": {}}]").starts_with("my.json:2, row \"a\": neither a measurement of"));
 }
 
 TEST_CASE("missing keys, wrong types and physically impossible values are refused", "[measurement]") {
   CHECK(refused_row(R"({"measured": null})") == "my.json:2, row \"a\": \"measured\" is missing");
   CHECK(refused_row(R"({"model": {"layers": null}})") ==
-        "my.json:2, row \"a\", \"model\": \"layers\" is missing; a measurement says of what it is");
+        "my.json:2, row \"a\", \"model\": \"layers\" is missing; every measurement requires it");
   CHECK(refused_row(R"({"hardware": {"gpu": null}})") ==
-        "my.json:2, row \"a\", \"hardware\": \"gpu\" is missing; a measurement says on what it was made");
+        "my.json:2, row \"a\", \"hardware\": \"gpu\" is missing; a measurement must state its device");
   CHECK(refused_row(R"({"measured": {"iteration_time_s": "1.5 s"}})") ==
         "my.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a finite number, got \"1.5 s\"");
   CHECK(refused_row(R"({"measured": {"iteration_time_s": 0}})") ==

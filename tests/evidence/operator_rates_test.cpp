@@ -187,14 +187,13 @@ TEST_CASE("no value is derived from one row or from a few", "[operators]") {
   for (const char* key : {"memory", "matmul.bf16", "exposed.bf16", "attention.bf16", "cache"})
     CHECK(number(d.rates, key) == nullptr);
   CHECK(d.rates.achieved.memory == 1);
-  CHECK(std::find(d.rates.notes.begin(), d.rates.notes.end(), "memory: no table has 5 rows that show it; left out") !=
-        d.rates.notes.end());
+  CHECK(std::find(d.rates.notes.begin(), d.rates.notes.end(),
+                  "memory: omitted, since no table has 5 rows to derive it from") != d.rates.notes.end());
   Synthetic none({});
   none.products("o_proj", {{4096, 4096}}, {1, 2, 4, 8, 16, 64});
-  CHECK(
-      test::sentence([&] { derived({none.tables()}); }) ==
-      "of 6 rows no table has 5 of norms, activations or rotation of so few tokens that they show what a kernel takes "
-      "at least, which every other rate needs");
+  CHECK(test::sentence([&] { derived({none.tables()}); }) ==
+        "among 6 rows, no table has 5 of norms, activations or rotary embedding with few enough tokens to show the "
+        "minimum time of a kernel, which every other rate requires");
 }
 
 TEST_CASE("an outlier row does not change any value", "[operators]") {
@@ -211,7 +210,7 @@ TEST_CASE("rates above the datasheet's are clamped, with a note", "[operators]")
   const Derived d = derived({Synthetic({.memory = 1.2}).all().tables()});
   CHECK(value(d.rates, "memory") == 1);
   REQUIRE_FALSE(d.rates.notes.empty());
-  CHECK(d.rates.notes[0].starts_with("memory: 1.2 is out of its range and was cut to 1"));
+  CHECK(d.rates.notes[0].starts_with("memory: 1.2 is out of range and was clamped to 1"));
 }
 
 TEST_CASE("a hardware file accepts the derived values", "[operators]") {
@@ -253,7 +252,7 @@ TEST_CASE("experts are priced by the number of experts with tokens", "[operators
   CHECK(weights[1] == Approx(64 * expert + router));
   t.experts = {{8, 129, Seconds(1e-4)}};
   CHECK(test::sentence([&] { timed_rows(0, t, s, left_out); }) ==
-        "'synthetic/moe.csv': 129 activated experts, and qwen3-30b-a3b, tp 1 has 128");
+        "'synthetic/moe.csv': 129 activated experts, but qwen3-30b-a3b, tp 1 has only 128");
 }
 
 TEST_CASE("layers that the cost model or the model lacks are skipped and reported once", "[operators]") {
@@ -262,9 +261,10 @@ TEST_CASE("layers that the cost model or the model lacks are skipped and reporte
   t.per_sequence.push_back({"sampler", 2, Seconds(1e-5)});
   t.dense.push_back({"qk_norm", 1, Seconds(1e-5)});
   t.experts = {{8, 8, Seconds(1e-4)}};
-  CHECK(derived({t}).left_out == std::vector<std::string>{"qk_norm: llama-3.1-8b, tp 1 has none; left out",
-                                                          "sampler: no operator here; left out",
-                                                          "moe.csv: llama-3.1-8b, tp 1 has no experts; left out"});
+  CHECK(derived({t}).left_out ==
+        std::vector<std::string>{"qk_norm: omitted, since llama-3.1-8b, tp 1 has no such operator",
+                                 "sampler: omitted, since no operator corresponds to it",
+                                 "moe.csv: omitted, since llama-3.1-8b, tp 1 has no experts"});
 }
 
 TEST_CASE("the published tables give one device's rates, which predict their products", "[operators]") {

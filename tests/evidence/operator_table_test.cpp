@@ -115,19 +115,19 @@ TEST_CASE("folders without tables are refused with the expected layout", "[opera
   const TableFolder f;
   CHECK(f.refused("nowhere") == "cannot read '" + f.path("nowhere") + "': no such folder");
   CHECK(f.refused() == "'" + f.path() +
-                           "' holds no tables of operators; expected MODEL/tpN/dense.csv with attention.csv, "
-                           "per_sequence.csv, moe.csv and meta.yaml beside it");
+                           "' contains no operator tables; expected MODEL/tpN/dense.csv next to attention.csv, "
+                           "per_sequence.csv, moe.csv and meta.yaml");
   f.write("file", "text");
-  CHECK(f.refused("file") == "'" + f.path("file") + "' is a file; give the folder of a device, of a model or of tpN");
+  CHECK(f.refused("file") == "'" + f.path("file") + "' is a file; pass the folder of a device, a model or tpN");
   f.write(tp1 + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n512,64,4,256,50\n");
   CHECK(f.refused() ==
         "'" + f.path("llama-3.1-8b/tp1") +
-            "' has no dense.csv (layer,tokens,time_us), the times of projections, norms and activations: a step "
-            "takes them all; measure them, or give the folder that has them");
+            "' has no dense.csv (layer,tokens,time_us) with the times of projections, norms and activations, which "
+            "every step requires; measure them, or pass the folder that contains them");
   fs::rename(f.path("llama-3.1-8b/tp1"), f.path("llama-3.1-8b/two"));
-  CHECK(f.refused() == "'" + f.path("llama-3.1-8b/two") +
-                           "' holds tables, and its name does not say of how many tensor-parallel ranks; call it tp1, "
-                           "tp2 ...");
+  CHECK(f.refused() ==
+        "'" + f.path("llama-3.1-8b/two") +
+            "' contains tables, but its name lacks the number of tensor-parallel ranks; rename it to tp1, tp2 ...");
 }
 
 TEST_CASE("a folder that lacks a required table is refused with the table's name", "[operators]") {
@@ -151,25 +151,24 @@ TEST_CASE("impossible rows are refused with file, line and reason", "[operators]
   CHECK(refused("o_proj,1,-2\n") == file + ", line 2, \"time_us\": expected a number above 0 (0.5, 1200), got \"-2\"");
   CHECK(refused("o_proj,1,nan\n") ==
         file + ", line 2, \"time_us\": expected a number above 0 (0.5, 1200), got \"nan\"");
-  CHECK(refused("o_proj,0,2\n") ==
-        file + ", line 2: tokens is 0; a call that does nothing has no time, so leave the row out");
+  CHECK(refused("o_proj,0,2\n") == file + ", line 2: tokens is 0; an empty call has no time, so remove the row");
   CHECK(refused("o_proj,4,2\nact_fn,4,2\no_proj,4,3\n") ==
-        file + ", line 4: o_proj at tokens 4 was measured in line 2 already; leave one of them");
+        file + ", line 4: o_proj at tokens 4 was already measured in line 2; remove one of the two");
   CHECK(refused("o_proj,64,30\no_proj,2,91\no_proj,4,90\n") ==
         file +
-            ", line 2: o_proj at tokens 64 takes 30 us, less than a third of the 91 us at tokens 2 in line 3; medians "
-            "wobble and kernels change with the size, but not so far: check units and columns");
+            ", line 2: o_proj at tokens 64 takes 30 us, less than a third of the 91 us at tokens 2 in line 3; noise "
+            "and a change of kernel do not explain this: check units and columns");
   CHECK(refused("o_proj,64,31\no_proj,2,91\n") == "nothing was refused");  // a different kernel
   f.write(tp1 + "attention.csv",
           "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,8,64,9\n0,0,8,128,2\n16,0,8,128,9\n");
-  CHECK(f.refused() == f.path(tp1 + "attention.csv") +
-                           ", line 3: prefill_chunk 0, kv_prefill 0, n_decode 8, kv_decode 128 takes 2 us, less than a "
-                           "third of the 9 us at kv_decode 64 in line 2; medians wobble and kernels change with the "
-                           "size, but not so far: check units and columns");
+  CHECK(f.refused() ==
+        f.path(tp1 + "attention.csv") +
+            ", line 3: prefill_chunk 0, kv_prefill 0, n_decode 8, kv_decode 128 takes 2 us, less than a third of the 9 "
+            "us at kv_decode 64 in line 2; noise and a change of kernel do not explain this: check units and columns");
   f.write(tp1 + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,64,0,0,9\n");
-  CHECK(f.refused() == f.path(tp1 + "attention.csv") +
-                           ", line 2: neither a chunk of a prompt nor a sequence that decodes; a call that does "
-                           "nothing has no time, so leave the row out");
+  CHECK(f.refused() ==
+        f.path(tp1 + "attention.csv") +
+            ", line 2: neither a prompt chunk nor a decoding sequence; an empty call has no time, so remove the row");
 }
 
 TEST_CASE("meta.yaml or the folder names the device, which is the same for all tables", "[operators]") {
@@ -181,8 +180,8 @@ TEST_CASE("meta.yaml or the folder names the device, which is the same for all t
   f.write_tables("qwen3-32b/tp2/", dense);
   const auto two = read_operator_tables(f.path());
   CHECK(test::sentence([&] { device_of(two); }) ==
-        "'" + f.path("llama-3.1-8b/tp1") + "' is of h100-pcie-80gb and '" + f.path("qwen3-32b/tp2") +
-            "' of rtx-4090; one hardware file is of one device, so give the folder of one, or --hardware HW");
+        "'" + f.path("llama-3.1-8b/tp1") + "' was measured on h100-pcie-80gb and '" + f.path("qwen3-32b/tp2") +
+            "' on rtx-4090; a hardware file describes one device, so pass the folder of one device, or --hardware HW");
   const TableFolder odd("rtx-409");
   odd.write_tables(tp1, dense);
   const auto unknown = read_operator_tables(odd.path());
@@ -208,20 +207,20 @@ TEST_CASE("meta.yaml or the folder names the model, which the ranks must divide"
   CHECK(assumed.empty());
   CHECK(subject(load_model("gpt-2-124m")).name == "gpt-2-124m, tp 1");
   f.write(tp1 + "meta.yaml", "variant: fp99\n");
-  CHECK(test::sentence([&] { subject({}); }) ==
-        "'" + f.path("llama-3.1-8b/tp1") +
-            "': meta.yaml has the variant \"fp99\", which is no number format here; 'llmcalc list dtypes' shows them");
+  CHECK(
+      test::sentence([&] { subject({}); }) ==
+      "'" + f.path("llama-3.1-8b/tp1") +
+          "': variant \"fp99\" in meta.yaml is not a supported number format; 'llmcalc list dtypes' shows all formats");
   fs::rename(f.path("llama-3.1-8b"), f.path("llama-3.1-9b"));
   fs::remove(f.path("llama-3.1-9b/tp1/meta.yaml"));
   CHECK(test::sentence([&] {
           subject({});
         }).starts_with("the tables in '" + f.path("llama-3.1-9b/tp1") + "': unknown model \"llama-3.1-9b\", did you "));
   fs::rename(f.path("llama-3.1-9b/tp1"), f.path("llama-3.1-9b/tp3"));
-  CHECK(
-      test::sentence([&] { subject(load_model("llama-3.1-8b")); }) ==
-      "'" + f.path("llama-3.1-9b/tp3") +
-          "': 3 tensor-parallel ranks do not divide llama-3.1-8b with its 32 heads; the folder is another model's, or "
-          "give --model");
+  CHECK(test::sentence([&] { subject(load_model("llama-3.1-8b")); }) ==
+        "'" + f.path("llama-3.1-9b/tp3") +
+            "': 3 tensor-parallel ranks do not divide llama-3.1-8b with its 32 heads; pass the folder of this model, "
+            "or the right --model");
 }
 
 TEST_CASE("a model with experts is refused without a table of expert times", "[operators]") {
@@ -233,8 +232,8 @@ TEST_CASE("a model with experts is refused without a table of expert times", "[o
     subject_of(read_operator_tables(f.path()).at(0), std::nullopt, device, assumed);
   };
   CHECK_THAT(test::sentence(subject),
-             Catch::Matchers::Contains("tp1' has no moe.csv (tokens,activated_experts,time_us), the times of "
-                                       "qwen3-30b-a3b's experts"));
+             Catch::Matchers::Contains(
+                 "tp1' has no moe.csv (tokens,activated_experts,time_us) with the times of qwen3-30b-a3b's experts"));
   f.write("qwen3-30b-a3b/tp1/moe.csv", "tokens,activated_experts,time_us\n4,8,90\n");
   CHECK(test::sentence(subject) == "nothing was refused");
 }

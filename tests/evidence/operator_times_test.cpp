@@ -96,19 +96,20 @@ TEST_CASE("expert time depends on the number of experts that a pass reaches", "[
 TEST_CASE("tables that lack a layer of the model are refused", "[operator-times]") {
   OperatorTables t = tables();
   std::erase_if(t.dense, [](const LayerTime& l) { return l.layer == "o_proj"; });
-  CHECK(refused(t, test::tiny_llama()) == "'dir/dense.csv': o_proj is missing; without it a pass has no time");
+  CHECK(refused(t, test::tiny_llama()) == "'dir/dense.csv': o_proj is missing; every pass requires its time");
   t = tables();
   t.per_sequence.clear();
-  CHECK(refused(t, test::tiny_llama()) == "'dir/per_sequence.csv': lm_head is missing; without it a pass has no time");
+  CHECK(refused(t, test::tiny_llama()) == "'dir/per_sequence.csv': lm_head is missing; every pass requires its time");
   t = tables();
   t.attention.clear();
   CHECK(refused(t, test::tiny_llama()) ==
-        "'dir/attention.csv': rows of prompts alone and of decoding alone are needed");
-  CHECK(refused(tables(), test::tiny_moe()) == "'dir': moe.csv is missing, and the model has experts; measure them");
+        "'dir/attention.csv': rows with only prompts and rows with only decoding are required");
+  CHECK(refused(tables(), test::tiny_moe()) ==
+        "'dir': moe.csv is missing, but the model has experts; measure their times");
   Layout two;
   two.tp = 2;
   CHECK(refused(tables(), test::tiny_llama(), two) ==
-        "the tables in 'dir' and beside it are not of 2 tensor-parallel ranks; measure these");
+        "no tables in or next to 'dir' are for 2 tensor-parallel ranks; measure them");
 }
 
 TEST_CASE("the tables for a run are those of its device, or of an unknown device", "[operator-times]") {

@@ -83,9 +83,9 @@ TEST_CASE("instances give the device, and the per-second log gives the rates", "
 TEST_CASE("an impossible recorded run is refused in one sentence", "[recorded]") {
   CHECK(refused("[]") == "run.json: expected an object in braces, got a list");
   CHECK(refused(R"({"name": "run", "model": "m", "hardware": "h"})") ==
-        "run.json: \"requests\" is missing; a recorded run has a list of at least one");
-  CHECK(refused(run_text("")) == "run.json: \"requests\" is missing; a recorded run has a list of at least one");
-  CHECK(refused(R"({"model": "m"})") == "run.json: \"name\" is missing; a recorded run says it");
+        "run.json: \"requests\" is missing; a recorded run requires a list with at least one");
+  CHECK(refused(run_text("")) == "run.json: \"requests\" is missing; a recorded run requires a list with at least one");
+  CHECK(refused(R"({"model": "m"})") == "run.json: \"name\" is missing; a recorded run must state it");
   CHECK(refused(request(R"("prompt": 1)")) == "run.json, request 1: \"queued_s\" is missing");
   const std::string times = R"("queued_s": 2, "first_token_s": 3, "last_token_s": 4, )";
   CHECK_THAT(refused(request(times + R"("prompt": 0, "generated": 1)")), Contains("run.json, request 1, \"prompt\""));
@@ -93,7 +93,7 @@ TEST_CASE("an impossible recorded run is refused in one sentence", "[recorded]")
   CHECK(refused(request(R"("queued_s": -1)")) ==
         "run.json, request 1, \"queued_s\": expected seconds of at least 0, got -1");
   CHECK(refused(request(R"("queued_s": 2, "first_token_s": 1, "last_token_s": 4, "prompt": 1, "generated": 1)")) ==
-        "run.json, request 1: \"first_token_s\" (1) lies before \"queued_s\" (2)");
+        "run.json, request 1: \"first_token_s\" (1) is before \"queued_s\" (2)");
   CHECK(refused(run_text(two, R"(, "per_second": {"columns": ["t"], "rows": [["x"]]})")) ==
         "run.json, \"per_second\", row 1: expected a number in column 1");
 }
@@ -130,7 +130,7 @@ TEST_CASE("a run with options for work beyond plain decoding is not replayed", "
     INFO(option);
     CHECK(beyond(option) == "");
   }
-  CHECK(beyond(R"("cpu_offload_gb": 10)") == "weights or caches lay on the host (\"cpu_offload_gb\")");
+  CHECK(beyond(R"("cpu_offload_gb": 10)") == "weights or caches were offloaded to the host (\"cpu_offload_gb\")");
 }
 
 TEST_CASE("a flag or the compilation options turn off graph capture in a run", "[recorded]") {

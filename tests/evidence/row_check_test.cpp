@@ -61,17 +61,18 @@ TEST_CASE("a step faster than its devices can multiply is refused, for any key",
   CHECK(refused_step(R"({"iteration_time_s": 1.4})") == nothing);
   // 6 x 21.7e9 parameters x 8192 tokens and attention, 1.1e15 FLOPs, in 1e-5 s on 8 x 312e12 FLOP/s
   const std::string said = refused_step(R"({"iteration_time_s": 1e-5})");
-  CHECK_THAT(said, Catch::StartsWith("my.json:2, row \"a\", \"measured\", \"iteration_time_s\": it is an MFU of 4.") &&
-                       Contains("above 1: a step of 1e-05 s is faster than 8 A100 SXM 80GB multiply in bf16"));
-  CHECK_THAT(refused_step(R"({"tflops_per_gpu": 1000})"), Contains("\"tflops_per_gpu\": it is an MFU of"));
-  CHECK_THAT(refused_step(R"({"samples_per_s": 1e9})"), Contains("\"samples_per_s\": it is an MFU of"));
+  CHECK_THAT(said,
+             Catch::StartsWith("my.json:2, row \"a\", \"measured\", \"iteration_time_s\": it implies an MFU of 4.") &&
+                 Contains("above 1: a step of 1e-05 s exceeds the peak rate of 8 A100 SXM 80GB in bf16"));
+  CHECK_THAT(refused_step(R"({"tflops_per_gpu": 1000})"), Contains("\"tflops_per_gpu\": it implies an MFU of"));
+  CHECK_THAT(refused_step(R"({"samples_per_s": 1e9})"), Contains("\"samples_per_s\": it implies an MFU of"));
   CHECK_THAT(refused_step(R"({"tokens_per_s_per_gpu": 1e5})", "{}"),
-             Contains("\"tokens_per_s_per_gpu\": it is an MFU"));
+             Contains("\"tokens_per_s_per_gpu\": it implies an MFU"));
 }
 
 TEST_CASE("the time of a step is meaningless without its batch, but a rate is not", "[row-check]") {
   const std::string no_batch =
-      "\"batch\": \"global\" is missing; \"iteration_time_s\" means nothing without the sequences of a step";
+      "\"batch\": \"global\" is missing; \"iteration_time_s\" requires the number of sequences per step";
   CHECK(incomplete(training(R"({"micro": 4})", R"({"iteration_time_s": 1.4})")) == no_batch);
   CHECK(refused_step(R"({"iteration_time_s": 1.4})", R"({"micro": 4, "grad_accum": 1})") == nothing);
   CHECK(refused_step(R"({"iteration_time_s": 1.4})", R"({"tokens_per_step": 8192})") == nothing);
@@ -86,20 +87,19 @@ TEST_CASE("the time of a step is meaningless without its batch, but a rate is no
 TEST_CASE("memory is at least a mebibyte and at most the device's", "[row-check]") {
   CHECK(refused_memory(R"({"memory_per_gpu_gb": 80})") == nothing);
   CHECK(refused_memory(R"({"memory_per_gpu_gb": 5000})") ==
-        "my.json:2, row \"a\", \"measured\", \"memory_per_gpu_gb\": 4657 GiB are more than the 80 GiB of 1 A100 SXM "
-        "80GB; "
-        "give what one device held, or the memory of a device that has more");
+        "my.json:2, row \"a\", \"measured\", \"memory_per_gpu_gb\": 4657 GiB exceeds the 80 GiB of 1 A100 SXM 80GB; "
+        "specify the memory of one device, or a device with more memory");
   CHECK_THAT(refused_memory(R"({"memory_allocated_bytes": 12})"),
-             Contains("\"memory_allocated_bytes\": 12 bytes are less than a mebibyte"));
-  CHECK_THAT(refused_figure(one, R"({"memory_gb": 500})"), Contains("465.7 GiB are more than the 48 GiB of 1 L40S"));
-  CHECK_THAT(refused_figure(one, R"({"memory_mb": 0.1})"), Contains("are less than a mebibyte"));
+             Contains("\"memory_allocated_bytes\": 12 bytes is less than a mebibyte"));
+  CHECK_THAT(refused_figure(one, R"({"memory_gb": 500})"), Contains("465.7 GiB exceeds the 48 GiB of 1 L40S"));
+  CHECK_THAT(refused_figure(one, R"({"memory_mb": 0.1})"), Contains("is less than a mebibyte"));
 }
 
 TEST_CASE("bytes read per second do not exceed the device's bandwidth, except from its cache", "[row-check]") {
   CHECK(refused_figure(one, R"({"achieved_bw_gb_s": 700})") == nothing);
   CHECK(refused_figure(one, R"({"achieved_bw_gb_s": 99999})") ==
-        "my.json:2, row \"i\", \"measured\", \"achieved_bw_gb_s\": 99999 GB/s are more than the 864 GB/s of L40S; "
-        "give bytes read per second in GB");
+        "my.json:2, row \"i\", \"measured\", \"achieved_bw_gb_s\": 99999 GB/s exceeds the 864 GB/s of L40S; specify "
+        "bytes read per second in GB");
   std::string small = inference(one, R"({"achieved_bw_gb_s": 1000})");
   small.replace(small.find("\"layers\": 32"), 12, "\"vocab\": 64, \"layers\": 1");
   for (const auto& [wide, narrow] : {std::pair{"4096", "256"}, {"14336", "512"}})
@@ -109,12 +109,11 @@ TEST_CASE("bytes read per second do not exceed the device's bandwidth, except fr
 
 TEST_CASE("an inference figure is not converted without the lengths and clients that it needs", "[row-check]") {
   CHECK(incomplete(inference(R"({"batch": 1, "output_len": 8})", R"({"ttft_ms": 90})")) ==
-        "\"batch\": \"input_len\" is missing; \"ttft_ms\" means nothing without the prompt's tokens");
+        "\"batch\": \"input_len\" is missing; \"ttft_ms\" requires the length of the prompt");
   CHECK(incomplete(inference(R"({"batch": 1, "input_len": 8})", R"({"e2e_latency_ms": 90})")) ==
-        "\"batch\": \"output_len\" is missing; \"e2e_latency_ms\" means nothing without the answer's tokens");
+        "\"batch\": \"output_len\" is missing; \"e2e_latency_ms\" requires the length of the output");
   CHECK(incomplete(inference(R"({"kind": "concurrency", "input_len": 8, "output_len": 8})", R"({"tpot_ms": 30})")) ==
-        "\"batch\": \"batch\" is missing; \"tpot_ms\" of the kind \"concurrency\" means nothing without the number "
-        "of requests");
+        "\"batch\": \"batch\" is missing; \"tpot_ms\" of kind \"concurrency\" requires the number of requests");
   CHECK(refused_figure(R"({"batch": 1, "input_note": "short", "output_len": 8})", R"({"ttft_ms": 90})") == nothing);
   CHECK(refused_figure("{}", R"({"tpot_ms": 30})") == nothing);
   CHECK(refused_figure(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": 9})") == nothing);
@@ -125,24 +124,24 @@ TEST_CASE("an inference time or rate beyond any device is refused", "[row-check]
   CHECK(refused_figure(one, R"({"tpot_ms": 18})") == nothing);
   CHECK(refused_figure(one, R"({"tpot_ms": 2})") == nothing);
   CHECK_THAT(refused_figure(one, R"({"tpot_ms": 1})"),
-             Catch::StartsWith("my.json:2, row \"i\", \"measured\", \"tpot_ms\": 1 is beyond what 1 L40S can do by its "
-                               "datasheet, 1") &&
+             Catch::StartsWith("my.json:2, row \"i\", \"measured\", \"tpot_ms\": 1 is beyond the limit of 1 L40S "
+                               "according to its datasheet, 1") &&
                  Contains("by a factor of 1") && Contains("check its unit, the batch, the lengths and the devices"));
   for (const char* beyond : {R"({"tpot_ms": 1e-9})", R"({"ttft_ms": 1e-4})", R"({"e2e_latency_ms": 1e-6})"})
-    CHECK_THAT(refused_figure(one, beyond), Contains("a kernel alone takes more than a microsecond"));
+    CHECK_THAT(refused_figure(one, beyond), Contains("a single kernel takes more than a microsecond"));
   // 2 x 7.5e9 FLOPs per token at the 1466e12 FLOP/s of int8 or fp8: fewer than 1e5 tokens/s.
   for (const char* beyond : {R"({"output_tok_s": 1e15})", R"({"prefill_tok_s": 1e15})", R"({"decode_tok_s": 2e6})"})
-    CHECK_THAT(refused_figure(one, beyond), Contains("is beyond what 1 L40S can multiply in a second"));
-  CHECK_THAT(refused_figure(one, R"({"output_tok_s": 5000})"), Contains("can do by its datasheet"));
-  CHECK_THAT(refused_figure(one, R"({"kv_tokens": 1e15})"), Contains("a cache of 1e+15 tokens is beyond the 48 GiB"));
-  CHECK_THAT(refused_figure(one, R"({"weights_gib_per_gpu": 500})"), Contains("500 GiB are more than the 48 GiB"));
+    CHECK_THAT(refused_figure(one, beyond), Contains("is beyond the limit of 1 L40S for matrix products in a second"));
+  CHECK_THAT(refused_figure(one, R"({"output_tok_s": 5000})"), Contains("according to its datasheet"));
+  CHECK_THAT(refused_figure(one, R"({"kv_tokens": 1e15})"), Contains("a cache of 1e+15 tokens exceeds the 48 GiB"));
+  CHECK_THAT(refused_figure(one, R"({"weights_gib_per_gpu": 500})"), Contains("500 GiB exceeds the 48 GiB"));
 }
 
 TEST_CASE("unstated work of a row does not invalidate its figures", "[row-check]") {
   // With a batch of 500, which the row does not state, 5000 tokens/s are possible; 1e7 are impossible.
   const std::string no_batch = R"({"input_len": 512, "output_len": 128})";
   CHECK(refused_figure(no_batch, R"({"output_tok_s": 5000})") == nothing);
-  CHECK_THAT(refused_figure(no_batch, R"({"output_tok_s": 1e7})"), Contains("multiply in a second"));
+  CHECK_THAT(refused_figure(no_batch, R"({"output_tok_s": 1e7})"), Contains("for matrix products in a second"));
   // 32 clients that wait for each other, and a single request.
   const std::string clients = R"({"kind": "concurrency", "batch": 32, "input_len": 4096, "output_len": 16})";
   CHECK(refused_figure(clients, R"({"ttft_ms": 400})") == nothing);
@@ -152,5 +151,5 @@ TEST_CASE("an inference row without its number of devices is refused", "[row-che
   std::string text = inference(one, R"({"tpot_ms": 18})");
   text.replace(text.find(", \"count\": 1"), 12, "");
   CHECK(refused(text, AccuracyKind::inference) ==
-        "my.json:2, row \"i\", \"hardware\": \"count\" is missing; a measurement says of what it is");
+        "my.json:2, row \"i\", \"hardware\": \"count\" is missing; every measurement requires it");
 }

@@ -105,7 +105,7 @@ TEST_CASE("a run on an unknown device is replayed if its bandwidth is stated", "
   CHECK(case_of(run).skip == "");
   CHECK(case_of(run).input_assumed);
   run.bandwidth_gb_s = std::nullopt;
-  CHECK(case_of(run).skip == "no preset is called \"Foo X100\", and the row does not state its bandwidth");
+  CHECK(case_of(run).skip == "no preset is named \"Foo X100\", and the row does not state its bandwidth");
 }
 
 TEST_CASE("unstated values of a run are assumed and reported, and impossible runs are skipped", "[recorded]") {
@@ -114,8 +114,8 @@ TEST_CASE("unstated values of a run are assumed and reported, and impossible run
   CHECK(case_of(run).limits.sequences == 1024);  // for 96 GiB
   CHECK(case_of(run).assumed.size() == published_case("rtx-pro-6000-llama-3.1-8b").assumed.size() + 1);
   CHECK_FALSE(case_of(run).input_assumed);
-  for (const auto& [engine, sentence] : {std::pair{"", "vLLM's scheduler and profile: no engine is named"},
-                                         {"Foo", "vLLM's scheduler and profile: \"Foo\" is not known"}}) {
+  for (const auto& [engine, sentence] : {std::pair{"", "vLLM's scheduler and profile: the engine is not stated"},
+                                         {"Foo", "vLLM's scheduler and profile: \"Foo\" is unknown"}}) {
     run.engine = engine;
     const RunCase c = case_of(run);
     CHECK(c.skip == "");
@@ -127,7 +127,7 @@ TEST_CASE("unstated values of a run are assumed and reported, and impossible run
   run.tensor_ranks = 7;
   CHECK(case_of(run).skip == "7 tensor-parallel and 1 data-parallel ranks do not divide llama-3.1-8b");
   run.model = "a-model-of-tomorrow";
-  CHECK(case_of(run).skip == "no preset is called \"a-model-of-tomorrow\"");
+  CHECK(case_of(run).skip == "no preset is named \"a-model-of-tomorrow\"");
 }
 
 TEST_CASE("scheduling options that a replay does not model are reported", "[recorded]") {
@@ -143,6 +143,6 @@ TEST_CASE("scheduling options that a replay does not model are reported", "[reco
   CHECK(case_of(run).input_assumed);
   run.version = "0.6.3";  // schedules whole prompts first
   CHECK_FALSE(case_of(run).input_assumed);
-  run.beyond = "decoding is speculative";
-  CHECK(case_of(run).skip == "decoding is speculative");
+  run.beyond = "decoding was speculative";
+  CHECK(case_of(run).skip == "decoding was speculative");
 }

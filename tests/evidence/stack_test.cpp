@@ -71,10 +71,9 @@ TEST_CASE("unknown software is an assumption with the nearest names", "[stack]")
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.software = "torchtitn";
   CHECK_THAT(stack_of(row).assumed,
-             Catch::StartsWith("llm.c: no training software is called \"torchtitn\", did you mean "
-                               "\"torchtitan\""));
+             Catch::StartsWith("llm.c: unknown training software \"torchtitn\", did you mean \"torchtitan\""));
   row.software = "Wonder Trainer";
-  CHECK(stack_of(row).assumed == "llm.c: no training software is called \"Wonder Trainer\"");
+  CHECK(stack_of(row).assumed == "llm.c: unknown training software \"Wonder Trainer\"");
   const TrainingCase c = case_of(row);
   CHECK(c.input_assumed);
   CHECK(c.assumed.back() == stack_of(row).assumed);
@@ -109,7 +108,7 @@ TEST_CASE("Megatron-LM's built-in core applies to runs of its time, and elsewher
     CHECK(c.attention.kernel == AttentionKernel::flash);
     CHECK(c.input_assumed);
     CHECK_THAT(c.assumed,
-               Catch::VectorContains(std::string("a flash kernel for attention, which the row does not state")));
+               Catch::VectorContains(std::string("a flash kernel for attention: the row does not state the kernel")));
   }
   for (const char* note :
        {"--use-flash-attn", "flash attention enabled", "TransformerEngine 1.7, cuDNN 9.1", "TE 1.7"}) {

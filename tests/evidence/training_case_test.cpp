@@ -176,11 +176,11 @@ TEST_CASE("windows and chunks are read in the spellings of sources", "[training-
 TEST_CASE("a window without layers applies to every layer, and other mixers need a preset", "[training-case]") {
   const AttentionLayers open = attention_layers("sliding window (4096)", "attention_type", 0, 32);
   CHECK((open.local.reach.tokens == 4096 && open.local.layers.size() == 32));
-  CHECK(open.assumed == "a window of 4096 tokens in every layer: \"attention_type\" says \"sliding window (4096)\"");
+  CHECK(open.assumed == "a window of 4096 tokens in every layer: \"attention_type\" is \"sliding window (4096)\"");
   CHECK(attention_layers("", "sliding_pattern", 1024, 32).assumed ==
         "a window of 1024 tokens in every layer: the row does not state which layers have it");
   CHECK(attention_layers("random blocks", "attention_type", 0, 32).assumed ==
-        "attention over all tokens in every layer: \"attention_type\" says \"random blocks\", which is not understood");
+        "attention over all tokens in every layer: \"attention_type\" is \"random blocks\", which is not recognized");
   for (const char* whole : {"", "full", "GQA", "MLA", "causal multi-head attention", "no sliding window"}) {
     INFO(whole);
     const AttentionLayers a = attention_layers(whole, "attention_type", 0, 32);
@@ -188,7 +188,7 @@ TEST_CASE("a window without layers applies to every layer, and other mixers need
   }
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.model.attention_type = "hybrid mamba";
-  CHECK(training_case(row, devices_once()).skip == "layers without softmax attention whose shapes are not stated");
+  CHECK(training_case(row, devices_once()).skip == "the shapes of layers without softmax attention are not stated");
   row.model.name = "Qwen3-Next-80B-A3B";
   row.model.layers = 48;
   row.model.hidden = 2048;
@@ -206,7 +206,7 @@ TEST_CASE("unstated key-value heads come from the text or the preset", "[trainin
   const TrainingCase c = training_case(row, devices_once());
   CHECK(c.arch.kv_heads == 12);
   REQUIRE_FALSE(c.assumed.empty());
-  CHECK(c.assumed[0] == "as many key-value heads as heads, 12: the row does not state them");
+  CHECK(c.assumed[0] == "as many key-value heads as query heads (12): the row does not state their number");
   row.model.attention_type = "MQA";
   CHECK(training_case(row, devices_once()).arch.kv_heads == 1);
   TrainingRow llama = row_called(training_rows(), "titan-8b-8-fsdp-compile-fp8");
@@ -345,10 +345,10 @@ TEST_CASE("the time of a part of a step is not used as a step", "[training-case]
     INFO(whole);
     CHECK(skip(whole) == "");
   }
-  CHECK(skip("forward only") == "the time is of the forward pass, not of a step");
-  CHECK(skip("bwd") == "the time is of the backward pass, not of a step");
-  CHECK(skip("excluding optimizer step") == "the time is of a step without its optimizer");
-  CHECK(skip("forward+backward") == "the time is of a step without its optimizer");
+  CHECK(skip("forward only") == "the time covers only the forward pass, not a step");
+  CHECK(skip("bwd") == "the time covers only the backward pass, not a step");
+  CHECK(skip("excluding optimizer step") == "the time covers a step without the optimizer");
+  CHECK(skip("forward+backward") == "the time covers a step without the optimizer");
 }
 
 TEST_CASE("notes that deny a feature of training do not affirm it", "[training-case]") {

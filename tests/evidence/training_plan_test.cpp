@@ -83,13 +83,13 @@ TEST_CASE("rows that cannot be expressed are skipped with the reason", "[trainin
   row.parallelism.schedule = "wavefront";
   row.parallelism.pp = 2;
   row.parallelism.dp = 16;
-  CHECK(skip() == "the schedule \"wavefront\" is not known");
+  CHECK(skip() == "unknown schedule \"wavefront\"");
   row.parallelism.schedule = "";
   row.parallelism.dp = 32;
-  CHECK(skip() == "tp x cp x pp x dp are 64 devices, and the row has 32");
+  CHECK(skip() == "tp x cp x pp x dp is 64 devices, but the row has 32");
   row.parallelism.pp = 1;
   row.batch.global = 500;
-  CHECK(skip() == "500 sequences are no whole number of micro-batches of 16 on 32 replicas");
+  CHECK(skip() == "500 sequences are not a whole number of micro-batches of 16 on 32 replicas");
   row.batch.global = 512;
   row.model.heads = 7;
   row.model.kv_heads = 3;
@@ -97,7 +97,7 @@ TEST_CASE("rows that cannot be expressed are skipped with the reason", "[trainin
   row.hardware.gpu = "Unheard-of 9000";
   row.hardware.memory_gb = std::nullopt;
   row.model.heads = row.model.kv_heads.emplace(24);
-  CHECK(skip() == "no preset is called \"Unheard-of 9000\", and the row does not state its memory");
+  CHECK(skip() == "no preset is named \"Unheard-of 9000\", and the row does not state its memory");
 }
 
 TEST_CASE("layers per stage are read from a list, and texts that are not understood are reported", "[training-case]") {
@@ -120,12 +120,12 @@ TEST_CASE("layers per stage are read from a list, and texts that are not underst
     return c.assumed.empty() ? "" : c.assumed[0];
   };
   CHECK(sentence_of(&TrainingParallelism::layer_split, "[20,28]") ==
-        "layers lie on stages by a rule of the program: \"layer_split\" says \"[20,28]\", which does not put 30 layers "
-        "into 8 chunks");
+        "layers are assigned to stages by a default rule: \"layer_split\" is \"[20,28]\", which does not distribute 30 "
+        "layers over 8 chunks");
   CHECK(sentence_of(&TrainingParallelism::pp_layout, "wild") ==
-        "layers lie on stages by a rule of the program: \"pp_layout\" says \"wild\", which is not understood");
+        "layers are assigned to stages by a default rule: \"pp_layout\" is \"wild\", which is not recognized");
   for (auto key : {&TrainingParallelism::partition, &TrainingParallelism::pp_balance})
-    CHECK_THAT(sentence_of(key, "by the moon"), Catch::EndsWith("\"by the moon\", which is not understood"));
+    CHECK_THAT(sentence_of(key, "by the moon"), Catch::EndsWith("\"by the moon\", which is not recognized"));
 }
 
 TEST_CASE("FSDP shards the states of its strategy", "[training-case]") {
@@ -150,10 +150,10 @@ TEST_CASE("FSDP shards the states of its strategy", "[training-case]") {
   CHECK(read("SOME_SHARD").input_assumed);
   using Catch::VectorContains;
   CHECK_THAT(read("SOME_SHARD").assumed,
-             VectorContains(std::string("FULL_SHARD: the strategy \"SOME_SHARD\" of FSDP is not known")));
+             VectorContains(std::string("FULL_SHARD: unknown FSDP strategy \"SOME_SHARD\"")));
   row.parallelism.fsdp_group = "the moon";
   CHECK_THAT(read("FULL_SHARD").assumed,
-             VectorContains(std::string("sharding over all devices: the group \"the moon\" is not understood")));
+             VectorContains(std::string("sharding over all devices: unrecognized group \"the moon\"")));
 }
 
 TEST_CASE("a note reports states that exceed the memory of the devices", "[training-case]") {
@@ -183,10 +183,10 @@ TEST_CASE("MTP modules and offloaded states become part of the plan", "[training
   REQUIRE(c.skip == "");
   CHECK((c.plan.mtp == 1 && c.arch.mtp.modules == 1 && c.arch.mtp.mlp_of == 11));
   CHECK(c.assumed[0] ==
-        "a module for further tokens, each with a layer like the model's last and with its table and head");
+        "an MTP module, each with a layer like the last one of the model, sharing the model's table and head");
   CHECK(train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value > plain);
   row.model.mtp = "four heads";
-  CHECK(read().skip == "several tokens are predicted at once: \"mtp\" says \"four heads\"");
+  CHECK(read().skip == "the run uses multi-token prediction, but \"mtp\" is \"four heads\"");
   row.model.mtp = "";
   const auto offload = [&](const char* said) {
     row.parallelism.offload = said;
@@ -200,7 +200,7 @@ TEST_CASE("MTP modules and offloaded states become part of the plan", "[training
   CHECK(offload("optimizer states: 0.5, activations").plan.offload ==
         Offload{.activations = {1, 1}, .optimizer = {1, 2}});
   CHECK(offload("cpu_optimizer + weights").plan.offload == Offload{.optimizer = {1, 1}, .weights = {1, 1}});
-  CHECK(offload("opt-m").skip == "something is offloaded to the host, \"opt-m\", which a plan cannot say");
+  CHECK(offload("opt-m").skip == "the offload \"opt-m\" cannot be expressed in a plan");
   row.parallelism.offload = "";
   row.activation_offload_layers = 3;  // of 12 layers
   CHECK(read().plan.offload == Offload{.activations = {1, 4}});
@@ -213,11 +213,11 @@ TEST_CASE("an unknown precision or optimizer is skipped with the nearest name", 
     row.optimizer = optimizer;
     return training_case(row, devices_once()).skip;
   };
-  CHECK(skip("bf17", "") == "training in \"bf17\" is not known, did you mean \"bf16\"?");
-  CHECK(skip("fp9 + bf16", "") == "training in \"fp9\" is not known, did you mean \"fp8\"?");
-  CHECK_THAT(skip("int8 mixed", ""), Catch::StartsWith("training in \"int8\" is not known"));
-  CHECK(skip("bf16", "shampoo") == "the optimizer \"shampoo\" is not known");
-  CHECK(skip("bf16", "Fused Muno") == "the optimizer \"Fused Muno\" is not known, did you mean \"muon\"?");
+  CHECK(skip("bf17", "") == "unknown training precision \"bf17\", did you mean \"bf16\"?");
+  CHECK(skip("fp9 + bf16", "") == "unknown training precision \"fp9\", did you mean \"fp8\"?");
+  CHECK_THAT(skip("int8 mixed", ""), Catch::StartsWith("unknown training precision \"int8\""));
+  CHECK(skip("bf16", "shampoo") == "unknown optimizer \"shampoo\"");
+  CHECK(skip("bf16", "Fused Muno") == "unknown optimizer \"Fused Muno\", did you mean \"muon\"?");
   for (const char* known :
        {"", "AdamW", "fused Adam", "distributed optimizer", "8-bit AdamW", "SGD with momentum", "Muon"})
     CHECK(skip("bf16", known) == "");
@@ -287,8 +287,7 @@ TEST_CASE("a device without a preset is made from the row's values, with a note"
   CHECK(c.cluster().device.memory == Bytes(Count{100} << 30));
   CHECK(c.cluster().device.bandwidth.value == 6700e9);
   CHECK(c.cluster().device.peak(dtypes::bf16).value == 2 * 989.4e12);
-  CHECK(c.assumed[0] ==
-        "no preset is called \"Unheard-of 9000\": a H100 SXM 80GB with 100 GB and its rates times 2.00");
+  CHECK(c.assumed[0] == "no preset is named \"Unheard-of 9000\": a H100 SXM 80GB with 100 GB and rates scaled by 2.00");
 }
 
 TEST_CASE("a published run has the same number of devices in every node, at least half a node", "[training-case]") {
@@ -358,7 +357,7 @@ TEST_CASE("any value in a row, however large, leads to a case or a reason", "[tr
   few.parallelism.pp = 64;
   few.parallelism.dp = 1;
   few.hardware.count = 64;
-  CHECK(training_case(few, devices_once()).skip == "24 layers are fewer than the pipeline's chunks");
+  CHECK(training_case(few, devices_once()).skip == "24 layers are fewer than the chunks of the pipeline");
   TrainingRow no_experts = row;
   no_experts.model.moe = MoeRow{8, 2, 100, {}, 0, 24, 1, {}};
   CHECK(training_case(no_experts, devices_once()).skip == "no layer has experts");

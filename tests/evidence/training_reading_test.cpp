@@ -49,7 +49,7 @@ TEST_CASE("widths of latent attention have the keys of a config.json or shorter 
 TEST_CASE("unknown keys of latent attention are accepted", "[training-reading]") {
   for (const char* mla : {R"({"rank": 512})", "true", R"("yes, rank 512")"}) {
     INFO(mla);
-    CHECK(read(vocabulary + R"(, "mla": )" + mla).skip == "latent attention whose widths are not stated");
+    CHECK(read(vocabulary + R"(, "mla": )" + mla).skip == "the widths of latent attention are not stated");
   }
   for (const char* none : {"null", "false", R"("none")", "{}"}) {
     INFO(none);
@@ -105,7 +105,7 @@ TEST_CASE("a row on a rarely measured kind of device reports the assumption", "[
   const PredictedRow amd = predicted("AMD Instinct MI355X");
   CHECK(amd.of.kind == "assumed input");
   REQUIRE(amd.assumed.size() == 1);
-  CHECK_THAT(amd.assumed[0], Contains("too few rows of the fit were measured on its kind"));
+  CHECK_THAT(amd.assumed[0], Contains("the fit has too few rows measured on this kind of device"));
   CHECK(predicted("H100-SXM5-80GB").assumed.empty());
 }
 
@@ -148,14 +148,14 @@ TEST_CASE("shapes in neither the row nor a preset are assumed and reduce the row
     "ffn_hidden": 8192, "vocab": 32000, "seq_len": 4096)";
   const TrainingCase narrow = read_as(shape + R"(, "glu": true)");
   CHECK((narrow.arch.head_dim == 80 && narrow.input_assumed));
-  CHECK(says(narrow, "heads of 80 numbers"));
+  CHECK(says(narrow, "a head size of 80"));
   const TrainingCase plain = read_as(shape + R"(, "head_dim": 128)");
   CHECK((plain.arch.mlp == MlpKind::plain && plain.input_assumed));
   CHECK(says(plain, "MLPs of two matrices: the row does not state \"glu\""));
   CHECK(says(plain, "\"tied_embeddings\""));
   const TrainingCase experts = read_as(shape + R"(, "head_dim": 128, "glu": true, "moe": {"experts": 8, "top_k": 2})");
   CHECK((experts.arch.moe.width == 8192 && experts.input_assumed));
-  CHECK(says(experts, "experts as wide as a dense MLP, 8192"));
+  CHECK(says(experts, "experts as wide as a dense MLP (8192)"));
 }
 
 TEST_CASE("experts of training rows also accept the keys of inference rows and of config.json", "[training-reading]") {
@@ -172,7 +172,7 @@ TEST_CASE("experts of training rows also accept the keys of inference rows and o
   CHECK(moe(R"({"experts": 64, "top_k": 6, "expert_ffn": 1408, "dense_layers": [0, 1, 2]})").arch.moe.layers.size() ==
         9);
   CHECK(moe(R"({"experts": 64, "top_k": 6, "expert_ffn": 1408, "dense_layers": [3, 7]})").skip ==
-        "dense layers [3,7] are not the first ones");
+        "dense layers [3,7] are not the first layers");
 }
 
 TEST_CASE("an unknown optimizer is replaced by one with equally many states", "[training-reading]") {
@@ -183,7 +183,7 @@ TEST_CASE("an unknown optimizer is replaced by one with equally many states", "[
   };
   CHECK(with("FusedLAMB").plan.optimizer == Optimizer::adam);
   CHECK(with("Adagrad").plan.optimizer == Optimizer::momentum);
-  CHECK(says(with("LAMB"), "the states of adam, as many as those of \"LAMB\""));
+  CHECK(says(with("LAMB"), "optimizer states of adam, equal in number to the states of \"LAMB\""));
   CHECK(with("SOAP").skip != "");  // needs additional matrix products
   CHECK(with("precision-aware adam (bf16 moments)").plan.state_precision == dtypes::bf16);
   CHECK(with("precision-aware adam").input_assumed);

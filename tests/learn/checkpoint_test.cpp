@@ -195,8 +195,8 @@ TEST_CASE("a file from another program or model is refused with the offending fi
   const std::vector<StoredTensor> foreign{{"w", "F32", {2, 3}, std::as_bytes(std::span(numbers))}};
   write_safetensors(path, foreign, {{"format", "pt"}});
   CHECK(refused() == "'" + path +
-                         "' is no checkpoint of llmcalc: \"__metadata__\" has no \"llmcalc_checkpoint\"; give a file "
-                         "that 'llmcalc learn' wrote, or the folder of a downloaded model");
+                         "' is not an llmcalc checkpoint: \"__metadata__\" has no \"llmcalc_checkpoint\"; pass a file "
+                         "written by 'llmcalc learn', or the folder of a downloaded model");
   write(path, "some text");
   CHECK(refused().find("'" + path + "'") == 0);
   CHECK(sentence([&] { const TrainingCheckpoint c(folder.file("nowhere")); }).find("nowhere") != std::string::npos);
@@ -290,7 +290,7 @@ TEST_CASE("a NaN loss names the step and the operator", "[checkpoint]") {
     r.learner.step();
     FAIL("nothing was thrown");
   } catch (const NotANumber& e) {
-    CHECK(std::string(e.what()) == "step 2: the loss is not a number, first the result of mlp.up in layer 1");
+    CHECK(std::string(e.what()) == "step 2: the loss is not finite, first in the result of mlp.up in layer 1");
   }
   CHECK(r.learner.updates() == 1);
 }

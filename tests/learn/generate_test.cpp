@@ -97,7 +97,8 @@ TEST_CASE("generation ends at the last learned position", "[generate]") {
   CHECK(g.tokens.size() == 6);  // tokens 4 to 9; the last is generated but never read
   CHECK(generate(m.t, prompt, {.tokens = 6}).ended == Ended::length);
   const std::vector<std::int32_t> nine(9, 1);
-  CHECK(sentence(m.t, nine, {}) == "the prompt has 9 tokens and the model 8 learned positions; give a shorter one");
+  CHECK(sentence(m.t, nine, {}) ==
+        "the prompt has 9 tokens but the model has 8 learned positions; pass a shorter prompt");
 }
 
 TEST_CASE("beam search finds the same text with and without a cache", "[generate]") {
@@ -150,25 +151,26 @@ TEST_CASE("a stopped beam search returns the best text so far", "[generate]") {
 
 TEST_CASE("invalid generation options are refused with a sentence", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
-  CHECK(sentence(m.t, {}, {}) == "the prompt has no token; give a text of at least one character");
+  CHECK(sentence(m.t, {}, {}) == "the prompt has no tokens; pass a text of at least one character");
   const std::vector<std::int32_t> foreign{1, 17};
   CHECK(sentence(m.t, foreign, {}) == "token 17 of the prompt is not in the model's vocabulary of 17");
-  CHECK(sentence(m.t, prompt, {.tokens = -1}) == "-1 tokens are out of range; give 0 or more");
-  CHECK(sentence(m.t, prompt, {.beams = 0}) == "0 beams are out of range; give 1 or more");
+  CHECK(sentence(m.t, prompt, {.tokens = -1}) == "-1 tokens is out of range; pass 0 or more");
+  CHECK(sentence(m.t, prompt, {.beams = 0}) == "0 beams is out of range; pass 1 or more");
   CHECK(sentence(m.t, prompt, {.sampling = {.temperature = -1}}) ==
-        "temperature -1 is out of range; give 0 (greedy) or a positive number");
+        "temperature -1 is out of range; set it to 0 (greedy) or a positive number");
 }
 
 TEST_CASE("only decoder-only models generate text", "[generate]") {
   Random encoder(test::tiny_bert(), {}), both(test::tiny_t5(), {});
-  CHECK(sentence(encoder.t, prompt, {}) == "the model sees later tokens and continues no text; give a decoder");
+  CHECK(sentence(encoder.t, prompt, {}) ==
+        "the model attends to later tokens and cannot continue a text; pass a decoder");
   CHECK(sentence(both.t, prompt, {}) ==
-        "the model answers a text that its encoder reads and continues none; give a decoder alone");
+        "the model is an encoder-decoder and cannot continue a text; pass a decoder-only model");
 }
 
 TEST_CASE("NaN logits are reported", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   Parameter& norm = m.t.weights().at(-1, "head.norm.weight");
   m.t.weights().set(norm, std::vector<double>(static_cast<std::size_t>(norm.elements()), NAN));
-  CHECK(sentence(m.t, prompt, {.tokens = 2}).find("logits are not numbers") != std::string::npos);
+  CHECK(sentence(m.t, prompt, {.tokens = 2}).find("logits are not finite") != std::string::npos);
 }

@@ -70,14 +70,14 @@ TEST_CASE("the bigram model is better on ordered text", "[ngram]") {
 
 TEST_CASE("a token outside the vocabulary is refused", "[ngram]") {
   CHECK_THROWS_WITH(Unigram(Tokens{0, 4}, 4),
-                    "token 4 is not in the vocabulary of 4; the text was encoded by another tokenizer");
+                    "token 4 is not in the vocabulary of 4; the text was encoded with a different tokenizer");
   CHECK_THROWS_AS(Bigram(Tokens{-1}, 4), InputError);
   CHECK_THROWS_AS(Bigram(Tokens{0}, 0), InputError);
   const Bigram model(Tokens{0, 1}, 4);
   CHECK_THROWS_AS(model.probability(4, 0), InputError);
   CHECK_THROWS_AS(perplexity(model, Tokens{0, 4}), InputError);
   CHECK_THROWS_WITH(perplexity(model, Tokens{0}),
-                    "there is no token to predict; a perplexity needs a text of two tokens or more");
+                    "there is no token to predict; perplexity requires a text of at least two tokens");
   CHECK_THROWS_AS(perplexity(model, Tokens{}), InputError);
   CHECK_THROWS_AS(perplexity(model, Tokens{0}, Tokens{0, 1}), InputError);
 }

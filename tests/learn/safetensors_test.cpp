@@ -140,61 +140,58 @@ TEST_CASE("a truncated file, or one that is not a safetensors file, is refused",
   const auto refusal = [&](const std::string& what) {
     return folder.shown(sentence([&] { const SafetensorsFile file(folder.write("x", what)); }));
   };
-  CHECK(refusal("abc") == "'x' has 3 bytes, too few for a safetensors file; it is cut short or something else");
+  CHECK(refusal("abc") == "'x' has 3 bytes, too few for a safetensors file; it is truncated or has a different format");
   CHECK(refusal("\x09\0\0\0\0\0\0\0{}"s) ==
-        "'x': its header length, 9, passes the end of the file at 10 bytes; it is cut short or not a safetensors file");
-  CHECK(
-      refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s) ==
-      "'x': its header length, 18446744073709551615, passes the end of the file at 10 bytes; it is cut short or not a "
-      "safetensors file");
-  CHECK(refusal(content("", 0)) == "'x': its header does not begin with a brace; it is not a safetensors file");
-  CHECK(refusal(content("[1]", 0)) == "'x': its header does not begin with a brace; it is not a safetensors file");
+        "'x': the header length, 9, exceeds the file size of 10 bytes; it is truncated or not a safetensors file");
+  CHECK(refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s) ==
+        "'x': the header length, 18446744073709551615, exceeds the file size of 10 bytes; it is truncated or not a "
+        "safetensors file");
+  CHECK(refusal(content("", 0)) == "'x': the header does not begin with a brace; it is not a safetensors file");
+  CHECK(refusal(content("[1]", 0)) == "'x': the header does not begin with a brace; it is not a safetensors file");
   CHECK(refusal(content("{\"a\":", 0)) ==
-        "'x', header:1:6: unexpected end of input; the file is cut short or not JSON");
+        "'x', header:1:6: unexpected end of input; the file is truncated or not JSON");
   CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("y")); })) ==
         "cannot read 'y': No such file or directory");
   CHECK(sentence([&] { const SafetensorsFile file(folder.path.string()); }) ==
-        "cannot read '" + folder.path.string() + "': it is not a regular file; give a safetensors file");
+        "cannot read '" + folder.path.string() + "': it is not a regular file; pass a safetensors file");
 }
 
 TEST_CASE("a pipe without a writer is refused immediately", "[safetensors]") {
   const Folder folder;
   REQUIRE(mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("pipe")); })) ==
-        "cannot read 'pipe': it is not a regular file; give a safetensors file");
+        "cannot read 'pipe': it is not a regular file; pass a safetensors file");
 }
 
 TEST_CASE("offsets that are out of range, overlap or leave a gap are refused", "[safetensors]") {
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})"), 3) ==
-        "'x.safetensors', tensor \"a\": \"data_offsets\" end at 4, past the 3 bytes of data; the file is cut short or "
+        "'x.safetensors', tensor \"a\": \"data_offsets\" end at 4, past the 3 bytes of data; the file is truncated or "
         "damaged");
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[4,0]})"), 4) ==
-        "'x.safetensors', tensor \"a\": \"data_offsets\" are not a begin and an end; the file is damaged");
+        "'x.safetensors', tensor \"a\": \"data_offsets\" is not a pair of begin and end; the file is damaged");
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[4]})"), 4) ==
-        "'x.safetensors', tensor \"a\": \"data_offsets\" are not a begin and an end; the file is damaged");
+        "'x.safetensors', tensor \"a\": \"data_offsets\" is not a pair of begin and end; the file is damaged");
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[-1,3]})"), 4) ==
         "'x.safetensors', tensor \"a\", \"data_offsets\"[0]: expected a whole number of at least 0, got -1");
-  CHECK(
-      refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2],)"
-              R"("data_offsets":[3,5]}})",
-              5) ==
-      "'x.safetensors', tensor \"b\": \"data_offsets\" 3 to 5 overlap the tensor before, which ends at 4; the file is "
-      "damaged");
+  CHECK(refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2],)"
+                R"("data_offsets":[3,5]}})",
+                5) ==
+        "'x.safetensors', tensor \"b\": \"data_offsets\" 3 to 5 overlap the previous tensor, which ends at 4; the file "
+        "is damaged");
   CHECK(refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2],)"
                 R"("data_offsets":[5,7]}})",
                 7) ==
-        "'x.safetensors', tensor \"b\": \"data_offsets\" 5 to 7 leave a hole after 4; the file is damaged");
+        "'x.safetensors', tensor \"b\": \"data_offsets\" 5 to 7 leave a gap after 4; the file is damaged");
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})"), 6) ==
-        "'x.safetensors': its tensors end at 4, its 6 bytes of data do not; the file is damaged");
+        "'x.safetensors': the tensors end at 4, but the file has 6 bytes of data; the file is damaged");
 }
 
 TEST_CASE("a data size that disagrees with dtype and shape is refused", "[safetensors]") {
-  CHECK(
-      refused(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,12]})"), 12) ==
-      "'x.safetensors', tensor \"a\": \"data_offsets\" hold 12 bytes, \"dtype\" and \"shape\" ask for 16; the file is "
-      "damaged");
+  CHECK(refused(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,12]})"), 12) ==
+        "'x.safetensors', tensor \"a\": \"data_offsets\" span 12 bytes, but \"dtype\" and \"shape\" require 16; the "
+        "file is damaged");
   CHECK(refused(one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,12]})"), 12) ==
-        "'x.safetensors', tensor \"a\": its shape has more than 2^63 bits; the file is damaged");
+        "'x.safetensors', tensor \"a\": the shape exceeds 2^63 bits; the file is damaged");
   CHECK(refused(one(R"({"dtype":"U8","shape":[-3],"data_offsets":[0,3]})"), 3) ==
         "'x.safetensors', tensor \"a\", \"shape\"[0]: expected a whole number of at least 0, got -3");
 }
@@ -203,8 +200,9 @@ TEST_CASE("duplicate names, unknown dtypes and unknown fields are refused", "[sa
   const std::string entry = R"({"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
   CHECK(refused("{\"a\":" + entry + ",\"a\":" + entry + "}", 0) ==
         "'x.safetensors', header:1: key \"a\" appears twice; remove one");
-  CHECK_THAT(refused(one(R"({"dtype":"F9","shape":[1],"data_offsets":[0,1]})"), 1),
-             Catch::StartsWith("'x.safetensors', tensor \"a\": unknown dtype \"F9\"; the format has F64, F32, BF16, "));
+  CHECK_THAT(
+      refused(one(R"({"dtype":"F9","shape":[1],"data_offsets":[0,1]})"), 1),
+      Catch::StartsWith("'x.safetensors', tensor \"a\": unknown dtype \"F9\"; valid dtypes are F64, F32, BF16, "));
   CHECK(refused(one(R"({"shape":[1],"data_offsets":[0,1]})"), 1) ==
         "'x.safetensors', tensor \"a\", \"dtype\": expected a string in quotes, got nothing");
   CHECK(refused(one("7"), 0) == "'x.safetensors', tensor \"a\": expected an object in braces, got 7");
@@ -235,7 +233,7 @@ TEST_CASE("a file truncated during reading is refused", "[safetensors]") {
   const SafetensorsFile file(folder.file("x"));
   fs::resize_file(folder.file("x"), 20);
   CHECK(folder.shown(sentence([&] { file.bytes(file.entry("w")); })) ==
-        "cannot read 'x', tensor \"w\": the file became shorter meanwhile");
+        "cannot read 'x', tensor \"w\": the file was truncated while being read");
 }
 
 TEST_CASE("no damaged header leads to a read past the end of the file", "[safetensors]") {
@@ -266,15 +264,15 @@ TEST_CASE("tensors that the format cannot represent are not written", "[safetens
     return folder.shown(sentence([&] { write_safetensors(folder.file("x"), what, metadata); }));
   };
   CHECK(refusal({{"a", "U8", {3}, bytes(letters)}, {"a", "U8", {3}, bytes(letters)}}) ==
-        "cannot write 'x', tensor \"a\": the name is taken");
+        "cannot write 'x', tensor \"a\": duplicate name");
   CHECK(refusal({{"__metadata__", "U8", {3}, bytes(letters)}}) ==
-        "cannot write 'x', tensor \"__metadata__\": the name is taken");
+        "cannot write 'x', tensor \"__metadata__\": duplicate name");
   CHECK(refusal({{"a", "U8", {4}, bytes(letters)}}) ==
-        "cannot write 'x', tensor \"a\": 3 bytes are not the 4 of its dtype and shape");
+        "cannot write 'x', tensor \"a\": 3 bytes do not match the 4 of its dtype and shape");
   CHECK(refusal({{"a", "F7", {3}, bytes(letters)}}).find("unknown dtype") != std::string::npos);
   CHECK(refusal({{"\xFF", "U8", {3}, bytes(letters)}}) ==
-        "cannot write 'x': a tensor's name or a text of the metadata is not UTF-8");
-  CHECK(refusal({}, {{"text", "\xFF"}}) == "cannot write 'x': a tensor's name or a text of the metadata is not UTF-8");
+        "cannot write 'x': a tensor name or a metadata text is not UTF-8");
+  CHECK(refusal({}, {{"text", "\xFF"}}) == "cannot write 'x': a tensor name or a metadata text is not UTF-8");
   CHECK(fs::is_empty(folder.path));
 }
 
@@ -293,7 +291,7 @@ TEST_CASE("a failed write leaves the last good file intact", "[safetensors]") {
   });
   REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
   std::signal(SIGXFSZ, handler);
-  CHECK(folder.shown(said) == "cannot write 'x': File too large; the file is left as it was");
+  CHECK(folder.shown(said) == "cannot write 'x': File too large; the file is unchanged");
   CHECK(folder.read("x") == "the last good one");
   CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);
 }
@@ -303,12 +301,11 @@ TEST_CASE("a file is not written into a missing folder or over a folder or devic
   const auto refusal = [&](const std::string& path) {
     return folder.shown(sentence([&] { write_safetensors(path, tensors()); }));
   };
-  CHECK(
-      refusal(folder.file("no/x")) ==
-      "cannot write 'no/x': no file can be made in its folder: No such file or directory; the file is left as it was");
+  CHECK(refusal(folder.file("no/x")) ==
+        "cannot write 'no/x': cannot create a file in its folder: No such file or directory; the file is unchanged");
   fs::create_directory(folder.file("sub"));
-  CHECK(refusal(folder.file("sub")) == "cannot write 'sub': it is a folder; name a file");
-  CHECK(refusal("/dev/null") == "cannot write '/dev/null': it is not a regular file; name another");
+  CHECK(refusal(folder.file("sub")) == "cannot write 'sub': it is a folder; pass a file name");
+  CHECK(refusal("/dev/null") == "cannot write '/dev/null': it is not a regular file; pass a different name");
 }
 
 TEST_CASE("writing through a symbolic link keeps the link and replaces its target", "[safetensors]") {

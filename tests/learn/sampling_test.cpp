@@ -126,7 +126,7 @@ TEST_CASE("sampling options out of range are refused", "[sampling]") {
   const std::vector<float> logits{0, 1};
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(candidates(logits, {.temperature = -1}),
-                    "temperature -1 is out of range; give 0 (greedy) or a positive number");
+                    "temperature -1 is out of range; set it to 0 (greedy) or a positive number");
   CHECK_THROWS_AS(candidates(logits, {.temperature = nan}), InputError);
   CHECK_THROWS_AS(candidates(logits, {.top_k = -1}), InputError);
   CHECK_THROWS_AS(candidates(logits, {.top_p = 0}), InputError);

@@ -79,24 +79,24 @@ TEST_CASE("the byte tokenizer is stored and loaded", "[tokenizer]") {
 
 TEST_CASE("a tokenizer that is damaged or from another program is refused", "[tokenizer]") {
   CHECK_THROWS_WITH(loaded_tokenizer("", "x.safetensors"),
-                    "'x.safetensors': its tokenizer does not begin with \"llmcalc-tokenizer \"; it is damaged or was "
+                    "'x.safetensors': the tokenizer does not begin with \"llmcalc-tokenizer \"; it is damaged or was "
                     "written by another program");
   CHECK_THROWS_AS(loaded_tokenizer("llmcalc-tokenizer bytes", "x"), InputError);
   CHECK_THROWS_AS(loaded_tokenizer("llmcalc-tokenizer \nbytes ", "x"), InputError);
   CHECK_THROWS_WITH(
       loaded_tokenizer("llmcalc-tokenizer words cbf29ce484222325\n", "x"),
-      "'x': unknown tokenizer \"words\"; bytes, sentencepiece-bpe, tokenizer.model, tokenizer.json are known");
+      "'x': unknown tokenizer \"words\"; supported are bytes, sentencepiece-bpe, tokenizer.model, tokenizer.json");
   CHECK_THROWS_WITH(loaded_tokenizer("llmcalc-tokenizer bytes cbf29ce484222325\n!", "x"),
-                    "'x': the checksum of its tokenizer is not that of its bytes; it is damaged");
+                    "'x': the tokenizer's checksum does not match its bytes; the file is damaged");
 }
 
 TEST_CASE("without SentencePiece, byte-pair encoding is refused with a remedy", "[tokenizer]") {
   if (has_byte_pairs()) return;
   CHECK_THROWS_WITH(learnt_tokenizer("a b c", 300),
-                    "byte-pair encoding needs SentencePiece, which this llmcalc was built without; install it (Debian: "
-                    "libsentencepiece-dev) and build again, or use plain bytes");
+                    "byte-pair encoding requires SentencePiece, but this llmcalc was built without it; install it "
+                    "(Debian: libsentencepiece-dev) and rebuild, or use plain bytes");
   CHECK_THROWS_WITH(loaded_tokenizer("llmcalc-tokenizer sentencepiece-bpe cbf29ce484222325\n", "x"),
-                    Catch::Matchers::Contains("'x': its tokenizer needs SentencePiece"));
+                    Catch::Matchers::Contains("'x': the tokenizer requires SentencePiece"));
 }
 
 TEST_CASE("byte-pair encoding round-trips every text byte for byte", "[tokenizer]") {
@@ -162,7 +162,7 @@ TEST_CASE("a byte-pair tokenizer with any damaged byte is refused", "[tokenizer]
     REQUIRE_THROWS_AS(loaded_tokenizer(stored.substr(0, size), "x"), InputError);
   // A valid checksum over an invalid model: FNV-1a of "a" is published as af63dc4c8601ec8c.
   CHECK_THROWS_WITH(loaded_tokenizer("llmcalc-tokenizer sentencepiece-bpe af63dc4c8601ec8c\na", "x"),
-                    Catch::Matchers::Contains("'x': its tokenizer is not one of SentencePiece"));
+                    Catch::Matchers::Contains("'x': its tokenizer is not a SentencePiece model"));
 }
 
 TEST_CASE("byte-pair training handles difficult texts", "[tokenizer]") {
@@ -195,12 +195,13 @@ TEST_CASE("byte-pair training refuses a vocabulary that is too small or too larg
           "[tokenizer]") {
   if (!has_byte_pairs()) return;
   CHECK_THROWS_WITH(learnt_tokenizer(lesson(), 259),
-                    "a vocabulary of 259 is out of range for byte-pair encoding; give 260 or more");
+                    "a vocabulary of 259 is out of range for byte-pair encoding; set it to 260 or more");
   CHECK_THROWS_AS(learnt_tokenizer(lesson(), -1), InputError);
   CHECK_THROWS_AS(learnt_tokenizer(lesson(), Count{1} << 40), InputError);
   CHECK(learnt_tokenizer(lesson(), 260)->vocabulary() == 260);
   for (const char* text : {"", "\n\n", "\t", "\xFF"})
-    CHECK_THROWS_WITH(learnt_tokenizer(text, 300), "the text has no line to learn byte pairs from; give a longer one");
+    CHECK_THROWS_WITH(learnt_tokenizer(text, 300),
+                      "the text has no line to train byte-pair encoding on; pass a longer text");
 }
 
 TEST_CASE("byte-pair training prints no output", "[tokenizer]") {

@@ -185,8 +185,9 @@ TEST_CASE("LLMCALC_ATTENTION selects one core, and an obstacle to it is an error
   CHECK_FALSE(plain.tensor_cores(false, {}));
   CHECK(plain.ran().forward == CoreRun{AttentionCore::plain, CoreObstacle::environment});
   CHECK(mma.tensor_cores(false, {}));
-  CHECK_THROWS_WITH(mma.tensor_cores(false, CoreObstacle::alibi), "LLMCALC_ATTENTION is mma, and it cannot: alibi");
-  CHECK_THROWS_WITH(CoreChoice("fast"), "LLMCALC_ATTENTION is fast; mma and plain are known");
+  CHECK_THROWS_WITH(mma.tensor_cores(false, CoreObstacle::alibi),
+                    "LLMCALC_ATTENTION is mma, which is not possible: alibi");
+  CHECK_THROWS_WITH(CoreChoice("fast"), "LLMCALC_ATTENTION is fast; valid values are mma and plain");
 }
 
 namespace {

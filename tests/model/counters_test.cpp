@@ -81,11 +81,11 @@ TEST_CASE("counters are opened, run and read in the order that CUPTI requires", 
 TEST_CASE("every refusal by CUPTI is reported with a sentence", "[counters]") {
   constexpr int invalid_operation = 7, virtual_device = 33, not_permitted = 35;
   StandIn cupti;
-  CHECK(cupti.missing("availability", not_permitted).find("reading hardware counters is not permitted here") == 0);
-  CHECK(cupti.missing("supported", virtual_device) == "the device is a virtual one, whose counters are not passed on");
-  CHECK(cupti.missing("vgpu", 0) == "the device is a virtual one, and its host does not permit reading counters");
-  CHECK(cupti.missing("chip", invalid_operation) == "CUPTI failed asking for the chip's name: error 7");
-  CHECK(cupti.missing("passes", 0).find("in several passes, and a step runs once") != std::string::npos);
+  CHECK(cupti.missing("availability", not_permitted).find("reading hardware counters is not permitted") == 0);
+  CHECK(cupti.missing("supported", virtual_device) == "the device is virtual and does not expose counters");
+  CHECK(cupti.missing("vgpu", 0) == "the device is virtual and its host does not permit reading counters");
+  CHECK(cupti.missing("chip", invalid_operation) == "CUPTI error while querying the chip name: error 7");
+  CHECK(cupti.missing("passes", 0).find("needs several passes to count tensor-core FLOPs") != std::string::npos);
 }
 
 TEST_CASE("a failed session is ended before the next one starts", "[counters]") {
@@ -100,7 +100,7 @@ TEST_CASE("a failed session is ended before the next one starts", "[counters]") 
   c.begin("step");
   c.end();
   CHECK(cupti.calls().find("disable enable ") == 0);
-  CHECK_THROWS_WITH(c.stop(), Catch::Contains("did not count all"));
+  CHECK_THROWS_WITH(c.stop(), Catch::Contains("did not count every range"));
 }
 
 #endif
@@ -135,7 +135,7 @@ TEST_CASE("tensor core counters of two formats do not fit one pass on Hopper", "
 TEST_CASE("an unknown chip or metric is named", "[counters]") {
   if (!cupti_is_here()) return;
   CHECK(refusal("GX999", metric_choices(true).front()) ==
-        "CUPTI failed looking for the counters of chip GX999: CUPTI_ERROR_INVALID_CHIP_NAME");
+        "CUPTI error while finding the counters of chip GX999: CUPTI_ERROR_INVALID_CHIP_NAME");
   CHECK_THROWS_WITH(metrics_of("GX999", true), Catch::Contains("GX999"));
   CHECK(refusal("GH100", {"dram__bytes_read.sum", "sm__nonsense.sum"})
             .find("looking for sm__nonsense.sum on chip GH100") != std::string::npos);
@@ -144,9 +144,9 @@ TEST_CASE("an unknown chip or metric is named", "[counters]") {
 TEST_CASE("without CUPTI or a GPU the reason for missing counters is reported", "[counters]") {
   const Counters none(true, {"/nowhere/libcupti.so"});
   if (cupti_is_here()) {
-    CHECK(none.missing().find("NVIDIA's profiling library CUPTI is not here (/nowhere/libcupti.so") == 0);
+    CHECK(none.missing().find("NVIDIA's profiling library CUPTI was not found (/nowhere/libcupti.so") == 0);
     CHECK(Counters(true, cupti_names(), "/nowhere/libcuda.so.1").missing() ==
-          "there is no GPU's context whose counters could be read");
+          "no GPU context is available to read counters from");
   } else {
     CHECK_FALSE(none.missing().empty());
   }

@@ -216,8 +216,7 @@ TEST_CASE("MTP modules are refused with mixed residual streams or values shared 
                                 +[](Arch& a) { a.position = Position::relative, a.position_rows = 6; }}) {
     Variant v = test::with_modules("", test::tiny_llama(), 1);
     change(v.arch);
-    CHECK_THROWS_WITH(Run(v, Number::f32),
-                      Catch::StartsWith("the reference transformer runs modules for further tokens"));
+    CHECK_THROWS_WITH(Run(v, Number::f32), Catch::StartsWith("the reference transformer supports only MTP modules"));
     v.plan.mtp = 0;
     CHECK_NOTHROW(Run(v, Number::f32));
   }
@@ -230,8 +229,8 @@ TEST_CASE("MTP modules on a GPU are refused with a reason", "[further][suite][ev
   validate::Where gpu;
   gpu.on_processor = false;
   CHECK_THROWS_WITH(validate::check_runnable(c, {}, gpu),
-                    "the reference transformer does not run this plan: a GPU runs no modules for further tokens; leave "
-                    "out --mtp or give --device cpu");
+                    "the reference transformer does not run this plan: the GPU backend does not support MTP modules; "
+                    "omit --mtp or use --device cpu");
   CHECK_NOTHROW(validate::check_runnable(c, {}));
 }
 
@@ -242,8 +241,7 @@ TEST_CASE("drafting with windows is refused, but training is not", "[further][su
   v.plan.kv_precision = dtypes::fp32;
   v.plan.state_precision = dtypes::fp32;
   const validate::Case c{"windows", v.arch, v.plan};
-  CHECK_THROWS_WITH(validate::check_runnable(c, {}),
-                    Catch::Contains("drafts are several; leave out --mtp or add --train"));
+  CHECK_THROWS_WITH(validate::check_runnable(c, {}), Catch::Contains("drafts are several; omit --mtp or add --train"));
   CHECK_NOTHROW(validate::check_runnable(c, {.inference = false}));
   CHECK(validated(c, {.training = true, .inference = false, .counted = true}, {}).differing() == 0);
 }

@@ -216,7 +216,7 @@ TEST_CASE("a GPU refuses attention to selected keys", "[indexer]") {
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> gpu = make(Number::f32, true);
     CHECK_THROWS_WITH(Transformer(arch, *gpu, {.plan = test::tiny_plan()}, 1),
-                      "the GPU's kernels have no attention to keys that an indexer chooses, which this model's layers "
-                      "use; give --device cpu");
+                      "the CUDA kernels do not support attention to keys selected by an indexer, which this model's "
+                      "layers use; use --device cpu");
   }
 }

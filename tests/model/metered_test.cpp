@@ -155,7 +155,7 @@ TEST_CASE("a quantity that cannot be measured has a reason instead", "[metered]"
   CHECK_FALSE(m.product);
   CHECK(m.no_energy == "not reported by this board");
   CHECK(m.energy.empty());
-  CHECK(m.no_memory == "2 other processes use the device, and its memory is told of all together");
+  CHECK(m.no_memory == "2 other processes use the device, which reports only the total memory of all processes");
   CHECK(m.memory.empty());
 
   Desk refused{.ranges = {}, .missing = "", .fault = "not permitted", .energy = true, .others = 0};

@@ -47,8 +47,8 @@ TEST_CASE("values that a board does not report are absent, not 0", "[nvml]") {
 
 TEST_CASE("a missing NVML or board is reported with a sentence, and all values are absent", "[nvml]") {
   const Nvml none(address, nothing), elsewhere("0000:00:00.0", LLMCALC_NVML_FULL);
-  CHECK(none.missing().find("the driver's management library is not here (/nowhere/libnvidia-ml.so.1") == 0);
-  CHECK(elsewhere.missing() == "the driver's management library does not know the board at 0000:00:00.0");
+  CHECK(none.missing().find("the driver's management library (NVML) was not found (/nowhere/libnvidia-ml.so.1") == 0);
+  CHECK(elsewhere.missing() == "the driver's management library (NVML) does not find the board at 0000:00:00.0");
   for (const Nvml* nvml : {&none, &elsewhere}) {
     CHECK_FALSE(nvml->board().name);
     CHECK_FALSE(nvml->board().throttled);

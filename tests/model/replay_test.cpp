@@ -143,7 +143,7 @@ TEST_CASE("twenty replayed decode steps are bitwise equal to twenty direct steps
 
 TEST_CASE("a step with results that the host must read is not recorded, with a reason", "[replay]") {
   const test::Variant v{"experts", test::tiny_deepseek(), test::tiny_plan()};
-  const char* const why = "not from a recording: the host reads results in it";
+  const char* const why = "not from a recording: the host reads results during it";
   with_and_without(v, Number::f32, trained, why);
   with_and_without(longer(v), Number::f32, decoded, why);
 }
@@ -208,5 +208,5 @@ TEST_CASE("LLMCALC_GRAPHS accepts only 0 and 1", "[replay]") {
   CHECK(model::cuda::graphs_wanted(nullptr));
   CHECK(model::cuda::graphs_wanted("1"));
   CHECK_FALSE(model::cuda::graphs_wanted("0"));
-  CHECK_THROWS_WITH(model::cuda::graphs_wanted("yes"), "LLMCALC_GRAPHS is yes; 0 and 1 are known");
+  CHECK_THROWS_WITH(model::cuda::graphs_wanted("yes"), "LLMCALC_GRAPHS is yes; valid values are 0 and 1");
 }

@@ -98,7 +98,7 @@ TEST_CASE("a GPU refuses experts that return their input", "[kernels]") {
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> gpu = make(Number::f32, true);
     CHECK_THROWS_WITH(Transformer(arch, *gpu, {.plan = test::tiny_plan()}, 1),
-                      "the GPU's kernels have no experts that return their input, which this model's layers use; give "
-                      "--device cpu");
+                      "the CUDA kernels do not support identity experts, which this model's layers use; use --device "
+                      "cpu");
   }
 }

@@ -126,18 +126,21 @@ TEST_CASE("states of two bytes, chunked Mamba-1 scans, and operators without GPU
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f32, true);
   arch.mixers[0].recurrent.state_bytes = 2;
   CHECK(sentence(arch, *cpu) ==
-        "the reference transformer keeps the states of recurrences in float32, and this model's have 2 bytes per "
-        "number; give \"state_bytes\": 4");
+        "the reference transformer supports only float32 recurrent states, but this model's states have 2 bytes per "
+        "number; set \"state_bytes\": 4");
   arch.mixers[0].recurrent = test::mamba();
   arch.mixers[0].recurrent.chunk = 64;
-  CHECK(sentence(arch, *cpu) ==
-        "the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
+  CHECK(sentence(arch, *cpu) == "the reference transformer scans Mamba-1 channels token by token; omit \"chunk\"");
   arch = hybrid(test::mamba2(0)).arch;
   Arch bent = test::tiny_gpt();
   bent.activation = Activation::xielu;
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> gpu = make(Number::f32, true);
-    CHECK(sentence(arch, *gpu) == "the GPU's kernels have no mamba2, which this model's layers use; give --device cpu");
-    CHECK(sentence(bent, *gpu) == "the GPU's kernels have no xIELU, which this model's layers use; give --device cpu");
+    CHECK(sentence(arch, *gpu) ==
+          "the CUDA kernels do not support mamba2, which this model's layers use; use "
+          "--device cpu");
+    CHECK(sentence(bent, *gpu) ==
+          "the CUDA kernels do not support xIELU, which this model's layers use; use --device "
+          "cpu");
   }
 }

@@ -304,22 +304,21 @@ TEST_CASE("the suite's enlarged models for timing have the operators of the smal
 TEST_CASE("a plan that the reference does not support is refused with a sentence", "[suite][every]") {
   Case c = small_suite().front();
   c.layout.tp = 2;
-  CHECK_THROWS_WITH(
-      check_runnable(c, {}),
-      "the reference transformer does not run this plan: it runs on one device; leave out --gpus, --tp and the "
-      "other options of ranks");
+  CHECK_THROWS_WITH(check_runnable(c, {}),
+                    "the reference transformer does not run this plan: it runs on one device; omit --gpus, --tp and "
+                    "the other parallelism options");
   c = small_suite().front();
   c.plan.logits.format = LogitFormat::with_gradient;
   CHECK_THROWS_WITH(check_runnable(c, {}),
-                    "the reference transformer does not run this plan: its logits are there once; give --logits fp32 "
-                    "or compute");
+                    "the reference transformer does not run this plan: it stores a single copy of the logits; set "
+                    "--logits to fp32 or compute");
   c = small_suite().front();
   c.plan.logits.chunks = 2;
   CHECK_NOTHROW(check_runnable(c, {}));
   c.plan.mtp = 1;
   CHECK_THROWS_WITH(check_runnable(c, {}),
-                    "the reference transformer does not run this plan: logits of modules for further tokens are there "
-                    "whole; leave out --mtp, or chunked in --logits");
+                    "the reference transformer does not run this plan: logits of MTP modules cannot be chunked; omit "
+                    "--mtp, or chunked in --logits");
 }
 
 TEST_CASE("a case that exceeds memory is refused before any of its suite runs", "[suite]") {
@@ -331,9 +330,9 @@ TEST_CASE("a case that exceeds memory is refused before any of its suite runs", 
   CHECK_THROWS_WITH(check_runnable(large, {}), Catch::Contains("bytes) and this machine has"));
   cases.push_back(large);
   CHECK_THROWS_WITH(check_room(cases, {}),
-                    Catch::StartsWith("running the suite's large one needs ") &&
+                    Catch::StartsWith("the suite's case large one needs ") &&
                         Catch::Contains("bytes) and this machine has") &&
-                        Catch::EndsWith("available; free some, or choose --suite small or --infer alone"));
+                        Catch::EndsWith("available; free some memory, or use --suite small or only --infer"));
 
   Case many = small_suite().front();  // micro-batches of a step, whose tokens are held until used
   many.plan.global_batch = Count{1} << 45;

@@ -142,7 +142,8 @@ TEST_CASE("work that deviates by more than 2 %, or was not counted, is reported"
   CHECK(tensor_counts(device, phase, 3060, {}, AttentionImpl::flash).at(0).within());
   CHECK_FALSE(tensor_counts(device, phase, 3061, {}, AttentionImpl::flash).at(0).within());
   phase.runs.push_back({"moe.up", experts, false, 2, Flops(500)});
-  CHECK_THROWS_WITH(tensor_counts(device, phase, 3060, {}, AttentionImpl::flash), "moe.up was predicted and not run");
+  CHECK_THROWS_WITH(tensor_counts(device, phase, 3060, {}, AttentionImpl::flash),
+                    "moe.up was predicted but did not run");
   const auto parts = tensor_counts(device, phase, 4200, {{"moe.up", experts, false, {}, 600}}, AttentionImpl::flash);
   REQUIRE(parts.size() == 2);
   CHECK(parts[0].counted == 3000);

@@ -62,9 +62,9 @@ TEST_CASE("a prediction for a wider MLP differs in count, bytes, FLOPs and shape
   CHECK(off(v, "FLOPs forward", "mlp.up") == -3 * 2 * 14 * 16);
   CHECK(off(v, "FLOPs forward") == 2 * off(v, "FLOPs forward", "mlp.up"));
   CHECK(off(v, "FLOPs backward", "mlp.down") == -3 * 2 * 2 * 14 * 16);
-  CHECK(off(v, "kept for backward", "mlp.down") == -3 * 4 * 14);
+  CHECK(off(v, "saved for backward", "mlp.down") == -3 * 4 * 14);
   for (const char* equal : {"attn.q", "attn.out", "head.logits"}) CHECK(off(v, "FLOPs forward", equal) == 0);
-  CHECK(v.order.ends_with(": mlp.up forward was predicted and mlp.up forward ran, with another shape"));
+  CHECK(v.order.ends_with(": mlp.up forward was predicted, but mlp.up forward ran, with a different shape"));
   CHECK(v.differing() ==
         1 + std::count_if(v.rows.begin(), v.rows.end(), [](const Comparison& c) { return c.predicted != c.measured; }));
 }
@@ -75,9 +75,9 @@ TEST_CASE("recomputation that is only predicted or only measured is a difference
   const CaseVerdict missing = judged(predicted(again), measured(plain()));
   CHECK(row(missing, "FLOPs recomputed", "mlp.up").measured == 0);
   CHECK(row(missing, "FLOPs recomputed", "mlp.up").predicted == 3 * 2 * 14 * 16 * 22);
-  CHECK(row(missing, "kept for backward", "block.input").measured == 0);
-  CHECK(row(missing, "kept for backward", "mlp.down").predicted == 0);
-  CHECK_THAT(missing.order, Catch::Contains(": attn.norm run again was predicted and "));
+  CHECK(row(missing, "saved for backward", "block.input").measured == 0);
+  CHECK(row(missing, "saved for backward", "mlp.down").predicted == 0);
+  CHECK_THAT(missing.order, Catch::Contains(": attn.norm recomputed was predicted, but "));
 
   const CaseVerdict more = judged(predicted(plain()), measured(again));
   CHECK(row(more, "FLOPs recomputed", "mlp.up").predicted == 0);
@@ -94,22 +94,22 @@ TEST_CASE("a missing, extra or misplaced operator is reported as the only differ
   Ledger wrong = right;
   std::swap(wrong.order[0], wrong.order[1]);
   CaseVerdict v = judged(wrong, right);
-  CHECK(v.order == "training, operator 1: attn.norm forward was predicted and embedding.tokens forward ran");
+  CHECK(v.order == "training, operator 1: attn.norm forward was predicted, but embedding.tokens forward ran");
   CHECK(v.differing() == 1);
 
   wrong = right;
   wrong.order.pop_back();
   const std::string place = "training, operator " + std::to_string(last + 1) + ": ";
-  CHECK(judged(wrong, right).order == place + "nothing was predicted and embedding.tokens backward ran");
+  CHECK(judged(wrong, right).order == place + "no operator was predicted, but embedding.tokens backward ran");
   v = judged(right, wrong);
-  CHECK(v.order == place + "embedding.tokens backward was predicted and nothing ran");
+  CHECK(v.order == place + "embedding.tokens backward was predicted, but no operator ran");
   CHECK(v.differing() == 1);
   CHECK(v.operators == static_cast<Count>(last + 1));
 
   wrong = right;
   wrong.order[last].direction = model::Direction::recompute;
   CHECK(judged(wrong, right).order ==
-        place + "embedding.tokens run again was predicted and embedding.tokens backward ran");
+        place + "embedding.tokens recomputed was predicted, but embedding.tokens backward ran");
 }
 
 TEST_CASE("individually counted FLOPs are compared in separate rows", "[verdict]") {
@@ -142,7 +142,7 @@ TEST_CASE("worst returns the largest relative difference over all models", "[ver
   const Comparison* c = worst(all, name);
   REQUIRE(c != nullptr);
   CHECK(name == "the second");
-  CHECK(c->quantity == "kept for backward");
+  CHECK(c->quantity == "saved for backward");
   CHECK(c->op == "head.norm");
   CHECK(c->measured == right.saved.at("head.norm") / 2);
 

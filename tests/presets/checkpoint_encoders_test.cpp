@@ -53,7 +53,7 @@ TEST_CASE("T5's encoder and decoder are read, and copies of its token table are 
              {"copies of the token table"});
   json::Value more = t5_config();
   more["num_decoder_layers"] = 3;
-  CHECK_THAT(sentence([&] { read(more, all); }), Catch::Contains("disagree: 5 layers against 4"));
+  CHECK_THAT(sentence([&] { read(more, all); }), Catch::Contains("disagree: 5 layers versus 4"));
 }
 
 namespace {
@@ -95,7 +95,7 @@ TEST_CASE("a BERT checkpoint is read as the class named in its config", "[checkp
                                {"cls.predictions.transform.LayerNorm.bias", {d}},
                                {"cls.predictions.bias", {V}}};
   const Shapes tied{{"cls.predictions.decoder.weight", {V, d}}, {"cls.predictions.decoder.bias", {V}}};
-  const std::string left_out = "heads that the model's class leaves out", copy = "head tied to the token table";
+  const std::string left_out = "heads omitted by the model class", copy = "head tied to the token table";
   check_read(bert_config("bert", "BertForMaskedLM", 128, 2), body + masked, pooler + pair + tied, {copy, left_out});
   check_read(bert_config("bert", "BertModel", 128, 2), body + pooler, masked + pair + tied, {left_out});
   check_read(bert_config("bert", "BertForPreTraining", 128, 2), body + masked + pooler + pair);

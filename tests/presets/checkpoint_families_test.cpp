@@ -57,7 +57,7 @@ TEST_CASE("Mamba's token table is recognized", "[checkpoint][families]") {
   check_read(mamba, all);
   Shapes wrong = all;
   wrong[0].second = {V + 8, d};
-  CHECK_THAT(sentence([&] { read(mamba, wrong); }), Catch::Contains("a token table of 256 x 64 against"));
+  CHECK_THAT(sentence([&] { read(mamba, wrong); }), Catch::Contains("a token table of 256 x 64 versus"));
 }
 
 namespace {
@@ -101,7 +101,7 @@ TEST_CASE("Gemma 4's per-layer inputs are read, and unused keys and values are n
     (i < 2 ? all : unread) = (i < 2 ? all : unread) + keys;
   }
   check_read(gemma4_config(), all);
-  check_read(gemma4_config(), all, unread, {"keys and values of layers that read another's"});
+  check_read(gemma4_config(), all, unread, {"keys and values of layers with cross-layer sharing"});
 }
 
 // google/gemma-4-26B-A4B: experts parallel to the dense MLP, a router with a norm and a factor per expert.
@@ -167,7 +167,7 @@ TEST_CASE("Gemma 3n's streams and low-rank paths are read", "[checkpoint][famili
                                      {"laurel_rank", 8},
                                      {"tie_word_embeddings", true}}),
              all + under("model.layers.0.self_attn.", keys), under("model.layers.1.self_attn.", keys),
-             {"keys and values of layers that read another's"});
+             {"keys and values of layers with cross-layer sharing"});
 }
 
 // stepfun-ai/Step-3.5-Flash: experts are named "moe.gate_proj", and the correction bias "moe.router_bias".

@@ -202,13 +202,13 @@ TEST_CASE("without shards, the config is used and its bytes are compared with th
     folder.write("model.safetensors.index.json", index.dump());
     return load_model(folder.path.string());
   };
-  const std::string note = "no shard of '" + folder.file("model.safetensors.index.json") +
-                           "' is there, so sizes and number formats are those of " + config;
+  const std::string note = "all shards of '" + folder.file("model.safetensors.index.json") +
+                           "' are missing, so sizes and number formats come from " + config;
   CHECK(card_with(bytes).arch == load_model(config).arch);
-  CHECK(card_with(bytes).caveats == std::vector<std::string>{note + ", whose bytes are those that the index states"});
+  CHECK(card_with(bytes).caveats == std::vector<std::string>{note + ", whose byte count matches the index"});
   CHECK(card_with(2 * bytes).caveats ==
         std::vector<std::string>{note + "; the index states " + std::to_string(2 * bytes) +
-                                 " bytes of tensors, and the config makes " + std::to_string(bytes)});
+                                 " bytes of tensors, and the config implies " + std::to_string(bytes)});
   CHECK(config_document(folder.path.string()).where == config);
 }
 
@@ -220,15 +220,15 @@ TEST_CASE("an index with a missing shard, a missing tensor or a path is refused"
     return model_refusal(folder.write("model.safetensors.index.json", std::string(R"({"weight_map": )") + map + "}"));
   };
   const std::string index = folder.file("model.safetensors.index.json");
-  CHECK(said(R"({"x": "b.safetensors"})") == "'" + index + "' names the shard '" + folder.file("b.safetensors") +
-                                                 "', which is missing; give a checkpoint with all its shards");
+  CHECK(said(R"({"x": "b.safetensors"})") == "'" + index + "' lists the shard '" + folder.file("b.safetensors") +
+                                                 "', which is missing; pass a checkpoint with all its shards");
   CHECK(said(R"({"x": "a.safetensors"})") ==
-        "'" + index + "' says that tensor \"x\" is in '" + folder.file("a.safetensors") + "', which does not hold it");
+        "'" + index + "' assigns tensor \"x\" to '" + folder.file("a.safetensors") + "', which does not contain it");
   CHECK_THAT(said(R"({"x": "../a.safetensors"})"),
              Catch::Contains("expected the name of a file in the index's folder"));
   CHECK_THAT(said(R"({"x": 7})"), Catch::Contains("expected the name of a file in the index's folder"));
   CHECK_THAT(said("[]"), Catch::Contains("\"weight_map\": expected an object in braces"));
-  CHECK_THAT(said(std::string(200, '[').c_str()), Catch::Contains("nested more than 64 deep"));
+  CHECK_THAT(said(std::string(200, '[').c_str()), Catch::Contains("nested more than 64 levels deep"));
 }
 
 TEST_CASE("an index without tensors is refused", "[checkpoint]") {
@@ -247,7 +247,7 @@ TEST_CASE("a folder with two models is refused, except for Mistral's consolidate
   write_gguf(folder, "m.gguf", llama_keys(tiny), {});
   CHECK(model_refusal(folder.path.string()) ==
         "the folder '" + folder.path.string() +
-            "' holds several checkpoints: m.gguf and model.safetensors; give one "
+            "' contains several checkpoints: m.gguf and model.safetensors; pass one "
             "of these files");
 }
 
@@ -262,16 +262,16 @@ TEST_CASE("a config and tensors of different models are refused", "[checkpoint]"
     CHECK_THAT(sentence, Catch::StartsWith(where + " and the tensors of '" + path + "' disagree: "));
     return sentence.substr(sentence.find("disagree: ") + 10);
   };
-  CHECK(said("num_hidden_layers", 3) == "3 layers against 2; they are of different models");
+  CHECK(said("num_hidden_layers", 3) == "3 layers versus 2; they belong to different models");
   CHECK(said("vocab_size", 500) ==
-        "a token table of 500 x 256 against \"model.embed_tokens.weight\", which is 512 x 256; they are of different "
-        "models");
+        "a token table of 500 x 256 versus \"model.embed_tokens.weight\", which is 512 x 256; they belong to "
+        "different models");
   CHECK(said("intermediate_size", 500) ==
-        "768000 parameters of mlp against 786432; they are of different models");  // 2 x 3 x 256 x 500 and 512
-  CHECK_THAT(said("num_key_value_heads", 4), Catch::Contains("parameters of attention against"));
+        "768000 parameters of mlp versus 786432; they belong to different models");  // 2 x 3 x 256 x 500 and 512
+  CHECK_THAT(said("num_key_value_heads", 4), Catch::Contains("parameters of attention versus"));
   std::filesystem::remove(folder.path / "config.json");
   CHECK(model_refusal(path) ==
-        "'" + path + "' holds tensors, which say no architecture; put the model's config.json beside it");
+        "'" + path + "' contains tensors without an architecture; put the model's config.json in the same folder");
 }
 
 TEST_CASE("tensors outside the model are named with their size and not counted", "[checkpoint]") {
@@ -286,7 +286,7 @@ TEST_CASE("tensors outside the model are named with their size and not counted",
   CHECK(card.caveats ==
         std::vector<std::string>{"buffers: 1 tensor of 128 bytes, the largest "
                                  "\"model.layers.0.self_attn.rotary_emb.inv_freq\", is not counted",
-                                 "not recognised: 1 tensor of 28 bytes, the largest \"strange.thing\", is not counted",
+                                 "not recognized: 1 tensor of 28 bytes, the largest \"strange.thing\", is not counted",
                                  "vision and audio: 1 tensor of 400 bytes, the largest "
                                  "\"vision_tower.blocks.0.mlp.fc1.weight\", is not counted but in memory"});
   CHECK(card.media_encoders.bytes() == Bytes(400));
@@ -372,7 +372,7 @@ TEST_CASE("tensor names map to their groups", "[checkpoint]") {
   CHECK(group("output.weight") == "lm_head");
   CHECK(group("output_norm.weight") == "norm");
   CHECK(group("rope_freqs.weight") == "position");
-  CHECK(group("something.else") == "not recognised");
+  CHECK(group("something.else") == "not recognized");
 }
 
 TEST_CASE("a component of the model without tensors is refused", "[checkpoint]") {
@@ -387,12 +387,13 @@ TEST_CASE("a component of the model without tensors is refused", "[checkpoint]")
     CHECK_THAT(sentence, Catch::StartsWith(where + " and the tensors of '" + path + "' disagree: "));
     return sentence.substr(sentence.find("disagree: ") + 10);
   };
-  CHECK(without("mlp") == "786432 parameters of mlp against none; they are of different models");  // 2 x 3 x 256 x 512
-  CHECK(without("norm") == "1280 parameters of norm against none; they are of different models");
-  CHECK(without("lm_head") == "131072 parameters of lm_head against none; they are of different models");
+  CHECK(without("mlp") ==
+        "786432 parameters of mlp versus none; they belong to different models");  // 2 x 3 x 256 x 512
+  CHECK(without("norm") == "1280 parameters of norm versus none; they belong to different models");
+  CHECK(without("lm_head") == "131072 parameters of lm_head versus none; they belong to different models");
   const std::vector<WrittenTensor> all = gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; });
   CHECK_THAT(model_refusal(write_gguf(folder, "m.gguf", llama_keys(tiny), {all.front()})),
-             Catch::Contains("parameters of attention against none"));
+             Catch::Contains("parameters of attention versus none"));
 }
 
 TEST_CASE("a bare or scoring model has no LM head", "[checkpoint]") {
@@ -416,9 +417,9 @@ TEST_CASE("a bare or scoring model has no LM head", "[checkpoint]") {
   CHECK(scoring.arch == bare.arch);
   CHECK(scoring.caveats ==
         std::vector<std::string>{
-            "LlamaForSequenceClassification has logits of labels in place of tokens, whose weights are not counted",
+            "LlamaForSequenceClassification has label logits instead of token logits; their weights are not counted",
             "other heads: 1 tensor of 512 bytes, the largest \"score.weight\", is not counted"});
-  CHECK_THAT(sentence([&] { read("LlamaForCausalLM"); }), Catch::Contains("parameters of lm_head against none"));
+  CHECK_THAT(sentence([&] { read("LlamaForCausalLM"); }), Catch::Contains("parameters of lm_head versus none"));
 }
 
 TEST_CASE("a quantization block is compared with the tensors", "[checkpoint]") {
@@ -428,15 +429,15 @@ TEST_CASE("a quantization block is compared with the tensors", "[checkpoint]") {
   folder.write("config.json", config.dump());
   std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
   const auto read = [&] { return load_model(write_safetensors(folder, "model.safetensors", all)); };
-  CHECK_THAT(sentence(read), Catch::Contains("disagree: fp8-block of attention in the quantisation block against bf16; "
-                                             "they are of different models"));
+  CHECK_THAT(sentence(read), Catch::Contains("disagree: fp8-block of attention in the quantization block versus bf16; "
+                                             "they belong to different models"));
   for (WrittenTensor& t : all)
     if (t.name.find("mlp.") != std::string::npos) t.type = "F8_E4M3";
   const ModelCard mixed = read();
   CHECK(weight_formats_text(*mixed.weights) == "fp8-block (mlp), bf16");
   CHECK(mixed.caveats == std::vector<std::string>{folder.file("config.json") +
-                                                  " and its tensors differ: fp8-block of attention in the quantisation "
-                                                  "block against bf16, which counts"});
+                                                  " and its tensors differ: fp8-block of attention in the quantization "
+                                                  "block versus bf16, which is used"});
 }
 
 TEST_CASE("a config.json next to a GGUF file must describe the same model, and can explain an unknown one",
@@ -454,9 +455,9 @@ TEST_CASE("a config.json next to a GGUF file must describe the same model, and c
   CHECK(own.source == file);
   const std::string config = beside("num_hidden_layers", 3);
   CHECK(model_refusal(file) ==
-        config + " and the keys of '" + file + "' disagree: 3 layers against 2; they are of different models");
+        config + " and the keys of '" + file + "' disagree: 3 layers versus 2; they belong to different models");
   beside("num_key_value_heads", 4);
-  CHECK_THAT(model_refusal(folder.path.string()), Catch::Contains("disagree: 4 KV heads against 2"));
+  CHECK_THAT(model_refusal(folder.path.string()), Catch::Contains("disagree: 4 KV heads versus 2"));
   beside("model_type", "of no known family");
   CHECK(load_model(file).arch == own.arch);
 
@@ -469,9 +470,9 @@ TEST_CASE("a config.json next to a GGUF file must describe the same model, and c
   CHECK(explained.arch == own.arch);
   CHECK(explained.source == config);
   CHECK(weights_of(explained) == weights_of(own));
-  CHECK_THAT((beside("num_hidden_layers", 3), model_refusal(file)), Catch::Contains("disagree: 3 layers against 2"));
+  CHECK_THAT((beside("num_hidden_layers", 3), model_refusal(file)), Catch::Contains("disagree: 3 layers versus 2"));
   std::filesystem::remove(config);
-  CHECK_THAT(model_refusal(file), Catch::Contains("\"newllama\" is not known"));
+  CHECK_THAT(model_refusal(file), Catch::Contains("unknown \"general.architecture\" \"newllama\""));
 }
 
 TEST_CASE("a vision encoder's file next to a GGUF model is not a second model", "[checkpoint]") {

@@ -182,7 +182,7 @@ TEST_CASE("Hunyuan's layers must have equal experts and one shared MLP", "[impor
   const auto says = [](const char* more) { return refusal(small("hunyuan_v1_moe", more)); };
   CHECK(arch(small("hunyuan_v1_moe", R"("num_experts": 4, "moe_topk": 2)")).moe.width == 256);
   CHECK(says(R"("num_experts": [4, 4, 4, 4, 4, 4, 4, 8])") ==
-        "c.json: \"num_experts\" is 4 in one layer and 8 in another; layers with unlike experts are not known");
+        "c.json: \"num_experts\" is 4 in one layer and 8 in another; layers with different experts are not supported");
   CHECK_THAT(says(R"("moe_topk": [1, 1])"), Catch::Contains("expected one entry per layer (8), got 2"));
   CHECK(arch(small("hunyuan_v1_moe", R"("use_cla": true, "cla_share_factor": 2)")).mixers[0].layers ==
         layers({1, 3, 5, 7}));
@@ -245,7 +245,7 @@ TEST_CASE("K-EXAONE's parameter count matches its modules, with experts in all l
                                236571150336);
   CHECK(a.norm_placement == NormPlacement::pre);
   CHECK(a.local == LocalAttention{{128}, others_of(48, {3, 7, 11, 15, 19, 23, 27, 31, 35, 39, 43, 47})});
-  CHECK(imported(exaone().dump()).caveats.front() == "1 MTP module beside the model is not counted");
+  CHECK(imported(exaone().dump()).caveats.front() == "1 MTP module is not counted");
 }
 
 TEST_CASE("EXAONE's experts follow its lists or its first dense layers", "[import][family]") {
@@ -318,7 +318,8 @@ TEST_CASE("Grok 2's parameter count matches its modules, with a dense MLP parall
   CHECK(a.activation == Activation::gelu);
   CHECK(a.norm_placement == NormPlacement::both);
   CHECK(refusal(grok_2("GitForCausalLM")) ==
-        "c.json: \"git\" is known for Grok 2 alone, whose \"architectures\" names Grok1ForCausalLM; GIT is not known");
+        "c.json: \"git\" is supported only for Grok 2, whose \"architectures\" names Grok1ForCausalLM; GIT is not "
+        "supported");
 }
 
 TEST_CASE("SmallThinker's parameter count matches its modules, with ReLU experts in every layer", "[import][family]") {

@@ -162,16 +162,16 @@ TEST_CASE("an unsupported block of Nemotron-NAS is refused with its place", "[im
     return refusal(text);
   };
   CHECK(with(R"("replace_with_linear": false)", R"("replace_with_linear": true)") ==
-        "c.json, \"block_configs\", entry 0, \"attention\": \"replace_with_linear\" is true; a matrix in place of "
-        "attention or of an MLP is not known");
-  CHECK(with(R"("window_length": null)", R"("window_length": 4096)") ==
-        "c.json, \"block_configs\", entry 0, \"attention\": \"window_length\" is not known; expected null or false");
+        "c.json, \"block_configs\", entry 0, \"attention\": \"replace_with_linear\" is true; a linear layer in "
+        "place of attention or an MLP is not supported");
   CHECK(
-      with(R"("n_heads_in_group": 8)", R"("n_heads_in_group": 3)") ==
-      "c.json, \"block_configs\", entry 0, \"attention\": 8 heads cannot be in groups of 3; \"n_heads_in_group\" must "
-      "divide them");
+      with(R"("window_length": null)", R"("window_length": 4096)") ==
+      "c.json, \"block_configs\", entry 0, \"attention\": \"window_length\" is not supported; expected null or false");
+  CHECK(with(R"("n_heads_in_group": 8)", R"("n_heads_in_group": 3)") ==
+        "c.json, \"block_configs\", entry 0, \"attention\": 8 heads cannot form groups of 3; \"n_heads_in_group\" must "
+        "divide the heads");
   CHECK_THAT(with(R"("ffn_mult": 6.000000)", R"("ffn_mult": 0)"), Catch::Contains("expected a number above 0"));
   CHECK_THAT(with(R"("num_hidden_layers": 2)", R"("num_hidden_layers": 3)"),
-             Catch::Contains("expected a list of one object per layer (3)"));
-  CHECK_THAT(refusal(tiny({{'a', {0, 6}}}, "aa")), Catch::Contains("gives no layer attention"));
+             Catch::Contains("expected a list with one object per layer (3)"));
+  CHECK_THAT(refusal(tiny({{'a', {0, 6}}}, "aa")), Catch::Contains("has no layer with attention"));
 }

@@ -57,7 +57,8 @@ TEST_CASE("Ouro with one run has no repeated layers, and is refused with windows
   const Arch once = arch(ouro(24, "1"));
   CHECK(once.layers == 24);
   CHECK_FALSE(once.has_repeats());
-  CHECK_THAT(refusal(small("ouro", R"("use_sliding_window": true)")), Catch::Contains("Ouro is known without"));
+  CHECK_THAT(refusal(small("ouro", R"("use_sliding_window": true)")),
+             Catch::Contains("Ouro is supported only without"));
   CHECK_THAT(refusal(ouro(500)), Catch::Contains("expected 1 to 1024 layers, got 2000"));
 }
 

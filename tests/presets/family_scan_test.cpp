@@ -177,7 +177,7 @@ TEST_CASE("RecurrentGemma accepts other patterns of blocks and refuses unknown o
   CHECK(a.mixers[0].recurrent.width() == 80);
   CHECK(a.mlp_width == 48);
   CHECK(refusal(with(R"("block_types": ["mamba"])")) ==
-        "c.json: \"block_types\" has \"mamba\"; expected recurrent or attention");
+        "c.json: \"block_types\" contains \"mamba\"; expected recurrent or attention");
   CHECK_THAT(refusal(with(R"("lru_width": 66)")), Catch::Contains("a multiple of \"num_attention_heads\""));
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("xLSTM's parameter count matches its modules", "[import][family]") {
 TEST_CASE("xLSTM's heads must divide its widths", "[import][family]") {
   CHECK_THAT(refusal(R"({"model_type": "xlstm", "hidden_size": 100, "num_hidden_layers": 2, "num_heads": 7,
     "vocab_size": 100})"),
-             Catch::Contains("7 heads cannot share a width of 128 evenly"));  // 100 rounded up to a multiple of 64
+             Catch::Contains("7 heads do not divide a width of 128 evenly"));  // 100 rounded up to a multiple of 64
 }
 
 // The paper's count: 13 D^2 L + 464 D L + 4 D + 2 D V for RWKV-6, 13 D^2 L + 14 D L + 4 D + 2 D V for RWKV-5

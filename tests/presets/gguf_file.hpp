@@ -113,7 +113,7 @@ inline ModelCard booked(const GgufFile& f) {
   ModelCard card = f.load();
   for (const std::string& caveat : card.caveats) {
     CAPTURE(caveat);
-    CHECK(caveat.find("not recognised") == std::string::npos);
+    CHECK(caveat.find("not recognized") == std::string::npos);
     CHECK(caveat.find("differ") == std::string::npos);
   }
   return card;

@@ -55,7 +55,7 @@ TEST_CASE("all tensors of a Gemma 4 GGUF file are counted", "[gguf][windowed]") 
   const ModelCard all = gemma4(4).load();
   CHECK(all.arch == card.arch);
   REQUIRE(all.caveats.size() == 1);
-  CHECK_THAT(all.caveats[0], Catch::StartsWith("keys and values of layers that read another's: 5 tensors"));
+  CHECK_THAT(all.caveats[0], Catch::StartsWith("keys and values of layers with cross-layer sharing: 5 tensors"));
 }
 
 TEST_CASE("all tensors of a GGUF file of Gemma 4 with experts are counted, with router norm and factors",

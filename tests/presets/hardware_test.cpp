@@ -152,11 +152,11 @@ TEST_CASE("a torus whose dimensions disagree with its ranks is refused", "[hardw
   CHECK(read_hardware_file(file(of(torus + R"("dimensions": [16, 16])")), "mine.json").cluster.levels[0].torus.size() ==
         2);
   CHECK(refusal(of(torus + R"("dimensions": [16, 8])")) ==
-        "mine.json, \"link\": \"dimensions\" 16 x 8 are 128 devices, and \"ranks\" 256; make the two equal");
+        "mine.json, \"link\": \"dimensions\" 16 x 8 make 128 devices, but \"ranks\" is 256; make the two equal");
   for (const char* dimensions : {"[]", "[256, 1]", "[4, 4, 4, 4]", R"([16, 16], "reduces": true)"})
     CHECK_THAT(refusal(of(torus + R"("dimensions": )" + dimensions)), Contains("one to three \"dimensions\""));
   for (const char* link : {R"("topology": "2D torus; 4 links")", R"("dimensions": [16, 16])"})
-    CHECK_THAT(refusal(of(link)), Contains("a torus has \"topology\": \"torus\" and \"dimensions\""));
+    CHECK_THAT(refusal(of(link)), Contains("a torus requires \"topology\": \"torus\" and \"dimensions\""));
 }
 
 TEST_CASE("the host link is PCI Express unless a file states another", "[hardware]") {
@@ -243,7 +243,7 @@ TEST_CASE("a spine is a third level of links above networks of a stated size", "
   const CollectiveCall e{.group = Group::data, .op = CollectiveOp::all_reduce, .messages = 1, .bytes = Bytes(3200)};
   const double once = 3200 * (7.0 / 8 / 450e9 + 1.0 / 16 / 50e9 + 1.0 / 32 / 10e9);
   CHECK(communication_time(e, l, c).total().value == Approx(2 * once));
-  CHECK_THROWS_WITH(with("", "10 GB/s"), Contains("give \"network\" the \"ranks\" that one of them joins"));
+  CHECK_THROWS_WITH(with("", "10 GB/s"), Contains("set \"ranks\" of \"network\" to the devices of one network"));
 }
 
 TEST_CASE("achieved rates of single operators are read by format", "[hardware]") {
@@ -301,22 +301,22 @@ TEST_CASE("achieved rates require a description of their measurement", "[hardwar
 
 TEST_CASE("a mistake in a hardware file is reported with a sentence", "[hardware]") {
   CHECK(refusal(R"({"source": null})") ==
-        "mine.json: no source for \"memory.capacity\"; say under \"sources\" where the number was read");
+        "mine.json: no source for \"memory.capacity\"; cite the source of the number under \"sources\"");
   CHECK(refusal(R"({"memory": {"bandwidth": "4.8 TB"}})") ==
         "mine.json, \"memory\", \"bandwidth\": expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(refusal(R"({"memory": {"capacity": 85899345920}})") ==
         "mine.json, \"memory\", \"capacity\": expected a string in quotes, got 85899345920");
   CHECK(refusal(R"({"memory": {"capacity": "0 B"}})") ==
-        "mine.json, \"memory\": \"capacity\" is zero; nothing fits there");
+        "mine.json, \"memory\": \"capacity\" is zero; set the memory size of the device");
   CHECK(refusal(R"({"memory": null})") == "mine.json, \"memory\": expected an object in braces, got nothing");
   CHECK(refusal(R"({"matmul": {"bf16_sparse": "1979 TFLOP/s"}})") ==
-        "mine.json, \"matmul\": \"bf16_sparse\" is a sparse peak; give the dense one, which is usually half of it");
+        "mine.json, \"matmul\": \"bf16_sparse\" is a sparse peak; set the dense peak, which is usually half of it");
   CHECK(refusal(R"({"matmul": {"bf16": "1979 TFLOP/s sparse"}})") ==
-        "mine.json, \"matmul\": \"bf16\" is a sparse peak; give the dense one, which is usually half of it");
+        "mine.json, \"matmul\": \"bf16\" is a sparse peak; set the dense peak, which is usually half of it");
   CHECK(refusal(R"({"matmul": {"bfp16": "1 TFLOP/s"}})") ==
         "mine.json, \"matmul\": unknown key \"bfp16\"; did you mean \"bf16\"?");
   CHECK(refusal(R"({"matmul": {"fp32": null}})") ==
-        "mine.json, \"matmul\": expected the dense peak of at least one number format, got nothing");
+        "mine.json, \"matmul\": expected the dense peak of at least one number format");
   CHECK(refusal(R"({"sources": {"matmul.fp23": "x"}})") ==
         "mine.json, \"sources\": unknown key \"matmul.fp23\"; did you mean \"matmul.fp32\"?");
   CHECK(refusal(R"({"link": {"bandwidth": "50 GB/s", "ranks": 0}})") ==
@@ -330,7 +330,7 @@ TEST_CASE("shared system memory states the share usable by a program", "[presets
   CHECK(read_hardware_file(file(), "mine.json").usable == 0);
   CHECK(read_hardware_file(file(R"({"memory": {"usable": 0.75}})"), "mine.json").usable == 0.75);
   CHECK(refusal(R"({"memory": {"usable": 1.5}})") ==
-        "mine.json, \"memory\": \"usable\" is a share of the memory, above 0 and at most 1");
+        "mine.json, \"memory\": \"usable\" must be a fraction of the memory, above 0 and at most 1");
   CHECK(load_hardware("m1").usable == 0.67);
   CHECK(load_hardware("m4-max").usable == 0.75);
   CHECK(load_hardware("strix-halo").usable == 0.5);

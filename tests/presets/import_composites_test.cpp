@@ -66,10 +66,10 @@ TEST_CASE("the text part of a composite config is read, with a caveat for other 
     return imported(R"({"model_type": ")" + type + R"(", "text_config": )" + text + "}");
   };
   CHECK(wrapped("gemma3").arch.qk_norm == QkNorm::per_head);
-  CHECK(wrapped("gemma3").caveats[0] == "text part only: a vision or audio tower beside it is not counted");
+  CHECK(wrapped("gemma3").caveats[0] == "text part only: vision and audio encoders are not counted");
   // gemma3_text's defaults: 131072 positions, a window of 4096 in five of six layers.
   CHECK_THAT(wrapped("gemma3").caveats[1],
-             Catch::Contains("the family's defaults count: max_position_embeddings 131072"));
+             Catch::Contains("the family's defaults are used: max_position_embeddings 131072"));
   CHECK(wrapped("llama4").arch.has_experts());
   CHECK(wrapped("llava").arch.layers == 2);
   const ModelCard any = imported(R"({"model_type": "something_new", "tie_word_embeddings": true, "text_config":
@@ -87,9 +87,9 @@ TEST_CASE("InternVL's language model is read from its llm_config", "[import][fam
                 together({in_layers(28, layer(3584, 28, 4, 18944, true)),
                           {{"embed_tokens", {151674, 3584}}, {"lm_head", {151674, 3584}}, {"norm", {3584}}}}),
                 7612820992);
-  CHECK_THAT(imported(internvl).caveats.front(), Catch::Contains("\"vision_config\" leaves out"));
+  CHECK_THAT(imported(internvl).caveats.front(), Catch::Contains("\"vision_config\" omits some sizes"));
   CHECK_THAT(refusal(R"({"model_type": "internvl_chat", "llm_config": {"model_type": "internlm9"}})"),
-             Catch::Contains("c.json, \"llm_config\": model_type \"internlm9\" is not known"));
+             Catch::Contains("c.json, \"llm_config\": model_type \"internlm9\" is not supported"));
 }
 
 TEST_CASE("Phi-4 multimodal is Phi-3, with encoder sizes in the same config", "[import][family]") {
@@ -103,10 +103,10 @@ TEST_CASE("Phi-4 multimodal is Phi-3, with encoder sizes in the same config", "[
   const Count matrices = 3 * 3072 * (3072 + 1) + (1152 + 2 * 1024 + 3) * 3072 + 2 * 1152;
   CHECK(t.projector == adapters + matrices);
   CHECK(3836021760 + t.total() == 5574460384);  // huggingface.co/microsoft/Phi-4-multimodal-instruct, published total
-  CHECK_THAT(imported(phi4mm).caveats.front(), Catch::Contains("830472192 parameters of it"));
+  CHECK_THAT(imported(phi4mm).caveats.front(), Catch::Contains("which have 830472192 parameters"));
   std::string other = phi4mm;
   other.replace(other.find("\"config\": {\"activation\""), 8, "\"setting\"");
-  CHECK(imported(other).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
+  CHECK(imported(other).caveats.front() == "text part only: vision and audio encoders are not counted");
   CHECK_FALSE(arch(small("phi4_multimodal", "")).tied_head);
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes its code states", "[im
   CHECK(card.caveats == std::vector<std::string>());
   std::string other = phi3_v;
   other.replace(other.find("patch14-336"), 11, "patch14-224");
-  CHECK(imported(other).caveats.front() == "text part only: a vision or audio tower beside it is not counted");
+  CHECK(imported(other).caveats.front() == "text part only: vision and audio encoders are not counted");
 }
 
 TEST_CASE("ERNIE 4.5 VL has text experts in the model, and image experts and an encoder outside it",
@@ -162,11 +162,10 @@ TEST_CASE("ERNIE 4.5 VL has text experts in the model, and image experts and an 
   std::string alone = ernie;  // without a vision encoder
   alone.replace(alone.find(R"("vision_config": {"depth": 32},)"), 31, "");
   CHECK(imported(alone).media_encoders == MediaEncoders());
-  CHECK(imported(alone).caveats.front() ==
-        "experts for text only: those for images, in the same layers, are not counted");
+  CHECK(imported(alone).caveats.front() == "text experts only: image experts in the same layers are not counted");
   std::string one = ernie;
   one.replace(one.find("[1536, 512]"), 11, "[1536]");
-  CHECK_THAT(refusal(one), Catch::Contains("a number for text and one for images, got one alone"));
+  CHECK_THAT(refusal(one), Catch::Contains("a number for text and one for images, got only one"));
   const std::string nested = R"({"model_type": "ernie4_5_vl_moe", "text_config": {)" + text_keys +
                              R"(, "moe_intermediate_size": [64, 32], "mlp_layer_types": ["dense", "sparse"]}})";
   CHECK(arch(nested).moe.width == 64);

@@ -29,8 +29,8 @@ TEST_CASE("ERNIE's MTP module is counted if a key states it, and otherwise menti
   json::Value config = released_config("ERNIE-4.5-21B-A3B");
   config.erase("num_nextn_predict_layers");
   CHECK_THAT(told(import_config(config, "c.json")),
-             Catch::Contains("of 123217920 parameters beside the model is not counted; "
-                             "\"num_nextn_predict_layers\": 1 in the config counts it"));
+             Catch::Contains("of 123217920 parameters is not counted; "
+                             "set \"num_nextn_predict_layers\": 1 in the config to count it"));
   config["num_nextn_predict_layers"] = 1;
   const ModelCard named = import_config(config, "c.json");
   CHECK(told(named).empty());
@@ -71,5 +71,5 @@ TEST_CASE("biases enabled in the config are counted", "[import]") {
   CHECK(more("bamba", mixers, "attention_bias") == 2 * (96 + 2 * 32 + 96));
   CHECK(more("bamba", mixers, "mlp_bias") == 8 * (2 * 256 + 96));
   CHECK_THAT(refusal(small("qwen3_5_text", R"("attention_bias": true)")),
-             Catch::Contains("biases of a gate on attention's output are not known"));
+             Catch::Contains("biases of an attention output gate are not supported"));
 }

@@ -15,7 +15,8 @@ TEST_CASE("a missing size that every model states is refused", "[import]") {
     return v.dump();
   };
   for (const std::string key : {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"}) {
-    CHECK(refusal(without(key.c_str())) == "c.json: \"" + key + "\" is missing; the config of a whole model states it");
+    CHECK(refusal(without(key.c_str())) ==
+          "c.json: \"" + key + "\" is missing; the config of a complete model must specify it");
     json::Value v = json::parse(small("llama", ""), "c.json");
     v[key] = nullptr;
     CHECK(refusal(v.dump()) == "c.json: \"" + key + "\": expected a whole number of at least 1, got null");
@@ -28,18 +29,19 @@ TEST_CASE("every default in use is a caveat", "[import]") {
   CHECK(caveats(small("llama", "")).empty());
   // LlamaConfig's defaults; as many KV heads as heads, head width hidden / heads.
   CHECK(caveats(part(R"({"model_type": "llama", "hidden_size": 1024})"))[1] ==
-        "c.json, \"text_config\" leaves out, so the family's defaults count: num_hidden_layers 32, "
+        "c.json, \"text_config\" omits some sizes, so the family's defaults are used: num_hidden_layers 32, "
         "num_attention_heads 32, intermediate_size 11008, vocab_size 32000, max_position_embeddings 2048");
   CHECK(caveats(small("olmoe", R"("num_experts": 8)")) ==
-        std::vector<std::string>{"c.json leaves out, so the family's defaults count: num_experts_per_tok 8"});
+        std::vector<std::string>{"c.json omits some sizes, so the family's defaults are used: num_experts_per_tok 8"});
 }
 
 TEST_CASE("an unknown family is refused with the nearest families and the command that lists them", "[import]") {
   const std::string said = refusal(small("lama", ""));
-  CHECK(said.find("model_type \"lama\" is not known; the nearest are \"llama\", ") != std::string::npos);
+  CHECK(said.find("model_type \"lama\" is not supported; the closest are \"llama\", ") != std::string::npos);
   CHECK(said.find("'llmcalc list families'") != std::string::npos);
   CHECK(said.size() < 220);
-  CHECK(refusal(R"({"model_type": "zamba", "hidden_size": 768})").find("\"zamba\" is not known") != std::string::npos);
+  CHECK(refusal(R"({"model_type": "zamba", "hidden_size": 768})").find("\"zamba\" is not supported") !=
+        std::string::npos);
   CHECK(refusal(R"({"hidden_size": 768})").find("\"model_type\" is missing") != std::string::npos);
   CHECK(refusal("[]").find("an object") != std::string::npos);
   CHECK(refusal(R"({"model_type": 5})").find("\"model_type\"") != std::string::npos);
@@ -66,30 +68,30 @@ TEST_CASE("an invalid config is refused with one sentence", "[import]") {
   };
   says(small("llama", R"("head_dim": 0)"), "\"head_dim\"");
   says(small("llama", R"("mlp_bias": "yes")"), "\"mlp_bias\"");
-  says(part(R"({"model_type": "llama", "hidden_size": 100, "num_attention_heads": 6})"), "no multiple of 6 heads");
+  says(part(R"({"model_type": "llama", "hidden_size": 100, "num_attention_heads": 6})"), "not a multiple of 6 heads");
   says(part(R"({"model_type": "llama", "hidden_size": -1})"), "\"hidden_size\"");
   says(part(R"({"model_type": "llama", "hidden_size": 4096.5})"), "\"hidden_size\"");
   says(part(R"({"model_type": "llama", "num_hidden_layers": 100000})"), "layers, got 100000");
   says(part(R"({"model_type": "llama", "num_key_value_heads": 5})"), "5 KV heads");
   says(part(R"({"model_type": "llama", "vocab_size": 9000000000000})"), "vocabulary");
   says(part(R"({"model_type": "llama", "hidden_act": "wobble"})"), "\"wobble\"");
-  says(part(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})"), "both mean the same");
+  says(part(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})"), "both keys have the same meaning");
   says(part(R"({"model_type": "mixtral", "num_experts_per_tok": 9})"),
        "expected a whole number from 1 to 8, the number of experts, got 9");
   says(small("gemma3_text", R"("layer_types": ["full_attention"])"), "expected one entry per layer (8), got 1");
   says(small("deepseek_v2", ""), "\"num_experts_per_tok\" is missing");
   says(small("llama", R"("is_encoder_decoder": true)"), "is_encoder_decoder");
-  says(part(R"({"model_type": "bloom", "n_embed": 4611686018427387904})"), "passes 2^63");
+  says(part(R"({"model_type": "bloom", "n_embed": 4611686018427387904})"), "2^63");
   says(
       part(
           R"({"model_type": "llama", "hidden_size": 2147483648, "num_attention_heads": 8, "intermediate_size": 2147483648,
            "num_hidden_layers": 1000})"),
-      "passes 2^63");
+      "2^63");
 }
 
 TEST_CASE("a head wider than RWKV-7's hidden size is refused", "[import]") {
   CHECK_THAT(refusal(part(R"({"model_type": "rwkv7", "hidden_size": 64, "head_dim": 96})")),
-             Catch::Contains("no multiple of the width of a head"));
+             Catch::Contains("not a multiple of the head width"));
 }
 
 // hub Qwen/Qwen-VL-Chat: an encoder of 48 layers of width 1664, in "visual".
@@ -124,7 +126,7 @@ TEST_CASE("one note names a few unknown keys and counts the others", "[import]")
 TEST_CASE("a size with two contradictory values is refused", "[import]") {
   const auto says = [](const std::string& type, const std::string& more, const char* what) {
     CAPTURE(type);
-    CHECK(refusal(small(type, more)) == "c.json: " + std::string(what) + ", but both mean the same; correct one");
+    CHECK(refusal(small(type, more)) == "c.json: " + std::string(what) + ", but they must be equal; correct one");
   };
   says("falcon_h1", R"("mamba_d_ssm": 3072, "mamba_n_heads": 24, "mamba_d_head": 64)",
        R"("mamba_d_ssm" is 3072 and "mamba_n_heads" x "mamba_d_head" is 1536)");
@@ -135,11 +137,11 @@ TEST_CASE("a size with two contradictory values is refused", "[import]") {
   says("gpt_oss", R"("num_experts_per_tok": 4, "experts_per_token": 8)",
        R"("experts_per_token" is 8 and "num_experts_per_tok" is 4)");
   says("hunyuan_v1_dense", R"("head_dim": 16, "attention_head_dim": 32)",
-       R"("attention_head_dim" is 32 and the width of a head ("head_dim") is 16)");
+       R"("attention_head_dim" is 32 and the head width ("head_dim") is 16)");
   says("lfm2", R"("conv_dim": 128)", R"("conv_dim" is 128 and "hidden_size" is 96)");
   CHECK_THAT(refusal(R"({"model_type": "falcon", "num_hidden_layers": 2, "hidden_size": 96, "num_attention_heads": 6,
     "vocab_size": 1000, "ff_factor": 4, "ffn_hidden_size": 512})"),
-             Catch::Contains(R"("ff_factor" x "hidden_size" is 384 and the MLP's width ("ffn_hidden_size") is 512)"));
+             Catch::Contains(R"("ff_factor" x "hidden_size" is 384 and the MLP width ("ffn_hidden_size") is 512)"));
   CHECK(refusal(small("falcon_h1", R"("mamba_d_ssm": 1536, "mamba_n_heads": 24, "mamba_d_head": 64)")) ==
         "nothing was refused");
 }
@@ -163,12 +165,12 @@ TEST_CASE("draft models are refused by their class or their keys", "[import]") {
     CAPTURE(name);
     CHECK(refusal(small("qwen3", R"("architectures": [")" + std::string(name) + "\"]")) ==
           "c.json: \"" + std::string(name) +
-              "\" drafts for another model, whose states it reads, and is not counted; give that model");
+              "\" is a draft model, which reads the states of another model and is not counted; import that model "
+              "instead");
   }
   CHECK(refusal(small("qwen3", R"("dflash_config": {"target_layer_ids": [1, 5]})")) ==
-        "c.json: \"dflash_config\" says that it drafts for another model, whose states it reads, and is not counted; "
-        "give "
-        "that model");
+        "c.json: \"dflash_config\" marks a draft model, which reads the states of another model and is not counted; "
+        "import that model instead");
 }
 
 // google/gemma-4-*-it-assistant; nvidia/Eagle2.5-8B is a vision-language model.
@@ -177,7 +179,7 @@ TEST_CASE("draft models are also found by the class of a composite config", "[im
     return R"({"model_type": "draft", "architectures": [")" + std::string(name) + R"("], "text_config": )" +
            small("qwen3", "") + "}";
   };
-  CHECK_THAT(refusal(composite("Gemma4AssistantForCausalLM")), Catch::Contains("drafts for another model"));
+  CHECK_THAT(refusal(composite("Gemma4AssistantForCausalLM")), Catch::Contains("is a draft model"));
   CHECK(arch(composite("Eagle2_5_VLForConditionalGeneration")) == arch(small("qwen3", "")));
 }
 
@@ -185,9 +187,10 @@ TEST_CASE("a class of another family is reported", "[import]") {
   const auto notes = [](const char* type, const char* name) {
     return imported(small(type, R"("architectures": [")" + std::string(name) + "\"]")).caveats;
   };
-  CHECK(notes("llama", "OuroForCausalLM") ==
-        std::vector<std::string>{"\"architectures\" names \"OuroForCausalLM\", which is no known class of model_type "
-                                 "\"llama\"; the model is counted by its model_type"});
+  CHECK(
+      notes("llama", "OuroForCausalLM") ==
+      std::vector<std::string>{"\"architectures\" names \"OuroForCausalLM\", which is not a known class of model_type "
+                               "\"llama\"; the model is counted according to its model_type"});
   for (const auto& [type, name] : {std::pair{"llama", "LlamaForSequenceClassification"},
                                    {"qwen3", "Qwen3ForCausalLM"},
                                    {"gpt_neox", "GPTNeoXForCausalLM"},
@@ -195,14 +198,14 @@ TEST_CASE("a class of another family is reported", "[import]") {
                                    {"openai-gpt", "OpenAIGPTLMHeadModel"},
                                    {"olmo2", "Olmo2ForCausalLM"}}) {
     CAPTURE(type, name);
-    for (const std::string& note : notes(type, name)) CHECK(note.find("no known class") == std::string::npos);
+    for (const std::string& note : notes(type, name)) CHECK(note.find("not a known class") == std::string::npos);
   }
 }
 
 TEST_CASE("a quantization block that is not an object is refused", "[import]") {
   CHECK(refusal(small("llama", R"("quantization_config": "fp8")")) ==
-        "c.json: \"quantization_config\": expected an object that says how weights are stored, got \"fp8\"; give it as "
-        "{\"quant_method\": \"fp8\"} or the like, or leave it out");
+        "c.json: \"quantization_config\": expected an object with the format of the stored weights, got \"fp8\"; use a "
+        "form like {\"quant_method\": \"fp8\"}, or omit it");
   CHECK_THAT(refusal(small("llama", R"("quantization_config": [])")), Catch::Contains("got array"));
   CHECK_FALSE(imported(small("llama", R"("quantization_config": null)")).weights);
   CHECK_FALSE(imported(small("llama", R"("quantization_config": {})")).weights);
@@ -211,7 +214,7 @@ TEST_CASE("a quantization block that is not an object is refused", "[import]") {
 TEST_CASE("defaults are not reported if a list in the config states the same", "[import]") {
   for (const char* name : {"GLM-5", "DeepSeek-V3.2", "LongCat-Flash-Chat"})
     for (const std::string& note : imported(released_config(name).dump()).caveats)
-      CHECK(note.find("defaults count") == std::string::npos);
+      CHECK(note.find("defaults are used") == std::string::npos);
   json::Value types = json::Value::array();
   for (int i = 0; i < 48; ++i) types.push_back(i % 4 == 3 ? "full_attention" : "linear_attention");
   json::Value next = released_config("Qwen3-Next-80B-A3B");
@@ -241,8 +244,8 @@ TEST_CASE("MTP modules in a model without full attention layers are refused", "[
   c["num_hidden_layers"] = 2;
   CHECK(arch(c.dump()).mtp.modules == 0);
   c["mtp_num_hidden_layers"] = 1;
-  CHECK_THAT(refusal(c.dump()), Catch::StartsWith("c.json: \"mtp_num_hidden_layers\": modules for further tokens have "
-                                                  "full attention, and none of the model's layers has"));
+  CHECK_THAT(refusal(c.dump()), Catch::StartsWith("c.json: \"mtp_num_hidden_layers\": MTP modules have full "
+                                                  "attention, but no layer of the model has it"));
 }
 
 TEST_CASE("a size under a family-specific key is not reported as a default", "[import]") {

@@ -86,7 +86,7 @@ TEST_CASE("MTP modules are separate from the model, or noted for families withou
   CHECK(parameters(one.arch) == parameters(arch(small("deepseek_v3", ""))));
   const ModelCard other = imported(small("llama", R"("num_nextn_predict_layers": 2)"));
   CHECK(other.arch.mtp == Mtp{});
-  CHECK(other.caveats.front() == "2 MTP modules beside the model are not counted");
+  CHECK(other.caveats.front() == "2 MTP modules are not counted");
 }
 
 TEST_CASE("an imported model is named after its checkpoint, file or folder", "[import]") {

@@ -74,11 +74,10 @@ TEST_CASE("Gemma 4 shares keys and values in its last layers, which have wider M
   CHECK(a.mlps[0] == LayerMlp{512, layers({4, 5, 6, 7})});
   CHECK(a.per_layer == PerLayerInput{262144, 8});
   CHECK(refusal(small("gemma4_text", R"("num_kv_shared_layers": 8)")) ==
-        "c.json: \"num_kv_shared_layers\" is not below the number of layers; lower it");
-  CHECK(
-      refusal(small("gemma4_text", R"("num_kv_shared_layers": 3)")) ==
-      "c.json: layer 5 shares keys and values, but the last layer before it with its own and the same window has other "
-      "heads or widths, or there is none; give one");
+        "c.json: \"num_kv_shared_layers\" must be below the number of layers; lower it");
+  CHECK(refusal(small("gemma4_text", R"("num_kv_shared_layers": 3)")) ==
+        "c.json: layer 5 shares keys and values, but the last earlier layer with its own keys and values and the same "
+        "window is missing or has different heads or widths; add a matching layer");
 }
 
 TEST_CASE("Llama 4 has chunks in layers with RoPE and experts in the configured layers", "[import]") {

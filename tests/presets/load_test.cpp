@@ -52,8 +52,8 @@ TEST_CASE("an unknown name is refused with the nearest names", "[load]") {
         "unknown hardware \"h10O\", did you mean 'h100'? ('llmcalc list hardware' shows all " +
             std::to_string(builtin_hardware().size()) + ")");
   CHECK(hardware_refused("abacus").find("unknown hardware \"abacus\" (") == 0);
-  CHECK(hardware_refused("") == "no hardware is given; 'llmcalc list' shows the names");
-  CHECK(model_refused("") == "no model is given; 'llmcalc list' shows the names");
+  CHECK(hardware_refused("") == "no hardware specified; 'llmcalc list' shows the names");
+  CHECK(model_refused("") == "no model specified; 'llmcalc list' shows the names");
   CHECK(model_refused("qqqqqqqq").find("unknown model \"qqqqqqqq\" ('llmcalc list models' shows all ") == 0);
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("a name that looks like a path is read as a file", "[load]") {
   CHECK_THAT(model_refused("nowhere.gguf"), Catch::Contains("cannot read 'nowhere.gguf'"));
   CHECK_THAT(model_refused("nowhere.safetensors"), Catch::Contains("cannot read 'nowhere.safetensors'"));
   CHECK(hardware_refused(folder.path.string()) ==
-        "cannot read '" + folder.path.string() + "': it is a folder; give a JSON file");
+        "cannot read '" + folder.path.string() + "': it is a folder; pass a JSON file");
 }
 
 TEST_CASE("an existing folder takes precedence over a preset with the same Hugging Face name", "[load]") {
@@ -98,7 +98,7 @@ TEST_CASE("model files, config.json files and their folders are distinguished by
   const std::string empty = (folder.path / "empty").string();
   fs::create_directories(empty);
   CHECK(model_refused(empty) ==
-        "the folder '" + empty + "' holds no config.json; give a model file or a folder that holds one");
+        "the folder '" + empty + "' contains no config.json; pass a model file or a folder with a config.json");
 }
 
 TEST_CASE("a hardware file is refused as a model, and a model file as hardware", "[load]") {
@@ -122,12 +122,12 @@ TEST_CASE("a file of weights instead of a model is refused with advice", "[load]
   const auto refused = [&](const std::string& name, std::string_view bytes) {
     const std::string path = folder.write(name, bytes);
     CHECK(model_refused(path) == "'" + path +
-                                     "' holds weights, which say no shape; give the config.json of the model that they "
-                                     "belong to, or an llmcalc model file");
+                                     "' contains weights without an architecture; pass the model's config.json or an "
+                                     "llmcalc model file");
   };
   refused("pytorch_model.bin", "PK");
   const std::string renamed = folder.write("renamed.json", std::string_view("GGUF\3\0\0\0", 8));
-  CHECK_THAT(model_refused(renamed), Catch::Contains("it is cut short or damaged"));
+  CHECK_THAT(model_refused(renamed), Catch::Contains("the file is truncated or damaged"));
   CHECK(load_model(folder.write("config.bin", gpt2_config)).arch.hidden == 768);  // identified by its content
 }
 
@@ -136,10 +136,10 @@ TEST_CASE("an unknown model_type is refused with the three nearest and the comma
   const std::string path = folder.write("config.json", R"({"model_type": "qwen3_moee"})");
   // The other Qwen 3 types, those with the fewest edits first.
   const std::string said = model_refused(path), count = std::to_string(importable_types().size());
-  CHECK_THAT(said, Catch::StartsWith(path + ": model_type \"qwen3_moee\" is not known; the nearest are " +
+  CHECK_THAT(said, Catch::StartsWith(path + ": model_type \"qwen3_moee\" is not supported; the closest are " +
                                      "\"qwen3_moe\", \"qwen3_next\" and \"qwen3"));
-  CHECK_THAT(said, Catch::EndsWith(" ('llmcalc list families' shows all " + count +
-                                   "); for others write an llmcalc model file"));
+  CHECK_THAT(said, Catch::EndsWith(" ('llmcalc list families' lists all " + count +
+                                   "); for other models, write an llmcalc model file"));
 }
 
 TEST_CASE("ModelOpt's quantization file is read along with config.json", "[load]") {

@@ -49,18 +49,18 @@ TEST_CASE("words in a model name select the format of its weights", "[meant]") {
 }
 
 TEST_CASE("an ambiguous format in a name, or two contradictory ones, are refused", "[meant]") {
-  CHECK(
-      test::sentence([] { meant_model("Qwen/Qwen3-14B-GGUF"); }) ==
-      "\"gguf\" in the model's name \"Qwen/Qwen3-14B-GGUF\" says that weights are stored in another format, and not in "
-      "which; give 'qwen3-14b' with --weight-precision ('llmcalc list dtypes' shows all formats)");
+  CHECK(test::sentence([] { meant_model("Qwen/Qwen3-14B-GGUF"); }) ==
+        "\"gguf\" in the model name \"Qwen/Qwen3-14B-GGUF\" implies another weight format without naming it; pass "
+        "'qwen3-14b' with --weight-precision ('llmcalc list dtypes' shows all formats)");
   CHECK(test::sentence([] { meant_model("llama-3.1-8b-bf16-awq"); }) ==
-        "the model's name \"llama-3.1-8b-bf16-awq\" says two formats of weights, awq and bf16; name one");
+        "the model name \"llama-3.1-8b-bf16-awq\" contains two weight formats, awq and bf16; specify only one");
 }
 
 // hub moonshotai/Kimi-K2-Thinking stores its experts in int4; moonshotai/Kimi-K2-Instruct all matrices in fp8.
 TEST_CASE("a model with a preset's shape but other formats is refused", "[meant]") {
-  CHECK_THAT(test::sentence([] { load_model("moonshotai/Kimi-K2-Thinking"); }),
-             Catch::Contains("has the shape of preset 'kimi-k2', but its checkpoint stores its experts in int4"));
+  CHECK_THAT(
+      test::sentence([] { load_model("moonshotai/Kimi-K2-Thinking"); }),
+      Catch::Contains("has the architecture of preset 'kimi-k2', but its checkpoint stores its experts in int4"));
   CHECK(meant("moonshotai/Kimi-K2-Instruct") == "kimi-k2 ");
   CHECK(meant("qwen3-4b-thinking") == "qwen3-4b ");
 }
@@ -72,7 +72,7 @@ TEST_CASE("weights in a format from the name have its bytes", "[meant]") {
   CHECK(bytes(card) == 41829514368);
   CHECK(card.word == "lmsys/gpt-oss-20b-bf16");
   CHECK(card.caveats.back() ==
-        "the name \"lmsys/gpt-oss-20b-bf16\" says bf16: weights count in it, unless --weight-precision is given");
+        "the name \"lmsys/gpt-oss-20b-bf16\" implies weights in bf16, unless --weight-precision is set");
   CHECK(bytes(load_model("llama-3.1-8b-bf16")) == 16060522496);
   CHECK(bytes(load_model("llama-3.1-8b-fp32")) == 2 * 16060522496);
 }

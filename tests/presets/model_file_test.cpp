@@ -114,7 +114,7 @@ TEST_CASE("the head width is optional if heads divide the hidden size", "[model_
   CHECK(read(without("/attention/head_width")).arch.head_dim == 64);
   json::Value v = without("/attention/head_width");
   v["hidden"] = 770;
-  CHECK_THAT(refusal(v), Catch::Contains("give \"head_width\""));
+  CHECK_THAT(refusal(v), Catch::Contains("set \"head_width\""));
   v["attention"]["head_width"] = 64;
   CHECK(read(v).arch.head_dim == 64);
 }
@@ -205,7 +205,7 @@ TEST_CASE("an invalid size is refused", "[model_file]") {
   says("/attention/heads", Count{1} << 32, "number of heads");
   says("/attention/head_width", Count{1} << 31, "attention width");
   says("/mlp/width", Count{1} << 32, "mlp width");
-  says("/position/rows", 1000, "cannot serve a context of 1024");
+  says("/position/rows", 1000, "are too few for a context of 1024");
   says("/llmcalc_model", 2, "version 1");
   says("/name", "", "\"name\": expected a name");
   says("/aliases", "x", "\"aliases\"");
@@ -216,7 +216,7 @@ TEST_CASE("sizes whose product exceeds 2^63 are refused", "[model_file]") {
   json::Value v = with("/layers", 1000);
   v["hidden"] = Count{1} << 31;
   v["mlp"]["width"] = Count{1} << 31;
-  CHECK_THAT(refusal(v), Catch::Contains("passes 2^63"));
+  CHECK_THAT(refusal(v), Catch::Contains("exceeds 2^63"));
 }
 
 TEST_CASE("contradictory choices are refused", "[model_file]") {
@@ -231,11 +231,11 @@ TEST_CASE("contradictory choices are refused", "[model_file]") {
   says("/norm/placement", "both", "expected 4 norms");
   says("/position/kind", "rope", "unknown key \"rows\"");
   says("/sliding_window", j(R"({"window": 0, "layers": "all"})"), "\"window\"");
-  says("/sliding_window", j(R"({"window": 8})"), "\"layers\": expected \"all\"");
+  says("/sliding_window", j(R"({"window": 8})"), "\"layers\" is missing; expected \"all\"");
   says("/chunked_attention", j(R"({"window": 8, "layers": "all"})"), "\"chunk\"");
   json::Value two = with("/sliding_window", j(R"({"window": 8, "layers": [3]})"));
   two["chunked_attention"] = j(R"({"chunk": 8, "layers": [4]})");
-  CHECK_THAT(refusal(two), Catch::Contains("\"sliding_window\" besides"));
+  CHECK_THAT(refusal(two), Catch::Contains("conflicts with \"sliding_window\""));
   json::Value parallel = with("/block", "parallel");
   CHECK(read(parallel).arch.norms_per_layer == 2);
   parallel["norm"]["per_layer"] = 3;
@@ -261,8 +261,8 @@ TEST_CASE("keys of experts are validated", "[model_file]") {
   says("width", 0, "\"width\"");
   says("shared_width", 0, "shared experts' width");
   says("shared_experts", 0, "shared experts' width");
-  says("layers", j("[]"), "names no layer");
-  says("layers", "all", "nothing uses the mlp width");
+  says("layers", j("[]"), "contains no layer");
+  says("layers", "all", "so the mlp width is unused");
   says("router_bias", 1, "\"router_bias\"");
   json::Value dense = with("/moe", experts);
   dense["mlp"].erase("width");
@@ -312,7 +312,7 @@ TEST_CASE("keys of latent attention are validated", "[model_file]") {
 
 TEST_CASE("shortcut blocks and zero experts are validated", "[model_file]") {
   json::Value v = with("/block", "shortcut");
-  CHECK_THAT(refusal(v), Catch::Contains("give the experts"));
+  CHECK_THAT(refusal(v), Catch::Contains("for the experts"));
   v["moe"] = experts;
   v["moe"]["layers"] = "all";
   v["moe"]["zero_experts"] = 4;
@@ -330,10 +330,10 @@ TEST_CASE("residual streams and indexers are refused with incompatible options",
   json::Value streams = with("/streams", 4);
   CHECK(read(streams).arch.streams == 4);
   streams["output_scale"] = true;
-  CHECK_THAT(refusal(streams), Catch::Contains("remove these, or \"streams\""));
+  CHECK_THAT(refusal(streams), Catch::Contains("remove these or \"streams\""));
   streams.erase("output_scale");
   streams["residual_block"] = 2;
-  CHECK_THAT(refusal(streams), Catch::Contains("remove these, or \"streams\""));
+  CHECK_THAT(refusal(streams), Catch::Contains("remove these or \"streams\""));
   json::Value attention = gpt2["attention"];
   attention["indexer"] = j(R"({"kind": "blocks", "heads": 2, "width": 8, "top_k": 4, "block": 16})");
   CHECK(read(with("/attention", attention)).arch.indexer.top_k == 4);
@@ -352,17 +352,17 @@ TEST_CASE("keys of an indexer are validated", "[model_file]") {
   const char* lightning = R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64})";
   CHECK(read(of(low, lightning)).arch.indexer ==
         Indexer{.kind = IndexerKind::lightning, .heads = 2, .width = 8, .top_k = 64});
-  CHECK_THAT(refusal(of(latent, lightning)), Catch::Contains("low rank"));
-  CHECK_THAT(refusal(of(gpt2["attention"], lightning)), Catch::Contains("low rank"));
+  CHECK_THAT(refusal(of(latent, lightning)), Catch::Contains("low-rank"));
+  CHECK_THAT(refusal(of(gpt2["attention"], lightning)), Catch::Contains("low-rank"));
   CHECK_THAT(refusal(of(low, R"({"kind": "blocks", "heads": 2, "width": 8, "top_k": 4, "block": 16})")),
              Catch::Contains("grouped"));
   CHECK_THAT(refusal(of(low, R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64, "block": 16})")),
              Catch::Contains("unknown key \"block\""));
   CHECK_THAT(refusal(of(low, R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64, "shared": true})")),
-             Catch::Contains("none before it"));
+             Catch::Contains("no earlier layer has one"));
   json::Value windowed = of(low, lightning);
   windowed["sliding_window"] = j(R"({"window": 16, "layers": "all"})");
-  CHECK_THAT(refusal(windowed), Catch::Contains("leave out the window"));
+  CHECK_THAT(refusal(windowed), Catch::Contains("remove the window"));
 }
 
 TEST_CASE("layer patterns are validated", "[model_file]") {
@@ -374,11 +374,11 @@ TEST_CASE("layer patterns are validated", "[model_file]") {
   says("[-1]", "from 0 to 11");
   says("[1.5]", "from 0 to 11");
   says("[1, 1]", "twice");
-  says("[]", "names no layer");
+  says("[]", "contains no layer");
   says(R"("some")", "\"all\"");
   says(R"({"from": 12, "every": 1})", "layers are 0 to 11");
   says(R"({"from": 0, "every": 0})", "\"every\"");
   says(R"({"from": 0})", "\"every\"");
   says(R"({"from": 0, "every": 1, "to": 3})", "unknown key \"to\"");
-  says(R"({"except": {"from": 0, "every": 1}})", "names no layer");
+  says(R"({"except": {"from": 0, "every": 1}})", "contains no layer");
 }

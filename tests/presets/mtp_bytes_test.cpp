@@ -171,7 +171,7 @@ TEST_CASE("bytes of MTP modules are refused for a model without modules or for a
     v["stored_bytes"] = json::parse(bytes, "bytes");
     return sentence([&] { read_model_file(v, "m.json"); });
   };
-  CHECK_THAT(refused("llama-2-7b", R"({"mtp": {"attention": 5}})"), Catch::Contains("no modules for further tokens"));
+  CHECK_THAT(refused("llama-2-7b", R"({"mtp": {"attention": 5}})"), Catch::Contains("no MTP modules"));
   CHECK_THAT(refused("deepseek-v3", R"({"mtp": {"mtp": {}}})"), Catch::Contains("unknown key \"mtp\""));
   CHECK_THAT(refused("deepseek-v3", R"({"mtp": {"experts": 900000000000000}})"), Catch::Contains("expected at most"));
 }

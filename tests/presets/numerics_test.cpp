@@ -101,7 +101,7 @@ TEST_CASE("an unsupported convention is refused with its key", "[numerics]") {
       says(refusal("llama", {{"rope_scaling", {{"type", "linear"}}}}), "\"factor\": expected a number of at least 1"));
   CHECK(says(refusal("llama", {{"rope_theta", -1}}), "\"rope_theta\": expected a number above 0"));
   CHECK(
-      says(refusal("llama", {{"quantization_config", {{"quant_method", "fp8"}}}}), "quantised weights cannot be run"));
+      says(refusal("llama", {{"quantization_config", {{"quant_method", "fp8"}}}}), "quantized weights cannot be run"));
   CHECK(says(refusal("gemma3_text", {{"use_bidirectional_attention", true}}), "use_bidirectional_attention"));
-  CHECK(says(refusal("llama", {{"hidden_act", "quick_gelu"}}), "no quick_gelu"));
+  CHECK(says(refusal("llama", {{"hidden_act", "quick_gelu"}}), "does not support quick_gelu"));
 }

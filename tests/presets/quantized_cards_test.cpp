@@ -12,11 +12,11 @@ TEST_CASE("KV cache scales are reported with the cache's format", "[schemes]") {
     const ModelCard card = small_card(R"({"quant_method": "modelopt", "quant_algo": "FP8", )" + cache + "}");
     return card.caveats.empty() ? std::string() : card.caveats.back();
   };
-  const std::string eight = "the checkpoint has scales for an 8-bit KV cache; --kv-precision fp8 counts one";
+  const std::string eight = "the checkpoint has scales for an 8-bit KV cache; set --kv-precision fp8 to count it";
   CHECK(note(R"("kv_cache_scheme": {"dynamic": false, "num_bits": 8, "type": "float"})") == eight);
   CHECK(note(R"("kv_cache_quant_algo": "FP8")") == eight);
   CHECK(note(R"("kv_cache_quant_algo": "NVFP4")") ==
-        "the checkpoint has scales for a KV cache in nvfp4; --kv-precision nvfp4 counts one");
+        "the checkpoint has scales for an nvfp4 KV cache; set --kv-precision nvfp4 to count it");
   CHECK(note(R"("kv_cache_quant_algo": null)").empty());
 }
 

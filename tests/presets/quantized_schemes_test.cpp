@@ -28,8 +28,8 @@ TEST_CASE("GPTQ layers have group indices and biases for all bits and groups", "
         n / 2 + n / 128 * 5 / 2 + 4 * columns);
   CHECK(packed_up(block(4, 128, R"(, "meta": {"quantizer": ["gptqmodel:2.0.0"]})")) ==
         n / 2 + n / 128 * 5 / 2 + 4 * columns);
-  CHECK_THAT(refused(block(5, 128)), Catch::Contains("GPTQ with 5 bits is not known"));
-  CHECK_THAT(refused(block(4, 48)), Catch::Contains("GPTQ with 4 bits in groups of 48 is not known"));
+  CHECK_THAT(refused(block(5, 128)), Catch::Contains("GPTQ with 5 bits is not supported"));
+  CHECK_THAT(refused(block(4, 48)), Catch::Contains("GPTQ with 4 bits in groups of 48 is not supported"));
   CHECK_THAT(refused(block(4, 128, R"(, "checkpoint_format": "marlin")")),
              Catch::Contains("checkpoint_format \"marlin\""));
 }
@@ -195,12 +195,12 @@ TEST_CASE("compressed-tensors' layouts follow the block's settings", "[schemes]"
   CHECK_THAT(refused(R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["LlamaMLP"],
     "weights": )" + int4 +
                      "}}}"),
-             Catch::Contains("the class \"LlamaMLP\" in \"targets\" is not known"));
+             Catch::Contains("the class \"LlamaMLP\" in \"targets\" is not supported"));
   const ModelCard unmatched = small_card(R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets":
     ["re:.*experts.*"], "weights": )" + int4 +
                                          "}}}");
   CHECK(unmatched.caveats.at(0) ==
-        "\"quantization_config\": the group \"g\" matches no matrix of the model that is not in a group before it");
+        "\"quantization_config\": the group \"g\" matches no matrix of the model outside the preceding groups");
 }
 
 // compressors/sparse_24_bitmask.py: half of the two-byte elements, a bit per element, and the shape.

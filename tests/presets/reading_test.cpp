@@ -36,18 +36,18 @@ TEST_CASE("a key's effect is the parts of the model file that change with it", "
   CHECK(becomes("num_attention_heads") == Parts{"attention.head_width 64", "attention.heads 4"});
   CHECK(becomes("torch_dtype") == Parts{"weights.all \"fp16\""});
   CHECK(becomes("tie_word_embeddings") == Parts{"head.tied true"});
-  CHECK(becomes("model_type") == Parts{"the family"});
+  CHECK(becomes("model_type") == Parts{"model family"});
 }
 
 TEST_CASE("an ignored key has a reason", "[import][reading]") {
   const auto why = [](const char* key) { return reading_of(small_llama(), key).why; };
   CHECK(why("hidden_size").empty());
-  CHECK(why("rope_theta") == "rotary positions have no size");
-  CHECK(why("attention_dropout") == "for training alone, and holds nothing");
-  CHECK(why("use_cache") == "how the software runs it");
-  CHECK(why("ep_size") == "the software's");
+  CHECK(why("rope_theta") == "rotary embeddings have no parameters");
+  CHECK(why("attention_dropout") == "training only; occupies no memory");
+  CHECK(why("use_cache") == "runtime setting");
+  CHECK(why("ep_size") == "software setting");
   for (const char* key : {"something_new", "num_query_groups", "extra_window", "extra_lora_rank"})
-    CHECK(why(key) == "not understood: it was not counted");
+    CHECK(why(key) == "not understood, not counted");
 }
 
 TEST_CASE("a key that is only validated is reported as checked", "[import][reading]") {
@@ -59,7 +59,7 @@ TEST_CASE("a key that is only validated is reported as checked", "[import][readi
         std::vector<std::string>{"sliding_window.layers \"all\""});
   config["layer_types"] = {"sliding_attention", "full_attention"};
   CHECK(reading_of(config, "sliding_window_pattern").why ==
-        "checked: some values are refused, and no size depends on the others");
+        "checked: some values are rejected, and no size depends on the others");
 }
 
 TEST_CASE("a list of equal numbers is not ignored if one of them matters", "[import][reading]") {
@@ -118,7 +118,7 @@ TEST_CASE("reading the keys of an unsupported config is refused", "[import][read
   CHECK_THAT(test::sentence([] {
                key_readings({{"model_type", "qwen9"}}, "c.json");
              }),
-             Catch::Contains("\"qwen9\" is not known; the nearest are "));
+             Catch::Contains("\"qwen9\" is not supported; the closest are "));
 }
 
 TEST_CASE("a number that equals the length of a word is still read", "[import][reading]") {

@@ -263,28 +263,29 @@ TEST_CASE("two keys with contradictory layers or heads are refused", "[import][s
         "c.json: \"hybrid_layer_pattern\" and \"layer_types\" name different layers; make them agree");
   Value step = saved_step(released_config("Step-3.5-Flash"));
   step["num_sliding_attention_heads"] = 64;
-  CHECK_THAT(refusal(step.dump()), Catch::Contains("\"num_attention_heads_per_layer\" says other heads"));
+  CHECK_THAT(refusal(step.dump()), Catch::Contains("\"num_attention_heads_per_layer\" contradicts"));
   step = saved_step(released_config("Step-3.5-Flash"));
   step["num_attention_heads_per_layer"][1] = 48;
-  CHECK_THAT(refusal(step.dump()), Catch::Contains("\"num_attention_heads_per_layer\": layer 2 has 96 heads and"));
+  CHECK_THAT(refusal(step.dump()), Catch::Contains("\"num_attention_heads_per_layer\": layer 2 has 96 heads but"));
   Value v4 = saved_deepseek_v4(released_config("DeepSeek-V4-Flash"));
   v4["compress_rates"]["heavily_compressed_attention"] = 64;
   CHECK_THAT(refusal(v4.dump()), Catch::Contains("expected 4 for"));
   Value both = released_config("DeepSeek-V4-Flash");
   both["layer_types"] = Value(43, Value("sliding_attention"));
-  CHECK_THAT(refusal(both.dump()), Catch::Contains("\"compress_ratios\" and \"layer_types\" say other layers"));
+  CHECK_THAT(refusal(both.dump()), Catch::Contains("\"compress_ratios\" and \"layer_types\" specify different layers"));
 }
 
 TEST_CASE("a list that distinguishes layers and is not read by the family is refused", "[import][saved]") {
   const auto says = [](const std::string& more) { return refusal(small("llama", more)); };
   const std::string eight = R"([1, 1, 1, 1, 1, 1, 1, 2])";
-  CHECK(says(R"("kv_heads_of_layers": )" + eight) ==
-        "c.json: \"kv_heads_of_layers\" tells layers apart, and model_type \"llama\" is known without it; give the "
-        "config.json that the model was published with, or write an llmcalc model file");
+  CHECK(
+      says(R"("kv_heads_of_layers": )" + eight) ==
+      "c.json: \"kv_heads_of_layers\" distinguishes layers, but model_type \"llama\" is supported only without it; use "
+      "the config.json that the model was published with, or write an llmcalc model file");
   CHECK_THAT(says(R"("layer_types": ["mamba", "full_attention"])"),
-             Catch::Contains("\"layer_types\" tells layers apart"));
+             Catch::Contains("\"layer_types\" distinguishes layers"));
   CHECK_THAT(says(R"("mlp_layer_types": ["dense", "sparse"])"),
-             Catch::Contains("\"mlp_layer_types\" tells layers apart"));
+             Catch::Contains("\"mlp_layer_types\" distinguishes layers"));
   for (const char* harmless : {"rope_thetas", "swiglu_limits", "eos_token_ids", "labels", "output_hidden_layers"})
     CHECK(says("\"" + std::string(harmless) + "\": " + eight) == "nothing was refused");
   CHECK(says(R"("kv_heads_of_layers": [2, 2, 2, 2, 2, 2, 2, 2])") == "nothing was refused");

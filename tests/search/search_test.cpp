@@ -312,17 +312,17 @@ TEST_CASE("omissions of a search are listed as long as they apply", "[search]") 
     const auto all = not_searched(s);
     return std::any_of(all.begin(), all.end(), [&](auto one) { return one.find(part) != one.npos; });
   };
-  for (const char* always : {"--reshard", "--logits, --glu-store", "collectives"}) CHECK(says(always));
+  for (const char* always : {"--reshard", "--logits, --glu-store", "collective"}) CHECK(says(always));
   CHECK(says("offload to the host"));
   s.offload_tried = true;
   CHECK_FALSE(says("offload to the host"));
-  CHECK(says("fractions of what lies on the host"));
+  CHECK(says("offload fractions"));
   CHECK_FALSE(says("uniform:N"));
   s.blocks = {1, 2};
-  for (const char* blocks : {"uniform:N", "no power of two", "selective:MODULES"}) CHECK(says(blocks));
-  CHECK_FALSE(says("other numbers of GPUs"));
+  for (const char* blocks : {"uniform:N", "not powers of two", "selective:MODULES"}) CHECK(says(blocks));
+  CHECK_FALSE(says("other GPU counts"));
   s.some_numbers = true;
-  CHECK(says("other numbers of GPUs"));
+  CHECK(says("other GPU counts"));
 }
 
 TEST_CASE("plans that recompute the same layers count as one", "[search]") {

@@ -28,12 +28,13 @@ TEST_CASE("a CSV table has named columns and rows with their source line numbers
 TEST_CASE("a malformed CSV table is refused with the line and the reason", "[csv]") {
   CHECK(refused("") == "x.csv: expected a line of column names and lines of numbers, got an empty file");
   CHECK(refused("a,b\n") == "x.csv: expected a line of column names and lines of numbers, got no numbers");
-  CHECK(refused("a,b\n1,2\n1\n") == "x.csv, line 3: expected 2 cells, one for each of a, b, got 1");
-  CHECK(refused("a,b\n1,2,\n") == "x.csv, line 2: expected 2 cells, one for each of a, b, got 3");
-  CHECK(refused("a,a\n1,2\n") == "x.csv, line 1: two columns are named \"a\"; leave one of them");
+  CHECK(refused("a,b\n1,2\n1\n") == "x.csv, line 3: expected 2 cells, one per column of a, b, got 1");
+  CHECK(refused("a,b\n1,2,\n") == "x.csv, line 2: expected 2 cells, one per column of a, b, got 3");
+  CHECK(refused("a,a\n1,2\n") == "x.csv, line 1: duplicate column \"a\"; remove one");
   CHECK(refused("a,\n1,2\n") == "x.csv, line 1: column 2 has no name");
-  CHECK(refused("a,b\n\"1,2\n") == "x.csv, line 2: a quote does not end before a comma or the line's end");
-  CHECK(refused("a,b\n\"1\"2,2\n") == "x.csv, line 2: a quote does not end before a comma or the line's end");
+  CHECK(refused("a,b\n\"1,2\n") == "x.csv, line 2: a quoted cell is not closed before a comma or the end of the line");
+  CHECK(refused("a,b\n\"1\"2,2\n") ==
+        "x.csv, line 2: a quoted cell is not closed before a comma or the end of the line");
 }
 
 TEST_CASE("a CSV table with a byte-order mark and quoted cells, as spreadsheets write it, is read", "[csv]") {
@@ -48,7 +49,7 @@ TEST_CASE("a CSV table with a byte-order mark and quoted cells, as spreadsheets 
 
 TEST_CASE("cells that are not numbers are refused with their column", "[csv]") {
   const CsvTable t("layer,n\n,-1\nx,0\n", "x.csv");
-  CHECK(test::sentence([&] { t.column("m"); }) == "x.csv: no column \"m\"; it has layer, n");
+  CHECK(test::sentence([&] { t.column("m"); }) == "x.csv: no column \"m\"; the columns are layer, n");
   CHECK(test::sentence([&] { t.name(0, 0); }) == "x.csv, line 2, \"layer\": expected a name, got an empty cell");
   CHECK(test::sentence([&] { t.count(0, 1); }) ==
         "x.csv, line 2, \"n\": expected a whole number (8192, 8k, 8Ki, 300B, 3e11), got \"-1\"");

@@ -32,14 +32,14 @@ std::string refusal(const std::string& text) {
 }  // namespace
 
 TEST_CASE("text that is not JSON is refused with line and column", "[json]") {
-  CHECK(refusal("{\n  \"layers\": 32,\n") == "my.json:3:1: unexpected end of input; the file is cut short or not JSON");
-  CHECK(refusal("") == "my.json:1:1: unexpected end of input; the file is cut short or not JSON");
+  CHECK(refusal("{\n  \"layers\": 32,\n") == "my.json:3:1: unexpected end of input; the file is truncated or not JSON");
+  CHECK(refusal("") == "my.json:1:1: unexpected end of input; the file is truncated or not JSON");
   CHECK(refusal("{\"a\": 1,}") == "my.json:1:9: unexpected '}'; the file is not JSON from here on");
   CHECK(refusal("{} {}") == "my.json:1:4: unexpected '{'; the file is not JSON from here on");
   CHECK(refusal("[1,\n  NaN]") == "my.json:2:3: unexpected 'N'; the file is not JSON from here on");
   CHECK_THROWS_AS(json::parse("{\"a\": 010}", "f"), InputError);
   CHECK(refusal("[\"\xff\"]") == "my.json:1:3: unexpected byte 0xff; the file is not JSON from here on");
-  CHECK(refusal(std::string("{}\0{", 4)) == "my.json holds a zero byte, so it is not JSON; save it as UTF-8 text");
+  CHECK(refusal(std::string("{}\0{", 4)) == "my.json contains a zero byte and is not JSON; save it as UTF-8 text");
 }
 
 TEST_CASE("a duplicate key in an object is refused at any depth", "[json]") {
@@ -58,13 +58,13 @@ TEST_CASE("NaN and Infinity outside strings, as Python writes them, become null"
 }
 
 TEST_CASE("a number outside the range of a double is refused", "[json]") {
-  CHECK(refusal("{\"a\": 1e400}") == "my.json:1:11: 1e400 is a number that no double holds; write a smaller one");
-  CHECK(refusal("[-1e400]") == "my.json:1:7: -1e400 is a number that no double holds; write a smaller one");
+  CHECK(refusal("{\"a\": 1e400}") == "my.json:1:11: 1e400 is outside the range of a double; use a smaller number");
+  CHECK(refusal("[-1e400]") == "my.json:1:7: -1e400 is outside the range of a double; use a smaller number");
 }
 
 TEST_CASE("nesting is read up to 64 levels, without recursion", "[json]") {
   CHECK_NOTHROW(json::parse(std::string(64, '[') + std::string(64, ']'), "f"));
-  const std::string deep = "my.json: nested more than 64 deep; no model or hardware file is";
+  const std::string deep = "my.json: nested more than 64 levels deep, which is not supported; reduce the nesting";
   CHECK(refusal(std::string(65, '[') + std::string(65, ']')) == deep);
   CHECK(refusal(std::string(1000000, '[')) == deep);
 }
@@ -147,8 +147,7 @@ TEST_CASE("unread keys are refused with the nearest known key", "[json]") {
   CHECK(o.unread() == std::vector<std::string>{"hedas", "zzz"});
   CHECK(sentence([&] { o.refuse_unread(); }) == "my.json: unknown key \"hedas\"; did you mean \"heads\"?");
   CHECK(o.has("hedas"));
-  CHECK(sentence([&] { o.refuse_unread(); }) ==
-        "my.json: unknown key \"zzz\"; the keys known here are heads, hedas, layers");
+  CHECK(sentence([&] { o.refuse_unread(); }) == "my.json: unknown key \"zzz\"; valid keys are heads, hedas, layers");
   CHECK(o.has("zzz"));
   CHECK_NOTHROW(o.refuse_unread());
 }
@@ -178,7 +177,7 @@ TEST_CASE("a pipe is read like a file, up to the same size limit", "[json]") {
   };
   CHECK(through("{\"a\": 1}") == "{\"a\": 1}");
   CHECK(through(std::string(json::max_bytes, ' ')).size() == json::max_bytes);
-  CHECK(through(std::string(json::max_bytes + 1, ' ')) == pipe + " is longer than 64 MiB, which is all that is read");
+  CHECK(through(std::string(json::max_bytes + 1, ' ')) == pipe + " exceeds the limit of 64 MiB");
   std::filesystem::remove_all(folder);
 }
 
@@ -189,14 +188,14 @@ TEST_CASE("an unreadable file is reported with the reason", "[json]") {
   const auto refused = [](const std::string& path) { return sentence([&] { json::file_text(path); }); };
   CHECK(refused(missing) == "cannot read '" + missing + "': no such file");
   CHECK(refused(missing + "/y") == "cannot read '" + missing + "/y': no such file");
-  CHECK(refused(folder.string()) == "cannot read '" + folder.string() + "': it is a folder; give a JSON file");
-  CHECK(refused("/dev/null") == "cannot read '/dev/null': it is not a regular file; give a JSON file");
+  CHECK(refused(folder.string()) == "cannot read '" + folder.string() + "': it is a folder; pass a JSON file");
+  CHECK(refused("/dev/null") == "cannot read '/dev/null': it is not a regular file; pass a JSON file");
   std::ofstream(large) << "{}";
   CHECK(json::file_text(large) == "{}");
   std::filesystem::resize_file(large, std::uintmax_t{1} << 30);
-  CHECK(refused(large) == large + " is 1.0 GiB; at most 64 MiB is read");
+  CHECK(refused(large) == large + " is 1.0 GiB, above the limit of 64 MiB");
   std::filesystem::resize_file(large, json::max_bytes + 1);
-  CHECK(refused(large) == large + " is 64.0 MiB; at most 64 MiB is read");
+  CHECK(refused(large) == large + " is 64.0 MiB, above the limit of 64 MiB");
   std::filesystem::resize_file(large, 0);
   std::filesystem::permissions(large, std::filesystem::perms::none);
   if (geteuid() != 0) CHECK(refused(large) == "cannot read '" + large + "': Permission denied");

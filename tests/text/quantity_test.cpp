@@ -57,11 +57,10 @@ TEST_CASE("a malformed count is refused with a sentence", "[quantity]") {
   CHECK(count_refused("") == expected + "\"\"");
   CHECK(count_refused("-5") == expected + "\"-5\"");
   CHECK(count_refused("nan") == expected + "\"nan\"");
-  CHECK(count_refused("1.5") == expected + "\"1.5\"; it is not whole");
+  CHECK(count_refused("1.5") == expected + "\"1.5\"; it is not an integer");
   CHECK(count_refused("010") == expected + "\"010\"; write \"10\"");
-  CHECK(count_refused("8x") == expected +
-                                   "\"8x\"; the endings are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti "
-                                   "(powers of 1024)");
+  CHECK(count_refused("8x") ==
+        expected + "\"8x\"; valid suffixes are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024)");
   CHECK(count_refused("128K") == expected + "\"128K\"; write k for 1000 or Ki for 1024");
   CHECK(count_refused("9223372036854775808") == expected + "\"9223372036854775808\"; write a number below 2^63");
   CHECK(sentence([] { parse_positive("0", "--gpus"); }) ==
@@ -207,11 +206,11 @@ TEST_CASE("a malformed size is refused with a sentence", "[quantity]") {
   const auto refused = [](std::string_view text) { return sentence([&] { bytes(text); }); };
   const std::string expected = "hw.json: expected a size (80 GiB), got ";
   CHECK(refused("80") == expected + "\"80\"; add the unit");
-  CHECK(refused("80 Gigs") == expected + "\"80 Gigs\"; the unit \"Gigs\" is unknown");
+  CHECK(refused("80 Gigs") == expected + "\"80 Gigs\"; unknown unit \"Gigs\"");
   CHECK(refused("3.35 TB/s") == "hw.json: expected a size (3.35 TB), got \"3.35 TB/s\", a rate");
   CHECK(refused("700 W") == expected + "\"700 W\", a power");
-  CHECK(refused("1.3 GiB") == expected + "\"1.3 GiB\"; it is not whole");
-  CHECK(refused("9 EiB") == expected + "\"9 EiB\"; the unit \"EiB\" is unknown");
+  CHECK(refused("1.3 GiB") == expected + "\"1.3 GiB\"; it is not an integer");
+  CHECK(refused("9 EiB") == expected + "\"9 EiB\"; unknown unit \"EiB\"");
   CHECK(refused("9999 PiB") == expected + "\"9999 PiB\"; write a number below 2^63");
   const std::string_view text =
       GENERATE(values<std::string_view>({"80  GiB", "80 GiB ", " 80 GiB", "-80 GiB", "80 gib", "80 gb", "80 Gb",
@@ -242,11 +241,11 @@ TEST_CASE("a unit of the wrong kind is refused with the expected kind", "[quanti
   CHECK(sentence([] { parse_rate("4.8 TB", "hw.json"); }) ==
         "hw.json: expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(sentence([] { parse_flops_rate("3.35 TB/s", "hw.json"); }) ==
-        "hw.json: expected a rate of arithmetic (989.4 TFLOP/s), got \"3.35 TB/s\", a rate");
+        "hw.json: expected a compute rate (989.4 TFLOP/s), got \"3.35 TB/s\", a rate");
   CHECK(sentence([] { parse_price("700 W", "--price"); }) ==
         "--price: expected a price (2.5 USD/h), got \"700 W\", a power");
   CHECK(sentence([] { parse_rate("0 TB/s", "hw.json"); }) ==
-        "hw.json: expected a rate (3.35 TB/s), got \"0 TB/s\"; leave it out if it is not known or not there");
+        "hw.json: expected a rate (3.35 TB/s), got \"0 TB/s\"; omit it if it is unknown or not applicable");
   CHECK(sentence([] { parse_watts("700", "hw.json"); }) ==
         "hw.json: expected a power (700 W), got \"700\"; add the unit");
 }

@@ -30,9 +30,9 @@ TEST_CASE("the bounds of every UTF-8 range are valid, and values past them are n
 TEST_CASE("text that is not UTF-8 is refused with the file and the offset", "[utf8]") {
   CHECK(first_bad_byte("caf\xE9!") == 3U);
   CHECK_NOTHROW(refuse_unless_utf8("caf\xC3\xA9", "notes.txt"));
-  CHECK_THROWS_WITH(refuse_unless_utf8("caf\xE9!", "notes.txt"),
-                    "'notes.txt' is not UTF-8 text: byte 0xe9 at offset 3 is not part of a character; convert it to "
-                    "UTF-8");
+  CHECK_THROWS_WITH(
+      refuse_unless_utf8("caf\xE9!", "notes.txt"),
+      "'notes.txt' is not UTF-8 text: byte 0xe9 at offset 3 is not part of a valid character; convert it to UTF-8");
   CHECK_THROWS_AS(refuse_unless_utf8("\xFF", "notes.txt"), InputError);
 }
 

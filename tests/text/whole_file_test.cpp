@@ -191,5 +191,5 @@ TEST_CASE("file_exists throws if the system refuses the lookup", "[whole_file]")
   CHECK_FALSE(file_exists(folder.file(std::string(300, 'a'))));  // the name is too long to exist
   fs::create_symlink("x", folder.file("x"));
   CHECK(test::sentence([&] { file_exists(folder.file("x")); }) ==
-        "cannot look at '" + folder.file("x") + "': Too many levels of symbolic links");
+        "cannot access '" + folder.file("x") + "': Too many levels of symbolic links");
 }

@@ -131,10 +131,10 @@ std::string too_slow(const Request& r, const Served& s) {
   const ServingInputs& v = r.serving;
   if (s.met + chance(r, s) >= v.percentile / 100) return "";
   if (v.slo_first_token && s.first_token.mean > *v.slo_first_token)
-    return fmt::format("alone, a request has its first token after {}", seconds_text(s.first_token.mean));
+    return fmt::format("without queueing, TTFT is {}", seconds_text(s.first_token.mean));
   if (v.slo_per_token && s.per_token.mean > *v.slo_per_token)
-    return fmt::format("alone, a request takes {} per token", seconds_text(s.per_token.mean));
-  return fmt::format("alone, {:.4g} % of the requests keep the limits", 100 * s.met);
+    return fmt::format("without queueing, TPOT is {}", seconds_text(s.per_token.mean));
+  return fmt::format("without queueing, {:.4g} % of the requests meet the limits", 100 * s.met);
 }
 
 namespace {
@@ -177,7 +177,7 @@ void look_at(ServingOffer& offer) {
   offer.engine = serving_engine(r);
   offer.fits = holds_a_request(r, offer.engine);
   if (!offer.fits) {
-    offer.why = "has no room for a request";
+    offer.why = "insufficient memory for a request";
     return;
   }
   std::optional<ServingTraffic> log;

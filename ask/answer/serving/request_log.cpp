@@ -37,8 +37,8 @@ struct RequestFields {
   const std::string& needed(std::string_view name) const {
     const std::string& text = field(name);
     if (text.empty())
-      throw InputError(
-          fmt::format("{}: {} is missing; every request has arrival, prompt and generated", where, in_quotes(name)));
+      throw InputError(fmt::format("{}: {} is missing; every request requires arrival, prompt and generated", where,
+                                   in_quotes(name)));
     return text;
   }
   std::string at(std::string_view name) const { return fmt::format("{}, {}", where, in_quotes(name)); }
@@ -56,9 +56,9 @@ class LogReader {
                                    in_quotes(line.field("arrival"))));
     if (log_.requests.empty()) first_ = last_ = arrival;
     if (arrival < last_)
-      throw InputError(
-          fmt::format("{}: the request arrives at {:g} s, before the one above it at {:g} s; sort the log by arrival",
-                      line.where, arrival, last_));
+      throw InputError(fmt::format(
+          "{}: the request arrives at {:g} s, before the previous request at {:g} s; sort the log by arrival",
+          line.where, arrival, last_));
     last_ = arrival;
     ServerRequest r;
     r.at = Seconds(arrival - first_);
@@ -107,8 +107,7 @@ std::string field_text(const json::Value& value, const std::string& where) {
 void note_unused(RequestLog& log, const std::string& name, const std::string& where) {
   for (const std::string_view field : log_fields)
     if (edits_within(2, lower(name), field) <= 2)
-      throw InputError(
-          fmt::format("{}: no field is called {}, did you mean {}?", where, in_quotes(name), in_quotes(field)));
+      throw InputError(fmt::format("{}: unknown field {}, did you mean {}?", where, in_quotes(name), in_quotes(field)));
   if (std::find(log.unused.begin(), log.unused.end(), name) == log.unused.end()) log.unused.push_back(name);
 }
 
@@ -167,7 +166,7 @@ RequestLog read_request_log(std::string_view text, const std::string& where) {
 }
 
 RequestLog read_request_log_file(const std::string& path) {
-  return read_request_log(json::file_text(path, "a log of requests, JSONL or CSV"), path);
+  return read_request_log(json::file_text(path, "a request log, JSONL or CSV"), path);
 }
 
 }  // namespace llmcalc

@@ -246,7 +246,7 @@ void settle_offer(ServingOffer& o, SettledOffers& settled) {
   if (n)
     settled.add(o);
   else if (most == limit)
-    o.why = "keeps the limits with no number of engines";
+    o.why = "cannot meet the limits with any number of engines";
 }
 
 /// The first `top` offers. If an offer beyond these has the fewest GPUs, it replaces the last.

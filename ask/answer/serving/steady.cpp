@@ -78,8 +78,8 @@ SteadyLoad mean_load(const ServingTraffic& traffic) {
 }
 
 std::string why_no_long_run(const Request& r, const ServingEngine& e) {
-  if (r.serving.pools) return "it knows no engines of two kinds (--pools)";
-  if (e.rules.scheduler.batching == Batching::fixed) return "it knows no fixed batches";
+  if (r.serving.pools) return "separate prefill and decode engines (--pools) are not supported";
+  if (e.rules.scheduler.batching == Batching::fixed) return "fixed batches are not supported";
   return "";
 }
 

@@ -32,7 +32,7 @@ Distribution histogram(const CsvTable& t, std::string_view column) {
   for (std::size_t row = 0; row < t.size(); ++row) {
     const double up_to = real(parse_positive(t.text(row, end), t.where(row) + ", \"up_to\""));
     if (!d.bins.empty() && up_to <= d.bins.back().first)
-      throw InputError(fmt::format("{}: \"up_to\" {:g} is not above the {:g} of the row before", t.where(row), up_to,
+      throw InputError(fmt::format("{}: \"up_to\" {:g} is not above the previous row's {:g}", t.where(row), up_to,
                                    d.bins.back().first));
     d.bins.emplace_back(up_to, parse_real(t.text(row, weight), fmt::format("{}, \"{}\"", t.where(row), column)));
     all += d.bins.back().second;
@@ -43,7 +43,7 @@ Distribution histogram(const CsvTable& t, std::string_view column) {
 
 /// A table of lengths: up_to,prompts,answers.
 Lengths read_length_table(const std::string& path) {
-  const CsvTable t(json::file_text(path, "a table of lengths: up_to,prompts,answers"), path);
+  const CsvTable t(json::file_text(path, "a length table: up_to,prompts,answers"), path);
   return {histogram(t, "prompts"), histogram(t, "answers")};
 }
 
@@ -161,9 +161,9 @@ void refuse_long(const RequestLog& log, const Request& r, Count most) {
     const ServerRequest& q = log.requests[i];
     if (add(q.prompt, q.generate) <= most) continue;
     const bool by_model = most == r.model.arch.context;
-    throw InputError(fmt::format("{}, line {}: prompt and answer are {} tokens, and {} {}", r.serving.log, log.lines[i],
-                                 q.prompt + q.generate,
-                                 by_model ? r.model.name + " was made for" : "the KV cache holds", most));
+    throw InputError(fmt::format("{}, line {}: prompt and answer have {} tokens, but {} {}", r.serving.log,
+                                 log.lines[i], q.prompt + q.generate,
+                                 by_model ? r.model.name + " supports at most" : "the KV cache fits at most", most));
   }
 }
 

@@ -26,7 +26,7 @@ namespace {
 void check_length(const Request& r, Count tokens, std::string_view option) {
   const Arch& a = r.model.arch;
   if (a.learned_rows() > 0 && tokens > a.learned_rows())
-    throw InputError(fmt::format("{} {} is longer than the {} learned positions of {}; give at most {}", option, tokens,
+    throw InputError(fmt::format("{} {} exceeds the {} learned positions of {}; set at most {}", option, tokens,
                                  a.learned_rows(), r.model.name, a.learned_rows()));
 }
 
@@ -35,19 +35,18 @@ void check_generates(const Request& r, Parts parts) {
   const bool served = (parts & part::serving) != 0 && (parts & part::one_batch) == 0;
   if (r.model.arch.is_encoder_decoder() && served)
     throw InputError(
-        fmt::format("{} has an encoder, and how a server mixes its prompts with decoding is not known; "
-                    "'llmcalc infer' prices a batch alone",
+        fmt::format("{} has an encoder, and serving of encoder-decoder models is not supported; use 'llmcalc infer' "
+                    "for a single batch",
                     r.model.name));
   if (r.model.arch.is_encoder_decoder() && !r.plan.kv_cache)
-    throw InputError(
-        fmt::format("{} has an encoder, whose keys and values every decoding step reads from the cache; "
-                    "leave --no-kv-cache out",
-                    r.model.name));
+    throw InputError(fmt::format(
+        "{} has an encoder, whose keys and values every decode step reads from the cache; omit --no-kv-cache",
+        r.model.name));
   if (r.model.arch.head.has_logits() && !r.model.arch.is_encoder()) return;
-  throw InputError(fmt::format("{} {}: it reads a text and generates none token by token; ask for its training{}",
-                               r.model.name,
-                               r.model.arch.is_encoder() ? "sees a text both ways, as encoders do" : "has no head",
-                               r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
+  throw InputError(fmt::format(
+      "{} {}, so it does not generate text token by token; request training instead{}", r.model.name,
+      r.model.arch.is_encoder() ? "uses bidirectional attention, as encoders do" : "has no language-model head",
+      r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
 }
 
 /// Documents must fill the sequence; each has its own positions.
@@ -55,7 +54,7 @@ void check_sequence(const Request& r) {
   const Plan& p = r.plan;
   if (p.documents.empty()) return check_length(r, p.seq, "--seq");
   if (tokens_in(p.documents) != p.seq)
-    throw InputError(fmt::format("--documents {} are {} tokens, and a sequence has {} (--seq); make the two equal",
+    throw InputError(fmt::format("--documents {} add up to {} tokens, but a sequence has {} (--seq); make them equal",
                                  documents_text(p.documents), tokens_in(p.documents), p.seq));
   for (const DocumentRun& d : p.documents) check_length(r, d.length, "--documents");
 }
@@ -69,13 +68,13 @@ void check_batch(const Request& r) {
   const std::string nearest = nearest_multiples("--global-batch", p.global_batch, together);
   if (n == 1)
     throw InputError(
-        fmt::format("--global-batch {} is not a multiple of --micro-batch {}; every optimizer step runs whole "
-                    "micro-batches: give {}",
+        fmt::format("--global-batch {} is not a multiple of --micro-batch {}, and every optimizer step runs whole "
+                    "micro-batches; set {}",
                     p.global_batch, p.micro_batch, nearest));
-  throw InputError(fmt::format(
-      "--global-batch {} is not a multiple of --micro-batch {} x {} replicas of the model; it is that of the "
-      "whole run, and every replica runs whole micro-batches: give {}",
-      p.global_batch, p.micro_batch, n, nearest));
+  throw InputError(
+      fmt::format("--global-batch {} is not a multiple of --micro-batch {} x {} model replicas; it counts all "
+                  "replicas, and each runs whole micro-batches; set {}",
+                  p.global_batch, p.micro_batch, n, nearest));
 }
 
 /// Every group of ranks needs a joining link, including groups that fit the widest link but cross its border.
@@ -86,8 +85,8 @@ void check_links(const Request& r) {
   const HardwareCard& h = *r.hardware;
   const auto refuse = [&](Count together, std::string_view option) {
     throw InputError(
-        fmt::format("{} states no link that joins {} devices; {}, or give a hardware file that states one "
-                    "('llmcalc show {}' prints a start)",
+        fmt::format("{} defines no link that connects {} devices; {}, or pass a hardware file that defines one "
+                    "('llmcalc show {}' prints a template)",
                     h.name, together, fewer_joined(r, option), h.name));
   };
   for (const auto& [group, option] : groups)
@@ -104,13 +103,13 @@ void check_hardware(const Request& r) {
   check_links(r);
   if (!holds_choices(h.cluster, r.layout, r.model.arch.moe))
     throw InputError(
-        fmt::format("--expert-nodes {} is too few: nodes of {} hold fewer experts than the {} to which {} "
-                    "sends each token; give more nodes, or lower --ep",
+        fmt::format("--expert-nodes {} is too low: these nodes of {} contain fewer experts than the {} to which {} "
+                    "routes each token; raise it, or lower --ep",
                     r.layout.expert_nodes, h.name, r.model.arch.moe.top_k, r.model.name));
   if (r.layout.collectives == Collectives::in_network && !reduces(h.cluster))
     throw InputError(
-        fmt::format("--collectives in-network needs switches that reduce, and no link of {} does; give another, or a "
-                    "hardware file whose link or network says \"reduces\": true",
+        fmt::format("--collectives in-network requires switches that reduce, but no link of {} supports it; choose "
+                    "another algorithm, or pass a hardware file whose link or network has \"reduces\": true",
                     h.name));
 }
 
@@ -127,17 +126,17 @@ void check_weights(const Request& r) {
 void check_recomputation(const Request& r) {
   const Count layers = r.model.arch.layers;
   if (r.gave("--recompute") && r.plan.recompute == Recompute::full && r.plan.recompute_layers > layers)
-    throw InputError(fmt::format("--recompute {} is about {} layers, and {} has {}; give at most {}:{}, or full",
+    throw InputError(fmt::format("--recompute {} covers {} layers, but {} has {}; set at most {}:{}, or full",
                                  recomputation_text(r.plan), r.plan.recompute_layers, r.model.name, layers,
                                  name(r.plan.recompute_method), layers));
 }
 
 /// Refuses layouts for training only in an answer that includes inference.
 void check_both_halves(const Request& r) {
-  const std::string_view how = r.has(part::halves) ? "add --train" : "'llmcalc train' takes it";
-  if (ranks(r.layout, Group::pipeline) > 1) throw InputError(fmt::format("--pp is for training; {}", how));
-  if (ranks(r.layout, Group::context) > 1) throw InputError(fmt::format("--cp is for training; {}", how));
-  if (folds_experts(r.layout)) throw InputError(fmt::format("--ep and --etp are for training; {}", how));
+  const std::string_view how = r.has(part::halves) ? "add --train" : "use 'llmcalc train'";
+  if (ranks(r.layout, Group::pipeline) > 1) throw InputError(fmt::format("--pp applies to training; {}", how));
+  if (ranks(r.layout, Group::context) > 1) throw InputError(fmt::format("--cp applies to training; {}", how));
+  if (folds_experts(r.layout)) throw InputError(fmt::format("--ep and --etp apply to training; {}", how));
 }
 
 }  // namespace
@@ -167,7 +166,7 @@ void check(const Request& r, Parts parts) {
   check_software(r, parts);
   if (r.target) check_target(r, parts);
   if ((parts & part::run) != 0 && r.run.mfu && r.run.measured_tokens_per_s)
-    throw InputError("--mfu and --measured-tokens-per-s both say how fast the run is; leave one out");
+    throw InputError("--mfu and --measured-tokens-per-s both set the speed of the run; omit one");
   if ((parts & part::run) != 0 && r.hardware && r.run.measured_tokens_per_s) check_measured(r);
 }
 

@@ -26,7 +26,7 @@ std::string divisors_text(Count n) {
   const std::string lengths = nearest_lengths(r, by_heads ? n : 2 * n);
   throw InputError(fmt::format("--seq {} is not a multiple of {} (--cp {}: every rank has {} of a sequence); {}",
                                r.plan.seq, by_heads ? n : 2 * n, n, by_heads ? "one part" : "two parts",
-                               lengths.empty() ? "lower --cp" : "give " + lengths));
+                               lengths.empty() ? "lower --cp" : "set " + lengths));
 }
 
 /// Message that a schedule needs another number of ranks, chunks or micro-batches.
@@ -37,11 +37,11 @@ std::string pipeline_sentence(const Request& r, const Pipeline& p) {
     case PipelineFlaw::ranks:
       break;
     case PipelineFlaw::odd_ranks:
-      return fmt::format("--schedule {} pairs the first rank with the last, and --pp {} is odd; give {}", schedule,
+      return fmt::format("--schedule {} pairs the first rank with the last, but --pp {} is odd; set {}", schedule,
                          p.ranks, even_ranks(r, p));
     case PipelineFlaw::chunks: {
       constexpr std::array usual{"two or more chunks", "one chunk", "two chunks"};
-      return fmt::format("--schedule {} has {} of layers per rank, got --chunks {}; give {}", schedule,
+      return fmt::format("--schedule {} requires {} of layers per rank, got --chunks {}; set {}", schedule,
                          usual[static_cast<std::size_t>(fixed_chunks(p.schedule))], p.chunks,
                          chunks_of_schedule(r, enough(p)));
     }
@@ -49,8 +49,8 @@ std::string pipeline_sentence(const Request& r, const Pipeline& p) {
     case PipelineFlaw::odd_micro_batches:
     case PipelineFlaw::groups:
       return fmt::format(
-          "--schedule {} on {} ranks cannot run {} micro-batches per step; {} can be: give --global-batch {}", schedule,
-          p.ranks, p.micro_batches, enough(p), mul(enough(p), r.plan.micro_batch, replicas(r.layout)));
+          "--schedule {} on {} ranks cannot run {} micro-batches per step, but can run {}; set --global-batch {}",
+          schedule, p.ranks, p.micro_batches, enough(p), mul(enough(p), r.plan.micro_batch, replicas(r.layout)));
   }
   return "";
 }
@@ -64,10 +64,10 @@ void check_stage_layers(const Request& r, Count chunks) {
     sum = add(sum, n);
   }
   if (static_cast<Count>(stated.size()) != chunks)
-    throw InputError(fmt::format("--stage-layers has {} numbers for {} chunks of layers (--pp x --chunks); give {}",
+    throw InputError(fmt::format("--stage-layers has {} values for {} chunks of layers (--pp x --chunks); specify {}",
                                  stated.size(), chunks, chunks));
   if (sum != r.model.arch.layers)
-    throw InputError(fmt::format("--stage-layers add up to {} layers, and {} has {}; give {}, or leave it out", sum,
+    throw InputError(fmt::format("--stage-layers add up to {} layers, but {} has {}; set {}, or omit it", sum,
                                  r.model.name, r.model.arch.layers, stage_layers_that_add_up(r)));
 }
 
@@ -75,35 +75,34 @@ void check_stage_layers(const Request& r, Count chunks) {
 std::string context_sentence(const Request& r, LayoutFlaw found) {
   const Count cp = ranks(r.layout, Group::context), heads = r.model.arch.heads / ranks(r.layout, Group::tensor);
   if (found == LayoutFlaw::context_heads)
-    return fmt::format("--cp {} does not divide the {} attention heads of a rank of {}, as Ulysses needs; {} do", cp,
-                       heads, r.model.name, divisors_text(heads));
+    return fmt::format(
+        "--cp {} does not divide the {} attention heads per rank of {}, as Ulysses requires; valid sizes: {}", cp,
+        heads, r.model.name, divisors_text(heads));
   if (found == LayoutFlaw::context_state)
     return fmt::format(
-        "--cp {} cannot be: {} has layers whose state passes from token to token, or whose indexer chooses among the "
-        "keys of all tokens; leave it out",
+        "--cp {} is not supported: {} has layers with a recurrent state, or with an indexer that selects among the "
+        "keys of all tokens; omit it",
         cp, r.model.name);
   return fmt::format(
-      "--cp {} cannot be: {} has attention to an encoder, or relative positions, which context parallelism is not "
-      "known "
-      "to divide; leave it out",
+      "--cp {} is not supported: {} has cross-attention to an encoder, or relative positions, for which context "
+      "parallelism is not supported; omit it",
       cp, r.model.name);
 }
 
 std::string experts_sentence(const Request& r) {
   const Count ep = ranks(r.layout, Group::expert), experts = r.model.arch.moe.experts;
   if (!r.model.arch.has_experts())
-    return fmt::format("--ep {} is for models with experts, and {} has none; leave it out", ep, r.model.name);
-  return fmt::format("--ep {} does not divide the {} experts of {}; {} do", ep, experts, r.model.name,
+    return fmt::format("--ep {} applies to models with experts, and {} has none; omit it", ep, r.model.name);
+  return fmt::format("--ep {} does not divide the {} experts of {}; valid sizes: {}", ep, experts, r.model.name,
                      divisors_text(experts));
 }
 
 std::string expert_load_sentence(const Request& r) {
   const Count ep = ranks(r.layout, Group::expert);
   if (r.layout.expert_load.value() < 1)
-    return "--expert-load below 1: the most loaded rank has at least the mean; give 1 or more";
+    return "--expert-load is below 1, but the most loaded rank has at least the mean; set 1 or more";
   return fmt::format(
-      "--expert-load {:g}: the most loaded of {} expert ranks (--ep) has at most all tokens, {} times the mean; give "
-      "at "
+      "--expert-load {:g}: the most loaded of {} expert ranks (--ep) has at most all tokens, {} times the mean; set at "
       "most {}",
       r.layout.expert_load.value(), ep, ep, ep);
 }
@@ -118,14 +117,14 @@ std::string expert_sentence(const Request& r, LayoutFlaw found) {
     return "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it";
   if (found == LayoutFlaw::expert_stages)
     return fmt::format(
-        "--order {} gives the experts of a pipeline stage other GPUs than its other layers; put pp last or first",
+        "--order {} places the experts of a pipeline stage on different GPUs than its other layers; put pp last or "
+        "first",
         order_text(l.order));
   if (found == LayoutFlaw::expert_ranks)
-    return fmt::format(
-        "--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, from which experts take their ranks; {}", ep, etp,
-        mul(tp, ranks(l, Group::data)), fewer_expert_ranks(r));
+    return fmt::format("--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, the ranks available to experts; {}",
+                       ep, etp, mul(tp, ranks(l, Group::data)), fewer_expert_ranks(r));
   return fmt::format(
-      "--ep {} x --etp {} does not divide --tp x --hsdp = {}, the GPUs of one copy of the states, which holds every "
+      "--ep {} x --etp {} does not divide --tp x --hsdp = {}, the GPUs of one copy of the states, which includes every "
       "expert; {}",
       ep, etp, mul(tp, l.hsdp), wider_copy(r));
 }
@@ -134,7 +133,7 @@ std::string expert_sentence(const Request& r, LayoutFlaw found) {
 
 void refuse_heads(const Request& r) {
   const Count heads = r.model.arch.heads;
-  throw InputError(fmt::format("--tp {} does not divide the {} attention heads of {}; {} do",
+  throw InputError(fmt::format("--tp {} does not divide the {} attention heads of {}; valid sizes: {}",
                                ranks(r.layout, Group::tensor), heads, r.model.name, divisors_text(heads)));
 }
 
@@ -146,12 +145,12 @@ void check_layout(const Request& r) {
     case LayoutFlaw::heads:
       refuse_heads(r);
     case LayoutFlaw::sequence_of_one:
-      throw InputError("--sp needs several tensor-parallel ranks; add --tp, or leave it out");
+      throw InputError("--sp requires several tensor-parallel ranks; add --tp, or omit it");
     case LayoutFlaw::pipeline_state:
-      throw InputError(fmt::format(
-          "--pp {} cannot be: layers of {} read keys, values, inputs or weights of earlier layers, which the "
-          "stages of a pipeline do not pass on here; leave it out",
-          ranks(r.layout, Group::pipeline), r.model.name));
+      throw InputError(
+          fmt::format("--pp {} is not supported: layers of {} reuse keys, values, inputs or weights of earlier layers, "
+                      "and pipeline stages do not transfer these; omit it",
+                      ranks(r.layout, Group::pipeline), r.model.name));
     case LayoutFlaw::context_tokens:
       refuse_length(r);
     case LayoutFlaw::context_heads:
@@ -172,7 +171,7 @@ void check_served_stages(const Request& r) {
   const Count stages = ranks(r.layout, Group::pipeline), layers = r.model.arch.layers;
   if (stages > layers)
     throw InputError(
-        fmt::format("--pp {} is more than the {} layers of {}; give at most {}", stages, layers, r.model.name, layers));
+        fmt::format("--pp {} exceeds the {} layers of {}; set at most {}", stages, layers, r.model.name, layers));
 }
 
 void check_pipeline(const Request& r) {
@@ -181,11 +180,10 @@ void check_pipeline(const Request& r) {
   const Count chunks = model_chunks(p), layers = r.model.arch.layers;
   const bool has_its_chunks = flaw(p) != PipelineFlaw::chunks;
   if (has_its_chunks && chunks > layers)
-    throw InputError(fmt::format("--pp {} x {} chunks of layers are more than the {} layers of {}; give {}", p.ranks,
+    throw InputError(fmt::format("--pp {} x {} chunks of layers exceed the {} layers of {}; set {}", p.ranks,
                                  p.chunks / directions(p), layers, r.model.name, fewer_chunks(r, p)));
   if (p.chunks > static_cast<Count>(most_chunks))
-    throw InputError(
-        fmt::format("--chunks {} is more than the {} that a rank can have; lower it", p.chunks, most_chunks));
+    throw InputError(fmt::format("--chunks {} exceeds the maximum of {} per rank; lower it", p.chunks, most_chunks));
   if (const std::string sentence = pipeline_sentence(r, p); !sentence.empty()) throw InputError(sentence);
   check_stage_layers(r, chunks);
 }
@@ -193,15 +191,14 @@ void check_pipeline(const Request& r) {
 void check_sharding(const Request& r) {
   const Layout& l = r.layout;
   if (r.gave("--reshard") && l.zero != Zero::weights && !r.searches("--zero"))
-    throw InputError("--reshard changes nothing without --zero 3 (--fsdp); add it, or leave it out");
+    throw InputError("--reshard has no effect without --zero 3 (--fsdp); add it, or omit --reshard");
   if (l.hsdp == 0) return;
   const Count all = ranks(l, Group::data);
-  if (l.zero == Zero::none)
-    throw InputError("--hsdp changes nothing without --zero 1, 2 or 3; add it, or leave it out");
+  if (l.zero == Zero::none) throw InputError("--hsdp has no effect without --zero 1, 2 or 3; add it, or omit --hsdp");
   if (all % l.hsdp != 0 || ranks(l, Group::shard) != l.hsdp)
     throw InputError(
-        fmt::format("--hsdp {} does not divide the {} ranks that hold the same weights (--dp x --cp); {} do", l.hsdp,
-                    all, divisors_text(all)));
+        fmt::format("--hsdp {} does not divide the {} ranks with the same weights (--dp x --cp); valid sizes: {}",
+                    l.hsdp, all, divisors_text(all)));
 }
 
 }  // namespace llmcalc

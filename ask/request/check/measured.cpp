@@ -18,10 +18,9 @@ double share_of_peak(const Request& r, double tokens_per_s) {
 void check_measured(const Request& r) {
   const double rate = *r.run.measured_tokens_per_s, share = share_of_peak(r, rate);
   if (share > 1)
-    throw InputError(
-        fmt::format("--measured-tokens-per-s {:g} is {:.4g} % of what {} {} can compute in {}; check it, --gpus and "
-                    "--precision",
-                    rate, 100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
+    throw InputError(fmt::format(
+        "--measured-tokens-per-s {:g} is {:.4g} % of the peak of {} {} in {}; check it, --gpus and --precision", rate,
+        100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
 }
 
 }  // namespace llmcalc

@@ -11,13 +11,13 @@ void check_modules(const Request& r) {
   const Count asked = r.plan.mtp, there = r.model.arch.mtp.modules;
   if (asked == 0) return;
   if (asked > there)
-    throw InputError(fmt::format("--mtp {} is more than the {} for further tokens of {}; give at most {}", asked,
+    throw InputError(fmt::format("--mtp {} exceeds the {} for multi-token prediction in {}; set at most {}", asked,
                                  counted(there, "module"), r.model.name, there));
   if (r.has(part::training | part::formulas) && trains_part(r.plan))
-    throw InputError(fmt::format("--mtp trains modules beside a model that is trained whole; leave out --mtp or {}",
+    throw InputError(fmt::format("--mtp requires training of all weights; omit --mtp or {}",
                                  trains_adapters(r.plan) ? "--lora" : "--freeze"));
   if (r.has(part::inference) && !r.plan.kv_cache)
-    throw InputError("--mtp drafts tokens that a cache keeps; leave out --mtp or --no-kv-cache");
+    throw InputError("--mtp drafts tokens, which requires a KV cache; omit --mtp or --no-kv-cache");
 }
 
 }  // namespace llmcalc

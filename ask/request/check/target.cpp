@@ -13,13 +13,13 @@ void check_target(const Request& r, Parts parts) {
   const SpeedTarget& t = *r.target;
   if (trains ? t.for_training() : t.for_inference()) {
     if (t.kind == TargetKind::days && !r.run.tokens)
-      throw InputError("--target in days needs --tokens D, the tokens of the run; add it");
+      throw InputError("--target in days requires --tokens D, the tokens of the run; add it");
     return;
   }
   throw InputError(
-      fmt::format("--target {} is for {}; for {} give {}", in_quotes(target_text(t)), trains ? "inference" : "training",
-                  trains ? "training" : "inference",
-                  trains ? "tokens/s, the time of a step, an MFU or days" : "tokens/s, a time per token or a TTFT"));
+      fmt::format("--target {} applies to {}; for {} use {}", in_quotes(target_text(t)),
+                  trains ? "inference" : "training", trains ? "training" : "inference",
+                  trains ? "tokens/s, a step time, an MFU or days" : "tokens/s, a time per token or a TTFT"));
 }
 
 }  // namespace llmcalc

@@ -35,18 +35,17 @@ void check_adapters(const Request& r) {
   if (!trains_adapters(p)) return;
   const auto m = narrowest_adapted(r.model.arch, p);
   if (!m && p.lora_targets == LoraTargets::all())
-    throw InputError(fmt::format(
-        "--lora {}: {} has none of the matrices that it names, projections of attention and MLP; leave it out",
-        p.lora_rank, r.model.name));
+    throw InputError(fmt::format("--lora {}: {} has no matching matrices (projections of attention and MLP); omit it",
+                                 p.lora_rank, r.model.name));
   if (!m)
-    throw InputError(fmt::format("--lora {}: {} has none of the matrices that it names; name others, or the rank alone",
+    throw InputError(fmt::format("--lora {}: {} has no matching matrices; specify others, or only the rank",
                                  lora_text(p.lora_rank, p.lora_targets), r.model.name));
   if (p.lora_rank >= m->least())
-    throw InputError(fmt::format("--lora {} is no lower than the {} {} of {} in {}; give a rank below it", p.lora_rank,
+    throw InputError(fmt::format("--lora {} is not below the {} {} of {} in {}; use a lower rank", p.lora_rank,
                                  m->least(), m->in < m->out ? "inputs" : "outputs", m->name, r.model.name));
   if (r.layout.zero == Zero::weights && !gathers_weights(p))
     throw InputError(
-        fmt::format("--zero 3 gathers weights of one format, and the frozen ones are {}; give --zero 2, or "
+        fmt::format("--zero 3 gathers weights of a single format, but the frozen weights are {}; set --zero 2, or "
                     "--base-precision {}",
                     weight_formats_text(p.base_precision), training_weights(p).name()));
 }
@@ -64,26 +63,28 @@ void check_part(const Request& r, FreezePart part) {
   const Arch& a = r.model.arch;
   if (held_with(a, {.parts = part}).frozen > 0) return;
   if (part == FreezePart::head)
-    throw InputError(fmt::format("--freeze head: the head of {} is its token table; give embedding", r.model.name));
-  throw InputError(fmt::format("--freeze {}: {} has no weights of that kind; leave it out", name(part), r.model.name));
+    throw InputError(
+        fmt::format("--freeze head: the head of {} is tied to its embedding; use embedding", r.model.name));
+  throw InputError(fmt::format("--freeze {}: {} has no weights of this kind; omit it", name(part), r.model.name));
 }
 
 void check_frozen(const Request& r) {
   const Frozen& f = r.plan.frozen;
   const Arch& a = r.model.arch;
   if (f.empty()) return;
-  if (trains_adapters(r.plan)) throw InputError("--lora freezes all but its adapters; leave out --freeze");
+  if (trains_adapters(r.plan))
+    throw InputError("--lora already freezes all weights except its adapters; omit --freeze");
   if (f.layers.last() >= a.layers)
-    throw InputError(fmt::format("--freeze layers:{}: {} has layers 0 to {}; give these", f.layers.last(), r.model.name,
+    throw InputError(fmt::format("--freeze layers:{}: {} has layers 0 to {}; use these", f.layers.last(), r.model.name,
                                  a.layers - 1));
   if (a.has_repeats() && !f.layers.empty())
-    throw InputError(fmt::format("--freeze layers: layers of {} have one another's weights; freeze parts of all layers",
-                                 r.model.name));
+    throw InputError(
+        fmt::format("--freeze layers: layers of {} share weights; freeze parts of all layers", r.model.name));
   for (const auto& row : choices<FreezePart>)
     if (f.parts.has(row.value)) check_part(r, row.value);
   if (held_with(a, f).trained() == 0)
     throw InputError(
-        fmt::format("--freeze {} leaves nothing of {} to train; leave a part out", freeze_text(f), r.model.name));
+        fmt::format("--freeze {} leaves no weights of {} to train; omit a part", freeze_text(f), r.model.name));
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ class CoreChoice {
     if (only == nullptr) return;
     for (const AttentionCore core : {AttentionCore::mma, AttentionCore::plain})
       if (name(core) == only) only_ = core;
-    if (!only_) throw std::runtime_error("LLMCALC_ATTENTION is " + std::string(only) + "; mma and plain are known");
+    if (!only_)
+      throw std::runtime_error("LLMCALC_ATTENTION is " + std::string(only) + "; valid values are mma and plain");
   }
 
   /// Chooses tensor cores unless there is an obstacle, and records the choice. Throws std::runtime_error if there is an
@@ -28,7 +29,7 @@ class CoreChoice {
   bool tensor_cores(bool backward, std::optional<CoreObstacle> obstacle) {
     if (only_ == AttentionCore::plain) obstacle = CoreObstacle::environment;
     if (obstacle && only_ == AttentionCore::mma)
-      throw std::runtime_error("LLMCALC_ATTENTION is mma, and it cannot: " + std::string(name(*obstacle)));
+      throw std::runtime_error("LLMCALC_ATTENTION is mma, which is not possible: " + std::string(name(*obstacle)));
     ran_.of(backward) = CoreRun{obstacle ? AttentionCore::plain : AttentionCore::mma, obstacle};
     return !obstacle;
   }

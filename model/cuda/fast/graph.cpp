@@ -12,9 +12,9 @@ GpuGraph::GpuGraph(GpuDevice& device, Count room) : device_(device), size_(room)
     void *host = nullptr, *there = nullptr;
     check_host(cudaMallocHost(&host, static_cast<std::size_t>(room)));
     all_.host = static_cast<std::byte*>(host);
-    check(cudaMalloc(&there, static_cast<std::size_t>(room)), "allocating memory of a graph");
+    check(cudaMalloc(&there, static_cast<std::size_t>(room)), "allocating graph memory");
     all_.device = static_cast<std::byte*>(there);
-    check(cudaEventCreateWithFlags(&copied_, cudaEventDisableTiming), "making an event");
+    check(cudaEventCreateWithFlags(&copied_, cudaEventDisableTiming), "creating an event");
   } catch (...) {
     give_back();
     throw;
@@ -45,7 +45,7 @@ void GpuGraph::begin() {
   device_.wait();
   device_.trim();  // a graph's memory is separate from the pool
   // Relaxed: other calls of this thread may allocate and load as they need.
-  check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeRelaxed), "beginning to record");
+  check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeRelaxed), "starting graph capture");
   device_.set_recording(this);
 }
 
@@ -55,13 +55,13 @@ void GpuGraph::end() {
   check(cudaStreamEndCapture(device_.stream(), &recorded), "recording");
   const cudaError_t e = cudaGraphInstantiate(&graph_, recorded, 0);
   cudaGraphDestroy(recorded);
-  check(e, "making a graph of what was recorded");
+  check(e, "instantiating a graph");
 }
 
 GpuGraph::Room GpuGraph::room(Count bytes) {
   constexpr Count alignment = 16;
   const Count from = used_, to = from + (bytes + alignment - 1) / alignment * alignment;
-  if (to > size_) throw std::runtime_error("more changes from run to run than a recording has room for");
+  if (to > size_) throw std::runtime_error("too many parameters change between runs for a recording");
   used_ = to;
   return {all_.host + from, all_.device + from};
 }

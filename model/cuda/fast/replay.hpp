@@ -71,7 +71,8 @@ class Source {
 /// LLMCALC_GRAPHS: 0 or 1, the default. Throws std::runtime_error for any other value.
 inline bool graphs_wanted(const char* said = std::getenv("LLMCALC_GRAPHS")) {
   const std::string_view s = said != nullptr ? said : "1";
-  if (s != "0" && s != "1") throw std::runtime_error("LLMCALC_GRAPHS is " + std::string(s) + "; 0 and 1 are known");
+  if (s != "0" && s != "1")
+    throw std::runtime_error("LLMCALC_GRAPHS is " + std::string(s) + "; valid values are 0 and 1");
   return s == "1";
 }
 
@@ -96,7 +97,7 @@ class Replays {
     try {
       h.graph->launch();
     } catch (const DeviceMemoryError&) {  // the graph's memory is separate from the pool
-      h.refused = "the GPU has no memory left for it";
+      h.refused = "not enough GPU memory";
       h.graph.reset();
       h.moved.clear();
       h.counted.clear();

@@ -13,30 +13,30 @@ CUcontext current_context(const std::string& driver) {
   auto* const get = library.find<CUresult(CUcontext*)>("cuCtxGetCurrent");
   CUcontext context = nullptr;
   if (get == nullptr || get(&context) != CUDA_SUCCESS || context == nullptr)
-    throw std::runtime_error("there is no GPU's context whose counters could be read");
+    throw std::runtime_error("no GPU context is available to read counters from");
   return context;
 }
 
 void refuse_unsupported(const Cupti& cupti) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_DeviceSupported_Params, supported);
   supported.api = CUPTI_PROFILER_RANGE_PROFILING;
-  cupti.call("cuptiProfilerDeviceSupported", supported, "asking whether the device has counters");
+  cupti.call("cuptiProfilerDeviceSupported", supported, "querying counter support");
   if (supported.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED) return;
   if (supported.vGpu == CUPTI_PROFILER_CONFIGURATION_DISABLED)
-    throw std::runtime_error("the device is a virtual one, and its host does not permit reading counters");
+    throw std::runtime_error("the device is virtual and its host does not permit reading counters");
   if (supported.vGpu == CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED)
-    throw std::runtime_error("the device is a virtual one, whose counters are not passed on");
-  throw std::runtime_error("CUPTI does not read this device's counters");
+    throw std::runtime_error("the device is virtual and does not expose counters");
+  throw std::runtime_error("CUPTI does not support this device's counters");
 }
 
 /// Requests the list and not only its size, because missing permission fails here.
 void refuse_not_permitted(const Cupti& cupti, CUcontext context) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_GetCounterAvailability_Params, list);
   list.ctx = context;
-  cupti.call("cuptiProfilerGetCounterAvailability", list, "asking which counters there are");
+  cupti.call("cuptiProfilerGetCounterAvailability", list, "listing the counters");
   std::vector<std::uint8_t> image(list.counterAvailabilityImageSize);
   list.pCounterAvailabilityImage = image.data();
-  cupti.call("cuptiProfilerGetCounterAvailability", list, "asking which counters there are");
+  cupti.call("cuptiProfilerGetCounterAvailability", list, "listing the counters");
 }
 
 /// In this order, because without a working driver the query for the chip would end the program.
@@ -46,7 +46,7 @@ std::string chip_of_device(const Cupti& cupti, CUcontext context) {
   refuse_unsupported(cupti);
   refuse_not_permitted(cupti, context);
   LLMCALC_CUPTI_PARAMETERS(CUpti_Device_GetChipName_Params, chip);
-  cupti.call("cuptiDeviceGetChipName", chip, "asking for the chip's name");
+  cupti.call("cuptiDeviceGetChipName", chip, "querying the chip name");
   return chip.pChipName;
 }
 
@@ -60,8 +60,7 @@ std::vector<const char*> chosen(const Cupti& cupti, const std::string& chip, boo
       if (&names == &choices.back()) throw;
     }
   }
-  throw std::runtime_error("chip " + chip +
-                           " counts the FLOPs of its tensor cores in several passes, and a step runs once");
+  throw std::runtime_error("chip " + chip + " needs several passes to count tensor-core FLOPs, but a step runs once");
 }
 
 }  // namespace
@@ -131,13 +130,13 @@ void Counters::Session::start() {
   disable();  // after a session that an error ended
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_Enable_Params, enable);
   enable.ctx = context;
-  cupti.call("cuptiRangeProfilerEnable", enable, "switching the counters on");
+  cupti.call("cuptiRangeProfilerEnable", enable, "enabling the counters");
   profiler = enable.pRangeProfilerObject;
   make_room();
   configure();
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_Start_Params, begin_all);
   begin_all.pRangeProfilerObject = profiler;
-  cupti.call("cuptiRangeProfilerStart", begin_all, "starting to count");
+  cupti.call("cuptiRangeProfilerStart", begin_all, "starting the counters");
 }
 
 void Counters::Session::make_room() {
@@ -147,13 +146,13 @@ void Counters::Session::make_room() {
   size.numMetrics = metric_set.names().size();
   size.maxNumOfRanges = most_ranges;
   size.maxNumRangeTreeNodes = most_ranges;
-  cupti.call("cuptiRangeProfilerGetCounterDataSize", size, "making room for counts");
+  cupti.call("cuptiRangeProfilerGetCounterDataSize", size, "allocating counter data");
   data.assign(size.counterDataSize, 0);
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, image);
   image.pRangeProfilerObject = profiler;
   image.counterDataSize = data.size();
   image.pCounterData = data.data();
-  cupti.call("cuptiRangeProfilerCounterDataImageInitialize", image, "making room for counts");
+  cupti.call("cuptiRangeProfilerCounterDataImageInitialize", image, "allocating counter data");
 }
 
 /// Consecutive ranges with names; the caller runs all passes, of which there is one.
@@ -171,14 +170,14 @@ void Counters::Session::configure() {
   c.minNestingLevel = 1;
   c.passIndex = 0;
   c.targetNestingLevel = 1;
-  cupti.call("cuptiRangeProfilerSetConfig", c, "setting up what to count");
+  cupti.call("cuptiRangeProfilerSetConfig", c, "configuring the counters");
 }
 
 void Counters::Session::begin(const std::string& range) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_PushRange_Params, push);
   push.pRangeProfilerObject = profiler;
   push.pRangeName = range.c_str();
-  cupti.call("cuptiRangeProfilerPushRange", push, "beginning to count " + range);
+  cupti.call("cuptiRangeProfilerPushRange", push, "starting range " + range);
 }
 
 void Counters::Session::end() {
@@ -190,16 +189,16 @@ void Counters::Session::end() {
 std::vector<RangeCount> Counters::Session::stop() {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_Stop_Params, stop_all);
   stop_all.pRangeProfilerObject = profiler;
-  cupti.call("cuptiRangeProfilerStop", stop_all, "stopping to count");
+  cupti.call("cuptiRangeProfilerStop", stop_all, "stopping the counters");
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_DecodeData_Params, decode);
   decode.pRangeProfilerObject = profiler;
-  cupti.call("cuptiRangeProfilerDecodeData", decode, "reading what was counted");
+  cupti.call("cuptiRangeProfilerDecodeData", decode, "reading the counters");
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info);
   info.pCounterDataImage = data.data();
   info.counterDataImageSize = data.size();
-  cupti.call("cuptiRangeProfilerGetCounterDataInfo", info, "reading what was counted");
+  cupti.call("cuptiRangeProfilerGetCounterDataInfo", info, "reading the counters");
   if (stop_all.isAllPassSubmitted == 0 || decode.numOfRangeDropped != 0)
-    throw std::runtime_error("CUPTI did not count all that ran");
+    throw std::runtime_error("CUPTI did not count every range");
   std::vector<RangeCount> all;
   for (std::size_t i = 0; i < info.numTotalRanges; ++i) all.push_back(counted(i));
   disable();
@@ -212,7 +211,7 @@ RangeCount Counters::Session::counted(std::size_t range) {
   name.counterDataImageSize = data.size();
   name.rangeIndex = range;
   name.rangeDelimiter = "/";
-  cupti.call("cuptiRangeProfilerCounterDataGetRangeInfo", name, "reading a range's name");
+  cupti.call("cuptiRangeProfilerCounterDataGetRangeInfo", name, "reading a range name");
   const std::vector<double> v = metric_set.values(data, range);
   RangeCount c{.range = name.rangeName, .tensor_flops = v[0], .read = {}, .written = {}, .time = Seconds(v[1] * 1e-9)};
   if (v.size() == 4) {

@@ -51,15 +51,15 @@ struct Nvml::Memory {
 
 Nvml::Nvml(const std::string& pci, const std::string& library) : library_({library}) {
   if (!library_.open()) {
-    missing_ = "the driver's management library is not here (" + library_.missing() + ")";
+    missing_ = "the driver's management library (NVML) was not found (" + library_.missing() + ")";
     return;
   }
   auto* const init = library_.find<int()>("nvmlInit_v2");
   auto* const handle = library_.find<int(const char*, void**)>("nvmlDeviceGetHandleByPciBusId_v2");
   if (init == nullptr || handle == nullptr)
-    missing_ = "the driver's management library is too old";
+    missing_ = "the driver's management library (NVML) is too old";
   else if (init() != success || handle(pci.c_str(), &device_) != success)
-    missing_ = "the driver's management library does not know the board at " + pci;
+    missing_ = "the driver's management library (NVML) does not find the board at " + pci;
 }
 
 template <typename T>

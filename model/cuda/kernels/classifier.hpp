@@ -132,7 +132,7 @@ class Classifier {
   }
   /// Gradient of the float32 logits of the last loss.
   void gradient(const Loss& s, const std::int64_t* targets, double scale, float* logits) {
-    if (of_ != logits) throw std::logic_error("a loss' gradient is asked for before the loss");
+    if (of_ != logits) throw std::logic_error("the gradient of a loss was requested before the loss");
     gradient(s, targets, scale, logits, log_sums_->data());
     forget();
   }

@@ -147,7 +147,7 @@ void update(Device& device, Replays<Device>& replays, Updates parameters, const 
     case Optimizer::sgd:
       return optimize<T, Descent>(device, replays, parameters, o);
     default:
-      throw std::logic_error("an optimizer that lacks_of() refuses");
+      throw std::logic_error("an optimizer rejected by lacks_of()");
   }
 }
 

@@ -21,7 +21,7 @@ Arch cohere(const Config& c, const Defaults& d) {
 /// Cohere 2's attention has no query and key norms.
 void refuse_qk_norm(const Config& c) {
   if (c.flag("use_qk_norm", false))
-    c.refuse("\"use_qk_norm\" is true; Cohere 2 has no norms of queries and keys; make it false");
+    c.refuse("\"use_qk_norm\" is true, but Cohere 2 has no query and key norms; set it to false");
 }
 
 /// hf cohere2/modeling_cohere2.py: the same without qk-norm; all but every fourth layer have a sliding window.

@@ -16,10 +16,10 @@ void see_both_ways(const Config& c, Arch& a) {
 
 /// Throws InputError for options of hub GSAI-ML/LLaDA-8B-Instruct, configuration_llada.py, that no released model uses.
 void refuse_other_llada(const Config& c) {
-  if (c.text("block_type", "llama") != "llama") c.refuse("\"block_type\": only llama is known");
-  if (c.text("layer_norm_type", "rms") != "rms") c.refuse("\"layer_norm_type\": only rms is known");
+  if (c.text("block_type", "llama") != "llama") c.refuse("\"block_type\": only llama is supported");
+  if (c.text("layer_norm_type", "rms") != "rms") c.refuse("\"layer_norm_type\": only rms is supported");
   for (const char* key : {"alibi", "attention_layer_norm", "include_bias", "input_emb_norm", "bias_for_layer_norm"})
-    if (c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is true, which is not known");
+    if (c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is true, which is not supported");
 }
 
 /// hub inclusionAI/LLaDA-MoE-7B-A1B-Base, modeling_lladamoe.py: bidirectional Llama, with RMSNorms of the head width on

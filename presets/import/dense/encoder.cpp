@@ -24,7 +24,7 @@ ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   if (bert && name == "BertForNextSentencePrediction")
     return {.kind = HeadKind::none, .pooler = true, .sentence_pair = true};
   const std::string more = ", BertForPreTraining or BertForNextSentencePrediction";
-  c.refuse("\"architectures\" names " + name + ", whose head is not known; expected " + model + "Model" +
+  c.refuse("\"architectures\" names " + name + ", whose head is not supported; expected " + model + "Model" +
            (bert ? ", " : " or ") + model + "ForMaskedLM" + (bert ? more : ""));
 }
 
@@ -47,7 +47,8 @@ void make_encoder(Arch& a, const ModelHead& head) {
 
 /// hf bert/modeling_bert.py. Rows of token types (type_vocab_size, 2) are added to the embedding.
 Arch bert_layers(const Config& c, const Defaults& d, const std::string& model) {
-  if (c.flag("is_decoder", false)) c.refuse("\"is_decoder\" is true; BERT and its kin are known as encoders alone");
+  if (c.flag("is_decoder", false))
+    c.refuse("\"is_decoder\" is true; BERT and its variants are supported only as encoders");
   if (c.text("position_embedding_type", "absolute") != "absolute")
     c.refuse("\"position_embedding_type\": expected absolute, got " + c.text("position_embedding_type", ""));
   Arch a = base_arch(c, d);
@@ -64,7 +65,7 @@ Arch roberta_layers(const Config& c, const Defaults& d, const std::string& model
   Arch a = bert_layers(c, d, model);
   const Count unused = add(c.count("pad_token_id", 1), 1);
   if (unused >= a.position_rows)
-    c.refuse("\"pad_token_id\": positions begin behind it, and \"max_position_embeddings\" leaves none; lower it");
+    c.refuse("\"pad_token_id\": positions start after it and exceed \"max_position_embeddings\"; lower it");
   a.context = a.position_rows - unused;
   return a;
 }
@@ -81,7 +82,8 @@ Arch mpnet(const Config& c, const Defaults& d) {
   make_encoder(a, encoder_head(c, "MPNet", true));
   a.activation = activation(c, {"hidden_act"}, "gelu");
   constexpr Count unused = 2;
-  if (a.position_rows <= unused) c.refuse("\"max_position_embeddings\": positions begin at 2; give more than 2");
+  if (a.position_rows <= unused)
+    c.refuse("\"max_position_embeddings\" must be greater than 2, since positions start at 2");
   a.added_rows = a.position_rows;
   a.context = a.added_rows - unused;
   a.position = Position::relative;
@@ -134,7 +136,8 @@ Arch albert(const Config& c, const Defaults& d) {
   set_narrow_ends(a, c.size("embedding_size", 128));
   const Count groups = c.size("num_hidden_groups", 1), inner = c.size("inner_group_num", 1), runs = a.layers;
   if (groups > runs)
-    c.refuse(fmt::format("\"num_hidden_groups\" is {}, more than the {} layers; some would never run", groups, runs));
+    c.refuse(
+        fmt::format("\"num_hidden_groups\" is {}, more than the {} layers, so some would never run", groups, runs));
   a.layers = mul(runs, inner);
   require_layers(c, a.layers);
   a.repeats.period = inner;
@@ -159,13 +162,13 @@ Arch electra(const Config& c, const Defaults& d) {
 /// hf distilbert/modeling_distilbert.py: BERT under other names, without token types and pooler.
 Arch distilbert(const Config& c, const Defaults& d) {
   if (c.flag("sinusoidal_pos_embds", false))
-    c.refuse("\"sinusoidal_pos_embds\" is true; a stored table of sinusoidal positions is not known");
+    c.refuse("\"sinusoidal_pos_embds\" is true; a stored table of sinusoidal positions is not supported");
   Arch a;
   a.layers = c.required({"n_layers", "num_hidden_layers"}, d.layers);
   require_layers(c, a.layers);
   a.hidden = a.embedding_width = c.required({"dim", "hidden_size"}, d.hidden);
   a.heads = a.kv_heads = c.required({"n_heads", "num_attention_heads"}, d.heads);
-  if (a.hidden % a.heads != 0) c.refuse("\"dim\" must be a multiple of \"n_heads\"; the heads share it");
+  if (a.hidden % a.heads != 0) c.refuse("\"dim\" must be a multiple of \"n_heads\", since the heads divide it evenly");
   a.head_dim = a.hidden / a.heads;
   a.mlp_width = c.size("hidden_dim", d.mlp);
   a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
@@ -252,8 +255,8 @@ void modernbert_head(const Config& c, Arch& a, const ModelHead& head) {
             "layer_norm_eps", "sparse_pred_ignore_index", "sparse_prediction"});
   if (named_activation(c, c.text("classifier_activation", "gelu")) != a.activation)
     c.refuse(
-        "\"classifier_activation\" is another function than \"hidden_activation\"; a head with one of its own is "
-        "not known");
+        "\"classifier_activation\" differs from \"hidden_activation\"; a head with a separate activation is not "
+        "supported");
 }
 
 Arch modernbert(const Config& c, const Defaults& d) {
@@ -296,17 +299,18 @@ void nomic_mlp(const Config& c, Arch& a) {
   a.activation = act == "swiglu" ? Activation::silu : act == "geglu" ? Activation::gelu : named_activation(c, act);
   a.mlp_bias = c.flag("mlp_fc1_bias", true);
   if (c.flag("mlp_fc2_bias", true) != a.mlp_bias)
-    c.refuse("\"mlp_fc1_bias\" and \"mlp_fc2_bias\" differ; an MLP has biases everywhere or nowhere here");
+    c.refuse("\"mlp_fc1_bias\" and \"mlp_fc2_bias\" differ; only an MLP with both biases or neither is supported");
 }
 
 /// Throws InputError for unsupported options of NomicBERT.
 void refuse_other_nomic(const Config& c) {
   if (c.has("num_experts") && c.count("num_experts", 0) > 1)
-    c.refuse("\"num_experts\" is above 1; NomicBERT's experts share one bias, which is not known");
+    c.refuse("\"num_experts\" is above 1; NomicBERT's experts share one bias, which is not supported");
   if (c.flag("prenorm", false) || c.flag("use_rms_norm", false))
-    c.refuse("\"prenorm\" or \"use_rms_norm\" is true; NomicBERT is known with LayerNorms behind its sums alone");
+    c.refuse(
+        "\"prenorm\" or \"use_rms_norm\" is true; NomicBERT is supported only with LayerNorms after its residual sums");
   if (c.number("rotary_emb_fraction", 0) <= 0)
-    c.refuse("\"rotary_emb_fraction\" is 0; NomicBERT is known with rotation alone");
+    c.refuse("\"rotary_emb_fraction\" is 0; NomicBERT is supported only with RoPE");
 }
 
 /// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, also for nomic-embed-text-v1.5: BERT under other names,

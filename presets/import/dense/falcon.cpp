@@ -22,7 +22,7 @@ Arch falcon(const Config& c, const Defaults& d) {
   a.mlp_width = c.size("ffn_hidden_size", mul(4, a.hidden));
   if (c.has("ff_factor"))
     c.require_equal("\"ff_factor\" x \"hidden_size\"", mul(c.size("ff_factor", 4), a.hidden),
-                    "the MLP's width (\"ffn_hidden_size\")", a.mlp_width);
+                    "the MLP width (\"ffn_hidden_size\")", a.mlp_width);
   a.activation = activation(c, {"activation"}, "gelu");
   a.norm = NormKind::layer_norm;
   a.position = c.flag("alibi", false) ? Position::alibi : Position::rope;

@@ -67,8 +67,9 @@ void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
 /// tied to the decoder's: counted as one table and an untied head, which have as many parameters.
 Arch t5gemma(const Config& c, const Defaults& d) {
   for (const char* half : {"encoder", "decoder"})
-    if (!c.has(half)) c.refuse("\"" + std::string(half) + "\" is missing; it holds the sizes of that half");
-  if (!c.flag("tie_word_embeddings", true)) c.refuse("\"tie_word_embeddings\" is false; a third table is not known");
+    if (!c.has(half)) c.refuse("\"" + std::string(half) + "\" is missing; it must contain the sizes of that half");
+  if (!c.flag("tie_word_embeddings", true))
+    c.refuse("\"tie_word_embeddings\" is false; a third token table is not supported");
   const Config halves[] = {c.object("encoder"), c.object("decoder")};
   Arch a = gemma2(halves[0], d);
   c.require_repeated("vocab_size", "\"vocab_size\" of \"encoder\"", a.vocabulary);
@@ -80,7 +81,7 @@ Arch t5gemma(const Config& c, const Defaults& d) {
   }
   const Arch decoder = gemma2(halves[1], d);
   if (decoder.hidden != a.hidden || decoder.vocabulary != a.vocabulary || decoder.activation != a.activation)
-    c.refuse("\"decoder\" has another width, vocabulary or activation than \"encoder\"; halves must be alike in them");
+    c.refuse("\"decoder\" and \"encoder\" differ in width, vocabulary or activation; these must be equal");
   add_decoder(c, a, decoder);
   return a;
 }
@@ -103,7 +104,7 @@ LayerSet layers_from(const Arch& a, Count first) { return LayerSet::every(first,
 /// Layer index from a key of an object by layer: "5" or "05".
 Count full_layer_number(const Config& c, const std::string& name) {
   if (name.empty() || name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos)
-    c.refuse("expected numbers of layers, got " + in_quotes(name));
+    c.refuse("expected layer numbers, got " + in_quotes(name));
   return leading_whole(name);
 }
 
@@ -117,13 +118,13 @@ Config full_layers_config(const Config& c, const LayerSet& full) {
     if (layer < max_layers) named.insert(layer);
     if (first.empty()) first = name;
     if (sizes != by_layer.value()[first])
-      by_layer.refuse("its layers differ; full layers with unlike heads are not known");
+      by_layer.refuse("its layers differ; full-attention layers with different heads are not supported");
   }
-  if (named != full || first.empty()) by_layer.refuse("expected the layers with full attention, and no others");
+  if (named != full || first.empty()) by_layer.refuse("expected exactly the layers with full attention");
   const Config one = by_layer.object(first);
   one.size("head_dim", 1);
   one.size("num_key_value_heads", 1);
-  if (!one.unread().empty()) one.refuse(in_quotes(one.unread().front()) + " is not known by layer");
+  if (!one.unread().empty()) one.refuse(in_quotes(one.unread().front()) + " is not supported per layer");
   return one;
 }
 
@@ -190,7 +191,7 @@ Arch gemma4_layers(const Config& c, const Defaults& d, Count usual_window) {
   a.value_norm = true;
   a.output_scale = true;
   const Count shared = c.is_null("num_kv_shared_layers") ? 0 : c.count("num_kv_shared_layers", 0);
-  if (shared >= a.layers) c.refuse("\"num_kv_shared_layers\" is not below the number of layers; lower it");
+  if (shared >= a.layers) c.refuse("\"num_kv_shared_layers\" must be below the number of layers; lower it");
   gemma4_mixers(c, a, a.layers - shared, usual_window);
   if (shared > 0 && c.flag("use_double_wide_mlp", false))
     a.mlps.push({mul(2, a.mlp_width), layers_from(a, a.layers - shared)});
@@ -210,7 +211,8 @@ Arch gemma4(const Config& c, const Defaults& d) {
 /// hf gemma4_unified/modeling_gemma4_unified.py, the text model: Gemma 4 without experts and per-layer inputs.
 Arch gemma4_unified(const Config& c, const Defaults& d) {
   for (const char* key : {"enable_moe_block", "hidden_size_per_layer_input"})
-    if (c.has(key) && !says_nothing(*c.find(key))) c.refuse("\"" + std::string(key) + "\" is not known in this family");
+    if (c.has(key) && !says_nothing(*c.find(key)))
+      c.refuse("\"" + std::string(key) + "\" is not supported in this family");
   return gemma4_layers(c, d, 1024);
 }
 
@@ -235,13 +237,13 @@ void gemma3n_mlps(const Config& c, Arch& a) {
   const std::vector<Count> widths = c.counts("intermediate_size");
   if (static_cast<Count>(widths.size()) != a.layers)
     c.refuse("\"intermediate_size\" has " + std::to_string(widths.size()) + " widths for " + std::to_string(a.layers) +
-             " layers; give one for each");
+             " layers; specify one per layer");
   a.mlp_width = widths.front();
   LayerMlp other;
   for (Count i = 0; i < a.layers; ++i) {
     const Count width = widths[static_cast<std::size_t>(i)];
     if (width == a.mlp_width) continue;
-    if (other.width > 0 && width != other.width) c.refuse("\"intermediate_size\" has more than two widths");
+    if (other.width > 0 && width != other.width) c.refuse("\"intermediate_size\" has more than two different widths");
     other.width = width;
     other.layers.insert(i);
   }
@@ -261,7 +263,7 @@ Arch gemma3n(const Config& c, const Defaults& d) {
   a.value_norm = true;
   c.ignore({"activation_sparsity_pattern", "altup_active_idx", "altup_coef_clip", "altup_correct_scale"});
   const Count shared = c.is_null("num_kv_shared_layers") ? 0 : c.count("num_kv_shared_layers", 15);
-  if (shared >= a.layers) c.refuse("\"num_kv_shared_layers\" is not below the number of layers; lower it");
+  if (shared >= a.layers) c.refuse("\"num_kv_shared_layers\" must be below the number of layers; lower it");
   const LayerSet full = LayerSet::every(4, 5, a.layers);
   const LayerSet slide = layers_of_type(c, a, "sliding_attention").value_or(others(full, a.layers));
   const LayerSet sharing = layers_from(a, a.layers - shared);

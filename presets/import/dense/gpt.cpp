@@ -26,7 +26,8 @@ void learn_positions(const Config& c, Arch& a) {
 /// not have, is the head width in descriptions of GPT-3; two of its models have an attention width other than the
 /// hidden size.
 Arch gpt2(const Config& c, const Defaults& d) {
-  if (c.flag("add_cross_attention", false)) c.refuse("\"add_cross_attention\" is true; only decoders alone are known");
+  if (c.flag("add_cross_attention", false))
+    c.refuse("\"add_cross_attention\" is true; only decoders without cross-attention are supported");
   Defaults own = d;
   own.head_dim = c.size("d_head", 0);
   Arch a = gpt_arch(c, own);

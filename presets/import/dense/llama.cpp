@@ -37,7 +37,7 @@ Arch mobilellm(const Config& c, const Defaults& d) {
 Arch ouro(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_sliding_window", false) || layers_of_type(c, a, "sliding_attention").value_or(LayerSet()).size() > 0)
-    c.refuse("\"use_sliding_window\" or \"layer_types\" gives layers a window; Ouro is known without");
+    c.refuse("\"use_sliding_window\" or \"layer_types\" sets a sliding window, but Ouro is supported only without one");
   c.ignore({"sliding_window", "max_window_layers", "early_exit_threshold", "early_exit_step", "chunk_size"});
   a.norm_placement = NormPlacement::both;
   a.norms_per_layer = 4;
@@ -193,7 +193,8 @@ LayerSet local_layers(const Config& c, Count layers) {
     return others(LayerSet::every(step - 1, step, layers), layers);
   }
   const std::string letters = c.text("sliding_window_pattern", "");
-  if (letters.empty()) c.refuse("\"sliding_window_pattern\": expected letters L and G or a number, got nothing");
+  if (letters.empty())
+    c.refuse("\"sliding_window_pattern\": expected letters L and G or a number, got an empty string");
   LayerSet set;
   for (Count i = 0; i < layers; ++i)
     if (letters[static_cast<std::size_t>(i) % letters.size()] == 'L') set.insert(i);
@@ -220,7 +221,7 @@ LayerSet exaone_sparse_layers(const Config& c, const Arch& a) {
   if (const auto typed = sparse_typed(c, a)) return *typed;
   if (marks == nullptr || marks->is_null()) return LayerSet::every(first, 1, a.layers);
   if (!marks->is_array() || static_cast<Count>(marks->size()) != a.layers)
-    c.refuse(fmt::format("\"is_moe_layer\": expected a list of one true or false per layer ({})", a.layers));
+    c.refuse(fmt::format("\"is_moe_layer\": expected a list with one true or false per layer ({})", a.layers));
   LayerSet set;
   for (Count i = 0; i < a.layers; ++i) {
     const json::Value& mark = (*marks)[static_cast<std::size_t>(i)];
@@ -310,7 +311,9 @@ Arch plamo(const Config& c, const Defaults& d) {
   a.norms_per_layer = 1;
   const Count shared = c.size("n_shared_head", 8);
   if (a.heads % shared != 0)
-    c.refuse("\"num_attention_heads\" must be a multiple of \"n_shared_head\"; so many share keys and values");
+    c.refuse(
+        "\"num_attention_heads\" must be a multiple of \"n_shared_head\", the number of heads that share keys and "
+        "values");
   a.kv_heads = a.heads / shared;
   return a;
 }

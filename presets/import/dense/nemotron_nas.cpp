@@ -18,9 +18,9 @@ struct NasBlock {
 /// experts.
 void refuse_others(const Config& part) {
   if (part.flag("replace_with_linear", false))
-    part.refuse("\"replace_with_linear\" is true; a matrix in place of attention or of an MLP is not known");
+    part.refuse("\"replace_with_linear\" is true; a linear layer in place of attention or an MLP is not supported");
   for (const std::string& key : part.unread())
-    part.refuse(fmt::format("\"{}\" is not known; expected null or false", key));
+    part.refuse(fmt::format("\"{}\" is not supported; expected null or false", key));
 }
 
 Count block_kv_heads(const Config& part, Count heads) {
@@ -30,7 +30,8 @@ Count block_kv_heads(const Config& part, Count heads) {
   refuse_others(part);
   if (none) return 0;
   if (heads % group != 0)
-    part.refuse(fmt::format("{} heads cannot be in groups of {}; \"n_heads_in_group\" must divide them", heads, group));
+    part.refuse(
+        fmt::format("{} heads cannot form groups of {}; \"n_heads_in_group\" must divide the heads", heads, group));
   return heads / group;
 }
 
@@ -51,7 +52,7 @@ Count block_mlp_width(const Config& part, Count hidden) {
 std::vector<NasBlock> blocks(const Config& c, const Arch& a) {
   const json::Value* list = c.find("block_configs");
   if (list == nullptr || !list->is_array() || static_cast<Count>(list->size()) != a.layers)
-    c.refuse(fmt::format("\"block_configs\": expected a list of one object per layer ({})", a.layers));
+    c.refuse(fmt::format("\"block_configs\": expected a list with one object per layer ({})", a.layers));
   std::vector<NasBlock> out;
   for (std::size_t i = 0; i < list->size(); ++i) {
     const Config block((*list)[i], fmt::format("{}, \"block_configs\", entry {}", c.where(), i));
@@ -85,15 +86,14 @@ std::vector<Count> values_of(const std::vector<NasBlock>& all, const Part& part)
 }
 
 void refuse_more(const Config& c, std::string_view what, std::size_t most, std::size_t given) {
-  if (given > most)
-    c.refuse(fmt::format("\"block_configs\" has {} {}; at most {} can be told apart", given, what, most));
+  if (given > most) c.refuse(fmt::format("\"block_configs\" has {} {}; at most {} are supported", given, what, most));
 }
 
 void set_block_attention(const Config& c, Arch& a, const std::vector<NasBlock>& all) {
   const auto kv_heads = [](const NasBlock& b) { return b.kv_heads; };
   const std::vector<Count> values = values_of(all, kv_heads);
   refuse_more(c, "kinds of attention", a.mixers.capacity + 1, values.size());
-  if (values.front() == 0) c.refuse("\"block_configs\" gives no layer attention; at least one is expected");
+  if (values.front() == 0) c.refuse("\"block_configs\" has no layer with attention; at least one is required");
   a.kv_heads = values.front();
   for (std::size_t i = 1; i < values.size(); ++i) {
     LayerMixer m;
@@ -108,7 +108,7 @@ void set_block_attention(const Config& c, Arch& a, const std::vector<NasBlock>& 
 void set_block_mlps(const Config& c, Arch& a, const std::vector<NasBlock>& all) {
   const auto width = [](const NasBlock& b) { return b.mlp_width; };
   const std::vector<Count> values = values_of(all, width);
-  refuse_more(c, "widths of MLPs", a.mlps.capacity + 1, values.size());
+  refuse_more(c, "MLP widths", a.mlps.capacity + 1, values.size());
   a.mlp_width = values.front();
   for (std::size_t i = 1; i < values.size(); ++i) a.mlps.push({values[i], layers_with(all, values[i], width)});
   if (a.mlp_width == 0) a.mlps.push({0, LayerSet::all(a.layers)});
@@ -122,7 +122,7 @@ Arch nemotron_nas(const Config& c, const Defaults& d) {
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
   const std::vector<NasBlock> all = blocks(c, a);
-  if (all.empty()) c.refuse("\"block_configs\" gives no layer attention or an MLP; at least one is expected");
+  if (all.empty()) c.refuse("\"block_configs\" has no layer with attention or an MLP; at least one is required");
   a.layers = static_cast<Count>(all.size());
   set_block_attention(c, a, all);
   set_block_mlps(c, a, all);

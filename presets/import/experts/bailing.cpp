@@ -41,7 +41,7 @@ Arch bailing_moe(const Config& c, const Defaults& d) { return bailing_layers(c, 
 /// hub sarvamai/sarvam-30b, modeling_sarvam_moe.py: Ling 2.0 with query and key norms.
 Arch sarvam_moe(const Config& c, const Defaults& d) {
   if (c.flag("attention_bias", false))
-    c.refuse("\"attention_bias\" is true; Sarvam's attention is known without biases");
+    c.refuse("\"attention_bias\" is true; Sarvam is supported only without attention biases");
   c.ignore({"max_window_layers"});
   return bailing_layers(c, d, {128, 6, 1024, true});
 }
@@ -60,9 +60,9 @@ LayerSet last_of_groups(const Config& c, const Arch& a) {
 /// Lightning attention in all other layers, with keys and values for every head.
 void lightning_layers(const Config& c, Arch& a) {
   if (c.flag("use_qkv_bias", false) || c.flag("use_bias", false))
-    c.refuse("\"use_qkv_bias\" or \"use_bias\" is true; linear attention with biases is not known");
+    c.refuse("\"use_qkv_bias\" or \"use_bias\" is true; linear attention with biases is not supported");
   if (c.has("num_kv_heads_for_linear_attn") && c.count("num_kv_heads_for_linear_attn", 0) != a.heads)
-    c.refuse("\"num_kv_heads_for_linear_attn\": linear attention is known with as many as \"num_attention_heads\"");
+    c.refuse("\"num_kv_heads_for_linear_attn\" must equal \"num_attention_heads\"; other values are not supported");
   c.ignore({"group_norm_size", "linear_backend", "linear_mode", "linear_rope", "linear_scale", "linear_silu",
             "use_linear_silu", "use_linear_gqa"});
   a.linear_layers = others(last_of_groups(c, a), a.layers);
@@ -81,7 +81,7 @@ Arch bailing_linear(const Config& c, const Defaults& d) {
 /// layers. MTP modules have latent attention.
 Arch bailing_hybrid(const Config& c, const Defaults& d) {
   if (c.has("kda_lower_bound") || c.has("short_conv_kernel_size"))
-    c.refuse("\"kda_lower_bound\" and \"short_conv_kernel_size\" are of Ling 3, whose layers are not known");
+    c.refuse("\"kda_lower_bound\" and \"short_conv_kernel_size\" are keys of Ling 3, whose layers are not supported");
   Arch a = bailing_linear(c, d);
   a.kv_heads = a.heads;
   Arch latent = a;

@@ -48,7 +48,7 @@ void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
       c.is_null("n_routed_experts") ? 0 : c.size({"n_routed_experts", "num_experts", "num_local_experts"}, d.routed);
   const bool correction = c.text("topk_method", d.correction ? "noaux_tc" : "greedy") == "noaux_tc";
   if (routed == 0) return;
-  if (top_k == 0) c.refuse("\"num_experts_per_tok\" is missing; give the number of experts per token");
+  if (top_k == 0) c.refuse("\"num_experts_per_tok\" is missing; set the number of experts per token");
   set_experts(a, {.experts = routed,
                   .top_k = top_k,
                   .width = width,
@@ -113,7 +113,7 @@ LayerSet layers_without_indexer(const Config& c, const Arch& a) {
     const std::string pattern = c.text("index_topk_pattern", "");
     if (static_cast<Count>(pattern.size()) < a.layers)
       c.refuse(
-          fmt::format("\"index_topk_pattern\": expected an F or S per layer ({}), got {}", a.layers, pattern.size()));
+          fmt::format("\"index_topk_pattern\": expected one F or S per layer ({}), got {}", a.layers, pattern.size()));
     for (Count i = 0; i < a.layers; ++i)
       if (pattern[static_cast<std::size_t>(i)] == 'S') set.insert(i);
     return set;
@@ -219,8 +219,8 @@ Arch mistral4(const Config& c, const Defaults& d) {
 Arch solar_open(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.count("first_k_dense_replace", 0) > 0)
-    c.refuse("\"first_k_dense_replace\" is above 0; only experts in every layer are known");
-  if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; norms on queries and keys are not known here");
+    c.refuse("\"first_k_dense_replace\" is above 0; only models with experts in every layer are supported");
+  if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; query and key norms are not supported here");
   a.qkv_bias = c.flag("attention_bias", false);
   deepseek_experts(c, a, {.routed = 128, .shared = 1, .top_k = 8, .width = 1280, .correction = true});
   return a;
@@ -315,11 +315,11 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
 Arch longcat_flash(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d, {"num_layers"});
   if (c.has("num_hidden_layers") && c.count("num_hidden_layers", 0) != 2 * a.layers)
-    c.refuse("\"num_hidden_layers\" must be twice \"num_layers\": it counts both halves of every layer");
+    c.refuse("\"num_hidden_layers\" must be twice \"num_layers\", since it counts both halves of every layer");
   if (c.text("zero_expert_type", "identity") != "identity")
-    c.refuse("\"zero_expert_type\" must be \"identity\"; other experts without weights are not known");
+    c.refuse("\"zero_expert_type\" must be \"identity\"; other experts without weights are not supported");
   if (c.has("ngram_vocab_size_ratio") || c.has("oe_vocab_size_ratio"))
-    c.refuse("tables of n-grams (\"ngram_vocab_size_ratio\", \"oe_vocab_size_ratio\") are not known");
+    c.refuse("n-gram tables (\"ngram_vocab_size_ratio\", \"oe_vocab_size_ratio\") are not supported");
   c.ignore({"attention_method", "mla_scale_q_lora", "mla_scale_kv_lora"});
   latent_attention(c, a, deepseek_latent);
   const Count width = a.mlp_width;

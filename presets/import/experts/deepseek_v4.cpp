@@ -44,7 +44,7 @@ std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
 std::vector<Count> ratios(const Config& c, const Arch& a) {
   const auto listed = listed_ratios(c, a), typed = typed_ratios(c, a);
   if (listed && typed && *listed != *typed)
-    c.refuse("\"compress_ratios\" and \"layer_types\" say other layers; make them agree");
+    c.refuse("\"compress_ratios\" and \"layer_types\" specify different layers; make them agree");
   if (listed) return *listed;
   if (typed) return *typed;
   std::vector<Count> all;

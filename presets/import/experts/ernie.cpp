@@ -20,7 +20,7 @@ Count number_for(const Config& c, std::string_view key, Reader reader, Count oth
   const auto at = static_cast<std::size_t>(reader);
   if (both.size() <= at)
     c.refuse(fmt::format("\"{}\": expected a number for text and one for images, got {}", key,
-                         both.empty() ? "none" : "one alone"));
+                         both.empty() ? "none" : "only one"));
   return both[at];
 }
 
@@ -47,7 +47,8 @@ LayerSet sparse_layers_for(const Config& c, const Arch& a, Reader reader) {
 /// ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py and hub baidu/ERNIE-4.5-VL-28B-A3B-PT: the same for text.
 Arch ernie4_5_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; experts with biases beside shared ones are not known");
+  if (c.flag("use_bias", false))
+    c.refuse("\"use_bias\" is true; experts with biases are not supported with shared experts");
   c.ignore({"moe_gate", "moe_capacity", "moe_use_aux_free", "moe_group"});
   const Count shared = c.count("moe_num_shared_experts", 2);
   const Count width = number_for(c, "moe_intermediate_size", Reader::text, 1536);

@@ -8,7 +8,7 @@ namespace {
 
 /// Hunyuan's own code and hf have different keys for the head width.
 void check_head_width(const Config& c, const Arch& a) {
-  c.require_repeated("attention_head_dim", "the width of a head (\"head_dim\")", a.head_dim);
+  c.require_repeated("attention_head_dim", "the head width (\"head_dim\")", a.head_dim);
 }
 
 /// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, always; `attention_bias` on
@@ -30,8 +30,9 @@ Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, C
   const std::vector<Count> all = counts_per_layer(c, a, key, true);
   for (const Count n : all)
     if (n != all.front())
-      c.refuse(fmt::format("\"{}\" is {} in one layer and {} in another; layers with unlike experts are not known", key,
-                           all.front(), n));
+      c.refuse(
+          fmt::format("\"{}\" is {} in one layer and {} in another; layers with different experts are not supported",
+                      key, all.front(), n));
   return all.front();
 }
 
@@ -39,7 +40,7 @@ Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, C
 /// `shared_experts` MLPs of intermediate_size, fused into one.
 void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
   if (c.count("moe_layer_num_skipped", 0) > 0)
-    c.refuse("\"moe_layer_num_skipped\" is above 0; only experts in every layer are known");
+    c.refuse("\"moe_layer_num_skipped\" is above 0; only models with experts in every layer are supported");
   c.ignore({"moe_drop_tokens", "moe_random_routing_dropped_token"});
   const Count width = a.mlp_width;
   const bool own = c.has("moe_intermediate_size");
@@ -71,9 +72,9 @@ void share_between_layers(const Config& c, Arch& a) {
 Arch hunyuan_moe(const Config& c, const Defaults& d) {
   Arch a = hunyuan(c, d);
   if (!c.flag("use_mixed_mlp_moe", true))
-    c.refuse("\"use_mixed_mlp_moe\" is false; only experts beside a shared MLP are known");
+    c.refuse("\"use_mixed_mlp_moe\" is false; only experts with a shared MLP are supported");
   if (same_in_all_layers(c, a, "num_shared_expert", 1) != 1)
-    c.refuse("\"num_shared_expert\": expected 1, the shared MLP of \"intermediate_size\"");
+    c.refuse("\"num_shared_expert\": expected 1, the shared MLP with width \"intermediate_size\"");
   set_hunyuan_experts(c, a, 1);
   share_between_layers(c, a);
   return a;
@@ -84,8 +85,8 @@ Arch hunyuan_moe(const Config& c, const Defaults& d) {
 /// every layer and, under use_mixed_mlp_moe, num_shared_expert MLPs fused into one.
 Arch hunyuan_large(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; Hunyuan's MLPs are known without biases");
-  if (c.flag("use_mla", false)) c.refuse("\"use_mla\" is true; latent attention is not known here");
+  if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; Hunyuan is supported only without MLP biases");
+  if (c.flag("use_mla", false)) c.refuse("\"use_mla\" is true; latent attention is not supported here");
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = c.flag("use_qk_norm", false) ? QkNorm::per_head : QkNorm::none;
   c.ignore({"norm_type", "kv_lora_rank", "q_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim"});
@@ -103,7 +104,8 @@ Arch hunyuan_large(const Config& c, const Defaults& d) {
 /// num_shared_experts fused into one MLP; the load-balancing bias is a buffer. MTP modules are DeepSeek-V3's.
 Arch hy_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; experts with biases beside shared ones are not known");
+  if (c.flag("mlp_bias", false))
+    c.refuse("\"mlp_bias\" is true; experts with biases are not supported with shared experts");
   c.ignore({"qk_norm", "route_norm", "moe_router_use_sigmoid", "enable_moe_fp32_combine"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;

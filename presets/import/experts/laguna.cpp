@@ -23,7 +23,7 @@ LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count
   for (LayerMixer& kind : kinds)
     if (kind.heads == heads && kind.reach == reach) return kind;
   if (kinds.size() == kinds.capacity)
-    c.refuse("layers have more than five pairs of heads and window; write an llmcalc model file");
+    c.refuse("layers have more than five combinations of heads and window; write an llmcalc model file");
   LayerMixer kind;
   static_cast<Mixer&>(kind) = own;
   kind.heads = heads;
@@ -67,7 +67,7 @@ AttentionGate laguna_gate(const Config& c) {
     for (const std::string& type : c.texts("gating_types")) gates.push_back(gate_called(c, type));
   for (const AttentionGate gate : gates)
     if (gate != gates.front())
-      c.refuse("\"gating\" and \"gating_types\": layers with unlike gates are not known; give all the same");
+      c.refuse("\"gating\" and \"gating_types\": layers with different gates are not supported; use one value for all");
   return gates.empty() ? AttentionGate::per_head : gates.front();
 }
 

@@ -10,7 +10,7 @@ LayerSet rope_layers(const Config& c, const Arch& a) {
   const std::vector<Count> marks = c.has("no_rope_layers") ? c.counts("no_rope_layers") : std::vector<Count>{};
   if (marks.empty()) return others(LayerSet::every(step - 1, step, a.layers), a.layers);
   if (static_cast<Count>(marks.size()) < a.layers)
-    c.refuse("\"no_rope_layers\" is shorter than the model; expected one mark per layer");
+    c.refuse("\"no_rope_layers\" has fewer entries than the model has layers; expected one per layer");
   LayerSet set;
   for (Count i = 0; i < a.layers; ++i)
     if (marks[static_cast<std::size_t>(i)] != 0) set.insert(i);

@@ -129,8 +129,7 @@ void require_heads(const Config& c, const Arch& a, const LayerMixer& window) {
   const LayerSet full = others(window.layers, a.layers);
   if (heads_per_layer(c, a, window.layers).value_or(window.heads) != window.heads ||
       heads_per_layer(c, a, full).value_or(a.heads) != a.heads)
-    c.refuse(
-        "\"num_attention_heads_per_layer\" says other heads than the keys for all layers of a kind; make them agree");
+    c.refuse("\"num_attention_heads_per_layer\" contradicts the number of heads for a layer type; make them agree");
 }
 
 /// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py; hf step3p7/. A sigmoid gate per head, RMSNorms of the head width

@@ -64,7 +64,8 @@ constexpr BlockIndexer hf_indexer{"index_n_heads", "index_head_dim", "index_topk
 
 Indexer block_indexer(const Config& c, const BlockIndexer& keys) {
   if (c.count(keys.local, 1) != 1 || c.count("sparse_init_block", 0) != 0)
-    c.refuse(fmt::format("\"{}\" must be 1 and \"sparse_init_block\" 0; other fixed blocks are not known", keys.local));
+    c.refuse(
+        fmt::format("\"{}\" must be 1 and \"sparse_init_block\" 0; other fixed blocks are not supported", keys.local));
   return {.kind = IndexerKind::blocks,
           .heads = c.size(keys.heads, 4),
           .width = c.size(keys.width, 128),
@@ -78,7 +79,7 @@ LayerSet sparse_blocks(const Config& s, const Arch& a) {
   const LayerSet sparse = marked_layers(s, a, "sparse_attention_freq").value_or(LayerSet::all(a.layers));
   const LayerSet keys_alone = marked_layers(s, a, "sparse_disable_index_value").value_or(sparse);
   if (!sparse.filtered(keys_alone, false).empty())
-    s.refuse("\"sparse_disable_index_value\" is 0 in a sparse layer; an indexer with values is not known");
+    s.refuse("\"sparse_disable_index_value\" is 0 in a sparse layer; an indexer with values is not supported");
   return sparse;
 }
 
@@ -108,7 +109,7 @@ Arch minimax_m3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_gemma_norm", "qk_norm_type", "num_mtp_modules"});
   if (c.flag("attention_output_gate", false))
-    c.refuse("\"attention_output_gate\" is true; the shape of this family's gate is not known");
+    c.refuse("\"attention_output_gate\" is true; the gate's shape is unknown in this family");
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::per_head;
   block_sparse_attention(c, a);
   Moe m = minimax_experts(c, a, 128, 4);
@@ -138,8 +139,9 @@ LayerSet softmax_layers_by_type(const Config& c, const Arch& a) {
 /// Throws InputError unless lightning attention has a gate, an output norm and no biases.
 void refuse_other_lightning(const Config& c) {
   for (const char* key : {"use_output_gate", "use_output_norm"})
-    if (!c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is not true; lightning attention has it here");
-  if (c.flag("attention_bias", false)) c.refuse("\"attention_bias\" is true; lightning attention has no biases here");
+    if (!c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is not true; lightning attention requires it here");
+  if (c.flag("attention_bias", false))
+    c.refuse("\"attention_bias\" is true; lightning attention with biases is not supported here");
 }
 
 /// hub openbmb/MiniCPM-SALA, modeling_minicpm_sala.py: lightning attention with RMSNorms of the head width on q and k,
@@ -156,7 +158,7 @@ Arch minicpm_sala(const Config& c, const Defaults& d) {
   a.heads = a.kv_heads = c.size("lightning_nh", a.heads);
   a.head_dim = c.size("lightning_head_dim", a.head_dim);
   if (c.size("lightning_nkv", a.heads) != a.heads)
-    c.refuse("\"lightning_nkv\": lightning attention is known with as many as \"lightning_nh\"");
+    c.refuse("\"lightning_nkv\" must equal \"lightning_nh\"; other values are not supported");
   if (!c.flag("attn_use_rope", true) && !c.flag("lightning_use_rope", true)) a.position = Position::none;
   a.linear_layers = others(softmax.layers, a.layers);
   set_mixer(a, softmax);

@@ -101,7 +101,8 @@ Arch grok(const Config& c, const Defaults& d) {
 /// moe_intermediate_size.
 Arch grok_2(const Config& c, const Defaults& d) {
   if (named_class(c) != "Grok1ForCausalLM")
-    c.refuse("\"git\" is known for Grok 2 alone, whose \"architectures\" names Grok1ForCausalLM; GIT is not known");
+    c.refuse(
+        "\"git\" is supported only for Grok 2, whose \"architectures\" names Grok1ForCausalLM; GIT is not supported");
   Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::both;
   a.norms_per_layer = 4;
@@ -120,7 +121,7 @@ Arch grok_2(const Config& c, const Defaults& d) {
 /// sliding_window_layout marks have a sliding window; layers without RoPE (rope_layout) change no parameter count.
 Arch smallthinker(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
-  if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; norms on queries and keys are not known here");
+  if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; query and key norms are not supported here");
   c.ignore({"sliding_window", "sliding_window_pattern", "rope_layout", "moe_primary_router_apply_softmax"});
   a.activation = Activation::relu;
   set_reach(a, {c.count("sliding_window_size", 4096)},

@@ -55,8 +55,8 @@ DType settled_format(StoredWeights& out, Component c, const std::map<std::string
   const std::string_view most = most_of(numbers);
   if (numbers.size() > 1)
     out.caveats.push_back(fmt::format(
-        "{:.0f} % of the weights of {} are stored in another format than {}; their bytes are counted as they "
-        "are, their products as the others'",
+        "{:.0f} % of the weights of {} are stored in a format other than {}; their bytes are counted as stored, "
+        "their products in the main format",
         100 * (1 - static_cast<double>(numbers.at(most)) / static_cast<double>(all)), spoken(c), most));
   return *dtype(most);
 }
@@ -81,8 +81,9 @@ void settle_products(StoredWeights& out, const std::map<Component, ComponentMatr
     const DType t = *dtype(name), before = out.products.value_or(t);
     out.products = whole_bits(t.format()) > whole_bits(before.format()) ? t : before;
     if (before != t)
-      out.caveats.push_back(fmt::format("products in {} and in {} are all counted in {}, which is not the faster one",
-                                        before.name(), name, out.products->name()));
+      out.caveats.push_back(
+          fmt::format("products in {} and in {} are all counted in {}, which is not the faster format", before.name(),
+                      name, out.products->name()));
   }
   if (wide_parts.empty() || !out.products) return;
   out.product_parts = {};
@@ -131,10 +132,10 @@ void tell_unused(StoredWeights& out, const Scheme& s, const std::set<const Schem
   for (const Scheme::Group& g : s.groups)
     if (!g.said.empty() && g.packing && !used.contains(&g)) unused.push_back(g.said);
   if (unused.empty()) return;
-  const std::string others = unused.size() > 1 ? fmt::format(" (as do {} others)", unused.size() - 1) : "";
+  const std::string others = unused.size() > 1 ? fmt::format(" (nor do {} others)", unused.size() - 1) : "";
   out.caveats.push_back(
-      fmt::format("\"quantization_config\": {} matches no matrix of the model that is not in a group "
-                  "before it{}",
+      fmt::format("\"quantization_config\": {} matches no matrix of the model outside the "
+                  "preceding groups{}",
                   unused[0], others));
 }
 
@@ -156,8 +157,8 @@ std::map<Component, ComponentMatrices> sorted_matrices(const Stock& s, Owner own
 }
 
 std::string cache_note(Count bits) {
-  return bits == 4 ? "the checkpoint has scales for a KV cache in nvfp4; --kv-precision nvfp4 counts one"
-                   : "the checkpoint has scales for an 8-bit KV cache; --kv-precision fp8 counts one";
+  return bits == 4 ? "the checkpoint has scales for an nvfp4 KV cache; set --kv-precision nvfp4 to count it"
+                   : "the checkpoint has scales for an 8-bit KV cache; set --kv-precision fp8 to count it";
 }
 
 StoredWeights quantised(const Object& q, const SchemeContext& context, const Arch& arch, DType base) {
@@ -202,8 +203,8 @@ const json::Value* block_of(const Config& c) {
     const json::Value* v = c.find(key);
     if (v != nullptr && !v->is_object() && *v != false)
       c.refuse(
-          fmt::format("\"{}\": expected an object that says how weights are stored, got {}; give it as "
-                      "{{\"quant_method\": \"fp8\"}} or the like, or leave it out",
+          fmt::format("\"{}\": expected an object with the format of the stored weights, got {}; use a form like "
+                      "{{\"quant_method\": \"fp8\"}}, or omit it",
                       key, v->is_string() ? in_quotes(v->get<std::string>()) : v->type_name()));
     if (v != nullptr && v->is_object() && !v->empty()) return v;
   }

@@ -35,8 +35,8 @@ void set_modules(const Config& c, Arch& a, Count otherwise) {
   const LayerSet full = full_layers(c, a);
   if (full.empty() && c.has("mtp_num_hidden_layers"))
     c.refuse(
-        "\"mtp_num_hidden_layers\": modules for further tokens have full attention, and none of the model's "
-        "layers has; say which have, in \"layer_types\" or \"full_attention_interval\", or 0 modules");
+        "\"mtp_num_hidden_layers\": MTP modules have full attention, but no layer of the model has it; set layers with "
+        "full attention in \"layer_types\" or \"full_attention_interval\", or set 0 modules");
   if (full.empty()) {
     a.mtp = {};
     return;
@@ -54,7 +54,7 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
   a.qk_norm = QkNorm::per_head;
   if (c.flag("attn_output_gate", true)) a.attention_gate = AttentionGate::per_channel;
   if (a.qkv_bias && a.attention_gate == AttentionGate::per_channel)
-    c.refuse("\"attention_bias\" is true; biases of a gate on attention's output are not known");
+    c.refuse("\"attention_bias\" is true; biases of an attention output gate are not supported");
   LayerMixer linear;
   linear.attention = AttentionKind::none;
   linear.recurrent = delta_net(c, {32, 128, 16, 128});

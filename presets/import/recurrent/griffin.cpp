@@ -11,14 +11,14 @@ LayerSet recurrent_layers(const Config& c, const Arch& a) {
   std::vector<std::string> types{"recurrent", "recurrent", "attention"};
   if (c.has(key)) types = c.texts(key);
   c.ignore({"block_types", "layers_block_type"});
-  if (types.empty()) c.refuse(in_quotes(key) + " is empty; expected words for the layers of one period");
+  if (types.empty()) c.refuse(in_quotes(key) + " is empty; expected the layer types of one period");
   LayerSet found;
   for (Count i = 0; i < a.layers; ++i) {
     const std::string& type = types[static_cast<std::size_t>(i) % types.size()];
     if (type == "recurrent")
       found.insert(i);
     else if (type != "attention")
-      c.refuse(in_quotes(key) + " has " + in_quotes(type) + "; expected recurrent or attention");
+      c.refuse(in_quotes(key) + " contains " + in_quotes(type) + "; expected recurrent or attention");
   }
   return found;
 }
@@ -37,7 +37,7 @@ Arch recurrent_gemma(const Config& c, const Defaults& d) {
   a.mlp_width = a.mlp_width / 2;
   const Count width = c.is_null("lru_width") ? a.hidden : c.size("lru_width", a.hidden);
   if (width % a.heads != 0)
-    c.refuse("\"lru_width\" must be a multiple of \"num_attention_heads\", the blocks of its gates");
+    c.refuse("\"lru_width\" must be a multiple of \"num_attention_heads\", the number of blocks of its gates");
   LayerMixer m;
   m.attention = AttentionKind::none;
   m.layers = recurrent_layers(c, a);

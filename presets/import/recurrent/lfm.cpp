@@ -26,7 +26,7 @@ Arch lfm2_layers(const Config& c, const Defaults& d) {
                            .taps = c.size("conv_L_cache", 3),
                            .convolution_bias = c.flag("conv_bias", false)};
   if (convolution.recurrent.convolution_bias)
-    c.refuse("\"conv_bias\" is true; biases on the projections of the convolution are not known");
+    c.refuse("\"conv_bias\" is true; biases on the projections of the convolution are not supported");
   convolution.layers = others(attention_layers(c, a), a.layers);
   set_mixer(a, convolution);
   return a;

@@ -14,7 +14,7 @@ namespace {
 void refuse_bias(const Config& c, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys)
     if (c.flag(key, false))
-      c.refuse("\"" + std::string(key) + "\" is true; Mamba's projections with biases are not known");
+      c.refuse("\"" + std::string(key) + "\" is true; Mamba projections with biases are not supported");
 }
 
 Count state_bytes(const Config& c) { return c.text("mamba_ssm_cache_dtype", "float32") == "float32" ? 4 : 2; }
@@ -78,7 +78,7 @@ Arch mamba2(const Config& c, const Defaults& d) {
   a.attention = AttentionKind::none;
   a.recurrent = plain_mamba2(c, {.heads = "num_heads", .head_dim = "head_dim", .state = "state_size", .chunk = 256});
   if (a.recurrent.width() != mul(c.size("expand", 2), a.hidden))
-    c.refuse("\"num_heads\" x \"head_dim\" must be \"expand\" x \"hidden_size\"; they are the same channels");
+    c.refuse("\"num_heads\" x \"head_dim\" must be \"expand\" x \"hidden_size\", since both count the channels");
   a.norm = NormKind::rms_norm;
   a.mlp = MlpKind::gated;
   a.activation = activation(c, {"hidden_act"}, "silu");
@@ -95,7 +95,7 @@ Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   const bool expanded = c.is_null("mamba_d_ssm") || (inner == 0 && !c.has("mamba_d_ssm"));
   const Count all = expanded ? mul(c.size("mamba_expand", 2), hidden) : c.size("mamba_d_ssm", inner);
   if (all % heads != 0)
-    c.refuse("\"mamba_n_heads\": the heads must share all channels (\"mamba_expand\" x \"hidden_size\") evenly");
+    c.refuse("\"mamba_n_heads\": the heads must divide the channels (\"mamba_expand\" x \"hidden_size\") evenly");
   return all / heads;
 }
 
@@ -176,7 +176,7 @@ LayerSet one_in(const Config& c, const Arch& a, std::string_view period, Count u
                 Count first) {
   const Count step = c.size(period, usual), from = c.count(offset, first);
   if (from >= step)
-    c.refuse(fmt::format("\"{}\" must be below \"{}\": it counts layers of one period", offset, period));
+    c.refuse(fmt::format("\"{}\" must be below \"{}\", since it counts layers of one period", offset, period));
   return LayerSet::every(from, step, a.layers);
 }
 

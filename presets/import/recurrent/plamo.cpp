@@ -11,7 +11,7 @@ namespace {
 LayerSet scanning_layers(const Config& c, const Arch& a) {
   const Count step = c.size("mamba_step", 2), half = step / 2;
   if (!c.flag("mamba_enabled", true)) return {};
-  if (step < 2) c.refuse("\"mamba_step\" must be 2 or more: one layer in as many has attention");
+  if (step < 2) c.refuse("\"mamba_step\" must be at least 2, since one layer in every mamba_step has attention");
   if (a.layers <= half) return LayerSet::all(a.layers - 1);
   return others(LayerSet::every(half, step, a.layers), a.layers);
 }
@@ -30,7 +30,7 @@ Arch plamo2(const Config& c, const Defaults& d) {
   for (const char* key : {"n_expert", "k_expert"})
     if (c.has(key))
       c.refuse("\"" + std::string(key) +
-               "\": experts, which no released PLaMo 2 has, are not known; write an llmcalc model file");
+               "\": experts are not supported, since no released PLaMo 2 has them; write an llmcalc model file");
   a.head_dim = own.head_dim;
   a.qk_norm = QkNorm::each_head_rms;
   a.norm_placement = NormPlacement::both;
@@ -61,7 +61,8 @@ Arch plamo3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"hidden_activation", "sliding_window", "interleaved_sliding_window", "rope_local_theta",
             "rope_scaling_factor", "initial_context_length", "scale_embedding"});
-  if (c.flag("attention_bias", false)) c.refuse("\"attention_bias\" is true, which no released PLaMo 3 says");
+  if (c.flag("attention_bias", false))
+    c.refuse("\"attention_bias\" is true, which is not supported, since no released PLaMo 3 sets it");
   a.qk_norm = QkNorm::per_head;
   a.norm_placement = NormPlacement::both;
   a.norms_per_layer = 4;

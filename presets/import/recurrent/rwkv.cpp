@@ -21,7 +21,7 @@ Recurrent time_mix(const Config& c, Count hidden) {
   c.require_repeated("num_heads", "\"hidden_size\" / \"head_dim\"", heads);
   if (mul(heads, width) != hidden)
     c.refuse("\"hidden_size\" " + std::to_string(hidden) +
-             " is no multiple of the width of a head; give another head_dim");
+             " is not a multiple of the head width; set another head_dim");
   return {.kind = RecurrentKind::rwkv7,
           .heads = heads,
           .head_dim = width,
@@ -40,8 +40,8 @@ void check_values(const Config& c, Count hidden) {
   const bool one = c.find("value_dim")->is_number();
   for (const Count width : one ? std::vector<Count>{c.size("value_dim", hidden)} : c.counts("value_dim"))
     if (width != hidden)
-      c.refuse("\"value_dim\" holds " + std::to_string(width) +
-               "; values of another width than hidden_size are in no released model, and not known here");
+      c.refuse("\"value_dim\" contains " + std::to_string(width) +
+               "; only values as wide as hidden_size are supported, as in all released models");
 }
 
 /// fla-org/flash-linear-attention, models/rwkv7/modeling_rwkv7.py and layers/rwkv7.py: LayerNorms, including one after
@@ -51,7 +51,7 @@ Arch rwkv7(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   a.context = c.size("max_position_embeddings", d.context);
   c.ignore({"fuse_norm", "num_attention_heads", "num_key_value_heads"});
-  if (c.has("attn")) c.refuse("\"attn\" gives some layers attention; RWKV-7 beside attention is not known");
+  if (c.has("attn")) c.refuse("\"attn\" adds attention to some layers; RWKV-7 with attention is not supported");
   check_values(c, a.hidden);
   a.attention = AttentionKind::none;
   a.recurrent = time_mix(c, a.hidden);
@@ -80,7 +80,7 @@ Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   Arch a = sized_arch(c, d);
   c.ignore({"head_size_divisor", "layer_norm_epsilon", "model_version", "num_attention_heads", "rescale_every"});
   if (c.has("attention_hidden_size") && c.size("attention_hidden_size", a.hidden) != a.hidden)
-    c.refuse("\"attention_hidden_size\" must be \"hidden_size\"; no released model has another");
+    c.refuse("\"attention_hidden_size\" must equal \"hidden_size\", as in all released models");
   const Count head = c.size("head_size", 64);
   if (a.hidden % head != 0) c.refuse("\"hidden_size\" must be a multiple of \"head_size\"");
   a.attention = AttentionKind::none;

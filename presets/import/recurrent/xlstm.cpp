@@ -11,14 +11,14 @@ namespace {
 /// A share of the width, rounded up to a multiple of `multiple`.
 Count share(const Config& c, std::string_view key, double otherwise, Count width, Count multiple) {
   const double whole = static_cast<double>(width) * c.number(key, otherwise);
-  if (!(whole >= 1 && whole < 1e9)) c.refuse(fmt::format("\"{}\" must give a width of 1 to 10^9", key));
+  if (!(whole >= 1 && whole < 1e9)) c.refuse(fmt::format("\"{}\" must result in a width of 1 to 10^9", key));
   return mul(ceil_div(static_cast<Count>(std::ceil(whole)), multiple), multiple);
 }
 
 /// Width of a head, if the heads share `width` evenly.
 Count width_of_head(const Config& c, Count width, Count heads) {
   if (width % heads != 0)
-    c.refuse(fmt::format("\"num_heads\": {} heads cannot share a width of {} evenly", heads, width));
+    c.refuse(fmt::format("\"num_heads\": {} heads do not divide a width of {} evenly", heads, width));
   return width / heads;
 }
 
@@ -29,9 +29,9 @@ Count width_of_head(const Config& c, Count width, Count heads) {
 /// (arXiv:2503.13427).
 Arch xlstm(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
-  if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; xLSTM's projections with biases are not known");
+  if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; xLSTM projections with biases are not supported");
   for (const char* key : {"add_qk_norm", "add_post_norm"})
-    if (c.flag(key, false)) c.refuse(fmt::format("\"{}\" is true; such norms are not known", key));
+    if (c.flag(key, false)) c.refuse(fmt::format("\"{}\" is true; such norms are not supported", key));
   c.ignore({"add_embedding_dropout", "add_forward_backend_padding", "add_post_blocks_norm", "autocast_kernel_dtype",
             "cell_norm_eps", "chunkwise_kernel", "eps", "force_bos_token_insert", "gate_soft_cap", "head_dim",
             "igate_bias_init_range", "max_inference_chunksize", "mode", "norm_reduction_force_float32",

@@ -24,7 +24,7 @@ Count side(const Config& c, std::string_view key, Count otherwise) {
   if (value == nullptr || !value->is_array()) return c.size(key, otherwise);
   const std::vector<Count> both = c.counts(key);
   if (both.size() != 2 || both[0] != both[1] || both[0] < 1)
-    c.refuse(fmt::format("{}: expected a size, or a list of two equal ones, got {}", in_quotes(key), value->dump()));
+    c.refuse(fmt::format("{}: expected a size, or a list of two equal sizes, got {}", in_quotes(key), value->dump()));
   return both[0];
 }
 
@@ -97,7 +97,7 @@ struct Sense {
 
 const Sense& sight() {
   static const Sense all{
-      "vision_config", "vision tower", &MediaEncoders::vision,
+      "vision_config", "vision encoder", &MediaEncoders::vision,
       together<MediaEncoderFamily>(qwen_media_encoders(), clip_media_encoders(), own_media_encoders(),
                                    kimi_media_encoders(), mllama_media_encoders(), ernie_media_encoders(),
                                    omni_media_encoders(), hub_media_encoders()),
@@ -107,7 +107,7 @@ const Sense& sight() {
 }
 const Sense& hearing() {
   static const Sense all{
-      "audio_config", "audio tower", &MediaEncoders::audio,
+      "audio_config", "audio encoder", &MediaEncoders::audio,
       together<MediaEncoderFamily>(audio_media_encoders(), omni_media_encoders(), hub_audio_media_encoders()),
       together<Composite>(audio_composites(), omni_audio_composites(), hub_audio_composites())};
   return all;
@@ -140,15 +140,15 @@ void count_known(const Config& whole, const Config& media_encoder, Count hidden,
     out.media_encoders.projector =
         add(out.media_encoders.projector, model.projector({whole, media_encoder, counted.width, hidden}));
   else if (counted.width != hidden)
-    media_encoder.refuse(fmt::format("the tower's rows are {} wide, and the text model's {}; they must be alike",
-                                     counted.width, hidden));
+    media_encoder.refuse(fmt::format(
+        "the encoder's output is {} wide, but the text model is {} wide; they must be equal", counted.width, hidden));
   if (model.cross != nullptr)
     out.media_encoders.cross =
         add(out.media_encoders.cross, model.cross({whole, media_encoder, counted.width, hidden}));
   add_unread(media_encoder, sense.key, out);
   if (const std::string taken = defaults_taken(media_encoder); !taken.empty())
     out.caveats.push_back(
-        fmt::format("{} leaves out, so the tower's defaults count: {}", media_encoder.where(), taken));
+        fmt::format("{} omits some sizes, so the encoder's defaults are used: {}", media_encoder.where(), taken));
 }
 
 void count_checked(const Config& whole, const Config& media_encoder, Count hidden, const Sense& sense,
@@ -156,7 +156,7 @@ void count_checked(const Config& whole, const Config& media_encoder, Count hidde
   try {
     count_known(whole, media_encoder, hidden, sense, model, family, out);
   } catch (const Overflow&) {
-    media_encoder.refuse("a product of its sizes passes 2^63; one of them is absurd");
+    media_encoder.refuse("a product of its sizes exceeds 2^63; correct the implausible size");
   }
 }
 
@@ -172,7 +172,7 @@ void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedM
   const MediaEncoderFamily* family = model == nullptr ? nullptr : named(sense.families, type);
   if (family != nullptr) return count_checked(whole, media_encoder, hidden, sense, *model, *family, out);
   const std::string which = type.empty() ? std::string() : " " + in_quotes(type);
-  out.caveats.push_back(fmt::format("text part only: the {}{} beside it is not counted", sense.name, which));
+  out.caveats.push_back(fmt::format("text part only: the {}{} is not counted", sense.name, which));
 }
 
 /// The object that contains the configs of the text model and the encoders.
@@ -190,7 +190,7 @@ CountedMediaEncoders count_media_encoders(const Config& whole, Count hidden) {
   if (whole.text("model_type", "") == "phi3_v") count_phi3v(whole, hidden, out);
   for (const Sense* sense : {&sight(), &hearing()}) count_sense(thinker ? *thinker : whole, hidden, *sense, out);
   if (thinker && whole.has("talker_config"))
-    out.caveats.emplace_back("the thinker alone: talker and vocoder beside it, which speak, are not counted");
+    out.caveats.emplace_back("thinker only: the talker and the vocoder, which generate speech, are not counted");
   if (thinker) whole.ignore({"enable_audio_output", "enable_talker", "token2wav_config", "code2wav_config"});
   return out;
 }

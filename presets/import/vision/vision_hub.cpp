@@ -182,10 +182,9 @@ Count sam_encoder(const Config& s, Count image) {
   const Count h = s.size("width", 768), layers = s.size("layers", 12), heads = s.size("heads", 12), along = image / 16;
   const std::vector<Count> channels = s.counts("downsample_channels");
   if (channels.size() != 2 || h % heads != 0)
-    s.refuse(
-        "expected two numbers of channels in \"downsample_channels\", and a \"width\" that \"heads\" share evenly");
+    s.refuse("expected two channel counts in \"downsample_channels\", and a \"width\" that is a multiple of \"heads\"");
   const auto global = static_cast<Count>(s.counts("global_attn_indexes").size());
-  if (global > layers) s.refuse("\"global_attn_indexes\" names more layers than there are");
+  if (global > layers) s.refuse("\"global_attn_indexes\" lists more layers than the encoder has");
   const auto distances = [&](Count side) { return ModuleTally().table(2 * (2 * side - 1), h / heads); };
   return ModuleTally()
       .linear(3 * 16 * 16, h)
@@ -231,7 +230,7 @@ MediaEncoder deepencoder(const Config& v) {
 Count deepseek_ocr(const Joint& j) {
   const Config p = j.whole.has("projector_config") ? j.whole.object("projector_config") : j.whole;
   if (p.text("projector_type", "linear") != "linear")
-    p.refuse("\"projector_type\": only \"linear\" is known; leave vision_config out to count the text part alone");
+    p.refuse("\"projector_type\": only \"linear\" is supported; omit vision_config to count only the text part");
   return ModuleTally().linear(j.width, j.hidden).table(2, j.hidden).total();
 }
 
@@ -270,10 +269,10 @@ void count_phi4mm(const Config& whole, Count hidden, CountedMediaEncoders& out) 
       add(two_matrices(h, hidden).numbers(2 * h).total(), mul(2, two_matrices(conformed.width, hidden).total()));
   out.media_encoders.projector = add(matrices, adapters);
   if (adapters > 0)
-    out.caveats.push_back(fmt::format(
-        "the projector holds the adapters with which the text model reads images and sound (vision_lora, speech_lora), "
-        "{} parameters of it",
-        adapters));
+    out.caveats.push_back(
+        fmt::format("the projector includes the text model's adapters for images and audio (vision_lora, speech_lora), "
+                    "which have {} parameters",
+                    adapters));
 }
 
 }  // namespace llmcalc::import

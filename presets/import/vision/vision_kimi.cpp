@@ -49,9 +49,8 @@ MediaEncoder kimi_k25(const Config& v) {
 
 void require(const Config& v, std::string_view key, std::string_view only) {
   if (const std::string found = v.text(key, only); found != only)
-    v.refuse(
-        fmt::format("\"{}\": only \"{}\" is known, got \"{}\"; leave vision_config out to count the text part alone",
-                    key, only, found));
+    v.refuse(fmt::format("\"{}\": only \"{}\" is supported, got \"{}\"; omit vision_config to count only the text part",
+                         key, only, found));
 }
 
 /// hub moonshotai/Kimi-K3, modeling_kimi_k3.py: heads may be wider than h in total, biases according to the config,

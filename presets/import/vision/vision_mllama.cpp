@@ -68,10 +68,9 @@ std::vector<Count> image_layers(const Config& text) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] >= layers || std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all[i]) !=
                                 all.begin() + static_cast<std::ptrdiff_t>(i))
-      text.refuse(
-          fmt::format("\"cross_attention_layers\": expected layers below {}, each once, got {}", layers, all[i]));
+      text.refuse(fmt::format("\"cross_attention_layers\": expected distinct layers below {}, got {}", layers, all[i]));
   if (static_cast<Count>(all.size()) >= layers)
-    text.refuse("\"cross_attention_layers\" names every layer; leave some out");
+    text.refuse("\"cross_attention_layers\" lists every layer; omit at least one");
   return all;
 }
 

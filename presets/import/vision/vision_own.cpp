@@ -101,8 +101,8 @@ MediaEncoder internvl(const Config& v) {
   if (!v.flag("use_absolute_position_embeddings", true) || !v.flag("use_mean_pooling", true) ||
       v.flag("use_mask_token", false))
     v.refuse(
-        "a tower of InternVL without \"use_absolute_position_embeddings\" or \"use_mean_pooling\", or with "
-        "\"use_mask_token\", is not known; leave vision_config out to count the text part alone");
+        "an InternVL encoder without \"use_absolute_position_embeddings\" or \"use_mean_pooling\", or with "
+        "\"use_mask_token\", is not supported; omit vision_config to count only the text part");
   return {intern_vit(v, s, 448, 14).total(), s.h};
 }
 

@@ -99,7 +99,7 @@ MediaEncoder qwen3_vl(const Config& v) {
 MediaEncoder qwen3_5(const Config& v) {
   constexpr std::string_view key = "deepstack_visual_indexes";
   if (v.has(key) && !v.counts(key).empty())
-    v.refuse("\"deepstack_visual_indexes\" names layers, but the tower of Qwen3.5 has one merger, behind the last");
+    v.refuse("\"deepstack_visual_indexes\" lists layers, but the Qwen3.5 encoder has one merger, after the last layer");
   return with_deepstack(v, 0);
 }
 

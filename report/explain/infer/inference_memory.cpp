@@ -99,7 +99,7 @@ bool is_some(const Expr& e) { return !(e == Expr(0)); }
 
 Formula bytes_per_sequence(S s) {
   if (has_modules(s))
-    return from_engine(s, "M_all", "bytes cached per sequence by all layers and modules",
+    return from_engine(s, "M_all", "bytes cached per sequence by all layers and MTP modules",
                        "kv_cache.bytes_per_sequence");
   const Expr asked = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
   const Expr context = s.arch().is_encoder_decoder() ? asked + 1 : asked;  // a token begins the decoder
@@ -149,9 +149,9 @@ Formula equals_weights(S s) {
   if (!is_some(growing(s)) && w.mixers == 0) return {"1"};
   const bool in_groups = !(over_parts(rank(s), [&](const Sizes& of) { return pooled_bytes(s, of); }) == Expr(0));
   if (w.mixers > 1 || in_groups || has_modules(s))
-    return from_engine(
-        s, "c_w", "found by search: layers have windows of several sizes or pool keys, or modules a cache of their own",
-        "kv_cache.equals_weights_context");
+    return from_engine(s, "c_w",
+                       "found by search: windows of several sizes, pooled keys, or MTP modules with their own cache",
+                       "kv_cache.equals_weights_context");
   const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
@@ -167,7 +167,7 @@ Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
   return {"n_max",
           {{"n_max", "largest n with M_n <= u*M", number_text(n)},
            {"M_n", "peak bytes at n_max", peak(n)},
-           {"M_n+1", "peak bytes at one more", peak(n + 1)}}};
+           {"M_n+1", "peak bytes at n_max + 1", peak(n + 1)}}};
 }
 Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
 Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
@@ -180,17 +180,18 @@ Formula all_bytes(S s) {
     f.expression += fmt::format(" + {}", name);
     f.own.push_back({name, meaning, number_text(b.value)});
   };
-  add("M_tow", "bytes of towers", media_encoder_bytes(s.plan(), s.layout()));
-  add("M_proc", "measured bytes of a process before any tensor", process_bytes(s.request()));
+  add("M_tow", "bytes of vision and audio encoders", media_encoder_bytes(s.plan(), s.layout()));
+  add("M_proc", "measured bytes of a process before it allocates tensors", process_bytes(s.request()));
   return f;
 }
 
-constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";
+constexpr std::string_view heads =
+    "KV heads are replicated if there are fewer than ranks; MLA's latent row is replicated on every rank";
 Formula fits_inference(S s) {
   if (s.row("inference_memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
   return {"max(M_peak/(u*M), M_host/M_hc)",
-          {as_symbol(s, "M_host", "bytes on the host", "inference_memory.host_bytes"),
-           as_symbol(s, "M_hc", "memory of the host, a GPU's share, bytes", "inference_memory.host_capacity_bytes")}};
+          {as_symbol(s, "M_host", "bytes in host memory", "inference_memory.host_bytes"),
+           as_symbol(s, "M_hc", "host memory per GPU, bytes", "inference_memory.host_capacity_bytes")}};
 }
 
 constexpr Definition memory[] = {
@@ -201,62 +202,62 @@ constexpr Definition memory[] = {
        return module.formula(textbook::all_parameters(s.arch(), rank(s)) +
                              Expr("n_u", s.plan().mtp) * module.parameters());
      },
-     "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
+     "projections, MLPs, token table and head are sharded across T ranks; norms, routers, row biases are replicated",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes",
      [](S s) {
        if (s.plan().offload.weights.numerator + s.plan().offload.experts.numerator > 0)
-         return from_engine(s, "M_dev", "bytes of the weights that are not on the host",
-                            "inference_memory.weights_bytes");
+         return from_engine(s, "M_dev", "bytes of the weights in device memory", "inference_memory.weights_bytes");
        if (s.plan().weight_precision.any_held() || has_modules(s))
-         return from_engine(s, "M_held", "bytes of the tensors of one rank, as they are stored",
+         return from_engine(s, "M_held", "bytes of one rank's tensors in their storage formats",
                             "inference_memory.weights_bytes");
        return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters");
      },
      per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
-    {"inference_memory.towers_bytes", "towers for images and sounds", "bytes", media_encoder_bytes,
-     media_encoder_convention, media_encoder_sources, "a model with towers"},
+    {"inference_memory.towers_bytes", "vision and audio encoders", "bytes", media_encoder_bytes,
+     media_encoder_convention, media_encoder_sources, "a model with vision or audio encoders"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
      [](S s) -> Formula {
        if (s.plan().offload.cache.numerator > 0)
-         return from_engine(s, "M_kv_dev", "bytes of the cache that are not on the host",
-                            "inference_memory.kv_cache_bytes");
+         return from_engine(s, "M_kv_dev", "bytes of the KV cache in device memory", "inference_memory.kv_cache_bytes");
        return {s.plan().kv_cache ? "B*M_seq" : "0"};
      },
      per_gpu, "Goon (6.1), (7.1)"},
-    {"inference_memory.host_bytes", "on the host", "bytes",
+    {"inference_memory.host_bytes", "host memory", "bytes",
      [](S s) {
-       return from_engine(s, "M_host", "the offloaded shares of weights and cache", "inference_memory.host_bytes");
+       return from_engine(s, "M_host", "offloaded fractions of weights and KV cache, bytes",
+                          "inference_memory.host_bytes");
      },
      per_gpu, "--offload", "--offload"},
-    {"inference_memory.workspace_bytes", "workspace: alive at the worst moment of prefill or decode", "bytes",
+    {"inference_memory.workspace_bytes", "workspace: tensors live at the peak of prefill or decode", "bytes",
      [](S s) -> Formula {
        return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
      },
      per_gpu, "liveness of the operators' tensors"},
     {"inference_memory.total_bytes", "sum of all parts", "bytes", all_bytes, per_gpu, "Goon (7.1), (8.1)"},
-    {"inference_memory.peak_bytes", "most alive at once", "bytes", all_bytes, per_gpu, "Goon (7.1)"},
-    {"inference_memory.host_capacity_bytes", "memory of the host, a GPU's share", "bytes",
+    {"inference_memory.peak_bytes", "peak memory", "bytes", all_bytes, per_gpu, "Goon (7.1)"},
+    {"inference_memory.host_capacity_bytes", "host memory per GPU", "bytes",
      [](S s) {
-       return from_engine(s, "M_hc", "bytes of the host's memory over its GPUs",
+       return from_engine(s, "M_hc", "bytes of host memory divided by its number of GPUs",
                           "inference_memory.host_capacity_bytes");
      },
-     "of the server that the hardware file describes", "the hardware file", "--offload WHAT"},
-    {"inference_memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
+     "of the server in the hardware file", "the hardware file", "--offload WHAT"},
+    {"inference_memory.capacity_bytes", "device memory", "bytes", fixed<"M">, "datasheet", "the hardware file"},
     {"inference_memory.fits", "does it fit?", "", fits_inference, per_gpu, "the hardware file", "",
-     "yes where this is at most 1"},
-    {"kv_cache.elements_per_token", "numbers cached per token", "",
+     "yes if this is at most 1"},
+    {"kv_cache.elements_per_token", "elements cached per token", "",
      [](S s) {
        if (has_modules(s))
-         return from_engine(s, "n_kv", "numbers cached per token by all layers and modules",
+         return from_engine(s, "n_kv", "elements cached per token by all layers and MTP modules",
                             "kv_cache.elements_per_token");
        return Formula{over_parts(s.sizes(), cached_in_mean).text()};
      },
-     "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
-    {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes",
+     "whole model, all layers; ignores windows and chunks", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
+    {"kv_cache.bytes_per_token", "bytes cached per token before any window or chunk is full", "bytes",
      [](S s) {
        if (has_modules(s))
-         return from_engine(s, "M_tok", "bytes cached per token by all layers and modules", "kv_cache.bytes_per_token");
+         return from_engine(s, "M_tok", "bytes cached per token by all layers and MTP modules",
+                            "kv_cache.bytes_per_token");
        return Formula{over_parts(rank(s), [&](const Sizes& of) {
                         const Expr rows = of.L_s * cached_bytes(s, of);
                         return pools(of) ? rows + of.L_s * floor(pooled_bytes(s, of) / of.c.ratio) : rows;
@@ -264,31 +265,32 @@ constexpr Definition memory[] = {
      },
      heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,
-     "the cache full: prompt and generated tokens; a window keeps W of them, a chunk W_c; a row starts on a byte, its "
-     "groups with "
-     "it",
+     "at full length: prompt and generated tokens; a window caches W of them, a chunk W_c; rows are byte-aligned and "
+     "begin a new group",
      "Goon (6.1)"},
-    {"kv_cache.state_bytes", "bytes of a sequence's states", "bytes",
+    {"kv_cache.state_bytes", "bytes of recurrent states per sequence", "bytes",
      [](S s) -> Formula {
        if (has_modules(s))
-         return from_engine(s, "M_st", "bytes of the states of all layers and modules", "kv_cache.state_bytes");
+         return from_engine(s, "M_st", "bytes of recurrent states of all layers and MTP modules",
+                            "kv_cache.state_bytes");
        return {state(s).text()};
      },
-     "they do not grow: a state per head, and the last inputs of convolutions or token shifts",
+     "fixed size: a state per head, and the last inputs of convolutions or token shifts",
      "DeltaNet arXiv:2412.06464; Mamba arXiv:2312.00752, arXiv:2405.21060; RG-LRU arXiv:2402.19427; "
      "RWKV-5 and -6 arXiv:2404.05892; RWKV-7 arXiv:2503.14456; mLSTM arXiv:2405.04517",
      "linear attention or a recurrence"},
-    {"kv_cache.bytes_total", "bytes cached in all", "bytes",
+    {"kv_cache.bytes_total", "total bytes cached", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
-    {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",
-     equals_weights, "at this batch", "Goon §6", "a layer without window or chunks"},
+    {"kv_cache.equals_weights_context", "context at which the cache is as large as the weights", "tokens",
+     equals_weights, "at the given batch size", "Goon §6", "a layer without a window or chunks"},
 };
 
 constexpr Definition limits[] = {
     {"limits.max_batch", "largest batch", "sequences", max_batch, "weights, cache, workspace and process",
-     "Goon (8.1), which leaves out workspace and process", "a KV cache"},
-    {"limits.max_context", "longest context", "tokens", max_context, "at this batch; at most the learned positions",
-     "Goon (8.1), which leaves out workspace and process", "a KV cache"},
+     "Goon (8.1), which omits workspace and process", "a KV cache"},
+    {"limits.max_context", "longest context", "tokens", max_context,
+     "at the given batch size; at most the learned positions", "Goon (8.1), which omits workspace and process",
+     "a KV cache"},
 };
 
 }  // namespace

@@ -7,24 +7,27 @@
 namespace llmcalc::explain {
 
 inline constexpr std::string_view media_encoder_sources =
-    "huggingface/transformers: quantised checkpoints leave towers in 16 bits; the checkpoint's header";
+    "huggingface/transformers: quantized checkpoints keep vision and audio encoders in 16 bits; the checkpoint's "
+    "header";
 inline constexpr std::string_view media_encoder_convention =
-    "16 bits each, or as a checkpoint's header says; whole on every rank that has the token table, but for layers that "
-    "read images alone, which tensor-parallel ranks cut; none with --no-towers, and of llama.cpp";
+    "16 bits per parameter, or the formats in the checkpoint's header; replicated on every rank that has the token "
+    "table, except image-only layers, which are sharded across tensor-parallel ranks; excluded with --no-towers and "
+    "for llama.cpp";
 
 inline Formula media_encoder_bytes(const Setting& s) {
   const MediaEncoders& t = s.request().model.media_encoders;
   const Count cut = s.plan().cut_media_encoders.value;
   if (s.plan().media_encoders == Bytes()) return {"0"};
-  Formula f =
-      t.held ? Formula{"M_tow", {{"M_tow", "bytes of their tensors in the header", number_text(t.held->value - cut)}}}
-             : Formula{"2*(N_vis + N_aud + N_proj)",
-                       {{"N_vis", "parameters of the vision tower", number_text(t.vision)},
-                        {"N_aud", "parameters of the audio tower", number_text(t.audio)},
-                        {"N_proj", "parameters of the projector", number_text(t.projector)}}};
+  Formula f = t.held ? Formula{"M_tow",
+                               {{"M_tow", "bytes of the encoders' tensors in the checkpoint's header",
+                                 number_text(t.held->value - cut)}}}
+                     : Formula{"2*(N_vis + N_aud + N_proj)",
+                               {{"N_vis", "parameters of the vision encoder", number_text(t.vision)},
+                                {"N_aud", "parameters of the audio encoder", number_text(t.audio)},
+                                {"N_proj", "parameters of the projector", number_text(t.projector)}}};
   if (cut == 0) return f;
   f.expression += " + ceil(M_img/T)";
-  f.own.push_back({"M_img", "bytes of the layers that read images alone", number_text(cut)});
+  f.own.push_back({"M_img", "bytes of the image-only layers", number_text(cut)});
   return f;
 }
 

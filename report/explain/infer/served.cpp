@@ -11,13 +11,15 @@ namespace {
 using S = const Setting&;
 
 constexpr std::string_view whole_traffic = "--rate R, --users N or --requests FILE";
-constexpr std::string_view continued = "traffic with answers of several tokens";
+constexpr std::string_view continued = "traffic with outputs of several tokens";
 constexpr std::string_view while_all_ask =
-    "of a rate and of a log all answers; of users those behind as many as there are users, up to the last "
-    "that a further request followed";
-constexpr std::string_view by_request = "the run, request by request";
+    "with --rate or --requests, all answers; with --users N, excludes the first N answers and those after the last one "
+    "that triggered another request";
+constexpr std::string_view by_request = "the simulated run, per request";
 
-Symbol time_counted(S s) { return as_symbol(s, "t_r", "time in which these answers came, s", "serving.counted_s"); }
+Symbol time_counted(S s) {
+  return as_symbol(s, "t_r", "length of the interval in which answers are counted, s", "serving.counted_s");
+}
 
 /// A total over the counted answers, divided by the time in which they came.
 Formula over_time(S s, const char* meaning, Count CountedAnswers::*tokens) {
@@ -26,73 +28,75 @@ Formula over_time(S s, const char* meaning, Count CountedAnswers::*tokens) {
 }
 
 Formula prompts_per_second(S s) {
-  return over_time(s, "tokens of the counted answers' prompts", &CountedAnswers::prompt_tokens);
+  return over_time(s, "prompt tokens of the counted answers", &CountedAnswers::prompt_tokens);
 }
-Formula answers_per_second(S s) { return over_time(s, "tokens of the counted answers", &CountedAnswers::tokens); }
+Formula answers_per_second(S s) {
+  return over_time(s, "output tokens of the counted answers", &CountedAnswers::tokens);
+}
 Formula requests_per_second(S s) {
-  return {"n_q/t_r", {as_symbol(s, "n_q", "answers that are counted", "serving.counted_requests"), time_counted(s)}};
+  return {"n_q/t_r", {as_symbol(s, "n_q", "counted answers", "serving.counted_requests"), time_counted(s)}};
 }
 Formula good_requests_per_second(S s) {
   return over_time(s, "counted answers within all limits", &CountedAnswers::met);
 }
 
 Formula blocks_in_use(S s) {
-  return from_engine(s, "phi_kv", "blocks in use, mean over time, over the blocks of all engines' caches",
+  return from_engine(s, "phi_kv", "time-averaged blocks in use over the blocks of all engines' caches",
                      "serving.kv_occupancy");
 }
 
 template <Letters path>
 Formula percentile_of(S s) {
-  return from_engine(s, "t_p", "between the two nearest in order, s", path.text);
+  return from_engine(s, "t_p", "interpolated between the two nearest values in sorted order, s", path.text);
 }
 template <Letters path>
 Formula gap_percentile(S s) {
-  return from_engine(s, "t_p", "mean of the gaps in its bin, each bin 1 % wide, s", path.text);
+  return from_engine(s, "t_p", "mean of the latencies in the percentile's bin, each bin 1 % wide, s", path.text);
 }
 
 /// A percentile of a time of requests.
 template <Letters path>
 constexpr Definition percentile_row(std::string_view what, std::string_view wants = whole_traffic) {
-  return {path.text, what, "s", percentile_of<path>, "of the run's requests", by_request, wants};
+  return {path.text, what, "s", percentile_of<path>, "over the run's requests", by_request, wants};
 }
 /// The same for the time between two tokens.
 template <Letters path>
 constexpr Definition gap_row(std::string_view what) {
-  return {path.text, what, "s", gap_percentile<path>, "by token", by_request, continued};
+  return {path.text, what, "s", gap_percentile<path>, "per token", by_request, continued};
 }
 
 constexpr Definition served_table[] = {
-    {"serving.throughput_in_tok_s", "tokens of prompts per second", "tokens/s", prompts_per_second,
-     "what was in the cache counts too; else as serving.throughput_out_tok_s", by_request, whole_traffic},
-    {"serving.throughput_out_tok_s", "answered tokens per second", "tokens/s", answers_per_second, while_all_ask,
+    {"serving.throughput_in_tok_s", "prompt tokens per second", "tokens/s", prompts_per_second,
+     "includes cached tokens; otherwise as serving.throughput_out_tok_s", by_request, whole_traffic},
+    {"serving.throughput_out_tok_s", "output tokens per second", "tokens/s", answers_per_second, while_all_ask,
      by_request, whole_traffic},
-    {"serving.throughput_req_s", "answered requests per second", "requests/s", requests_per_second, while_all_ask,
+    {"serving.throughput_req_s", "completed requests per second", "requests/s", requests_per_second, while_all_ask,
      by_request, whole_traffic},
     {"serving.goodput_req_s", "requests per second within --slo-ttft and --slo-tpot", "requests/s",
-     good_requests_per_second, "a request counts if it meets all limits that were given",
-     "DistServe (arXiv:2401.09670)", "--slo-ttft or --slo-tpot, and traffic"},
-    {"serving.kv_occupancy", "share of the KV cache in use, mean over time", "", blocks_in_use,
-     "blocks that a sequence in progress holds", "the run, pass by pass", whole_traffic},
-    percentile_row<"serving.ttft_s.p50">("the time to the first token that half of the requests do not exceed"),
-    percentile_row<"serving.ttft_s.p90">("the time to the first token that 90 % of requests do not exceed"),
-    percentile_row<"serving.ttft_s.p95">("the time to the first token that 95 % of requests do not exceed"),
-    percentile_row<"serving.ttft_s.p99">("the time to the first token that 99 % of requests do not exceed"),
-    percentile_row<"serving.ttft_s.p999">("the time to the first token that 99.9 % of requests do not exceed"),
-    percentile_row<"serving.tpot_s.p50">("the time per token that half of the requests do not exceed", continued),
-    percentile_row<"serving.tpot_s.p90">("the time per token that 90 % of requests do not exceed", continued),
-    percentile_row<"serving.tpot_s.p95">("the time per token that 95 % of requests do not exceed", continued),
-    percentile_row<"serving.tpot_s.p99">("the time per token that 99 % of requests do not exceed", continued),
-    percentile_row<"serving.tpot_s.p999">("the time per token that 99.9 % of requests do not exceed", continued),
-    gap_row<"serving.itl_s.p50">("the time between two tokens that half of all do not exceed"),
-    gap_row<"serving.itl_s.p90">("the time between two tokens that 90 % of all do not exceed"),
-    gap_row<"serving.itl_s.p95">("the time between two tokens that 95 % of all do not exceed"),
-    gap_row<"serving.itl_s.p99">("the time between two tokens that 99 % of all do not exceed"),
-    gap_row<"serving.itl_s.p999">("the time between two tokens that 99.9 % of all do not exceed"),
-    percentile_row<"serving.latency_s.p50">("the time to the last token that half of the requests do not exceed"),
-    percentile_row<"serving.latency_s.p90">("the time to the last token that 90 % of requests do not exceed"),
-    percentile_row<"serving.latency_s.p95">("the time to the last token that 95 % of requests do not exceed"),
-    percentile_row<"serving.latency_s.p99">("the time to the last token that 99 % of requests do not exceed"),
-    percentile_row<"serving.latency_s.p999">("the time to the last token that 99.9 % of requests do not exceed"),
+     good_requests_per_second, "a request counts if it meets all specified limits", "DistServe (arXiv:2401.09670)",
+     "--slo-ttft or --slo-tpot, and traffic"},
+    {"serving.kv_occupancy", "mean fraction of the KV cache in use", "", blocks_in_use,
+     "blocks allocated to sequences in progress", "the simulated run, per pass", whole_traffic},
+    percentile_row<"serving.ttft_s.p50">("time to first token, median of requests"),
+    percentile_row<"serving.ttft_s.p90">("time to first token, 90th percentile of requests"),
+    percentile_row<"serving.ttft_s.p95">("time to first token, 95th percentile of requests"),
+    percentile_row<"serving.ttft_s.p99">("time to first token, 99th percentile of requests"),
+    percentile_row<"serving.ttft_s.p999">("time to first token, 99.9th percentile of requests"),
+    percentile_row<"serving.tpot_s.p50">("time per output token, median of requests", continued),
+    percentile_row<"serving.tpot_s.p90">("time per output token, 90th percentile of requests", continued),
+    percentile_row<"serving.tpot_s.p95">("time per output token, 95th percentile of requests", continued),
+    percentile_row<"serving.tpot_s.p99">("time per output token, 99th percentile of requests", continued),
+    percentile_row<"serving.tpot_s.p999">("time per output token, 99.9th percentile of requests", continued),
+    gap_row<"serving.itl_s.p50">("inter-token latency, median of tokens"),
+    gap_row<"serving.itl_s.p90">("inter-token latency, 90th percentile of tokens"),
+    gap_row<"serving.itl_s.p95">("inter-token latency, 95th percentile of tokens"),
+    gap_row<"serving.itl_s.p99">("inter-token latency, 99th percentile of tokens"),
+    gap_row<"serving.itl_s.p999">("inter-token latency, 99.9th percentile of tokens"),
+    percentile_row<"serving.latency_s.p50">("time to last token, median of requests"),
+    percentile_row<"serving.latency_s.p90">("time to last token, 90th percentile of requests"),
+    percentile_row<"serving.latency_s.p95">("time to last token, 95th percentile of requests"),
+    percentile_row<"serving.latency_s.p99">("time to last token, 99th percentile of requests"),
+    percentile_row<"serving.latency_s.p999">("time to last token, 99.9th percentile of requests"),
 };
 
 }  // namespace

@@ -47,9 +47,9 @@ std::string name_of(const Alive& a, const OpList& ops, const Pricing& p) {
     case Alive::As::gradient:
       return "gradient of " + name;
     case Alive::As::recomputed:
-      return name + ", again";
+      return name + ", recomputed";
     case Alive::As::scratch:
-      return name + " while it runs";
+      return name + ", workspace";
   }
   return name;
 }
@@ -103,7 +103,7 @@ HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
   if (plan.recompute != Recompute::full || s.kind != SegmentKind::block) return r;
   r.recomputed = r.forward;
   r.recomputed.push_back({"gradient of its output", l.output});
-  const char* const awaited = s.layer.opens_block ? "gradient of its input" : "gradients of its keys and values";
+  const char* const awaited = s.layer.opens_block ? "gradient of its input" : "gradients of shared keys and values";
   if (l.awaited != Bytes()) r.recomputed.push_back({awaited, l.awaited});
   return r;
 }
@@ -118,13 +118,13 @@ std::vector<AliveTensor> saved_before(const Arch& arch, const std::vector<HeldPa
                                       Count layer) {
   std::vector<AliveTensor> all;
   const LayerKinds kinds = layer_kinds(arch, plan.frozen, plan.low_precision);
-  if (parts.front().saved != Bytes()) all.push_back({"kept by the embedding", parts.front().saved});
+  if (parts.front().saved != Bytes()) all.push_back({"saved by the embedding", parts.front().saved});
   for (std::size_t k = 0; k + 2 < parts.size(); ++k) {
     Count n = 0;
     for (Count i = 0; i < layer; ++i) n += kind_index(kinds, i) == k;
     const HeldPart& p = parts[k + 1];
     const Bytes bytes = n * (plan.recompute == Recompute::full ? p.input + p.choice : p.saved);
-    if (bytes != Bytes()) all.push_back({fmt::format("kept by {} x {}", n, p.name), bytes});
+    if (bytes != Bytes()) all.push_back({fmt::format("saved by {} x {}", n, p.name), bytes});
   }
   return all;
 }
@@ -173,7 +173,7 @@ class WorstOfTraining {
     for (const CrossLayerTensor& h : cross_layer_)
       if (!h.is_input && h.source < layer && (!in_backward || h.first_reader <= layer))
         read += parts_[h.kind + 1].cross_layer_tensors;
-    if (read != Bytes()) below.push_back({shared_kv("{} that later layers read"), read});
+    if (read != Bytes()) below.push_back({shared_kv("{} read by later layers"), read});
     return below;
   }
   /// The sentence with the noun for shared tensors.
@@ -192,15 +192,16 @@ class WorstOfTraining {
   }
   void see_layer(Count layer, const HeldPart& p) {
     std::vector<AliveTensor> before = saved_below(layer, false);
-    append(before, waiting(layer, "its tokens"), "decoder");
+    append(before, waiting(layer, "embedded tokens"), "decoder");
     see(std::move(before), p.forward, p.name);
     std::vector<AliveTensor> below = saved_below(layer, true);
-    append(below, waiting(layer, "gradient of its tokens"), "decoder");
-    if (const Bytes d = gradient_of_distances(layer); d != Bytes()) below.push_back({"gradients of distances", d});
+    append(below, waiting(layer, "gradient of embedded tokens"), "decoder");
+    if (const Bytes d = gradient_of_distances(layer); d != Bytes())
+      below.push_back({"gradients of relative-position biases", d});
     Bytes gradients;
     for (const CrossLayerTensor& h : cross_layer_)
       if (h.passes(layer)) gradients += parts_[h.kind + 1].awaited;
-    if (gradients != Bytes()) below.push_back({shared_kv("gradients of {} of earlier layers"), gradients});
+    if (gradients != Bytes()) below.push_back({shared_kv("gradients of {} from earlier layers"), gradients});
     see(below, p.recomputed, p.name);
     see(below, p.backward, p.name);
   }
@@ -253,11 +254,12 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       const Moment m = worst_moments(seg.ops, p, seg.input_elements).forward;
       if (seg.kind == SegmentKind::embedding) carried = Bytes();
       std::vector<AliveTensor> all = named(m, seg.ops, p);
-      if (seg.kind == SegmentKind::block && carried != Bytes()) all.push_back({"what later layers read", carried});
+      if (seg.kind == SegmentKind::block && carried != Bytes())
+        all.push_back({"tensors read by later layers", carried});
       const Bytes keys = seg.kind == SegmentKind::block ? cross_layer_bytes(shared_kv, seg.layer, each) : Bytes();
-      if (keys != Bytes()) all.push_back({fmt::format("{} of earlier layers", cross_layer_name(s.arch())), keys});
+      if (keys != Bytes()) all.push_back({fmt::format("{} from earlier layers", cross_layer_name(s.arch())), keys});
       const bool encodes = seg.kind == SegmentKind::block && seg.layer.last <= encoder;
-      if (encodes && waiting != Bytes()) all.push_back({"decoder: its tokens", waiting});
+      if (encodes && waiting != Bytes()) all.push_back({"decoder: embedded tokens", waiting});
       if (!seg.layer.shares_onward()) carried += liveness(seg.ops, p, seg.input_elements).carried;
       if (total(all) <= total(worst)) return;
       worst.clear();
@@ -270,12 +272,12 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
   else
     run(prefill_step(plan, plan.prompt + plan.generate), Phase::prefill, "last step");
   const Bytes open = plan.kv_cache ? plan.batch * open_bytes(s.arch(), plan, s.layout()) : Bytes();
-  if (open != Bytes()) worst.push_back({"keys and gates of tokens whose group is open", open});
+  if (open != Bytes()) worst.push_back({"keys and gates of tokens in incomplete groups", open});
   return worst;
 }
 
 Terms alive_terms(const std::vector<AliveTensor>& all) {
-  Terms t{{{"b_i", "bytes of each tensor alive at the worst moment", ""}}, {}};
+  Terms t{{{"b_i", "bytes of each tensor live at the peak", ""}}, {}};
   for (const AliveTensor& a : all) t.rows.push_back({a.name, {number_text(a.bytes.value)}});
   return t;
 }

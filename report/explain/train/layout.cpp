@@ -151,8 +151,8 @@ std::string percent(double x) { return fmt::format("{:+.2f} %", 100 * x); }
 std::string estimate_text(const EstimateTerms& t, const Screen& screen) {
   if (t.parameters.empty()) return "";
   Grid g{.key = "",
-         .title = "  parameters that enter, and what a tenth more of each changes",
-         .columns = {"  parameter", "what it is; where its default is from", "fitted", "default", "change"},
+         .title = "  parameters used, and the effect of a 10 % increase of each",
+         .columns = {"  parameter", "meaning; source of the default", "fitted", "default", "change"},
          .left = 2,
          .rows = {}};
   for (const EnteringParameter& p : t.parameters)
@@ -165,8 +165,7 @@ std::string estimate_text(const EstimateTerms& t, const Screen& screen) {
 std::string estimate_markdown(const EstimateTerms& t) {
   if (t.parameters.empty()) return "";
   std::string out =
-      "| parameter | what it is | source of the default | fitted | default | a tenth more |\n"
-      "|---|---|---|---:|---:|---:|\n";
+      "| parameter | meaning | source of the default | fitted | default | 10 % more |\n|---|---|---|---:|---:|---:|\n";
   for (const EnteringParameter& p : t.parameters)
     out += fmt::format("| {} | {} | {} | {:.4g} | {:.4g} | {} |\n", p.name, p.meaning, p.source, p.value, p.standard,
                        percent(p.effect));
@@ -281,7 +280,7 @@ std::string entry_text(const LayoutEntry& e, const Screen& screen) {
   return out + wrapped("    ", d.source, screen.columns) + "\n";
 }
 
-constexpr std::string_view sheet_title = "llmcalc cheat sheet: every quantity, its formula, its source";
+constexpr std::string_view sheet_title = "llmcalc cheat sheet: every quantity with its formula and source";
 
 }  // namespace
 
@@ -297,7 +296,9 @@ std::string cheat_sheet_text(const Screen& screen) {
     out += wrapped("  ", with_unit(r.title, r.unit), screen.columns) + wrapped("    = ", r.expression, screen.columns) +
            wrapped("    ", r.source, screen.columns) + "\n";
   return out + in_bold("symbols\n", screen) + "\n" + legend(vocabulary(all), screen) + "\n" +
-         wrapped("", "'llmcalc explain QUANTITY' also shows other plans, 'explain QUANTITY MODEL' puts the numbers in.",
+         wrapped("",
+                 "'llmcalc explain QUANTITY' also shows other plans; 'llmcalc explain QUANTITY MODEL' substitutes the "
+                 "numbers.",
                  screen.columns);
 }
 

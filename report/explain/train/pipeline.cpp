@@ -42,7 +42,7 @@ Formula zero_if_empty(Formula f) {
 /// Limits a wait to the rest of the step; a negative rest from rounding counts as 0.
 void cap(Formula& f, Seconds value, Seconds left) {
   if (value <= left) return;
-  f.own.push_back(time_symbol("t_left", "the step less all parts before, s", std::max(left, Seconds())));
+  f.own.push_back(time_symbol("t_left", "step time minus all preceding parts, s", std::max(left, Seconds())));
   f.expression = fmt::format("min({}, t_left)", f.expression);
 }
 
@@ -54,27 +54,26 @@ Stage fullest_stage_of(S s) { return s.training().stages().fullest(); }
 Formula data_parallel_waits(S s) {
   const StepParts p = wait_parts(s);
   Formula f;
-  add_term(f, time_symbol("t_gat", "weights that the first forward waits for, the mean over the stages, s", p.gathers));
-  add_term(f, time_symbol("t_red", "gradients that are reduced behind the last backward, the mean over the stages, s",
-                          p.reductions));
-  add_term(f, time_symbol("t_mb", "waits of all micro-batches for weights and gradients, the mean over the stages, s",
-                          p.waits));
-  add_term(
-      f, time_symbol("t_oth", "matrices that Muon gathers, gradients of DualPipe's copies of the model, s", p.others));
+  add_term(f, time_symbol("t_gat", "weight gathers before the first forward pass, mean over stages, s", p.gathers));
+  add_term(f,
+           time_symbol("t_red", "gradient reductions after the last backward pass, mean over stages, s", p.reductions));
+  add_term(f,
+           time_symbol("t_mb", "stalls of all micro-batches on weights and gradients, mean over stages, s", p.waits));
+  add_term(f,
+           time_symbol("t_oth", "matrix gathers of Muon, gradient reductions of DualPipe's model copies, s", p.others));
   return zero_if_empty(std::move(f));
 }
 
 Formula stage_messages(S s) {
   const StepParts p = wait_parts(s);
   Formula f;
-  add_term(
-      f, time_symbol("t_slot", "slots that wait until their message is sent, the mean over the stages, s", p.sending));
-  add_term(f, time_symbol("t_tab", "gradients of the token table that two stages share, the mean over the stages, s",
+  add_term(f, time_symbol("t_slot", "slots blocked until their message is sent, mean over stages, s", p.sending));
+  add_term(f, time_symbol("t_tab", "gradient reduction of the token table shared by two stages, mean over stages, s",
                           p.table));
   if (p.pipelined > p.unsent) {
     Formula waits{"t_with - t_without",
-                  {{"t_with", "the pipeline of all micro-batches, s", to_subtract(p.pipelined)},
-                   {"t_without", "the same if messages took no time, s", to_subtract(p.unsent)}}};
+                  {{"t_with", "pipeline time of all micro-batches, s", to_subtract(p.pipelined)},
+                   {"t_without", "pipeline time with zero-cost messages, s", to_subtract(p.unsent)}}};
     cap(waits, p.pipelined - p.unsent, p.left_for_pp);
     f.expression += (f.expression.empty() ? "" : " + ") + waits.expression;
     f.own.insert(f.own.end(), waits.own.begin(), waits.own.end());
@@ -91,7 +90,7 @@ Formula waiting_for_slowest(S s) {
     const std::string name = fmt::format("w_{}", r + 1);
     all += (all.empty() ? "" : ", ") + name;
     sum += (sum.empty() ? "" : " + ") + name;
-    f.own.push_back({name, fmt::format("work of stage {} in all micro-batches, s", r + 1), to_subtract(p.work[r])});
+    f.own.push_back({name, fmt::format("work of stage {} over all micro-batches, s", r + 1), to_subtract(p.work[r])});
     busiest = std::max(busiest, p.work[r]);
   }
   for (const Seconds w : p.work) behind += busiest - w;
@@ -106,9 +105,9 @@ Formula activations_in_flight(S s) {
   const Prices prices = price(s.arch(), s.plan(), s.layout(), cluster.device);
   const auto held = chunks_in_flight(prices, s.plan(), s.layout(), all.partition, all.fullest().rank);
   Terms terms{{{"n_i", "micro-batches in flight in a chunk of the stage", ""},
-               {"a_i", "bytes that one of them keeps there", ""},
-               {"u_i", "micro-batches of which weight gradients alone are left", ""},
-               {"g_i", "bytes that one of those keeps there", ""}},
+               {"a_i", "bytes saved per micro-batch", ""},
+               {"u_i", "micro-batches with only weight gradients pending", ""},
+               {"g_i", "bytes saved per micro-batch with only weight gradients pending", ""}},
               {}};
   for (std::size_t i = 0; i < held.size(); ++i)
     terms.rows.push_back(
@@ -155,24 +154,25 @@ Formula stage_in_flight(S s) {
   const Stage stage = fullest_stage_of(s);
   const SavedOfSchedule saved = saved_by_schedule(pipeline_of(s.plan(), s.layout()), stage.rank);
   if (saved.number != stage.in_flight)
-    return from_engine(s, "n_f", "counted slot by slot in the order of the schedule, chunks apart", "stages.in_flight");
+    return from_engine(s, "n_f", "counted slot by slot in schedule order, each chunk separately", "stages.in_flight");
   return {saved.formula,
-          {{"r", "the stage, from 0", number_text(stage.rank)},
-           {"v", "chunks of a stage", number_text(s.layout().chunks)}}};
+          {{"r", "stage index, from 0", number_text(stage.rank)},
+           {"v", "chunks per stage", number_text(s.layout().chunks)}}};
 }
 
 Formula stage_for_weights(S s) {
-  return from_engine(s, "n_w", "counted slot by slot: those whose gradients of inputs are done and of weights are not",
+  return from_engine(s, "n_w",
+                     "counted slot by slot: micro-batches with input gradients done and weight gradients pending",
                      "stages.for_weights");
 }
 
 Formula layers_of_stage(S s) {
-  return from_engine(s, "L_r", "spread so that the slowest rank is as fast as possible, or by --stage-layers",
+  return from_engine(s, "L_r", "distributed to minimize the time of the slowest rank, or set by --stage-layers",
                      "stages.layers");
 }
 
 constexpr std::string_view with_stages = "--pp N";
-constexpr std::string_view of_fullest = "of the fullest stage; JSON lists all";
+constexpr std::string_view of_fullest = "of the stage with the highest memory use; JSON lists all stages";
 constexpr Definition pipeline_table[] = {
     {"layout.gpus", "GPUs of the run", "",
      [](S s) -> Formula {
@@ -180,24 +180,23 @@ constexpr Definition pipeline_table[] = {
                {{"c", "context-parallel ranks", number_text(ranks(s.layout(), Group::context))},
                 {"n_d", "data-parallel ranks", number_text(s.layout().dp)}}};
      },
-     "tp x cp x pp x dp; experts lie over ranks of the others", "Megatron-Core"},
+     "tp x cp x pp x dp; expert parallelism reuses these ranks", "Megatron-Core"},
     {"layout.dp", "data-parallel ranks", "",
      [](S s) -> Formula {
        return {"gpus/(T*c*P)", {{"c", "context-parallel ranks", number_text(ranks(s.layout(), Group::context))}}};
      },
      "", "Megatron-Core"},
-    {"layout.micro_batches", "micro-batches of a step and replica", "",
+    {"layout.micro_batches", "micro-batches per step and replica", "",
      [](S s) -> Formula {
-       return {"B_g/(n_r*B)", {{"B_g", "sequences of a step", number_text(s.plan().global_batch)}}};
+       return {"B_g/(n_r*B)", {{"B_g", "sequences per step", number_text(s.plan().global_batch)}}};
      },
      "whole micro-batches", "Megatron-Core"},
-    {"stages.layers", "layers of a stage", "", layers_of_stage, of_fullest, "Narayanan 2021 (arXiv:2104.04473)",
+    {"stages.layers", "layers per stage", "", layers_of_stage, of_fullest, "Narayanan 2021 (arXiv:2104.04473)",
      with_stages},
-    {"stages.in_flight", "micro-batches that a stage keeps at its worst moment, every chunk's", "", stage_in_flight,
-     of_fullest, "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241; DualPipe arXiv:2412.19437",
-     with_stages},
-    {"stages.for_weights", "of them, those of which weight gradients alone are left", "", stage_for_weights, of_fullest,
-     "zero bubble arXiv:2401.10241", "--pp N with a schedule that splits backward (--schedule zb-h1)"},
+    {"stages.in_flight", "peak micro-batches in flight per stage, over all chunks", "", stage_in_flight, of_fullest,
+     "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241; DualPipe arXiv:2412.19437", with_stages},
+    {"stages.for_weights", "in-flight micro-batches with only weight gradients pending", "", stage_for_weights,
+     of_fullest, "zero bubble arXiv:2401.10241", "--pp N with a schedule that splits backward (--schedule zb-h1)"},
 };
 
 }  // namespace

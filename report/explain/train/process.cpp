@@ -39,7 +39,7 @@ Formula slack(S s) {
   Formula f = sum_without(s, {"slack", "process"});
   f.expression = "floor(f_s*(" + f.expression + ") + 0.5)";
   f.own.push_back(
-      {"f_s", "share that is reserved and not in use, fitted", number_text(memory_estimate().parameters.fragmented)});
+      {"f_s", "fraction reserved but unused, fitted", number_text(memory_estimate().parameters.fragmented)});
   return f;
 }
 
@@ -50,10 +50,10 @@ Formula end_of_process(S s, const char* expression) {
   return f;
 }
 
-constexpr std::string_view fullest_rank = "per GPU, of the stage whose process takes most";
-constexpr std::string_view known_process = "--hardware of NVIDIA, and software whose process is known";
-constexpr std::string_view some_software = "software that holds it: see docs/clusters.md, \"Memory of a process\"";
-constexpr std::string_view code = "the software's source";
+constexpr std::string_view fullest_rank = "per GPU, on the stage with the largest process";
+constexpr std::string_view known_process = "--hardware of NVIDIA, and software with a known process";
+constexpr std::string_view some_software = "software with this term: see docs/clusters.md, \"Memory of a process\"";
+constexpr std::string_view code = "the software's source code";
 constexpr std::string_view fitted = "presets/estimates/memory.json; llmcalc accuracy memory";
 
 template <std::size_t i>
@@ -65,11 +65,10 @@ constexpr Definition term_definition(std::string_view path) {
 constexpr Definition process_table[] = {
     {"memory.process.tensors_bytes", "tensors as the software stores them", "bytes",
      [](S s) {
-       return from_engine(s, "M_t",
-                          "states and activations alive at the worst moment, in the software's formats, bytes",
+       return from_engine(s, "M_t", "states and activations live at the peak, in the software's formats, bytes",
                           path_of("tensors"));
      },
-     "what no option states is stored as the software does by default", code, known_process},
+     "formats not set by an option are the software's defaults", code, known_process},
     term_definition<1>("memory.process.loss_bytes"),
     term_definition<2>("memory.process.weight_gradients_bytes"),
     term_definition<3>("memory.process.update_bytes"),
@@ -77,21 +76,21 @@ constexpr Definition process_table[] = {
     term_definition<5>("memory.process.workspaces_bytes"),
     term_definition<6>("memory.process.process_bytes"),
     {"memory.process.slack_bytes", memory_terms[7].meaning, "bytes", slack, fullest_rank, fitted, known_process},
-    {"memory.process.needed_bytes", "what the training process needs, estimated", "bytes",
+    {"memory.process.needed_bytes", "estimated memory requirement of the training process", "bytes",
      [](S s) { return sum_without(s, {"slack"}); },
-     "per GPU, of the stage whose process takes most; without slack, which the allocator gives back", fitted,
+     "per GPU, on the stage with the largest process; excludes slack, which the allocator can release", fitted,
      known_process},
-    {"memory.process.needed_low_bytes", "the least need of 9 in 10 cases", "bytes",
+    {"memory.process.needed_low_bytes", "memory requirement, low end of the 90 % interval", "bytes",
      [](S s) { return end_of_process(s, "floor(x/w)"); }, interval_law, fitted, known_process},
-    {"memory.process.needed_high_bytes", "the most need of 9 in 10 cases", "bytes",
+    {"memory.process.needed_high_bytes", "memory requirement, high end of the 90 % interval", "bytes",
      [](S s) { return end_of_process(s, "floor(x*w)"); }, interval_law, fitted, known_process},
-    {"memory.process.total_bytes", "the whole training process, as nvidia-smi shows it", "bytes",
+    {"memory.process.total_bytes", "whole training process, as reported by nvidia-smi", "bytes",
      [](S s) { return sum_without(s, {}); }, fullest_rank, fitted, known_process},
     {"memory.process.fits", "does the process fit?", "",
      [](S s) {
-       return Formula{"M_p/M", {as_symbol(s, "M_p", "what the process needs, bytes", path_of("needed"))}};
+       return Formula{"M_p/M", {as_symbol(s, "M_p", "memory requirement of the process, bytes", path_of("needed"))}};
      },
-     fullest_rank, "the hardware file", known_process, "yes where this is at most 1"},
+     fullest_rank, "the hardware file", known_process, "yes if this is at most 1"},
 };
 
 }  // namespace

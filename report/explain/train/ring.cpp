@@ -26,15 +26,15 @@ void add_rings(const Setting& s, const LayerPrice& row, const char* direction, c
 
 Terms ring_terms(const Setting& s) {
   Terms t{{{"n_j", "layers", ""},
-           {"r_j", "messages of a layer beside its core, s", ""},
-           {"c_j", "steps of the core beside them, s", ""},
-           {"h_j", "the last gradients, on their way home, s", ""}},
+           {"r_j", "ring messages of a layer overlapped with its attention core, s", ""},
+           {"c_j", "attention core steps overlapped with the messages, s", ""},
+           {"h_j", "return of the last gradients to their owners, s", ""}},
           {}};
   if (!s.parts().terms) return t;
   const Prices prices = price(s.arch(), s.plan(), s.layout(), s.device());
   for (const LayerPrice& row : prices.rows) {
     add_rings(s, row, "forward", row.forward, t);
-    add_rings(s, row, "forward again", row.recomputed, t);
+    add_rings(s, row, "recomputed", row.recomputed, t);
     add_rings(s, row, "backward", row.backward_input, t);
   }
   return t;

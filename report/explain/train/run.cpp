@@ -32,61 +32,61 @@ std::vector<Symbol> measured(S s) {
 /// GPU-hours for energy and cost, including failures if given.
 Formula of_hours(S s, const char* times) {
   return {std::string(s.request().run.mtbf ? "gpu_hours/g" : "gpu_hours") + times,
-          {as_symbol(s, "g", "share of the time that counts", "run.goodput")}};
+          {as_symbol(s, "g", "goodput", "run.goodput")}};
 }
 Formula with_failures(S s, std::string text) {
   const RunInputs& run = s.request().run;
   return {std::move(text),
           {as_symbol(s, "C", "seconds to write a checkpoint", "run.checkpoint_s"),
            as_symbol(s, "tau_c", "seconds of work between checkpoints", "run.checkpoint_interval_s"),
-           {"M_f", "seconds between failures of all GPUs",
+           {"M_f", "mean seconds between failures, all GPUs",
             number_text(run.mtbf.value_or(1) * 3600 / static_cast<double>(devices(s.layout())))},
-           {"e_1", "the base of natural logarithms", "2.718281828459045"},
-           {"R_f", "seconds from a failure until work goes on", number_text(run.restart)},
-           as_symbol(s, "days", "days without failures", "run.days"),
-           as_symbol(s, "g", "share of the time that counts", "run.goodput")}};
+           {"e_1", "base of the natural logarithm", "2.718281828459045"},
+           {"R_f", "seconds from a failure until work resumes", number_text(run.restart)},
+           as_symbol(s, "days", "days excluding failures", "run.days"),
+           as_symbol(s, "g", "goodput", "run.goodput")}};
 }
 Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
 
 /// An end of the interval for a quantity derived from the step's time.
 Formula end_of_interval(S s, const char* expression, const char* path) {
   Formula f = within(interval_of(s.request()), expression);
-  f.own.insert(f.own.begin(), as_symbol(s, "x", "the estimate", path));
+  f.own.insert(f.own.begin(), as_symbol(s, "x", "estimate", path));
   return f;
 }
 Formula least_of_interval(S s, const char* path) {
   Formula f = within(interval_of(s.request()), "x*max(t/w, t_0)/t", s, "step.bound_time_s");
-  f.own.insert(f.own.begin(), as_symbol(s, "x", "the estimate", path));
-  f.own.insert(f.own.begin(), as_symbol(s, "t", "the step's time, s", "step.time_s"));
+  f.own.insert(f.own.begin(), as_symbol(s, "x", "estimate", path));
+  f.own.insert(f.own.begin(), as_symbol(s, "t", "step time, s", "step.time_s"));
   return f;
 }
-constexpr std::string_view as_the_step = "as the step's time";
+constexpr std::string_view as_the_step = "same as the step time";
 constexpr std::string_view by_leaving_out = "llmcalc-fit training";
-constexpr std::string_view with_tokens = "--tokens D, and an estimate with a known interval";
+constexpr std::string_view with_tokens = "--tokens D and an estimate with a known interval";
 
 constexpr std::string_view given_tokens = "--tokens D";
 constexpr std::string_view failing = "--tokens D, --mtbf H and --checkpoint-bandwidth B/S";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
 constexpr Definition run_table[] = {
-    {"estimate.measured_scale", "estimated over measured throughput", "",
+    {"estimate.measured_scale", "ratio of estimated to measured throughput", "",
      [](S s) -> Formula {
        return {"R/r", measured(s)};
      },
-     "estimated times of other plans on the machine, times its square root", "--measured-tokens-per-s",
-     "--measured-tokens-per-s X, and software behind the estimate"},
+     "estimated times of other plans on the machine are multiplied by its square root", "--measured-tokens-per-s",
+     "--measured-tokens-per-s X and an estimate for a software stack"},
     {"run.measured_tokens_per_s", "measured throughput", "tokens/s",
      [](S s) -> Formula {
        return {"r", measured(s)};
      },
-     "an input", "--measured-tokens-per-s", throughput},
-    {"run.mfu", "model FLOPs utilisation of the measured run", "", [](S s) { return utilisation(s, "F_model/(B*S)"); },
-     "model FLOPs per token x tokens/s over all peaks",
+     "input", "--measured-tokens-per-s", throughput},
+    {"run.mfu", "model FLOPs utilization of the measured run", "", [](S s) { return utilisation(s, "F_model/(B*S)"); },
+     "model FLOPs per token x tokens/s / total peak of all GPUs",
      "Goon (3.5) with FLOPs per token; PaLM (arXiv:2204.02311) App. B", throughput},
-    {"run.hfu", "hardware FLOPs utilisation of the measured run", "", [](S s) { return utilisation(s, "F_hw/(B*S)"); },
-     "recomputation counted", "Korthikanti 2022 (arXiv:2205.05198)", throughput},
-    {"run.mfu_6nd", "utilisation by 6 N", "", [](S s) { return utilisation(s, "6*N_act"); },
-     "active parameters, no attention", "Goon (3.4), (3.5)", throughput},
-    {"run.tokens", "tokens of the run", "tokens", fixed<"D_run">, "an input", "--tokens", given_tokens},
+    {"run.hfu", "hardware FLOPs utilization of the measured run", "", [](S s) { return utilisation(s, "F_hw/(B*S)"); },
+     "includes recomputation", "Korthikanti 2022 (arXiv:2205.05198)", throughput},
+    {"run.mfu_6nd", "utilization, 6 N formula", "", [](S s) { return utilisation(s, "6*N_act"); },
+     "active parameters; excludes attention", "Goon (3.4), (3.5)", throughput},
+    {"run.tokens", "tokens of the run", "tokens", fixed<"D_run">, "input", "--tokens", given_tokens},
     {"run.words", "words of the run", "", fixed<"D_run/1.3">, "English, on average", "Goon §1, footnote 1",
      given_tokens},
     {"run.flops", "model FLOPs of the run", "FLOP", fixed<"floor(F_model*D_run/(B*S))">, "rounded down", "Goon (3.4)",
@@ -95,21 +95,21 @@ constexpr Definition run_table[] = {
      [](S s) -> Formula {
        return {ratio("D_run", rate(s)) + "/86400", measured(s)};
      },
-     "at the measured or the predicted throughput", "Goon (3.4)", given_tokens},
-    {"run.days_low", "the fewest days of 9 in 10 cases", "days", [](S s) { return least_of_interval(s, "run.days"); },
+     "at the measured or predicted throughput", "Goon (3.4)", given_tokens},
+    {"run.days_low", "days, low end of the 90 % interval", "days", [](S s) { return least_of_interval(s, "run.days"); },
      as_the_step, by_leaving_out, with_tokens},
-    {"run.days_high", "the most days of 9 in 10 cases", "days",
+    {"run.days_high", "days, high end of the 90 % interval", "days",
      [](S s) { return end_of_interval(s, "x*w", "run.days"); }, as_the_step, by_leaving_out, with_tokens},
-    {"run.cost_usd_low", "the least cost of 9 in 10 cases", "USD",
+    {"run.cost_usd_low", "cost, low end of the 90 % interval", "USD",
      [](S s) { return least_of_interval(s, "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
-    {"run.cost_usd_high", "the highest cost of 9 in 10 cases", "USD",
+    {"run.cost_usd_high", "cost, high end of the 90 % interval", "USD",
      [](S s) { return end_of_interval(s, "x*w", "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
     {"run.gpu_hours", "GPU-hours", "h",
      [](S s) -> Formula {
        return {ratio("gpus*D_run", rate(s)) + "/3600", measured(s)};
      },
      "", "Goon (3.4)", given_tokens},
-    {"run.checkpoint_bytes", "bytes of a checkpoint", "bytes",
+    {"run.checkpoint_bytes", "checkpoint size", "bytes",
      [](S s) -> Formula {
        const States all = training_states(s.arch(), s.plan());
        return {"W_all + O_all",
@@ -120,41 +120,42 @@ constexpr Definition run_table[] = {
     {"run.checkpoint_s", "time to write a checkpoint", "s",
      [](S s) -> Formula {
        return {"M_c/b_c",
-               {as_symbol(s, "M_c", "bytes of a checkpoint", "run.checkpoint_bytes"),
-                {"b_c", "bytes/s of all GPUs together",
+               {as_symbol(s, "M_c", "checkpoint size, bytes", "run.checkpoint_bytes"),
+                {"b_c", "aggregate checkpoint bandwidth of all GPUs, bytes/s",
                  number_text(s.request().run.storage.value_or(BytesPerSecond()).value)}}};
      },
-     "the run waits for it", "--checkpoint-bandwidth", failing},
-    {"run.checkpoint_interval_s", "work between checkpoints", "s",
+     "training pauses during the write", "--checkpoint-bandwidth", failing},
+    {"run.checkpoint_interval_s", "work time between checkpoints", "s",
      [](S s) { return with_failures(s, "(2*C*M_f)^0.5*(1 + (C/(2*M_f))^0.5/3 + C/(18*M_f)) - C"); },
-     "the interval that wastes least; M_f where C is 2 M_f or more", "Young 1974; Daly 2006", failing},
+     "interval of least overhead; M_f if C >= 2 M_f", "Young 1974; Daly 2006", failing},
     {"run.failures", "failures of the run", "", [](S s) { return with_failures(s, "days*86400/(g*M_f)"); },
      "constant rate, independent devices", "--mtbf", failing},
-    {"run.goodput", "share of the time that is work kept", "",
+    {"run.goodput", "goodput: fraction of the time spent on retained work", "",
      [](S s) { return with_failures(s, "tau_c/(M_f*e_1^(R_f/M_f)*(e_1^((tau_c + C)/M_f) - 1))"); },
-     "checkpoints, lost work and restarts are the rest", "Daly 2006", failing},
-    {"run.effective_days", "days with failures", "days", [](S s) { return with_failures(s, "days/g"); }, "",
+     "the remainder is checkpoints, lost work and restarts", "Daly 2006", failing},
+    {"run.effective_days", "days including failures", "days", [](S s) { return with_failures(s, "days/g"); }, "",
      "Daly 2006", failing},
-    {"run.effective_gpu_hours", "GPU-hours with failures", "h", [](S s) { return with_failures(s, "gpus*days*24/g"); },
-     "", "Daly 2006", failing},
-    {"run.gpus_needed", "GPUs for a run in a given number of days", "",
+    {"run.effective_gpu_hours", "GPU-hours including failures", "h",
+     [](S s) { return with_failures(s, "gpus*days*24/g"); }, "", "Daly 2006", failing},
+    {"run.gpus_needed", "GPUs needed to finish within a given number of days", "",
      [](S s) -> Formula {
        if (!keeps_rate(s.request()) || s.request().gave("--global-batch") || s.request().run.mtbf)
-         return from_engine(s, "n_d", "fewest GPUs of which trial says that they end in time", "run.gpus_needed");
+         return from_engine(s, "n_d", "minimum number of GPUs that meets the deadline, found by trial",
+                            "run.gpus_needed");
        Formula f{"n_rep*ceil(ceil(D_run*gpus/(days_in*86400*" + rate(s) + "))/n_rep)", measured(s)};
-       f.own.push_back({"days_in", "days in which the run should end", number_text(s.request().run.days.value_or(1))});
-       f.own.push_back({"n_rep", "GPUs that hold the model once", number_text(replica_devices(s.layout()))});
+       f.own.push_back({"days_in", "deadline, days", number_text(s.request().run.days.value_or(1))});
+       f.own.push_back({"n_rep", "GPUs per model replica", number_text(replica_devices(s.layout()))});
        return f;
      },
-     "whole replicas of the same layout, among which a stated batch is shared out; predicted again for each number, or "
-     "each GPU as fast as in this plan where the rate is measured or stated",
-     "--days", "--tokens D and --days X, which some number of replicas reaches"},
+     "whole replicas of the same layout, which share a specified global batch; predicted separately for each count, or "
+     "at the per-GPU throughput of this plan if the throughput is measured or specified",
+     "--days", "--tokens D and --days X, a deadline that some replica count meets"},
     {"run.energy_kwh", "energy", "kWh", [](S s) { return of_hours(s, "*watts*PUE/1000"); },
-     "--watts, else the hardware file", "LLaMA (arXiv:2302.13971) §6", "--tokens D and a device whose power is known"},
-    {"run.co2_kg", "carbon dioxide", "kg", fixed<"kWh*co2_per_kwh">, "the grid's intensity is an input",
-     "LLaMA (arXiv:2302.13971) §6", "--tokens D, --co2 KG/KWH and a device whose power is known"},
+     "--watts, else the hardware file", "LLaMA (arXiv:2302.13971) §6", "--tokens D and a device of known power"},
+    {"run.co2_kg", "carbon dioxide", "kg", fixed<"kWh*co2_per_kwh">, "grid carbon intensity is an input",
+     "LLaMA (arXiv:2302.13971) §6", "--tokens D, --co2 KG/KWH and a device of known power"},
     {"run.cost_usd", "cost", "USD", [](S s) { return of_hours(s, "*price"); },
-     "--price, else the first of the hardware file", "the hardware file", "--tokens D and a price"},
+     "--price, else the first price in the hardware file", "the hardware file", "--tokens D and a price"},
 };
 
 }  // namespace

@@ -10,37 +10,37 @@ using S = const Setting&;
 
 /// Repeats the estimate of the step or pass on a modified machine.
 Formula changed(S s, const char* path) {
-  return from_engine(s, "d_t", "the estimate with a tenth more of it over the estimate, less 1", path);
+  return from_engine(s, "d_t", "relative change of the estimate after a 1.1x improvement", path);
 }
-constexpr std::string_view tenth = "all else as it is";
-constexpr std::string_view the_same = "the same estimate of another machine";
+constexpr std::string_view tenth = "all else unchanged";
+constexpr std::string_view the_same = "same estimate for a modified machine";
 constexpr std::string_view several_gpus = "estimates on several GPUs";
 constexpr std::string_view several_nodes = "estimates on several nodes";
 
 constexpr Definition table[] = {
-    {"sensitivity.peak", "change of the step with a tenth more peak", "",
-     [](S s) { return changed(s, "sensitivity.peak"); }, tenth, the_same, known_interval},
-    {"sensitivity.bandwidth", "change of the step with a tenth more memory bandwidth", "",
+    {"sensitivity.peak", "change in step time at 1.1x peak", "", [](S s) { return changed(s, "sensitivity.peak"); },
+     tenth, the_same, known_interval},
+    {"sensitivity.bandwidth", "change in step time at 1.1x memory bandwidth", "",
      [](S s) { return changed(s, "sensitivity.bandwidth"); }, tenth, the_same, known_interval},
-    {"sensitivity.link", "change of the step with a tenth more bandwidth of the link", "",
+    {"sensitivity.link", "change in step time at 1.1x link bandwidth", "",
      [](S s) { return changed(s, "sensitivity.link"); }, tenth, the_same, several_gpus},
-    {"sensitivity.network", "change of the step with a tenth more bandwidth of the network", "",
+    {"sensitivity.network", "change in step time at 1.1x network bandwidth", "",
      [](S s) { return changed(s, "sensitivity.network"); }, tenth, the_same, several_nodes},
-    {"sensitivity.latency", "change of the step where links' starts and rounds are a tenth faster", "",
+    {"sensitivity.latency", "change in step time at 1/1.1 of the link latency", "",
      [](S s) { return changed(s, "sensitivity.latency"); }, tenth, the_same, several_gpus},
-    {"sensitivity.host", "change of the step with a tenth more speed of the host", "",
+    {"sensitivity.host", "change in step time at 1.1x host speed", "",
      [](S s) { return changed(s, "sensitivity.host"); }, tenth, the_same, known_interval},
-    {"decode_sensitivity.peak", "change of a token's time with a tenth more peak", "",
+    {"decode_sensitivity.peak", "change in time per token at 1.1x peak", "",
      [](S s) { return changed(s, "decode_sensitivity.peak"); }, tenth, the_same, known_interval},
-    {"decode_sensitivity.bandwidth", "change of a token's time with a tenth more memory bandwidth", "",
+    {"decode_sensitivity.bandwidth", "change in time per token at 1.1x memory bandwidth", "",
      [](S s) { return changed(s, "decode_sensitivity.bandwidth"); }, tenth, the_same, known_interval},
-    {"decode_sensitivity.link", "change of a token's time with a tenth more bandwidth of the link", "",
+    {"decode_sensitivity.link", "change in time per token at 1.1x link bandwidth", "",
      [](S s) { return changed(s, "decode_sensitivity.link"); }, tenth, the_same, several_gpus},
-    {"decode_sensitivity.network", "change of a token's time with a tenth more bandwidth of the network", "",
+    {"decode_sensitivity.network", "change in time per token at 1.1x network bandwidth", "",
      [](S s) { return changed(s, "decode_sensitivity.network"); }, tenth, the_same, several_nodes},
-    {"decode_sensitivity.latency", "change of a token's time where links' starts and rounds are a tenth faster", "",
+    {"decode_sensitivity.latency", "change in time per token at 1/1.1 of the link latency", "",
      [](S s) { return changed(s, "decode_sensitivity.latency"); }, tenth, the_same, several_gpus},
-    {"decode_sensitivity.host", "change of a token's time with a tenth more speed of the host", "",
+    {"decode_sensitivity.host", "change in time per token at 1.1x host speed", "",
      [](S s) { return changed(s, "decode_sensitivity.host"); }, tenth, the_same, known_interval},
 };
 

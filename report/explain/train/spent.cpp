@@ -6,14 +6,14 @@ namespace {
 using S = const Setting&;
 
 constexpr std::string_view by_operator =
-    "per operator the larger of FLOPs/peak and bytes/bandwidth at what the device reaches, over all layers; exchanges "
-    "and launches by themselves; the parts add up to the pass";
-constexpr std::string_view spent_source = "the rows of the pass (--ops)";
-constexpr std::string_view estimated = "an estimate under an engine, and a part that takes time";
+    "max(FLOPs/peak, bytes/bandwidth) per operator at achieved rates, over all layers; communication and launch "
+    "overhead are separate parts; the parts sum to the pass time";
+constexpr std::string_view spent_source = "operator rows of the pass (--ops)";
+constexpr std::string_view estimated = "an estimate for an engine with a nonzero part";
 
 template <Letters path>
 Formula spent(S s) {
-  return from_engine(s, "t", "seconds of that part of the pass, s", path.text);
+  return from_engine(s, "t", "time of this part of the pass, s", path.text);
 }
 
 /// A part of the seconds of a pass.
@@ -23,18 +23,18 @@ constexpr Definition part(std::string_view what) {
 }
 
 constexpr Definition spent_table[] = {
-    part<"prefill.breakdown_s.matmul">("time of a prompt's matrix products"),
-    part<"prefill.breakdown_s.attention">("time of a prompt's attention cores"),
-    part<"prefill.breakdown_s.elementwise">("time of a prompt's other operators"),
-    part<"prefill.breakdown_s.host">("time of a prompt's launches"),
-    part<"prefill.breakdown_s.tp">("time of a prompt's tensor-parallel exchanges"),
-    part<"prefill.breakdown_s.engine">("time of the engine's loop around a prompt"),
-    part<"decode.breakdown_s.matmul">("time of a token's products with weights"),
-    part<"decode.breakdown_s.attention">("time of a token's attention over the cache"),
-    part<"decode.breakdown_s.elementwise">("time of a token's other operators"),
-    part<"decode.breakdown_s.host">("time of a token's launches"),
-    part<"decode.breakdown_s.tp">("time of a token's tensor-parallel exchanges"),
-    part<"decode.breakdown_s.engine">("time of the engine's loop around a token"),
+    part<"prefill.breakdown_s.matmul">("prefill time of matrix products"),
+    part<"prefill.breakdown_s.attention">("prefill time of attention cores"),
+    part<"prefill.breakdown_s.elementwise">("prefill time of other operators"),
+    part<"prefill.breakdown_s.host">("prefill launch overhead"),
+    part<"prefill.breakdown_s.tp">("prefill time of tensor-parallel collectives"),
+    part<"prefill.breakdown_s.engine">("engine loop overhead per prefill"),
+    part<"decode.breakdown_s.matmul">("decode time of products with weights"),
+    part<"decode.breakdown_s.attention">("decode time of attention over the KV cache"),
+    part<"decode.breakdown_s.elementwise">("decode time of other operators"),
+    part<"decode.breakdown_s.host">("decode launch overhead"),
+    part<"decode.breakdown_s.tp">("decode time of tensor-parallel collectives"),
+    part<"decode.breakdown_s.engine">("engine loop overhead per decode step"),
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ Formula sum_of_parts(S s, std::string_view without = "") {
   return f;
 }
 Formula bound_time(S s) {
-  return {"t_step", {{"t_step", "the same sum at full efficiency, s", number_text(s.train().bound.total().value)}}};
+  return {"t_step", {{"t_step", "sum of the parts at full efficiency, s", number_text(s.train().bound.total().value)}}};
 }
 
 /// Number of passes through all layers per GPU, mean over the stages: "m", "m/P".
@@ -63,13 +63,13 @@ Formula update_time(S s) {
     return {optimizer_text(s, false)};
   if (muon)
     return from_engine(s, "t_opt",
-                       "mean over the stages of states read and written, gradients read, weights written, over the "
-                       "bandwidth, and of the larger of FLOPs/peak and bytes/bandwidth of each matrix's Newton-Schulz "
-                       "iterations, the GPU's share, at least the largest matrix, s",
+                       "memory traffic (states read and written, gradients read, weights written) / bandwidth, plus "
+                       "max(FLOPs/peak, bytes/bandwidth) of each matrix's Newton-Schulz iterations; per-GPU share, at "
+                       "least the largest matrix; mean over stages, s",
                        "step.breakdown_s.optimizer");
   return from_engine(s, "t_opt",
-                     "mean over the stages of states read and written, gradients read, weights written, each "
-                     "the GPU's share, over the bandwidth, s",
+                     "memory traffic (states read and written, gradients read, weights written) / bandwidth; per-GPU "
+                     "share, mean over stages, s",
                      "step.breakdown_s.optimizer");
 }
 
@@ -102,17 +102,18 @@ void add_gradient_collective(S s, bool bound, Formula& f) {
 bool has_software(S s) { return s.request().software.has_value(); }
 Formula estimated_part(S s, const char* what, const char* path) { return from_engine(s, "t_e", what, path); }
 constexpr const char* product_seconds =
-    "sum over products, in the mean over the stages, of FLOPs over the peak times the share that the architecture "
-    "reaches, F/(F + half_matmul) of it, and the exposed share of their bytes, s";
+    "sum over matrix products of FLOPs / (peak x achieved fraction of the architecture x F/(F + half_matmul)) plus the "
+    "non-overlapped fraction of their memory time; mean over stages, s";
 constexpr const char* core_seconds =
-    "sum over cores of executed FLOPs over the rate of the stack's kernel, or of the bytes of stored scores, s";
+    "sum over attention cores of executed FLOPs / throughput of the stack's kernel, or bytes of stored scores / "
+    "bandwidth, s";
 constexpr const char* elementwise_seconds =
-    "sum over other operators of the bytes that the stack's kernels move over the bandwidth that copies reach, s";
+    "sum over other operators of bytes moved by the stack's kernels / achieved copy bandwidth, s";
 constexpr const char* host_seconds =
-    "starts of kernels, and what the device waits for the host, both together being (device^6 + host^6)^(1/6), s";
+    "launch overhead and device stalls on the host; device and host times combine as (device^6 + host^6)^(1/6), s";
 constexpr const char* communication_seconds =
-    "sum over exchanges that nothing hides of starts, rounds and bytes over the share of each link, in the mean over "
-    "the stages, s";
+    "sum over non-overlapped collectives of start latency, round latency and bytes / achieved link bandwidth; mean "
+    "over stages, s";
 
 /// One formula for a single rank or tensor-parallel group: its work and collectives. Otherwise the sum of the parts.
 Formula step_time(S s, bool bound) {
@@ -142,10 +143,10 @@ Formula context_messages(S s) {
 Formula expert_messages(S s) {
   if (has_software(s)) return estimated_part(s, communication_seconds, "step.breakdown_s.ep");
   if (!pairs_experts(s.layout())) return messages(s, Part::ep);
-  return from_engine(s, "t_ep",
-                     "exchanges with experts in all layers, less what is hidden in paired slots, in the mean over the "
-                     "stages, s",
-                     "step.breakdown_s.ep");
+  return from_engine(
+      s, "t_ep",
+      "expert-parallel collectives of all layers minus the part overlapped in paired slots; mean over stages, s",
+      "step.breakdown_s.ep");
 }
 Formula tensor_messages(S s) {
   if (has_software(s)) return estimated_part(s, communication_seconds, "step.breakdown_s.tp");
@@ -153,8 +154,8 @@ Formula tensor_messages(S s) {
       (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_part(s.plan()) ||
        traits(s.plan().optimizer).orthogonalizes))
     return from_engine(s, "t_tp",
-                       "exchanges of tensor-parallel ranks in all layers, the sum of the gradients that they share, "
-                       "and Muon's gathers of matrices, in the mean over the stages, s",
+                       "tensor-parallel collectives of all layers, all-reduce of shared gradients, and matrix gathers "
+                       "of Muon; mean over stages, s",
                        "step.breakdown_s.tp");
   Formula f = messages(s, Part::tp);
   add_gradient_collective(s, false, f);
@@ -164,27 +165,26 @@ Formula tensor_messages(S s) {
 /// The largest part of the step time. The optimizer's pass is memory traffic.
 Formula limiting(S s) {
   return {"max(compute, memory, communication, launches)",
-          {as_symbol(s, "compute", "time at the peak, s", "step.limited_s.compute"),
-           as_symbol(s, "memory", "time at the bandwidth, s", "step.limited_s.memory"),
-           as_symbol(s, "communication", "time of exchanges, s", "step.limited_s.communication"),
-           as_symbol(s, "launches", "time of launches, s", "step.limited_s.latency")}};
+          {as_symbol(s, "compute", "compute-bound time, s", "step.limited_s.compute"),
+           as_symbol(s, "memory", "memory-bound time, s", "step.limited_s.memory"),
+           as_symbol(s, "communication", "communication time, s", "step.limited_s.communication"),
+           as_symbol(s, "launches", "launch overhead, s", "step.limited_s.latency")}};
 }
 /// Muon's products are limited by compute or memory.
 Formula limited_compute(S s) {
-  if (has_software(s)) return estimated_part(s, "operators that arithmetic limits, s", "step.limited_s.compute");
+  if (has_software(s)) return estimated_part(s, "compute-bound operators, s", "step.limited_s.compute");
   if (!traits(s.plan().optimizer).orthogonalizes) return compute_time(s, training_pass(s.plan()), repeats(s));
-  return from_engine(s, "t_pi", "the operators' FLOPs and Newton-Schulz iterations that the peak limits, s",
-                     "step.limited_s.compute");
+  return from_engine(s, "t_pi", "compute-bound operators and Newton-Schulz iterations, s", "step.limited_s.compute");
 }
 Formula limited_memory(S s) {
   if (has_software(s))
-    return estimated_part(s, "operators that bytes limit, and the optimizer, s", "step.limited_s.memory");
+    return estimated_part(s, "memory-bound operators and optimizer update, s", "step.limited_s.memory");
   if (traits(s.plan().optimizer).orthogonalizes)
-    return from_engine(s, "t_beta", "the operators' bytes, the optimizer's pass and what it limits of Newton-Schulz, s",
+    return from_engine(s, "t_beta", "memory-bound operators and Newton-Schulz iterations, and optimizer update, s",
                        "step.limited_s.memory");
   Formula f = memory_time(s, training_pass(s.plan()), repeats(s));
   f.expression += " + t_opt";
-  f.own.push_back(as_symbol(s, "t_opt", "time of the optimizer, s", "step.breakdown_s.optimizer"));
+  f.own.push_back(as_symbol(s, "t_opt", "optimizer time, s", "step.breakdown_s.optimizer"));
   return f;
 }
 /// Seconds of one kind of collectives; 0 without any.
@@ -197,16 +197,18 @@ Formula limited_communication(S s) {
       "t_tp + t_cp + t_ep + t_dp + t_pp + t_offload",
       {communicated(s, "t_tp", "tensor parallelism, s", "tp"), communicated(s, "t_cp", "context parallelism, s", "cp"),
        communicated(s, "t_ep", "expert parallelism, s", "ep"), communicated(s, "t_dp", "data parallelism, s", "dp"),
-       communicated(s, "t_pp", "pipeline messages, s", "pp"), communicated(s, "t_offload", "the host, s", "offload")}};
+       communicated(s, "t_pp", "pipeline messages, s", "pp"),
+       communicated(s, "t_offload", "host transfers, s", "offload")}};
 }
 
 constexpr std::string_view step_roofline =
-    "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step)";
+    "max(FLOPs/peak, bytes/bandwidth) per operator (--roofline op) or for the whole step (--roofline step)";
 constexpr std::string_view estimated_step =
-    "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step); an "
-    "estimate takes the shares of both that the device reaches, and adds launches and exchanges that nothing hides";
+    "max(FLOPs/peak, bytes/bandwidth) per operator (--roofline op) or for the whole step (--roofline step); an "
+    "estimate uses the achieved fractions of peak and bandwidth, and adds launch overhead and non-overlapped "
+    "communication";
 constexpr std::string_view per_stage =
-    "per operator the larger of FLOPs/peak and bytes/bandwidth; with a pipeline the mean over the stages";
+    "max(FLOPs/peak, bytes/bandwidth) per operator; with a pipeline, the mean over stages";
 /// An end of the interval of the estimate.
 Formula of_step(S s, const char* expression) { return within(interval_of(s.request()), expression); }
 Formula of_fast_step(S s, const char* expression) {
@@ -220,102 +222,101 @@ constexpr Definition step_table[] = {
      step_sources},
     {"step.bound_time_s", "time of one optimizer step at full efficiency", "s", [](S s) { return step_time(s, true); },
      step_roofline, step_sources},
-    {"step.tokens", "tokens of one step, all GPUs", "tokens", fixed<"n_r*m*B*S">, "", "Goon §3"},
+    {"step.tokens", "tokens per step, all GPUs", "tokens", fixed<"n_r*m*B*S">, "", "Goon §3"},
     {"step.tokens_per_s", "throughput of all GPUs", "tokens/s", fixed<"n_r*m*B*S/step_time">, "", "Goon (3.5)"},
     {"step.tokens_per_s_per_gpu", "throughput per GPU", "tokens/s", fixed<"n_r*m*B*S/(step_time*gpus)">, "",
      "Goon (3.5)"},
-    {"step.mfu", "model FLOPs utilisation", "", fixed<"n_r*m*F_model/(step_time*gpus*pi)">,
-     "no recomputation; dense peak of the compute format",
+    {"step.mfu", "model FLOPs utilization", "", fixed<"n_r*m*F_model/(step_time*gpus*pi)">,
+     "excludes recomputation; dense peak of the compute format",
      "PaLM (arXiv:2204.02311) App. B; Goon (3.5) with FLOPs per token"},
-    {"step.hfu", "hardware FLOPs utilisation", "", fixed<"n_r*m*F_hw/(step_time*gpus*pi)">, "recomputation counted",
+    {"step.hfu", "hardware FLOPs utilization", "", fixed<"n_r*m*F_hw/(step_time*gpus*pi)">, "includes recomputation",
      "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"step.time_low_s", "the shortest time of 9 in 10 cases", "s",
+    {"step.time_low_s", "step time, low end of the 90 % interval", "s",
      [](S s) { return of_fast_step(s, "max(step_time/w, t_0)"); }, interval_law, left_out, known_interval},
-    {"step.time_high_s", "the longest time of 9 in 10 cases", "s", [](S s) { return of_step(s, "step_time*w"); },
+    {"step.time_high_s", "step time, high end of the 90 % interval", "s", [](S s) { return of_step(s, "step_time*w"); },
      interval_law, left_out, known_interval},
-    {"step.tokens_per_s_low", "the least throughput of 9 in 10 cases", "tokens/s",
+    {"step.tokens_per_s_low", "throughput, low end of the 90 % interval", "tokens/s",
      [](S s) { return of_step(s, "n_r*m*B*S/(step_time*w)"); }, interval_law, left_out, known_interval},
-    {"step.tokens_per_s_high", "the most throughput of 9 in 10 cases", "tokens/s",
+    {"step.tokens_per_s_high", "throughput, high end of the 90 % interval", "tokens/s",
      [](S s) { return of_fast_step(s, "n_r*m*B*S/max(step_time/w, t_0)"); }, interval_law, left_out, known_interval},
-    {"step.tokens_per_s_per_gpu_low", "the least per GPU of 9 in 10 cases", "tokens/s",
+    {"step.tokens_per_s_per_gpu_low", "throughput per GPU, low end of the 90 % interval", "tokens/s",
      [](S s) { return of_step(s, "n_r*m*B*S/(step_time*gpus*w)"); }, interval_law, left_out, known_interval},
-    {"step.tokens_per_s_per_gpu_high", "the most per GPU of 9 in 10 cases", "tokens/s",
+    {"step.tokens_per_s_per_gpu_high", "throughput per GPU, high end of the 90 % interval", "tokens/s",
      [](S s) { return of_fast_step(s, "n_r*m*B*S/(max(step_time/w, t_0)*gpus)"); }, interval_law, left_out,
      known_interval},
-    {"step.mfu_low", "the least MFU of 9 in 10 cases", "",
+    {"step.mfu_low", "MFU, low end of the 90 % interval", "",
      [](S s) { return of_step(s, "n_r*m*F_model/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
-    {"step.mfu_high", "the most MFU of 9 in 10 cases", "",
+    {"step.mfu_high", "MFU, high end of the 90 % interval", "",
      [](S s) { return of_fast_step(s, "n_r*m*F_model/(max(step_time/w, t_0)*gpus*pi)"); }, interval_law, left_out,
      known_interval},
-    {"step.hfu_low", "the least HFU of 9 in 10 cases", "",
+    {"step.hfu_low", "HFU, low end of the 90 % interval", "",
      [](S s) { return of_step(s, "n_r*m*F_hw/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
-    {"step.hfu_high", "the most HFU of 9 in 10 cases", "",
+    {"step.hfu_high", "HFU, high end of the 90 % interval", "",
      [](S s) { return of_fast_step(s, "n_r*m*F_hw/(max(step_time/w, t_0)*gpus*pi)"); }, interval_law, left_out,
      known_interval},
-    {"estimate.families", "sources of measurements behind the interval", "",
-     [](S s) { return from_engine(s, "n_f", "sources with runs of the class", "estimate.families"); },
-     "each predicted by parameters fitted to the others", left_out, known_interval},
-    {"step.bound", "what takes most of the step", "", limiting, slowest, step_sources, "", slowest},
-    {"step.limited_s.compute", "time of the operators that the peak limits", "s", limited_compute, step_roofline,
+    {"estimate.families", "measurement sources of the interval", "",
+     [](S s) { return from_engine(s, "n_f", "sources with runs of this class", "estimate.families"); },
+     "each source predicted with parameters fitted to the other sources", left_out, known_interval},
+    {"step.bound", "bottleneck of the step", "", limiting, slowest, step_sources, "", slowest},
+    {"step.limited_s.compute", "time of compute-bound operators", "s", limited_compute, step_roofline, step_sources},
+    {"step.limited_s.memory", "time of memory-bound operators and the optimizer", "s", limited_memory, step_roofline,
      step_sources},
-    {"step.limited_s.memory", "time of the operators that the bandwidth limits, and of the optimizer", "s",
-     limited_memory, step_roofline, step_sources},
-    {"step.limited_s.communication", "time of exchanges that nothing hides", "s", limited_communication,
-     "the sum of its kinds", step_sources},
-    {"step.limited_s.latency", "time of launches", "s", [](S s) { return launches(s, "step.limited_s.latency"); },
-     "measured; 0 where the hardware file has none", "the hardware file"},
+    {"step.limited_s.communication", "time of non-overlapped communication", "s", limited_communication,
+     "sum over all kinds of communication", step_sources},
+    {"step.limited_s.latency", "launch overhead", "s", [](S s) { return launches(s, "step.limited_s.latency"); },
+     "measured; 0 if missing from the hardware file", "the hardware file"},
     {"step.breakdown_s.matmul", "time of matrix products", "s",
      [](S s) { return work(s, Part::matmul, product_seconds, "step.breakdown_s.matmul"); }, per_stage, step_sources},
-    {"step.breakdown_s.attention", "time of attention's cores", "s",
+    {"step.breakdown_s.attention", "time of attention cores", "s",
      [](S s) { return work(s, Part::attention, core_seconds, "step.breakdown_s.attention"); }, per_stage, step_sources},
     {"step.breakdown_s.elementwise", "time of all other operators", "s",
      [](S s) { return work(s, Part::elementwise, elementwise_seconds, "step.breakdown_s.elementwise"); }, per_stage,
      step_sources},
-    {"step.breakdown_s.host", "time of launches", "s", [](S s) { return launches(s, "step.breakdown_s.host"); },
-     "measured; 0 where the hardware file has none", "the hardware file"},
-    {"step.breakdown_s.tp", "time of tensor-parallel exchanges", "s", tensor_messages,
-     "ring collectives, one per level of the network; --overlap says what is hidden",
+    {"step.breakdown_s.host", "launch overhead", "s", [](S s) { return launches(s, "step.breakdown_s.host"); },
+     "measured; 0 if missing from the hardware file", "the hardware file"},
+    {"step.breakdown_s.tp", "time of tensor-parallel collectives", "s", tensor_messages,
+     "ring collectives, one per network level; --overlap sets the overlapped fraction",
      "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009", "--tp N"},
-    {"step.breakdown_s.cp", "time of context-parallel exchanges", "s", context_messages,
-     "a ring beside attention's core; the others are waited for; --overlap says what is hidden",
+    {"step.breakdown_s.cp", "time of context-parallel communication", "s", context_messages,
+     "ring messages overlap with the attention core, other methods block; --overlap sets the overlapped fraction",
      "ring arXiv:2310.01889; all-gather arXiv:2407.21783; Ulysses arXiv:2309.14509", "--cp N"},
-    {"step.breakdown_s.ep", "time of expert-parallel exchanges", "s", expert_messages,
-     "all-to-all of each rank's tokens, there and back, in DualPipe beside another slot's work; --overlap says what is "
-     "hidden",
+    {"step.breakdown_s.ep", "time of expert-parallel collectives", "s", expert_messages,
+     "all-to-all of each rank's tokens for dispatch and combine; DualPipe overlaps it with the work of another slot; "
+     "--overlap sets the overlapped fraction",
      "GShard (arXiv:2006.16668); Megatron-Core (arXiv:2504.14960)", "--ep N"},
-    {"step.breakdown_s.dp", "waiting for data-parallel exchanges", "s", data_parallel_waits,
-     "beside a layer of a seconds b seconds of exchange take max(a, b) + (1 - overlap) min(a, b)",
+    {"step.breakdown_s.dp", "non-overlapped data-parallel communication", "s", data_parallel_waits,
+     "b seconds of communication overlapped with a layer of a seconds take max(a, b) + (1 - overlap) min(a, b)",
      "DDP (arXiv:2006.15704); ZeRO (arXiv:1910.02054); FSDP (arXiv:2304.11277)", "--dp N or --cp N"},
-    {"step.breakdown_s.pp", "waiting for messages between stages", "s", stage_messages,
-     "a message holds up its receiver alone", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
-    {"step.breakdown_s.imbalance", "waiting for the slowest stage", "s", waiting_for_slowest,
-     "of a step's micro-batches", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
-    {"step.breakdown_s.bubble", "waiting while the pipeline fills and drains", "s",
+    {"step.breakdown_s.pp", "pipeline stall on messages between stages", "s", stage_messages,
+     "a message blocks only its receiver", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
+    {"step.breakdown_s.imbalance", "pipeline stall on the slowest stage", "s", waiting_for_slowest,
+     "over all micro-batches of a step", "Narayanan 2021 (arXiv:2104.04473)", "--pp N"},
+    {"step.breakdown_s.bubble", "pipeline bubble (fill and drain)", "s",
      [](S s) {
        const double bubble = s.train().estimate[Part::bubble].value, step = s.train().estimate.total().value;
-       if (bubble < 1e-12 * step)
-         return from_engine(s, "t_bub", "nothing but what rounding leaves, s", "step.breakdown_s.bubble");
+       if (bubble < 1e-12 * step) return from_engine(s, "t_bub", "rounding error only, s", "step.breakdown_s.bubble");
        Formula others = sum_of_parts(s, "bubble");
        others.expression = "step_time - (" + others.expression + ")";
        return others;
      },
-     "the rest of the step: slots of the schedule run as early as they can; 1F1B with equal stages: (P - 1)(t_f + "
-     "t_b); interleaved: that over the chunks",
+     "remainder of the step, with every slot of the schedule run as early as possible; 1F1B with equal stages: (P - "
+     "1)(t_f + t_b); interleaved: the same divided by the number of chunks",
      "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241", "--pp N"},
-    {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", update_time,
-     "states read and written, gradients read, weights written; Muon's iterations in bf16",
+    {"step.breakdown_s.optimizer", "time of the optimizer update", "s", update_time,
+     "states read and written, gradients read, weights written; Newton-Schulz iterations of Muon in bf16",
      "ZeRO (arXiv:1910.02054): bytes per parameter; Muon arXiv:2502.16982"},
-    {"step.breakdown_s.offload", "waiting for the host", "s",
+    {"step.breakdown_s.offload", "stall on host transfers and updates", "s",
      [](S s) {
        if (!s.plan().offload.any()) return Formula{"0"};
-       return from_engine(s, "t_offload",
-                          "sum over layers of transfers less the work beside them, each way of the link by itself; and "
-                          "from the last sum of gradients on, of the rest of their way to the host and the longer of "
-                          "its update (bytes over its memory's bandwidth) and the weights' way, less the device's "
-                          "update, in the mean over the stages, s",
-                          "step.breakdown_s.offload");
+       return from_engine(
+           s, "t_offload",
+           "sum over layers of transfer time minus the overlapped work, per link direction; plus, after the last "
+           "gradient reduction, the remaining gradient transfer to the host and the longer of the host update (bytes / "
+           "host memory bandwidth) and the weight transfer back, minus the device update; mean over stages, s",
+           "step.breakdown_s.offload");
      },
-     "max(0, transfer - work) + (1 - overlap) min(transfer, work); a host of unknown bandwidth updates in 0 s",
+     "max(0, transfer - work) + (1 - overlap) min(transfer, work); the host update takes 0 s if the host memory "
+     "bandwidth is unknown",
      "ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857); PyTorch save_on_cpu", "--offload WHAT"},
 };
 
@@ -328,28 +329,29 @@ Formula by_convention(S s, std::string_view key) {
               {{"F_t", "FLOPs per token: " + std::string(c.formula), number_text(c.flops_per_token)}}};
   return {"0"};
 }
-constexpr std::string_view over_peaks = "FLOPs per token x tokens/s over all dense peaks of the compute format";
+constexpr std::string_view over_peaks =
+    "FLOPs per token x tokens/s / total dense peak of all GPUs in the compute format";
 constexpr Definition utilization_table[] = {
-    {"utilization.model", "utilisation, operators of the model", "", [](S s) { return by_convention(s, "model"); },
+    {"utilization.model", "utilization, operators of the model", "", [](S s) { return by_convention(s, "model"); },
      over_peaks, "PaLM (arXiv:2204.02311) App. B"},
-    {"utilization.model_full", "utilisation, all pairs of attention", "",
+    {"utilization.model_full", "utilization, all attention pairs", "",
      [](S s) { return by_convention(s, "model_full"); }, over_peaks, "PaLM (arXiv:2204.02311) App. B"},
-    {"utilization.model_causal_half", "utilisation, half of the pairs", "",
+    {"utilization.model_causal_half", "utilization, half of the attention pairs", "",
      [](S s) { return by_convention(s, "model_causal_half"); }, over_peaks, "FlashAttention (arXiv:2307.08691)"},
-    {"utilization.model_causal_exact", "utilisation, causal pairs", "",
-     [](S s) { return by_convention(s, "model_causal_exact"); }, over_peaks, "the sum of decode steps"},
-    {"utilization.llm_c", "utilisation as llm.c counts", "", [](S s) { return by_convention(s, "llm_c"); }, over_peaks,
-     "karpathy/llm.c, llmc/mfu.h"},
-    {"utilization.palm", "utilisation as PaLM counts", "", [](S s) { return by_convention(s, "palm"); }, over_peaks,
+    {"utilization.model_causal_exact", "utilization, causal attention pairs", "",
+     [](S s) { return by_convention(s, "model_causal_exact"); }, over_peaks, "sum of decode steps"},
+    {"utilization.llm_c", "utilization, llm.c convention", "", [](S s) { return by_convention(s, "llm_c"); },
+     over_peaks, "karpathy/llm.c, llmc/mfu.h"},
+    {"utilization.palm", "utilization, PaLM convention", "", [](S s) { return by_convention(s, "palm"); }, over_peaks,
      "PaLM (arXiv:2204.02311) App. B"},
-    {"utilization.nanogpt", "utilisation as nanoGPT counts", "", [](S s) { return by_convention(s, "nanogpt"); },
+    {"utilization.nanogpt", "utilization, nanoGPT convention", "", [](S s) { return by_convention(s, "nanogpt"); },
      over_peaks, "karpathy/nanoGPT, model.py"},
-    {"utilization.six_n", "utilisation by 6 N", "", [](S s) { return by_convention(s, "six_n"); }, over_peaks,
+    {"utilization.six_n", "utilization, 6 N formula", "", [](S s) { return by_convention(s, "six_n"); }, over_peaks,
      "Kaplan et al. 2020 (arXiv:2001.08361)"},
-    {"utilization.hardware", "utilisation, recomputation counted", "", [](S s) { return by_convention(s, "hardware"); },
-     over_peaks, "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"utilization.executed", "utilisation by what kernels do", "", [](S s) { return by_convention(s, "executed"); },
-     over_peaks, "FLOPs that kernels execute"},
+    {"utilization.hardware", "utilization, including recomputation", "",
+     [](S s) { return by_convention(s, "hardware"); }, over_peaks, "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"utilization.executed", "utilization, FLOPs executed by kernels", "",
+     [](S s) { return by_convention(s, "executed"); }, over_peaks, "FLOPs executed by kernels"},
 };
 
 }  // namespace

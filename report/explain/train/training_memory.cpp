@@ -52,10 +52,10 @@ std::string weight_size(S s) {
 }
 Formula weights_held(S s) {
   if (trains_part(s.plan()))
-    return from_engine(s, "M_w", "frozen weights as they are stored, and those that are trained, bytes",
+    return from_engine(s, "M_w", "frozen weights in their storage format and trained weights, bytes",
                        "memory.weights_bytes");
   if (has_two_groups(s, Zero::weights))
-    return from_engine(s, "M_w", "share of weights and of experts, bytes", "memory.weights_bytes");
+    return from_engine(s, "M_w", "shards of weights and of experts, bytes", "memory.weights_bytes");
   if (shared_numbers(s, Zero::weights) == "N_T") {
     if (is_beyond_textbook(s)) return {product({weight_size(s), "N_T"})};
     return weight_bytes(s, training_weights(s.plan()), "memory.parameters");
@@ -65,9 +65,9 @@ Formula weights_held(S s) {
 
 Formula gradients_held(S s) {
   if (trains_part(s.plan()))
-    return from_engine(s, "M_g", "gradients of what is trained, bytes", "memory.gradients_bytes");
+    return from_engine(s, "M_g", "gradients of trained parameters, bytes", "memory.gradients_bytes");
   if (has_two_groups(s, Zero::gradients))
-    return from_engine(s, "M_g", "share of gradients and of experts' gradients, bytes", "memory.gradients_bytes");
+    return from_engine(s, "M_g", "shards of gradients and of expert gradients, bytes", "memory.gradients_bytes");
   return {product({"p_g", shared_numbers(s, Zero::gradients)})};
 }
 
@@ -76,7 +76,7 @@ Formula optimizer_states(S s) {
   const OptimizerTraits& t = traits(p.optimizer);
   const std::string n = shared_numbers(s, Zero::optimizer);
   if (trains_part(p) || has_two_groups(s, Zero::optimizer) || (is_beyond_textbook(s) && t.updates_matrices()))
-    return from_engine(s, "M_o", "the GPU's share of the optimizer's state, bytes", "memory.optimizer_bytes");
+    return from_engine(s, "M_o", "the GPU's shard of the optimizer state, bytes", "memory.optimizer_bytes");
   const auto shared_out = [&](const std::string& numbers) {
     return n == "N_T" ? numbers : "ceil(" + ratio(numbers, "d") + ")";
   };
@@ -121,7 +121,7 @@ std::vector<Symbol> besides_symbols(S s) {
   return {as_symbol(s, "M_gat", "bytes of gathered weights", "memory.gathered_bytes"),
           as_symbol(s, "M_buc", "bytes of gradient buckets", "memory.buckets_bytes"),
           as_symbol(s, "M_exc", "bytes of messages between stages", "memory.exchange_bytes"),
-          as_symbol(s, "M_tra", "bytes between device and host", "memory.transit_bytes")};
+          as_symbol(s, "M_tra", "bytes in transit between device and host", "memory.transit_bytes")};
 }
 /// Only the last stage has logits.
 std::string named_parts(S s) {
@@ -134,7 +134,7 @@ Formula peak(S s) {
     return {named_parts(s) + " + M_ws" + besides(s) + " - M_dead", [&] {
               std::vector<Symbol> all = besides_symbols(s);
               const Row *sum = s.row("memory.total_bytes"), *most = s.row("memory.peak_bytes");
-              all.push_back({"M_dead", "of it not alive at the worst moment",
+              all.push_back({"M_dead", "bytes of these terms not live at the peak",
                              number_text(std::get<Count>(sum->value) - std::get<Count>(most->value))});
               return all;
             }()};
@@ -147,13 +147,13 @@ Formula memory_workspace(S s) {
   return {"max(0, M_peak - " + parts + ")", besides_symbols(s)};
 }
 Formula gathered_weights(S s) {
-  return from_engine(s, "M_gat", "weights of embedding and head, and of the two largest neighbouring layers, bytes",
+  return from_engine(s, "M_gat", "weights of embedding and head, and of the two largest adjacent layers, bytes",
                      "memory.gathered_bytes");
 }
 Formula gradient_buckets(S s) {
   return from_engine(s, "M_buc",
                      accumulates_gradients(s.layout())
-                         ? "gradients of all of the stage's layers, whole, bytes"
+                         ? "unsharded gradients of all layers of the stage, bytes"
                          : "gradients of the largest layer, or of embedding and head, bytes",
                      "memory.buckets_bytes");
 }
@@ -165,36 +165,39 @@ Formula messages_held(S s) {
 
 Formula transit(S s) {
   return from_engine(s, "M_tra",
-                     "fractions of a layer's activations, of two layers' weights, of a layer's gradients, bytes",
+                     "offloaded fractions of a layer's activations, two layers' weights and a layer's gradients, bytes",
                      "memory.transit_bytes");
 }
 Formula on_host(S s) {
-  return from_engine(s, "M_host", "fractions of weights, states, their gradients, activations in flight, bytes",
-                     "memory.host_bytes");
+  return from_engine(
+      s, "M_host", "offloaded fractions of weights, optimizer states, their gradients and activations in flight, bytes",
+      "memory.host_bytes");
 }
 
 /// The stage with the most bytes on the host may differ from the fullest.
 Formula fits_training(S s) {
   if (s.row("memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
   return {"max(M_peak/(u*M), M_h/M_hc)",
-          {{"M_h", "bytes on the host of the stage that has most there", number_text(s.train().host.value)},
-           as_symbol(s, "M_hc", "memory of the host, a GPU's share, bytes", "memory.host_capacity_bytes")}};
+          {{"M_h", "bytes in host memory, for the stage with the most", number_text(s.train().host.value)},
+           as_symbol(s, "M_hc", "host memory per GPU, bytes", "memory.host_capacity_bytes")}};
 }
 
-constexpr std::string_view shared = "per GPU, the most loaded one; under ZeRO its share, of n numbers ceil(n/d)";
+constexpr std::string_view shared = "per GPU, the most loaded one; under ZeRO its shard, ceil(n/d) of n elements";
 constexpr std::string_view offloading = "--offload WHAT";
 constexpr std::string_view sharded_weights = "--dp above 1 with --zero 3";
 constexpr Definition training_memory_table[] = {
     {"memory.parameters", "parameters on one rank", "parameters", held,
-     "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
+     "projections, MLPs, token table and head are sharded across T ranks; norms, routers, row biases are replicated",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
-    {"memory.trained_parameters", "parameters that are trained", "parameters",
+    {"memory.trained_parameters", "trained parameters", "parameters",
      [](S s) {
        const char* of_adapters = "sum over the target matrices (in, out) of rank x (in + out)";
-       return from_engine(s, "N_trained", trains_adapters(s.plan()) ? of_adapters : "parameters less the frozen ones",
+       return from_engine(s, "N_trained",
+                          trains_adapters(s.plan()) ? of_adapters : "parameters minus frozen parameters",
                           "memory.trained_parameters");
      },
-     "the adapters' alone; with --freeze what it leaves", "LoRA (arXiv:2106.09685)", "--lora RANK or --freeze PARTS"},
+     "with --lora only the adapters; with --freeze the parameters that are not frozen", "LoRA (arXiv:2106.09685)",
+     "--lora RANK or --freeze PARTS"},
     {"memory.weights_bytes", "weights", "bytes",
      [](S s) { return on_device(weights_held(s), s.plan().offload.weights); }, shared,
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054"},
@@ -205,46 +208,46 @@ constexpr Definition training_memory_table[] = {
      shared, "Goon (2.4); ZeRO arXiv:1910.02054"},
     {"memory.optimizer_bytes", "optimizer state", "bytes",
      [](S s) { return on_device(optimizer_states(s), s.plan().offload.optimizer); },
-     "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
+     "includes a float32 master copy of 16-bit weights, 4 bytes per parameter; --master none omits it",
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235; Muon "
      "arXiv:2502.16982"},
     {"memory.logits_bytes", "logits during the loss", "bytes", logits,
-     "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: that, a float32 copy, a float32 gradient; "
-     "chunked:N: one chunk",
+     "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: as compute, plus a float32 copy and a float32 "
+     "gradient; chunked:N: one chunk",
      "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
     {"memory.gathered_bytes", "weights gathered from other ranks' shards", "bytes", gathered_weights,
-     "ZeRO 3: embedding and head while a micro-batch runs, a layer that runs and the next; all layers with --reshard "
-     "off",
+     "ZeRO 3: embedding and head during a micro-batch, the running layer and the next; all layers with --reshard off",
      "FSDP (arXiv:2304.11277) section 4.2", sharded_weights},
-    {"memory.buckets_bytes", "gradients on their way to the ranks that share them out", "bytes", gradient_buckets,
-     "from ZeRO 2 on: one layer's, or embedding's and head's; ZeRO 2 in a pipeline: the stage's, whole",
+    {"memory.buckets_bytes", "gradient buckets in reduction", "bytes", gradient_buckets,
+     "from ZeRO 2 on: gradients of one layer, or of embedding and head; ZeRO 2 in a pipeline: of the whole stage, "
+     "unsharded",
      "ZeRO (arXiv:1910.02054)", sharded_weights},
-    {"memory.exchange_bytes", "messages between the stages of a pipeline", "bytes", messages_held,
-     "one that arrives and one that leaves", "Narayanan 2021 (arXiv:2104.04473)", "--pp above 1"},
-    {"memory.transit_bytes", "between device and host", "bytes", transit,
-     "a layer's activations; weights of the layer that runs and the next, under ZeRO 3 among the gathered ones; from "
-     "ZeRO 2 a layer's gradients",
+    {"memory.exchange_bytes", "messages between pipeline stages", "bytes", messages_held,
+     "one incoming and one outgoing", "Narayanan 2021 (arXiv:2104.04473)", "--pp above 1"},
+    {"memory.transit_bytes", "in transit between device and host", "bytes", transit,
+     "a layer's activations; weights of the running layer and the next, under ZeRO 3 part of the gathered weights; "
+     "from ZeRO 2 on a layer's gradients",
      "PyTorch save_on_cpu; ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857)", offloading},
-    {"memory.host_bytes", "in the host's memory", "bytes", on_host,
-     "per GPU, in no other term; gradients: from ZeRO 2 they lie there alone, before it the device has them too; "
-     "without "
-     "a master copy the weights that it updates",
+    {"memory.host_bytes", "host memory", "bytes", on_host,
+     "per GPU, not in any other term; gradients: from ZeRO 2 on only on the host, below ZeRO 2 also on the device; "
+     "without a master copy, includes the weights that the optimizer updates",
      "PyTorch save_on_cpu; ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857)", offloading},
-    {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", memory_workspace,
+    {"memory.workspace_bytes", "workspace: live at the peak in addition to the other terms", "bytes", memory_workspace,
      per_gpu, "liveness of the operators' tensors"},
     {"memory.total_bytes", "sum of all parts", "bytes", memory_total, per_gpu, "Goon §2"},
-    {"memory.peak_bytes", "most alive at once", "bytes", peak,
-     "a tensor lives from the operator that makes it to the last that reads it, in forward or in backward",
+    {"memory.peak_bytes", "peak memory", "bytes", peak,
+     "a tensor lives from the operator that writes it to its last reader, in forward or backward",
      "liveness of the operators' tensors"},
-    {"memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
-    {"memory.host_capacity_bytes", "memory of the host, a GPU's share", "bytes",
+    {"memory.capacity_bytes", "device memory", "bytes", fixed<"M">, "datasheet", "the hardware file"},
+    {"memory.host_capacity_bytes", "host memory per GPU", "bytes",
      [](S s) {
-       return from_engine(s, "M_hc", "bytes of the host's memory over its GPUs", "memory.host_capacity_bytes");
+       return from_engine(s, "M_hc", "bytes of host memory divided by its number of GPUs",
+                          "memory.host_capacity_bytes");
      },
-     "of the server that the hardware file describes", "the hardware file", offloading},
+     "of the server in the hardware file", "the hardware file", offloading},
     {"memory.fits", "does it fit?", "", fits_training,
-     "per GPU, the most loaded one; with offload its share of the host too", "the hardware file", "",
-     "yes where this is at most 1"},
+     "per GPU, the most loaded one; with --offload also host memory per GPU", "the hardware file", "",
+     "yes if this is at most 1"},
 };
 
 // ---- Tensors saved for backward.
@@ -276,18 +279,18 @@ template <class What>
 Formula saved_bytes(S s, const What& what, const char* path) {
   const bool modules = s.plan().mtp > 0;
   if (trains_part(s.plan()) || modules || (is_beyond_textbook(s) && ranks(s.layout(), Group::pipeline) == 1))
-    return from_engine(s, "M_kept", "sum over the GPU's operators of what backward needs, bytes", path);
+    return from_engine(s, "M_kept", "tensors saved for backward, sum over the GPU's operators, bytes", path);
   return {saved(s, what).bytes(compute_bytes(s)).text()};
 }
 Formula activations_saved(S s) {
   if (s.plan().offload.activations.numerator > 0)
     return from_engine(s, "M_here",
-                       "sum over micro-batches in flight and layers of what backward needs, less the fraction of each "
-                       "layer's that lies on the host, bytes",
+                       "tensors saved for backward, sum over micro-batches in flight and layers, minus the offloaded "
+                       "fraction of each layer, bytes",
                        "memory.activations_bytes");
   if (ranks(s.layout(), Group::pipeline) > 1) return activations_in_flight(s);
   if (recomputes_partly(s.plan()))
-    return from_engine(s, "M_kept", "what is kept of layers that run again, and all that the others need, bytes",
+    return from_engine(s, "M_kept", "tensors saved by recomputed layers, and all tensors saved by the others, bytes",
                        "memory.activations_bytes");
   return saved_bytes(s, s.plan().recompute, "memory.activations_bytes");
 }
@@ -296,47 +299,47 @@ Formula break_even(S s) { return {ratio("2*N*B", product({"4 - p", saved_numbers
 
 constexpr std::string_view inputs = "inputs of every operator, each tensor once; masks 1 byte, statistics 4 bytes each";
 constexpr Definition activations[] = {
-    {"memory.activations_bytes", "activations kept for backward", "bytes", activations_saved,
-     "inputs of every operator, each tensor once: ids, embedding, blocks, head; masks 1 byte; of every micro-batch in "
+    {"memory.activations_bytes", "activations saved for backward", "bytes", activations_saved,
+     "inputs of every operator, each tensor once: ids, embedding, blocks, head; masks 1 byte; for every micro-batch in "
      "flight",
      "Goon (2.5)-(2.7), (2.14); Korthikanti 2022 (arXiv:2205.05198)"},
-    {"activations.blocks_bytes", "kept by the blocks", "bytes",
+    {"activations.blocks_bytes", "activations saved by the blocks", "bytes",
      [](S s) {
        return saved_bytes(
            s, [](const Tensor& x) { return x.in_block; }, "activations.blocks_bytes");
      },
      "without recomputation", "Goon (2.5), (2.6); Korthikanti 2022 (arXiv:2205.05198)"},
-    {"activations.attention_core_bytes", "of it by the attention cores", "bytes",
+    {"activations.attention_core_bytes", "activations saved by the attention cores", "bytes",
      [](S s) {
        return saved_bytes(
            s, [](const Tensor& x) { return x.core; }, "activations.attention_core_bytes");
      },
      "naive: S x S scores and masks, 2p + 1 as in the seed or p + 1 more with dropout; flash: log-sum-exps",
      "Goon (2.5); FlashAttention (arXiv:2205.14135)"},
-    {"activations.outside_blocks_bytes", "kept by embedding and head", "bytes",
+    {"activations.outside_blocks_bytes", "activations saved by embedding and head", "bytes",
      [](S s) {
        return saved_bytes(
            s, [](const Tensor& x) { return !x.in_block; }, "activations.outside_blocks_bytes");
      },
      inputs, "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
-    {"activations.modules_bytes", "kept by modules for further tokens", "bytes",
+    {"activations.modules_bytes", "activations saved by MTP modules", "bytes",
      [](S s) {
        return from_engine(s, "M_mod", "ids, norms, projection, layer and head of each module, bytes",
                           "activations.modules_bytes");
      },
      inputs, "DeepSeek-V3 (arXiv:2412.19437) 2.2", "--mtp N"},
-    {"activations.selective_bytes", "kept under selective recomputation", "bytes",
+    {"activations.selective_bytes", "activations saved under selective recomputation", "bytes",
      [](S s) { return saved_bytes(s, Recompute::selective, "activations.selective_bytes"); },
-     "attention cores run again", "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"activations.full_bytes", "kept under full recomputation", "bytes",
+     "attention cores are recomputed", "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.full_bytes", "activations saved under full recomputation", "bytes",
      [](S s) { return saved_bytes(s, Recompute::full, "activations.full_bytes"); },
-     "the blocks' inputs; blocks run again", "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"activations.quadratic_equals_linear_seq", "sequence length at which scores take as much as the rest", "tokens",
-     fixed<"S*(M_blk - M_core)/M_core">, "as if the rest grew with S and the scores with S^2", "Goon (2.7)",
-     "--attention naive"},
-    {"activations.mixed_precision_break_even_batch", "sequences from which mixed precision saves memory", "sequences",
-     break_even, "2 bytes more per parameter (14 against 12) against 4 - p bytes less per number kept", "Goon (2.9)",
-     "a 16-bit precision with a master copy and the whole model on one GPU"},
+     "the blocks' inputs; blocks are recomputed", "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.quadratic_equals_linear_seq", "sequence length at which scores take as much memory as the rest",
+     "tokens", fixed<"S*(M_blk - M_core)/M_core">, "assumes that the rest grows with S and the scores with S^2",
+     "Goon (2.7)", "--attention naive"},
+    {"activations.mixed_precision_break_even_batch", "sequences above which mixed precision saves memory", "sequences",
+     break_even, "2 more bytes per parameter (14 instead of 12) against 4 - p fewer bytes per saved element",
+     "Goon (2.9)", "a 16-bit precision with a master copy and the whole model on one GPU"},
 };
 
 }  // namespace

@@ -37,7 +37,8 @@ SchemeArguments arguments_of(const Object& w) {
 }
 
 [[noreturn]] void refuse_arguments(const Object& w, const SchemeArguments& a) {
-  refuse_scheme(w, fmt::format("{} bits of type \"{}\" by {} of {}", a.bits, a.type, a.strategy, a.group));
+  refuse_scheme(
+      w, fmt::format("{} bits of type \"{}\" with strategy {} and group size {}", a.bits, a.type, a.strategy, a.group));
 }
 
 /// fp8 with 16-bit scales of blocks, rows or the tensor; mxfp8; mxfp4; nvfp4, with a float32 scale of inputs if these

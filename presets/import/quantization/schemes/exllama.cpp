@@ -43,7 +43,7 @@ Scheme exllama(const Object& q, const SchemeContext&) {
   s.groups.push_back({.packing = exl_packing(bits, exact(bits))});
   if (!exact(bits) || !exact(head))
     s.caveats.push_back(fmt::format(
-        "the config states {} bits per weight in the mean; the bytes of the checkpoint's header are exact", bits));
+        "the config states only an average of {} bits per weight; sizes in the checkpoint's header are exact", bits));
   return s;
 }
 

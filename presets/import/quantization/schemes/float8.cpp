@@ -43,7 +43,7 @@ void add_layers_of_modelopt(Scheme& s, const Object& q) {
 
 /// hf quantizers/quantizer_finegrained_fp8.py.
 Scheme float8(const Object& q, const SchemeContext& context) {
-  if (q.has("config_groups") && !q.has("quantized_layers")) refuse_scheme(q, "a mixture of formats under \"fp8\"");
+  if (q.has("config_groups") && !q.has("quantized_layers")) refuse_scheme(q, "a mix of formats under \"fp8\"");
   const Packing p = float8_packing(q, context);
   Scheme s{.kept = modules(q, {"modules_to_not_convert", "ignored_layers"}),
            .cache_bits = q.has("kv_cache_scheme") ? 8 : 0};

@@ -76,7 +76,7 @@ std::vector<std::string> names_in_blocks(const Object& q, std::string_view key) 
   std::vector<std::string> out;
   for (const json::Value& block : *q.find(key))
     for (const json::Value& name : block.is_array() ? block : json::Value::array({block})) {
-      if (!name.is_string()) refuse_scheme(q, fmt::format("what \"{}\" lists", key));
+      if (!name.is_string()) refuse_scheme(q, fmt::format("a non-string entry in \"{}\"", key));
       out.push_back(name.get<std::string>());
     }
   return out;
@@ -161,7 +161,7 @@ Scheme::Group round_group(const Object& q, const RoundSetting& s, bool as_awq) {
   if ((bits != 2 && bits != 3 && bits != 4 && bits != 8) || (as_awq && bits != 4))
     refuse_scheme(q, fmt::format("AutoRound with {} bits", bits));
   g.packing = as_awq ? packing(grouped_row("awq", group), groups_of("awq", 4, group, 20)) : gptq_packing(s.gptq);
-  if (s.inputs) refuse_scheme(q, "AutoRound's quantised inputs of integer weights");
+  if (s.inputs) refuse_scheme(q, "AutoRound with quantized inputs and integer weights");
   return g;
 }
 

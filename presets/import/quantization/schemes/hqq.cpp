@@ -34,7 +34,8 @@ Packing hqq_packing(Scheme& s, const Object& o) {
   if (!known || group == 0) refuse_scheme(o, fmt::format("HQQ with {} bits in groups of {}", bits, group));
   remember_unread(s, w, "quant_config");
   if (bits < 4)
-    s.caveats.push_back(fmt::format("HQQ's weights of {} bits have their own bytes; tables call them int4-g64", bits));
+    s.caveats.push_back(
+        fmt::format("HQQ weights of {} bits are counted with their actual bytes but labeled int4-g64", bits));
   const DType named = bits == 8 ? row("int8-g128") : row("int4-g64");
   return packing(named, bits == 3 ? three_bits(group, axis == 1) : groups_of("hqq", bits, group, 32));
 }

@@ -66,7 +66,7 @@ Scheme::Group algorithm_group(Scheme& s, const Object& q, const std::string& nam
   if (a.row == "int4-g128") g.packing->bytes.tensor_bytes = a.tensor_bytes;
   if (a.folds_scales)
     s.caveats.push_back(fmt::format(
-        "scales of inputs (pre_quant_scale) of {} that could not be folded into other weights are not counted", name));
+        "input scales (pre_quant_scale) of {} that could not be folded into other weights are not counted", name));
   return g;
 }
 

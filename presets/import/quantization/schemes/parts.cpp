@@ -16,8 +16,8 @@ using json::Object;
 
 void refuse_scheme(const Object& q, const std::string& what) {
   throw InputError(
-      fmt::format("{}: {} is not known; write the formats of the model's weights into an llmcalc model file "
-                  "('llmcalc import' of the config without this block makes one)",
+      fmt::format("{}: {} is not supported; specify the formats of the model's weights in an llmcalc model file "
+                  "('llmcalc import' of the config without this block creates one)",
                   q.where(), what));
 }
 

@@ -32,7 +32,7 @@ QuarkTensor tensor_in(Scheme& s, const Object& o, const std::string& key) {
 }
 
 [[noreturn]] void refuse_tensor(const Object& q, const QuarkTensor& w) {
-  refuse_scheme(q, fmt::format("Quark's weights of {} {} by {}", w.type, w.by, w.group));
+  refuse_scheme(q, fmt::format("Quark's weights of type {} with scheme {} and group size {}", w.type, w.by, w.group));
 }
 
 /// Scales of rows and tensors are float32, scales of integer groups have 16 bits; zero points have as many bits as
