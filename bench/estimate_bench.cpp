@@ -92,7 +92,7 @@ void inference(benchmark::State& state) {
   const Cluster c = cluster_of(state);
   measure(state, [&] { return infer(arch, p, l, c); });
 }
-/// A training estimate from priced rows: the work of a search for every further plan.
+/// A training estimate from priced rows: the work that a search does for each additional plan.
 void assembling(benchmark::State& state) {
   const Plan p = plan();
   const Layout l = layout(state.range(0));
@@ -113,6 +113,6 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   const std::size_t ran = benchmark::RunSpecifiedBenchmarks();
   std::cerr << "goals: training 4 us, inference 5 us, assembling 600 ns; with software twice that; 0 allocations\n";
-  if (llmcalc::bench::allocated) std::cerr << "an estimate allocated memory: the hot path must not\n";
+  if (llmcalc::bench::allocated) std::cerr << "an estimate allocated memory, which the hot path must not do\n";
   return ran == 0 || llmcalc::bench::allocated ? 1 : 0;
 }

@@ -4,7 +4,7 @@
 ///   element-wise kernels  50 % or more of the copy bandwidth
 ///   decode                GPT-2 124M, float32, batch 1: weights and cache read at 60 % or more of it
 ///   training              GPT-2 124M, float32, batch 4, sequence 256: 150 tokens/s or more
-///   products              GFLOP/s, for the record
+///   matmuls               GFLOP/s, for the record
 ///
 /// Copy bandwidth: bytes read and written per second by memcpy, both arrays larger than the cache. Every figure is from
 /// the fastest repetition.
@@ -251,7 +251,7 @@ void positions_and_tables() {
 }
 
 void optimizers() {
-  // 16-bit weights have a master: float32, read and written.
+  // 16-bit weights have a float32 master copy, which is read and written.
   for (const Number format : {Number::f32, Number::bf16}) {
     const bool master = format == Number::bf16;
     const auto name = [&](const char* n) { return std::string(n) + (master ? "/bfloat16" : "/float32"); };
@@ -299,7 +299,7 @@ void optimizers() {
   });
 }
 
-// ---- products of matrices
+// ---- matmuls
 
 void product(benchmark::State& state, Number format) {
   const Count m = state.range(0), n = state.range(1), k = state.range(2);

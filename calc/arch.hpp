@@ -2,8 +2,8 @@
 /// Architecture of a decoder: sizes and closed choices, independent of how the model is run.
 ///
 /// An Arch is explicit: presets/import fills in the family defaults that a Hugging Face config leaves out. Its direct
-/// fields describe every layer that is in no list: `mixers` lists the layers with a different token mixer, `mlps` those
-/// with a different MLP.
+/// fields describe every layer that no list overrides: `mixers` lists the layers with a different token mixer, `mlps`
+/// the layers with a different MLP.
 
 #include <array>
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace llmcalc {
 
 enum class BlockKind : std::uint8_t {
   serial,    ///< attention, then MLP
-  parallel,  ///< both read the same residual stream; their results are added together
-  shortcut   ///< attention, dense MLP, attention, dense MLP; experts read the first MLP's input, and their result is
-             ///< added at the end (LongCat-Flash, arXiv:2509.01322)
+  parallel,  ///< attention and MLP read the same residual stream, and their results are added
+  shortcut   ///< attention, dense MLP, attention, dense MLP; the experts read the input of the first MLP, and their
+             ///< result is added at the end of the layer (LongCat-Flash, arXiv:2509.01322)
 };
 template <>
 inline constexpr auto choices<BlockKind> =
@@ -70,7 +70,7 @@ inline constexpr auto choices<Activation> =
 
 enum class HeadKind : std::uint8_t {
   next_token,    ///< logits of every position: vocabulary x hidden
-  masked_token,  ///< the same after a dense layer, the activation and a norm (BERT)
+  masked_token,  ///< logits of every position after a dense layer, the activation and a norm (BERT)
   none           ///< no logits: an encoder or decoder whose hidden states are the result (text embeddings)
 };
 template <>
@@ -84,19 +84,20 @@ enum class Position : std::uint8_t {
   sinusoidal,
   rope,
   alibi,
-  relative  ///< a learned bias per head and distance bucket, added to the scores; one table per stack (T5) or layer
+  relative  ///< a learned bias per head and distance bucket, added to the scores; one table per stack (T5) or per layer
 };
 template <>
 inline constexpr auto choices<Position> = std::array{
     Choice{Position::none, "none"}, Choice{Position::learned, "learned"}, Choice{Position::sinusoidal, "sinusoidal"},
     Choice{Position::rope, "rope"}, Choice{Position::alibi, "alibi"},     Choice{Position::relative, "relative"}};
 
-/// Mixture of experts in the layers in `layers`; the other layers keep the dense MLP.
+/// Mixture of experts; `layers` lists the layers that have it, and all other layers keep the dense MLP.
 struct Moe {
   Count experts = 0, top_k = 0, width = 0;
-  Count zero_experts = 0;    ///< additional experts to choose from that return their input, without weights or FLOPs
-  Count latent_width = 0;    ///< width in which routed experts work, between two projections; 0: hidden (LatentMoE)
-  bool latent_norm = false;  ///< RMSNorm after the first of these projections
+  Count zero_experts = 0;    ///< additional experts that return their input; they have no weights and no FLOPs
+  Count latent_width = 0;    ///< width of the routed experts' input and output, between a down- and an up-projection
+                             ///< (LatentMoE); 0: hidden
+  bool latent_norm = false;  ///< RMSNorm after the down-projection to latent_width
   Count shared_experts = 0, shared_width = 0;  ///< always-on experts and the width of each
   bool shared_gate = false;                    ///< a hidden x 1 gate on the shared experts' output
   bool router_bias = false, expert_bias = false;
@@ -107,7 +108,8 @@ struct Moe {
   constexpr bool operator==(const Moe&) const = default;
   /// Router outputs per token.
   constexpr Count choices() const { return add(experts, zero_experts); }
-  /// Expected number of experts with weights that a token visits if all choices are equally likely; rounded up.
+  /// Expected number of experts, excluding zero experts, that a token visits if all choices are equally likely; rounded
+  /// up.
   constexpr Count visited() const {
     return zero_experts == 0 ? top_k : ceil_div(mul(top_k, experts), add(experts, zero_experts));
   }
@@ -120,30 +122,30 @@ struct LocalAttention {
   constexpr bool operator==(const LocalAttention&) const = default;
 };
 
-/// Layers with a different mixer from the Arch's own, and the reach of their attention.
+/// Layers whose mixer differs from the Arch's own, and the reach of their attention.
 struct LayerMixer : Mixer {
   Reach reach{};
   LayerSet layers;
   constexpr bool operator==(const LayerMixer&) const = default;
 };
 
-/// Layers whose dense MLP has a different width from the Arch's own; width 0: no MLP.
+/// Layers whose dense MLP differs in width from the Arch's own; width 0: no MLP.
 struct LayerMlp {
   Count width = 0;
   LayerSet layers;
   constexpr bool operator==(const LayerMlp&) const = default;
 };
-/// Maximum number of such lists (Nemotron Ultra has MLPs of 12 widths).
+/// Maximum number of LayerMlp entries in a model (Nemotron Ultra has MLPs of 12 widths).
 inline constexpr std::size_t most_mlps = 15;
 
-/// The head: logits, and outputs that an encoder computes from a sequence's first token.
+/// The head: logits, and the outputs that an encoder computes from the first token of a sequence.
 struct ModelHead {
   HeadKind kind = HeadKind::next_token;
   bool transform_bias = true;  ///< bias of the masked-token dense layer
   bool pooler = false;         ///< a dense layer with bias and tanh: hidden x hidden (BERT)
   bool sentence_pair = false;  ///< two logits from the pooler: whether the second sentence follows the first
-  bool exit_gate = false;  ///< a biased logit of the final norm's result, whether to stop after this run of the layers
-                           ///< (Ouro): hidden + 1; computed for the last run only
+  bool exit_gate = false;  ///< a logit with bias on the final norm's result, which decides whether to exit after this
+                           ///< loop over the layers (Ouro): hidden + 1 parameters; computed only in the last loop
   constexpr bool operator==(const ModelHead&) const = default;
   constexpr bool has_logits() const { return kind != HeadKind::none; }
 };
@@ -163,9 +165,9 @@ struct PerLayerInput {
 /// Parameters per module: W (2 hidden x hidden), the layer, 2 norms, and any separate final norm, table and head.
 struct Mtp {
   Count modules = 0;               ///< number of modules in the model
-  Count mixer_of = 0, mlp_of = 0;  ///< model layers whose mixer, and whose MLP or experts, its layer copies
-  bool own_norm = false;           ///< has a norm before the head; otherwise the model's final norm
-  bool own_embedding = false, own_head = false;  ///< has a token table, a head; otherwise the model's
+  Count mixer_of = 0, mlp_of = 0;  ///< model layers whose mixer, and whose MLP or experts, the module's layer copies
+  bool own_norm = false;           ///< has its own norm before the head; otherwise uses the model's final norm
+  bool own_embedding = false, own_head = false;  ///< has its own token table, its own head; otherwise uses the model's
   constexpr bool operator==(const Mtp&) const = default;
 };
 
@@ -175,17 +177,17 @@ struct Mtp {
 struct Repeats {
   Count period = 1;
   LayerSet layers;
-  bool normed = false;  ///< the model's final norm also follows the last layer of each period but the final one (Ouro)
+  bool normed = false;  ///< the final norm also follows the last layer of every period except the last (Ouro)
   constexpr bool operator==(const Repeats&) const = default;
 };
 
 struct Arch : Mixer {
   Count layers = 0, hidden = 0, vocabulary = 0;
-  Count context = 0;          ///< longest sequence in the model's training
+  Count context = 0;          ///< longest sequence that the model was trained on
   Count embedding_width = 0;  ///< width of the token table; if not `hidden`, two projections connect them (OPT-350M)
 
-  bool narrow_ends = false;  ///< positions, token types and the embedding norm have the table's width and one biased
-                             ///< projection follows; a masked token's dense layer projects back (ALBERT)
+  bool narrow_ends = false;  ///< positions, token types and embedding norm have the token table's width, and a biased
+                             ///< projection follows; the masked-token layer projects back (ALBERT)
 
   BlockKind block = BlockKind::serial;
 
@@ -195,30 +197,30 @@ struct Arch : Mixer {
 
   MlpKind mlp = MlpKind::plain;
   Activation activation = Activation::gelu;
-  Count mlp_width = 0;  ///< 0 if no layer has a dense MLP of this width
+  Count mlp_width = 0;  ///< width of the dense MLPs; 0 if no layer has a dense MLP of this width
   InplaceVector<LayerMlp, most_mlps> mlps;
   bool mlp_bias = false;
-  bool mlp_out_bias = false;  ///< dense MLPs: a bias on `down` only, if mlp_bias is false (GTE)
+  bool mlp_out_bias = false;  ///< with mlp_bias false: dense MLPs have a bias on `down` only (GTE)
   bool sub_norms = false;  ///< RMSNorms on the inputs of attention's `out` and of a dense MLP's `down`: heads x value
                            ///< width and the MLP's width (BitNet, arXiv:2504.12285)
   bool mlp_shift = false;  ///< dense MLPs mix their input with the previous token's, by `hidden` learned weights (RWKV)
-  bool mlp_receptance = false;  ///< with mlp_shift: the sigmoid of a hidden x hidden matrix times another mix
-                                ///< multiplies the result (RWKV-5, RWKV-6)
+  bool mlp_receptance = false;  ///< with mlp_shift: the result is multiplied by the sigmoid of a hidden x hidden
+                                ///< projection of a second mix (RWKV-5, RWKV-6)
   Moe moe;                      ///< moe.experts = 0: dense
 
   Repeats repeats;
   Count streams = 1;      ///< residual streams, mixed around each half of a layer (hyper-connections; DeepSeek-V4)
-  bool altup = false;     ///< the streams are predicted before a layer, which reads the first, and corrected with its
-                          ///< result (alternating updates, arXiv:2301.13310; Gemma 3n)
+  bool altup = false;     ///< the residual streams are predicted before a layer, which reads the first prediction, and
+                          ///< corrected with the layer's result (alternating updates, arXiv:2301.13310; Gemma 3n)
   Count laurel_rank = 0;  ///< rank of a normed branch parallel to attention (LAuReL, arXiv:2411.07501); 0: absent
 
   NormKind norm = NormKind::layer_norm;
   NormPlacement norm_placement = NormPlacement::pre;
   Count norms_per_layer = 2;  ///< 2 for pre or post, 4 for both; a parallel block has 1 or 2, a shortcut block 4
   bool final_norm = true, embedding_norm = false;
-  bool first_norm = true;  ///< false: no norm before the first mixer, which reads the embedding norm (ModernBERT)
+  bool first_norm = true;  ///< false: the first mixer has no norm and reads the embedding norm's output (ModernBERT)
 
-  Count token_types = 0;  ///< rows of a segment table, added to the embedding (BERT)
+  Count token_types = 0;  ///< rows of the segment table, whose entries are added to the embedding (BERT)
 
   Position position = Position::rope;
   Count position_rows =
@@ -235,12 +237,12 @@ struct Arch : Mixer {
   ModelHead head;
   bool tied_head = false, head_bias = false;
 
-  Mtp mtp;  ///< in addition to the model; excluded from all of its counts
+  Mtp mtp;  ///< MTP modules; excluded from all counts of the model
 
   constexpr bool operator==(const Arch&) const = default;
   /// Width of the summed embedding and its norm.
   constexpr Count summed_width() const { return narrow_ends ? embedding_width : hidden; }
-  /// Whether the head projects from the model's width to a narrower table's.
+  /// Whether the head projects from the model's width to the narrower width of the token table.
   constexpr bool narrows_head() const { return embedding_width != hidden && !narrow_ends; }
   /// Rows of learned positions added to the embedding.
   constexpr Count learned_rows() const { return position == Position::learned ? position_rows : added_rows; }
@@ -257,11 +259,11 @@ struct Arch : Mixer {
   constexpr bool is_encoder() const { return bidirectional && !has_cross_attention(); }
   /// Whether the first layers are an encoder whose result the remaining layers read.
   constexpr bool is_encoder_decoder() const { return bidirectional && has_cross_attention(); }
-  /// Mixer number i; 0 is the Arch's own.
+  /// Mixer i; 0 is the Arch's own, i > 0 is mixers[i - 1].
   constexpr const Mixer& mixer(std::size_t i) const {
     return i == 0 ? *this : static_cast<const Mixer&>(mixers[i - 1]);
   }
-  /// Whether layers reuse the choices of an earlier layer's indexer.
+  /// Whether some layers reuse the keys selected by an earlier layer's indexer.
   constexpr bool shares_choices() const {
     for (std::size_t i = 0; i <= mixers.size(); ++i)
       if (mixer(i).indexer.shared) return true;

@@ -37,7 +37,7 @@ constexpr std::string_view name(E value) {
   return "?";
 }
 
-/// Whether a and b differ only in the case of ASCII letters and in '-', '_' and ' '.
+/// Whether a and b are equal apart from the case of ASCII letters and the characters '-', '_' and ' '.
 constexpr bool same_spelling(std::string_view a, std::string_view b) {
   const auto skip = [](std::string_view& s) {
     while (!s.empty() && (s[0] == '-' || s[0] == '_' || s[0] == ' ')) s.remove_prefix(1);

@@ -1,5 +1,5 @@
 #pragma once
-/// A cluster: devices of one kind, and the levels of links that join them.
+/// A cluster: devices of one kind, and the levels of links between them.
 
 #include "calc/device.hpp"
 #include "calc/inplace_vector.hpp"
@@ -20,13 +20,13 @@ Cluster cluster(const Device& device, const Link& link);
 /// The innermost level that joins `span` neighbouring devices; bandwidth 0 if there is no such link.
 Link joining_link(const Cluster& c, Count span);
 
-/// The level as seen by a run of `ranks` neighbouring devices; on a torus, the part that they occupy.
+/// The level as seen by a run of `ranks` neighbouring devices; on a torus, the part that these devices occupy.
 Link joining_ranks(Link level, Count ranks);
 
 /// The level as seen by a group; on a torus, the axes of its ranks (calc/links/torus.hpp) and their bandwidth.
 Link joining_group(Link level, const Layout& l, Group g);
 
-/// Whether any level has switches that reduce.
+/// Whether any level has switches that perform reductions (in-network reduction).
 bool reduces(const Cluster& c);
 
 /// Whether the innermost level joins all ranks of every group of a kind.

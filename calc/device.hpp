@@ -15,18 +15,19 @@ struct Link {
   Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so no group can use it
   BytesPerSecond bandwidth;
   Seconds latency{};
-  bool reduces = false;  ///< its switches sum data from all ranks and send the sum to all of them
-  Torus torus{};         ///< of the joined devices, or of a group's ranks; bandwidth: of all links of a device
-  Count wraps = 0;       ///< side of the cubes whose multiples make a slice's axes rings; 0: only whole axes are rings
+  bool reduces = false;  ///< its switches sum the data of all ranks and send every rank the sum
+  Torus torus{};    ///< torus of the joined devices, or of a group's ranks; `bandwidth` is then that of all links of a
+                    ///< device
+  Count wraps = 0;  ///< cube side: axes are rings if all are multiples of it; 0: only whole axes are rings
 };
 
 /// Rates that collectives achieve on links, in place of the datasheet's. The defaults describe an ideal link.
 struct LinkRates {
-  double inside = 1, between = 1;  ///< achieved share of the bandwidth on the innermost level and on the others
+  double inside = 1, between = 1;  ///< achieved share of the bandwidth on the innermost level and on outer levels
   Seconds round_inside{}, round_between{};  ///< time of one round; the link's own latency if that is longer
   Seconds start{};                          ///< time to start a collective
-  /// Whether short messages use trees between nodes: a collective of n ranks then waits at most 2 log2(n) + 4 rounds in
-  /// each of its passes.
+  /// Whether short messages use trees between nodes, so that each pass of a collective of n ranks takes at most 2
+  /// log2(n) + 4 rounds.
   bool trees = false;
   /// Bandwidth share and time of a round, on the innermost level or an outer one.
   constexpr double share(bool outer) const { return outer ? between : inside; }
@@ -34,7 +35,8 @@ struct LinkRates {
   constexpr bool operator==(const LinkRates&) const = default;
 };
 
-/// FLOP/s of attention's core, including its memory time. forward 0: as a matmul; backward 0: as forward.
+/// FLOP/s of the attention core, including its memory time. forward 0: the rate of a matmul; backward 0: the rate of
+/// forward.
 struct CoreRates {
   FlopsPerSecond forward, backward;
   constexpr FlopsPerSecond of(bool is_backward) const { return is_backward && backward.value > 0 ? backward : forward; }
@@ -54,27 +56,28 @@ struct Achieved {
   std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
   double memory = 1;                                             ///< achieved / peak bytes/s of a large copy
   LinkRates links{};                                             ///< of collectives
-  Software software{};                                           ///< of the software on the device
+  Software software{};                                           ///< overheads of the software on the device
   Seconds launch;                                                ///< time of an empty kernel
-  Bytes overhead;  ///< memory taken by driver, libraries and kernels before any tensor; 0: unknown
+  Bytes overhead;  ///< memory that driver, libraries and kernels take before any tensor is allocated; 0: unknown
 
-  // Rates of individual operators, by the format that they multiply in.
+  // Rates of individual operators, by multiplication format.
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
   std::array<CoreRates, peak_count> plain{};           ///< flash attention without tensor cores
-  std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half its rate: n1/2 (Hockney & Jesshope 1981)
+  std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half the rate: n1/2 (Hockney & Jesshope 1981)
   /// Share of the rate kept by a matmul whose rows do not start at multiples of 16 bytes (aligned() in roofline.hpp).
   std::array<double, peak_count> unaligned = for_each_format(1.0);
   /// Share of the shorter of a matmul's compute and memory time that is added to the longer. 0: full overlap; 1: no
   /// overlap; above 1: strided operands load more slowly than a plain copy.
   std::array<double, peak_count> exposed{};
-  Seconds launch_backward;  ///< launch overhead of an operator's gradient (possibly several kernels); 0: same as launch
+  Seconds launch_backward;  ///< launch overhead of the kernels of an operator's gradient; 0: same as launch
   Seconds recorded,
-      recorded_backward;  ///< the same for steps and tokens run from CUDA graphs; 0: no graphs
-  double functions = 0;   ///< special functions (exp and similar) per second in element-wise kernels; 0: never limiting
-  BytesPerSecond cache;   ///< bandwidth of element-wise kernels whose tensors fit into Device::cache; 0: as memory
+      recorded_backward;  ///< `launch` and `launch_backward` for training steps and decode steps that run as CUDA
+                          ///< graphs; 0: no graphs
+  double functions = 0;  ///< special functions (exp and similar) per second in element-wise kernels; 0: never the limit
+  BytesPerSecond cache;  ///< bandwidth of element-wise kernels whose tensors fit into Device::cache; 0: as memory
 };
 
-/// The host of a device: one-way bandwidth of the link to it, bandwidth of its memory, and its capacity, each the
+/// The host of a device: one-way bandwidth of the link to the host, and bandwidth and capacity of host memory, each the
 /// device's share; 0: unknown.
 struct HostSide {
   BytesPerSecond link, memory;

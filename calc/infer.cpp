@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Device bytes that a plan may use.
+/// Bytes of device memory that a plan may use.
 double usable(const Plan& plan, const Device& device) {
   return static_cast<double>(device.memory.value) * plan.memory_utilization;
 }
@@ -86,7 +86,7 @@ Plan with_context(Plan plan, Count context) {
 }
 
 namespace {
-/// Where the line through (a, at_a) and (b, at_b) crosses `level`; used as an initial guess.
+/// Abscissa at which the line through (a, at_a) and (b, at_b) crosses `level`; used as an initial guess.
 Count crossing(Count a, double at_a, Count b, double at_b, double level) {
   const double n = static_cast<double>(a) + (level - at_a) / (at_b - at_a) * static_cast<double>(b - a);
   return n > 1 && n < 1e15 ? static_cast<Count>(n) : 1;

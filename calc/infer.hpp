@@ -16,20 +16,21 @@ PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 /// recomputed.
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
-/// A step in which each of the plan's MTP modules drafts a token and the model verifies the previous step's drafts: 1 +
-/// modules tokens per sequence. Precondition: a KV cache and at least one module.
+/// A step in which the model verifies the drafts of the previous step, and each of the plan's MTP modules drafts a
+/// token: 1 + modules tokens per sequence. Precondition: a KV cache and at least one module.
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
-/// The decode steps of a plan's generation: the second token and later ones.
+/// The decode steps of a plan's generation, for the second and later tokens.
 class DecodeSteps {
  public:
   DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
-  /// The step whose new token is number `context` of its sequence; without a KV cache, a prefill of `context` tokens.
+  /// The step that generates token number `context` of each sequence; without a KV cache, a prefill of `context`
+  /// tokens.
   PassEstimate at(Count context) const;
   /// Peak bytes of the last step, excluding weights and cache.
   Bytes workspace() const;
-  /// Calls visit(Stretch) for the intervals of contexts over which a step's time is linear.
+  /// Calls visit(Stretch) for the context intervals over which the step time is linear.
   template <typename Visit>
   void for_each_stretch(const Visit& visit) const {
     llmcalc::for_each_stretch(
@@ -50,7 +51,7 @@ class DecodeSteps {
 /// Time of a generation.
 struct Generation {
   Seconds first_token;  ///< prefill
-  Seconds total;        ///< prefill plus a decode step per further token, each at its context
+  Seconds total;        ///< prefill plus one decode step per further token, each at its context length
 };
 struct InferEstimate {
   Memory memory;
@@ -67,9 +68,10 @@ Plan with_batch(Plan plan, Count batch);
 /// The plan with sequences of `context` tokens; generates fewer tokens if the prompt would be empty.
 Plan with_context(Plan plan, Count context);
 
-/// The largest batch and context that fit into memory_utilization of the device. Both are absent without a KV cache.
+/// The largest batch and context that fit into the fraction memory_utilization of device memory. Both are absent
+/// without a KV cache.
 struct Limits {
-  std::optional<Count> max_batch;    ///< sequences of prompt + generate tokens; 0: not even one fits
+  std::optional<Count> max_batch;    ///< number of sequences of prompt + generate tokens; 0: not even one fits
   std::optional<Count> max_context;  ///< tokens at the plan's batch, limited by learned positions; 0: not even one fits
 };
 Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);

@@ -5,7 +5,7 @@ namespace {
 
 Count expert_tensor_ranks(const Layout& l) { return l.etp > 0 ? l.etp : l.tp; }
 
-/// Ranks along an axis, in the grid of experts' weights or in the grid of all others.
+/// Number of ranks along an axis, in the grid of the experts' weights or in the grid of all other weights.
 Count along(const Layout& l, Axis a, bool experts) {
   switch (a) {
     case Axis::tensor:
@@ -37,7 +37,8 @@ Lines data_lines(const Layout& l) {
   return context.stride <= data.stride ? Lines{context, data} : Lines{data, context};
 }
 
-/// The first `n` ranks of a group, neighbours first; n divides the ranks of the inner line or is a multiple of them.
+/// The first `n` ranks of a group, neighbours first. Precondition: n divides the number of ranks of the inner line or
+/// is a multiple of it.
 Lines first_ranks(Lines all, Count n) {
   const Count inner = n < all.inner.ranks ? n : all.inner.ranks;
   return {{inner, all.inner.stride}, {n / inner, all.outer.stride}};
@@ -49,7 +50,7 @@ Lines others(const Lines& all, const Lines& part) {
           {all.outer.ranks / part.outer.ranks, mul(all.outer.stride, part.outer.ranks)}};
 }
 
-/// Whether experts have ranks in several copies of the states; each copy holds all experts.
+/// Whether the ranks of the experts span several copies of the states, each of which holds all experts.
 bool copies_experts(const Layout& l) { return l.hsdp > 0 && along(l, Axis::data, true) > 0; }
 
 /// The ranks of one copy that hold the same experts.
@@ -92,7 +93,7 @@ Lines lines(const Layout& l, Group g) {
   return {};
 }
 
-/// Consistent with lines(), but avoids strides for groups along whole axes.
+/// Agrees with lines(), but avoids computing strides for groups along whole axes.
 Count ranks(const Layout& l, Group g) {
   switch (g) {
     case Group::tensor:
@@ -128,10 +129,12 @@ Count span(const Layout& l, Group g) {
 
 namespace {
 
-/// Equal parts into which context ranks divide a sequence: 2 per rank; 1 under Ulysses, whose core sees it whole.
+/// Number of equal parts into which context-parallel ranks divide a sequence: 2 per rank; 1 per rank under Ulysses,
+/// whose attention core sees the whole sequence.
 Count context_parts(const Layout& l) { return l.context_method == ContextMethod::ulysses ? l.cp : mul(2, l.cp); }
 
-/// Whether some layer pools keys, selects among all keys, or keeps a state that context ranks would have to pass on.
+/// Whether some layer pools keys, selects among all keys, or has a state that context-parallel ranks would have to pass
+/// on.
 bool has_state(const Arch& arch) {
   if (!arch.linear_layers.empty()) return true;
   for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
@@ -151,7 +154,7 @@ bool heads_divide(const Arch& arch, Count ranks) {
   return true;
 }
 
-/// Whether layers need tensors other than their input, or weights, that may be in another stage.
+/// Whether layers need weights, or tensors other than their input, that may be in another stage.
 bool needs_others(const Arch& arch) {
   bool shared = arch.has_repeats() || arch.residual_block > 0 || arch.per_layer.width > 0 ||
                 arch.is_encoder_decoder() || (arch.position == Position::relative && !arch.layer_distances);
@@ -167,8 +170,8 @@ LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
 }
 
-/// Whether a stage is on the same devices in both grids. Megatron-Core requires equal pipeline groups
-/// (megatron/core/parallel_state.py, initialize_model_parallel).
+/// Whether each stage is on the same devices in the grid of experts and in the grid of all other weights. Megatron-Core
+/// requires equal pipeline groups (megatron/core/parallel_state.py, initialize_model_parallel).
 bool shares_stages(const Layout& l) {
   return l.pp == 1 || line(l, Axis::pipeline).stride == line(l, Axis::pipeline, true).stride;
 }

@@ -56,13 +56,15 @@ enum class Zero : std::uint8_t {
 enum class Schedule : std::uint8_t {
   gpipe,        ///< all forward passes, then all backward passes (arXiv:1811.06965)
   one_f_one_b,  ///< one forward, one backward in the steady state (arXiv:2006.09503)
-  interleaved,  ///< the same with several chunks of layers per rank (arXiv:2104.04473)
+  interleaved,  ///< 1F1B with several chunks of layers per rank (arXiv:2104.04473)
   zb_h1,        ///< weight gradients fill the drain; memory as in 1F1B (arXiv:2401.10241)
-  zb_h2,        ///< no bubble if all parts take the same time, with 2P - 1 micro-batches in memory (arXiv:2401.10241)
-  zb_1p,        ///< weight gradients run when a rank would wait, at most P micro-batches in memory (arXiv:2401.10241)
-  zb_2p,        ///< the same with at most 2P (arXiv:2401.10241)
+  zb_h2,        ///< no bubble if forward, input gradients and weight gradients take equal time; 2P - 1 micro-batches in
+                ///< memory (arXiv:2401.10241)
+  zb_1p,        ///< weight gradients fill the time in which a rank would wait; at most P micro-batches in memory
+                ///< (arXiv:2401.10241)
+  zb_2p,        ///< as zb_1p, with at most 2P micro-batches in memory (arXiv:2401.10241)
   zb_v,         ///< two chunks per rank in a V, memory as in 1F1B (arXiv:2405.15362)
-  dualpipe,     ///< micro-batches from both ends, two copies of the weights (arXiv:2412.19437)
+  dualpipe,     ///< micro-batches enter from both ends; two copies of the weights (arXiv:2412.19437)
   dualpipe_v    ///< DualPipe cut in half: two chunks per rank in a V (github.com/deepseek-ai/DualPipe)
 };
 template <>
@@ -80,7 +82,7 @@ inline constexpr auto choices<Schedule> = std::array{Choice{Schedule::gpipe, "gp
 /// Layers of every chunk of a pipeline, in model order.
 using StageLayers = InplaceVector<Count, 256>;
 
-/// How context-parallel ranks, each with a part of every sequence, compute attention's core.
+/// How context-parallel ranks, each of which holds a part of every sequence, compute the attention core.
 enum class ContextMethod : std::uint8_t {
   ring,        ///< keys and values pass from rank to rank (arXiv:2310.01889)
   all_gather,  ///< every rank gathers all keys and values (Llama 3, arXiv:2407.21783)
@@ -92,12 +94,13 @@ inline constexpr auto choices<ContextMethod> =
                Choice{ContextMethod::ulysses, "ulysses"}};
 
 /// Algorithms of collectives on the levels of a cluster. Each level has its own algorithm; an outer level carries the
-/// share of the message that the inner levels leave to each rank. All-to-alls and point-to-point messages have one.
+/// share of the message that the inner levels leave to each rank. All-to-alls and point-to-point messages have only one
+/// algorithm.
 enum class Collectives : std::uint8_t {
   ring,        ///< rings on every level
   tree,        ///< all-reduces outside the innermost level use double binary trees (NCCL 2.4)
-  in_network,  ///< in the switches, on levels that reduce
-  fastest      ///< on every level the fastest for the message
+  in_network,  ///< reductions in the switches, on levels whose switches can reduce
+  fastest      ///< on every level the fastest algorithm for the message
 };
 template <>
 inline constexpr auto choices<Collectives> =
@@ -111,10 +114,10 @@ struct Layout {
   ContextMethod context_method = ContextMethod::ring;
   Count ep = 1;            ///< ranks over which experts are divided
   Count etp = 0;           ///< ranks across which each expert's width is sharded; 0: same as tp
-  Count expert_nodes = 0;  ///< nodes whose experts a token may visit, with one copy of the token per node; 0: any, with
-                           ///< one copy per expert
-  bool once_per_rank = false;  ///< one copy of a token per rank, for all its experts there (nodes not limited)
-  Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank relative to a balanced load, at least 1
+  Count expert_nodes = 0;  ///< maximum number of nodes whose experts a token may visit, with one copy of the token sent
+                           ///< per node; 0: no limit, with one copy per expert
+  bool once_per_rank = false;  ///< a token is sent once per rank for all of its experts there (no limit on nodes)
+  Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank, relative to a balanced load; at least 1
   Count pp = 1;
   Count chunks = 1;            ///< chunks of layers per pipeline rank
   Count dp = 1;                ///< data-parallel replicas
@@ -129,10 +132,10 @@ struct Layout {
   constexpr bool operator==(const Layout&) const = default;
 };
 
-/// Devices from the first rank of a group to its last, including interleaved ranks of other groups.
+/// Number of devices from the first rank of a group to the last, including interleaved ranks of other groups.
 Count span(const Layout& l, Group g);
 
-/// Devices of one model replica, and of the whole run.
+/// Number of devices of one model replica; devices(): of the whole run.
 constexpr Count replica_devices(const Layout& l) { return mul(l.tp, l.cp, l.pp); }
 constexpr Count devices(const Layout& l) { return mul(replica_devices(l), l.dp); }
 /// Replicas of the model that train concurrently, each on separate micro-batches.
@@ -141,7 +144,7 @@ constexpr Count replicas(const Layout& l) { return l.dp; }
 /// Whether the residual stream is sharded across the tensor-parallel ranks.
 constexpr bool sequence_parallel(const Layout& l) { return l.sp && l.tp > 1; }
 
-/// Ranks of a group along one axis, and the distance between them in devices.
+/// The ranks of a group along one axis: their number, and the distance between neighbours in devices.
 struct Line {
   Count ranks = 1, stride = 1;
 };
@@ -160,7 +163,7 @@ Count ranks(const Layout& l, Group g);
 enum class ParameterClass : std::uint8_t { dense, experts };
 inline constexpr std::array parameter_classes{ParameterClass::dense, ParameterClass::experts};
 
-/// The groups of a class. On every pipeline rank, cut x shard x replica are the ranks of the grid.
+/// The groups of a class. On every pipeline rank, tensor x shard x replica ranks make up the grid.
 struct StateGroups {
   Group tensor;   ///< ranks across which the width of matrices is sharded
   Group all;      ///< ranks with the same parameters: shard x replica
@@ -174,15 +177,15 @@ constexpr StateGroups state_groups(ParameterClass c) {
 }
 /// Whether one copy of a class's states is sharded across ranks.
 inline bool shards(const Layout& l, ParameterClass c) { return ranks(l, state_groups(c).shard) > 1; }
-/// The largest rank shard of n elements of a class.
+/// Size of the largest shard of n elements of a class.
 inline Count shard_of(const Layout& l, ParameterClass c, Count n) {
   return ceil_div(n, ranks(l, state_groups(c).shard));
 }
-/// Whether several ranks hold the same parameters of any class.
+/// Whether several ranks hold the same parameters, in any class.
 inline bool shares_parameters(const Layout& l) { return ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1; }
 
-/// Whether a rank accumulates its chunks' whole gradients over a step and reduces them to shards once: ZeRO-2 in a
-/// pipeline. PyTorch's stages synchronize gradients only in a chunk's last backward
+/// Whether a rank accumulates unsharded gradients of its chunks over a step and reduce-scatters them once, as under
+/// ZeRO-2 in a pipeline. PyTorch's stages synchronize gradients only in a chunk's last backward
 /// (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync), and Megatron-LM's distributed optimizer reduces
 /// only in the last micro-batch. DeepSpeed's PipelineEngine rejects ZeRO-2, which would reduce in every micro-batch.
 inline bool accumulates_gradients(const Layout& l) {
@@ -206,20 +209,21 @@ enum class LayoutFlaw : std::uint8_t {
   context_heads,    ///< Ulysses: context ranks do not divide the heads of a tensor-parallel rank
   context_state,  ///< context parallelism with a state that passes through a sequence in order, or with an indexer that
                   ///< selects among the keys of all tokens
-  pipeline_state,   ///< a stage would have to pass on more than its result (keys and values, per-layer inputs), or hold
-                    ///< weights of another stage's layers that its own layers repeat
+  pipeline_state,   ///< a stage would have to send more than its result (keys and values, per-layer inputs), or its
+                    ///< layers repeat the weights of layers in another stage
   context_encoder,  ///< context parallelism with an encoder-decoder or relative positions
   context_tokens,   ///< a sequence does not divide evenly over the context ranks: 2 parts per rank, 1 under Ulysses
   experts,          ///< expert-parallel ranks do not divide the experts, or the model has no experts
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
   expert_shards,    ///< ep x etp does not divide tp x hsdp, the devices of one copy of sharded states
   expert_stages,    ///< the order puts a stage's experts on different devices from the rest of the stage
-  expert_tokens,    ///< experts on separate ranks, with tensor but without sequence parallelism: tokens are not divided
-  expert_load,      ///< the most loaded rank has less than the mean, or more than all ranks together
-  expert_nodes      ///< the nodes that a token may visit have fewer experts than its top_k
+  expert_tokens,  ///< experts on separate ranks with tensor parallelism but no sequence parallelism, so that tokens are
+                  ///< not divided
+  expert_load,    ///< expert_load is below 1 (the mean), or gives the most loaded rank more than all expert rows
+  expert_nodes    ///< the nodes that a token may visit have fewer experts than its top_k
 };
 LayoutFlaw flaw(const Arch& arch, const Layout& l);
-/// The same for training on sequences of `seq` tokens.
+/// The first flaw of a layout for training on sequences of `seq` tokens.
 LayoutFlaw flaw(const Arch& arch, const Layout& l, Count seq);
 
 }  // namespace llmcalc

@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Elements of a rank, or of its shard.
+/// Parameters of a rank, or of its shard.
 struct NumberShares {
   const Layout& layout;
   const HeldSums& held;
@@ -53,8 +53,8 @@ HeldRows rows_of(const Prices& p, std::span<const ModelChunk> chunks) {
   return rows;
 }
 
-/// Elements communicated between the ranks that shard one copy: the rank's own and its experts, each only if sharded
-/// over several ranks. Copies sum their shards in place.
+/// Elements communicated between the ranks that shard one copy: its own elements and its experts', each only if sharded
+/// over several ranks. Replicas all-reduce their shards in place.
 Count travelling(const SharedNumbers& n, const Layout& layout) {
   return add(shards(layout, ParameterClass::dense) ? n.own : 0,
              shards(layout, ParameterClass::experts) ? n.experts : 0);
@@ -148,7 +148,7 @@ HeldSums held_sums(const Prices& p, const HeldRows& rows) {
     outside(p.head());
     hold_modules(s, p);
   }
-  if (rows.head && !rows.embedding) {  // the last stage has a copy of the table
+  if (rows.head && !rows.embedding) {  // the last stage has a copy of the token table
     const Learned& table = p.head().tied;
     s.all += table;
     s.frozen += p.head().tied_frozen;

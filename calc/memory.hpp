@@ -9,21 +9,21 @@
 namespace llmcalc {
 
 struct Memory {
-  Bytes weights{}, gradients{}, optimizer{};  ///< the rank's own, or its shards
+  Bytes weights{}, gradients{}, optimizer{};  ///< on this rank: whole, or its shards if sharded
   Bytes activations{};                        ///< saved for backward, all layers
   Bytes logits{};
   Bytes media_encoders{};  ///< vision/audio encoder weights
   Bytes kv_cache{};
   Bytes workspace{};        ///< live at the peak, excluding the other fields
-  Bytes gathered{};         ///< weights from other ranks' shards, while layers run
-  Bytes buckets{};          ///< gradients before they reach the ranks that shard them
+  Bytes gathered{};         ///< weights gathered from other ranks' shards while layers run
+  Bytes buckets{};          ///< gradients that are not yet reduced to the ranks' shards
   Bytes collective_call{};  ///< messages between pipeline stages
   Bytes transit{};       ///< in transit to or from the host: activations of one layer, weights of two, gradients of one
-  Bytes process{};       ///< driver, libraries and kernels before any tensor; measured, 0 if unknown
+  Bytes process{};       ///< driver, libraries and kernels, before any tensor is allocated; measured; 0 if unknown
   Bytes total{};         ///< sum of the above
   Bytes peak{};          ///< peak live bytes; below total if not all fields are live at once
   Bytes host{};          ///< host memory, excluded from all other fields; activations at the device's peak
-  Count parameters = 0;  ///< held by this device
+  Count parameters = 0;  ///< parameters held by this device
   Count trained = 0;     ///< trained parameters held
 };
 
@@ -36,11 +36,12 @@ struct States {
 };
 
 /// States of a rank's chunks. ZeRO (arXiv:1910.02054): of n elements sharded across d ranks, each holds ceil(n/d):
-/// optimizer states from stage 1, gradients from stage 2, weights from stage 3. Experts divided over ranks are sharded
-/// across the ranks that hold the same experts.
+/// optimizer states from stage 1, gradients from stage 2, weights from stage 3. With expert parallelism, experts are
+/// sharded across the ranks that hold the same experts.
 States training_states(const Prices& prices, const Plan& plan, const Layout& layout,
                        std::span<const ModelChunk> chunks);
-/// The states that the rank's optimizer works on: with any ZeRO stage, the shards of all three.
+/// The states that the rank's optimizer updates: under any ZeRO stage, the shards of weights, gradients and optimizer
+/// states.
 States updated_states(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ModelChunk> chunks);
 /// States of a device that holds all of the model's layers.
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout = {});
@@ -48,8 +49,8 @@ States training_states(const Arch& arch, const Plan& plan, const Layout& layout 
 /// A chunk, and the micro-batches of which a rank holds tensors at its peak.
 struct ChunkInFlight {
   ModelChunk chunk;
-  Count micro_batches = 1;  ///< with activations held
-  Count for_weights = 0;    ///< with only the inputs of weight gradients held
+  Count micro_batches = 1;  ///< micro-batches with activations held
+  Count for_weights = 0;    ///< micro-batches with only the inputs of weight gradients held
   Count on_host = 1;        ///< micro-batches with activations on the host, at the host's peak
 };
 
@@ -57,7 +58,8 @@ struct ChunkInFlight {
 Bytes saved_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
 Bytes saved_for_weights(const Prices& prices, const ModelChunk& chunk);
 
-/// Rows that a rank holds over all its chunks: layers of each kind, embedding, head with the MTP modules.
+/// Rows that a rank holds in all of its chunks: number of layers of each kind, and whether it has the embedding, and
+/// the head with the MTP modules.
 struct HeldRows {
   std::array<Count, most_kinds> layers{};
   bool embedding = false, head = false;
@@ -65,7 +67,7 @@ struct HeldRows {
 };
 void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk);
 
-/// Elements in some rows: `experts`, divided over expert-parallel ranks, and `own`, all others.
+/// Elements in some rows: `experts`, in experts divided over expert-parallel ranks, and `own`, all others.
 struct SharedNumbers {
   Count own = 0, experts = 0;
   void add(const SharedNumbers& one, Count n) {
@@ -73,7 +75,7 @@ struct SharedNumbers {
     experts = llmcalc::add(experts, mul(n, one.experts));
   }
 };
-/// Largest layer by number of elements: all, without divided experts, and only divided experts.
+/// Elements of the largest layer: in total, without divided experts, and only in divided experts.
 struct LargestLayer {
   Count all = 0, own = 0, experts = 0;
   void see(const SharedNumbers& one) {
@@ -89,11 +91,11 @@ constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
 }
 /// Elements that data-parallel ranks may communicate.
 struct Travelling {
-  SharedNumbers layers{}, outside{};  ///< of all layers; of embedding and head, including a copy of the table
+  SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copy of the token table
   LargestLayer largest{};
 };
-/// Gradients that a rank holds whole at once, counted by `of`: all of them, or the larger of one layer's gradients and
-/// the embedding's and head's.
+/// Largest amount of unsharded gradients, counted by `of`, that a rank holds at a time: all gradients, or the larger of
+/// those of one layer and those of embedding and head.
 template <typename Of>
 Count gradients_at_once(const Travelling& n, bool all, const Of& of) {
   return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
@@ -101,23 +103,23 @@ Count gradients_at_once(const Travelling& n, bool all, const Of& of) {
 
 /// Sums over a rank's rows; they determine its states under any sharding.
 struct HeldSums {
-  Learned all{}, experts{};          ///< the rank's parameters, and divided experts among them
-  Bytes frozen{}, frozen_experts{};  ///< untrained weights, without and of divided experts
+  Learned all{}, experts{};          ///< the rank's parameters, and the part of these in divided experts
+  Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights: without divided experts, and of divided experts
   Travelling weights{}, gradients{};
   Bytes largest_outside{}, largest_layer{};  ///< stored weight bytes of embedding or head, and of a layer
 };
 HeldSums held_sums(const Prices& prices, const HeldRows& rows);
 
-/// States of a rank, as below.
+/// States of a rank, from its sums.
 States training_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 
-/// Activations of a rank at its peak: `kept`, saved for the backward passes of its micro-batches, and `rest`, needed in
-/// addition by the running chunk, for the chunk that needs most.
+/// Activations of a rank at its peak: `saved`, for the backward passes of its micro-batches, and `rest`, which the
+/// running chunk needs in addition, for the chunk that needs most.
 struct StageAlive {
   Bytes saved{}, rest{}, logits{};
   Bytes host{};     ///< activations on the host, at the host's peak
-  Bytes transit{};  ///< in transit, for the chunk with most
+  Bytes transit{};  ///< in transit to or from the host, for the chunk with the most
 };
 /// Activations of one micro-batch in one chunk.
 struct ChunkAlive {
@@ -132,7 +134,7 @@ void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count 
 ///     and one prefetched (all layers if backward does not regather them); excludes weights that are not sharded
 ///   buckets: from ZeRO-2, one layer's gradients or the embedding's and head's; all of the rank's if a step accumulates
 ///     them (accumulates_gradients)
-///   exchange: in a pipeline, an incoming message and an outgoing one
+///   collective_call: in a pipeline, an incoming message and an outgoing one
 ///   transit, host: see calc/training/offload.hpp
 /// Sources: ZeRO; PyTorch FSDP (arXiv:2304.11277), section 4.2: a unit runs while the next is fetched.
 Memory stage_memory(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ChunkInFlight> held,
@@ -145,37 +147,39 @@ Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout 
 
 /// Memory for generating `batch` sequences, with a full cache of prompt + generate tokens. Offloaded bytes count in
 /// `host`, not on the device; excludes transfer buffers. Vision/audio encoders are loaded with the model on every rank
-/// (tower_bytes); excludes their computation, since prompts are text.
+/// (media_encoder_bytes); excludes their computation, since prompts are text.
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, const Layout& layout,
                         Bytes process = {});
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
-/// Bytes of one rank's vision/audio encoders, including its shard of Plan::cut_towers.
+/// Bytes of one rank's vision/audio encoders, including its shard of Plan::cut_media_encoders.
 Bytes media_encoder_bytes(const Plan& plan, const Layout& layout);
 
 /// Peak bytes of an inference pass, excluding weights and cache.
 Bytes pass_workspace(const Prices& pass);
 
-/// Bytes of a decoder's embedded tokens, held while the encoder runs; 0 for other models.
+/// Bytes of the decoder's embedded tokens, which are held while the encoder runs; 0 for models without an
+/// encoder-decoder.
 Bytes waiting_for_encoder(const Prices& pass);
 
-/// Bytes of one device's weights as the pass holds them, in the formats used for pricing; given a plan, as inference
-/// holds them. A component with checkpoint byte counts has its share of those bytes.
+/// Bytes of one device's weights in the formats `stored_in`; given a plan, in the formats in which inference holds
+/// them. A component with checkpoint byte counts has its share of those bytes.
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);
-/// The same for one component, including its MTP modules.
+/// Bytes of one device's weights in one component, including its MTP modules.
 Bytes held_bytes(const Prices& prices, const WeightFormats& stored_in, Component component);
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
-/// The part of these bytes that inference offloads to the host.
+/// Bytes of one device's weights that inference offloads to the host.
 Bytes host_weights_bytes(const Prices& prices, const Plan& plan);
 
-/// Whether the optimizer keeps a float32 copy of the weights: only if the weights have fewer bits.
+/// Whether the optimizer keeps a float32 master copy of the weights, which requires weights of fewer bits.
 bool keeps_master(const Plan& plan);
 
-/// Optimizer bytes of the trained parameters: moments by the optimizer's row (calc/training/optimizer.hpp), and the
-/// float32 master copy of 16-bit weights.
+/// Bytes of optimizer state for the trained parameters: the moments of the optimizer (calc/training/optimizer.hpp) and
+/// the float32 master copy of 16-bit weights.
 Bytes optimizer_bytes(const Plan& plan, const Learned& numbers);
 
-/// Cache of one sequence of `context` tokens on one device, all layers. Local layers keep at most a window or chunk; KV
-/// heads are replicated if fewer than the ranks, MLA's latent rows always; a linear layer keeps its float32 state.
+/// Bytes of the cache of one sequence of `context` tokens on one device, all layers. Local layers keep at most a window
+/// or chunk; KV heads are replicated if there are fewer than tensor-parallel ranks, MLA's latent rows always; a linear
+/// layer holds its float32 state.
 Bytes cache_bytes(const Prices& prices, Count context);
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout = {});
 
@@ -187,7 +191,7 @@ Bytes open_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 Bytes cache_bytes_per_token(const Prices& prices);
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// Prices of a single token; they determine a device's weights and cache.
+/// Prices of a pass over a single token, which determine a device's weights and cache.
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
 /// Bytes of the gradients in `s`, in the format in which ranks sum them and the optimizer reads them.

@@ -16,7 +16,7 @@ struct Sum {
   }
 };
 
-/// Parameters of the model or, with `modules`, of its MTP modules.
+/// Parameters of the model or, if `modules`, of its MTP modules.
 Parameters parameters_by_part(const Arch& arch, bool modules) {
   Sum sum;
   Count one = 0;  // one expert from every layer

@@ -13,8 +13,8 @@ namespace llmcalc {
 struct Parameters {
   Count total = 0;
   Count active = 0;  ///< total minus unvisited routed experts, if a token picks no zero experts (Moe::zero_experts)
-  Count active_mean = 0;    ///< the same on average over equally likely choices
-  Count active_least = 0;   ///< the same if a token picks as many zero experts as possible
+  Count active_mean = 0;    ///< active parameters on average, with all routing choices equally likely
+  Count active_least = 0;   ///< active parameters if a token picks as many zero experts as possible
   Count non_embedding = 0;  ///< Kaplan's: total minus token table, positions and head (arXiv:2001.08361)
   Count embedding = 0, position = 0, attention = 0, mlp = 0, norm = 0, lm_head = 0;
   Count matmul = 0;  ///< weights used in a matmul once per token: includes the head (even tied), excludes lookup tables
@@ -25,11 +25,13 @@ struct Parameters {
 
 Parameters parameters(const Arch& arch);
 
-/// The same for all MTP modules, which are excluded from the model's counts. Parts shared with the model count there.
+/// Parameters of all MTP modules, which the model's counts exclude. Parts shared with the model are counted in the
+/// model.
 Parameters mtp_parameters(const Arch& arch);
 
-/// Elements cached per token over all layers, ignoring windows and chunks and excluding the recurrent state of linear
-/// layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim. `modules`: MTP modules to include.
+/// Number of elements cached per token over all layers, ignoring windows and chunks and excluding the recurrent state
+/// of linear layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim. `modules`: number of MTP
+/// modules to include.
 Count cache_elements_per_token(const Arch& arch, Count modules = 0);
 
 }  // namespace llmcalc

@@ -27,8 +27,8 @@ inline constexpr auto choices<Recompute> = std::array{
 
 /// The layers of a chunk (without a pipeline, of the model) that full recomputation covers, as in Megatron-LM.
 enum class RecomputeMethod : std::uint8_t {
-  uniform,  ///< all, in groups of N: only a group's input is saved
-  block     ///< the first N, individually; the others save all that they need
+  uniform,  ///< all layers, in groups of N: only the input of each group is saved
+  block     ///< the first N layers, individually; all other layers save all tensors that backward needs
 };
 template <>
 inline constexpr auto choices<RecomputeMethod> =
@@ -43,8 +43,8 @@ inline constexpr auto choices<RecomputeModule> = std::array{
 
 using RecomputeModules = SetOf<RecomputeModule>;
 
-/// Block matrices that can have a low-rank adapter, named as in Hugging Face's models. Latent attention's query
-/// projections count as q, its key and value projections as k; experts count like a dense MLP.
+/// Block matrices that can have a LoRA adapter, named as in Hugging Face's models. Latent attention's query projections
+/// count as q, its key and value projections as k; experts count like a dense MLP.
 enum class LoraTarget : std::uint8_t { q, k, v, out, gate, up, down };
 template <>
 inline constexpr auto choices<LoraTarget> =
@@ -55,7 +55,7 @@ using LoraTargets = SetOf<LoraTarget>;
 
 enum class AttentionImpl : std::uint8_t {
   naive,  ///< computes and saves the S x S scores
-  flash   ///< computes the causal half, saves a log-sum-exp per row (arXiv:2205.14135)
+  flash   ///< computes only the causal half and saves a log-sum-exp per row (arXiv:2205.14135)
 };
 template <>
 inline constexpr auto choices<AttentionImpl> =
@@ -72,13 +72,13 @@ inline constexpr auto choices<SoftmaxStore> =
 enum class GluStore : std::uint8_t {
   all,       ///< gate, act(gate), up, product: 4 tensors
   fused,     ///< gate, up, product: 3
-  recompute  ///< gate, up: 2; the product is recomputed
+  recompute  ///< gate, up: 2; their product is recomputed
 };
 template <>
 inline constexpr auto choices<GluStore> = std::array{Choice{GluStore::all, "all"}, Choice{GluStore::fused, "fused"},
                                                      Choice{GluStore::recompute, "recompute"}};
 
-/// Query-key pairs counted as work, per head and sequence.
+/// Query-key pairs that FLOPs count, per head and sequence.
 enum class AttentionFlops : std::uint8_t {
   full,         ///< S (S + past)
   causal_half,  ///< S^2/2 + S past
@@ -116,17 +116,17 @@ inline constexpr auto choices<Mla> =
 enum class LogitFormat : std::uint8_t {
   fp32,          ///< float32; the gradient overwrites the logits
   compute,       ///< the compute format; the gradient overwrites the logits (karpathy/llm.c)
-  with_gradient  ///< the compute format, a float32 copy and a float32 gradient, all live at once
+  with_gradient  ///< the compute format, a float32 copy and a float32 gradient, all live at the same time
 };
 
-/// Bytes of logits during the loss: bytes_per_logit x tokens x vocabulary / chunks.
+/// Storage of logits during the loss: bytes_per_logit x tokens x vocabulary / chunks bytes.
 struct LogitStore {
   LogitFormat format = LogitFormat::fp32;
   Count chunks = 1;
   constexpr bool operator==(const LogitStore&) const = default;
 };
 
-/// Documents of one length in a packed sequence.
+/// Documents of equal length in a packed sequence.
 struct DocumentRun {
   Count count = 0, length = 0;
   constexpr bool operator==(const DocumentRun&) const = default;
@@ -136,11 +136,11 @@ using Documents = InplaceVector<DocumentRun, 8>;
 
 /// Fractions of a device's data offloaded to host memory or drives (calc/training/offload.hpp).
 struct Offload {
-  Ratio activations{};  ///< training: of the bytes that each layer saves for backward
-  Ratio optimizer{};    ///< training: of the optimizer states, and of the updates, which the host then computes
-  Ratio weights{};      ///< of the weights, or of the rank's shard; in inference, only of weights in blocks
-  Ratio experts{};      ///< inference: of the routed experts' weights; 0: same as `weights`
-  Ratio cache{};        ///< inference: of cached keys and values
+  Ratio activations{};  ///< training: fraction of the bytes that each layer saves for backward
+  Ratio optimizer{};  ///< training: fraction of the optimizer states, and of the updates, which the host then computes
+  Ratio weights{};    ///< fraction of the weights, or of the rank's shard; in inference, only of the weights in blocks
+  Ratio experts{};    ///< inference: fraction of the routed experts' weights; 0: same as `weights`
+  Ratio cache{};      ///< inference: fraction of cached keys and values
   constexpr bool any() const { return for_training_alone() || weights.numerator > 0 || for_inference_alone(); }
   constexpr bool for_training_alone() const { return activations.numerator + optimizer.numerator > 0; }
   constexpr bool for_inference_alone() const { return experts.numerator + cache.numerator > 0; }
@@ -156,7 +156,7 @@ constexpr Ratio host_share(const Offload& o, Component c) {
 struct Plan {
   // training
   Count seq = 0, micro_batch = 1, global_batch = 0;
-  Documents documents{};  ///< documents in every sequence; empty: a sequence is one document
+  Documents documents{};  ///< documents in every sequence; empty: each sequence is one document
   Optimizer optimizer = Optimizer::adam;
   bool master = true;  ///< keep a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;
@@ -164,7 +164,7 @@ struct Plan {
   Count gradient_bytes = 4;       ///< bytes held per gradient element; 6: a 16-bit gradient and its float32 sum
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::uniform;
-  Count recompute_layers = 1;  ///< N of recompute_method: uniform at least 1, block any number
+  Count recompute_layers = 1;  ///< N of recompute_method: at least 1 for uniform, any number for block
   RecomputeModules recompute_modules = RecomputeModule::core;  ///< for selective recomputation
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
@@ -173,24 +173,24 @@ struct Plan {
   Count lora_rank = 0;  ///< rank of adapters, the only trained weights (calc/training/adapter.hpp); 0: trains the model
   LoraTargets lora_targets = LoraTargets::all();
   WeightFormats base_precision{};  ///< format of the frozen weights under LoRA
-  Frozen frozen{};                 ///< untrained weights, if no adapters are trained
+  Frozen frozen{};                 ///< frozen weights, if no adapters are trained
   Offload offload{};
-  LowPrecision low_precision{};  ///< products in `precision` if it has fewer than 16 bits
+  LowPrecision low_precision{};  ///< matmuls in `precision` if it has fewer than 16 bits
 
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
   bool kv_cache = true;
   Bytes media_encoders{};      ///< vision/audio encoder weights, replicated on every rank
-  Bytes cut_media_encoders{};  ///< weights of layers outside the model that tensor-parallel ranks shard (Llama 3.2's
-                               ///< image layers)
+  Bytes cut_media_encoders{};  ///< weights of layers outside the text model that tensor-parallel ranks shard
+                               ///< (Llama 3.2's image layers)
   Mla mla = Mla::automatic;
-  NarrowParts multiplied = NarrowParts::all();  ///< parts with products in `precision` if it has fewer than 16 bits
+  NarrowParts multiplied = NarrowParts::all();  ///< parts whose matmuls run in `precision` if it has fewer than 16 bits
 
   // both
-  Count mtp = 0;                   ///< MTP modules trained with the model or used to draft for it
-  DType precision = dtypes::bf16;  ///< format of the blocks' matrix products
-  DType working = dtypes::bf16;    ///< format of all else if `precision` has fewer than 16 bits: see working_format
-  CacheFormats kv_precision{};     ///< of cached keys and values
+  Count mtp = 0;                   ///< number of MTP modules, trained with the model or used to draft tokens
+  DType precision = dtypes::bf16;  ///< format of the blocks' matmuls
+  DType working = dtypes::bf16;  ///< format of everything else if `precision` has fewer than 16 bits: working_format()
+  CacheFormats kv_precision{};   ///< of cached keys and values
   WeightFormats weight_precision{};
   AttentionImpl attention = AttentionImpl::flash;
 
@@ -206,10 +206,10 @@ struct Plan {
   constexpr bool operator==(const Plan&) const = default;
 };
 
-/// Overlapped fraction of communication inside a layer. The next operator waits for the result, so the default is 0.
+/// Overlapped fraction of communication inside a layer; 0 by default, because the next operator waits for the result.
 constexpr double hidden_inside(const Plan& p) { return p.overlap.value_or(0); }
 /// Overlapped fraction of communication whose result concurrent work does not need: weights gathered for the next
-/// layer, gradients of the last one, keys and values for the next step of a ring.
+/// layer, gradients of the last one, keys and values for the next step of a ring; 1 by default.
 constexpr double hidden_overlapped(const Plan& p) { return p.overlap.value_or(1); }
 
 /// Modules recomputed in every block under selective recomputation.
@@ -227,20 +227,21 @@ constexpr bool recomputes_groups(const Plan& p) {
   return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::uniform && p.recompute_layers > 1;
 }
 
-/// Whether recomputation covers something other than the attention cores or every layer individually.
+/// Whether recomputation covers anything other than exactly the attention cores, or every layer individually.
 constexpr bool recomputes_partly(const Plan& p) {
   return recomputes_block(p) || recomputes_groups(p) ||
          (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core);
 }
 
 /// Number format of activations, the attention core, routers, norms, the token table and the head: 16 bits if the
-/// blocks' products have fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which also saves
+/// blocks' matmuls have fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which also saves
 /// its operands for backward in 16 bits. Casts are not modelled, and quantised copies are not held.
 constexpr DType working_format(const Plan& p) {
   return whole_bits(p.precision.format()) < 16 ? p.working : p.precision;
 }
 
-/// Bytes per gradient element as ranks sum it and the optimizer reads it; if two copies are held, the float32 sum.
+/// Bytes per gradient element in the format in which ranks reduce gradients and the optimizer reads them; if two copies
+/// are held, that of the float32 sum.
 constexpr Count summed_gradient_bytes(const Plan& p) { return p.gradient_bytes > 4 ? 4 : p.gradient_bytes; }
 
 /// Whether only adapters are trained.
@@ -249,14 +250,14 @@ constexpr bool trains_adapters(const Plan& p) { return p.lora_rank > 0; }
 /// Whether some weights are frozen.
 constexpr bool trains_part(const Plan& p) { return trains_adapters(p) || !p.frozen.empty(); }
 
-/// Weight format of training: the plan's if all components share one format without groups. A quantised checkpoint is
-/// trained in the working format.
+/// Weight format of training: the plan's if all components have the same format without groups. A quantised checkpoint
+/// is trained in the working format.
 constexpr DType training_weights(const Plan& p) {
   const DType t = p.weight_precision[Component::mlp];
   return p.weight_precision.uniform() && t.plain() ? t : working_format(p);
 }
 
-/// Weight formats that training holds; frozen weights keep their own.
+/// Weight formats that training holds; frozen weights keep their own formats.
 constexpr WeightFormats held_weights(const Plan& p) {
   return trains_adapters(p) ? p.base_precision : WeightFormats(training_weights(p));
 }

@@ -110,33 +110,34 @@ class Pricer {
   }
 
  private:
-  /// Whether an operator is a collected core: its keys grow with the context.
+  /// Whether an operator is an attention core to be collected, whose keys grow with the context.
   bool is_aside(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return cores_ != nullptr && reads_past(op.shape) && (a == nullptr || !a->cross);
   }
-  /// The collective that makes a product's input and regathers it in backward; null if there is no such collective.
+  /// The collective that produces a matmul's input and regathers it in backward; null if there is none.
   static const Op* regathered(const OpList& ops, TensorId t) {
     for (const Op& op : ops)
       if (const Collective* c = std::get_if<Collective>(&op.shape); c && c->regather && op.out == t) return &op;
     return nullptr;
   }
-  /// Whether only weight gradients read a collective's result; input gradients read the matrices instead.
+  /// Whether only weight gradients read a collective's result (input gradients read the weight matrices instead).
   static bool is_for_weights(const OpList& ops, TensorId gathered) {
     return std::none_of(ops.begin(), ops.end(), [&](const Op& op) {
       const bool reads = std::find(op.in.begin(), op.in.end(), gathered) != op.in.end();
       return reads && !std::holds_alternative<Linear>(op.shape);
     });
   }
-  /// Bytes of a product's input saved for its weight gradient. Of a gathered input only the rank's shard is saved, then
-  /// regathered (Megatron-LM's sequence parallelism, also in github.com/sail-sg/zero-bubble-pipeline-parallelism).
+  /// Bytes of a matmul's input saved for its weight gradient. Of a gathered input only the rank's shard is saved and
+  /// later regathered (Megatron-LM's sequence parallelism, also in
+  /// github.com/sail-sg/zero-bubble-pipeline-parallelism).
   Bytes input_for_weights(const OpList& ops, const Op& op, const Linear& l) const {
     const Op* gather = regathered(ops, op.in[0]);
     const Count all = mul(l.rows, l.in);
     return bytes_of(p_.activation, gather ? ceil_div(all, std::get<Collective>(gather->shape).ranks) : all);
   }
-  /// Bytes saved for weight gradients. An input shared by several products counts once, but each mix of a token shift
-  /// separately. The gradient of a row-sharded product's result is whole on every rank.
+  /// Bytes saved for weight gradients. An input shared by several matmuls counts once, but each mix of a token shift
+  /// counts separately. The gradient of a row-sharded matmul's result is whole on every rank.
   Bytes read_for_weights(const OpList& ops) const {
     std::array<bool, most_tensors> counted{}, mixed{};
     Bytes all;
@@ -158,7 +159,7 @@ class Pricer {
       }
   }
 
-  /// Prices one operator of one rank. `whole`: it is also the whole model's operator.
+  /// Prices one operator of one rank. `whole`: the operator is not sharded, so it is also that of the whole model.
   void price(LayerPrice& row, const OpList& ops, const Op& op, bool whole) {
     const bool recomputed = p_.training() && recomputes(plan_, row.segment, row.backward, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return collective_call(row, ops, op, *c, recomputed);
@@ -179,7 +180,7 @@ class Pricer {
 
   bool is_divided(const Op& op) const { return folds_experts(layout_) && is_divided_over_experts(op); }
 
-  /// Records weights that the operator uses and another operator holds.
+  /// Records weights that the operator uses but another operator holds.
   void borrow(LayerPrice& row, const Op& op) const {
     (is_divided(op) ? row.borrowed.experts : row.borrowed.own) += learned(op.shape).total;
     row.borrowed.weights += weight_bytes(op.shape, stored(op, p_));
@@ -199,7 +200,7 @@ class Pricer {
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
   }
 
-  /// Records the token table used by a tied head or by MTP modules; with modules, the head's rank always has a table.
+  /// Records the token table that a tied head or MTP modules use; with modules, the head's rank always has a table.
   void hold_table(LayerPrice& row, const Op& op) const {
     Op own = op;
     if (Linear* l = std::get_if<Linear>(&own.shape); l != nullptr && l->tied && !row.mtp) {
@@ -214,7 +215,7 @@ class Pricer {
     }
   }
 
-  /// Adds Muon's work on the matrices that this rank holds in whole or in part.
+  /// Adds Muon's work on the matrices that this rank holds, whole or sharded.
   void orthogonalize(LayerPrice& row, const Segment& s) const {
     if (!traits(plan_.optimizer).orthogonalizes || !p_.training()) return;
     for (const Op& op : s.ops) {
@@ -232,7 +233,7 @@ class Pricer {
       if (const Matrices m = muon_matrices(op); op.name == name && m.count > 0) return m;
     return {};
   }
-  /// Time of the iterations; zero without a device.
+  /// Time of the Newton-Schulz iterations; zero without a device.
   Orthogonalizing::Clocked orthogonalized(const Matrices& all, const Rates& r) const {
     if (r.memory.value <= 0) return {};
     const Cost one = newton_schulz({1, all.in, all.out}, plan_.newton_schulz_steps);

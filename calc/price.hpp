@@ -19,7 +19,7 @@
 
 namespace llmcalc {
 
-/// Seconds of matrix products, attention cores and all other operators, excluding launches.
+/// Seconds of matmuls, attention cores and all other operators, excluding launches.
 struct WorkTime {
   Seconds matmul, attention, elementwise;
 };
@@ -27,17 +27,17 @@ struct WorkTime {
 /// Cost and time of one direction of one layer on one rank; communication is listed separately.
 struct PassPrice {
   Cost cost;
-  Time bound;                          ///< at the datasheet's rates; under Roofline::step, of FLOPs only
+  Time bound;                          ///< at the datasheet's rates; under Roofline::step, counts only FLOPs
   Time estimate;                       ///< at measured or stated efficiencies; empty if unknown
-  WorkTime bound_work, estimate_work;  ///< breakdown of the two
-  double kernels = 0;                  ///< kernels launched by the estimate's software
+  WorkTime bound_work, estimate_work;  ///< breakdowns of `bound` and `estimate`
+  double kernels = 0;                  ///< number of kernels launched by the estimate's software
   CollectiveCalls collectives;
 };
 
 /// FLOPs of a pass by part of the model.
 struct Work {
   Flops linear{};  ///< projections, MLPs, routers, absorbed projections, linear attention
-  Flops core{};    ///< attention scores and their product with the values
+  Flops core{};    ///< attention scores and their matmul with the values
   Flops head{};    ///< the language-model head
   constexpr Flops total() const { return linear + core + head; }
   constexpr Work& operator+=(const Work& o) {
@@ -71,8 +71,8 @@ constexpr WholeFlops operator*(Count n, const WholeFlops& w) {
 /// Muon's Newton-Schulz iterations for a layer's matrices, once per step, on a rank that holds them whole.
 struct Orthogonalizing {
   struct Clocked {
-    Time all;         ///< all matrices in sequence
-    Seconds longest;  ///< largest matrix
+    Time all;         ///< time of all matrices in sequence
+    Seconds longest;  ///< time of the largest matrix
     constexpr Clocked& operator+=(const Clocked& o) {
       all += o.all;
       longest = std::max(longest, o.longest);
@@ -95,9 +95,9 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
   return {n * o.bound, n * o.estimate, mul(n, o.cut)};
 }
 
-/// Weights of another layer that a layer uses (Arch::repeats): held there, fetched here.
+/// Weights that a layer uses but another layer holds (Arch::repeats).
 struct Borrowed {
-  Count own = 0, experts = 0;  ///< elements, excluding experts divided over expert-parallel ranks, and of these experts
+  Count own = 0, experts = 0;  ///< elements: excluding experts divided over expert-parallel ranks, and of these experts
   Bytes weights{};
 };
 
@@ -105,8 +105,8 @@ struct Borrowed {
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
   Count layers = 1;      ///< number of layers of this kind, or of modules
-  bool backward = true;  ///< whether backward passes through it
-  bool mtp = false;      ///< part of an MTP module
+  bool backward = true;  ///< whether backward passes through the row
+  bool mtp = false;      ///< whether the row is part of an MTP module
   PassPrice forward{};
   PassPrice backward_input{}, backward_weight{};  ///< training only
   PassPrice recomputed{};                         ///< forward work recomputed in backward
@@ -114,16 +114,17 @@ struct LayerPrice {
   Learned learned{};
   Learned experts{};  ///< the part of `learned` divided over expert-parallel ranks
   Borrowed borrowed{};
-  Learned tied{};       ///< head: the token table's, if the head or a module also uses it
-  Bytes tied_frozen{};  ///< bytes of the table if it is frozen
+  Learned tied{};       ///< head: parameters of the token table, if the head or an MTP module also uses it
+  Bytes tied_frozen{};  ///< bytes of the token table if it is frozen
   Bytes weights{};
-  Bytes frozen{}, frozen_experts{};  ///< frozen part of the weights, without and of divided experts
+  Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights: without divided experts, and of divided experts
   CacheRow cache{};
-  Bytes logits{};  ///< training: logits of the head
-  /// Bytes saved for the products' weight gradients: inputs (each once, gathered ones as shards) and output gradients.
+  Bytes logits{};  ///< training: bytes of the logits of the head
+  /// Bytes saved for the weight gradients of matmuls: inputs (each counted once, gathered inputs as shards) and output
+  /// gradients.
   Bytes for_weights{};
   Liveness alive{};
-  Count summed = 0;                        ///< elements whose gradients the tensor-parallel ranks sum
+  Count summed = 0;                        ///< number of elements whose gradients the tensor-parallel ranks all-reduce
   Orthogonalizing muon{}, muon_experts{};  ///< without and of divided experts
 };
 
@@ -150,7 +151,7 @@ class PriceRows {
 
  private:
   InplaceVector<LayerPrice, 24> few_;
-  std::vector<LayerPrice> many_;  // either all rows or empty
+  std::vector<LayerPrice> many_;  // holds either all rows or none
 };
 
 /// Prices of a model under a plan and a layout.
@@ -158,7 +159,7 @@ struct Prices {
   PriceRows rows;
   LayerKinds kinds;
   WholeFlops whole;  ///< of all layers
-  /// Bytes of the rank's layers and of the plan's MTP modules, in each component's format.
+  /// Weight bytes of the rank's layers and of the plan's MTP modules, in each component's format.
   std::array<ComponentBytes, owner_count> weights;
   Rates bound_rates, estimated_rates;
   bool estimated = false, uniform = false;  ///< uniform: Rates::uniform() of the estimated rates
@@ -166,7 +167,7 @@ struct Prices {
   const LayerPrice& embedding() const { return rows[0]; }
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
   const LayerPrice& head() const { return rows[1 + kinds.size()]; }
-  /// Input, layer and head of an MTP module; empty without modules. They are on the head's rank.
+  /// Input, layer and head of an MTP module; empty without modules. MTP modules are on the head's rank.
   std::span<const LayerPrice> mtp() const { return {rows.begin() + 2 + kinds.size(), rows.end()}; }
 };
 
@@ -176,12 +177,12 @@ Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Dev
 /// FLOPs of one micro-batch of training or of one inference pass.
 WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase);
 
-/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache are the stored
-/// projections', regardless of how latent attention is computed.
+/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache are those of the
+/// stored projections, regardless of how latent attention is computed.
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase);
 
-/// Prices of a prompt of `tokens` tokens in every sequence.
+/// Prices of a prefill with `tokens` prompt tokens in every sequence.
 Prices price_prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count tokens);
 
 /// Prices of the pass that generates the token at `context` (inclusive): a decode step, or the whole sequence without a
@@ -196,13 +197,14 @@ struct Core {
   Op op, whole;
   Count layers;
   bool cut;     ///< whether `op` is a shard of `whole`
-  Count other;  ///< tokens of the context outside its keys: an encoder's
+  Count other;  ///< number of context tokens that are not among its keys: those of an encoder
 };
 using Cores = InplaceVector<Core, 2 * most_unlike + 2>;
-/// Prices of a decode step, with the attention cores in `cores` instead of the rows; liveness is at the step's context.
+/// Prices of a decode step, with the attention cores in `cores` instead of the rows; liveness is computed at the step's
+/// context.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                            const Step& step, Cores& cores);
-/// Price of a core at another context.
+/// Price of an attention core at another context.
 struct CorePrice {
   PassPrice pass;
   Flops whole;  ///< model FLOPs of the whole model
@@ -212,7 +214,7 @@ CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, c
 /// One operator of one rank.
 struct OperatorRow {
   const Segment& segment;
-  std::size_t index;  ///< in segment.ops
+  std::size_t index;  ///< index in segment.ops
   const Op& op;
   bool recomputed;  ///< its forward pass is recomputed in backward
 };

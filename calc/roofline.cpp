@@ -7,7 +7,7 @@
 namespace llmcalc {
 
 namespace {
-/// Muon multiplies in bf16, or in the working format if the device has no bf16 peak.
+/// Format of Muon's matmuls: bf16, or the working format if the device has no bf16 peak.
 DType muon_format(const Device& d, const Plan& plan) {
   return d.peak(dtypes::bf16).value > 0 ? dtypes::bf16 : working_format(plan);
 }
@@ -93,7 +93,7 @@ bool routes(const Op& op) {
          (p->kind == PointwiseKind::route || p->kind == PointwiseKind::dispatch || p->kind == PointwiseKind::combine);
 }
 
-/// Ratio of bytes moved by the software's kernels to bytes moved by fused kernels.
+/// Ratio of the bytes moved by the software's kernels to those moved by fused kernels.
 double traffic(const Op& op, const Pricing& p, const Software& s) {
   if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape)) return 1;
   if (std::holds_alternative<Attention>(op.shape)) return stores_scores(op, p) ? s.scores : 1;

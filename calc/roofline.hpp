@@ -1,7 +1,7 @@
 #pragma once
-/// The roofline: cost + device -> seconds and the limiting resource. An operator takes max(FLOPs / peak, bytes /
-/// bandwidth) (Williams et al. 2009), plus the part of the shorter term that the machine does not overlap (as in the
-/// ECM model, Treibig & Hager 2009); exposed communication is added.
+/// The roofline: from a cost and a device to seconds and the limiting resource. An operator takes max(FLOPs / peak,
+/// bytes / bandwidth) (Williams et al. 2009), plus the part of the shorter term that the machine does not overlap (as
+/// in the ECM model, Treibig & Hager 2009); exposed communication is added.
 
 #include <array>
 #include <cstdint>
@@ -19,11 +19,11 @@ inline constexpr std::array<std::string_view, 4> bound_names{"compute", "memory"
 
 /// Rates of a device: the datasheet's (a bound), or measured or stated fractions of these (an estimate).
 struct Rates {
-  FlopsPerSecond compute;  ///< for the blocks' matrices
+  FlopsPerSecond compute;  ///< for the blocks' matmuls
   BytesPerSecond memory;
   BytesPerSecond bandwidth{};        ///< the datasheet's, an upper limit for every kernel; 0: unknown
   FlopsPerSecond working{};          ///< for all other operators, if in another format; 0: same as compute
-  FlopsPerSecond orthogonalizing{};  ///< for Muon's products: in bf16, or in the working format without a bf16 peak
+  FlopsPerSecond orthogonalizing{};  ///< for Muon's matmuls: in bf16, or in the working format without a bf16 peak
   Seconds launch{};                  ///< per operator
   Seconds launch_backward{};         ///< per operator's gradient; 0: same as launch
   Seconds recorded{}, recorded_backward{};  ///< launch overhead in a captured graph; 0: no graphs
@@ -31,18 +31,19 @@ struct Rates {
   double exposed = 0;  ///< exposed share of the shorter of compute and memory time
   CoreRates attention{};
   double half_matmul = 0, functions = 0;
-  double unaligned = 1;           ///< share of the rate that an unaligned product keeps
-  Count numbers_in_16_bytes = 1;  ///< in the format of the blocks' products
+  double unaligned = 1;           ///< share of the rate that an unaligned matmul reaches
+  Count numbers_in_16_bytes = 1;  ///< elements in 16 bytes, in the format of the blocks' matmuls
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
   HostSide host{};  ///< from the datasheet
   Software software{};
   double hidden_inside = 0, hidden_overlapped = 1;  ///< from the plan, otherwise from the software
-  /// Overlapped fractions of tensor-parallel communication: with the products it belongs to, and with weight gradients.
+  /// Overlapped fractions of tensor-parallel communication: with the matmuls that it belongs to, and with weight
+  /// gradients.
   double hidden_tensor = 0, hidden_by_weights = 0;
   /// Overlapped fraction of communication inside a layer.
   constexpr double hidden(Group g) const { return g == Group::tensor ? hidden_tensor : hidden_inside; }
-  /// Whether the blocks' products use a different format from all other operators.
+  /// Whether the blocks' matmuls use a different format from all other operators.
   constexpr bool mixed() const { return working.value > 0; }
   /// Whether all operators have the same rates and no launch overhead.
   constexpr bool uniform() const {
@@ -64,7 +65,7 @@ struct OpRates {
   Seconds launch{};
   double exposed = 0;
 };
-/// Rate of an operator's multiplication format.
+/// Rate of the format in which an operator multiplies.
 constexpr FlopsPerSecond format_rate(const Op& op, const Rates& r) {
   return r.mixed() && !op.narrow ? r.working : r.compute;
 }
@@ -72,7 +73,7 @@ constexpr FlopsPerSecond format_rate(const Op& op, const Rates& r) {
 constexpr OpRates op_rates(const Rates& r) { return {r.compute, r.memory, r.launch, r.exposed}; }
 constexpr OpRates op_rates(const Op& op, const Rates& r) { return {format_rate(op, r), r.memory, r.launch, r.exposed}; }
 
-/// Seconds by cause. If compute and memory overlap fully, the shorter of the two is 0.
+/// Seconds by limiting resource. If compute and memory time overlap fully, the shorter of the two is 0.
 struct Time {
   Seconds compute{}, memory{}, communication{}, latency{};
   constexpr Seconds total() const { return compute + memory + communication + latency; }
@@ -87,11 +88,11 @@ struct Time {
 constexpr Time operator*(double n, const Time& t) {
   return {n * t.compute, n * t.memory, n * t.communication, n * t.latency};
 }
-/// The cause with the largest share of the time.
+/// The resource with the largest share of the time.
 Bound bound(const Time& t);
 
-/// Whether the rows of a product's input, weight and output start at multiples of 16 bytes, as tensor cores load them;
-/// with an odd vocabulary they do not (NVIDIA, "Matrix Multiplication Background User's Guide", section 2.1).
+/// Whether the rows of a matmul's input, weight and output start at multiples of 16 bytes, as tensor cores load them;
+/// with an odd vocabulary size they do not (NVIDIA, "Matrix Multiplication Background User's Guide", section 2.1).
 constexpr bool aligned(const Linear& s, Count numbers_in_16_bytes) {
   return s.in % numbers_in_16_bytes == 0 && s.out % numbers_in_16_bytes == 0;
 }
@@ -99,13 +100,13 @@ constexpr bool aligned(const Linear& s, Count numbers_in_16_bytes) {
 /// Number of kernels in one direction of an operator.
 double kernels(const Op& op, const Pricing& p, const Software& s);
 
-/// Rates achieved by one pass over one operator. A product of F FLOPs: F / (F + half_matmul) of `compute`, times
-/// `unaligned` if it is not aligned. Attention's core: its own rate. In inference, activations that fit into the
+/// Rates achieved by one pass over one operator. A matmul of F FLOPs reaches F / (F + half_matmul) of `compute`, times
+/// `unaligned` if it is not aligned; an attention core has its own rate. In inference, activations that fit into the
 /// device's cache move at the cache's bandwidth, since their buffers are reused; in training they stay in memory.
 /// Training and decoding may use CUDA graphs; prefill does not. An element-wise kernel takes at least the time of its
 /// special functions. A gradient's launch counts once, with the input gradient if there is one. Software factors reduce
-/// the rates of expert products and of a naive core, whose kernels run sequentially without overlap, and increase the
-/// bytes moved by all kernels except products and flash attention.
+/// the rates of expert matmuls and of a naive attention core, whose kernels run one after another without overlap, and
+/// increase the bytes moved by all kernels except matmuls and flash attention.
 OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r);
 
 /// Time of one pass over one operator: the longer of compute and memory, plus the exposed share of the shorter.
@@ -126,8 +127,8 @@ Seconds host_seconds(const Op& op, const Cost& c, const Pricing& p, const Rates&
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r);
 Time backward_time(const Op& op, const Pricing& p, const Rates& r);
 
-/// Time of a whole pass as one operator whose activations never leave the chip: the roofline of a step. `compute`:
-/// seconds of all its FLOPs, each at the peak of its format.
+/// Time of a whole pass, treated as a single operator whose activations never leave the chip: the roofline of a step.
+/// `compute`: seconds of all its FLOPs, each at the peak of its format.
 Time step_time(Seconds compute, const Cost& whole, const Rates& r);
 
 }  // namespace llmcalc

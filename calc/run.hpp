@@ -1,5 +1,5 @@
 #pragma once
-/// A whole training run: duration, energy, carbon and price; conversion of text and time into tokens.
+/// A whole training run: duration, energy, carbon and price; conversions from words and reading time to tokens.
 ///
 /// Prices, watts, PUE and the carbon intensity of the grid are inputs without defaults. Watts are commonly a board's
 /// power limit (TDP), not its measured draw; the result is then a bound.
@@ -45,12 +45,12 @@ struct Failures {
 };
 /// Mean time between failures of any device.
 Seconds time_between_failures(const Failures& f);
-/// Optimal interval of work between checkpoints, with M the time between failures and C the time of a checkpoint:
-/// sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C; M if C >= 2 M. Source: Daly 2006, "A higher order estimate of
-/// the optimum checkpoint interval for restart dumps", whose first term is Young's (1974).
+/// Optimal time between checkpoints, with M the time between failures and C the time of a checkpoint: sqrt(2 C M) (1 +
+/// sqrt(C / 2M) / 3 + (C / 2M) / 9) - C; M if C >= 2 M. Source: Daly 2006, "A higher order estimate of the optimum
+/// checkpoint interval for restart dumps", whose first term is Young's (1974).
 Seconds checkpoint_interval(const Failures& f);
-/// Fraction of the time spent on work that is kept: tau / (M e^(R/M) (e^((tau + C)/M) - 1)), with tau the interval
-/// above and R the restart time. Source: Daly 2006.
+/// Fraction of the time spent on work that is not lost: tau / (M e^(R/M) (e^((tau + C)/M) - 1)), with tau the
+/// checkpoint interval and R the restart time. Source: Daly 2006.
 double goodput(const Failures& f);
 
 /// Tokens per word of English text, on average (Goon §1, footnote 1). Some tokenizers and languages differ by a factor
@@ -58,7 +58,7 @@ double goodput(const Failures& f);
 inline constexpr double tokens_per_word = 1.3;
 double tokens_of_words(double words);
 double words_of_tokens(double tokens);
-/// Tokens per second of a reader: 185 words per minute are 4.0 (Goon §8, footnote 32).
+/// Reading speed: 185 words per minute are 4.0 tokens per second (Goon §8, footnote 32).
 inline constexpr double reading_words_per_minute = 185;
 double reading_tokens_per_second(double words_per_minute = reading_words_per_minute);
 

@@ -5,12 +5,12 @@
 namespace llmcalc::scaling {
 namespace {
 
-/// g of the closed form: N = g (C/6)^a, D = (C/6)^b / g.
+/// The factor g in the closed form N = g (C/6)^a, D = (C/6)^b / g.
 double balance(const LossFit& f) {
   const double ratio = f.params_exponent * f.params_scale / (f.tokens_exponent * f.tokens_scale);
   return std::pow(ratio, 1 / (f.params_exponent + f.tokens_exponent));
 }
-/// a: the exponent of the budget in the optimal number of parameters.
+/// The exponent a of the budget in the optimal number of parameters.
 double params_share(const LossFit& f) { return f.tokens_exponent / (f.params_exponent + f.tokens_exponent); }
 
 Optimum at_compute(const LossFit& f, double compute) {

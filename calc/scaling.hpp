@@ -1,13 +1,13 @@
 #pragma once
 /// Scaling laws: how the loss falls with parameters and tokens, and how to split a compute budget between them.
 ///
-/// Every fit is named, because they disagree. At the budget of Gopher and Chinchilla (5.76e23 FLOP), the constants
-/// printed in the Chinchilla paper give 32 B parameters at 93 tokens each, their unrounded exponents 40 B at 59, the
-/// refit of Besiroglu et al. 72 B at 18, and the rule of thumb 69 B at 20.
+/// Every fit has a name, because the fits disagree. At the budget of Gopher and Chinchilla (5.76e23 FLOP), the
+/// constants printed in the Chinchilla paper give 32 B parameters at 93 tokens each, their unrounded exponents 40 B at
+/// 59, the refit of Besiroglu et al. 72 B at 18, and the rule of thumb 69 B at 20.
 ///
 /// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
 /// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token, on the paper's data and tokenizer:
-/// only differences and optima carry over to another data set.
+/// only differences and optima carry over to other data sets.
 
 #include <array>
 #include <optional>
@@ -93,7 +93,7 @@ inline constexpr SplitFit kaplan{"kaplan",
                                  1.3e9,
                                  0.73};
 
-/// D = ratio x N, the rule of thumb after Chinchilla; the default ratio is 20.
+/// The rule of thumb from Chinchilla, D = ratio x N; the default ratio is 20.
 constexpr SplitFit rule_of_thumb(double tokens_per_parameter = 20) {
   return {"rule-20", "rule of thumb: a fixed number of tokens per parameter (20 for Chinchilla, 70e9 and 1.4e12)",
           "",        6 * tokens_per_parameter,
@@ -116,19 +116,19 @@ struct Optimum {
 /// Loss of a model of N parameters after D tokens.
 double loss(const LossFit& fit, double params, double tokens);
 
-/// The minimum of the loss under 6 N D = C, in closed form, or the point on the split law:
+/// The optimum for a budget: the minimum of the loss under 6 N D = C, in closed form, or the point on the split law.
 ///   N = g (C/6)^(beta/(alpha+beta)),  D = (C/6)^(alpha/(alpha+beta)) / g,  g = (alpha A / beta B)^(1/(alpha+beta)).
 Optimum optimum_for_compute(const Fit& fit, double compute);
-/// The budget for which N parameters are optimal, and its tokens.
+/// The optimum with N parameters: the budget for which N is optimal, and its tokens.
 Optimum optimum_for_params(const Fit& fit, double params);
-/// The budget for which D tokens are optimal, and its parameters.
+/// The optimum with D tokens: the budget for which D is optimal, and its parameters.
 Optimum optimum_for_tokens(const Fit& fit, double tokens);
 
-/// Kaplan et al. 2020, limited by one resource, the others unlimited. N without embedding.
+/// Loss by Kaplan et al. 2020 if one resource is limited and the others are not. N excludes the embedding.
 double kaplan_loss_of_params(double params);    ///< (8.8e13 / N)^0.076
 double kaplan_loss_of_tokens(double tokens);    ///< (5.4e13 / D)^0.095
 double kaplan_loss_of_compute(double pf_days);  ///< (3.1e8 / C)^0.050, C in PF-days, at the critical batch
-/// Joint: [(6.4e13 / N)^(0.076/0.103) + 1.8e13 / D]^0.103
+/// Loss by Kaplan et al. 2020 if parameters and tokens are limited: [(6.4e13 / N)^(0.076/0.103) + 1.8e13 / D]^0.103
 double kaplan_loss(double params, double tokens);
 /// Tokens per batch at which time and compute trade off evenly: 2e8 / L^(1/0.21)
 double kaplan_critical_batch(double loss);

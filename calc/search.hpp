@@ -8,11 +8,10 @@
 
 namespace llmcalc {
 
-inline constexpr Count longest_searched = Count{1}
-                                          << 28;  ///< tokens; no count of a flash attention pass overflows up to here
+inline constexpr Count longest_searched = Count{1} << 28;  ///< tokens; no flash attention pass up to here overflows
 
 /// The smallest n in [1, most] that satisfies a monotonic condition, if any. The search moves away from `guess` in
-/// doubling steps, so a good guess costs few evaluations.
+/// doubling steps, so a good guess needs few evaluations.
 template <typename Condition>
 std::optional<Count> first(Count most, const Condition& holds, Count guess = 1) {
   if (!holds(most)) return std::nullopt;

@@ -1,6 +1,6 @@
 #pragma once
-/// Software makes a step or a pass slower than its operators: kernels move more bytes, the host takes time to launch
-/// them, and some communication is exposed. Every field's default disables its term.
+/// Software overheads, which make a step or a pass slower than its operators: kernels move more bytes, the host takes
+/// time to launch them, and some communication is exposed. Every field's default disables its term.
 
 #include "calc/units.hpp"
 
@@ -8,7 +8,7 @@ namespace llmcalc {
 
 /// Kernels per operator in one direction; 1 if fused.
 struct KernelCounts {
-  double naive_core = 1;  ///< attention's core with stored scores: two products, scale, mask, softmax, dropout
+  double naive_core = 1;  ///< attention core with stored scores: two matmuls, scale, mask, softmax, dropout
   double norm = 1, rope = 1, route = 1;
   constexpr bool operator==(const KernelCounts&) const = default;
 };
@@ -18,19 +18,19 @@ struct Software {
   double elementwise = 1;  ///< element-wise operators, lookups, losses
   double norm = 1;         ///< norms
   double scores = 1;       ///< stored attention scores
-  double permuted = 1;     ///< tokens to and from experts: routing, dispatch, combination
+  double permuted = 1;     ///< moving tokens to and from experts: routing, dispatch, combination
   KernelCounts kernels{};
-  bool loops_experts = false;  ///< an expert product launches one kernel per expert with tokens
-  double experts = 1;          ///< share of the rate that expert products keep
-  double naive_products = 1;   ///< share of the rate that a naive core's products keep
+  bool loops_experts = false;  ///< an expert matmul launches one kernel per expert that has tokens
+  double experts = 1;          ///< share of the matmul rate that expert matmuls reach
+  double naive_products = 1;   ///< share of the matmul rate that the matmuls of a naive attention core reach
   // Seconds of the host (CPU), which runs concurrently with the device.
   Seconds kernel{};      ///< to launch a kernel
   Seconds collective{};  ///< to start a collective, per tensor-parallel rank
   Seconds step{};        ///< per training step or inference pass, without overlap: data, clipping, sampling
   // Hidden fractions of communication that can overlap.
-  double hidden_tensor = 0;      ///< tensor-parallel, overlapped with the products that it belongs to
-  double hidden_by_weights = 0;  ///< tensor-parallel in backward, overlapped with weight gradients independent of it
-  double hidden_overlapped = 1;  ///< overlapped with independent work
+  double hidden_tensor = 0;      ///< tensor-parallel, overlapped with the matmuls that it belongs to
+  double hidden_by_weights = 0;  ///< tensor-parallel in backward, overlapped with independent weight gradients
+  double hidden_overlapped = 1;  ///< all other communication, overlapped with work that does not depend on it
   /// Fractions of a message's time between stages for which sender and receiver stall, in each slot of a chunk: with
   /// one chunk per rank, and with several. 0: messages overlap with all work.
   double waits_to_send = 0, waits_to_send_chunks = 0;

@@ -23,7 +23,7 @@ enum class Part : std::uint8_t {
   imbalance,  ///< stalls waiting for the slowest pipeline stage
   bubble,     ///< stalls while a pipeline fills and drains
   optimizer,
-  offload  ///< stalls on host transfers and on the host's updates
+  offload  ///< stalls for host transfers and for updates on the host
 };
 inline constexpr std::size_t part_count = 13;  // Spent::total() adds 4 x 3 parts and one more
 inline constexpr std::array<std::string_view, part_count> part_names{
@@ -53,7 +53,7 @@ constexpr Part part_of(Group g) {
   return Part::dp;
 }
 
-/// Seconds of a and b run concurrently: the longer, plus the exposed part of the shorter.
+/// Seconds of a and b if they run concurrently: the longer, plus the exposed part of the shorter.
 constexpr Seconds beside(Seconds a, Seconds b, double hidden) {
   return a < b ? b + (1 - hidden) * a : a + (1 - hidden) * b;
 }
@@ -61,7 +61,7 @@ constexpr Seconds beside(Seconds a, Seconds b, double hidden) {
 /// Seconds by part; for computing operators also by limiting resource.
 struct Spent {
   std::array<Seconds, part_count> parts{};
-  Seconds compute{}, memory{};  ///< compute and memory time of matmul, attention, elementwise and optimizer
+  Seconds compute{}, memory{};  ///< compute and memory time of the parts matmul, attention, elementwise and optimizer
   constexpr Seconds& operator[](Part p) { return parts[static_cast<std::size_t>(p)]; }
   constexpr Seconds operator[](Part p) const { return parts[static_cast<std::size_t>(p)]; }
   constexpr Seconds total() const {

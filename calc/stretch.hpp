@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-/// Seconds at the datasheet's rates and at the estimate's.
+/// Seconds at the datasheet's rates and at the estimated rates.
 struct BothSeconds {
   double bound = 0, estimate = 0;
 };
@@ -21,7 +21,7 @@ struct Stretch {
   BothSeconds sum() const { return 0.5 * static_cast<double>(size()) * (first + last); }
 };
 
-/// Whether f is linear on the interval, judged at its middle and quarters.
+/// Whether f is linear on the interval, judged at the midpoint and the quarter points.
 template <typename F>
 bool is_straight(const Stretch& s, const F& f) {
   const auto near = [](double x, double line) { return (x - line) * (x - line) <= 1e-24 * line * line; };
@@ -46,7 +46,7 @@ void for_each_stretch(Count from, Count to, const F& f, const Visit& visit) {
   for_each_stretch(middle + 1, to, f, visit);
 }
 
-/// The same for a function of the context that may jump at the start of an attention chunk.
+/// Calls visit(Stretch) for the linear intervals of a function that may jump at the start of an attention chunk.
 template <typename F, typename Visit>
 void for_each_stretch(Count from, Count to, const Reach& reach, const F& f, const Visit& visit) {
   for (Count end = 0; from <= to; from = end + 1) {

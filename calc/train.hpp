@@ -24,11 +24,11 @@ struct TrainingFlops {
 TrainingFlops training_flops(const WholeFlops& all);
 TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& layout = {},
                              const Cluster& cluster = {});
-/// The same if each chunk of a partition recomputes its first layers.
+/// FLOPs of one training micro-batch if each chunk of a partition recomputes its first layers.
 TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition);
 
-/// FLOPs of the optimizer's (Muon's) matrix products in one step, whole model, every matrix once. They count as
-/// executed, not as model FLOPs. Ranks that hold parts or copies of a matrix repeat them (calc/step/rank_end.hpp).
+/// FLOPs of the optimizer's (Muon's) matmuls in one step, whole model, counting every matrix once. They are executed
+/// FLOPs, not model FLOPs. Ranks that hold parts or copies of a matrix repeat its matmuls (calc/step/rank_end.hpp).
 Flops update_flops(const Arch& arch, const Plan& plan);
 
 /// The smallest sequence length at which the attention cores do as many FLOPs as everything else, with windows and
@@ -37,7 +37,7 @@ std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& pla
 /// Forward FLOPs of one sequence of `seq` tokens, whole model.
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
 
-/// Seconds of an optimizer step by use, averaged over the ranks; the parts add up to the step.
+/// Seconds of an optimizer step by part, averaged over the ranks; the parts add up to the step time.
 using StepTime = Spent;
 /// Compute, memory, communication and launch seconds of a step, excluding pipeline stalls.
 Time limits(const StepTime& t);
@@ -49,24 +49,24 @@ Pipeline pipeline_of(const Plan& plan, const Layout& layout);
 struct Stage {
   Count rank = 0;
   Count layers = 0;
-  Count in_flight = 0;    ///< micro-batches, over all chunks, with tensors held at its peak
-  Count for_weights = 0;  ///< of these, with only weight gradients left
+  Count in_flight = 0;    ///< number of micro-batches, over all chunks, whose tensors it holds at its peak
+  Count for_weights = 0;  ///< number of these of which only weight gradients are left
   Memory memory;
 };
 
 struct TrainEstimate {
-  Memory memory;  ///< of the fullest stage
-  Bytes host{};   ///< of the stage with most per device on the host
+  Memory memory;  ///< memory of the fullest stage
+  Bytes host{};   ///< host bytes per device of the stage with the most
   Count fullest = 0;
   Partition partition;
   TrainingFlops flops;  ///< of one micro-batch, whole model
   StepTime bound;       ///< at the datasheet's rates
   StepTime estimate;    ///< at measured or stated efficiencies; otherwise equal to `bound`
   bool estimated = false;
-  Count tokens = 0;  ///< of one optimizer step, all replicas
+  Count tokens = 0;  ///< tokens of one optimizer step, all replicas
 };
 
-/// Workspace for assembling steps; reuse avoids allocations.
+/// Workspace for assembling steps; reusing it avoids allocations.
 class StepWorkspace {
  public:
   std::vector<ChunkSeconds> chunks;
@@ -86,8 +86,8 @@ class StepWorkspace {
 /// validates updates afterwards (validates_after), a rank's optimizer follows its own reduction, its next step follows
 /// its own optimizer, and the step time is set by the rank that takes longest from its first forward (including the
 /// gathers it waits for) to its update. Excludes the partial norms that ranks pass on meanwhile, rollbacks, and shifts
-/// between ranks of unequal work over later steps. After this reduction come the sums that tensor-parallel ranks form
-/// once per step, the gradients of a token table shared by first and last stage, and the gradients of DualPipe's two
+/// between ranks of unequal work over later steps. After this reduction follow the once-per-step reductions across
+/// tensor-parallel ranks, of the gradients of a token table shared by first and last stage, and between DualPipe's two
 /// model copies.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
@@ -100,11 +100,11 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                     const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
-/// Total of step_spent(), up to rounding, in half the time.
+/// Total of step_spent(), up to rounding, computed in half the time.
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
-/// The rates that lead a report: the estimate's if available.
+/// The rates that a report shows first: the estimated rates if available.
 constexpr Efficiency leading(const Prices& prices) {
   return prices.estimated ? Efficiency::estimated : Efficiency::full;
 }
@@ -112,8 +112,8 @@ constexpr Efficiency leading(const Prices& prices) {
 /// Layer costs in seconds per micro-batch, and the partition that they give.
 RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs);
-/// The layers of every chunk: as stated in the layout, otherwise balanced by seconds at the rates that lead a report
-/// (the bound has the same chunks), or by FLOPs without a device. `rows`: at those rates.
+/// The layers of every chunk: as stated in the layout, otherwise balanced by seconds at leading() rates (the bound uses
+/// the same chunks), or by FLOPs without a device. `rows`: at those rates.
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 
@@ -124,11 +124,11 @@ Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const 
 Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
                     Bytes process = {});
 
-/// Host bytes per device of the stage with most; 0 without offload.
+/// Host bytes per device of the stage with the most; 0 without offload.
 Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition);
 
-/// Runs an automatic schedule in the order used to count its memory, with equal times for forward and the two gradients
-/// of all layers. Leaves the slots in `room`, without repeating rounds.
+/// Runs an automatic schedule with equal times for forward, input gradients and weight gradients of every layer: the
+/// order used to count its memory. Leaves the slots in `room`, without repeating rounds.
 void run_automatic(const Pipeline& p, const Partition& partition, MakespanWorkspace& room);
 
 /// Tokens per second of the whole run; model and hardware FLOPs utilisation of its devices.

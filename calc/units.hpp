@@ -17,7 +17,7 @@ using Int128 = unsigned __int128;  ///< FLOPs: a training run exceeds 2^64
 struct Overflow : std::overflow_error {
   Overflow() : std::overflow_error("a count exceeds 2^63") {}
 };
-/// Throws Overflow; out of line, so that the checks stay small.
+/// Throws Overflow. Not inlined, so that the inlined checks stay small.
 [[noreturn, gnu::cold, gnu::noinline]] inline void overflow() { throw Overflow(); }
 
 [[nodiscard]] constexpr Count add(Count a, Count b) {
@@ -84,14 +84,14 @@ constexpr Flops operator-(Flops a, Flops b) { return a -= b; }
 constexpr Flops operator*(Count n, Flops f) {
   if (n < 0) overflow();
   if (f.value >> 64 == 0)
-    return Flops(static_cast<Int128>(n) * static_cast<std::uint64_t>(f.value));  // never past 2^128
+    return Flops(static_cast<Int128>(n) * static_cast<std::uint64_t>(f.value));  // cannot exceed 2^128
   Int128 r = 0;
   if (__builtin_mul_overflow(static_cast<Int128>(n), f.value, &r)) overflow();
   return Flops(r);
 }
 constexpr Flops operator*(Flops f, Count n) { return n * f; }
 
-/// The FLOPs of a product of dimensions: flops(2, m, k, n) for an (m,k) by (k,n) matmul.
+/// FLOPs as a product of dimensions: flops(2, m, k, n) for an (m,k) by (k,n) matmul.
 template <typename... Dims>
 [[nodiscard]] constexpr Flops flops(Count a, Dims... dims) {
   Flops f(1);

@@ -10,7 +10,7 @@ std::span<const Command> commands();
 
 /// Runs "llmcalc ARGS...". Exit code: 0 answer, 1 differences found, 2 bad input. Prints errors on stderr.
 int run_llmcalc(Args args);
-/// The same for a program with a single command.
+/// Runs a program with a single command. Same exit codes.
 int run_program(const Command& c, Args args);
 
 extern const Command check_command, compare_command, accuracy_command, learn_command, generate_command,

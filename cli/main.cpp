@@ -14,7 +14,8 @@ void fill_closed_streams() {
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// A pipe without a reader and a file beyond its size limit then cause write errors, which are handled.
+/// Ignores SIGPIPE and SIGXFSZ: a pipe without a reader and a file beyond its size limit then cause write errors, which
+/// are handled.
 void ignore_signals_of_writing() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

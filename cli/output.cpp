@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// Empty if not set.
+/// The value of an environment variable; empty if not set.
 const char* environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;

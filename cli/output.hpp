@@ -1,6 +1,6 @@
 #pragma once
-/// Standard output, complete or with an error, and the properties of its terminal. Standard error, best effort, because
-/// no result depends on it.
+/// Writes standard output, completely or with an error, and standard error, best effort, because no result depends on
+/// it. Reads the properties of the terminal.
 
 #include <stdexcept>
 #include <string>

@@ -18,7 +18,7 @@ std::string text_of(const Output& output, const Screen& screen) {
   return screen.style == Style::json && !page->verbatim ? dump(page->json) : page->text(screen);
 }
 
-/// Ignores a closed pipe; the exit code is the same.
+/// Writes a text. Ignores a closed pipe, which does not change the exit code.
 void write(const std::string& text) {
   try {
     write_out(text);

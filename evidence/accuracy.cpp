@@ -14,7 +14,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Quantity of a memory kind.
+/// Name of the quantity for a kind of memory peak.
 std::string memory_key(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::allocated:
@@ -44,10 +44,10 @@ Prediction divided(Prediction p, double unit) {
   return p;
 }
 
-/// Why a device has no rate: it does not multiply in the format. Empty if it does.
+/// Why a device has no rate for a format: it does not support matmuls in it. Empty if it does support them.
 std::string no_rate(const HardwareCard& hardware, DType precision) {
   if (hardware.cluster.device.peak(precision).value > 0) return "";
-  return fmt::format("{} does not support matrix products in {}", hardware.name, precision.name());
+  return fmt::format("{} does not support matmuls in {}", hardware.name, precision.name());
 }
 
 std::string device_told(const OperatorTables& t) { return t.origin.device.empty() ? t.device_folder : t.origin.device; }
@@ -100,7 +100,8 @@ class Predictor {
     }
   }
 
-  /// Tables of another device do not apply to a run, which then uses the datasheet.
+  /// Basis for replaying a run. If all tables are of other devices, the run is replayed at datasheet rates, which is
+  /// noted as an assumption.
   ReplayBasis basis_of(RunCase& c) const {
     if (basis_.tables.empty() || basis_.hardware) return basis_;
     ReplayBasis own{.tables = tables_of_device(c.on.hardware, basis_.tables, devices_)};
@@ -165,7 +166,8 @@ class Predictor {
                            r.measured));
   }
 
-  /// Adds each figure of a run with its recorded value. Both lists have the same order of keys.
+  /// Adds each predicted figure of a run with its recorded value. Predicted and recorded figures have the same keys in
+  /// the same order.
   void add_run(const RunCase& c, const ReplayBasis& basis) {
     const Replay served = replay(c, passes_of(c, basis));
     const std::vector<RunFigure> predicted = run_figures(served.times), recorded = run_figures(recorded_times(c));

@@ -35,7 +35,7 @@ struct PredictedPart {
   double value = 0;
 };
 
-/// A measured number and its prediction.
+/// A measured value and its prediction.
 struct PredictedRow {
   std::string id{};
   RowSubject of{};
@@ -47,9 +47,9 @@ struct PredictedRow {
   bool repeats = false;           ///< equivalent to another figure of the row
   std::string doubt{};            ///< if not empty, why the row advises against the figure
   std::vector<std::string> assumed{};
-  std::vector<PredictedPart> parts{};  ///< parts of a memory, which add up to the prediction
+  std::vector<PredictedPart> parts{};  ///< parts of a memory prediction, which add up to it
 
-  /// Whether it counts in summaries: repeats and doubtful figures do not.
+  /// Whether the row counts in summaries; repeats and doubtful figures do not.
   bool counts() const { return !repeats && doubt.empty(); }
   Compared compared(std::string group) const {
     return {std::move(group), predicted.value, measured, predicted.low, predicted.high};
@@ -68,17 +68,18 @@ struct RunRates {
 };
 
 struct Accuracy {
-  std::optional<AccuracyKind> kind;  ///< absent: every row by its own command
+  std::optional<AccuracyKind> kind;  ///< absent: every row is predicted by its own command
   std::vector<PredictedRow> rows;
   std::vector<SkippedRow> skipped;
-  std::vector<RunRates> runs;  ///< of server runs
+  std::vector<RunRates> runs;  ///< one per recorded server run
 };
 
 /// Called before each row with the number of finished rows and the total.
 using AccuracyWatch = std::function<void(Count done, Count all)>;
 
-/// Predicts the rows of one kind. Without a kind, predicts every row by its own command; training rows give both step
-/// and memory. `basis` applies to server runs. Throws InputError if tables lack a layer of a run's model.
+/// Predicts all rows by one kind of prediction, or, without a kind, every row by its own command; a training row then
+/// gives both its step and its memory. `basis` applies to server runs. Throws InputError if tables lack a layer of a
+/// run's model.
 Accuracy accuracy(const MeasurementFile& file, std::optional<AccuracyKind> kind, const AccuracyWatch& watch = {},
                   const ReplayBasis& basis = {});
 

@@ -42,7 +42,7 @@ void add_groups(std::vector<ErrorGroup>& out, const char* by, std::span<const Co
                    [](const ErrorGroup& x, const ErrorGroup& y) { return x.errors.rows > y.errors.rows; });
 }
 
-/// Rows of families that have enough rows.
+/// Rows of the families with at least `least_of_family` rows.
 std::vector<Compared> of_families(const std::vector<Compared>& rows) {
   const auto families = summary_by_group(rows);
   std::vector<Compared> out;

@@ -17,11 +17,11 @@ struct ErrorGroup {
   std::string text() const { return by.empty() ? name : by + ": " + name; }
 };
 
-/// Minimum rows of a family in the summary over families.
+/// Minimum number of rows for a family to count in the summary over families.
 inline constexpr Count least_of_family = 3;
 
-/// All rows; then the families of at least that many rows, with equal weights; then the groups of every kind, largest
-/// first within a kind. Empty if no row counts.
+/// Errors of all rows; then of the families with at least that many rows, weighted equally; then of the groups by each
+/// property, largest group first. Empty if no row counts.
 std::vector<ErrorGroup> error_groups(const Accuracy& a);
 
 }  // namespace llmcalc

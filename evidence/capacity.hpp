@@ -8,15 +8,15 @@
 
 namespace llmcalc {
 
-/// Sources round sizes and write GB for GiB, so 10 % more than a device's memory is accepted.
+/// Maximum ratio of a stated size to the device's memory: sources round sizes and write GB for GiB.
 inline constexpr double most_of_memory = 1.1;
 
-/// Why an inference row has no device-bound time: its weights, as the mean over pipeline stages, do not fit on the
-/// devices, so some were elsewhere or in another format. Empty if they fit.
+/// Why no time is predicted for an inference row: its weights, averaged over pipeline stages, do not fit on the
+/// devices, so some were stored elsewhere or in another format. Empty if they fit.
 std::string weights_beyond_memory(const InferenceCase& c);
 
-/// Assumption for a training row whose weights, gradients and optimizer states, as the mean over stages, exceed the
-/// devices' memory: its time is for devices that hold them. Empty if they fit.
+/// Assumption for a training row whose weights, gradients and optimizer states, averaged over stages, exceed the
+/// devices' memory: the time is predicted as if they fit. Empty if they fit.
 std::string states_beyond_memory(const TrainingCase& c);
 
 }  // namespace llmcalc

@@ -48,13 +48,14 @@ void check_room(const std::string& where, std::string_view key, double bytes, co
   if (bytes < 0x1p20)
     refuse_measured(
         where, key,
-        fmt::format("{:.4g} bytes is less than a mebibyte, too little for any run; use the unit of the key", bytes));
+        fmt::format("{:.4g} bytes is less than 1 MiB, too little for any run; give the value in the unit of its key",
+                    bytes));
   check_most(where, key, bytes, card, parts);
 }
 
 // ---- Inference figures
 
-/// Bandwidth of all devices, or of one by the row's device count.
+/// Bandwidth of all devices of the layout, or, for a figure per device, that divided by the row's device count.
 BytesPerSecond most_bandwidth(const InferenceCase& c, const Figure& f) {
   const double all = static_cast<double>(devices(c.layout));
   const bool of_one = figure_key(f.key)->share == Share::device;
@@ -72,9 +73,10 @@ void check_bandwidth(const InferenceCase& c, const Figure& f) {
 
 // ---- Times and rates beyond any device
 
-/// Speculative decoding and cached prompts, which rows need not state, make a token several times faster than its work.
+/// Maximum ratio of a figure to its value at datasheet rates. Speculative decoding and cached prompts, which rows need
+/// not state, make tokens several times faster than their counted work.
 constexpr double beyond_datasheet = 10;
-/// An empty kernel takes a few microseconds.
+/// Shortest plausible time: an empty kernel takes a few microseconds.
 constexpr double shortest_seconds = 1e-6;
 /// FLOP/s that no device has reached so far, for devices without a preset.
 constexpr double fastest_device = 1e18;
@@ -111,7 +113,7 @@ void check_against_datasheet(const InferenceCase& c, const Figure& f) {
                           c.on.hardware.title, devices(c.layout) == 1 ? "its" : "their", *bound / f.unit, beyond));
 }
 
-/// Tokens per second if all devices only multiply each token by its active weights.
+/// Tokens per second if all devices ran only the matmuls of each token with its active weights.
 double most_tokens_per_second(const InferenceCase& c) {
   double peak = fastest_device;
   if (c.on.preset) {
@@ -126,12 +128,12 @@ void check_pace(const InferenceCase& c, const Figure& f) {
     refuse_pace(c, f, "any device: a single kernel takes more than a microsecond");
   if (is_token_rate(f.quantity) && f.value > beyond_datasheet * most_tokens_per_second(c))
     refuse_pace(c, f,
-                fmt::format("{} {} for matrix products in a second, {:.3g} tokens", devices(c.layout),
-                            c.on.hardware.title, most_tokens_per_second(c) / f.unit));
+                fmt::format("{} {} for matmuls in a second, {:.3g} tokens", devices(c.layout), c.on.hardware.title,
+                            most_tokens_per_second(c) / f.unit));
   if (c.on.preset && !c.work_assumed) check_against_datasheet(c, f);
 }
 
-/// Limits a cache to the tokens that would fill all devices.
+/// Refuses a cache with more tokens than all devices could hold.
 void check_cache(const InferenceCase& c, const Figure& f) {
   const double number = bits_per_weight(c.plan.kv_precision.keys) / 8;
   const double token = number * static_cast<double>(cache_elements_per_token(c.arch));

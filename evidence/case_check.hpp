@@ -2,7 +2,7 @@
 /// Checks of rows: measured values that the device cannot reach. All throw InputError with file, line, row, key, reason
 /// and remedy, and Overflow if a count passes 2^63.
 ///
-/// Precondition for all: the case is not to be skipped.
+/// Precondition for all: the case's `skip` is empty.
 
 #include "evidence/rows/inference_case.hpp"
 #include "evidence/rows/training_case.hpp"
@@ -17,10 +17,10 @@ void check_step(const TrainingCase& c);
 double least_utilization(const TrainingCase& c);
 /// Refuses memory peaks below a mebibyte or above the memory of a device.
 void check_memories(const TrainingCase& c);
-/// Checks an inference figure: memory as above, a cache that fits on all devices, a bandwidth within the device's
-/// unless its cache holds the weights, and a time or rate within reach of the devices:
+/// Checks an inference figure: memory as above, a cache that fits on all devices, a bandwidth of at most the device's,
+/// unless its on-chip cache holds the weights, and a time or rate within reach of the devices:
 ///   - no time is below a microsecond, which one kernel takes;
-///   - no rate exceeds 10 times the rate at which all devices multiply a token's weights at their peak (1e18 FLOP/s
+///   - no rate exceeds 10 times the rate at which all devices run a token's weight matmuls at their peak (1e18 FLOP/s
 ///   each without a preset);
 ///   - with a preset, and with batch and lengths stated, no figure is more than 10 times faster than the work at
 ///   datasheet rates; for a time, the work of a single request.

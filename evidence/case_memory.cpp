@@ -21,25 +21,25 @@ EngineTerms terms_of(const InferenceCase& c) {
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
 
-/// Whether the engine uses all memory that it is granted and gives the remainder to its cache. Other engines have a
-/// cache for the context that they were started with.
+/// Whether the engine uses all memory that it is granted and gives the remainder to its cache. Other engines allocate a
+/// cache for the context length that they were started with.
 bool has_pool(const InferenceCase& c) {
   const ServingLoop loop = inference_stack(c.engine).loop;
   return loop != ServingLoop::none && loop != ServingLoop::neuron;
 }
 
-/// Cached tokens per sequence without a pool.
+/// Cache capacity per sequence, in tokens, of an engine without a pool.
 Count context_room(const InferenceCase& c) {
   const double tokens = c.room > 0 ? c.room : c.cached + c.prompt + c.generate;
   return std::max<Count>(1, std::llround(std::min(tokens, 0x1p40)));
 }
 
-/// Cache bytes of that context on one rank of `layout`.
+/// Cache bytes of the batch at that capacity on one rank of `layout`.
 Bytes context_cache(const InferenceCase& c, const Layout& layout) {
   return cache_bytes(c.arch, c.plan, context_room(c), layout);
 }
 
-/// Memory that vLLM logs at start-up.
+/// Activation or library memory that vLLM logs at start-up. Empty for other quantities and engines.
 std::optional<double> told_at_start(const InferenceCase& c, FigureKind quantity) {
   if (!is_vllm(c)) return std::nullopt;
   const EngineMemory m = engine_memory(c);
@@ -48,12 +48,12 @@ std::optional<double> told_at_start(const InferenceCase& c, FigureKind quantity)
   return std::nullopt;
 }
 
-/// Cache bytes on one device: of the pool, or of the context.
+/// Cache bytes on one device: the pool, or the cache for the context.
 double device_cache(const InferenceCase& c) {
   return as_real(has_pool(c) ? engine_memory(c).kv_cache : context_cache(c, c.layout));
 }
 
-/// Fraction of keys in a cache of keys and values. A latent cache has no such parts.
+/// Fraction of cache bytes that are keys. Empty for a latent cache, which has no separate keys and values.
 std::optional<double> share_of_keys(const InferenceCase& c) {
   if (c.arch.attention == AttentionKind::latent) return std::nullopt;
   const double keys = bits_per_weight(c.plan.kv_precision.keys), values = bits_per_weight(c.plan.kv_precision.values);

@@ -8,13 +8,13 @@
 namespace llmcalc {
 
 /// Memory by the rules of vLLM's start-up, with the terms of the row's version. For other engines, excludes sampler and
-/// libraries, which are unknown. Precondition: the case is not to be skipped.
+/// libraries, which are unknown. Precondition: the case's `skip` is empty.
 EngineMemory engine_memory(const InferenceCase& c);
 
 /// Tokens in the KV caches of all replicas.
 double cache_tokens(const InferenceCase& c);
 
-/// Prediction for a stated memory, in bytes or tokens. Empty if the rules do not give it.
+/// Prediction for a memory figure, in bytes or tokens. Empty if the rules do not determine it.
 std::optional<double> predicted_memory(const InferenceCase& c, const Figure& f);
 
 }  // namespace llmcalc

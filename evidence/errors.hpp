@@ -30,7 +30,7 @@ struct ErrorSummary {
   std::optional<double> coverage;  ///< fraction of the intervals that cover their measurement
 };
 
-/// q-quantile of numbers, interpolated linearly between the order statistics around (n - 1) q. Precondition: not empty.
+/// q-quantile of values, interpolated linearly between the order statistics around (n - 1) q. Precondition: not empty.
 double quantile(std::vector<double> values, double q);
 
 /// Width (ln of a factor) that covers a fraction of the errors of several groups as close to `q` as possible, with
@@ -40,7 +40,7 @@ double covering_width(const std::map<std::string, std::vector<double>>& errors, 
 
 /// Summary with equal weight for every row. All 0 if there are no rows.
 ErrorSummary summary(std::span<const Compared> rows);
-/// The same for each group.
+/// Summary of each group.
 std::map<std::string, ErrorSummary> summary_by_group(std::span<const Compared> rows);
 /// Summary with equal weight for every group, over the groups' medians (mean, p90 and worst of these medians too),
 /// signed medians and coverages. `rows` is the number of groups.

@@ -9,13 +9,13 @@
 
 namespace llmcalc {
 
-/// A predicted number in base units, with its interval if known.
+/// A predicted value in base units, with its interval if known.
 struct Prediction {
   double value = 0;
   std::optional<double> low{}, high{};
 };
 
-// Precondition for all: the case is not to be skipped. They throw Overflow if a count passes 2^63.
+// Precondition for all: the case's `skip` is empty. They throw Overflow if a count passes 2^63.
 
 /// Seconds of an optimizer step.
 struct PredictedStep {
@@ -32,7 +32,7 @@ class PredictedCase {
   /// The case must outlive the object.
   explicit PredictedCase(const InferenceCase& c);
   std::optional<Prediction> figure(const Figure& f) const;
-  /// The same at datasheet rates. Empty if the figure is not a time or rate.
+  /// Value of a figure at datasheet rates. Empty if the figure is not a time or rate.
   std::optional<double> bound(const Figure& f) const;
 
  private:

@@ -47,11 +47,11 @@ struct ReplayBasis {
   std::optional<HardwareCard> hardware{};  ///< replaces the run's device
   std::vector<OperatorTables> tables{};    ///< measured layer times, which replace the estimator's
 };
-/// Throws InputError if the tables lack the run's model, or a layer of the model.
+/// Pass times of a run on that basis. Throws InputError if the tables lack the run's model, or a layer of the model.
 PassTimes passes_of(const RunCase& c, const ReplayBasis& basis);
 
 /// Pass times of a rank at the rates that device and engine achieve under these parameters. Rates measured on the
-/// device are kept.
+/// device are kept as they are.
 PassTimes estimated_passes(const RunCase& c, const InferenceParameters& p);
 
 }  // namespace llmcalc

@@ -17,13 +17,13 @@ struct RowSubject {
   std::string parallelism{};  ///< kinds in use: "tp+pp+dp"; "none"
   std::string layout{};       ///< with ranks: "tp 8, pp 4, dp 2"
   std::string batch{};        ///< "micro-batch 4 of 512, 2048 tokens"
-  std::string precision{};    ///< of the blocks' products; in inference, of the weights
+  std::string precision{};    ///< of the blocks' matmuls; in inference, of the weights
   std::string recompute{};    ///< empty: no recomputation
   std::string software{};     ///< stack or engine
   std::string kind{};         ///< "dense", "assumed input", "experts"; in inference, the class of the figure
 };
 
-/// Precondition for all: the case is not to be skipped.
+/// Precondition for all: the case's `skip` is empty.
 RowSubject subject_of(const TrainingCase& c);
 RowSubject subject_of(const InferenceCase& c, const Figure& figure);
 RowSubject subject_of(const RunCase& c);

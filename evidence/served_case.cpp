@@ -46,7 +46,8 @@ Count longest_request(const RequestTraffic& traffic) {
   return longest;
 }
 
-/// A measured row had memory for its requests, even if the memory rules predict less.
+/// Scheduler rules of the row's engine. The cache holds at least the longest request, since the run served it, even if
+/// the memory rules predict less.
 SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, const RequestTraffic& traffic) {
   SchedulerRules rules = scheduler_rules(c.arch, engine_memory(c), c.limits, stack);
   rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest_request(traffic)));

@@ -18,10 +18,10 @@ struct ServedTimes {
   double tokens = 0;           ///< generated tokens
 };
 
-/// Simulates the clients of one replica. Each client sends a request when the previous one is answered; there are ten
-/// per client if the row does not state the number. With `max_inflight`, all are sent at once. Lengths, uniform between
-/// a fraction of the nominal length and the nominal length, are spread evenly. `request`: seconds per request in
-/// addition to passes.
+/// Simulates the clients of one replica. Each client sends a request when the previous one is answered; ten requests
+/// per client are simulated if the row does not state their number. With `max_inflight`, all are sent at once. Lengths,
+/// uniform between a fraction of the nominal length and the nominal length, are spread evenly. `request`: seconds per
+/// request in addition to passes.
 ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request);
 
 }  // namespace llmcalc

@@ -14,20 +14,20 @@ MemorySoftware memory_software(const TrainingCase& c) {
   return c.stack.name == "torchtitan" ? MemorySoftware::titan : MemorySoftware::pytorch;
 }
 
-/// Training in an unstated 16-bit format: scripts of Megatron-LM and its derivatives set --fp16, which accumulates
-/// gradients in fp16.
+/// Whether gradients accumulate in fp16: for training in an unstated 16-bit format, scripts of Megatron-LM and its
+/// derivatives set --fp16.
 bool accumulates_halves(const TrainingCase& c, MemorySoftware software) {
   const bool megatron = software == MemorySoftware::megatron || software == MemorySoftware::megatron_deepspeed;
   return megatron && c.half_gradients_open;
 }
 
-/// Saves the result of every second product and recomputes the rest of a layer: torchtitan's "selective" with "op", the
-/// default of its training configurations.
+/// Whether the run saves the output of every second matmul and recomputes the rest of a layer: torchtitan's "selective"
+/// with "op", the default of its training configurations.
 bool keeps_alternate_products(const TrainingCase& c, MemorySoftware software) {
   return software == MemorySoftware::titan && (c.recomputed.alternate_products || !c.recomputed.stated());
 }
 
-/// Of these choices, rows state only the attention kernel.
+/// Choices left to the software. Rows state only the attention kernel, so all others are.
 LeftToSoftware left_to_software(const TrainingCase& c) {
   return {.attention = !c.attention.stated,
           .dropout = true,
@@ -38,7 +38,7 @@ LeftToSoftware left_to_software(const TrainingCase& c) {
           .reshard = true};
 }
 
-/// Stages on the observed devices. Consecutive stages lie on consecutive nodes.
+/// Number of stages on the observed devices. Consecutive stages are on consecutive nodes.
 Count stages_of(const Layout& l, const MeasuredMemory& of) {
   const Count all = ranks(l, Group::pipeline);
   if (of.devices == 0) return all;

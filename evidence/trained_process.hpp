@@ -9,7 +9,7 @@ namespace llmcalc {
 /// The case's plan and layout, with the storage defaults of its software.
 TrainedProcess trained_process(const TrainingCase& c);
 
-/// Memory of the fullest of the observed ranks, as `of.kind` counts it. Precondition: the case is not to be skipped.
+/// Memory of the fullest of the observed ranks, as `of.kind` counts it. Precondition: the case's `skip` is empty.
 ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted);
 
 }  // namespace llmcalc

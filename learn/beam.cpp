@@ -98,8 +98,8 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
 }
 
 Bytes beam_memory(Count vocabulary, const BeamOptions& o) {
-  // Old and new sequences, with spare capacity of their token vectors; three widths of steps; one vocabulary row as
-  // logits, logarithms and steps.
+  // Old and new sequences, including spare capacity of their token vectors; three times `width` steps; logits,
+  // log-probabilities and steps for one vocabulary row.
   const Count sequence = add(mul(2 * sizeof(std::int32_t), o.length), sizeof(Sequence));
   return Bytes(add(mul(o.width, add(mul(2, sequence), 3 * sizeof(Lengthening))), mul(vocabulary, 64)));
 }

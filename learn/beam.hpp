@@ -26,10 +26,10 @@ struct BeamOptions {
   std::function<void(const std::vector<Sequence>&)> kept = {};
 };
 
-/// The most probable continuations of `prompt`, best first, at most `width`: `length` times, every kept sequence is
-/// extended by every token and the best are kept (Lowerre 1976; Sutskever et al. 2014, section 3.2). Complete sequences
-/// keep their place and score. Among equally probable sequences, lower tokens come first. With a width of at least the
-/// vocabulary to the power of length - 1 this is exhaustive search, with width 1 greedy.
+/// The most probable continuations of `prompt`, best first, at most `width`. In each of `length` steps, every kept
+/// sequence is extended by every token, and the best are kept (Lowerre 1976; Sutskever et al. 2014, section 3.2).
+/// Complete sequences keep their place and score. Among equally probable sequences, lower tokens come first. A width of
+/// at least vocabulary^(length - 1) makes this exhaustive search, a width of 1 greedy search.
 std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const std::int32_t> prompt,
                                   const BeamOptions& options);
 

@@ -95,7 +95,7 @@ Metadata texts(const CheckpointCard& c, const Precision& p) {
           {"training", training.dump()}};
 }
 
-/// The tensors of a file, whose bytes it holds until they are written.
+/// Collects the tensors of a file and owns their bytes until they are written.
 class TensorCollector {
  public:
   void add(const std::string& name, std::string_view dtype, std::vector<Count> shape, std::vector<std::byte> bytes) {

@@ -45,8 +45,8 @@ void set_weights(Transformer& t, const WeightBytes& bytes);
 void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCard& card,
                      const WeightBytes* best = nullptr);
 
-/// A checkpoint open for reading. Everything is checked before loading: damage, and tensors that are missing, misshaped
-/// or unknown to the model, are an InputError that names the file and the field.
+/// A checkpoint open for reading. Everything is checked before loading: damage and tensors that are missing, misshaped
+/// or unknown to the model throw an InputError that names the file and the field.
 class TrainingCheckpoint final : public TrainedModel {
  public:
   explicit TrainingCheckpoint(const std::string& path);
@@ -71,7 +71,7 @@ class TrainingCheckpoint final : public TrainedModel {
   void read_tokenizer();
   void check_tensors();
   void check_checksum();
-  /// Tensors of the model other than weights and gradients, with their names in the file.
+  /// A parameter's tensors other than its weight and gradient, with their names in the file.
   static std::vector<std::pair<std::string, Tensor>> state(const Parameter& p);
   void upload(Transformer& t, const std::string& name, const Tensor& to) const;
 

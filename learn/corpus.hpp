@@ -1,7 +1,7 @@
 #pragma once
-/// A text to learn from, as tokens, in three splits: training, validation (the twentieth before the last tenth), which
-/// selects the best weights, and the last tenth, held out to measure the result. Reported results are thus on text used
-/// neither for training nor for selection.
+/// A tokenized text in three splits: training; validation (the 5 % before the last tenth), which selects the best
+/// weights; and the held-out last tenth, which measures the result. Reported results are thus on text used neither for
+/// training nor for selection.
 
 #include <functional>
 #include <span>
@@ -37,13 +37,13 @@ class Corpus {
     return model::bits_per_byte(loss, static_cast<Count>(held_out_.size()) - 1, predicted_bytes_);
   }
 
-  /// Batch `index` of the run with this seed: `sequences` intervals of `seq` tokens, at random offsets of the training
-  /// split. Throws InputError if the split is shorter than one interval.
+  /// Returns batch `index` of the run with this seed: `sequences` intervals of `seq` tokens, at random offsets of the
+  /// training split. Throws InputError if the split is shorter than one interval.
   Batch batch(std::uint64_t seed, std::uint64_t index, Count sequences, Count seq) const;
 
-  /// Mean -ln p of a split's tokens, each with up to seq - 1 preceding tokens, from adjacent intervals without dropout.
-  /// `tokens`: upper limit, from evenly spaced intervals; 0: all. seq and micro_batch come from the model's plan.
-  /// on_token: called with the number of tokens done and the total.
+  /// Mean -ln p of a split's tokens, without dropout. The split is divided into adjacent intervals, which limits a
+  /// token's context to seq tokens. `tokens`: maximum number of tokens, taken from evenly spaced intervals; 0: all. seq
+  /// and micro_batch come from the model's plan. on_token: called with the number of tokens done and the total.
   static double loss(Transformer& t, std::span<const std::int32_t> piece, Count tokens = 0,
                      const std::function<void(Count done, Count all)>& on_token = {});
 

@@ -41,7 +41,7 @@ bool is_end(std::int32_t token, const GenerateOptions& o) {
 /// shared with a new text is not recomputed.
 class Reader {
  public:
-  /// rewinds: texts may not extend the previous one. A recurrent state, or the cache of a window or chunk, cannot
+  /// rewinds: a text need not extend the previous one. A recurrent state, or the cache of a window or chunk, cannot
   /// rewind. Counts tokens and FLOPs in `g`.
   Reader(Transformer& t, Count tokens, bool cached, bool rewinds, Generated& g) : t_(t), g_(g) {
     if (cached && !(rewinds && Cache::forgets(t.arch(), tokens))) cache_.emplace(t.make_cache(1, tokens));
@@ -61,7 +61,7 @@ class Reader {
   }
 
  private:
-  /// Tokens of `text` whose keys and values are cached; the last token always runs.
+  /// Number of leading tokens of `text` whose keys and values are cached, excluding the last token, which always runs.
   std::size_t common(std::span<const std::int32_t> text) const {
     const auto [a, b] = std::mismatch(text.begin(), text.end() - 1, in_cache_.begin(), in_cache_.end());
     return static_cast<std::size_t>(a - text.begin());

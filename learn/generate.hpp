@@ -14,11 +14,11 @@ namespace llmcalc::model {
 struct GenerateOptions {
   Count tokens = 200;  ///< maximum number of new tokens
   SamplingOptions sampling = {};
-  Count beams = 1;                          ///< above 1: beam search instead of sampling
-  std::uint64_t seed = 1;                   ///< token i is drawn with number i of this seed's stream
-  bool cache = true;                        ///< keep keys and values; otherwise every token recomputes the whole text
-  std::vector<std::int32_t> ends = {};      ///< tokens that end the text
-  Count longest = 0;                        ///< tokens of the longest text; 0: limited only by learned positions
+  Count beams = 1;                      ///< above 1: beam search instead of sampling
+  std::uint64_t seed = 1;               ///< token i is drawn with random number i of this seed
+  bool cache = true;                    ///< keep keys and values; otherwise every token recomputes the whole text
+  std::vector<std::int32_t> ends = {};  ///< tokens that end the text
+  Count longest = 0;                    ///< maximum length of a text in tokens; 0: limited only by learned positions
   const std::atomic<bool>* stop = nullptr;  ///< true: generation ends before the next operator
   /// Beam search: called before each evaluation of the model, with the number so far and the maximum.
   std::function<void(Count done, Count most)> searching = {};
@@ -27,7 +27,7 @@ struct GenerateOptions {
 enum class Ended : std::uint8_t {
   length,       ///< the requested number of tokens
   end_of_text,  ///< the model produced an end token, which is not in the result
-  positions,    ///< the longest text: no more learned positions, or GenerateOptions::longest
+  positions,    ///< the text has reached the last learned position or GenerateOptions::longest
   stopped       ///< by the user
 };
 
@@ -36,7 +36,7 @@ struct Generated {
   Ended ended = Ended::length;
   Seconds prefill, decode;     ///< until the first token, and after it
   double log_probability = 0;  ///< beam search: ln p(tokens | prompt)
-  Count tokens_run = 0;        ///< run through the model: once each with a cache, otherwise with all preceding ones
+  Count tokens_run = 0;        ///< run through the model: each once with a cache, else with all preceding tokens
   Flops flops;                 ///< executed by the kernels for these tokens
 };
 
@@ -46,9 +46,9 @@ using OnToken = std::function<void(std::int32_t)>;
 /// Throws InputError for inputs that generate() rejects, before a model is loaded.
 void refuse_bad_generation(const Arch& arch, std::span<const std::int32_t> prompt, const GenerateOptions& options);
 
-/// Continues `prompt`. The cache changes the time but not the tokens: logits agree to rounding and the random numbers
-/// are the same. Throws InputError for an empty prompt, an option out of range, a token outside the vocabulary, a
-/// prompt longer than the longest text, or logits that are not finite.
+/// Continues `prompt`. The cache changes the time but not the tokens: logits agree up to rounding, and the random
+/// numbers are the same. Throws InputError for an empty prompt, an option out of range, a token outside the vocabulary,
+/// a prompt longer than the longest text, or logits that are not finite.
 Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    const OnToken& on_token = {});
 

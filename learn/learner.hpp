@@ -9,8 +9,8 @@ namespace llmcalc::model {
 struct LearningSettings {
   Count steps = 500, batch = 4, seq = 128;
   double rate = 3e-3;        ///< peak rate of AdamW
-  double warm_up = 0.05;     ///< fraction of the steps in which it rises to the peak
-  double least_rate = 0.05;  ///< final rate as a fraction of the peak
+  double warm_up = 0.05;     ///< fraction of the steps in which the rate rises to its peak
+  double least_rate = 0.05;  ///< final rate as a fraction of the peak rate
   double decay = 0.1, clip = 1;
   std::uint64_t seed = 1;
   bool operator==(const LearningSettings&) const = default;

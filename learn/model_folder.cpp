@@ -43,7 +43,7 @@ std::vector<Count> stored_sides(const ParameterShape& s, const StoredPlace& at) 
   return at.transposed ? std::vector{s.in, out} : std::vector{out, s.in};
 }
 
-/// Reads n elements of a tensor from `begin` on, block by block: take(index of a block's first element, its bytes).
+/// Reads n elements of a tensor from `begin` on and calls take(index of the first element, bytes) for each block.
 template <typename F>
 void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n,
                        const F& take) {
@@ -56,7 +56,7 @@ void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry
   }
 }
 
-/// The same with values in double.
+/// Calls take(index of the first element, values as double) for each block of the same elements.
 template <typename F>
 void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n, const F& take) {
   std::vector<double> numbers;
@@ -67,7 +67,7 @@ void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Co
   });
 }
 
-/// A weight (out, in) from a tensor of (in, parts x out).
+/// Reads a weight (out, in) from a tensor stored as (in, parts x out).
 std::vector<double> turned(const SafetensorsFile& file, const SafetensorsFile::Entry& e, const ParameterShape& s,
                            const StoredPlace& at) {
   const Count columns = s.out * at.parts, skipped = s.out * at.part;

@@ -16,7 +16,8 @@ namespace llmcalc::model {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "tensors are stored as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "safetensors are little-endian, and tensors are written in the host's byte order");
 
 std::string shape_text(std::span<const Count> shape) {
   std::string text;

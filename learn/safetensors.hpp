@@ -59,7 +59,7 @@ class SafetensorsFile {
 
   /// Reads the bytes of a tensor into a buffer of exactly their size.
   void read(const Entry& entry, std::span<std::byte> into) const;
-  /// Reads a part of its bytes, from `first` on.
+  /// Reads part of a tensor's bytes, from byte `first` on.
   void read_part(const Entry& entry, Count first, std::span<std::byte> into) const;
   std::vector<std::byte> bytes(const Entry& entry) const;
 

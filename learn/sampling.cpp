@@ -44,7 +44,7 @@ void divide_by_sum(std::vector<TokenCandidate>& set) {
   for (TokenCandidate& c : set) c.probability /= sum;
 }
 
-/// exp((l - max)/temperature), not yet normalised, without tokens at -infinity.
+/// exp((l - max)/temperature), not yet normalized, without tokens whose logit is -infinity.
 std::vector<TokenCandidate> weighed(std::span<const float> logits, double temperature) {
   const double most = *std::max_element(logits.begin(), logits.end());
   std::vector<TokenCandidate> set;
@@ -61,7 +61,7 @@ void cut_to_top(std::vector<TokenCandidate>& set, Count k) {
   set.resize(static_cast<std::size_t>(k));
 }
 
-/// Cuts to the nucleus with a heap, so that only a few tokens of a large vocabulary are sorted.
+/// Reduces the set to the nucleus, using a heap so that only a few tokens of a large vocabulary are sorted.
 void cut_to_nucleus(std::vector<TokenCandidate>& set, double top_p) {
   if (top_p == 1) return;
   const auto less_likely = [](const TokenCandidate& a, const TokenCandidate& b) { return likelier(b, a); };

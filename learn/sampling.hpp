@@ -22,11 +22,11 @@ struct TokenCandidate {
 };
 
 /// The most likely token; the lowest if tied. Here and below, logits that are NaN or +infinity, or all -infinity, are
-/// an InputError, and tokens at -infinity are never chosen.
+/// an InputError, and tokens whose logit is -infinity are never chosen.
 std::int32_t greedy(std::span<const float> logits);
 
-/// Tokens that may follow, by index, with probabilities that sum to 1: softmax(logits/temperature), cut to the top k
-/// (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches top_p (Holtzman et
+/// Tokens that may follow, by index, with probabilities that sum to 1: softmax(logits/temperature), reduced to the top
+/// k (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches top_p (Holtzman et
 /// al. 2020, section 3.1). Ties keep the lowest tokens. Throws InputError for an option out of range.
 std::vector<TokenCandidate> candidates(std::span<const float> logits, const SamplingOptions& options);
 

@@ -15,7 +15,7 @@ bool is_stored_number(std::string_view dtype);
 /// The file dtype of a backend's compute format: F16, BF16, F32 or F64.
 std::string_view own_dtype(DType format);
 
-/// Converts values of such a dtype (little-endian) exactly; `to` has as many elements as `from`.
+/// Converts values of a stored dtype (little-endian) to double exactly; `to` has as many elements as `from`.
 void widen(std::string_view dtype, std::span<const std::byte> from, std::span<double> to);
 
 }  // namespace llmcalc::model

@@ -47,8 +47,8 @@ constexpr std::array<std::string_view, 1> llama_prefixes{""};
 constexpr std::array<std::string_view, 2> llama_ignored{"model.layers.#.self_attn.rotary_emb.inv_freq",
                                                         "lm_head.weight"};
 
-/// hf gemma2/modeling_gemma2.py, gemma3/modeling_gemma3.py: four norms per layer, one with a name that Llama uses for
-/// another. A Gemma 3 with a vision encoder prefixes the text model's names with "language_model.".
+/// hf gemma2/modeling_gemma2.py, gemma3/modeling_gemma3.py: four norms per layer, one of which has the name of a
+/// different norm in Llama. A Gemma 3 with a vision encoder prefixes the text model's names with "language_model.".
 constexpr std::array gemma2_own{
     StoredModule{"layers.#.attn.post_norm", "model.layers.#.post_attention_layernorm"},
     StoredModule{"layers.#.mlp.norm", "model.layers.#.pre_feedforward_layernorm"},

@@ -9,8 +9,8 @@
 
 namespace llmcalc::model {
 
-/// A module of ours and its name in a checkpoint; # is the layer number, @ an expert's. In both, its tensors end in
-/// ".weight" and ".bias".
+/// A module of this program's model and its name in a checkpoint; # is the layer number, @ the expert number. Under
+/// both names, its tensors end in ".weight" and ".bias".
 struct StoredModule {
   std::string_view ours, stored;
   bool transposed = false;    ///< its matrix is stored as (in, out)

@@ -22,8 +22,9 @@ using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::string step_type(const json::Object& o) { return o.text("type"); }
 
-/// Limits on a file's normalizers and pre-tokenizers, and on the bytes of a text that one of these searches for. Known
-/// tokenizers are far below; the limits keep a file from turning a text of some kilobytes into hours of work.
+/// Maximum number of normalizers, and of pre-tokenizers, in a file, and maximum bytes of a text that a step searches
+/// for. Known tokenizers are far below these limits, which keep a file from turning a few kilobytes of text into hours
+/// of work.
 constexpr std::size_t most_steps = 64, longest_looked_for = 1000;
 
 /// The text that a step searches for.
@@ -91,7 +92,7 @@ Kept kept(const json::Object& o) {
   refuse_step(o, "the behavior " + in_quotes(behavior));
 }
 
-/// Splits the text at its matches; `invert`: at the parts between them.
+/// Splits the text at the matches or, if `invert`, at the parts between them.
 Pieces cut(const std::string& text, const Ranges& matches, Kept how, bool invert) {
   Pieces all;
   bool after_match = false;
@@ -150,7 +151,8 @@ void add_byte_level(TextSteps& steps, const json::Object& o) {
     });
 }
 
-/// Runs of digits, or single digits (pre_tokenizers/digits.rs): everything that Unicode classifies as a number.
+/// Splits off runs of digits, or single digits (pre_tokenizers/digits.rs), where a digit is any character that Unicode
+/// classifies as a number.
 Cutter digit_cutter(const json::Object& o) {
   return [p = Pattern(o.flag_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)", o.where())](
              const std::string& text, bool, MatchSteps& left) {
@@ -194,7 +196,8 @@ void add_cutter(TextSteps& steps, const json::Object& o) {
   steps.cutters.push_back(cutter_of(o));
 }
 
-/// GPT-2, encoder.py, bytes_to_unicode: printable bytes represent themselves, the others U+0100 and following.
+/// GPT-2, encoder.py, bytes_to_unicode: a printable byte is represented by itself, any other byte by U+0100 or a
+/// following character.
 std::array<std::string, 256> byte_letters() {
   std::array<std::string, 256> letters;
   unsigned other = 0x100;

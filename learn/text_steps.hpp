@@ -11,20 +11,21 @@
 
 namespace llmcalc::model {
 
-/// most: maximum bytes of the result, above which InputError is thrown.
+/// Changes a text. most: maximum bytes of the result, above which InputError is thrown.
 using Normalizer = std::function<std::string(const std::string& text, std::size_t most)>;
-/// first: the piece begins its text. left: remaining steps of patterns.
+/// Splits a piece. first: the piece begins its text. left: remaining step budget of the patterns.
 using Cutter = std::function<std::vector<std::string>(const std::string& piece, bool first, MatchSteps& left)>;
 
 /// The steps before the model.
 struct TextSteps {
   std::vector<Normalizer> normalizers;
   std::vector<Cutter> cutters;
-  bool bytewise = false;  ///< the model works on bytes, written in its file in an alphabet of 256 letters
+  bool bytewise = false;  ///< the model works on bytes, which its file writes in an alphabet of 256 letters
 
   /// Throws InputError if normalizers expand the text far beyond any language's normal forms.
   std::string normalized(std::string text) const;
-  /// first: the text begins the whole input and does not follow a special token. left: remaining steps of patterns.
+  /// Splits a normalized text. first: the text begins the whole input and does not follow a special token. left:
+  /// remaining step budget of the patterns.
   std::vector<std::string> pieces(const std::string& text, bool first, MatchSteps& left) const;
 };
 

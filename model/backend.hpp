@@ -125,14 +125,14 @@ struct AttentionGradients {
   void* relative = nullptr;  ///< of the relative position biases, summed over all sequences
 };
 
-/// One matrix product per group. With routing, the rows of group g are the tokens sent there; otherwise every group has
-/// the same tokens.
+/// One matmul per group. With routing, the rows of group g are the tokens sent there; otherwise every group has the
+/// same tokens.
 struct LinearView {
   In x = nullptr, weight = nullptr, bias = nullptr;
   Count x_stride = 0;               ///< row stride of x in elements; 0: shape.in
   bool wide_output = false;         ///< y is wide: training logits
   In choice = nullptr;              ///< routed: the router's choice (rows / top_k, groups), see Backend::route
-  Count head_rows = 0;              ///< absorbed: weight rows per head, of which this product uses a part
+  Count head_rows = 0;              ///< absorbed: weight rows per head, of which this matmul uses a part
   Count weight_offset = 0;          ///< absorbed: first row used
   bool transposed = false;          ///< absorbed: y = x W instead of x W'
   Count x_head = 0, y_head = 0;     ///< absorbed: head strides in elements
@@ -167,7 +167,7 @@ class Recording {
 class Backend : public ArenaMemory {
  public:
   virtual Bytes number() const = 0;  ///< size of a weight or activation value
-  /// Format of its values: the one most backends use for this size.
+  /// Format of weight and activation values; by default the format that most backends use for this size.
   virtual DType format() const {
     if (number() == Bytes(2)) return dtypes::bf16;
     return number() == Bytes(4) ? dtypes::fp32 : *dtype("fp64");
@@ -176,7 +176,7 @@ class Backend : public ArenaMemory {
   virtual std::string_view name() const = 0;  ///< name of the device; on a CPU, of its instruction set
   /// Cores of the last flash attention; empty if the backend has only one.
   virtual AttentionCores attention_cores() const { return {}; }
-  /// Whether the backend supports these. Every backend supports the defaults and any epsilon.
+  /// Whether the backend supports these numerics. Every backend supports the defaults and any epsilon.
   virtual bool computes(const Numerics&) const = 0;
   /// Feature that the model needs and the backend lacks, as a phrase for an error message; empty if all are supported.
   virtual std::string lacks(const Arch&) const { return {}; }
@@ -197,7 +197,8 @@ class Backend : public ArenaMemory {
     if (plan.logits.chunks > 1) return "chunked logits";
     return {};
   }
-  /// Whether MTP modules (Plan::mtp) run: losses over the rows that have a target, and sums of losses.
+  /// Whether the backend runs MTP modules (Plan::mtp), which need losses over the rows that have a target, and sums of
+  /// losses.
   virtual bool runs_modules() const { return true; }
   virtual Bytes capacity() const = 0;                     ///< total device memory; 0: unknown
   virtual Bytes available() const { return capacity(); }  ///< unused device memory
@@ -211,14 +212,14 @@ class Backend : public ArenaMemory {
   virtual void read(std::span<double> to, In from, bool wide) const = 0;
 
   // ---- operators
-  /// y row t = table row ids[t]; without ids, the row of t's position.
+  /// Row t of y = row ids[t] of the table; without ids, the row of token t's position.
   virtual void lookup(const Lookup&, const Ids& ids, const Positions&, In table, Out y) = 0;
   virtual void lookup_gradient(const Lookup&, const Ids& ids, const Positions&, In dy, Out dtable) = 0;
   /// y += sin and cos of the positions (Vaswani et al. 2017, 3.5).
   virtual void add_sinusoid(const Lookup&, const Positions&, Out y) = 0;
 
   virtual void linear(const Linear&, const LinearView&, Out y) = 0;
-  /// Computes dx, dw and db from dy, skipping null ones; x is required only for dw. If the output is wide, dy is the
+  /// Computes dx, dw and db from dy, skipping null outputs; x is required only for dw. If the output is wide, dy is the
   /// result of loss_gradient and may be overwritten.
   virtual void linear_gradient(const Linear&, const LinearView&, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
@@ -316,15 +317,15 @@ class Backend : public ArenaMemory {
   virtual void dropout(const Pointwise&, const Dropout&, Out x, Out mask) = 0;
   virtual void dropout_gradient(const Pointwise&, const Dropout&, In mask, Out dx) = 0;
 
-  /// Softmax of the logits, the top_k renormalised to sum to 1 (Mixtral, arXiv:2401.04088); ties go to the lower
-  /// expert. gates: (rows, experts), not_chosen (model/math/routing.hpp) for experts that are not chosen. kept: wide
+  /// Softmax of the logits, the top_k renormalized to sum to 1 (Mixtral, arXiv:2401.04088); ties go to the lower
+  /// expert. gates: (rows, experts), not_chosen (model/math/routing.hpp) for experts that are not chosen. saved: wide
   /// probabilities, then wide gates; null in inference.
   virtual void route(const Pointwise&, In logits, Out gates, Out saved) = 0;
   virtual void route_gradient(const Pointwise&, In saved, In dgates, Out dlogits, bool add) = 0;
   /// Like route, for a router that also chooses among experts that return their input (Moe::zero_experts). Every token
-  /// gets the top visited() experts with weights and, for the rest of top_k, the top experts without. Sizes therefore
-  /// do not depend on data; a model's own router only averages to them (arXiv:2509.01322, 2.1). In gates, kept and
-  /// dgates, experts with weights are laid out as in route, and the others follow.
+  /// gets the top visited() experts with weights and, for the rest of top_k, the top experts without weights. Sizes
+  /// therefore do not depend on data, whereas the model's own router reaches them only on average (arXiv:2509.01322,
+  /// 2.1). In gates, saved and dgates, experts with weights are laid out as in route, and the others follow.
   virtual void route_own(const Pointwise&, const Moe&, In /*logits*/, Out /*gates*/, Out /*saved*/) { throw_lack(); }
   virtual void route_own_gradient(const Pointwise&, const Moe&, In /*saved*/, In /*dgates*/, Out /*dlogits*/,
                                   bool /*add*/) {
@@ -345,7 +346,7 @@ class Backend : public ArenaMemory {
   /// Copies tokens to the rows of their experts, expert by expert, in token order.
   virtual void dispatch(const Pointwise&, Count experts, In gates, In x, Out y) = 0;
   virtual void dispatch_gradient(const Pointwise&, Count experts, In saved, In dy, Out dx, bool add) = 0;
-  /// y = sum of gate x expert row. kept: the gates, wide, top_k per token; null in inference.
+  /// y = sum of gate x expert row. saved: the gates, wide, top_k per token; null in inference.
   virtual void combine(const Pointwise&, Count experts, In gates, In x, Out y, Out saved) = 0;
   virtual void combine_gradient(const Pointwise&, Count experts, In route_saved, In x, In saved, In dy, Out dx,
                                 bool add_x, Out dgates, bool add_g) = 0;
@@ -394,10 +395,11 @@ class Backend : public ArenaMemory {
   virtual void multiply_by(Updates, const double* factor) = 0;
   virtual void update(Updates, const OptimizerStep&) = 0;
 
-  /// FLOPs of matrix products and attention so far: 2 per multiply-add, from the loop bounds of the calls. Counted
-  /// values count each operation as it executes.
+  /// FLOPs of matmuls and attention so far: 2 per multiply-add, from the loop bounds of the calls. Counted values count
+  /// each operation as it executes.
   virtual Flops done() const = 0;
-  /// Operations outside products so far (sums, products, quotients, functions); 0 unless values are Counted.
+  /// Operations outside matmuls and attention so far (sums, products, quotients, functions); 0 unless values are
+  /// Counted.
   virtual Count beside() const { return 0; }
   /// Waits for all calls to complete.
   virtual void wait() {}

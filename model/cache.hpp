@@ -43,7 +43,7 @@ struct LayerCache {
   std::map<std::string_view, Tensor>
       states;  ///< by operator: a recurrence's state, or the last inputs of a convolution or shift
   std::optional<Positions> positions =
-      {};  ///< positions of rows written all at once (an encoder's); absent: the pass's positions
+      {};  ///< positions of rows written in one pass (an encoder's); absent: the pass's positions
 };
 
 class Cache {

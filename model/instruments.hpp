@@ -60,15 +60,15 @@ struct TensorOp {
 };
 
 enum class WorkKind : std::uint8_t {
-  products,  ///< sizes that fill tiles, or so few rows that tensor cores are not used: known exactly
-  padded,    ///< other sizes, executed in whole tiles, and experts, whose row counts depend on data
+  products,  ///< matmuls with sizes that fill tiles, or with too few rows for tensor cores: work known exactly
+  padded,    ///< matmuls of other sizes, executed in whole tiles, and of experts, whose row counts depend on data
   attention  ///< the attention core
 };
 
 /// Tensor-core work in one run of an operator.
 struct TensorWork {
   WorkKind kind = WorkKind::products;
-  double flops = 0;  ///< a lower bound for padded products
+  double flops = 0;  ///< a lower bound for padded matmuls
 };
 
 struct Version {
@@ -97,8 +97,8 @@ class Instruments {
 
   /// Frees unused memory of the tensor pool and of recorded steps, and resets the peak.
   virtual void reset_memory() = 0;
-  /// Call after everything has run once: memory added outside the pool since the device was opened counts as its
-  /// kernels'.
+  /// Call after everything has run once: memory added outside the pool since the device was opened is then attributed
+  /// to kernels.
   virtual void kernels_loaded() = 0;
   /// `arena`: peak bytes of tensors since reset_memory.
   virtual DeviceMemory memory(Bytes arena) = 0;

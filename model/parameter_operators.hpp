@@ -21,7 +21,7 @@ class ParameterOperators {
   /// Operators of a step of the plan.
   ParameterOperators(const Arch& arch, const Plan& plan, Step step);
   const Op& of(const ParameterShape& p) const;
-  /// Whether p is the matrix of a product or a lookup table. Biases, sinks, factors and convolution taps are vectors.
+  /// Whether p is the matrix of a matmul or a lookup table. Biases, sinks, factors and convolution taps are vectors.
   bool is_matrix(const ParameterShape& p) const;
 
  private:

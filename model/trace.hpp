@@ -19,7 +19,7 @@ struct Ran {
   Count layer;  ///< -1: embedding or head
   Flops flops;
   Seconds time;
-  Count beside = 0;  ///< operations outside products, if counted
+  Count beside = 0;  ///< operations outside matmuls and attention, if counted
 };
 struct Trace : std::vector<Ran> {
   /// Called immediately before and after an operator, when all earlier calls have completed.

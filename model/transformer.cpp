@@ -12,7 +12,7 @@ namespace {
 void require_mixer(const Mixer& m) {
   if (m.recurrent.state_bytes != 4)
     throw InputError("the reference transformer supports only float32 recurrent states, but this model's states have " +
-                     std::to_string(m.recurrent.state_bytes) + " bytes per number; set \"state_bytes\": 4");
+                     std::to_string(m.recurrent.state_bytes) + " bytes per element; set \"state_bytes\": 4");
   if (m.recurrent.kind == RecurrentKind::mamba && m.recurrent.head_dim == 1 && m.recurrent.chunk > 0)
     throw InputError("the reference transformer scans Mamba-1 channels token by token; omit \"chunk\"");
 }
@@ -163,7 +163,7 @@ double Transformer::finished(const StepReport::Numbers& r) {
   for (const double loss : r.losses)
     if (!std::isfinite(loss)) throw NotANumber("the loss is not finite");
   if (!std::isfinite(r.norm)) {
-    std::string bad;  // the last in model order is the first in backward
+    std::string bad;  // the last parameter in model order is the first in backward
     for (std::size_t i = 0; i < r.squares.size(); ++i)
       if (!std::isfinite(r.squares[i])) bad = weights_.trained()[i]->shape.name;
     throw NotANumber("the gradient is not finite" + (bad.empty() ? bad : ", first for " + bad));

@@ -58,14 +58,15 @@ class Transformer {
 
   // ---- inference
   /// Logits of the last token of every sequence, or the result of a model without logits. ids: (sequences, queries),
-  /// after `past` cached ones. In an encoder-decoder, the encoder reads the first ids (with a cache, as many as the
+  /// after `past` cached tokens. In an encoder-decoder, the encoder reads the first ids (with a cache, as many as the
   /// plan's prompt) and the logits follow the decoder's start token; later ids are the decoder's.
   std::vector<double> logits(std::span<const std::int64_t> ids, Count sequences, Count past, Cache* cache,
                              Trace* trace = nullptr);
-  /// A pass in which each of the plan's MTP modules drafts a token (Plan::mtp), after a prompt (past 0) or after a
-  /// token and the previous pass's drafts, which the model verifies. ids: (sequences, queries), after `past` cached
-  /// ones. The next pass follows past + kept tokens; until it overwrites them, caches hold rows of rejected tokens. For
-  /// the last kept tokens, the second and later modules have cached rows computed from drafts, right or not.
+  /// Runs a pass in which each of the plan's MTP modules (Plan::mtp) drafts a token. ids: (sequences, queries), after
+  /// `past` cached tokens: a prompt (past 0), or a token and the previous pass's drafts, which the model verifies. The
+  /// next pass starts after past + saved tokens; until it overwrites them, caches also contain rows of rejected tokens.
+  /// For the last saved tokens, the caches of the second and later modules contain rows computed from drafts, whether
+  /// accepted or not.
   Drafts drafted(std::span<const std::int64_t> ids, Count sequences, Count past, Cache& cache, Trace* trace = nullptr);
   /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary). targets: the input of an
   /// encoder-decoder's decoder, one token late; empty: the ids.
@@ -83,10 +84,10 @@ class Transformer {
 
  private:
   Step training_step() const;
-  /// Ends a forward pass with its loss: the cross-entropy of the logits. Results of an encoder in addition to logits,
-  /// or instead of them, add their mean as a stand-in for a task's loss.
+  /// Ends a forward pass with its loss: the cross-entropy of the logits. An encoder's results other than logits add
+  /// their mean, as a stand-in for a task's loss.
   void ask_loss(Pass& pass, const Batch& batch, double* loss);
-  /// The same with the plan's modules, the mean of whose losses is weighted by Settings::further_share.
+  /// The same with the plan's MTP modules; the mean of their losses is weighted by Settings::further_share.
   void ask_losses(Pass& pass, const Batch& batch, double* loss);
   void add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                      const std::function<void()>& at_end_of_forward);

@@ -253,8 +253,8 @@ void* Weights::sum(Parameter* p) {
 
 namespace {
 
-/// Full name of a parameter that a layer uses. A layer that repeats another uses its parameters; the norm between two
-/// runs is the model's final norm.
+/// Full name of a parameter that a layer uses. A layer that repeats another layer uses that layer's parameters; the
+/// norm between two runs is the model's final norm.
 std::string whole_name(const Arch& arch, Count layer, std::string_view name) {
   if (name.starts_with("run.norm")) return "head" + std::string(name.substr(3));
   if (layer < 0) return std::string(name);
@@ -273,7 +273,7 @@ Parameter& Weights::at(Count layer, std::string_view name) {
   throw std::logic_error("unknown parameter " + std::string(name));
 }
 
-/// Any parameter of an operator: all of an operator's parameters are trained, or all are frozen.
+/// Returns any one parameter of an operator: either all of its parameters are trained, or all are frozen.
 const Parameter* Weights::of_operator(Count layer, std::string_view op) const {
   const std::string first = whole_name(arch_, layer, op) + ".";
   const auto it = by_name_.lower_bound(first);

@@ -40,7 +40,7 @@ struct ParameterShape {
 /// (Mtp), whose layers are numbered after the model's.
 std::vector<ParameterShape> parameter_shapes(const Arch& arch, Count modules = 0);
 
-/// A parameter's quantized format; absent: the backend's format.
+/// Returns a parameter's quantized format; absent: the backend's format.
 using ParameterFormats = std::function<std::optional<DType>(const ParameterShape&)>;
 /// Formats of weights stored as the plan specifies: all weights for inference, the frozen ones if adapters are trained.
 /// Throws InputError for a format that can_code() rejects.
@@ -64,7 +64,7 @@ struct Parameter {
 
 class Weights {
  public:
-  /// Weights only, including the first `modules` MTP modules, drawn from `seed`; without a seed they are uninitialised
+  /// Weights only, including the first `modules` MTP modules, drawn from `seed`; without a seed they are uninitialized
   /// until loaded. formats: if empty, all weights are in the backend's format. adapters: added to the weights.
   Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules = 0,
           const ParameterFormats& formats = {}, const Adapters& adapters = {});
@@ -76,7 +76,8 @@ class Weights {
   void* coded_moments() const { return data(coded_moments_); }
   /// Marks all gradients as zero. The first operator to accumulate into one may overwrite it if it clears `blank`.
   void zero_gradients();
-  /// Writes the zeros of all blank gradients. sum() does so for one, and returns it for accumulation, or null.
+  /// Writes the zeros of all blank gradients. sum() does so for one parameter and returns its gradient for
+  /// accumulation, or null.
   void fill_blanks();
   void* sum(Parameter* p);
   /// Whether gradients are in the backend's format. If so, each gradient rule's sum is added with rounding.
@@ -107,8 +108,8 @@ class Weights {
   Count count_trained() const;
 
   void set(Parameter& p, std::span<const double> values);
-  /// A weight's values in the backend's format. Dequantized ones are valid until another weight of the same kind
-  /// ("bias") is requested. Null if p is.
+  /// A weight's values in the backend's format. Dequantized values are valid until another weight of the same kind
+  /// ("bias") is requested. Null if p is null.
   const void* numbers(const Parameter* p);
   std::vector<double> get(const Tensor& t, Count elements, bool wide) const;
 

@@ -14,7 +14,8 @@ namespace llmcalc {
 
 namespace {
 
-/// A layer with an indexer has no window. A layer that shares a selection follows one that computes an equal one.
+/// Checks indexers: a layer with an indexer has no window; a layer that shares a selection follows a layer that
+/// computes a selection of the same kind.
 void check_choices(const Arch& a, const Check& check) {
   const auto chooses_all = [](const Mixer& m) {
     return m.indexer.kind != IndexerKind::none && m.attention != AttentionKind::compressed;
@@ -42,7 +43,8 @@ void check_choices(const Arch& a, const Check& check) {
   }
 }
 
-/// An RWKV-7 layer mixes its values with those from an earlier RWKV-7 layer. Neither layer may also have attention.
+/// Checks an RWKV-7 layer that mixes its values with the values of an earlier RWKV-7 layer. Neither layer may also have
+/// attention.
 void check_values(const Mixer& reader, Count layer, const Mixer* source, const Check& check) {
   const bool alone = reader.attention == AttentionKind::none && source && source->attention == AttentionKind::none;
   const bool fits = alone && source->recurrent.gives_values() && source->recurrent.heads == reader.recurrent.heads &&
@@ -53,7 +55,8 @@ void check_values(const Mixer& reader, Count layer, const Mixer* source, const C
                          layer));
 }
 
-/// A layer that reads keys and values, or only values, from another layer follows a source layer of matching shape.
+/// Checks that a layer that reads keys and values, or only values, from another layer follows a source layer of
+/// matching shape.
 void check_sharing(const Arch& a, const Check& check) {
   const LayerKinds kinds = layer_kinds(a);
   const auto mixer = [&](Count layer) -> const Mixer& { return a.mixer(kinds[kind_index(kinds, layer)].mixer); };
@@ -75,7 +78,7 @@ void check_sharing(const Arch& a, const Check& check) {
   }
 }
 
-/// Layers with mixed residual streams pass no other data to later layers.
+/// Checks mixed residual streams: layers pass no other data to later layers.
 void check_mixed(const Arch& a, const Check& check) {
   check.size(a.residual_block, "residual_block", 0, max_layers);
   if (a.residual_block == 0) return;
@@ -107,8 +110,8 @@ void check_ends(const Arch& a, const Check& check) {
              "per-layer inputs and layer scales require serial blocks; remove them");
 }
 
-/// Encoder layers are bidirectional, with windows of odd length. Decoder layers follow, each with attention to the
-/// encoder's result.
+/// Checks encoders: encoder layers are bidirectional, with windows of odd length; decoder layers follow, each with
+/// attention to the encoder's result.
 void check_direction(const Arch& a, const Check& check) {
   Count encoder_end = 0;
   for (const LayerKind& kind : layer_kinds(a))
@@ -172,7 +175,8 @@ void check_apart(const LayerSet& a, const LayerSet& b, const char* what, const C
   if (!both.empty()) check.that(false, fmt::format("layer {} has two {}; list it once", both.first(), what));
 }
 
-/// Every layer is in at most one list of mixers and one of MLPs, and at least one layer has the model's own mixer.
+/// Checks that every layer is in at most one list of mixers and one list of MLPs, and that at least one layer has the
+/// model's own mixer.
 void check_lists(const Arch& a, const Check& check) {
   LayerSet own = LayerSet::all(a.layers);
   for (std::size_t i = 0; i < a.mixers.size(); ++i) {
@@ -185,7 +189,7 @@ void check_lists(const Arch& a, const Check& check) {
     own = own.filtered(m.layers, false);
   }
   check.that(!own.empty(),
-             "every layer is in \"mixers\", so no layer has the model's own attention; describe one of the mixers as "
+             "every layer is in \"mixers\", so no layer uses the model's own attention; describe one of the mixers as "
              "the model's own");
   for (std::size_t i = 0; i < a.mlps.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) check_apart(a.mlps[i].layers, a.mlps[j].layers, "MLPs", check);
@@ -332,16 +336,16 @@ void check_learned_rows(const Arch& a, const Check& check) {
 
 void check_positions(const Arch& a, const Check& check) {
   check.that(!a.layer_distances || a.position == Position::relative,
-             "the positions have a table in every layer (\"per_layer\"), which requires relative positions; remove it");
+             "a position table in every layer (\"per_layer\") requires relative positions; remove \"per_layer\"");
   const bool learned = a.position == Position::learned, relative = a.position == Position::relative;
   if (relative) check.size(a.position_rows, "the number of distance ranges");
-  check.that(a.added_rows == 0 || relative, "added_rows require relative positions; remove them");
+  check.that(a.added_rows == 0 || relative, "added_rows requires relative positions; remove it");
   check.that(learned || relative || a.position_rows == 0,
              "position rows are set, but the positions are not learned; remove them");
   if (learned || a.added_rows > 0) check_learned_rows(a, check);
 }
 
-/// The module limit equals the largest number of draft tokens in one verification pass.
+/// Checks MTP modules. Their maximum number is the maximum number of draft tokens in one verification pass.
 void check_mtp(const Arch& a, const Check& check) {
   const Mtp& m = a.mtp;
   check.size(m.modules, "the number of MTP modules", 0, 16);
@@ -354,7 +358,7 @@ void check_mtp(const Arch& a, const Check& check) {
              "the layer of the MTP modules has neither a mixer nor an MLP; specify a layer that has one");
 }
 
-/// Sizes that are valid one by one can still multiply to an overflowing count.
+/// Checks the parameter count, which can overflow even if every size is valid.
 void check_count(const Arch& a, const Check& check) {
   try {
     parameters(a);

@@ -18,12 +18,13 @@ bool is_idle(std::string_view word) {
   return std::any_of(std::begin(idle_words), std::end(idle_words), [&](auto idle) { return same_name(idle, word); });
 }
 
-/// "SXM4" and "SXM5" are sockets of one generation each; the rest of the name already states the generation.
+/// `word`, with "sxm" for "SXM4" and "SXM5": each of these sockets belongs to one generation, which the rest of the
+/// name states.
 std::string_view plain(std::string_view word) {
   return same_name(word, "sxm4") || same_name(word, "sxm5") ? word.substr(0, 3) : word;
 }
 
-/// `name` without the words that affect neither a shape nor a peak.
+/// `name` without words that affect neither shapes nor peaks.
 std::string without_idle_words(std::string_view name) {
   std::string out;
   while (!name.empty()) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Presets, compiled into the program as the text of their JSON files. Lookup does not parse them.
+/// Presets, compiled into the program as the text of their JSON files. Looking up a preset does not parse it.
 
 #include <span>
 #include <string>

@@ -40,7 +40,7 @@ Preset preset(const std::string& path) {
   return p;
 }
 
-/// No two presets may share a name or alias, ignoring case.
+/// Throws InputError if two presets share a name or alias, ignoring case.
 void refuse_twice(const std::vector<Preset>& presets) {
   std::map<std::string, std::string> owner;
   const auto claim = [&](const std::string& name, const Preset& p) {

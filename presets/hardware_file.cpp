@@ -15,7 +15,7 @@ namespace {
 
 using json::Object;
 
-/// The file and its sources. Every number needs a source.
+/// A hardware file and its sources. Every number must have a source.
 class Sheet {
  public:
   Sheet(const json::Value& value, const std::string& where)
@@ -125,21 +125,21 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   const bool possible = !dimensions.empty() && dimensions.size() <= sides.capacity &&
                         std::all_of(dimensions.begin(), dimensions.end(), [](Count n) { return n > 1 && n <= 1024; });
   if (!possible || key != "link" || link.reduces)
-    throw InputError(
-        fmt::format("{}: a torus must be a \"link\" that does not reduce, with one to three \"dimensions\" of 2 to "
-                    "1024 devices each",
-                    o.where()));
+    throw InputError(fmt::format(
+        "{}: a torus must be under \"link\", without \"reduces\" and with one to three \"dimensions\" of 2 to "
+        "1024 devices each",
+        o.where()));
   Count all = 1;
   for (const Count n : dimensions) all = mul(all, sides.push(n));
   if (all != link.ranks)
-    throw InputError(fmt::format("{}: \"dimensions\" {} make {} devices, but \"ranks\" is {}; make the two equal",
+    throw InputError(fmt::format("{}: \"dimensions\" {} imply {} devices, but \"ranks\" is {}; make the two equal",
                                  o.where(), fmt::join(dimensions, " x "), all, link.ranks));
   s.cite(key + ".dimensions");
   link.torus = whole_torus(sides);
   link.wraps = o.has("wraps") ? o.positive("wraps") : 0;
 }
 
-/// Reads "link" or "network". Missing ranks are reported as unknown for a link, but not for a network.
+/// Reads "link" or "network". Missing "ranks" are reported as unknown for a link, but not for a network.
 Link read_link(Sheet& s, const std::string& key) {
   Link link;
   if (!s.file.has(key)) {
@@ -178,7 +178,7 @@ void read_pcie(Sheet& s) {
   pcie.refuse_unread();
 }
 
-/// Link to the host: PCI Express unless the file states another.
+/// Reads the link to the host: PCI Express unless the file states another.
 void read_host(Sheet& s) {
   HostSide& side = s.card.cluster.device.host;
   side.link = s.card.pcie;
@@ -213,7 +213,7 @@ void read_cache_and_power(Sheet& s) {
     unknown(s, "power");
 }
 
-/// A measured fraction of the datasheet's peak; 1 if not measured.
+/// A measured fraction of the datasheet peak; 1 if not measured.
 double share(const Object& o, std::string_view key) {
   const double f = o.number_or(key, 1);
   if (f <= 0 || f > 1)
@@ -269,7 +269,7 @@ void read_levels(Sheet& s) {
   s.card.cluster.levels.push(read_link(s, "spine"));
 }
 
-/// Formats for which these shares are stated.
+/// Formats for which the object states shares.
 std::array<bool, peak_count> formats_of(const Object& o, const char* key) {
   const json::Value* v = o.find(key);
   std::array<bool, peak_count> all = for_each_format(v != nullptr && !v->is_object());

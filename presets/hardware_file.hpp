@@ -3,7 +3,7 @@
 ///
 /// { "name", "title"?, "aliases"?, "vendor"?, "architecture"?, "form_factor"?,
 ///   "memory": { "capacity": "80 GiB", "bandwidth": "3.35 TB/s", "type"?,
-///               "usable"?: 0.75 }                  share available to a program, if the system uses the same memory
+///               "usable"?: 0.75 }                  share available to a program if the system shares the memory
 ///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8; FP32
 ///                                                  accumulation for formats below 32 bits
 ///   "cache"?: "50 MiB",
@@ -21,14 +21,14 @@
 ///                  "recorded_backward"?: "5 us",  "overhead"?: "600 MiB" }, see calc/device.hpp
 ///   "sources": { "memory.capacity": "...", "matmul.bf16": "...", "link.ranks": "...", ... },  "source"?,  "notes"? }
 ///
-/// Link bandwidths are one-way, per device. "source" applies to every value that "sources" does not list. Unknown
-/// values are omitted. A link without "ranks" joins an unknown number of devices and is not used (Link::ranks 1); a
-/// network without "ranks" joins any number (Link::ranks 0). "reduces": switches of the link sum in the network (NVLink
-/// SHARP, InfiniBand SHARP). "topology": "torus" requires "dimensions", the devices along each axis, whose product is
-/// "ranks"; its bandwidth is the sum over the links of a device, two per axis. "wraps": slices of whole cubes with this
-/// many devices per side are also tori (calc/links/torus.hpp). Any other topology is a switch. "pcie" is the link to
-/// the host, unless "host" states another (NVLink-C2C); both "host" bandwidths are per-device shares. A card without a
-/// device link states PCI Express under "link", too.
+/// Link bandwidths are per device and per direction. "source" applies to every value that is not listed in "sources".
+/// Unknown values are omitted. A link without "ranks" connects an unknown number of devices and is not used
+/// (Link::ranks 1); a network without "ranks" connects any number (Link::ranks 0). "reduces": the switches perform
+/// reductions in the network (NVLink SHARP, InfiniBand SHARP). "topology": "torus" requires "dimensions", the devices
+/// along each axis, whose product is "ranks"; its bandwidth is the sum over the links of a device, two per axis.
+/// "wraps": slices of whole cubes with this many devices per side are also tori (calc/links/torus.hpp). Any other
+/// topology is a switch. "pcie" is the link to the host, unless "host" states another (NVLink-C2C); both "host"
+/// bandwidths are per-device shares. A card without a device-to-device link also has PCI Express as its "link".
 
 #include <array>
 #include <optional>
@@ -54,15 +54,15 @@ struct MeasuredRates {
   std::string engine{};  ///< software profile whose operators were timed; empty: the program's own
 };
 
-/// A device from a preset or a file: inputs of calc, and descriptive data.
+/// A device from a preset or a file: inputs of calc/, and descriptive data.
 struct HardwareCard {
   std::string name, title;
   std::string word;  ///< name in commands: the preset's name, or the path of its file
   std::vector<std::string> aliases;
   std::string source;  ///< preset name, or path of the file
   std::string vendor, architecture, form_factor, memory_type, link_type;
-  Cluster cluster;                        ///< the device, and its links from the innermost outwards
-  std::optional<MeasuredRates> measured;  ///< measured Device::achieved; an estimate changes the device's copy
+  Cluster cluster;                        ///< the device, and its links from the innermost outward
+  std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates change only the copy in `cluster`
   BytesPerSecond pcie;                    ///< one way; 0: unknown
   double watts = 0;                       ///< 0: unknown
   double usable = 0;                      ///< share of the memory available to a program; 0: unknown, or all

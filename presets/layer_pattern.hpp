@@ -9,8 +9,8 @@
 
 namespace llmcalc {
 
-/// The set that `pattern` describes in a model with `layers` layers. `where` names the file and the key. Throws
-/// InputError.
+/// Reads the set of layers that `pattern` describes in a model with `layers` layers. `where` names the file and the
+/// key. Throws InputError.
 LayerSet read_layer_pattern(const json::Value& pattern, Count layers, const std::string& where);
 
 /// `set` in the shortest of the four forms.

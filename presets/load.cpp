@@ -60,7 +60,7 @@ std::string model_path(const std::string& path) {
   return config.string();
 }
 
-/// Refuses weights that state no shapes, or come through a pipe.
+/// Throws InputError for weights in formats that do not state shapes, and for weights read through a pipe.
 void refuse_weights(const std::string& where, std::string_view start) {
   static constexpr std::array<std::string_view, 3> endings{".bin", ".pt", ".pth"};
   const bool pickled = std::any_of(endings.begin(), endings.end(), [&](auto e) { return lower(where).ends_with(e); });
@@ -75,7 +75,7 @@ Document read_document(const std::string& path) {
   const std::string text = json::file_text(path);
   std::string where = path == json::standard_input ? "standard input" : path;
   refuse_weights(where, text);
-  const bool config = text.find("\"model_type\"") != std::string::npos;  // from transformers, which writes Infinity
+  const bool config = text.find("\"model_type\"") != std::string::npos;  // transformers writes Infinity in configs
   json::Value value = json::parse(config ? json::without_infinities(text) : text, where);
   return {std::move(where), std::move(value)};
 }
@@ -84,7 +84,8 @@ bool is_hardware_file(const json::Value& value) {
   return value.is_object() && value.contains("memory") && value.contains("matmul");
 }
 
-/// ModelOpt, AutoGPTQ and AutoAWQ may write their block into a separate file in the config's folder.
+/// Adds the quantization block that ModelOpt, AutoGPTQ and AutoAWQ may write into a separate file in the config's
+/// folder.
 void add_quantization(Document& config) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> files{
       {{"hf_quant_config.json", ""}, {"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}}};
@@ -120,7 +121,7 @@ struct NamedSize {
   std::string_view name;
   Count (*of)(const Arch&);
 };
-/// Sizes that converters to GGUF preserve. Some converters cut or pad the vocabulary.
+/// Sizes that converters to GGUF preserve. Excludes the vocabulary, which some converters truncate or pad.
 constexpr std::array saved_sizes{
     NamedSize{"layers", [](const Arch& a) { return a.layers; }},
     NamedSize{"channels", [](const Arch& a) { return a.hidden; }},
@@ -131,7 +132,8 @@ constexpr std::array saved_sizes{
     NamedSize{"experts", [](const Arch& a) { return a.moe.experts; }},
 };
 
-/// Architecture of a config.json; empty if it is not supported, since a GGUF file in the same folder does not need it.
+/// Architecture of a config.json; absent if it is not supported, which is no error, as the GGUF file in the same folder
+/// does not need it.
 std::optional<Arch> arch_in(const std::string& config) {
   try {
     const Document d = whole_config(config);
@@ -153,7 +155,7 @@ void refuse_other_model(const Document& own, const std::string& config) {
                       config, own.where, size.of(*said), size.name, size.of(held)));
 }
 
-/// Config from a GGUF file's keys, or from the config.json in its folder if the keys do not suffice.
+/// Config from a GGUF file's keys, or from the config.json in its folder if the keys are not sufficient.
 Document described_gguf(const Checkpoint& c) {
   const std::optional<std::string> beside = config_beside(c);
   if (!beside) return {c.where, gguf_config(c)};
@@ -212,7 +214,7 @@ std::string absent_note(const AbsentShards& absent, const ModelCard& card) {
                      card.source, compared);
 }
 
-/// The config.json next to missing shards; empty if shards exist or the config is missing, too.
+/// The config.json next to missing shards; absent if shards exist or the config is also missing.
 std::optional<Document> config_for_absent(const std::optional<AbsentShards>& absent) {
   if (!absent) return std::nullopt;
   const std::optional<std::string> config = config_beside(absent->index);
@@ -229,7 +231,7 @@ ModelCard checkpoint_or_config_card(const std::string& path) {
   return card;
 }
 
-/// The card with the word that names it in commands.
+/// The card with `word` set to its name in commands.
 template <class Card>
 Card named(Card card, std::string_view word) {
   card.word = word;
@@ -289,7 +291,7 @@ ModelCard model_at(const std::string& path) {
   return import_config(d.value, d.where);
 }
 
-/// An existing file takes precedence over a preset with a merely similar name.
+/// Finds a model by name. An existing file takes precedence over a preset with a merely similar name.
 MeantModel named_model(std::string_view name_or_path) {
   if (exists(name_or_path)) return {find_builtin(builtin_models(), name_or_path)};
   return meant_model(name_or_path);

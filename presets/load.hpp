@@ -17,19 +17,19 @@ namespace llmcalc {
 /// an unknown one.
 HardwareCard load_hardware(std::string_view name_or_path);
 HardwareCard load_hardware(const Builtin& preset);
-/// JSON of the same file, checked as by load_hardware(), for a file that extends it.
+/// JSON of the file that load_hardware() reads, with the same checks; for callers that extend it.
 json::Value hardware_json(std::string_view name_or_path);
 
-/// Loads a software profile, with the same rules.
+/// Loads a software profile by the same rules as load_hardware().
 SoftwareCard load_software(std::string_view name_or_path);
 
 /// Loads a model. A path may lead to an llmcalc model file, to a Hugging Face config.json or a folder that contains
-/// one, or to a checkpoint (presets/header/checkpoint.hpp); the content decides which. Of a checkpoint, only
-/// headers are read, and the weights count with their actual bytes.
+/// one, or to a checkpoint (presets/header/checkpoint.hpp); the content decides which. Only the headers of a checkpoint
+/// are read; weights are counted with their actual bytes.
 ModelCard load_model(std::string_view name_or_path);
 ModelCard load_model(const Builtin& preset);
 
-/// A file's JSON, and the file's name for errors.
+/// A file's JSON, and the file's name for error messages.
 struct Document {
   std::string where;
   json::Value value;

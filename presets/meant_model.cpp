@@ -19,7 +19,7 @@ namespace {
 using Text = std::string_view;
 using WordList = std::vector<std::string>;
 
-/// Words that imply another weight format without naming it: containers and programs.
+/// Words that imply another weight format without naming it, such as containers and programs.
 constexpr std::array open_words{
     Text("gguf"), Text("ggml"),  Text("mlx"),  Text("bnb"),   Text("exl2"),     Text("exl3"), Text("hqq"),
     Text("aqlm"), Text("quip"),  Text("eetq"), Text("fp4"),   Text("fp6"),      Text("int2"), Text("int3"),
@@ -30,7 +30,7 @@ constexpr std::array open_words{
 constexpr std::array<std::pair<Text, Text>, 5> other_words{
     {{"f32", "fp32"}, {"4bit", "int4"}, {"8bit", "int8"}, {"4-bit", "int4"}, {"8-bit", "int8"}}};
 
-/// Format that a method and a width name together.
+/// Format that a method and a bit width name together.
 struct Pair {
   Text method, width, format;
 };
@@ -109,7 +109,7 @@ void join_pairs(SplitName& s) {
   s.formats.erase(std::unique(s.formats.begin(), s.formats.end()), s.formats.end());
 }
 
-/// Models with a preset's shape but other stored formats, which their names do not state.
+/// A model with a preset's shape but other stored formats, which its name does not state.
 struct OtherModel {
   Text preset, word, stored;
 };
@@ -119,7 +119,8 @@ constexpr std::array other_models{
                "bf16,experts=int4-g32 with 'kimi-k2', or use 'kimi-k2.5', which has these formats and a vision "
                "encoder"}};
 
-/// hub moonshotai/Kimi-K2-Thinking, config.json: "quantization_config" packs the experts.
+/// Throws InputError if the name is that of such a model. Source: hub moonshotai/Kimi-K2-Thinking, config.json, whose
+/// "quantization_config" packs the experts.
 void refuse_other_model(Text name, const WordList& words, const Builtin& preset) {
   for (const OtherModel& other : other_models)
     if (preset.name == other.preset && has(words, other.word))
@@ -138,7 +139,7 @@ void check_formats(Text name, const SplitName& s, const Builtin& preset) {
                                  in_quotes(name), s.formats[0], s.formats[1]));
 }
 
-/// Whether the preset's quantized weights are of this kind: "fp8-block" is "fp8".
+/// Whether the preset's quantized weights are in this format or a variant of it: "fp8-block" is a variant of "fp8".
 bool is_stored_as(const ModelCard& card, const std::string& format) {
   if (!card.weights) return false;
   bool any = false, all = true;

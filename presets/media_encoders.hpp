@@ -7,15 +7,15 @@
 
 namespace llmcalc {
 
-/// Parameters of each part as stored in a checkpoint; 0: absent. A merger inside an encoder's module counts with the
-/// encoder; the projector lies between encoder and text model. `cross`: layers of the text model, or experts in them,
-/// that only read images and are skipped without one (Llama 3.2, ERNIE 4.5 VL).
+/// Parameters of each part as stored in a checkpoint; 0: absent. A merger inside an encoder's module is counted with
+/// the encoder; the projector is between the encoder and the text model. `cross`: layers of the text model, or experts
+/// in them, that only read images and are skipped if there is no image (Llama 3.2, ERNIE 4.5 VL).
 struct MediaEncoders {
   Count vision = 0, audio = 0, projector = 0, cross = 0;
   std::optional<Bytes> held{};  ///< bytes of a checkpoint's tensors; absent: no tensors were read
 
   constexpr Count total() const { return add(add(vision, audio), add(projector, cross)); }
-  /// Bytes in memory. Quantized checkpoints keep encoders in 16 bits, too.
+  /// Bytes in memory. Encoders are in 16 bits even in quantized checkpoints.
   constexpr Bytes bytes() const { return held.value_or(Bytes(mul(2, total()))); }
   /// The part of bytes() sharded across tensor-parallel ranks: the `cross` layers. `held` is split in proportion to
   /// parameters.

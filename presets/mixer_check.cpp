@@ -50,7 +50,7 @@ void check_recurrent(const Recurrent& r, const Check& check) {
   check.size(r.chunk, "the recurrence's chunk", 0);
   check.size(r.decays, "the number of learned decays", 0);
   check.that(r.state_bytes == 2 || r.state_bytes == 4,
-             fmt::format("state_bytes: expected 2 or 4 bytes per number of the state, got {}", r.state_bytes));
+             fmt::format("state_bytes: expected 2 or 4 bytes per element of the state, got {}", r.state_bytes));
   if (r.kind == RecurrentKind::short_convolution || r.kind == RecurrentKind::rg_lru) return;
   check.size(r.key_heads, "the number of recurrence key heads or groups");
   check.size(r.key_dim, "the width of the recurrence keys or states");

@@ -35,14 +35,14 @@
 
 namespace llmcalc {
 
-/// `hidden`: width of the model, for the default head width. Throws InputError.
+/// Reads ATTENTION. `hidden`: width of the model, for the default head width. Throws InputError.
 void read_attention(const json::Object& o, Count hidden, Mixer& mixer);
 Recurrent read_recurrent(const json::Object& o);
 
 json::Value attention_json(const Mixer& mixer);
 json::Value recurrent_json(const Recurrent& recurrent);
 
-/// Value of E that `key` names. Throws InputError.
+/// The value of E that the word under `key` names. Throws InputError for other words.
 template <Named E>
 E choice(const json::Object& o, std::string_view key);
 

@@ -18,20 +18,21 @@ struct ModelCard {
   std::string title;  ///< "Llama-3.1 405B"
   std::vector<std::string> aliases;
   std::string source;  ///< origin of the architecture: a preset, a file's path, a config.json
-  std::string family;  ///< model_type of its config, on which stored files depend (fused_matrices.hpp); empty: unknown
+  std::string family;  ///< model_type of its config, which determines how files store matrices (fused_matrices.hpp);
+                       ///< empty: unknown
   Arch arch;
   bool renumbered = false;  ///< the architecture omits some layers of the checkpoint, so later ones have lower indices
   MediaEncoders media_encoders{};  ///< encoders, excluded from all parameter counts of the architecture
-  std::optional<Count> published;  ///< published parameter count, tied head counted once
+  std::optional<Count> published;  ///< published parameter count; a tied head is counted once
   std::string published_source;
   std::optional<Count> stored;  ///< parameters in the published checkpoint file, if different
   std::string notes;
   std::vector<std::string> caveats;      ///< omissions and assumptions that affect any result
   std::optional<WeightFormats> weights;  ///< as stored in the checkpoint
-  std::optional<DType> products;  ///< operand format of the blocks' products, if inputs are quantized, too (w8a8)
-  NarrowParts product_parts = NarrowParts::all();  ///< parts with these products; all others multiply in 16 bits
+  std::optional<DType> products;         ///< operand format of the blocks' matmuls, if inputs are also quantized (w8a8)
+  NarrowParts product_parts = NarrowParts::all();  ///< parts with these matmuls; all others multiply in 16 bits
   std::vector<std::string> unread_keys{};          ///< unread keys of the config.json, by path ("text_config.head_dim")
-  std::vector<std::string> unknown_keys;           ///< config.json keys not understood whose names hint at parameters
+  std::vector<std::string> unknown_keys;  ///< unread config.json keys that may affect a size (import/harmless_keys.hpp)
 };
 
 }  // namespace llmcalc

@@ -147,7 +147,7 @@ void read_mtp(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
-/// A LayerSet has at most max_layers layers, so patterns must not be read for more.
+/// The number of layers. Throws InputError above max_layers, the capacity of the LayerSets that patterns are read into.
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
   if (n <= max_layers) return n;
@@ -360,7 +360,7 @@ void put_arch(Value& v, const Arch& a) {
   if (a.mtp.modules > 0) v["mtp"] = mtp_json(a.mtp);
 }
 
-/// JSON text of a scalar; replaces invalid UTF-8, as in paths.
+/// JSON text of a scalar; replaces invalid UTF-8, which paths may contain.
 std::string scalar_text(const Value& v) { return v.dump(-1, ' ', false, Value::error_handler_t::replace); }
 
 /// JSON on one line, with a space after every comma and colon.

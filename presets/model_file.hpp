@@ -2,16 +2,16 @@
 /// The llmcalc model file: the complete description of an architecture. A family's name implies no values.
 ///
 /// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
-///   "family"? (model_type of the config: decides which matrices files store fused; no parameter depends on it),
+///   "family"? (model_type of the config: determines which matrices files store fused; no effect on parameters),
 ///   "layers", "hidden", "vocabulary", "context", "embedding_width"? (default: hidden), "narrow_ends"? (positions,
-///   token types and the embedding's norm have the embedding width, too), "repeats"?: REPEATS, "streams"? (residual
+///   token types and the embedding's norm also have that width), "repeats"?: REPEATS, "streams"? (residual
 ///   streams, default: 1), "altup"? (streams are predicted and corrected, not mixed), "laurel_rank"? (low-rank branch
 ///   parallel to attention), "block": serial | parallel | shortcut,
 ///   "attention": ATTENTION, "recurrent"?: RECURRENT (parallel to attention, or the only mixer if its kind is none),
 ///   "sliding_window"?: { "window", "layers": PATTERN } or "chunked_attention"?: { "chunk", "layers": PATTERN },
 ///   "linear_attention"?: { "layers": PATTERN },
 ///   "mixers"?: [ { "layers": PATTERN, "attention"?: ATTENTION, "window"?, "recurrent"?: RECURRENT }, ... ] (layers
-///              with another mixer; an entry with neither block mixes no tokens),
+///              with another mixer; an entry without both has no token mixing),
 ///   "mlp": { "kind": plain | gated, "width" (omitted if no layer has a dense MLP of this width), "activation", "bias",
 ///            "out_bias"? (only on the down projection of dense MLPs), "shift"? (dense MLPs read a mix of two tokens),
 ///            "receptance"? (a gate on another mix multiplies their output) },
@@ -40,12 +40,12 @@
 ///   "stored_bytes"?: { any of these components, or "position": bytes, if they do not follow from the format,
 ///                      "mtp"?: { the same for all MTP modules } },
 ///   "products"?: { "format", "of"?: [ any of "attention", "mlp", "experts" ] } (format of both operands if the
-///                  checkpoint quantizes inputs, too; default of "of": all),
+///                  checkpoint also quantizes inputs; default of "of": all),
 ///   "published"?: { "parameters", "source" }, "stored_parameters"?, "notes"?, "caveats"?: [ ... ] }
 ///
-/// Reports repeat caveats, but not notes. PATTERN: presets/layer_pattern.hpp; ATTENTION, RECURRENT:
-/// presets/mixer_file.hpp; REPEATS: presets/repeats.hpp. A key marked ? is optional; its default is none, 0 or false
-/// unless stated otherwise. Every other key is required, and no further keys are allowed.
+/// Reports show caveats, but not notes. PATTERN: presets/layer_pattern.hpp; ATTENTION, RECURRENT:
+/// presets/mixer_file.hpp; REPEATS: presets/repeats.hpp. Keys marked ? are optional; the default is none, 0 or false
+/// unless stated otherwise. All other keys are required, and unknown keys are errors.
 
 #include <string>
 
@@ -61,7 +61,7 @@ bool is_model_file(const json::Value& value);
 /// differs from the computed one.
 ModelCard read_model_file(const json::Value& value, const std::string& where);
 
-/// Model file for `card`. read_model_file() restores an equal card.
+/// Model file for `card`. read_model_file() reads it back as an equal card.
 json::Value model_file_json(const ModelCard& card);
 
 /// A model file as text: one key of the outermost object per line.

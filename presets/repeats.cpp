@@ -32,7 +32,7 @@ bool are_alike(const LayerKind& a, const LayerKind& b) {
          a.mlp_width == b.mlp_width;
 }
 
-/// Whether the residual stream is the only data that layers share.
+/// Whether the residual stream is the only data that layers pass to later layers.
 bool reads_residual_alone(const Arch& a) {
   bool alone = a.streams == 1 || !a.repeats.normed;
   for (std::size_t i = 0; i <= a.mixers.size(); ++i)

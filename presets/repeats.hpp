@@ -1,6 +1,6 @@
 #pragma once
-/// Layers that repeat the weights of others, and embeddings narrower than the layers (ALBERT has both): their form in
-/// model files, and checks.
+/// Layers that reuse the weights of earlier layers, and embeddings narrower than the layers (ALBERT has both): reading
+/// from model files, and checks.
 
 #include "calc/arch.hpp"
 #include "presets/mixer_check.hpp"
@@ -20,7 +20,7 @@ void check_repeats(const Arch& arch, const Check& check);
 /// Throws InputError if the model does not have the final norm that its exit gate reads.
 void check_exit_gate(const Arch& arch, const Check& check);
 
-/// Throws InputError if narrow_ends is set and the model cannot have them.
+/// Throws InputError if narrow_ends is set but the model does not support it.
 void check_narrow_ends(const Arch& arch, const Check& check);
 
 }  // namespace llmcalc

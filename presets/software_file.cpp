@@ -50,7 +50,7 @@ constexpr std::array prompt_words{Said{"beside decoding", false}, Said{"first", 
 constexpr std::array sum_words{Said{"fp32", false}, Said{"fp16", true}};
 constexpr std::array use_words{Said{"training", true}, Said{"inference", false}};
 
-/// Value of one of a key's words.
+/// The value of the word under `key`.
 template <typename T, std::size_t n>
 T read_word(const json::Object& o, std::string_view key, const std::array<Said<T>, n>& words) {
   const std::string said = o.text(key);

@@ -6,7 +6,7 @@
 ///                       presets/estimators/training_estimator.hpp)
 ///   "attention":        "vendor" or "flash-2"          flash kernel, on devices with both
 ///   "norms":            "fused" or "written out"       for models with RMSNorm
-///   "experts":          "grouped" or "one by one"      expert products
+///   "experts":          "grouped" or "one by one"      expert matmuls
 ///   "tensor_exchanges": "waited for", "beside weights" or "overlapped" (TensorExchanges)
 ///   "data_exchanges":   "waited for" or "overlapped"   with layers
 ///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
@@ -19,12 +19,12 @@
 ///                presets/estimators/inference_estimator.hpp)
 ///   "loop":      "none", "vllm", "vllm v0", "tensorrt-llm", "tensorrt-llm c++", "server" or "compiled program":
 ///                loop around the passes (ServingLoop)
-///   "products":  "library" or "own"               kernels of prompt products
+///   "products":  "library" or "own"               kernels of prompt matmuls
 ///   "exchanges": "library" or "own"               kernels of tensor-parallel collectives
 ///   "prompts":   "beside decoding" or "first"     in a server's passes
-///   "sums":      "fp32" or "fp16"                 accumulation of products on GeForce cards
+///   "sums":      "fp32" or "fp16"                 accumulation of matmuls on GeForce cards
 ///
-/// Numeric parameters for these words are fitted: presets/estimates/.
+/// The numeric parameters for these words are fitted (presets/estimates/).
 
 #include <optional>
 #include <string>
@@ -47,7 +47,7 @@ struct SoftwareCard {
   std::optional<TrainingStack> training;    ///< for a model with RMSNorm and flash attention
   std::optional<InferenceStack> inference;  ///< exactly one of `training` and `inference` is present
   std::optional<MemorySoftware> memory;     ///< memory model of a training process; absent: unknown
-  Count vocabulary_multiple = 1;            ///< for the rows of a tensor-parallel rank, in training; 1: no padding
+  Count vocabulary_multiple = 1;  ///< multiple for padding a rank's vocabulary rows in training; 1: no padding
 };
 
 /// The word in a software file.
@@ -56,7 +56,7 @@ std::string_view word(Launching l);
 
 SoftwareCard read_software_file(const json::Value& value, const std::string& where);
 
-/// The training stack for this model and plan. Precondition: the software trains.
+/// The training stack for this model and plan. Precondition: `software` is for training.
 TrainingStack stack_of(const SoftwareCard& software, const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc

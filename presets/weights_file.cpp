@@ -13,7 +13,7 @@ using json::Value;
 
 namespace {
 
-/// Above the bytes of any component: 16 bytes per parameter, and 1 GiB for data other than parameters.
+/// Upper limit on the bytes of a component: 16 bytes per parameter, and 1 GiB for data other than parameters.
 Count most_bytes(const Arch& a, Component c, Owner owner) {
   return add(mul(16, component_numbers(a, owner)[c].value), Count{1} << 30);
 }
@@ -63,7 +63,7 @@ void read_stored_bytes(const Object& o, ModelCard& card) {
   read_bytes_of(o, card, Owner::model);
   if (!o.has(modules_key)) return hold_modules_alike(*card.weights, card.arch);
   const Object modules = o.object(modules_key);
-  if (card.arch.mtp.modules == 0) throw InputError(modules.where() + ": the model has no MTP modules; omit this block");
+  if (card.arch.mtp.modules == 0) throw InputError(modules.where() + ": the model has no MTP modules; omit this key");
   read_bytes_of(modules, card, Owner::modules);
 }
 

@@ -34,8 +34,8 @@ std::string how_many(std::size_t n, const char* what) {
 
 // ---- Tables of errors
 
-/// A name that leaves space for the numbers on 80 columns. Drops the middle, because sources of one author differ at
-/// the end.
+/// Shortens a name so that the numbers fit in 80 columns. Drops the middle, because sources of one author differ at the
+/// end.
 std::string shortened(const std::string& name) {
   constexpr std::size_t most = 32, head = 12, tail = 17;
   if (columns_of(name) <= most) return name;
@@ -68,7 +68,7 @@ std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
 /// Number of groups of a kind shown without --rows: those with the most rows.
 constexpr Count most_shown = 12;
 
-/// Adds the table's lines for one kind of groups.
+/// Adds the table's lines for one kind of group.
 void add_lines(Grid& g, std::span<const ErrorGroup> groups, bool all) {
   const auto empty = std::vector<std::string>(g.columns.size() - 1);
   const auto heading = [&](std::string text) {
@@ -100,7 +100,7 @@ Grid summary_grid(const std::vector<ErrorGroup>& groups, bool all) {
 
 // ---- Rows
 
-/// A value of a quantity whose name ends in its unit.
+/// A value as text, in the unit that ends the name of its quantity.
 std::string value_of(const PredictedRow& r, double value) {
   if (r.quantity.ends_with("_bytes")) return human_text(value, Unit::bytes);
   if (r.quantity.ends_with("_s") && !r.quantity.ends_with("tok_s")) return human_text(value, Unit::seconds);
@@ -133,7 +133,7 @@ json::Value row_json(const PredictedRow& r) {
   return v;
 }
 
-/// "GPT-22B on 8 a100-sxm-80gb: tp 8; micro-batch 4 of 4, 2048 tokens; fp16; every layer again; megatron-lm"
+/// "GPT-22B on 8 a100-sxm-80gb: tp 8; micro-batch 4 of 4, 2048 tokens; fp16; recompute full; megatron-lm"
 std::string subject_text(const PredictedRow& r) {
   const RowSubject& of = r.of;
   std::string s = fmt::format("{} on {} {}: {}; {}; {}", of.model, of.gpus, of.gpu, of.layout, of.batch, of.precision);
@@ -184,7 +184,7 @@ Grid rows_grid(const Accuracy& a, bool shown) {
 
 // ---- Skipped rows
 
-/// Every skipped row, or the number per reason.
+/// Lists every skipped row, or the number of rows per reason.
 Grid skipped_grid(const Accuracy& a, bool each) {
   Grid g{.key = "skipped", .title = "skipped", .columns = {"reason", "rows"}, .rows = {}};
   if (each) g.columns = {"row", "reason"};

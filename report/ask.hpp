@@ -18,7 +18,7 @@ namespace llmcalc {
 /// The answer as 'llmcalc COMMAND --json' prints it, or the refusal {"error": {"key", "message", "exit_code": 2}}.
 /// "key": the input that the sentence begins with. Throws only std::bad_alloc.
 json::Value ask(const json::Value& request, Runner& runner);
-/// Serial.
+/// Like the above, on one thread.
 json::Value ask(const json::Value& request);
 
 }  // namespace llmcalc

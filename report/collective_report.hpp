@@ -13,8 +13,8 @@ struct CollectiveQuestion {
   std::string op;
   Bytes bytes;
   Count ranks = 1;
-  std::optional<HardwareCard> hardware;     ///< whose link or network joins the ranks
-  std::optional<BytesPerSecond> bandwidth;  ///< overrides the hardware's
+  std::optional<HardwareCard> hardware;     ///< hardware whose link or network joins the ranks
+  std::optional<BytesPerSecond> bandwidth;  ///< overrides the hardware's bandwidth
   std::optional<Seconds> latency;
 };
 

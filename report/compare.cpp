@@ -70,7 +70,7 @@ std::string value_text(const Definition& d, double v) {
   return human_text(Quantity(v), unit == Unit::flops ? Unit::none : unit);
 }
 
-/// Sums of a report, and the prefix of their parts.
+/// A sum in a report, and the common prefix of its parts.
 struct CompareSum {
   std::string_view path, parts;
 };
@@ -117,7 +117,7 @@ json::Object part_of(const json::Object& report, std::string_view key) {
   return report.has(key) ? report.object(key) : json::Object(none, report.where());
 }
 
-/// Keys of `inputs` in which two sides differ: "tp 8 and 4".
+/// The inputs in which two sides differ: "tp 8 and 4".
 std::string different_inputs(const Side& a, const Side& b) {
   const json::Object report_a(a.report, a.name), report_b(b.report, b.name);
   const json::Object in_a = part_of(report_a, "inputs"), in_b = part_of(report_b, "inputs");
@@ -168,7 +168,8 @@ void check_plans(const Side& first, const Side& s) {
         fmt::format("{} and {} mix training and serving plans; compare plans of one kind", first.name, s.name));
 }
 
-/// Replaces a search by its best plan's report: its sections, and its layout among the inputs. Others are unchanged.
+/// Replaces a search by the report of its best plan: the plan's sections, and its layout among the inputs. Returns all
+/// other reports unchanged.
 Side of_best_plan(const Side& s) {
   if (!is_search(s)) return s;
   const json::Object report(s.report, s.name), best = best_plan(s);
@@ -195,12 +196,12 @@ void check_sides(const std::vector<Side>& sides) {
   }
 }
 
-/// Whether it is an end of an estimate's interval, which changes with the estimate.
+/// Whether the quantity is an end of an estimate's interval, which changes with the estimate.
 bool is_interval_end(const Definition& d) {
   return std::any_of(ends.begin(), ends.end(), [&](const auto& e) { return d.path.find(e) != std::string_view::npos; });
 }
 
-/// Whether the text shows the quantity. It omits those that repeat another number in a different form.
+/// Whether text output shows the quantity. It omits quantities that repeat another one in a different form.
 bool is_shown(const Definition& d) {
   return d.section() != "utilization" && !is_interval_end(d) && d.path.find(".bound_") == std::string_view::npos &&
          d.path.find(".limited_s.") == std::string_view::npos && !d.path.ends_with("total_bytes");
@@ -226,7 +227,8 @@ void add_differences(Grid& g, const Side& a, const Side& b) {
   g.rows.insert(g.rows.end(), sensitivities.begin(), sensitivities.end());
 }
 
-/// The interval of a report's step after another step on its machine was measured; absent if the step had no interval.
+/// The interval of a report's step once another step on the same machine has been measured; absent if the step has no
+/// interval.
 std::optional<EstimateInterval> interval_once_measured(const json::Value& report) {
   const json::Value* kind = at(report, "estimate.class");
   if (kind == nullptr || !kind->is_string() || !number_at(report, "step.time_low_s")) return std::nullopt;

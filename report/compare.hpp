@@ -15,8 +15,8 @@ struct Side {
   json::Value report;
 };
 
-/// Every quantity in which the sides differ, the first against each of the others, with the parts that make up the
-/// difference of a sum. A search is represented by its best plan. Throws InputError if a side is not a report, is of
+/// Compares the first side with each of the others: every quantity that differs and, for a sum, the parts that make up
+/// the difference. A search is represented by its best plan. Throws InputError if a side is not a report, comes from
 /// another command, or is a search without plans.
 Report compare(const std::vector<Side>& reports);
 

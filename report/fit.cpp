@@ -22,13 +22,13 @@ namespace {
 
 constexpr double usual_fit = 0.9;
 
-/// Names of a weight format and of the product format; empty: the default.
+/// Names of the weight format and of the matmul format; empty: the default.
 struct FitFormat {
   std::string_view weights, precision{};
 };
 
-/// Usual formats of the device's engine, widest first: GGUF blocks for llama.cpp; otherwise 8-bit weights (with 8-bit
-/// products if the device has a peak for them) and 4-bit weights, likewise.
+/// The usual formats of the device's engine, widest first: bf16 and GGUF blocks for llama.cpp; otherwise bf16, 8-bit
+/// and 4-bit weights, with fp8 and nvfp4 matmuls if the device has peaks for them.
 std::vector<FitFormat> usual_formats(const Request& r) {
   const Device& device = r.hardware->cluster.device;
   if (r.engine && r.engine->name == "llama.cpp") return {{"bf16"}, {"q8_0"}, {"q6_k"}, {"q5_k"}, {"q4_k"}, {"q3_k"}};
@@ -75,7 +75,8 @@ bool has_engine(const Request& r) {
   return r.engine && r.engine->inference && r.plan.kv_cache && !r.model.arch.is_encoder_decoder();
 }
 
-/// Cache blocks for one sequence of a batch: an engine's micro-batches split both.
+/// Scheduler rules with the cache blocks available to one sequence of a batch. Micro-batches split both batch and
+/// blocks.
 SchedulerRules of_one(const SchedulerRules& rules, Count batch, Count parts) {
   SchedulerRules one = rules;
   one.blocks /= ceil_div(batch, parts);
@@ -97,7 +98,7 @@ struct EngineCapacity {
     any.sequences = any.blocks;
     return mul(most_sequences(any, r.model.arch.local.reach, add(r.plan.prompt, r.plan.generate), 0), parts);
   }
-  /// Peak of the device with the cache of the plan's sequences, in whole blocks if the engine has blocks.
+  /// Peak device memory with the cache of the plan's sequences, in whole blocks if the engine has blocks.
   Bytes peak(const Request& r) const {
     const EngineMemory& m = engine.memory;
     return m.granted - m.kv_cache + cache(r);
@@ -113,7 +114,7 @@ struct EngineCapacity {
   }
 };
 
-/// The row of a request without speeds.
+/// A request's row, without speeds.
 FitRow row_of_memory(const Request& r) {
   FitRow row{.model = r.model.name,
              .parameters = parameters(r.model.arch).total,

@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-/// "q4_k"; with several formats, the format of the experts or MLPs, which have most parameters: "mxfp4+".
+/// "q4_k"; with several formats, the format of the experts or MLPs, which have the most parameters: "mxfp4+".
 std::string format_text(const FitRow& row) {
   if (row.weights.uniform()) return std::string(row.weights[Component::mlp].name());
   const DType most = std::min(row.weights[Component::experts], row.weights[Component::mlp],
@@ -28,7 +28,7 @@ std::string format_text(const FitRow& row) {
 }
 
 std::string gibibytes(Bytes b) { return fmt::format("{:.1f}", real(b.value) / real(Count{1} << 30)); }
-/// Few digits, because the interval of the estimate is wide.
+/// A rate with few digits, because the interval of the estimate is wide.
 std::string rate_text(double tokens_per_s) {
   return tokens_per_s < 10 ? fmt::format("{:.1f}", tokens_per_s) : grouped_digits(fmt::format("{:.0f}", tokens_per_s));
 }
@@ -102,7 +102,7 @@ Count parameters_of(const ModelFit& m) {
   return m.least ? m.least->parameters : 0;
 }
 
-/// "72.0 GiB, 90 % of the memory": the limit for a model to fit.
+/// "72.0 GiB, 90 % of the memory": the memory available to a model.
 std::string room_of(const Request& r) {
   const double share = r.plan.memory_utilization;
   return fmt::format("{}, {:g} % of the memory", human_text(Quantity(memory_to_fit(r).value), Unit::bytes),
@@ -138,7 +138,7 @@ std::vector<Finding> fit_verdict(const Request& like, const FitQuestion& q, cons
   return v;
 }
 
-/// Largest first; models without a row last.
+/// Sorts models by size, largest first; models without a row come last.
 void sort_by_size(std::vector<ModelFit>& models) {
   std::stable_sort(models.begin(), models.end(), [](const ModelFit& a, const ModelFit& b) {
     if (a.rows.empty() != b.rows.empty()) return b.rows.empty();
@@ -154,7 +154,7 @@ const Request& any_request(const std::vector<ModelFit>& models) {
   throw InputError(models.front().why);
 }
 
-/// The options common to all models, and the question's.
+/// The options common to all models, and those of the question.
 json::Value shared_inputs(const Request& like, const FitQuestion& q) {
   json::Value v = inputs_json(like);
   for (const char* of_model :

@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-/// "products in bf16, memory, launches"
+/// "matmuls in bf16, memory, kernel launches"
 std::string measured_text(const MeasuredRates& m) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < peak_count; ++i)
@@ -66,7 +66,7 @@ void note_unmeasured(const HardwareCard& card, const char* in, bool of_no_kind, 
                   in, card.name, of_no_kind ? "other devices" : "devices of the same kind"));
 }
 
-/// A measured device of a kind with too few measurements for separate shares.
+/// Adds a note on a device of a kind with too few measurements for separate bandwidth and peak efficiencies.
 void note_rare_kind(const HardwareCard& card, const char* in, Report& report) {
   report.notes.push_back(
       fmt::format("too few published {} runs used devices of the same kind as {}: bandwidth and peak efficiency are "

@@ -38,8 +38,8 @@ constexpr std::array tables{
     SchemaTable{"booking", "device memory from a log, by term, compared with its prediction"},
     SchemaTable{"sides", "compared reports"},
     SchemaTable{"ops", "operators of a training micro-batch, one layer of each kind, one GPU"},
-    SchemaTable{"prefill_ops", "the same for a prompt"},
-    SchemaTable{"decode_ops", "the same for a decode step"},
+    SchemaTable{"prefill_ops", "operators of a prefill, one layer of each kind, one GPU"},
+    SchemaTable{"decode_ops", "operators of a decode step, one layer of each kind, one GPU"},
     SchemaTable{"groups", "tensors of a checkpoint by group: count, formats, bytes"},
     SchemaTable{"not_recognised", "tensors of a checkpoint whose names match no group"},
     SchemaTable{"models", "model presets"},
@@ -65,7 +65,7 @@ constexpr std::array tables{
     SchemaTable{"energy", "energy by phase"},
     SchemaTable{"device_memory", "all device memory by named terms"},
     SchemaTable{"held_out", "perplexity on held-out text"},
-    SchemaTable{"matmul", "measured matrix products"},
+    SchemaTable{"matmul", "measured matmuls"},
     SchemaTable{"rates", "values of a hardware file derived from operator tables, with the rows used for each"},
     SchemaTable{"residuals", "layers in operator tables: predicted / measured, medians"},
     SchemaTable{"with_and_without_cache", "the same generation with and without the KV cache"},
@@ -93,7 +93,7 @@ constexpr std::array objects{
     SchemaTable{"prediction", "how well a model predicts a text"},
 };
 
-/// Numbers of a served run that have no formula.
+/// Quantities of a served run that have no formula.
 constexpr std::array served_numbers{
     SchemaTable{
         "counted_requests",
@@ -205,12 +205,13 @@ Value report_json_schema() {
   at(schema, "parameters.published") = described("integer", "the published number of parameters");
   at(schema, "step.mfu_causal_exact") =
       described("number", "step.mfu counting only causal pairs; present only above 100 %");
-  at(schema, "memory.process.software") =
-      described("string", "the --software profile, or the default one, whose training process is estimated");
+  at(schema, "memory.process.software") = described(
+      "string",
+      "the software profile (--software or the default) from which the training process's memory is estimated");
   at(schema, "estimate.class") =
       described("string", "class of runs with similar prediction error: dense, assumed input, experts");
   at(schema, "inference_estimate.software") =
-      described("string", "the --software profile, or the default engine, of the estimate");
+      described("string", "the software profile of the estimate: --software, or the default engine");
   at(schema, "estimate.software") = described("string", "the --software profile of the estimate");
   for (const char* path :
        {"inference_estimate.prefill_class", "inference_estimate.decode_class", "inference_estimate.whole_class",

@@ -59,7 +59,7 @@ std::string part_of(Bytes one, Bytes all) {
   return fmt::format("{} of {}", part, whole);
 }
 
-/// `host`: bytes in host memory of the GPU with the most there.
+/// `host`: host memory of the GPU that uses the most.
 Finding memory_finding(const Request& r, const Memory& m, Bytes host, bool fits, std::span<const MemoryPart> parts,
                        std::string_view about) {
   if (!r.hardware)
@@ -76,7 +76,7 @@ Finding memory_finding(const Request& r, const Memory& m, Bytes host, bool fits,
 
 // ---- Times
 
-/// Labels a bound differently from an estimate.
+/// The label of a time, which distinguishes an estimate from a lower bound.
 std::string_view time_label(bool estimated) { return estimated ? "time" : "at best"; }
 
 /// " (4.9 to 7.6 s)"
@@ -84,7 +84,7 @@ std::string ends_text(const std::optional<EstimateInterval>& interval, Seconds t
   return interval ? fmt::format(" ({})", interval_text(*interval, time.value, Unit::seconds)) : "";
 }
 
-/// The three largest: "matrix products 61.0 %, bubble 9.1 %, ...".
+/// The three largest parts: "matmuls 61.0 %, bubble 9.1 %, ...".
 std::string spent_text(std::vector<SpentPart> parts, Seconds all) {
   std::stable_sort(parts.begin(), parts.end(), [](const SpentPart& a, const SpentPart& b) { return a.time > b.time; });
   parts.resize(std::min<std::size_t>(parts.size(), 3));
@@ -101,7 +101,7 @@ std::string step_spent_text(const StepFigures& f, Seconds step) {
   return spent_text(std::move(parts), step);
 }
 
-/// The three changes with the largest effect: "a tenth more matmul peak -4.4 %, link -2.6 %".
+/// The three changes with the largest effect: "10 % better matmul peak -4.4 %, link -2.6 %".
 std::string helps_text(std::vector<TimeChange> all) {
   constexpr double shown = 0.0005;  // hides "-0.0 %"
   std::erase_if(all, [](const TimeChange& c) { return c.change >= -shown; });

@@ -11,12 +11,12 @@ namespace llmcalc {
 
 /// Whether inference fits. `about` precedes the label: "inference fits".
 Finding fit_finding(const InferenceAnswer& a, std::string_view about = "");
-/// Whether training fits: its tensors, and the process of its software.
+/// Adds whether training fits: its tensors, and the process of its software.
 void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view about = "");
 
-/// Training: fit, step time, bound, largest terms of the time, and the run.
+/// Adds the verdict on training: fit, step time, bound, largest terms of the time, and the run.
 void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view about = "");
-/// Inference: fit, times of prefill and decode, bounds, largest terms of the times.
+/// Adds the verdict on inference: fit, times of prefill and decode, bounds, largest terms of the times.
 void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_view about = "");
 
 }  // namespace llmcalc

@@ -26,7 +26,7 @@ Evaluated evaluate(const Space& space, const Candidate& c) {
 
 namespace {
 
-/// The stage of a plan at the relative position of stage `rank` of another plan.
+/// Stage of a plan at the same relative position as stage `rank` of another plan.
 Count same_place(Count rank, Count stages, Count of_other) {
   if (stages == of_other) return rank;
   return rank == of_other - 1 ? stages - 1 : rank * stages / of_other;

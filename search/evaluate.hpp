@@ -1,5 +1,5 @@
 #pragma once
-/// Evaluation of one plan, and the terms in which another plan is larger.
+/// Evaluation of one plan, and comparison of two plans by the terms in which one is larger.
 
 #include "search/ranking.hpp"
 
@@ -29,8 +29,8 @@ Bytes term(const Memory& m, HeldTerm t);
 struct Evaluated {
   Objection objection{};
   Found found{};      ///< this and the members below are set only without an objection
-  Memory memory{};    ///< of the fullest stage
-  Bytes host{};       ///< of the stage with the most host memory
+  Memory memory{};    ///< memory of the fullest stage
+  Bytes host{};       ///< host memory of the stage with the most
   Count fullest = 0;  ///< index of the fullest stage
   StepTime time{};
   bool fits = false;
@@ -38,7 +38,8 @@ struct Evaluated {
 };
 Evaluated evaluate(const Space& space, const Candidate& c);
 
-/// The term, or part, that grows most from plan `a` to plan `b`, and its growth; negative if every term shrinks.
+/// The memory term, or the part of the step, that grows most from plan `a` to plan `b`, and its growth; negative if
+/// every term shrinks.
 struct GrownTerm {
   HeldTerm term = HeldTerm::weights;
   Bytes by{};

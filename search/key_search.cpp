@@ -29,7 +29,7 @@ const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
   return *r;
 }
 
-/// Resets each entry, since assigning empty arrays would write all of their memory.
+/// Resets the entries one by one, since assigning empty arrays would write all of their memory.
 void KeySearch::forget_rows() {
   for (auto& of_kind : rows_)
     for (std::optional<RowTimes>& r : of_kind) r.reset();
@@ -133,7 +133,7 @@ void KeySearch::search_run(const Run& run) {
   }
 }
 
-/// Discards results that depend on whether schedules compute weight gradients separately: waits of ZeRO stages in a
+/// Discards results that depend on whether schedules compute weight gradients separately: stalls of ZeRO stages in a
 /// slot, and communication hidden inside layers or overlapped with transfers.
 void KeySearch::change_splitting(bool splits) {
   if (splits == splits_) return;
@@ -145,8 +145,8 @@ void KeySearch::change_splitting(bool splits) {
   staging_ = nullptr;
 }
 
-/// The partition for a schedule, with its chunks' bytes and seconds. Schedules and ZeRO stages of equal chunks share
-/// it.
+/// Computes the partition for a schedule, with the bytes and seconds of its chunks. Schedules and ZeRO stages with
+/// equal chunks share it.
 void KeySearch::price_staging(const Pipeline& p) {
   const bool is_v = p.schedule == Schedule::zb_v;
   change_splitting(splits_backward(p.schedule));
@@ -180,7 +180,7 @@ void KeySearch::price_classes() {
   for (const Count r : staging_->kinds_of_ranks()) held_.push_back(held_sums(*prices_, staging_->held(r)));
 }
 
-/// Live activations of a rank at a moment, including those in host memory.
+/// Live activations of a rank at one moment, including activations in host memory.
 StageAlive KeySearch::alive_at(const SavedMoment& moment) const {
   StageAlive alive;
   for (const SavedOfClass& k : moment)
@@ -188,7 +188,7 @@ StageAlive KeySearch::alive_at(const SavedMoment& moment) const {
   return alive;
 }
 
-/// Live tensors of the ranks that can be the fullest.
+/// Computes the live tensors of the ranks that can be the fullest.
 void KeySearch::price_ranks(const Pipeline& p) {
   ranks_.clear();
   for (const RankSaved& r : staging_->saved(p)) {
@@ -215,7 +215,7 @@ Bytes KeySearch::peak(Bytes& host) const {
   return most;
 }
 
-/// Seconds of the classes under a ZeRO stage.
+/// Computes the seconds of the classes under a ZeRO stage.
 void KeySearch::price_sharded(Zero zero) {
   const auto stage = static_cast<std::size_t>(zero);
   if (zero == Zero::none || sharded_[stage]) return;
@@ -227,9 +227,9 @@ void KeySearch::price_sharded(Zero zero) {
 }
 
 /// Lower bound of the seconds until all gradients are reduced: the bound of calc/pipeline/bound.hpp, plus the reduction
-/// after a rank's last backward. If ranks update without waiting for each other, the bound of the slowest rank.
-/// Zero::none without sums gives a bound for all ZeRO stages, which only add waits. Under offload each stage needs a
-/// separate bound, because its shards are smaller.
+/// after a rank's last backward. If ranks update without waiting for each other, it is the bound of the slowest rank.
+/// Zero::none without `sums` gives a bound for all ZeRO stages, which only add stalls. Under offload each ZeRO stage
+/// needs its own bound, because higher stages have smaller shards.
 Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   price_sharded(zero);
   const auto seconds = [&](Count q) -> const ChunkSeconds& {
@@ -255,7 +255,7 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
       summed = std::min(summed, s.reducing);
     }
     if (!sums) summed = Seconds();
-    if (alone) {  // starts with its own first forward
+    if (alone) {  // the rank's step starts with its own first forward
       longest = std::max(longest, (sums ? first.gathering : Seconds()) + m * work + summed);
       continue;
     }
@@ -267,8 +267,9 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   return longest;
 }
 
-/// Seconds of the optimizer's pass, on device and host, for the rank with the most work. If ranks update without
-/// waiting for each other, for the rank with the least work, since another rank may be the slowest.
+/// Lower bound of the seconds of the optimizer pass, on device and host: those of the rank with the most work. If ranks
+/// update without waiting for each other, those of the rank with the least work, since another rank may determine the
+/// step.
 Seconds KeySearch::least_update() const {
   const Rates& rates = rates_of(*prices_, efficiency_);
   InplaceVector<Seconds, max_layers> all;

@@ -1,5 +1,5 @@
 #pragma once
-/// Searches the plans of one key: one price list, with all numbers of stages, schedules and ways to shard.
+/// Searches the plans of one key, which share one price list: all numbers of stages, schedules and ways to shard.
 
 #include <array>
 #include <optional>
@@ -15,7 +15,7 @@ class KeySearch {
  public:
   explicit KeySearch(const Space& space);
   void search(const Candidate& key);
-  /// Approximate objective value of the key's plans, from compute time without pipeline stalls, to order the keys.
+  /// Approximate objective value of the key's plans, from compute time without pipeline stalls; used to order the keys.
   double promise(const Candidate& key);
   const Best& best() const { return best_; }
   const Front& front() const { return front_; }
@@ -49,7 +49,7 @@ class KeySearch {
   Bytes peak(Bytes& host) const;
   bool can_enter(Seconds step, Bytes bytes) const;
   Seconds nearly();  ///< up to rounding
-  Seconds exact();   ///< summed as in train()
+  Seconds exact();   ///< summed exactly as in train()
 
   const Space& space_;
   Bytes usable_;
@@ -62,14 +62,14 @@ class KeySearch {
 
   // of the key
   Candidate now_;
-  std::array<std::optional<Prices>, 2> priced_;  // whether gradients are accumulated
+  std::array<std::optional<Prices>, 2> priced_;  // by whether gradients are accumulated
   // of its number of stages
   Plan plan_;
   Layout layout_;
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
-  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // whether states are sharded, or how; efficiency
-  std::array<std::optional<RowCosts>, 4> costs_;                // by the ZeRO stage whose waits count
+  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // by whether or how states are sharded; by efficiency
+  std::array<std::optional<RowCosts>, 4> costs_;                // by the ZeRO stage whose stalls count
   std::array<std::optional<Links>, 2> links_;                   // by efficiency
   std::vector<Zero> zeros_;
   // of its schedule and chunks
@@ -77,7 +77,7 @@ class KeySearch {
   Count staging_chunks_ = 0;
   bool staging_is_v_ = false;
   bool splits_ = false;              // schedules compute weight gradients separately
-  Zero staging_waits_ = Zero::none;  // the ZeRO stage whose waits balance its layers
+  Zero staging_waits_ = Zero::none;  // the ZeRO stage whose stalls were counted in balancing its layers
   std::vector<PricedClass> classes_;
   std::array<bool, 4> sharded_{};  // whether classes have the seconds of a ZeRO stage
   std::vector<HeldSums> held_;     // of the kinds of ranks

@@ -33,10 +33,10 @@ LayerSet of_layers(const LayerSet& set, Count own, Count every, Count layers) {
 
 constexpr Count usual_sequence = 1024, longest_sequence = Count{1} << 28, largest_batch = Count{1} << 24;
 
-/// Values of one quantity: the unit, then in units the first value to try, the maximum and the resolution.
+/// Values of one quantity to try: the unit and, in units, the first value, the maximum and the resolution.
 struct Ladder {
   Count unit = 1, first = 1, most = 1;
-  bool fine = true;  ///< to one unit; otherwise to a 64th
+  bool fine = true;  ///< whether the resolution is one unit; otherwise a 64th of the value
 };
 
 Ladder sequence_ladder(const Space& s) {
@@ -61,7 +61,7 @@ Ladder ladder(const Space& s, Largest of) {
   return {};
 }
 
-/// Tries values with one search each.
+/// Tries values, running one search for each.
 class Probing {
  public:
   Probing(const Space& space, const LargestQuestion& q, const Searching& searching)
@@ -81,7 +81,7 @@ class Probing {
       const SearchResult r = searching_(with_value(space_, q_, value));
       if (!r.best.empty()) return r.best[0];
       r_.stopped = r_.stopped || r.stopped;
-    } catch (const Overflow&) {  // counts above 2^63 fit on no device
+    } catch (const Overflow&) {  // values whose counts exceed 2^63 fit on no device
     }
     return std::nullopt;
   }
@@ -101,7 +101,8 @@ class Probing {
         return;
       }
   }
-  /// Whether any larger batch fits: a step of at least four micro-batches per stage already holds the maximum at once.
+  /// Whether any larger batch also fits: a step of at least four micro-batches per stage already reaches the maximum
+  /// number in flight.
   bool is_any() const {
     if (q_.of != Largest::batch) return false;
     const Candidate& c = r_.tried.back().plan->candidate;
@@ -117,7 +118,7 @@ class Probing {
     }
     r_.bounded = !r_.any && low == ladder_.most;
   }
-  /// Halves a value that does not fit.
+  /// Halves a value that does not fit until one fits.
   void halve(Count high) {
     for (Count low = high / 2; low > 0 && !r_.stopped; high = low, low /= 2)
       if (fits(low)) return narrow(low, high);

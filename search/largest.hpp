@@ -9,7 +9,7 @@ enum class Largest : std::uint8_t {
   batch,        ///< sequences per step: multiples of the device count and of a fixed micro-batch
   sequence,     ///< tokens per sequence
   micro_batch,  ///< sequences per micro-batch
-  layers        ///< of the model, with its other dimensions unchanged
+  layers        ///< layers of the model, with all other dimensions unchanged
 };
 template <>
 inline constexpr auto choices<Largest> =
@@ -18,7 +18,7 @@ inline constexpr auto choices<Largest> =
 
 struct LargestQuestion {
   Largest of = Largest::sequence;
-  bool batch_follows = false;  ///< micro_batch: a step is one micro-batch per device, instead of the batch of the space
+  bool batch_follows = false;  ///< micro_batch: a step is one micro-batch per device, not the batch of the space
 };
 /// The space with the quantity set to `value`.
 Space with_value(const Space& space, const LargestQuestion& q, Count value);
@@ -31,18 +31,18 @@ Arch of_layers(const Arch& arch, Count layers);
 
 struct TriedValue {
   Count value = 0;
-  std::optional<Found> plan{};  ///< one that fits
+  std::optional<Found> plan{};  ///< a plan that fits, if any
 };
 struct LargestFound {
   std::optional<Count> value{};  ///< absent: no value that was tried fits
-  bool any = false;      ///< batch: any larger batch fits too, because a pipeline holds no more micro-batches at once
+  bool any = false;      ///< for batch: any larger batch also fits, because no more micro-batches are then in flight
   bool bounded = false;  ///< the upper limit was reached: learned positions, or max_layers
   std::vector<TriedValue> tried;  ///< in the order of the trials
-  bool stopped = false;           ///< before the end: `value` is the largest known to fit
+  bool stopped = false;           ///< the search was stopped early: `value` is the largest value known to fit
 };
-/// Doubles or halves a typical value, then narrows the gap to 1, for sequences to a 64th of the length. Under a given
-/// batch, a micro-batch is one of its divisors, tried from the largest down. `space` has one device count; a search may
-/// end at the first plan that fits.
+/// Finds the largest value: doubles or halves a typical value, then narrows the gap to 1, or for sequences to a 64th of
+/// the length. Under a given batch, a micro-batch is one of its divisors, tried from the largest down. `space` has one
+/// device count; a search may end at the first plan that fits.
 LargestFound largest(const Space& space, const LargestQuestion& q, const Searching& searching);
 
 }  // namespace llmcalc

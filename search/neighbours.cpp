@@ -29,7 +29,7 @@ Candidate settled(const Space& space, Candidate c) {
   return c;
 }
 
-/// Sets dp to use all devices; false if they do not divide evenly.
+/// Sets dp so that the plan uses all devices; returns false if the devices do not divide evenly.
 bool fill(Candidate& c) {
   const Count replica = mul(c.tp, c.cp, c.pp);
   if (c.gpus % replica != 0) return false;
@@ -65,7 +65,8 @@ class Neighbourhood {
           std::pair{PlanChange::pp, &Candidate::pp}})
       for (const Count n : beside(numbers, plan_.*degree)) degree_step(change, degree, n);
   }
-  /// Sets a degree to n. Changes the replicas if the devices divide evenly, otherwise the stages or context ranks.
+  /// Sets a degree to n and changes the number of replicas if the devices divide evenly, otherwise the number of stages
+  /// or context ranks.
   void degree_step(PlanChange change, Count Candidate::*degree, Count n) {
     Candidate c = plan_;
     c.*degree = n;
@@ -120,7 +121,7 @@ class Neighbourhood {
     }
     all_.push_back(n);
   }
-  /// Sets the bytes that exceed the device, or a host with a given capacity.
+  /// Sets the bytes in excess of the capacity of the device, or of a host with a given capacity.
   void lack(Neighbour& n) const {
     const HostSide& host = space_.cluster.device.host;
     n.over = n.plan.found.peak - usable(space_);

@@ -5,8 +5,8 @@
 
 namespace llmcalc {
 
-/// The choice in which a neighbour differs. A degree changes by one step; its devices come from and go to data
-/// parallelism or, if that is impossible, pipeline or context parallelism.
+/// The choice in which a neighbour differs. A degree changes by one step; the devices that it gains or frees come from
+/// or go to data parallelism or, if that is impossible, pipeline or context parallelism.
 enum class PlanChange : std::uint8_t { tp, sp, cp, ep, pp, chunks, micro_batch, recompute, zero, schedule };
 inline constexpr std::array<std::string_view, 10> change_names{
     "tp", "sp", "cp", "ep", "pp", "chunks", "micro-batch", "recompute", "zero", "schedule"};
@@ -23,11 +23,11 @@ struct Neighbour {
   PlanChange change = PlanChange::tp;
   Verdict verdict = Verdict::impossible;
   Evaluated plan{};
-  Bytes over{};  ///< too_large: excess over the capacity of device or host; larger: over the plan
+  Bytes over{};  ///< too_large: excess over the capacity of device or host; larger: excess over the peak of the plan
   bool on_host = false;
   GrownTerm term{};  ///< the term that grows most, from the same stage of the plan to its fullest stage
   GrownPart part{};  ///< the part of the step that grows most
-  Seconds slower{};  ///< than the plan; negative: faster
+  Seconds slower{};  ///< additional step time relative to the plan; negative: faster
 };
 
 /// Every neighbour of a plan that can run, in the order of PlanChange.

@@ -59,7 +59,8 @@ FewestGpus fewest_gpus(const Space& space, Count least, Count most,
                        const std::function<bool(const Space&, const Found&)>& reaches, const Searching& searching) {
   FewestGpus all;
   Space one = space;
-  /// Whether a count ends the scan: it reaches the goal and becomes the answer, or its search was stopped.
+  /// Whether a device count ends the scan, because it reaches the goal and becomes the answer or because its search was
+  /// stopped.
   const auto ends = [&](Count n) {
     one.gpus = {n};
     const OfNumber& tried = all.tried.emplace_back(OfNumber{n, searching(one)});

@@ -11,10 +11,10 @@ using Searching = std::function<SearchResult(const Space&)>;
 /// Device counts up to `most` that are worth trying: powers of two, and `most`.
 std::vector<Count> numbers_up_to(Count most);
 
-/// Whether a link joins that many devices and some layout of the space fits them.
+/// Whether a link joins `gpus` devices and some layout of the space uses exactly that many.
 bool holds_layout(const Space& space, Count gpus);
 
-/// Lower bound of the device-seconds of a step: matrix products of forward and backward for every sequence at the peak
+/// Lower bound of the device-seconds of a step: the matmuls of forward and backward for every sequence at the peak
 /// rate, without recomputation. Excludes memory-bound time, collectives and the optimizer.
 Seconds least_device_seconds(const Space& space);
 
@@ -23,7 +23,8 @@ struct OfNumber {
   Count gpus = 1;
   SearchResult found;
 };
-/// Results for each device count of a space, up to the first stopped search. merge() of these searches the space.
+/// Results for each device count of a space, up to the first stopped search; merge() of these results is the result for
+/// the whole space.
 std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching);
 
 /// Device counts of a space that some link joins.
@@ -34,9 +35,10 @@ Seconds run_time(const Space& space, const Found& f, double tokens);
 
 /// The smallest device count that reaches a goal.
 struct FewestGpus {
-  std::optional<Found> found{};  ///< the best plan on them; absent: no device count that was tried reaches the goal
-  std::vector<OfNumber> tried;   ///< in rising order
-  bool stopped = false;          ///< before the end
+  std::optional<Found> found{};  ///< the best plan on the fewest devices that reach the goal; absent: no device count
+                                 ///< that was tried reaches it
+  std::vector<OfNumber> tried;   ///< in increasing order
+  bool stopped = false;          ///< the search was stopped early
 };
 /// Tries powers of two up to the first whose best plan reaches the goal, and `most`; then, in increasing order, every
 /// count from `least` up to that one that holds a layout. No count below `least` may reach the goal.

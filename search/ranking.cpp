@@ -11,7 +11,7 @@ bool is_better(const Found& a, const Found& b) {
   return rank(a) != rank(b) ? rank(a) < rank(b) : simpler(a.candidate, b.candidate);
 }
 
-/// Whether `a` makes `b` redundant in a front. Of equal plans, only a simpler one is kept.
+/// Whether `a` makes `b` redundant in a front. Of equally good plans only the simplest is kept.
 bool covers(const Found& a, const Found& b) {
   if (a.peak == b.peak && a.step == b.step) return !simpler(b.candidate, a.candidate);
   return a.peak <= b.peak && a.step <= b.step;
@@ -36,7 +36,7 @@ void Best::add(const Found& f) {
 }
 
 namespace {
-/// The first plan of a front that needs more than `peak`.
+/// The first plan of a front that needs more memory than `peak`.
 auto above(const std::vector<Found>& front, Bytes peak) {
   return std::upper_bound(front.begin(), front.end(), peak, [](Bytes b, const Found& f) { return b < f.peak; });
 }

@@ -13,7 +13,7 @@ struct Found {
   Candidate candidate{};
   Seconds step{};  ///< at estimated efficiencies if known, otherwise at datasheet rates, as in train()
   Bytes peak{};
-  double value = 0;  ///< of the objective
+  double value = 0;  ///< value of the objective
   constexpr bool operator==(const Found&) const = default;
 };
 
@@ -37,7 +37,7 @@ class Front {
  public:
   Front() { list_.reserve(256); }
   void add(const Found& f);
-  /// Whether no plan in the front is both faster and smaller.
+  /// Whether no plan in the front is both faster and smaller than this step time and peak.
   bool can_enter(Seconds step, Bytes peak) const;
   std::span<const Found> list() const { return list_; }
 

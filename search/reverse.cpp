@@ -27,12 +27,12 @@ Bytes usable_of(const Setup& s) {
   return Bytes(static_cast<Count>(s.plan.memory_utilization * static_cast<double>(s.cluster.device.memory.value)));
 }
 
-/// Bytes above capacity.
+/// Bytes of `needed` in excess of the capacity `there`.
 Bytes beyond(Bytes needed, Bytes there) { return needed > there ? needed - there : Bytes(); }
 
 bool is_possible(const Setup& s) { return objection(s.arch, s.plan, s.layout, s.cluster).obstacle == Obstacle::none; }
 
-/// Counts above 2^63 fit on no device.
+/// Whether a setup fits; a setup whose counts exceed 2^63 fits on no device.
 bool does_fit(const Setup& s) {
   try {
     return is_possible(s) && lacking(s) == Bytes();
@@ -83,7 +83,7 @@ std::optional<Count> largest_sequence(const Setup& s) {
 
 namespace {
 
-/// GPipe holds every micro-batch of a step. Finds the largest batch by doubling, then bisection.
+/// Largest global batch under GPipe, which holds every micro-batch of a step: found by doubling, then bisection.
 std::optional<Count> largest_gpipe_batch(const Setup& s) {
   const auto batch = [&](Count m) { return mul(m, s.plan.micro_batch, replicas(s.layout)); };
   const auto fits = [&](Count m) {
@@ -140,7 +140,7 @@ class Mender {
  private:
   static double spent(const Remedied& r) { return static_cast<double>(devices(r.layout)) * r.step.value; }
 
-  /// Keeps the setup if it fits.
+  /// Records the setup if it fits.
   bool keep(Remedy remedy, const Setup& other) {
     if (!does_fit(other)) return false;
     const TrainEstimate e = train(other.arch, other.plan, other.layout, other.cluster);
@@ -172,7 +172,7 @@ class Mender {
     degree(Remedy::more_context_ranks, &Layout::cp, s_.plan.seq);
     if (s_.arch.has_experts()) degree(Remedy::more_expert_ranks, &Layout::ep, s_.arch.moe.experts);
   }
-  /// The next multiples of a degree. Replicas release the devices if possible.
+  /// Tries the next multiples of a degree, with devices released by replicas if possible.
   void degree(Remedy remedy, Count Layout::*of, Count most) {
     const Count now = s_.layout.*of;
     const bool takes_devices = remedy != Remedy::more_expert_ranks;

@@ -7,11 +7,12 @@ namespace llmcalc {
 
 /// The best plans of a cluster for a run, with a separate search for each device count.
 struct Offer {
-  std::optional<Found> best{};     ///< best by the objective of plans that meet the deadline, if there is one
-  std::optional<Found> fastest{};  ///< whether or not it meets the deadline
-  bool stopped = false;            ///< before the end
+  std::optional<Found> best{};     ///< best plan by the objective, among those that meet the deadline if there is one
+  std::optional<Found> fastest{};  ///< the fastest plan, whether or not it meets the deadline
+  bool stopped = false;            ///< the search was stopped early
 };
-/// The objective must not be memory, so the best plan on a given number of devices is also the fastest.
+/// Searches each device count. Precondition: the objective is not memory, so that the best plan on a given number of
+/// devices is also the fastest.
 Offer offer(const Space& space, double tokens, std::optional<Seconds> deadline, const Searching& searching);
 
 /// A complete training setup.
@@ -21,14 +22,15 @@ struct Setup {
   Layout layout{};
   Cluster cluster{};
 };
-/// Missing bytes on the device, and on the host if its capacity is known; 0: the setup fits. The setup must be valid.
+/// Missing bytes on the device, and on the host if its capacity is known; 0: the setup fits. Precondition: the setup is
+/// valid.
 Bytes lacking(const Setup& s);
 
 /// The largest value that fits with everything else unchanged; absent if even the smallest does not fit.
 std::optional<Count> largest_micro_batch(const Setup& s);  ///< a divisor of the batch of a replica
 std::optional<Count> largest_sequence(const Setup& s);     ///< a multiple for context ranks, within learned positions
-/// Sequences per step, over the numbers of micro-batches that are valid for the pipeline; 0: any number fits, since a
-/// pipeline holds no more of them at once.
+/// Largest number of sequences per step, among the numbers of micro-batches that are valid for the pipeline; 0: any
+/// number fits, since no more micro-batches are then in flight at the same time.
 std::optional<Count> largest_global_batch(const Setup& s);
 
 /// A single change that makes a plan fit.
@@ -50,7 +52,7 @@ enum class Remedy : std::uint8_t {
 struct Remedied {
   Remedy remedy = Remedy::selective_recompute;
   Plan plan{};
-  Layout layout{};  ///< uses the same devices if replicas can release some, otherwise more
+  Layout layout{};  ///< uses the same number of devices if replicas can release some, otherwise more
   Seconds step{};
   Bytes peak{};
 };

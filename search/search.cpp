@@ -30,7 +30,7 @@ class Search {
   }
 
  private:
-  /// Searches keys that need little memory until some plan fits, so a search stopped early has a result.
+  /// Searches keys that need little memory until some plan fits, so that a search that is stopped early has a result.
   bool find_one() {
     constexpr std::size_t most = 64;
     std::stable_sort(keys_.begin(), keys_.end(), [](const Candidate& a, const Candidate& b) {
@@ -45,7 +45,7 @@ class Search {
     }
     return true;
   }
-  /// Sorts the most promising keys first, so bounds soon exclude others from the lists.
+  /// Sorts the keys, the most promising first, so that bounds soon exclude later plans from the lists.
   bool order() {
     std::vector<std::pair<double, std::size_t>> promises;
     for (std::size_t i = done_; i < keys_.size(); ++i) {

@@ -15,9 +15,9 @@ struct SearchCounts {
 
 struct SearchResult {
   std::vector<Found> best;   ///< best first; see Best
-  std::vector<Found> front;  ///< of time against memory; see Front
+  std::vector<Found> front;  ///< Pareto front of time and memory; see Front
   SearchCounts counts;
-  bool stopped = false;  ///< before its end
+  bool stopped = false;  ///< the search was stopped early
 };
 
 /// Callbacks of a running search, called after every few plans.
@@ -31,12 +31,12 @@ struct SearchPart {
   Count index = 0, of = 1;
 };
 
-/// Compares all plans of the space, or of a part. Computes the memory of every plan, and its time unless a bound shows
-/// that it enters neither list. For the plans found, train() gives the same seconds and bytes. Preconditions: the
-/// device has a peak for the plan's precision, and the device counts are positive.
+/// Compares all plans of the space, or of a part. Computes the memory of every plan, and its time, unless a bound shows
+/// that the plan cannot enter either list. For the plans found, train() gives the same seconds and bytes.
+/// Preconditions: the device has a peak for the plan's precision, and the device counts are positive.
 SearchResult search(const Space& space, const SearchPart& part = {}, const Watch& watch = {});
 
-/// The result of a search from the results of all its parts, in any order.
+/// The result of a search, merged from the results of all its parts in any order.
 SearchResult merge(const Space& space, std::span<const SearchResult> parts);
 
 }  // namespace llmcalc

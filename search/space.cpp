@@ -153,7 +153,7 @@ std::vector<Count> powers_up_to(Count most) {
 
 namespace {
 
-/// The given number, or all.
+/// The given number if it is set, otherwise `all`.
 std::vector<Count> stated_or(Count given, std::vector<Count> all) {
   return given > 0 ? std::vector<Count>{given} : std::move(all);
 }
@@ -185,7 +185,7 @@ std::vector<Count> expert_widths(const Space& s, const Candidate& c) {
   return {0, 1};
 }
 
-/// Add the keys of a grid, from the innermost choice to the outermost.
+/// Adds the keys of a grid; one function per choice, from the innermost to the outermost.
 void add_batches(const Space& s, Candidate c, std::vector<Candidate>& all) {
   for (const Count n : stated_or(s.fixed.micro_batch, powers_of_two(s.plan.global_batch)))
     for (const Recompute r : stated_or(s.fixed.recompute, {Recompute::none, Recompute::selective, Recompute::full})) {
@@ -299,7 +299,7 @@ bool any_possible_stages(const Space& space, Candidate c) {
 }  // namespace
 
 bool any_possible(const Space& space) {
-  Space one = space;  // recomputation is never an obstacle
+  Space one = space;  // recomputation never makes a plan invalid
   one.fixed.recompute = Recompute::none;
   one.blocks = {};
   const std::vector<Candidate> all = keys(one);
@@ -329,8 +329,8 @@ std::vector<std::string_view> not_searched(const Space& space) {
     all.push_back("selective recomputation of other modules (selective:MODULES)");
   }
   if (space.arch.has_experts()) {
-    all.push_back("expert widths sharded over other than 1 or all tensor-parallel ranks");
-    all.push_back("other limits on the nodes of the experts of a token");
+    all.push_back("expert widths sharded over more than one but not all tensor-parallel ranks");
+    all.push_back("other limits on the number of nodes that a token's experts span");
   }
   all.push_back("other collective algorithms");
   all.push_back("other context-parallel methods");

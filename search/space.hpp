@@ -37,7 +37,7 @@ struct Candidate {
 /// groups. A total order of candidates.
 bool simpler(const Candidate& a, const Candidate& b);
 
-/// Given values; an absent value, or 0, is searched.
+/// Values that are given; a value that is absent or 0 is searched.
 struct Fixed {
   Count tp = 0, cp = 0, ep = 0, etp = 0, pp = 0, chunks = 0, micro_batch = 0;
   std::optional<bool> sp{};
@@ -60,8 +60,8 @@ struct Space {
   std::vector<Count> blocks{};           ///< numbers of layers of each chunk to recompute, in addition to all
   Fixed fixed{};
   std::size_t best = 10;       ///< number of plans to return
-  bool some_numbers = false;   ///< other device counts were possible and were left out
-  bool offload_tried = false;  ///< no plan fits, even with offload
+  bool some_numbers = false;   ///< some possible device counts are left out
+  bool offload_tried = false;  ///< offload was tried too, and no plan fits even with it
 };
 
 /// The schedules that a search tries.
@@ -73,12 +73,12 @@ void recompute_as(Plan& p, const Candidate& c);
 Plan plan_of(const Space& space, const Candidate& c);
 Layout layout_of(const Space& space, const Candidate& c);
 
-/// The objective's value for these seconds and bytes.
+/// Value of the objective for this step time and peak memory.
 double value_of(const Space& space, Count gpus, Seconds step, Bytes peak);
-/// Bytes of a device that a plan may use.
+/// Bytes of device memory that a plan may use.
 Bytes usable(const Space& space);
 
-/// Whether some plan of the space is valid, whether it fits or not.
+/// Whether some plan of the space is valid, whether or not it fits.
 bool any_possible(const Space& space);
 
 /// Reason a plan is invalid, apart from memory.
@@ -117,17 +117,17 @@ std::vector<Count> powers_up_to(Count most);
 std::vector<Candidate> keys(const Space& space);
 /// Numbers of pipeline stages that a key can have.
 std::vector<Count> stage_counts(const Space& space, const Candidate& key);
-/// Schedules and chunks for a number of stages.
+/// A schedule and a number of chunks per rank, for some number of stages.
 struct Run {
   Schedule schedule = Schedule::one_f_one_b;
   Count chunks = 1;
 };
 std::vector<Run> runs(const Space& space, Count stages);
-/// ZeRO stages of a plan that differ in effect; empty if the space requires sharding and the plan has no ranks to shard
-/// over.
+/// The ZeRO stages that have different effects on a plan; empty if the space requires sharding and the plan has no
+/// ranks to shard over.
 std::vector<Zero> zeros(const Space& space, const Candidate& c);
 
-/// Choices that a search over this space leaves out, one phrase each.
+/// Choices that a search over this space leaves out, one phrase per choice.
 std::vector<std::string_view> not_searched(const Space& space);
 
 }  // namespace llmcalc

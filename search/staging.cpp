@@ -15,14 +15,14 @@ bool alike(const LayerKinds& kinds, const ModelChunk& a, const ModelChunk& b) {
   return true;
 }
 
-/// Whether `a` keeps at least as many chunks of every class as `b`.
+/// Whether `a` holds at least as many chunks of every class as `b`.
 bool covers(const SavedMoment& a, const SavedMoment& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i].activations < b[i].activations || a[i].for_weights < b[i].for_weights) return false;
   return true;
 }
 
-/// Collects the moments of a rank that no other moment covers.
+/// Collects the moments of a rank that are covered by no other moment.
 class Moments {
  public:
   /// `class_of`: classes of the rank's local chunks.
@@ -76,7 +76,8 @@ bool always_fuller(const RankSaved& a, const RankSaved& b) {
   });
 }
 
-/// Number of micro-batches from which on the peak is constant: a fixed order repeats the same steady-state round.
+/// Number of micro-batches from which the peak stays constant, because a fixed order repeats the same steady-state
+/// round.
 Count enough_micro_batches(const Pipeline& p) {
   return automatic(p.schedule) ? p.micro_batches : std::min(p.micro_batches, 4 * p.ranks);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// The chunks of a pipeline in a search: which are alike, and which ranks can be the fullest.
+/// The chunks of a pipeline in a search: which chunks are alike, and which ranks can be the fullest.
 
 #include <map>
 #include <memory>
@@ -11,15 +11,16 @@
 
 namespace llmcalc {
 
-/// Chunks of one class that a rank keeps at some moment: with activations, and only with tensors for weight gradients.
+/// Numbers of chunks of one class that a rank holds at some moment: with activations, and with only the tensors for
+/// weight gradients.
 struct SavedOfClass {
   Count chunk_class = 0, activations = 0, for_weights = 0;
   constexpr bool operator==(const SavedOfClass&) const = default;
 };
 using SavedMoment = std::vector<SavedOfClass>;
 
-/// A rank that can be the fullest for some chunk sizes, and its possible peaks in order. No peak keeps at least as many
-/// chunks of every class as another.
+/// A rank that can be the fullest for some chunk sizes, and its possible peaks in order. No peak holds at least as many
+/// chunks of every class as another peak.
 struct RankSaved {
   Count rank = 0;
   std::vector<SavedMoment> moments;
@@ -34,7 +35,7 @@ class Staging {
   std::span<const ModelChunk> classes() const { return classes_; }  ///< one chunk of each class
   Count class_of(Count chunk) const { return class_of_[static_cast<std::size_t>(chunk)]; }
   const HeldRows& held(Count rank) const { return held_[static_cast<std::size_t>(rank)]; }
-  /// One rank for each distinct set of rows, and the index of the one that equals a rank.
+  /// One rank for each distinct set of rows; kind_of_rank(): the index in this list of a rank's set.
   std::span<const Count> kinds_of_ranks() const { return distinct_; }
   std::size_t kind_of_rank(Count rank) const { return kind_of_[static_cast<std::size_t>(rank)]; }
   /// The ranks that can be the fullest. `p` must be the constructor's pipeline, except for schedule and micro-batches.
@@ -53,14 +54,14 @@ class Staging {
   std::map<std::pair<Schedule, Count>, std::vector<RankSaved>> saved_;  // by schedule and micro-batches
 };
 
-/// Stagings that occurred, each made once.
+/// Cache of stagings, each of which is built once.
 class Stagings {
  public:
   Staging& of(const LayerKinds& kinds, const Pipeline& p, const Partition& partition);
 
  private:
   using Key = std::vector<std::uint16_t>;
-  Key key_;  // scratch space of of()
+  Key key_;  // reused by of() to avoid allocations
   std::map<Key, std::unique_ptr<Staging>> stagings_;
 };
 

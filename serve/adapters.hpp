@@ -3,8 +3,8 @@
 /// every block (calc/training/adapter.hpp). N of them are in memory at once, each allocated for rank R (vLLM's
 /// --max-loras and --max-lora-rank), in the format of activations, not of weights.
 ///
-/// A pass of T rows multiplies each row with one adapter's A and B, and reads each adapter of its rows once, at most
-/// min(N, T) adapters. Excludes sorting rows by adapter and loading adapters from the host.
+/// A pass of T rows multiplies each row by one adapter's A and B, and reads every adapter that its rows use once: at
+/// most min(N, T) adapters. Excludes sorting rows by adapter and loading adapters from the host.
 
 #include "calc/cluster.hpp"
 #include "calc/plan.hpp"
@@ -18,10 +18,10 @@ struct ServedAdapters {
   LoraTargets targets = LoraTargets::all();
 };
 
-/// Bytes of all resident adapters on one tensor-parallel rank, all layers.
+/// Bytes of all resident adapters in all layers, on one tensor-parallel rank.
 Bytes adapter_bytes(const Arch& arch, const Plan& plan, const Layout& layout, const ServedAdapters& adapters);
 
-/// Seconds of the adapters' operators in a pass of `step`, at estimated rates if known, otherwise at datasheet rates.
+/// Time of the adapters' operators in a pass of `step`, at estimated rates if known, otherwise at datasheet rates.
 Seconds adapter_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Step step,
                         Phase phase, const ServedAdapters& adapters);
 

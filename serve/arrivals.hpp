@@ -1,5 +1,5 @@
 #pragma once
-/// Arrivals of requests: at given times, or after answers.
+/// Arrivals of requests: at given times, or after the answers to other requests.
 
 #include <queue>
 #include <vector>
@@ -11,7 +11,7 @@ namespace llmcalc {
 class Arrivals {
  public:
   explicit Arrivals(const RequestTraffic& traffic);
-  /// Time of the next arrival; `never` if it depends on a further answer.
+  /// Time of the next arrival; `never` if it depends on an answer that has not been given.
   Ticks next() const;
   RequestId pop();
   /// Records that the request is answered at `now`.
@@ -28,9 +28,9 @@ class Arrivals {
 
   const std::vector<ServerRequest>& requests_;
   bool closed_;
-  Count to_begin_;                                ///< requests that users still send without a preceding answer
-  RequestId next_ = 0;                            ///< next request that waits for no particular answer
-  std::vector<RequestId> first_after_, sibling_;  ///< requests that wait for an answer, as linked lists
+  Count to_begin_;                                ///< first requests that users have yet to send
+  RequestId next_ = 0;                            ///< next request without a specific answer to wait for
+  std::vector<RequestId> first_after_, sibling_;  ///< requests that wait for each answer, as linked lists
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
-/// The blocks of an engine's cache: in use, free, and cached without users. The latter are evicted when space is
-/// needed, least recently used first.
+/// The blocks of an engine's KV cache: in use, free, or cached but unused. Cached unused blocks are evicted when space
+/// is needed, least recently used first.
 ///
-/// Blocks with known tokens belong to a chain, from its first block on: of a shared prefix, a session or a request. An
-/// unused chain loses its last blocks first, as vLLM frees a request's blocks in reverse order.
+/// Blocks whose tokens can be reused form chains: the blocks of a shared prefix, a session or a request, in order from
+/// the first. An unused chain loses its last blocks first, as vLLM frees a request's blocks in reverse order.
 
 #include <vector>
 
@@ -19,7 +19,7 @@ class BlockCache {
   explicit BlockCache(Count blocks) : blocks_(blocks), free_(blocks) {}
 
   Count all() const { return blocks_; }
-  /// Blocks that can be allocated.
+  /// Number of blocks that can be allocated.
   Count available() const { return free_ + idle_; }
   Count used() const { return blocks_ - available(); }
 
@@ -28,15 +28,15 @@ class BlockCache {
   /// Frees blocks that belong to no chain.
   void give(Count n) { free_ += n; }
 
-  /// Makes a chain without blocks. After abandon(), it is deleted as soon as it is unused and empty.
+  /// Creates a chain without blocks. After abandon(), the chain is deleted as soon as it is unused and empty.
   Chain make_chain();
   void abandon(Chain c);
-  /// A chain that is never deleted: number `n` of a count from 0 by the caller.
+  /// The chain with the caller's number `n`, from 0. Such a chain is never deleted.
   Chain chain(ChainId n);
   Count cached(Chain c) const { return chains_[c].cached; }
-  /// Blocks of the chain that can be allocated because it is unused.
+  /// Number of the chain's blocks that can be allocated because the chain is unused.
   Count idle(Chain c) const { return chains_[c].users == 0 ? chains_[c].cached : 0; }
-  /// Begins to use a chain's first `n` blocks. Frees the rest if the chain has no other user.
+  /// Starts using a chain's first `n` blocks. Frees the chain's other blocks if it has no other user.
   void use(Chain c, Count n);
   /// Adds blocks that the caller allocated to the chain.
   void extend(Chain c, Count n) { chains_[c].cached += n; }

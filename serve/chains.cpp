@@ -1,11 +1,11 @@
-// Blocks that a scheduler caches: of prefixes, sessions and preempted requests.
+// Cached blocks of a scheduler: blocks of prefixes, sessions and preempted requests.
 
 #include "serve/scheduler.hpp"
 
 namespace llmcalc {
 
-/// Chains of prefixes have even numbers, chains of sessions odd ones. A sequence whose keys and values come from
-/// elsewhere has a private copy.
+/// Prefixes have even chain numbers, sessions odd ones. A sequence whose keys and values come from another engine has a
+/// private copy.
 void Scheduler::find_chains(Sequence& s) {
   if (s.computed > 0) return drop_chains(s);
   if (!rules_.prefix_cache || s.own != BlockCache::none) return;
@@ -14,8 +14,8 @@ void Scheduler::find_chains(Sequence& s) {
   s.own = r.session != no_chain ? cache_.chain(2 * r.session + 1) : cache_.make_chain();
 }
 
-/// Counts whole blocks only, without the last token, whose pass gives the next one. The chain of a session or request
-/// begins after the whole blocks of the prefix, and is usable only if all of them are cached.
+/// Counts only whole blocks, and excludes the last token, which must be computed to sample the next one. The chain of a
+/// session or request begins after the whole blocks of the prefix, and is usable only if all of these are cached.
 Scheduler::Hit Scheduler::hit(const Sequence& s) const {
   if (s.own == BlockCache::none) return {};
   const Count groups = rules_.whole_groups, most = (all_tokens(s) - 1) / rules_.block_tokens;
@@ -52,7 +52,7 @@ void Scheduler::drop_chains(Sequence& s) {
   s.own = s.prefix = BlockCache::none;
 }
 
-/// Releases in an order that evicts the end of its tokens first.
+/// Releases the sequence's blocks in an order in which the blocks of its last tokens are evicted first.
 void Scheduler::release(Sequence& s) {
   cache_.give(s.held);
   s.held = s.of_prefix = s.of_own = 0;

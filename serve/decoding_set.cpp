@@ -52,7 +52,7 @@ void DecodingSet::join(SequenceSlot slot, Count order, Count context, Count left
   per_block_ += weight(m);
 }
 
-/// Borders in layers of limited reach: a full window, the end of a chunk, the last block.
+/// Schedules the borders in layers of limited reach: a full window, the end of a chunk, the last block.
 void DecodingSet::expect_borders(SequenceSlot slot, Count context) {
   Member& m = members_[slot];
   m.grows = m.fills_limited = false;
@@ -82,7 +82,7 @@ void DecodingSet::leave(SequenceSlot slot) {
   ++m.stamp;
 }
 
-/// Sum over passes step + 1 to step + n: whole cycles, then the rest.
+/// Blocks allocated in passes step_ + 1 to step_ + n: whole cycles of block_tokens passes, then the remaining passes.
 Count DecodingSet::later_blocks(Count passes) const {
   const Count cycles = passes / rules_.block_tokens;
   Count sum = cycles * per_block_;

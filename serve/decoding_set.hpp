@@ -1,7 +1,6 @@
 #pragma once
-/// Sequences that decode concurrently: each pass gives every sequence one token. The work of a pass is kept as sums,
-/// without visiting each sequence, and passes between which no sequence joins, ends or reaches a border are advanced
-/// together.
+/// Sequences that decode concurrently, one token per sequence and pass. The work of a pass is kept as sums, so passes
+/// do not visit every sequence; passes between which no sequence joins, ends or reaches a border are advanced together.
 
 #include <array>
 #include <tuple>
@@ -29,24 +28,23 @@ class DecodingSet {
   /// Context of a sequence's next token, and its remaining tokens.
   Count context(SequenceSlot slot) const { return members_[slot].start + step_; }
   Count left(SequenceSlot slot) const { return members_[slot].end - step_; }
-  /// Work of the next pass, and its growth per pass.
+  /// Attention work of the next pass, and its growth per pass.
   CoreWork work(std::size_t reach_kind) const { return {size_, keys_[reach_kind], keys_[reach_kind]}; }
   CoreWork growth(std::size_t reach_kind) const { return {0, growing_[reach_kind], growing_[reach_kind]}; }
-  /// Blocks allocated in the next pass, and in `passes` passes after it.
+  /// Blocks allocated in the next pass, and in the `passes` passes after it.
   Count new_blocks() const { return by_start_[place(step_)]; }
   Count later_blocks(Count passes) const;
   /// Passes until a sequence ends or reaches a border; at least 1.
   Count passes_alike() const;
-  /// Advances by `passes` passes, at most passes_alike(). Sequences with all their tokens leave and are appended to
-  /// `done`.
+  /// Advances by `passes` passes, at most passes_alike(). Finished sequences leave and are appended to `done`.
   void advance(Count passes, std::vector<SequenceSlot>& done);
 
  private:
   struct Member {
     Count start = 0, end = 0;  ///< in pass s the context is start + s; pass `end` is the first without the sequence
     Count order = 0;
-    std::uint32_t stamp = 0;     ///< of its valid events
-    bool grows = false;          ///< its keys in layers of limited reach still grow
+    std::uint32_t stamp = 0;     ///< stamp of the member's valid events
+    bool grows = false;          ///< the keys that it reads in layers of limited reach still grow
     bool fills_limited = false;  ///< allocates blocks in the groups of limited reach
     bool present = false;
   };
@@ -73,8 +71,8 @@ class DecodingSet {
   Count saturating_;
   Count step_ = 0, size_ = 0;
   std::array<Count, reach_kinds> keys_{}, growing_{};
-  std::vector<Count> by_start_;  ///< blocks allocated at the beginning of a block, by start modulo block_tokens
-  Count per_block_ = 0;          ///< their sum: blocks allocated in block_tokens passes
+  std::vector<Count> by_start_;  ///< blocks allocated when sequences start a block, by `start` modulo block_tokens
+  Count per_block_ = 0;          ///< sum of by_start_: blocks allocated in block_tokens passes
   std::vector<Member> members_;
   std::vector<Event> events_;  ///< a heap, earliest first
 };

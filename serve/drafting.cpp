@@ -1,4 +1,4 @@
-// Sequences whose drafts are verified. The number of accepted drafts is drawn per sequence and pass, so passes are
+// Sequences with speculative decoding. The number of accepted drafts is drawn per sequence and pass, so passes are
 // simulated one by one.
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// A pass allocates blocks for all drafts, accepted or not.
+/// Blocks that the next pass allocates, for all drafts whether accepted or not.
 Count Scheduler::drafting_blocks() const {
   Count sum = 0;
   for (const SequenceSlot slot : drafting_) sum += next_blocks(slot, decoded_tokens());
@@ -35,7 +35,8 @@ void Scheduler::add_drafting(PassWork& w) const {
   w.drafting += w.decoding;
 }
 
-/// The tokens of a pass come at once. The time since the last token counts as if they had come at equal intervals.
+/// Adds the accepted tokens of a pass to each sequence. All of them arrive at the end of the pass; their gaps are
+/// counted as equal parts of the time since the sequence's last token.
 void Scheduler::verify_drafts(Ticks end) {
   std::size_t kept = 0;
   for (const SequenceSlot slot : drafting_) {

@@ -1,6 +1,7 @@
 #pragma once
-/// Speculative decoding (arXiv:2211.17192): each decoding sequence proposes drafts, from a small model, MTP heads or
-/// its text. A pass verifies them; the sequence keeps the drafts before the first rejected one, and one token more.
+/// Speculative decoding (arXiv:2211.17192): draft tokens are proposed for each decoding sequence, by a small model, MTP
+/// heads or lookup in its text. A pass verifies them; the sequence keeps the drafts before the first rejected one, and
+/// one more token.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Speculation {
   bool on() const { return length > 0; }
 };
 
-/// The random stream of a request, independent of other requests.
+/// Random stream of a request, independent of other requests.
 inline Random draft_random(const Speculation& s, RequestId id) {
   Random r(s.seed ^ (0x9e3779b97f4a7c15 * (id + std::uint64_t{1})));
   return Random(r.next());

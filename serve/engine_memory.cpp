@@ -10,13 +10,13 @@ namespace llmcalc {
 
 namespace {
 
-/// A plan whose passes decode one token for each of `sequences`.
+/// The plan for passes that decode one token for each of `sequences` sequences.
 Plan decoding(Plan plan, Count sequences) {
   plan.batch = sequences;
   return plan;
 }
 
-/// Logits of the whole vocabulary for the sampled position of every sequence.
+/// Number of logits: the whole vocabulary for the sampled position of every sequence.
 Count logits_of(const Arch& arch, const Plan& plan, Count sequences) {
   Count n = 0;
   for_each_operator(arch, plan, {}, decode_step(decoding(plan, sequences), 2), [&](const OperatorRow& row) {
@@ -49,8 +49,8 @@ Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& lay
 
 namespace {
 
-/// Bytes of a chunk, in proportion to its rows' weights. A head that is tied to the token table also needs the table on
-/// its stage.
+/// The chunk's share of `whole`, in proportion to its weights. A head that is tied to the token table also needs the
+/// table on its stage.
 Bytes stage_share(Bytes whole, const Prices& all, const ModelChunk& chunk, const Arch& arch) {
   Bytes part, sum;
   for_each_row(all, chunk, [&](const LayerPrice& row, Count n) { part += n * row.weights; });
@@ -61,7 +61,7 @@ Bytes stage_share(Bytes whole, const Prices& all, const ModelChunk& chunk, const
                      static_cast<double>(sum.value));
 }
 
-/// Sets weights and the cache bytes of a token and a state, without offloaded bytes.
+/// Sets the weights, and the cache bytes per token and per state. Excludes offloaded bytes.
 void put_model(EngineMemory& m, const Arch& arch, const Plan& plan, const Prices& all, const ModelChunk& chunk) {
   m.host = stage_share(host_weights_bytes(all, plan), all, chunk, arch);
   m.weights = stage_share(weights_bytes(all, plan.weight_precision), all, chunk, arch) - m.host;
@@ -73,7 +73,7 @@ void put_model(EngineMemory& m, const Arch& arch, const Plan& plan, const Prices
   m.state -= share_of(m.state, plan.offload.cache);
 }
 
-/// Sets the cache that the other terms leave.
+/// Sets the KV cache to the memory that the other terms leave.
 void put_cache(EngineMemory& m, const EngineLimits& limits) {
   m.kv_cache = m.granted - (m.weights + m.media_encoders + m.padding + m.draft + m.adapters + m.activations +
                             m.libraries + m.graphs);

@@ -1,15 +1,15 @@
 #pragma once
-/// Memory of a serving engine on one device by term, and the KV cache that remains. The formula for activations is
-/// vLLM's: it runs its largest pass at startup, and never gives the peak of that pass to the cache.
+/// Memory of a serving engine on one device by term, and the KV cache that remains. Activations follow vLLM, which runs
+/// its largest pass at startup and keeps the peak of that pass out of the cache.
 ///
 ///   activations = max( c S V + H,  A + 3 H )
 ///
-/// with S concurrent sequences, V entries of the vocabulary, H bytes of a pass's hidden states, A the peak bytes of one
-/// layer of the pass (pass_workspace), and c the bytes per logit of a sampler run on S sequences: logits, their copy in
-/// float32, sorted values, indices. For a dense model with 16-bit activations, T tokens in a pass and t ranks, A + 3 H
-/// = 2 T (3 f/t + 4 h). S V is not divided: every rank gathers all logits. Source: vLLM, gpu_worker.py
+/// with S concurrent sequences, a vocabulary of V entries, H bytes of hidden states in a pass, A the peak bytes of one
+/// layer in the pass (pass_workspace), and c bytes per logit in a sampler run on S sequences: the logits, their float32
+/// copy, sorted values, indices. For a dense model with 16-bit activations, T tokens in a pass and t ranks, A + 3 H = 2
+/// T (3 f/t + 4 h). S V is not divided by t, as every rank gathers all logits. Source: vLLM, gpu_worker.py
 /// (determine_available_memory) and gpu_model_runner.py (profile_run); c is fitted to startup logs
-/// (evidence/engine_memory_table.hpp). For a pipeline, the stage whose cache holds the fewest tokens counts; the
+/// (evidence/engine_memory_table.hpp). In a pipeline, the stage whose cache holds the fewest tokens is the limit; the
 /// sampler runs on the last stage. Excludes image inputs.
 
 #include <algorithm>
@@ -20,19 +20,19 @@ namespace llmcalc {
 
 /// Limits of an engine.
 struct EngineLimits {
-  Count pass_tokens = 8192;  ///< per pass, of prompts and decoding sequences together (vLLM's max_num_batched_tokens)
-  Count sequences = 1024;    ///< concurrent (max_num_seqs)
-  Count block_tokens = 16;   ///< per block of the KV cache
+  Count pass_tokens = 8192;  ///< tokens per pass, of prompts and decoding sequences (vLLM's max_num_batched_tokens)
+  Count sequences = 1024;    ///< concurrent sequences (max_num_seqs)
+  Count block_tokens = 16;   ///< tokens per block of the KV cache
   constexpr bool operator==(const EngineLimits&) const = default;
 };
 
-/// Bytes on a device that do not follow from the model's operators.
+/// Bytes on a device that are not derived from the model's operators.
 struct EngineTerms {
   double logit_bytes = 0;     ///< c
   Bytes libraries{};          ///< driver, communicators, libraries: allocated outside PyTorch
-  Bytes graphs{};             ///< reserved for recorded graphs; 0 if they lie outside the granted memory
+  Bytes graphs{};             ///< reserved for CUDA graphs; 0 if they are outside the granted memory
   Bytes adapters{};           ///< low-rank adapters in memory at once
-  Bytes padding{};            ///< of weights, to the sizes that kernels require
+  Bytes padding{};            ///< padding of weights to the sizes that kernels require
   Bytes draft{};              ///< weights of a draft model
   Bytes draft_token_cache{};  ///< bytes per token of the draft model's cache, in addition to the model's own
 };
@@ -47,17 +47,17 @@ struct ProfiledPass {
 struct EngineMemory {
   Bytes granted{};  ///< memory of the device that the engine may fill
   Bytes weights{}, media_encoders{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
-  Bytes kv_cache{};     ///< the rest; if negative, the missing bytes
+  Bytes kv_cache{};     ///< the remaining memory; negative if memory is insufficient
   ProfiledPass pass{};  ///< the pass whose peak is `activations`
   Count blocks = 0;     ///< whole blocks of the KV cache
   Count kv_tokens = 0;  ///< tokens in these blocks if every layer keeps every token
   Bytes token_cache{};  ///< bytes per token in the caches of all layers on the device, including the draft model's
   Bytes state{};        ///< bytes per sequence, independent of its length: the states of linear attention
-  Count states = 0;     ///< sequences whose states fit, if the cache holds only states; otherwise 0
+  Count states = 0;     ///< number of sequences whose states fit, if the cache holds only states; otherwise 0
   Bytes host{};         ///< weights in host memory
 };
 
-/// The part of a device's memory that an engine may fill (--memory-utilization), rounded to bytes.
+/// The part of a device's memory that an engine may fill (--memory-utilization), rounded to whole bytes.
 Bytes granted_memory(Bytes of_device, double utilization);
 
 /// Memory of one tensor-parallel rank; for a pipeline, of the stage whose cache holds the fewest tokens. Throws

@@ -10,7 +10,7 @@ constexpr double ln2 = 0.6931471805599453;
 constexpr double root_half = 0.7071067811865476;
 }  // namespace
 
-/// x = m 2^e, m in [1/sqrt 2, sqrt 2): e ln 2 + 2 atanh((m - 1) / (m + 1)), by its series.
+/// With x = m 2^e and m in [1/sqrt 2, sqrt 2): e ln 2 + 2 atanh((m - 1) / (m + 1)), by the series of atanh.
 double portable_log(double x) {
   int e = 0;
   double m = std::frexp(x, &e);
@@ -24,7 +24,7 @@ double portable_log(double x) {
   return e * ln2 + 2 * t * sum;
 }
 
-/// 2^n e^r, |r| <= ln 2 / 2: the series of e^r.
+/// 2^n e^r with |r| <= ln 2 / 2, by the series of e^r.
 double portable_exp(double x) {
   const double n = std::floor(x / ln2 + 0.5), r = x - n * ln2;
   double sum = 1;

@@ -1,6 +1,6 @@
 #pragma once
 /// Random numbers that are the same on every machine: an integer generator, and transforms that use only additions,
-/// products and square roots, since logarithms may differ between machines in the last bit.
+/// multiplications and square roots, since library logarithms may differ between machines in the last bit.
 
 #include <cstdint>
 

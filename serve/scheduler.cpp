@@ -112,7 +112,7 @@ void Scheduler::end_chunks(Ticks end) {
   prompts_.erase(std::remove_if(prompts_.begin(), prompts_.end(), decodes), prompts_.end());
 }
 
-/// The pass of a prompt's last chunk gives a token.
+/// Adds the token that the pass of a prompt's last chunk produces.
 void Scheduler::give_token(SequenceSlot slot, Ticks end) {
   Sequence& s = sequences_[slot];
   ++s.generated;
@@ -150,7 +150,7 @@ void Scheduler::end_done() {
   padding_work_ = {};
 }
 
-/// In a fixed batch, a finished sequence is padded until the last one has finished.
+/// Ends a sequence. In a fixed batch, it stays as a row of padding until the batch's last sequence has finished.
 void Scheduler::end(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   keep(s, s.computed);

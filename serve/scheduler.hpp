@@ -1,9 +1,9 @@
 #pragma once
 /// Decides the contents of each pass of one engine, in the order of vLLM's V1 scheduler
 /// (vllm/v1/core/sched/scheduler.py, version 0.19): first the sequences in progress, oldest first, each with its next
-/// token or the next chunk of its prompt; then waiting sequences, while tokens, sequences and blocks last. If blocks
-/// run out for a sequence in progress, the newest is preempted, and that pass admits no sequence. Times serve only to
-/// measure gaps between tokens.
+/// token or the next chunk of its prompt; then waiting sequences, as long as the limits on tokens, sequences and blocks
+/// allow. If no block is left for a sequence in progress, the newest sequence is preempted, and the pass admits none.
+/// Times are used only to measure gaps between tokens.
 
 #include <span>
 #include <vector>
@@ -24,10 +24,10 @@ struct Progress {
 /// Results at the end of passes.
 struct PassEnd {
   std::vector<RequestId> first;  ///< requests that got their first token
-  std::vector<RequestId> last;   ///< requests that got all tokens, or leave for another engine
-  Count tokens = 0;              ///< of answers
-  /// `tokens` gaps of length `time` between two tokens of a sequence, which ended in the first of the passes. In every
-  /// further pass each decoding sequence has one more gap, as long as the pass.
+  std::vector<RequestId> last;   ///< requests that got their last token on this engine
+  Count tokens = 0;              ///< answer tokens
+  /// `tokens` gaps of length `time` between consecutive tokens of a sequence, which ended in the first of the passes.
+  /// In every later pass, each decoding sequence has one more gap, as long as the pass.
   struct Gap {
     Count tokens;
     Ticks time;
@@ -35,7 +35,7 @@ struct PassEnd {
   std::vector<Gap> gaps;
 };
 
-/// End times of the first and the last of some passes.
+/// End times of the first and the last pass of a row of passes.
 struct PassEnds {
   Ticks first = 0, last = 0;
 };
@@ -56,19 +56,19 @@ class Scheduler {
   /// Decides the next pass and allocates its blocks.
   const PassWork& schedule();
   const PassWork& work() const { return work_; }
-  /// How often that pass can run in a row without arrivals: each sequence in it decodes, with no other change.
+  /// Number of times in a row that the pass can run if no request arrives: every sequence in it only decodes.
   Count passes_alike() const;
   CoreGrowth growth() const { return {decoding_.growth(0), decoding_.growth(1)}; }
-  /// Records that the pass has run `passes` times, at most passes_alike().
+  /// Records that the pass ran `passes` times, at most passes_alike().
   const PassEnd& finish(Count passes, const PassEnds& ends);
 
   Count in_progress() const { return running_; }
-  /// Answered sequences of a fixed batch among these, which leave a row of padding.
+  /// Number of sequences in progress that are finished but remain as rows of padding in a fixed batch.
   Count answered() const { return static_cast<Count>(padding_.size()); }
   Count waiting() const { return waiting_.size(); }
   Count blocks_used() const { return cache_.used(); }
   Count most_blocks() const { return most_blocks_; }
-  /// Sequences that start in the decided pass, and tokens of their prompts that were in the cache.
+  /// A sequence that starts in the decided pass, and the number of its prompt tokens that were in the cache.
   struct Admitted {
     RequestId id;
     Count cached;
@@ -83,32 +83,32 @@ class Scheduler {
   struct Sequence {
     RequestId id = no_request;
     State state = State::waiting;
-    bool served = false;  ///< in a pass that is decided sequence by sequence
+    bool served = false;  ///< in the current pass, if that is decided sequence by sequence
     bool was_preempted = false;
     bool swapped = false;             ///< its cache is in host memory
     Count computed = 0;               ///< tokens in the cache, while it does not decode
-    Count generated = 0;              ///< likewise
-    Count held = 0;                   ///< blocks in no chain, while it does not decode
+    Count generated = 0;              ///< answer tokens, while it does not decode
+    Count held = 0;                   ///< blocks outside chains, while it does not decode
     Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
     BlockCache::Chain prefix = BlockCache::none, own = BlockCache::none;
-    Count order = 0;                                ///< order of admission
-    Count arrival = 0;                              ///< rank of its arrival
+    Count order = 0;                                ///< position in the order of admission
+    Count arrival = 0;                              ///< position in the order of arrival
     Ticks token = 0;                                ///< time of its last token, while it does not decode
     Random random{0};                               ///< for its drafts
-    SequenceSlot older = no_slot, newer = no_slot;  ///< neighbours among sequences in progress
+    SequenceSlot older = no_slot, newer = no_slot;  ///< neighbors in the list of sequences in progress
   };
   struct Chunk {
     SequenceSlot slot;
     Count tokens;
   };
-  /// Kinds of sequences in progress that a pass serves.
+  /// The kinds of sequences in progress that a pass serves.
   struct Served {
     bool prompts = true, decoding = true;
   };
-  /// Blocks of a sequence's chains that hold the beginning of its tokens.
+  /// Cached blocks that hold the first tokens of a sequence.
   struct Hit {
     Count of_prefix = 0, of_own = 0;
-    Count idle = 0;  ///< blocks of the chains that count as available
+    Count idle = 0;  ///< blocks of these chains that also count as available
     Count blocks() const { return of_prefix + of_own; }
   };
   /// Tokens in the blocks of a hit; 0 if the cache holds only states.
@@ -190,11 +190,11 @@ class Scheduler {
     SequenceSlot slot;
     Ticks token;
   };
-  std::vector<Joined> joined_;  ///< sequences whose last token did not come with the last decode pass
+  std::vector<Joined> joined_;  ///< sequences whose last token is not from the last decode pass
   SequenceSlot oldest_ = no_slot, newest_ = no_slot;
   Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
   bool decodes_ = false;  ///< the decided pass has decoding sequences
-  bool filling_ = true;   ///< a fixed batch that has not begun to decode
+  bool filling_ = true;   ///< fixed batches: the current one has not begun to decode
   Ticks decoded_ = 0;     ///< end of the last decode pass
   std::array<CoreWork, reach_kinds> padding_work_{};
   PassWork work_;

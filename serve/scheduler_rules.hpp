@@ -1,5 +1,5 @@
 #pragma once
-/// Rules by which an engine fills its passes.
+/// Rules by which an engine composes its passes.
 
 #include <cstdint>
 
@@ -12,8 +12,8 @@ namespace llmcalc {
 
 enum class Batching : std::uint8_t {
   continuous,     ///< prompt chunks and decoding sequences in one pass (vLLM V1)
-  prompts_first,  ///< passes of prompts only while one can be admitted, otherwise of decoding sequences (vLLM V0)
-  fixed           ///< a batch is admitted when the last one has ended; sequences that end early leave a row of padding
+  prompts_first,  ///< prompt-only passes while a prompt can be admitted, otherwise decode passes (vLLM V0)
+  fixed           ///< a batch is admitted when the last one has ended; sequences that end early remain as padding
 };
 template <>
 inline constexpr auto choices<Batching> =
@@ -21,8 +21,8 @@ inline constexpr auto choices<Batching> =
                Choice{Batching::fixed, "static"}};
 
 enum class Admission : std::uint8_t {
-  first_come,  ///< by arrival; the newest in progress is preempted
-  priority     ///< by priority, then arrival; the last in this order is preempted
+  first_come,  ///< in order of arrival; preempts the newest sequence in progress
+  priority     ///< by priority, then arrival; preempts the last sequence in this order
 };
 template <>
 inline constexpr auto choices<Admission> =
@@ -30,39 +30,39 @@ inline constexpr auto choices<Admission> =
 
 enum class Preemption : std::uint8_t {
   recompute,  ///< the cache of a preempted sequence is dropped and recomputed
-  swap        ///< it moves to host memory and back
+  swap        ///< the cache of a preempted sequence is moved to host memory and back
 };
 template <>
 inline constexpr auto choices<Preemption> =
     std::array{Choice{Preemption::recompute, "recompute"}, Choice{Preemption::swap, "swap"}};
 
 struct SchedulerRules {
-  Count pass_tokens = 8192;  ///< maximum per pass (max_num_batched_tokens)
-  Count sequences = 1024;    ///< maximum in progress (max_num_seqs); at most pass_tokens
-  Count chunk_tokens = 0;    ///< maximum of one prompt per pass (long_prefill_token_threshold); 0: unlimited
+  Count pass_tokens = 8192;  ///< maximum tokens per pass (max_num_batched_tokens)
+  Count sequences = 1024;    ///< maximum sequences in progress (max_num_seqs); at most pass_tokens
+  Count chunk_tokens = 0;    ///< maximum tokens of one prompt per pass (long_prefill_token_threshold); 0: unlimited
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;
-  bool prompts_only = false;      ///< requests leave with their first token, for an engine that decodes
+  bool prompts_only = false;      ///< requests leave after their first token, for an engine that decodes
   bool whole_prompt_fits = true;  ///< admits a chunked prompt only if all of it fits (vLLM since 0.18)
 
   // the cache: a sequence of c tokens holds ceil(c / block_tokens) blocks for every group of layers that see all
   // tokens; as many, up to one more than its window's, for every group of limited reach; and blocks for its states
   Count block_tokens = 16;
-  Count blocks = Count{1} << 40;               ///< of the cache of one replica
-  Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache): at least one of whole reach,
+  Count blocks = Count{1} << 40;               ///< blocks in the cache of one rank
+  Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); at least one of whole reach,
                                                ///< unless the cache holds only states or windows
   Count state_blocks = 0;                      ///< per sequence, for the states of linear attention
   bool prefix_cache = false;                   ///< caches blocks of finished requests until evicted; whole reach only
   Speculation speculation{};
 };
 
-/// The rules for a cache that holds only states: a block is one state, of which `states` fit at any sequence length.
-/// Prompts are not cached.
+/// The rules for a cache that holds only recurrent states: a block is one state, and `states` of them fit, regardless
+/// of sequence length. Prompts are not cached.
 SchedulerRules of_states_alone(SchedulerRules rules, Count states);
 /// Blocks that a sequence holds for its first `tokens` tokens.
 Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
-/// Tokens from which on the groups of limited reach hold no further blocks.
+/// Number of tokens beyond which the groups of limited reach need no further blocks.
 Count saturating_tokens(const SchedulerRules& rules, const Reach& reach);
 
 }  // namespace llmcalc

@@ -77,7 +77,7 @@ void Scheduler::serve_in_order(const Served& who) {
   if (who.decoding) stall_unserved();
 }
 
-/// Returns false if no further sequence is served.
+/// Serves one sequence. Returns false if the pass can serve no further sequence.
 bool Scheduler::serve_next(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   const bool decodes = s.state == State::decoding;
@@ -161,7 +161,7 @@ void Scheduler::unserve(SequenceSlot slot) {
   chunks_.erase(c);
 }
 
-/// Removes a sequence from those that decode; it has blocks for its next token if it was served.
+/// Removes a sequence from the decoding set. If it was served in this pass, it already has blocks for its next token.
 void Scheduler::stop_decoding(SequenceSlot slot) {
   if (rules_.speculation.on()) return stop_drafting(slot);
   Sequence& s = sequences_[slot];
@@ -252,7 +252,7 @@ void Scheduler::add_decoding(PassWork& w) const {
   }
 }
 
-/// Identical passes until a sequence ends or blocks run out.
+/// Number of identical passes until a sequence ends or blocks run out.
 Count Scheduler::passes_alike() const {
   if (!chunks_.empty() || !stalled_.empty() || !preempted_.empty() || !decodes_ || rules_.speculation.on()) return 1;
   const Count most = decoding_.passes_alike(), room = cache_.available();

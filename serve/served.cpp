@@ -27,7 +27,7 @@ void TokenGaps::add(Ticks gap, Count tokens) {
   sum_ += gap * tokens;
 }
 
-/// Adds, bin by bin, the passes whose gap lies in the bin.
+/// Adds the passes bin by bin.
 void TokenGaps::add(Ticks first, Ticks last, Ticks all, Count n, Count tokens) {
   if (n == 0) return;
   const double from = seconds(first).value, to = seconds(last).value;
@@ -67,7 +67,7 @@ Seconds TokenGaps::percentile(double percent) const {
   return {};
 }
 
-/// Adds the share of an interval that lies in sample i.
+/// Adds the share of a stretch that falls into sample i.
 void ServerTimeline::add(const Stretch& s, std::size_t i, double share) {
   Sample& sum = sums_[i];
   const double time = share * seconds(s.end - s.start).value;
@@ -154,13 +154,13 @@ Spread spread_of(const TokenGaps& g) {
   return {g.mean(), g.percentile(50), g.percentile(90), g.percentile(95), g.percentile(99), g.percentile(99.9)};
 }
 
-/// Times of the requests.
+/// Times of each request.
 struct RequestSpan {
   std::vector<Seconds> first, per_token, whole;
 };
 
 Seconds until_first(const AnswerTimes& a) { return seconds(a.first - a.sent); }
-/// Time per token after the first; 0 without further tokens.
+/// Time per token after the first; 0 if the answer has only one token.
 Seconds per_token(const AnswerTimes& a, const ServerRequest& r) {
   const Count further = r.generate - 1;
   return further > 0 ? (1 / static_cast<double>(further)) * seconds(a.last - a.first) : Seconds();
@@ -187,8 +187,8 @@ RunWindow whole(const ServerRun& run) {
   return all;
 }
 
-/// From as many answers as users to the last answer that a further request followed; the arrival of that request counts
-/// from the answer. Empty if there are fewer answers.
+/// The interval from the n-th answer, n being the number of users, to the last answer after which another request was
+/// sent. Empty if there are fewer than n answers.
 RunWindow while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
   std::vector<Ticks> ends;
   Ticks last = 0;
@@ -217,7 +217,7 @@ CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requ
   return c;
 }
 
-/// The counted answers, if `answered` requests were answered, at least one.
+/// The counted answers. `answered`: number of answered requests, at least one.
 CountedAnswers counted(const ServerRun& run, const RequestTraffic& traffic, const Slo& slo, Count answered) {
   if (traffic.users > 0) {
     const RunWindow s = while_all_ask(run, traffic);

@@ -17,22 +17,23 @@ struct PassRecord {
   std::uint32_t replica = 0, rank = 0;
   Ticks start = 0, end = 0;
   Count passes = 1;
-  PassWork work{};                                      ///< of the first pass
-  Count in_progress = 0, waiting = 0, blocks_used = 0;  ///< at its end, before requests leave
+  PassWork work{};                                      ///< work of the first pass
+  Count in_progress = 0, waiting = 0, blocks_used = 0;  ///< at the end of the last pass, before requests leave
 };
 
-/// Histogram of times between two tokens. Each bin is 1 % longer than the one before, from 1 us on.
+/// Histogram of the times between consecutive tokens. Bins start at 1 us; each ends 1 % above the one before.
 class TokenGaps {
  public:
   void add(Ticks gap, Count tokens);
-  /// Adds `tokens` gaps in each of `n` passes, which take `all` together; the length is linear from `first` to `last`.
+  /// Adds `tokens` gaps in each of `n` passes, which take `all` in total; pass times increase linearly from `first` to
+  /// `last`.
   void add(Ticks first, Ticks last, Ticks all, Count n, Count tokens);
   void add(const TokenGaps& other);
   Count size() const { return size_; }
   Ticks sum() const { return sum_; }
   Seconds mean() const;
-  /// The gap that `percent` of all gaps do not exceed, 0 < percent < 100, within 1 %: the mean of its bin's gaps, so it
-  /// lies between the smallest gap and the largest.
+  /// The gap that `percent` of all gaps do not exceed, 0 < percent < 100, within 1 %. Returns the mean of its bin's
+  /// gaps, so the result is between the smallest and the largest gap.
   Seconds percentile(double percent) const;
 
  private:
@@ -50,15 +51,17 @@ class TokenGaps {
 struct Sample {
   Seconds start{}, length{};
   double in_progress = 0, waiting = 0;   ///< requests
-  double blocks_used = 0;                ///< of the cache
-  double busy = 0;                       ///< replicas that run a pass
+  double blocks_used = 0;                ///< blocks of the cache in use
+  double busy = 0;                       ///< number of replicas that run a pass
   double prompt_tokens = 0, tokens = 0;  ///< prompt tokens computed, and answer tokens, in the whole interval
 };
 
-/// Integral of one of these averages over a time interval, constant within a sample. `samples` in order of time.
+/// Integral of one of these averages over a time interval; the average is constant within a sample. `samples`: in order
+/// of time.
 double integral(std::span<const Sample> samples, Seconds from, Seconds to, double Sample::*of);
 
-/// A run in at most 512 samples of equal length, which doubles as the run continues; the last sample ends with the run.
+/// Timeline of a run: at most 512 samples of equal length, which doubles as the run grows; the last sample ends with
+/// the run.
 class ServerTimeline {
  public:
   struct Stretch {
@@ -73,7 +76,7 @@ class ServerTimeline {
   static constexpr std::size_t most = 512;
   void add(const Stretch& s, std::size_t i, double share);
   void widen();
-  std::vector<Sample> sums_;  ///< counts times seconds
+  std::vector<Sample> sums_;  ///< averages multiplied by seconds
   Ticks end_ = 0;
   Ticks width_ = ticks(Seconds(1e-3));
 };
@@ -88,36 +91,36 @@ struct ServerRun {
   Count passes = 0;
   Ticks presence = 0;       ///< time from arrival to the last token, summed over requests
   Count prompt_tokens = 0;  ///< computed, with recomputation after preemption
-  Count tokens = 0;         ///< of answers
-  Count most_blocks = 0;    ///< in use at once on one rank
-  bool stopped = false;     ///< before all requests were answered
+  Count tokens = 0;         ///< answer tokens
+  Count most_blocks = 0;    ///< maximum in use at the same time on one rank
+  bool stopped = false;     ///< the run ended before all requests were answered
 };
 
 /// Mean and percentiles of a time.
 struct Spread {
   Seconds mean{}, p50{}, p90{}, p95{}, p99{}, p999{};
 };
-/// The value that `percent` of all values do not exceed, 0 < percent < 100, interpolated between the two nearest as in
-/// numpy's default. `values`: ascending, not empty.
+/// The value that `percent` of all values do not exceed, 0 < percent < 100, interpolated between the two nearest values
+/// as in numpy's default method. `values`: ascending, not empty.
 Seconds percentile(std::span<const Seconds> values, double percent);
 Spread spread(std::vector<Seconds> values);
 
-/// Limits on the first token and on tokens after it, in seconds. A request must meet both.
+/// Limits on the time to the first token and on the mean time per token after it. A request must meet both.
 struct Slo {
   Seconds first_token{1e300}, per_token{1e300};
 };
 /// Whether the answer to a request meets the limits. Precondition: the request is answered.
 bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& request);
 
-/// The answers that rates are computed from: those whose last token came in an interval.
+/// The answers from which rates are computed: those whose last token falls into an interval.
 ///
-/// For a closed loop, the interval begins when there are as many answers as users, and ends with the last answer that a
-/// further request followed: before, users are starting, and afterwards fewer and fewer send requests. Both bounds are
-/// ends of requests; the first is excluded and the last included. If this is less than half of all answers, and for
-/// other traffic, the interval is the whole run.
+/// For a closed loop, the interval begins when there are as many answers as users, and ends with the last answer after
+/// which another request was sent: before it, users are still starting, and after it, fewer and fewer users send
+/// requests. Both bounds are ends of answers; the first answer is excluded and the last included. If the interval
+/// contains less than half of all answers, and for other traffic, it is the whole run.
 struct CountedAnswers {
   Seconds begin{}, time{};                            ///< start and length of the interval
-  Count requests = 0, prompt_tokens = 0, tokens = 0;  ///< answered in it, and their tokens
+  Count requests = 0, prompt_tokens = 0, tokens = 0;  ///< requests answered in the interval, and their tokens
   Count met = 0;                                      ///< requests that meet the limits
   Seconds busy{};                                     ///< time in passes, all replicas together
 };
@@ -125,10 +128,10 @@ struct CountedAnswers {
 /// Summary of the answered requests.
 struct Served {
   Count requests = 0;                                        ///< answered
-  Count continued = 0;                                       ///< with more than one token
+  Count continued = 0;                                       ///< answered with more than one token
   Spread first_token;                                        ///< from arrival to the first token
-  Spread per_token;                                          ///< mean per token after the first, by request
-  Spread gap;                                                ///< between two tokens, by token
+  Spread per_token;                                          ///< mean time per token after the first, of each request
+  Spread gap;                                                ///< between consecutive tokens, of every token
   Spread latency;                                            ///< from arrival to the last token
   Seconds duration{};                                        ///< from the first arrival to the last token
   CountedAnswers counted;                                    ///< the answers that rates are computed from
@@ -137,7 +140,7 @@ struct Served {
   double met = 0;                                            ///< share of requests that meet the limits
   Count preemptions = 0;
   double cached = 0;       ///< share of prompt tokens that were in the cache
-  double utilization = 0;  ///< share of the counted time in which a replica runs passes, mean over replicas
+  double utilization = 0;  ///< share of the counted time in which a replica runs passes, averaged over replicas
 };
 Served served(const ServerRun& run, const RequestTraffic& traffic, Count replicas, const Slo& slo = {});
 

@@ -30,7 +30,7 @@ Count Server::waiting() const {
   return n;
 }
 
-/// An arrival can be admitted when the running pass ends, so later passes of the row are no longer certain.
+/// Adds a request. It can be admitted when the running pass ends, so the row is shortened to that pass.
 void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
   least_loaded().arrive(id, progress);
   if (!passing_) return;
@@ -38,7 +38,8 @@ void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
   keep_until(now);
 }
 
-/// Shortens the row to the fewest passes that last until `now`. Passes are nearly equal, so the first guess is close.
+/// Shortens the row of passes to the fewest that last until `now`. Passes are nearly equal, so the first guess is
+/// close.
 void Server::keep_until(Ticks now) {
   Count too_few = 0;
   Ticks too_early = start_;
@@ -63,7 +64,7 @@ void Server::start(Ticks now) {
   came_.clear();
 }
 
-/// Experts process the rows of all ranks, spread evenly.
+/// Sets the expert rows of each rank: experts process the rows of all ranks, spread evenly.
 void Server::share_experts() {
   if (works_.size() == 1) return;
   Count rows = 0;
@@ -71,10 +72,11 @@ void Server::share_experts() {
   for (PassWork& w : works_) w.expert_rows = ceil_div(rows, static_cast<Count>(works_.size()));
 }
 
-/// Time of the first `passes` passes in a row. All ranks wait for the slowest, the same one in all (passes_alike).
+/// Time of the first `passes` passes of the row. All ranks wait for the slowest, which is the same rank in all passes
+/// (passes_alike).
 Ticks Server::duration(Count passes) const { return times_.passes(works_[lead_], ranks_[lead_].growth(), passes); }
 
-/// Passes in which the work is the same and one rank is the slowest.
+/// Number of passes in a row with the same sequences and the same slowest rank, which it stores in lead_.
 Count Server::passes_alike() {
   Count passes = Count{1} << 40;
   for (const Scheduler& s : ranks_)
@@ -86,11 +88,11 @@ Count Server::passes_alike() {
 }
 
 /// Finds the rank that is slowest in the first pass and, among equals, in the last. Returns whether it is the slowest
-/// in all passes: it is also the slowest in the last one, and its time is linear in between while the time of other
-/// ranks is convex.
+/// in all passes: it is if it is also the slowest in the last pass and its time is linear in between, since the times
+/// of other ranks are convex.
 bool Server::leads_throughout(Count passes) {
   const auto at = [&](std::size_t i, Count n) { return times_.pass(grown(works_[i], ranks_[i].growth(), n)); };
-  Ticks first = -1, last = -1, longest = -1;  // of the lead; of all ranks in the last pass
+  Ticks first = -1, last = -1, longest = -1;  // the lead's first and last pass; the longest last pass of all ranks
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const Ticks begin = at(i, 0), end = passes > 1 ? at(i, passes - 1) : begin;
     longest = std::max(longest, end);
@@ -131,7 +133,7 @@ void Server::finish(ServerRun& run, const std::function<void(RequestId)>& done) 
   note_stretch(run, all);
 }
 
-/// The passes in progress, without the tokens that they answer.
+/// The passes in progress as one stretch, without answer tokens.
 ServerTimeline::Stretch Server::stretch() const {
   ServerTimeline::Stretch all{.start = start_, .end = end_, .busy = 1};
   for (const Scheduler& s : ranks_) {
@@ -163,7 +165,7 @@ void Server::note_decisions(ServerRun& run, const Scheduler& rank) const {
   for (const RequestId id : rank.preempted()) ++run.answers[id].preemptions;
 }
 
-/// Passes after the first give every decoding sequence one token and have no other result.
+/// Records results. Passes after the first produce one token for every decoding sequence and have no other result.
 void Server::note_end(ServerRun& run, const PassEnd& end, const PassEnds& ends, const LaterPasses& later) const {
   for (const RequestId id : end.first) run.answers[id].first = ends.last + times_.request;
   for (const RequestId id : end.last) {

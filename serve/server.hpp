@@ -1,5 +1,6 @@
 #pragma once
-/// A replica over time: one scheduler, or data-parallel attention ranks that step together, with the times of passes.
+/// Simulation of one replica: a scheduler, or data-parallel attention ranks that step together, and the times of
+/// passes.
 
 #include <deque>
 #include <functional>
@@ -22,14 +23,14 @@ class Server {
   Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
          std::uint32_t replica);
 
-  /// Adds a request that arrives at `now`, not before the start of the pass in progress.
+  /// Adds a request that arrives at `now`, which is not before the start of the pass in progress.
   void arrive(RequestId id, Ticks now, const Progress& progress = {});
   /// Whether no pass is in progress.
   bool resting() const { return !passing_; }
   bool idle() const;
   /// End of the passes in progress; `never` if there are none.
   Ticks end() const { return passing_ ? end_ : never; }
-  /// Begins the next pass at `now`, if there is work.
+  /// Starts the next pass at `now`, if there is work.
   void start(Ticks now);
   /// Ends the passes in progress, records results in `run`, and calls `done` for requests that got their last token.
   void finish(ServerRun& run, const std::function<void(RequestId)>& done);
@@ -46,7 +47,7 @@ class Server {
   Count passes_alike();
   bool leads_throughout(Count passes);
   Scheduler& least_loaded();
-  /// Lengths of the passes in progress after the first, valid until a sequence leaves the slowest rank.
+  /// Durations of the passes in progress after the first; valid until a sequence leaves the slowest rank.
   struct LaterPasses {
     Ticks second = 0, last = 0, all = 0;
   };
@@ -58,12 +59,12 @@ class Server {
 
   const PassTimes& times_;
   std::deque<Scheduler> ranks_;
-  std::vector<PassWork> works_;  ///< of the ranks' next passes
+  std::vector<PassWork> works_;  ///< work of each rank's next pass
   std::size_t lead_ = 0;         ///< the slowest rank in these passes
   std::uint32_t replica_;
   Ticks start_ = 0, end_ = 0;
   Count passes_ = 0;
-  std::vector<Ticks> came_;  ///< arrivals since the start of the passes in progress
+  std::vector<Ticks> came_;  ///< times of arrivals since the start of the passes in progress
   bool passing_ = false;
 };
 

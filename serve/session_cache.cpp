@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-/// b(k).
+/// Blocks b(k) that a session's turn k leaves in the cache.
 double left_by(const SchedulerRules& rules, const Sessions& s, Count turn) {
   const double each = 2 * s.history / static_cast<double>(s.turns - 1);  // tokens that a turn adds
   return static_cast<double>(rules.whole_groups) *

@@ -22,7 +22,7 @@ Count drawn_length(const Distribution& d, Random& random) {
   return std::max<Count>(1, static_cast<Count>(std::floor(draw(d, random) + 0.5)));
 }
 
-/// A prompt that begins with the shared prefix, and an answer.
+/// Draws a request whose prompt begins with the shared prefix.
 ServerRequest drawn_request(const Distribution& prompt, const Distribution& generate, Count prefix, Random& random) {
   ServerRequest r;
   r.prompt = prefix + drawn_length(prompt, random);
@@ -34,7 +34,7 @@ ServerRequest drawn_request(const Distribution& prompt, const Distribution& gene
   return r;
 }
 
-/// Calls `asked` before every 65536th request; not before the first, without which there is no traffic.
+/// Calls `asked` before every 65536th request except the first, without which there would be no traffic.
 bool goes_on(const std::function<bool()>& asked, Count i) { return !asked || i == 0 || i % 65536 != 0 || asked(); }
 
 }  // namespace

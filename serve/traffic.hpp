@@ -12,9 +12,9 @@
 
 namespace llmcalc {
 
-/// Requests and their senders. Without users, each request comes at its time; requests that wait for no answer are in
-/// order of arrival. With N users, the first N requests that wait for no answer come at their times, and each of the
-/// others, in order, comes after the next answer that no request waits for; its time counts from that answer.
+/// Requests and their senders. Without users, each request arrives at its own time; requests that wait for no answer
+/// are in order of arrival. With N users, the first N requests that wait for no answer arrive at their own times; each
+/// later one, in order, follows the next answer that no request waits for, and its time counts from that answer.
 struct RequestTraffic {
   std::vector<ServerRequest> requests;
   Count users = 0;
@@ -31,9 +31,9 @@ double draw(const Distribution& d, Random& random);
 /// The mean of the distribution.
 double mean(const Distribution& d);
 
-/// Open traffic: `count` sessions begin at drawn intervals (Poisson: exponential ones). Each has `turns` requests;
-/// after the first, a request comes `think` seconds after an answer, and its prompt is all previous tokens and a new
-/// part.
+/// Open traffic: `count` sessions begin at drawn intervals (exponential for Poisson arrivals). Each has `turns`
+/// requests; every request after the first arrives `think` seconds after the previous answer, and its prompt consists
+/// of all previous tokens and a new part.
 struct OpenTraffic {
   Count count = 0;
   Distribution interval{};
@@ -42,12 +42,12 @@ struct OpenTraffic {
   Distribution think{};
   Count prefix_tokens = 0;  ///< shared beginning of every prompt (a system prompt), not counted in `prompt`
   std::uint64_t seed = 0;
-  std::function<bool()> goes_on{};  ///< called now and then; false: stop drawing
+  std::function<bool()> goes_on{};  ///< called occasionally; returns false to stop drawing
 };
 RequestTraffic open_traffic(const OpenTraffic& t);
 
 /// A closed loop of users, each of whom sends the next request `think` seconds after an answer, until `count` requests
-/// were sent.
+/// have been sent.
 struct ClosedTraffic {
   Count users = 1, count = 0;
   Distribution prompt{}, generate{}, think{};

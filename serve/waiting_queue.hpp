@@ -1,5 +1,5 @@
 #pragma once
-/// Sequences that wait for admission: in order of arrival, preempted ones first; or by priority.
+/// Sequences that wait for admission, in order of arrival with preempted ones first, or by priority.
 
 #include <algorithm>
 #include <deque>
@@ -16,7 +16,7 @@ class WaitingQueue {
 
   struct Entry {
     int priority = 0;
-    Count arrival = 0;  ///< rank of its arrival
+    Count arrival = 0;  ///< position in the order of arrival
     SequenceSlot slot = no_slot;
     bool operator>(const Entry& o) const { return std::tie(priority, arrival) > std::tie(o.priority, o.arrival); }
   };

@@ -1,5 +1,5 @@
 #pragma once
-/// What a mistake is answered with.
+/// The message of the InputError that an invalid input causes.
 
 #include <functional>
 #include <string>

@@ -15,7 +15,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Bytes of the open file. Throws InputError unless it is a regular file.
+/// Size of the open file in bytes. Throws InputError unless it is a regular file.
 Count regular_size(int file, const std::string& path, std::string_view expected) {
   struct stat status {};
   if (::fstat(file, &status) != 0) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));

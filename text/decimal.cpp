@@ -19,7 +19,8 @@ std::string_view leading_digits(std::string_view s) {
 /// Whether a digit follows s[at].
 bool digits_follow(std::string_view s, std::size_t at) { return at + 1 < s.size() && digit(s[at + 1]); }
 
-/// Removes "e11", "e+11" or "e-3" from the front of `rest`. Returns 0 and leaves `rest` as it is without an exponent.
+/// Removes "e11", "e+11" or "e-3" from the front of `rest` and returns its value. Returns 0 and leaves `rest` unchanged
+/// if it does not begin with an exponent.
 std::optional<int> exponent(std::string_view& rest) {
   if (rest.empty() || (rest[0] != 'e' && rest[0] != 'E')) return 0;
   const bool sign = rest.size() > 1 && (rest[1] == '-' || rest[1] == '+');
@@ -47,7 +48,7 @@ std::optional<Decimal> decimal(std::string digits, int e) {
   return Decimal{d, e, e};
 }
 
-/// Multiplies d by p^power as long as the result is exact and below the limit.
+/// Multiplies d by p^power, if the result is exact and below the limit; otherwise returns the reason.
 std::optional<Inexact> scale(Int128& d, unsigned p, int power, Int128 limit) {
   for (; power < 0; ++power) {
     if (d % p != 0) return Inexact::fraction;

@@ -1,5 +1,5 @@
 #pragma once
-/// Exact decimal numerals. A count is never converted through a double.
+/// Exact parsing of decimal numerals. A count is never converted through a double.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 namespace llmcalc {
 
 /// digits x 2^twos x 5^fives. A unit's factor is also a product of twos and fives (1000 = 2^3 x 5^3, 1024 = 2^10), so
-/// 1.5 Ki = 15 x 10^-1 x 2^10 is found to be whole, and 0.7 Ki not, without any rounding.
+/// 1.5 Ki = 15 x 10^-1 x 2^10 is recognized as an integer, and 0.7 Ki is not, without rounding.
 struct Decimal {
   Int128 digits = 0;
   int twos = 0, fives = 0;
@@ -21,7 +21,7 @@ struct Decimal {
 
 enum class Misread { none, empty, sign, no_digit, leading_zero, long_numeral };
 
-/// The numeral at the beginning of a text ("12", "0.25", "3e11") and the rest after it.
+/// The numeral at the beginning of a text ("12", "0.25", "3e11") and the rest of the text.
 struct Numeral {
   Misread problem = Misread::none;
   Decimal value;
@@ -29,7 +29,7 @@ struct Numeral {
 };
 
 /// Reads the numeral at the beginning of `text`: digits, then a point and digits, then e and a power of ten. Rejects a
-/// sign, a leading zero before another digit, hexadecimal and other number syntax of C.
+/// sign, a leading zero before another digit, hexadecimal and other C number syntax.
 Numeral numeral(std::string_view text);
 
 enum class Inexact { fraction, too_large };

@@ -16,10 +16,11 @@ class Elapsed {
   Clock::time_point start_ = Clock::now();
 };
 
-/// "1:05", "2:03:04".
+/// `seconds` as "1:05" or "2:03:04".
 std::string clock_text(double seconds);
 
-/// Remaining time, ", 1:05 left", if the fraction `done` of the work took `seconds`; empty if `done` is 0.
+/// Text such as ", 1:05 left" for the remaining time if the fraction `done` of the work took `seconds`; empty if `done`
+/// is 0.
 std::string left_text(double seconds, double done);
 
 }  // namespace llmcalc

@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// Three to four significant digits at any magnitude: 0.0123, 1.234, 12.34, 123.4, 1234.
+/// `v` with three to four significant digits at any magnitude: 0.0123, 1.234, 12.34, 123.4, 1234.
 std::string rounded(double v) {
   const double a = std::fabs(v);
   if (v == 0) return "0";
@@ -26,7 +26,7 @@ struct Prefix {
   std::string_view name;
 };
 
-/// v with the largest prefix that leaves at least 1 before the point.
+/// `v` with the largest prefix that leaves a number of at least 1.
 template <std::size_t N>
 std::string scaled(double v, const std::array<Prefix, N>& prefixes) {
   for (const Prefix& p : prefixes)

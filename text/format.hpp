@@ -1,5 +1,5 @@
 #pragma once
-/// Formats numbers, rounded for people or with every digit.
+/// Formats numbers, rounded for readers or with every digit.
 
 #include <string>
 #include <variant>
@@ -36,10 +36,10 @@ std::string exact_text(const Quantity& value);
 std::string human_text(const Quantity& value, Unit unit);
 std::string bytes_text(Bytes b);      ///< human_text() of bytes
 std::string seconds_text(Seconds t);  ///< human_text() of seconds
-/// human_text() without its last word, which is in the heading: "405.9 B".
+/// human_text() without its last word, for columns with the unit in the heading: "405.9 B".
 std::string short_text(const Quantity& value, Unit unit);
 
-/// Every digit of a 128-bit number.
+/// All digits of a 128-bit integer.
 std::string digits(Int128 value);
 /// 1234567 -> "1,234,567".
 std::string grouped_digits(const std::string& digits);

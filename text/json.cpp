@@ -31,7 +31,7 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
   return fmt::format("{}:{}", line, before.size() - start + 1);
 }
 
-/// Iterates over a text and counts the bytes passed, since the parser does not pass positions to its events.
+/// Iterator over a text that counts the bytes read, since the parser does not report positions to its event handlers.
 class CountingByte {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -59,7 +59,7 @@ class CountingByte {
   std::size_t* passed_;
 };
 
-/// Builds the document from the parser's events. The parser keeps an explicit stack, so depth costs no recursion.
+/// Builds the document from the parser's events. The parser has an explicit stack, so nesting does not cause recursion.
 class Builder : public nlohmann::json_sax<Value> {
  public:
   Builder(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
@@ -106,7 +106,7 @@ class Builder : public nlohmann::json_sax<Value> {
 
   struct Level {
     Value* value;
-    std::unordered_set<std::size_t> hashes;  ///< of the keys of a large object, whose list is slow to search
+    std::unordered_set<std::size_t> hashes;  ///< hashes of the keys of a large object, whose list is slow to search
 
     bool lists(const std::string& key) const {
       const auto& list = value->get_ref<const Value::object_t&>();
@@ -163,7 +163,7 @@ class Builder : public nlohmann::json_sax<Value> {
 
   std::string_view text_;
   std::string where_;
-  std::size_t passed_ = 0;  ///< bytes of the text that were read
+  std::size_t passed_ = 0;  ///< bytes of the text that have been read
   Value root_;
   std::vector<Level> open_;
   std::string key_;
@@ -235,7 +235,7 @@ std::optional<Count> integer(double v) {
   return v >= 0 && v <= 0x1p53 && v == std::floor(v) ? std::optional(static_cast<Count>(v)) : std::nullopt;
 }
 
-/// The integer in `v`, if it is one in [0, 2^63).
+/// The value of `v`, if it is an integer in [0, 2^63).
 std::optional<Count> integer(const Value& v) {
   if (v.is_number_float()) return integer(v.get<double>());
   if (!v.is_number_integer()) return std::nullopt;

@@ -1,6 +1,6 @@
 #pragma once
 /// Checked reading of JSON. nlohmann/json converts -1 to 2^64-1 and 2.7 to 2, and keeps the last of duplicate keys. No
-/// such value may reach a formula, so all reading goes through here.
+/// such value may reach a formula, so all JSON is read through this file.
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -24,18 +24,18 @@ inline constexpr int max_depth = 64;
 /// key, a number outside the range of double, nesting deeper than max_depth or text of more than `most` bytes.
 Value parse(std::string_view text, const std::string& where, std::size_t most = max_bytes);
 
-/// Output of Python's json module as JSON: null replaces Infinity, -Infinity and NaN outside of strings, which no other
-/// parser accepts.
+/// The output of Python's json module as valid JSON: null replaces Infinity, -Infinity and NaN outside of strings,
+/// which other parsers reject.
 std::string without_infinities(std::string_view text);
 
 /// The path that denotes standard input.
 inline constexpr std::string_view standard_input = "-";
 
 /// The text of a file, a pipe or standard input. Throws InputError if it is missing, a folder, a device, unreadable or
-/// longer than `most` bytes; `expected` names the file to give instead.
+/// longer than `most` bytes; `expected` names the file to pass instead.
 std::string file_text(const std::string& path, std::string_view expected = "a JSON file", std::size_t most = max_bytes);
 
-/// A checked view of a JSON object. It records which keys were read, so unknown ones can be refused. Every getter
+/// A checked view of a JSON object. It records which keys were read, so that unknown keys can be rejected. Every getter
 /// throws InputError with a sentence that names the file, the key, the expected value and the actual one.
 class Object {
  public:
@@ -49,7 +49,7 @@ class Object {
   const Value* find(std::string_view key) const;
 
   Count count(std::string_view key) const;                      ///< an integer in [0, 2^63), also written as 3.072e3
-  Count count_or(std::string_view key, Count otherwise) const;  ///< the same; `otherwise` if absent or null
+  Count count_or(std::string_view key, Count otherwise) const;  ///< like count(); `otherwise` if absent or null
   Count positive(std::string_view key) const;                   ///< an integer in [1, 2^63)
   Count positive_or(std::string_view key, Count otherwise) const;
   double number_or(std::string_view key, double otherwise) const;  ///< any finite number

@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers in texts of known form. Other texts do not throw.
+/// Parsing of numbers in texts of known form. Never throws.
 
 #include <string>
 
@@ -10,7 +10,7 @@ namespace llmcalc {
 /// The integer at the beginning of a text, after optional spaces: 0 if absent, the largest Count on overflow.
 Count leading_whole(const std::string& text, int base = 10);
 
-/// The number at the beginning of a text, as C reads it: 0 if absent, infinity on overflow.
+/// The number at the beginning of a text, as parsed by C: 0 if absent, infinity on overflow.
 double leading_real(const std::string& text);
 
 }  // namespace llmcalc

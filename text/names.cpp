@@ -17,7 +17,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 bool separates(char c) { return c == '-' || c == '_' || c == '.' || c == ' '; }
 
-/// `name` in lower case and without separators, which people seldom remember.
+/// `name` in lower case and without separators, which users often get wrong.
 std::string letters(std::string_view name) {
   std::string out;
   for (const char c : name)
@@ -46,7 +46,7 @@ std::string first_word(std::string_view name) {
   return all.empty() ? std::string() : all.front();
 }
 
-/// Whether `all` contains every one of `some`; false if `some` is empty.
+/// Whether `all` contains every element of `some`; false if `some` is empty.
 bool all_among(const std::vector<std::string>& some, const std::vector<std::string>& all) {
   return !some.empty() && std::all_of(some.begin(), some.end(), [&](const std::string& w) {
     return std::find(all.begin(), all.end(), w) != all.end();
@@ -77,8 +77,8 @@ std::string spelling(std::string_view name) {
 
 namespace {
 
-/// Whether terminals interpret a UTF-8 character: C0, C1 and DEL; U+2028 and U+2029, which end lines and paragraphs;
-/// and the bidirectional controls of The Unicode Standard, 23.2, which can disguise a text as another one.
+/// Whether terminals interpret a UTF-8 character: the controls C0, C1 and DEL; U+2028 and U+2029, which end lines and
+/// paragraphs; and the bidirectional controls (The Unicode Standard, 23.2), which can make a text look like another.
 bool is_obeyed(std::string_view c) {
   constexpr std::array<std::string_view, 14> others{"\u061C", "\u200E", "\u200F", "\u2028", "\u2029",
                                                     "\u202A", "\u202B", "\u202C", "\u202D", "\u202E",
@@ -170,11 +170,11 @@ bool nearly_begins(const std::string& other, const std::string& typed) {
   return false;
 }
 
-/// Longer names match no known name.
+/// Maximum length of a name to compare; longer names match no known name.
 constexpr std::size_t longest_compared = 100;
 
 /// Distance of `candidate` from a typed name: 0 if it has all words of the name, 1 if it begins with the name, at most
-/// 2 if it nearly does, otherwise the edit distance, exact up to `limit`.
+/// 2 if it begins with a word one edit away, otherwise the edit distance, exact up to `limit`.
 std::size_t distance(std::string_view name, std::string_view candidate, std::size_t limit) {
   const std::string typed = letters(name), other = letters(candidate);
   if (typed.size() >= 3 && all_among(words(name), words(candidate))) return 0;
@@ -211,8 +211,8 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& kn
 
 namespace {
 
-/// The words of a name, letters and digits apart: "glm4v_moe_text" has glm, 4, v, moe. Omits "text", which any may
-/// have.
+/// The parts of a name, with letters and digits separated: "glm4v_moe_text" has glm, 4, v, moe. Omits "text", which any
+/// name may contain.
 std::vector<std::string> parts(std::string_view name) {
   std::string apart;
   for (const char c : name) {
@@ -233,7 +233,8 @@ bool abbreviates(const std::string& brief, const std::string& word) {
   return found == brief.size();
 }
 
-/// Distance between two first words: 0 equal, 1 one is a prefix or suffix of the other, 2 an abbreviation, 3 otherwise.
+/// Distance between two first words: 0 if equal, 1 if one is a prefix or suffix of the other, 2 if one abbreviates the
+/// other, otherwise 3.
 int kinship(const std::string& a, const std::string& b) {
   const std::string &brief = a.size() < b.size() ? a : b, &word = a.size() < b.size() ? b : a;
   if (a == b) return 0;
@@ -241,15 +242,15 @@ int kinship(const std::string& a, const std::string& b) {
   return abbreviates(brief, word) ? 2 : 3;
 }
 
-/// The first number among the words, from at most four digits; -1 if there is none.
+/// The first number among the words, read from at most four digits; -1 if there is none.
 int version(const std::vector<std::string>& words) {
   for (const std::string& w : words)
     if (is_digit(w[0])) return std::stoi(w.substr(0, 4));
   return -1;
 }
 
-/// Difference of `candidate` from a name with the words `typed`: kinship; half steps between versions, 1 if the
-/// candidate has no version; number of words missing from the candidate. Unrelated names differ only by kinship.
+/// Difference of `candidate` from a name with the words `typed`: kinship; distance between versions in half steps, 1 if
+/// the candidate has no version; number of words missing from the candidate. For unrelated names, only kinship is set.
 std::tuple<int, int, std::size_t> strangeness(const std::vector<std::string>& typed, std::string_view candidate) {
   const std::vector<std::string> other = parts(candidate);
   const int kin = typed.empty() || other.empty() ? 3 : kinship(typed[0], other[0]);

@@ -1,5 +1,5 @@
 #pragma once
-/// Names as people type them: in upper or lower case, and nearly right.
+/// Matching of names as users type them: in upper or lower case, and possibly misspelled.
 
 #include <string>
 #include <string_view>
@@ -21,7 +21,7 @@ std::string spelling(std::string_view name);
 /// each byte that is not UTF-8.
 std::string printable(std::string_view text);
 
-/// `text` without control characters, and cut to `most` bytes with "..." at its end if it is longer; `most` >= 3.
+/// `text` without control characters, truncated to `most` bytes including a final "..." if it is longer; `most` >= 3.
 std::string shortened(std::string_view text, std::size_t most);
 
 /// `text` between double quotes for a sentence: at most about 60 bytes, without control characters.
@@ -42,10 +42,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// than `limit` are not compared.
 std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view b);
 
-/// At most `most` names of `known` that `name` probably means, nearest first; empty if all are far. A name that has all
-/// words of `name` is nearer than one that differs in a letter.
+/// At most `most` names of `known` that `name` probably means, nearest first; empty if none is near. A name that has
+/// all words of `name` is nearer than one that differs in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
-/// ", did you mean "tp"?" for the nearest of `known`; empty if all are far.
+/// ", did you mean "tp"?" for the nearest of `known`; empty if none is near.
 std::string suggestion(std::string_view name, const std::vector<std::string>& known);
 
 /// The `count` names of `known` closest to `name`, whether near or not. Ranked by first word (equal, one a prefix or

@@ -75,7 +75,7 @@ constexpr std::array units{
     UnitWord{"USD/h", Kind::price, 0, 0},
 };
 
-/// The endings of a plain count.
+/// A suffix of a plain count.
 struct Ending {
   std::string_view name;
   int tens = 0, twos = 0;
@@ -107,7 +107,7 @@ Numeral numeral_of(const Asked& a) {
   return n;
 }
 
-/// The numeral of `a` times its ending.
+/// The numeral of `a` multiplied by its suffix.
 Decimal with_ending(const Asked& a) {
   const Numeral n = numeral_of(a);
   for (const Ending& e : endings)
@@ -137,7 +137,8 @@ const UnitWord* unit(std::string_view name) {
 /// "a rate (3.35 TB/s)".
 std::string spoken_of(Kind kind, std::string_view example) { return fmt::format("{} ({})", of(kind).noun, example); }
 
-/// A corrected value: "4.8 TB" for a rate is probably "4.8 TB/s", and vice versa.
+/// Example value for an error message, corrected from the input: "4.8 TB" for a rate probably means "4.8 TB/s", and
+/// vice versa.
 std::string example(const Asked& a, Kind wanted, const UnitWord& found) {
   if (wanted == Kind::rate && found.kind == Kind::size && unit(std::string(found.name) + "/s"))
     return std::string(a.text) + "/s";

@@ -117,7 +117,7 @@ SafetensorsHeader parsed_header(std::string_view json, Bytes data, const std::st
     else
       header.entries.push_back(parsed_entry(name, entry, path, data));
   }
-  // An empty tensor sorts before the one at the same offset.
+  // An empty tensor sorts before a nonempty one at the same offset.
   std::stable_sort(header.entries.begin(), header.entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
   });

@@ -15,13 +15,13 @@
 
 namespace llmcalc {
 
-/// Bits per element of a dtype; absent if the format does not have it.
+/// Bits per element of a dtype; absent if the format has no such dtype.
 std::optional<Count> safetensors_bits(std::string_view dtype);
 
 /// Bytes of a tensor. Throws InputError, which begins with `where`, for an unknown dtype or more than 2^63 bits.
 Bytes safetensors_bytes(const std::string& dtype, std::span<const Count> shape, const std::string& where);
 
-/// The key of the metadata among the tensors' names.
+/// Key of the metadata, next to the tensors' names.
 inline constexpr std::string_view safetensors_metadata_key = "__metadata__";
 
 /// The name, dtype, shape and location of a tensor.
@@ -29,7 +29,7 @@ struct SafetensorsEntry {
   std::string name;
   std::string dtype;
   std::vector<Count> shape;
-  Count offset = 0;  ///< from the end of the header
+  Count offset = 0;  ///< offset in bytes from the end of the header
   Bytes bytes;
 };
 

@@ -29,7 +29,7 @@ Lead lead(unsigned char first) {
   return {0, 0, 0};
 }
 
-/// Number of bytes from `at` on that belong to one character, possibly cut off by the end of the text.
+/// Number of bytes from `at` on that belong to one character, which the end of the text may truncate.
 std::size_t matched_length(std::string_view text, std::size_t at, const Lead& l) {
   std::size_t n = std::min<std::size_t>(l.length, 1);
   for (; n < l.length && at + n < text.size(); ++n) {

@@ -12,14 +12,14 @@ namespace llmcalc::model {
 /// continuation, an overlong form, a surrogate, or past U+10FFFF (The Unicode Standard, table 3-7).
 std::size_t character_length(std::string_view text, std::size_t at);
 
-/// The offset of the first byte that is not part of a well-formed character.
+/// Offset of the first byte that is not part of a well-formed character; absent if there is none.
 std::optional<std::size_t> first_bad_byte(std::string_view text);
 
 /// Throws InputError naming `where` and the offset of the first bad byte.
 void refuse_unless_utf8(std::string_view text, const std::string& where);
 
-/// Bytes of `text` without an incomplete last character: the displayable part of text that is still arriving. Bytes
-/// that can never become a character are not held back.
+/// Length in bytes of `text` without an incomplete last character: the displayable part of streamed text. Bytes that
+/// can never become a character are included.
 std::size_t whole_length(std::string_view text);
 
 }  // namespace llmcalc::model

@@ -35,7 +35,7 @@ void sync_folder(const std::string& path) {
   ::close(file);
 }
 
-/// Names of files being written, for a signal that ends the program. Files beyond this number are not removed.
+/// Names of files being written, to be removed when a signal ends the program. At most 16 files are removed.
 std::array<std::atomic<const char*>, 16> unfinished{};
 static_assert(std::atomic<const char*>::is_always_lock_free, "signal handlers read it");
 
@@ -57,8 +57,8 @@ const char* kept_name(std::string name) {
   return all.emplace_back(std::move(name)).c_str();
 }
 
-/// An unused name next to the path, with 64 random bits. A long file name is truncated, as file systems allow 255
-/// bytes.
+/// A random name, with 64 random bits, in the same folder as the path. A long file name is truncated, as file systems
+/// allow 255 bytes.
 std::string drawn_name(const std::string& path) {
   constexpr std::size_t most = 200;
   const fs::path file(path);
@@ -86,7 +86,7 @@ void remove_unfinished_files() noexcept {
     if (const char* name = place.load()) ::unlink(name);
 }
 
-/// Throws if the path is a folder or a device, which must not be replaced.
+/// Target of a write to the path. Throws InputError if it is a folder or a device, which must not be replaced.
 WholeFile::Target WholeFile::target_of(const std::string& path) {
   std::error_code unknown;
   const auto status = fs::status(path, unknown);

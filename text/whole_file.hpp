@@ -13,10 +13,10 @@ namespace llmcalc {
 /// Writes all bytes to an open file. Returns 0, or the errno of the failure. Signal handlers may call it.
 int write_all(int file, std::span<const std::byte> bytes) noexcept;
 
-/// Collects bytes in a new file next to PATH with a random name, which `finish` renames to PATH. With two writers of
-/// one PATH, the file of one of them remains; no existing file is opened or removed. If destroyed before `finish`,
-/// removes the new file. A replaced file keeps its permissions. If PATH is a link, its target is replaced. Throws
-/// InputError naming the path and the system's reason.
+/// Collects bytes in a new file next to PATH with a random name, which `finish` renames to PATH. If two writers write
+/// to the same PATH, the file of one of them remains; no existing file is opened or removed. The destructor removes the
+/// new file if `finish` was not called. A replaced file keeps its permissions. If PATH is a link, its target is
+/// replaced. Throws InputError naming the path and the system's reason.
 class WholeFile {
  public:
   explicit WholeFile(const std::string& path);
@@ -40,11 +40,11 @@ class WholeFile {
   [[noreturn]] void fail(const char* what) const;
 
   Target target_;
-  const char* temporary_ = nullptr;  ///< name of the new file, from before its creation until it is renamed or removed
+  const char* temporary_ = nullptr;  ///< name of the new file; null after it has been renamed or removed
   int file_ = -1;
 };
 
-/// Removes the files of all WholeFiles that are not finished. Signal handlers that end the program may call it.
+/// Removes the new files of all unfinished WholeFiles. Signal handlers that end the program may call it.
 void remove_unfinished_files() noexcept;
 
 }  // namespace llmcalc

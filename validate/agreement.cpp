@@ -39,8 +39,8 @@ void for_each_number(C& c, const F& f) {
   }
 }
 
-/// Whether a value is a rate. The others are tiny times, or differences of times: largely noise, and little of any
-/// prediction.
+/// Whether a value is a rate. The other values are tiny times or differences of times: mostly noise, with little effect
+/// on any prediction.
 bool is_rate(const std::string& key) {
   return std::ranges::none_of(std::array{"half_", "exposed_", "recorded_", "launch_"},
                               [&](const char* other) { return key.starts_with(other); });
@@ -52,17 +52,17 @@ bool is_rate(const std::string& key) {
 }
 
 void refuse_impossible(const FormatRates& f) {
-  // A format that the CPU lacks is read, widened to four bytes and reread: ten bytes for two.
+  // An operand in a format that the CPU lacks is read, widened to four bytes and reread: ten bytes moved for two.
   constexpr double most_exposed = 5;
   const std::string name(f.format.name());
   if (f.exposed > most_exposed)
-    contradiction(fmt::format("a matrix product in {} exposes {:.3g} times its memory time", name, f.exposed));
+    contradiction(fmt::format("a matmul in {} exposes {:.3g} times its memory time", name, f.exposed));
   for (const CoreRates& core : {f.flash, f.naive})
     for (const FlopsPerSecond rate : {core.forward, core.backward})
       if (rate.value > band * f.best().value)
         contradiction(
-            fmt::format("attention in {} at {:.4g} GFLOP/s is faster than the fastest matrix product at {:.4g} GFLOP/s",
-                        name, rate.value / 1e9, f.best().value / 1e9));
+            fmt::format("attention in {} at {:.4g} GFLOP/s is faster than the fastest matmul at {:.4g} GFLOP/s", name,
+                        rate.value / 1e9, f.best().value / 1e9));
 }
 
 double median(std::vector<double>& v) {

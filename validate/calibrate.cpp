@@ -22,10 +22,10 @@ namespace {
 /// Sizes large enough to fill the device, and small enough to take seconds.
 struct ProbeSizes {
   std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
-  MatmulSize few, more;             ///< a product, and the same with more rows
-  MatmulSize aligned{};             ///< GPU: a vocabulary product, with outputs a multiple of 8
-  MatmulSize layer{};               ///< GPU: a square product
-  Count layers = 0;                 ///< so many that they exceed every cache
+  MatmulSize few, more;             ///< a matmul with few rows, and the same with more rows
+  MatmulSize aligned{};             ///< GPU: a vocabulary-sized matmul whose output width is a multiple of 8
+  MatmulSize layer{};               ///< GPU: a square matmul
+  Count layers = 0;                 ///< number of layers, enough to exceed every cache
   Bytes cached;                     ///< size of an addition's tensors, which fit in cache
   Count sequences, tokens;          ///< of attention
   Count rows;                       ///< of activations
@@ -63,7 +63,8 @@ ProbeSizes gpu_sizes() {
           .rows = 8192};
 }
 
-/// The fixed cost of a product, which remains with few rows: t = (F + F_half) / rate (Hockney & Jesshope 1981).
+/// The fixed cost F_half of a matmul, in FLOPs, which remains with few rows: t = (F + F_half) / rate (Hockney &
+/// Jesshope 1981).
 double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond rate, Seconds launch) {
   const double few = matmul_seconds(b, sizes.few).value, more = matmul_seconds(b, sizes.more).value;
   const double slope = (more - few) / static_cast<double>(sizes.more.rows - sizes.few.rows);
@@ -71,7 +72,7 @@ double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond ra
   return std::max(0.0, seconds * rate.value);
 }
 
-/// Fraction of its rate that a product keeps with one more output, so that rows are not aligned to 16 bytes.
+/// Fraction of its rate that a matmul keeps with one more output column, so that rows are not aligned to 16 bytes.
 double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   if (aligned.rows == 0) return 1;
   MatmulSize odd = aligned;
@@ -80,7 +81,8 @@ double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   return std::min(1.0, rate(odd) / rate(aligned));
 }
 
-/// t = longer + exposed shorter, for layers whose operands come from memory.
+/// The exposed fraction of the shorter of compute time and memory time, t = longer + exposed shorter, for layers whose
+/// operands come from memory.
 double exposed_in_layers(model::Backend& b, const ProbeSizes& sizes, const FormatRates& f, const Calibration& c) {
   Plan plan;
   plan.weight_precision = plan.precision = f.format;
@@ -126,7 +128,7 @@ void for_each_product(const Case& c, const F& f) {
     if (std::holds_alternative<Linear>(row.op.shape)) f(row);
   });
 }
-/// Predicted seconds of the matrix products of a step, forward and backward.
+/// Predicted seconds of a step's matmuls, forward and backward.
 double predicted_products(const Case& c, const Device& device) {
   const Rates rates = estimated_rates(device, c.plan);
   const Pricing p = pricing(c.plan, Phase::training);
@@ -147,7 +149,7 @@ double measured_products(const Case& c, const Device& device, const Where& where
   return seconds;
 }
 
-/// The exposed fraction of memory time inside a training step, where other operators run between the products and evict
+/// The exposed fraction of memory time inside a training step, where other operators run between the matmuls and evict
 /// their operands: interpolates between predictions with zero and full exposure.
 double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   const Case model = middling_case(format);
@@ -174,8 +176,8 @@ FormatRates rates_of(model::Backend& b, const ProbeSizes& sizes, DType format, c
   return r;
 }
 
-/// Bandwidth of an addition in cache, and the largest addition that keeps four fifths of it. The launch time, which is
-/// counted separately, is a large part of a GPU's addition.
+/// Measures the bandwidth of an in-cache addition, and the largest addition that reaches four fifths of it. The launch
+/// time, which is counted separately, is a large part of a GPU's addition.
 void measure_cache(Calibration& c, model::Backend& b, Bytes cached) {
   c.cache = cached;
   c.cache_bandwidth = addition_bandwidth(b, c.cache, c.among_others().forward);
@@ -210,7 +212,7 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
   return rates;
 }
 
-/// A measurement of a round, and its fraction of the round's time on a quiet machine.
+/// A stage of a round, and its fraction of the round's time on a quiet machine.
 struct RoundStage {
   const char* what;
   double share;
@@ -218,9 +220,9 @@ struct RoundStage {
 constexpr std::array stages{RoundStage{"copies", 0.1},
                             RoundStage{"small tensors", 0.05},
                             RoundStage{"activations", 0.05},
-                            RoundStage{"matrix products and attention in float32", 0.15},
-                            RoundStage{"matrix products and attention in bfloat16", 0.2},
-                            RoundStage{"matrix products between other operators", 0.45}};
+                            RoundStage{"matmuls and attention in float32", 0.15},
+                            RoundStage{"matmuls and attention in bfloat16", 0.2},
+                            RoundStage{"matmuls between other operators", 0.45}};
 
 /// Measures a machine, round by round.
 class Measurer {
@@ -279,7 +281,7 @@ class Measurer {
   std::unique_ptr<model::Backend> f32_ = where_.make(model::Number::f32), bf16_ = where_.make(model::Number::bf16);
   int round_ = 0;
   std::size_t stage_ = 0;
-  double behind_ = 0;  ///< fraction of this round
+  double behind_ = 0;  ///< completed fraction of this round
 };
 
 }  // namespace

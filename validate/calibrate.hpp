@@ -23,11 +23,11 @@ struct MatmulRate {
 struct FormatRates {
   DType format;
   std::vector<MatmulRate> matmuls;
-  double half_matmul = 0;  ///< FLOPs at which a product reaches half its rate
-  double unaligned = 1;    ///< fraction of its rate that a product of odd width keeps; measured on GPUs
-  double exposed = 0;      ///< fraction of a product's memory time that is added to its compute time
+  double half_matmul = 0;  ///< FLOPs at which a matmul reaches half its rate
+  double unaligned = 1;    ///< fraction of its rate that a matmul of odd width keeps; measured on GPUs
+  double exposed = 0;      ///< fraction of a matmul's memory time that is added to its compute time
   CoreRates flash, naive;
-  CoreRates plain;  ///< flash attention without tensor cores; 0: no separate core
+  CoreRates plain;  ///< flash attention without tensor cores; 0: no separate kernel
   FlopsPerSecond best() const;
   FlopsPerSecond median() const;
 };
@@ -36,11 +36,11 @@ struct Calibration {
   std::vector<FormatRates> formats;
   BytesPerSecond copy;             ///< bytes read and written, arrays larger than the caches
   BytesPerSecond cache_bandwidth;  ///< of an addition of a few MB
-  Bytes cache;                     ///< the largest addition of nearly this speed
-  double functions = 0;            ///< per second
+  Bytes cache;                     ///< size of the largest addition at nearly this bandwidth
+  double functions = 0;            ///< activation evaluations per second
   OperatorSeconds launch;          ///< of one operator on a few elements
-  OperatorSeconds recorded;        ///< the same from recordings; 0: not available
-  /// Seconds per operator in a sequence of operators, as probes run it.
+  OperatorSeconds recorded;        ///< the same when replayed from a recording; 0: not available
+  /// Seconds per operator in a sequence of operators, as probes run them.
   const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
   std::map<std::string, double> spread;  ///< interquartile range over the rounds relative to the median, by key
   double spread_of(const std::string& key) const;
@@ -70,7 +70,7 @@ void refuse_unless_positive(const Calibration& c);
 /// Throws InputError, with a remedy, if the values are impossible for a machine, or the rounds disagree.
 void refuse_contradictions(const Calibration& c);
 
-/// The key of a product's rate.
+/// The key of a matmul's rate.
 std::string matmul_key(DType format, const MatmulSize& s);
 
 /// The machine's name in a calibration: its CPU and threads, or its device.
@@ -82,7 +82,8 @@ bool calibrated_here(const HardwareCard& card, const Where& where);
 /// Beginning of "how" under "achieved" in a hardware file written by `calibrate`.
 inline constexpr std::string_view calibrated_on = "llmcalc calibrate on ";
 
-/// A hardware file: per format the best rate as the peak, and the median over the sizes as the achieved fraction.
+/// A hardware file: for each format, the best rate is the peak, and the median over the sizes gives the achieved
+/// fraction.
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date);
 
 }  // namespace llmcalc::validate

@@ -28,7 +28,7 @@ std::vector<std::string> in_order(const Ledger& l, const Book& a, const Book& b)
   return ordered;
 }
 
-/// One account of two ledgers: the total, then each operator in either.
+/// Adds the rows for one account of two ledgers: the total, then each operator in either ledger.
 void rows(CaseVerdict& v, const std::string& part, const std::string& quantity, Kind kind, const Ledger& p,
           const Ledger& m, Book Ledger::*book) {
   const Book &predicted = p.*book, &measured = m.*book;

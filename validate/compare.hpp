@@ -53,7 +53,8 @@ inline constexpr FlopNames inference_names{"FLOPs of the prefill", "FLOPs of the
 void compare(CaseVerdict& v, const std::string& part, const Ledger& predicted, const Ledger& measured,
              const FlopNames& names);
 
-/// Compares only FLOPs, of a run with counting values; quantities get ", counted". Lists element-wise work separately.
+/// Compares only the FLOPs of a run with counting values; ", counted" is appended to the quantities. Lists element-wise
+/// work separately.
 void compare_counted(CaseVerdict& v, const std::string& part, const Ledger& predicted, const Ledger& counted,
                      const FlopNames& names);
 

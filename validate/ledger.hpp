@@ -24,7 +24,7 @@ struct Ledger {
   std::map<std::string, Count> bytes;                         ///< "weights", "peak", ...
   std::map<std::string, Count> saved;                         ///< saved for backward, by operator
   std::map<std::string, Count> forward, backward, recompute;  ///< executed FLOPs, by operator
-  std::map<std::string, Count> beside;                        ///< operations outside products, by operator, if counted
+  std::map<std::string, Count> beside;  ///< operations outside matmuls and attention, by operator, if counted
   std::vector<LedgerEntry> order;
   model::AttentionCores cores = {};  ///< the attention cores that ran
 };

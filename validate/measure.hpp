@@ -6,8 +6,8 @@
 
 namespace llmcalc::validate {
 
-/// One optimizer step's micro-batches on random tokens. The peak is over all micro-batches; FLOPs and operators are the
-/// last one's. The model must already be trainable.
+/// One optimizer step's micro-batches on random tokens. The peak is over all micro-batches; FLOPs and operators are
+/// from the last micro-batch. The model must already be trainable.
 Ledger measured_training(model::Transformer& t, std::uint64_t seed);
 
 /// The cache for an inference by the transformer's plan; absent if the plan has no cache.

@@ -58,7 +58,8 @@ struct GenerationCase : CaseModel {
   }
 };
 
-/// Memory of a second run. The first one also allocates to find the fastest product, which is excluded.
+/// Memory of a second run. The first run also allocates memory while searching for the fastest matmul algorithms, which
+/// is excluded.
 template <typename Run>
 MemoryUse memory_of(Instruments& device, model::Arena& arena, const MemoryUse& predicted, const Run& run) {
   run();

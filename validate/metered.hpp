@@ -34,7 +34,7 @@ inline constexpr Bytes rounding{Count{64} << 20};
 struct MemoryUse {
   std::string part;  ///< "training", "inference"
   Bytes tensors;     ///< predicted peak
-  Bytes overhead;    ///< found by calibration outside tensors and workspaces; 0: unknown
+  Bytes overhead;    ///< measured by calibration, excluding tensors and workspaces; 0: unknown
   model::DeviceMemory measured;
   /// Tensors, overhead and workspaces.
   Bytes predicted() const;
@@ -42,11 +42,11 @@ struct MemoryUse {
   bool within() const;
 };
 
-/// The readings of one case. Those that could not be taken are replaced by a sentence with the reason.
+/// The readings of one case. Readings that could not be taken are replaced by a sentence with the reason.
 struct Metered {
-  bool tensor_cores = false;  ///< whether the format's products use them; float32's run elsewhere, uncounted
+  bool tensor_cores = false;  ///< whether matmuls in this format use them; float32 matmuls do not and are not counted
   std::vector<PhaseCount> phases;
-  std::optional<double> product;  ///< counted FLOPs of one large product, relative to its actual FLOPs
+  std::optional<double> product;  ///< counted FLOPs of one large matmul, relative to its actual FLOPs
   std::string no_counts, no_parts;
   std::vector<EnergyUse> energy;
   std::string no_energy;

@@ -21,8 +21,8 @@ struct OpRuns {
 
 struct PhaseWork {
   std::string name;  ///< "forward", "backward", "optimizer", "prefill", "decode"
-  double flops = 0;  ///< executed by products and attention
-  double moved = 0;  ///< bytes, with each operand of each operator counted once: a lower bound without cache hits
+  double flops = 0;  ///< executed by matmuls and attention
+  double moved = 0;  ///< bytes, counting each operand of each operator once: a lower bound if there are no cache hits
   std::vector<OpRuns> runs = {};  ///< of operators with FLOPs
 };
 

@@ -28,7 +28,7 @@ struct Layer {
   TensorId choice = no_tensor;  ///< an indexer's choice, read by later layers
   Bytes cross_layer_tensors{};  ///< shared with later layers, which reread it if all layers are recomputed
   bool backward = true;         ///< whether backward passes through it
-  bool whole = false;           ///< recomputed as one with the segments from `from` to `to`
+  bool whole = false;           ///< recomputed together with segments `from` to `to`
   std::size_t from = 0, to = 0;
 };
 
@@ -99,12 +99,12 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
 
 LedgerEntry entry(const Op& op, Direction d) { return {std::string(op.name), op.shape, d}; }
 
-/// Whether the head's product and its loss, the last two operators, process tokens in chunks.
+/// Whether the head's matmul and its loss, the last two operators, process tokens in chunks.
 bool takes_chunks(const Layer& s, const Plan& plan) {
   return plan.logits.chunks > 1 && !s.ops.empty() && std::holds_alternative<Loss>(s.ops.back().shape);
 }
 
-/// The product and loss of each chunk, forward and, if required, backward.
+/// Appends the matmul and the loss of each chunk, forward and, if required, backward.
 void chunks_order(std::vector<LedgerEntry>& order, const Op& product, const Op& loss, Count chunks) {
   Linear l = std::get<Linear>(product.shape);
   Loss c = std::get<Loss>(loss.shape);
@@ -149,7 +149,8 @@ void backward_order(std::vector<LedgerEntry>& order, const std::vector<Layer>& a
   }
 }
 
-/// Of segments that are recomputed whole, the first one's input is saved, and results read by later layers.
+/// Adds the saved tensors. Of segments that are recomputed whole, only the first segment's input and the results that
+/// later layers read are saved.
 void add_saved(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
   if (s.whole) {
     if (is_first)
@@ -163,7 +164,7 @@ void add_saved(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
     if (s.saved[i] != Bytes()) l.saved[std::string(s.ops[i].name)] += s.saved[i].value;
 }
 
-/// Executed FLOPs: every pair in naive attention, the causal ones in flash attention.
+/// Adds executed FLOPs: of all query-key pairs in naive attention, of the causal pairs in flash attention.
 void add_flops(std::map<std::string, Count>& to, const Op& op, const Cost& c) {
   if (c.executed != Flops()) to[std::string(op.name)] += whole(c.executed);
 }

@@ -235,7 +235,7 @@ CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Coun
 
 CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens) {
   ProbedCore core(b, AttentionImpl::flash, sequences, tokens);
-  core.scale = -core.scale;  // rejected by tensor-core kernels, and equally fast in others
+  core.scale = -core.scale;  // rejected by tensor-core kernels, and equally fast in other kernels
   core.forward();
   const std::optional<model::CoreRun> ran = b.attention_cores().forward;
   return ran && ran->obstacle == model::CoreObstacle::scale ? rates_of(core) : CoreRates();

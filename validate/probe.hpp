@@ -24,7 +24,7 @@ BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes);
 
 /// FLOP/s of the attention core: 12 heads of 64.
 CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens);
-/// The same for flash attention without tensor cores; 0 if a backend has only one core.
+/// The same for flash attention without tensor cores; 0 if a backend has only one attention kernel.
 CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens);
 
 /// Activation evaluations per second, one per element forward and two backward: GELU of rows x 3072 elements in each of
@@ -41,14 +41,14 @@ struct OperatorSeconds {
   Seconds forward, backward;
 };
 OperatorSeconds operator_seconds(model::Backend& b);
-/// Only the forward part: the host launches every operator of a pass.
+/// Only the forward time, with every operator of a pass launched by the host.
 Seconds forward_operator_seconds(model::Backend& b);
 
 /// Operator times when a backend runs steps from CUDA graphs, without launches by the host: the time that layers add to
 /// a decoded token, and to a training step, with the update counted among the gradients.
 OperatorSeconds recorded_operator_seconds(model::Backend& b);
 
-/// FLOPs of one product seen by the device's counters, relative to its actual FLOPs. Throws std::runtime_error.
+/// FLOPs of one matmul as counted by the device, relative to its actual FLOPs. Throws std::runtime_error.
 double counted_share(model::Backend& b, const MatmulSize& s);
 
 }  // namespace llmcalc::validate

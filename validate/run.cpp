@@ -27,14 +27,14 @@ void check_plan(const Case& c, const Where& where) {
   if (p.mtp > 0 && !where.on_processor)
     refuse("the GPU backend does not support MTP modules; omit --mtp or use --device cpu");
   if (p.memory_utilization < 1)
-    refuse("--memory-utilization affects only the largest batch and context, which it does not search for; omit it");
+    refuse("--memory-utilization affects only the largest batch and context, which are not searched here; omit it");
   if (p.params_in_6n != ParamsIn6N::total)
-    refuse("--params-in-6n affects only the 6N convention, and it counts FLOPs per operator; omit it");
+    refuse("--params-in-6n affects only the 6N convention, but FLOPs are counted per operator; omit it");
   if (p.attention_flops != AttentionFlops::full && where.on_processor)
-    refuse("--attention-flops affects only model FLOPs, and executed FLOPs are compared; omit it");
+    refuse("--attention-flops affects only model FLOPs, but executed FLOPs are compared; omit it");
 }
 
-/// Rejects formats in which weights cannot be held here.
+/// Rejects weight formats that the reference transformer cannot store.
 void check_codes(const Arch& arch, const Plan& plan, const WeightFormats& formats, const std::string& option) {
   if (formats.any_held())
     refuse("it stores all tensors of a component in one format, unlike this checkpoint; set " + option);
@@ -67,9 +67,10 @@ void check_training(const Case& c) {
   if (p.logits.format == LogitFormat::with_gradient)
     refuse("it stores a single copy of the logits; set --logits to fp32 or compute");
   if (p.logits.chunks > 1 && p.mtp > 0)
-    refuse("logits of MTP modules cannot be chunked; omit --mtp, or chunked in --logits");
+    refuse("logits of MTP modules cannot be chunked; omit --mtp, or remove chunked from --logits");
   if (p.logits.chunks > 1 && c.arch.head.exit_gate)
-    refuse("the exit gate reads the tensor that chunked logits overwrite with its gradient; omit chunked in --logits");
+    refuse(
+        "the exit gate reads the tensor that chunked logits overwrite with its gradient; remove chunked from --logits");
   if (trains_adapters(p)) check_adapters(c);
   if (!p.documents.empty() && !model::keeps_documents_apart(c.arch))
     refuse("recurrences, indexers and pooled keys of this model treat a sequence as one document; omit --documents");
@@ -106,7 +107,7 @@ void check_formats(const Case& c) {
         "--kv-precision to int8 or fp8");
 }
 
-/// Passes that verify drafts append several tokens to every cache at once.
+/// Checks a plan for inference. Passes that verify drafts append several tokens to every cache in one step.
 void check_inference(const Case& c) {
   check_formats(c);
   if (c.plan.mtp == 0) return;

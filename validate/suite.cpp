@@ -68,7 +68,7 @@ const std::vector<Factor> all_factors{
       "the last layer and the head", "adapters", "adapters of some matrices on nf4-dq", "adapters on int8"}},
 };
 
-/// Whether the middle layer's state can process several tokens at once.
+/// Whether the middle layer's state can process tokens in chunks.
 bool has_chunks(const LevelChoice& c) {
   const std::size_t kind = c[middle_layer];
   return (kind >= 2 && kind <= 4) || kind == 6 || kind == 8 || kind == 9 || kind >= 11;
@@ -152,9 +152,9 @@ const std::vector<Factor>& factors() { return all_factors; }
 void settle_training(LevelChoice& c) {
   const bool is_alone =
       c[keys] != 2 && !is_encoder_decoder(c) && !is_relative(c) && c[middle_layer] != 8 && c[streams] < 2;
-  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;                  // layers of a group may only read its input
-  if (c[precision] == 0) c[gradients] = 0;                               // they have the format of the precision
-  if (c[further] > 0) c[logits] %= 2;                                    // modules' logits are not chunked
+  if (c[recompute] == 4 && !is_alone) c[recompute] = 2;  // layers of a group may only read the group's input
+  if (c[precision] == 0) c[gradients] = 0;               // 2-byte gradients have the format of the precision
+  if (c[further] > 0) c[logits] %= 2;                    // modules' logits are not chunked
   if (!is_alone || c[further] > 0 || has_receptance(c)) c[trained] = 0;  // the transformer cannot train parts of these
   if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers are not recomputed
 }
@@ -192,18 +192,18 @@ LevelChoice possible(LevelChoice c) {
   // Modules need a decoder with a full-width table, and caches that take several drafted tokens at a time.
   if (c[further] > 0) {
     c[stack] = c[window] = c[cache] = 0;
-    if (c[streams] > 1) c[streams] = 0;  // their result supports only hyper-connections' streams
+    if (c[streams] > 1) c[streams] = 0;  // a module's result supports only hyper-connections' streams
     if (c[embedding] >= 2) c[embedding] = 0;
     if (is_relative(c)) c[position] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[keys] == 2) c[keys] = 1;  // their layer has the last layer's mixer
+    if (c[keys] == 2) c[keys] = 1;  // a module's layer has the last layer's mixer
   }
   if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
     c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[embedding] == 2) c[embedding] = 0;  // its table is as wide as the model, or both its ends are narrow
-    if (c[stack] == 2) c[head] = 0;           // it has no logits
+    if (c[stack] == 2) c[head] = 0;           // a model with a pooler has no logits
   }
   if (is_encoder_decoder(c)) {  // the same, an embedding of tokens only, and the encoder's keys in the cache
     c[window] = c[middle_layer] = c[keys] = c[streams] = c[embedding] = c[cache] = 0;
@@ -211,22 +211,22 @@ LevelChoice possible(LevelChoice c) {
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[placement] >= 4) c[placement] = 0;
     if (c[position] == 1 || c[position] == 6) c[position] = 0;
-    if (c[attention] == 5) c[attention] = 0;  // cross attention has no low rank
+    if (c[attention] == 5) c[attention] = 0;  // cross attention has no low-rank queries
   }
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
-  if (c[attention] == 5) c[qk_norm] = 0;  // the low rank has its own
+  if (c[attention] == 5) c[qk_norm] = 0;  // the low rank has its own norm
   if (!is_latent(c)) c[mla] = 0;
-  if (is_latent(c)) c[position] = 0;  // it has its own rotary part
+  if (is_latent(c)) c[position] = 0;  // latent attention has its own rotary part
   if (is_relative(c)) {               // the heads of all layers share the distance ranges
     c[streams] = 0;
     if (c[middle_layer] != 7) c[middle_layer] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
   }
-  if (c[middle_layer] == 10 && c[activation] == 5) c[activation] = 0;  // its gate uses the MLP's activation
+  if (c[middle_layer] == 10 && c[activation] == 5) c[activation] = 0;  // an RG-LRU's gate uses the MLP's activation
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
-  if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // its experts use the shortcut
+  if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // experts use the shortcut
   if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;                       // in every layer
   if (c[placement] == 6) c[middle_layer] = 0;
   if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are identical,
@@ -234,15 +234,15 @@ LevelChoice possible(LevelChoice c) {
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[cache] == 1) c[cache_format] = 0;
   settle_training(c);
-  if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are quantized as one, without groups
+  if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are one quantized row without groups
   settle_keys(c);
-  if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // they are mixed before norms
-  if (c[streams] == 3 && c[middle_layer] == 8) c[streams] = 0;                       // it saves streams, but not values
+  if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // streams are mixed before norms
+  if (c[streams] == 3 && c[middle_layer] == 8) c[streams] = 0;  // a mix saves streams, but not values
   if (c[streams] == 2) {  // alternating updates need an MLP in every layer, and the layer's input has no xIELU
     if (c[last_layer] == 2) c[last_layer] = 0;
     if (c[activation] == 5) c[activation] = 0;
   }
-  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;                     // no ALiBi
+  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;                     // compressed attention has no ALiBi
   if (c[middle_layer] > 0 || c[keys] > 0 || c[last_layer] == 3) c[documents] = 0;  // these read a whole sequence
   return c;
 }
@@ -266,7 +266,8 @@ constexpr std::array lackable{weight_format, cache_format, optimizer, states, pr
                               last_layer,    streams,      stack,     keys,   experts,   position,     further,
                               documents,     trained,      gradients, logits, repeats};
 
-/// The choice with the plain level of each factor that causes the missing feature, or of all that could.
+/// The choice with each factor that causes the missing feature at its plain level, or with all candidates at theirs if
+/// no single factor is the cause.
 LevelChoice without(LevelChoice c, const std::function<std::string(const Case&)>& lacks) {
   const auto plain = [](LevelChoice of, Which factor) {
     of[factor] = 0;

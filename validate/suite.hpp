@@ -32,7 +32,7 @@ struct Factor {
 };
 const std::vector<Factor>& factors();
 
-/// A level for each factor. possible() sets choices that another one rules out to the plain level.
+/// A level for each factor. possible() resets levels that other choices rule out to the plain level.
 using LevelChoice = std::vector<std::size_t>;
 LevelChoice possible(LevelChoice c);
 

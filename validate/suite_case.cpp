@@ -205,7 +205,7 @@ void set_block(Arch& a, const LevelChoice& c) {
   if (c[repeats] > 0) a.repeats = {.period = c[repeats] == 1 ? 1 : 2, .layers = LayerSet::every(c[repeats], 1, 3)};
   a.repeats.normed = c[repeats] == 2 && a.final_norm && !is_encoder(c);
   a.head.exit_gate =
-      a.repeats.normed && c[logits] != 2;  // it reads data that chunked logits overwrite with their gradient
+      a.repeats.normed && c[logits] != 2;  // the gate reads data that chunked logits overwrite with their gradient
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
   if (c[streams] == 1 || c[streams] == 2) a.streams = 3;
@@ -216,7 +216,7 @@ void set_block(Arch& a, const LevelChoice& c) {
   a.per_layer = {.rows = a.vocabulary, .width = 6};
 }
 
-/// One encoder layer; the others form the decoder.
+/// Makes the first layer the encoder; the other layers form the decoder.
 void set_encoder_decoder(Arch& a) {
   LayerMixer decoder;
   static_cast<Mixer&>(decoder) = a;

@@ -11,7 +11,7 @@ namespace {
 const std::array cache_formats{CacheFormats(), CacheFormats(dtypes::fp8), CacheFormats(*dtype("int8"), *dtype("q4_0")),
                                CacheFormats(*dtype("q8_0"))};
 
-/// GGUF's K blocks and an uneven one, as in its mixes: a different format for every component.
+/// A different format for every component, as in GGUF mixes: K-quants and the non-uniform formats iq4_xs and iq4_nl.
 WeightFormats k_blocks() {
   WeightFormats w = *dtype("q4_k");
   w[Component::embedding] = *dtype("q6_k");

@@ -18,7 +18,7 @@ struct TensorCount {
   double predicted = 0;
   double counted = 0;
   bool judged =
-      true;  ///< false: padded products, and other products if experts', whose rows vary, are subtracted from them
+      true;  ///< false: padded matmuls; also the others if experts' matmuls, whose rows vary, are subtracted from them
   std::optional<model::CoreRun> core = {};  ///< of attention
   bool within() const;
 };
@@ -32,13 +32,13 @@ struct ApartCount {
   double flops = 0;
 };
 
-/// One session of the backend's counters over run(trace), which runs operators. The first run of each attention or
-/// padded operator gets a separate range. Throws std::runtime_error.
+/// One session of the backend's counters over run(trace), which runs operators. The first run of each attention
+/// operator and padded matmul gets a separate range. Throws std::runtime_error.
 std::vector<ApartCount> counted_apart(model::Backend& b, const std::function<void(model::Trace*)>& run);
 
-/// `device`: the one that counted. `counted`: FLOPs of the whole phase. For attention and padded products, every run
-/// counts as its separately counted one; the rest is attributed to the other products. Throws std::runtime_error if a
-/// separate count is missing.
+/// `device`: the device that counted. `counted`: FLOPs of the whole phase. Every run of attention or a padded matmul is
+/// assumed to execute as many FLOPs as its separately counted run; the rest is attributed to the other matmuls. Throws
+/// std::runtime_error if a separate count is missing.
 std::vector<TensorCount> tensor_counts(const model::Instruments& device, const PhaseWork& phase, double counted,
                                        const std::vector<ApartCount>& apart, AttentionImpl how);
 

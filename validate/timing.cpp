@@ -23,7 +23,7 @@ double seconds_of(const F& f) {
   return std::chrono::duration<double>(Wall::now() - start).count();
 }
 
-/// Warm-up runs: products are compiled for an expert's rows, caches fill.
+/// Warm-up runs, in which matmuls are compiled for the experts' row counts and caches fill.
 constexpr int warming = 3;
 
 double median(std::vector<double> v) {
@@ -103,13 +103,13 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   t.weights().make_trainable(c.plan);
   const std::vector<model::Batch> batches = random_step(c.arch, c.plan, 1);
   Samples samples;
-  // The prediction has no pass over all gradients before the update. Operators are timed in separate steps, since each
-  // is waited for.
+  // The prediction has no pass over all gradients before the update. Operators are timed in separate steps, since the
+  // timing waits for each of them.
   const auto step = [&](model::Trace* trace) {
     t.train(batches, {.clip = 0}, trace);
     backend->wait();
   };
-  // A backend may record the second step and replay it for the others; a traced step uses other memory.
+  // A backend may record the second step and replay it for the later steps; a traced step uses other memory.
   for (int i = -warming; i < repeats; ++i) {
     const double seconds = seconds_of([&] { step(nullptr); });
     if (i >= 0) samples.add("step", seconds);
@@ -159,7 +159,7 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     samples.add(step, "decode");
   }
   const Device of_prefill = as_ran(device, of_prompt);
-  const Device of_decode = p.kv_cache ? device : of_prefill;  // a single query has a separate kernel
+  const Device of_decode = p.kv_cache ? device : of_prefill;  // a single query uses a separate kernel
   const auto step_time = p.mtp > 0 ? drafted : decode;
   std::map<Key, double> predicted{
       {{"prefill", ""}, prefill(c.arch, p, {}, cluster(of_prefill, {}), p.prompt).estimate.total().value},

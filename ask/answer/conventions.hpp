@@ -26,7 +26,7 @@ struct Convention {
 ///   nanogpt             the same, N without the position table
 ///   six_n               6 N (Kaplan et al. 2020, arXiv:2001.08361)
 ///   hardware            model plus recomputation (HFU, Korthikanti et al. 2022, arXiv:2205.05198)
-///   executed            executed by the kernels, including recomputation and Muon's products
+///   executed            executed by the kernels, including recomputation and Muon's matmuls
 inline constexpr std::size_t convention_count = 10;
 std::array<Convention, convention_count> conventions(const Arch& arch, const Plan& plan, const Layout& layout = {},
                                                      const Cluster& cluster = {});

@@ -16,8 +16,8 @@ EstimateClass class_of(const Request& r);
 std::optional<EstimateInterval> interval_of(const Request& r);
 /// Interval of a step's time, clamped below at the roofline bound.
 std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimate& e);
-/// The same for this kind of inference estimate. No interval for servers with drafts or pools: no source measured their
-/// times.
+/// Class and interval of an inference estimate of this kind. No interval for servers with drafts or pools: no source
+/// measured their times.
 InferenceClass class_of(const Request& r, InferenceClass kind);
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind);
 

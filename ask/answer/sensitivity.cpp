@@ -12,7 +12,7 @@ namespace {
 constexpr double better = 1.1;
 
 void raise_level(Cluster& c, std::size_t level) { c.levels[level].bandwidth = better * c.levels[level].bandwidth; }
-/// All levels between nodes.
+/// Raises the bandwidth of all levels between nodes.
 void raise_network(Cluster& c) {
   for (std::size_t i = 1; i < c.levels.size(); ++i) raise_level(c, i);
 }

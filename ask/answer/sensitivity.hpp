@@ -1,5 +1,5 @@
 #pragma once
-/// Change of an estimated time if one part of the machine is 10 % better.
+/// Change of an estimated time if one part of the machine improves by 10 %.
 
 #include <string_view>
 #include <vector>

@@ -22,7 +22,7 @@ class TrainingAnswer {
  public:
   /// `r`: with its device at the achieved training rates (for_training()).
   explicit TrainingAnswer(Request r) : request_(std::move(r)) {}
-  /// The same with an estimate computed before.
+  /// Takes an estimate of the request that has already been computed.
   TrainingAnswer(Request r, TrainEstimate known) : request_(std::move(r)), estimate_(std::move(known)) {}
 
   const Request& request() const { return request_; }

@@ -1,6 +1,6 @@
 #pragma once
-/// Reasons why an option has no effect on a request: the last member of an option's row. Each returns an empty text if
-/// the option has an effect, otherwise the end of a sentence that begins with the option's name.
+/// Functions that say why an option has no effect on a request (the last member of an option's row). Each returns an
+/// empty string if the option has an effect, otherwise the rest of a sentence that begins with the option's name.
 
 #include <string_view>
 

@@ -23,7 +23,7 @@ void add_wide(WideLayers& all, std::string_view one, std::string_view where) {
 
 bool is_narrow(const Plan& p) { return working_format(p) != p.precision; }
 
-/// Number of the model's products in the plan's format.
+/// Number of the model's matmuls in the plan's format.
 Count narrow_products(const Arch& arch, const LowPrecision& low_precision) {
   Count all = 0;
   const Step step{.training = true, .low_precision = low_precision};
@@ -55,14 +55,14 @@ std::string wide_layers_text(const LowPrecision& n) {
   return s;
 }
 
-/// Whether this component's products are in the checkpoint's own format, or would be on hardware that supports it.
+/// Whether this component's matmuls are in the checkpoint's own format, or would be on hardware that supports it.
 bool is_multiplied_as_stored(const Request& r, Component c) {
   if (is_narrow(r.plan)) return LowPrecision{.parts = r.plan.multiplied}.has(c);
   return r.model.products && !r.hardware && !r.gave("--precision") &&
          LowPrecision{.parts = r.model.product_parts}.has(c);
 }
 
-/// Note on stored weights with fewer bits than their products.
+/// Note on stored weights with fewer bits than their matmuls.
 std::string dequantised_note(const Request& r) {
   const Plan& p = r.plan;
   const DType product = working_format(p);
@@ -77,7 +77,7 @@ std::string dequantised_note(const Request& r) {
   return names.empty() ? "" : fmt::format("weights in {} are dequantized and multiplied in {}", names, product.name());
 }
 
-/// Note on which products of inference are in the plan's format, if not all are.
+/// Note on which matmuls of inference are in the plan's format, if not all are.
 std::string inference_parts_note(const Request& r) {
   const Plan& p = r.plan;
   if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";

@@ -1,5 +1,5 @@
 #pragma once
-/// Formats of products, and which products are low-precision (fewer than 16 bits) by --narrow and --wide-layers:
+/// Formats of matmuls, and which matmuls are low-precision (fewer than 16 bits) by --narrow and --wide-layers:
 /// "attention,mlp", "first:2,last:8".
 
 #include <string>
@@ -16,12 +16,12 @@ struct WideLayers {
 WideLayers read_wide_layers(std::string_view text, std::string_view where);
 std::string wide_layers_text(const LowPrecision& n);
 
-/// Which products are in which format; empty if there is only one format.
+/// Note on which matmuls are in which format; empty if there is only one format.
 std::string formats_note(const Request& r);
 
-/// Throws InputError if the hardware has no peak for the plan's products.
+/// Throws InputError if the hardware has no peak for the plan's matmuls.
 void check_peak(const Request& r);
-/// Throws InputError if no product is low-precision, or if the request names products that the model lacks.
+/// Throws InputError if no matmul is low-precision, or if the request names matmuls that the model lacks.
 void check_low_precision(const Request& r);
 
 }  // namespace llmcalc

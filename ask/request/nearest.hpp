@@ -12,7 +12,7 @@ namespace llmcalc {
 /// Multiples of `unit` next below and above `n`, except 0, each with the option: "--gpus 8 or --gpus 16".
 std::string nearest_multiples(std::string_view option, Count n, Count unit);
 
-/// The same for a sequence length, up to the model's learned positions; empty if no multiple fits.
+/// Multiples of `unit` next to the sequence length, up to the model's learned positions; empty if no multiple fits.
 std::string nearest_lengths(const Request& r, Count unit);
 
 /// Layouts that work, each tried, with a new global batch if they need one: "--pp 34 --global-batch 68". An even number

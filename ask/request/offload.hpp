@@ -19,7 +19,8 @@ void settle_way_to_host(Request& r);
 /// the share that the system grants to a program.
 double usual_utilization(const Request& r);
 
-/// Throws InputError if the hardware has no link to the host, or if the offloaded tensors are not in these parts.
+/// Throws InputError if the hardware has no link to the host, or if these parts of the answer do not have the offloaded
+/// tensors.
 void check_offload(const Request& r, Parts parts);
 
 }  // namespace llmcalc

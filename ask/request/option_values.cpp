@@ -82,12 +82,12 @@ DType read_plain(Text text, Text where) {
   return t;
 }
 
-/// A format that devices multiply in.
+/// A format in which devices run matmuls.
 DType read_compute(Text text, Text where) {
   const DType t = read_stored(text, where);
   if (!is_operand_format(t.format()))
     throw InputError(
-        fmt::format("{}: expected a format that devices multiply in (bf16, fp8, fp8-block, mxfp8, nvfp4), got {}; "
+        fmt::format("{}: expected a compute format (bf16, fp8, fp8-block, mxfp8, nvfp4), got {}; "
                     "--weight-precision and --kv-precision accept it",
                     where, in_quotes(text)));
   return t;

@@ -48,7 +48,7 @@ std::string set_text(SetOf<E> set) {
 bool read_master(std::string_view text, std::string_view where);
 bool read_switch(std::string_view text, std::string_view where);
 
-/// A number format. read_plain: without blocks. read_compute: one that devices multiply in.
+/// A number format. read_plain: without blocks. read_compute: one in which devices run matmuls.
 DType read_stored(std::string_view text, std::string_view where);
 CacheFormats read_cache(std::string_view text, std::string_view where);  ///< "fp8", "k=q8_0,v=q4_0"
 std::string cache_text(const CacheFormats& f);                           ///< the same syntax

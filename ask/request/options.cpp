@@ -156,7 +156,7 @@ constexpr Field stage_layers{value<&Layout::stage_layers, read_stage_layers>.rea
 
 // ---- The table
 
-/// Parts of a report have short names in this namespace; outside, these would collide.
+/// Parts of a report have short names in this namespace; elsewhere these names would collide.
 namespace option_tables {
 using namespace part;
 constexpr Parts both = training | inference;
@@ -214,8 +214,9 @@ constexpr std::array rank_options{
 constexpr std::array inference_options{
     Option{"--batch", "N", "batch size in sequences [1]", common, one_batch, "", "--micro-batch",
            value<&Plan::batch, parse_positive>},
-    Option{"--prompt", "N", "prompt length in tokens [2048, fewer if learned positions end earlier]", common, inference,
-           "", "--seq", value<&Plan::prompt, parse_positive>},
+    Option{"--prompt", "N",
+           "prompt length in tokens [2048; less if prompt and answer would exceed the learned positions]", common,
+           inference, "", "--seq", value<&Plan::prompt, parse_positive>},
     Option{"--generate", "N", "tokens to generate [256]", common, inference, "", "--seq",
            value<&Plan::generate, parse_positive>},
     Option{"--kv-precision", "F",
@@ -227,15 +228,16 @@ constexpr std::array inference_options{
     Option{"--no-towers", "", "load only the text model, without its vision and audio encoders [loaded]", !common,
            inference, "", "", loaded_media_encoders, idle::media_encoders},
     Option{"--target", "SPEED",
-           "target speed; lists changes that reach it: 50 tokens/s, 20 ms (per token or training step), TTFT 0.5 s; "
-           "for training also 45 % MFU, and 30 days with --tokens [none]",
+           "list changes that reach a target speed, such as 50 tokens/s, 20 ms (per token or training step) or TTFT "
+           "0.5 s; for training also 45 % MFU or, with --tokens, 30 days [none]",
            common, part::target, "--hardware", "", value<&Request::target, read_target>},
 };
 constexpr std::array kernel_options{
-    Option{"--precision", "F",
-           "format of compute and activations; below 16 bits (fp8, fp8-block, mxfp8, mxfp4, nvfp4) only for matmuls of "
-           "the blocks [first of bf16, fp16, fp32 that the hardware supports]",
-           common, both, "", "", value<&Plan::precision, read_compute>},
+    Option{
+        "--precision", "F",
+        "format of compute and activations; formats below 16 bits (fp8, fp8-block, mxfp8, mxfp4, nvfp4) apply only to "
+        "the blocks' matmuls [first of bf16, fp16, fp32 that the hardware supports]",
+        common, both, "", "", value<&Plan::precision, read_compute>},
     Option{"--narrow", "KINDS",
            "block matmuls that --precision below 16 bits applies to: attention, mlp, experts; others stay in 16 bits "
            "[all]",

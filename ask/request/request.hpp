@@ -60,7 +60,7 @@ struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
   std::optional<SoftwareCard> software;  ///< for the estimate of a training step; optional
-  std::optional<SoftwareCard> engine;    ///< the same for inference
+  std::optional<SoftwareCard> engine;    ///< for the estimate of inference; optional
   bool without_software = false;         ///< --software none: measured rates of the device, or the bound
   Plan plan;
   WeightsGiven weights_given;  ///< by --weight-precision; settle() derives the plan's formats from it
@@ -71,15 +71,15 @@ struct Request {
   std::optional<SpeedTarget> target;           ///< desired speed of generation or of a training step
   ServingInputs serving;
   Parts parts = 0;                       ///< of the command, without the half that --train or --infer excludes
-  bool train = false, infer = false;     ///< only that half
-  bool ops = false;                      ///< also a line per operator
-  bool stages = false;                   ///< also a line per pipeline stage
+  bool train = false, infer = false;     ///< whether only this half is answered
+  bool ops = false;                      ///< whether to add a line per operator
+  bool stages = false;                   ///< whether to add a line per pipeline stage
   bool require_fit = false;              ///< whether a plan that does not fit is a failure
   std::vector<std::string_view> given;   ///< options chosen by the user
   bool searches_layouts = false;         ///< whether the layout is searched instead of given
   Count usual_seq = 8192;                ///< default tokens per sequence, if the model's context is not shorter
   std::optional<DType> usual_precision;  ///< default precision; absent: the hardware's
-  bool loads_media_encoders = true;      ///< vision and audio encoders
+  bool loads_media_encoders = true;      ///< whether vision and audio encoders are loaded
 
   bool gave(std::string_view option) const;
   /// Whether a search tries the values of an option.

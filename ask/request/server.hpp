@@ -11,17 +11,17 @@ namespace llmcalc {
 bool is_vllm(const Request& r);
 /// The device and ranks that determine an engine's memory.
 EngineHost host_of(const Request& r);
-/// Limits of its passes: the given ones, else the engine's defaults.
+/// The engine's per-pass limits: as given, else the engine's defaults.
 EngineLimits serving_limits(const Request& r);
-/// Tokens of the last request of a session, by --prompt and --generate; 2 if a file has the lengths.
+/// Tokens of the last request of a session, by --prompt and --generate; 2 if a file sets the lengths.
 Count usual_tokens(const Request& r);
-/// Whether a file has the lengths.
+/// Whether a file sets the lengths.
 bool has_lengths_of_its_own(const Request& r);
-/// Engines, of both kinds with --pools.
+/// Number of engines; with --pools, of both kinds.
 Count serving_engines(const Request& r);
 /// The link over which engines send each other keys and values; bandwidth 0: no link.
 Link link_between_engines(const Request& r);
-/// GPUs of all engines.
+/// Number of GPUs of all engines.
 Count serving_gpus(const Request& r);
 
 /// Fills in the default prompt: 2048 tokens, fewer if the answer or the last turn would otherwise exceed the context.

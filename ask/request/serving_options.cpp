@@ -76,8 +76,8 @@ constexpr bool common = true;
 
 constexpr std::array traffic_rows{
     Option{"--rate", "R", "requests per second", common, serving, "", "", of_server<&V::rate, read_request_rate>},
-    Option{"--users", "N", "concurrent users, instead of --rate; each sends the next request after an answer", common,
-           serving, "", "", of_server<&V::users, parse_positive>},
+    Option{"--users", "N", "concurrent users, instead of --rate; each sends its next request after receiving an answer",
+           common, serving, "", "", of_server<&V::users, parse_positive>},
     Option{"--requests", "FILE",
            "request log, instead of --rate and --users: JSONL or CSV with arrival (s), prompt, generated (tokens); "
            "also session (a name), prefix (TOKENS or NAME:TOKENS shared by prompts), priority (0 is served first)",
@@ -105,7 +105,7 @@ constexpr std::array traffic_rows{
 };
 
 constexpr std::array server_rows{
-    Option{"--replicas", "N", "number of engines of --tp x --dp GPUs [1]", common, simulated, "", "",
+    Option{"--replicas", "N", "number of engines, each on --tp x --dp GPUs [1]", common, simulated, "", "",
            of_server<&V::replicas, parse_positive>},
     Option{"--router", choice_names<Routing>, "routing of requests to replicas [round-robin]", !common, simulated,
            "--replicas", "", of_server<&V::routing, read_choice<Routing>>},
@@ -120,8 +120,8 @@ constexpr std::array server_rows{
     Option{"--max-chunk", "N", "maximum tokens of one prompt per pass [as many as fit]", !common, serving, "", "",
            unusual<&V::chunk_tokens, parse_positive>},
     Option{"--batching", choice_names<Batching>,
-           "batching: chunked prefill mixed with decode (vLLM V1), prefill first in separate passes (V0), or fixed "
-           "batches [continuous]",
+           "continuous: chunked prefill mixed with decode (vLLM V1); prompts-first: prefill first, in separate passes "
+           "(V0); static: fixed batches [continuous]",
            !common, serving, "", "", of_server<&V::batching, read_choice<Batching>>},
     Option{"--policy", choice_names<Admission>, "order in which requests are served [fcfs]", !common, serving, "", "",
            of_server<&V::admission, read_choice<Admission>>},
@@ -146,8 +146,9 @@ constexpr std::array server_rows{
            serving, "--draft-tokens", "", unusual<&V::draft_model, read_words>},
     Option{"--slo-ttft", "TIME", "maximum time to first token (TTFT), for goodput [none]", common, serving, "", "",
            of_server<&V::slo_first_token, read_limit>},
-    Option{"--slo-tpot", "TIME", "maximum time per output token after the first (TPOT), mean of a request [none]",
-           common, serving, "", "", of_server<&V::slo_per_token, read_limit>},
+    Option{"--slo-tpot", "TIME",
+           "maximum time per output token after the first (TPOT), averaged over each request [none]", common, serving,
+           "", "", of_server<&V::slo_per_token, read_limit>},
     Option{"--percentile", "P", "percentage of requests that must meet the latency limits [95]", common, serving, "",
            "", of_server<&V::percentile, read_percentile>},
     Option{"--api-price", "IN,OUT", "API price in USD per million input and output tokens, for the break-even [none]",

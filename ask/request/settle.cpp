@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// The first of bf16, fp16, fp32 that the hardware multiplies in; bf16 without hardware.
+/// The first of bf16, fp16, fp32 in which the hardware runs matmuls; bf16 without hardware.
 DType default_precision(const Request& r) {
   if (!r.hardware) return dtypes::bf16;
   for (const DType t : {dtypes::bf16, dtypes::fp16, dtypes::fp32})
@@ -25,8 +25,8 @@ DType default_precision(const Request& r) {
   return dtypes::bf16;
 }
 
-/// Whether the blocks' products are in the format to which the checkpoint quantizes inputs; requires a hardware peak
-/// for it. All other products are in 16 bits, to which weights are dequantized on the fly.
+/// Whether the blocks' matmuls are in the format to which the checkpoint quantizes inputs; requires a hardware peak for
+/// it. All other matmuls are in 16 bits, to which weights are dequantized on the fly.
 bool multiplies_as_stored(const Request& r) {
   const std::optional<DType>& stated = r.model.products;
   const bool own = stated && !r.has(part::training) && !r.gave("--weight-precision") && r.hardware;

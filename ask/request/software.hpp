@@ -29,7 +29,7 @@ void check_software(const Request& r, Parts parts);
 Count vocabulary_multiple(const Request& r);
 /// The request with its device at the achieved training rates under its software.
 Request for_training(Request r);
-/// The same for inference under the engine.
+/// The request with its device at the achieved inference rates under its engine.
 Request for_inference(Request r);
 
 /// Multiplies every peak of the device, and its measured arithmetic rates, by `times`.

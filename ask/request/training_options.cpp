@@ -83,13 +83,14 @@ constexpr std::array rows{
            training | step, "", "--batch", value<&Plan::global_batch, parse_positive>},
     Option{"--mtp", "N", "multi-token prediction (MTP) modules, trained with the model or used for drafting [0]",
            common, training | inference | formulas, "", "", mtp, idle::mtp_modules},
-    Option{"--recompute", recomputation_forms,
-           "activation recomputation: none; modules of every block (core, norm, act, mlp, up; default: core); the "
-           "first N layers of each chunk; all layers, in groups of N; all layers [none]",
-           common, training | formulas, "", "", recompute, idle::latent_recompute},
+    Option{
+        "--recompute", recomputation_forms,
+        "activation recomputation: none; selective: modules of every block (core, norm, act, mlp, up; default core); "
+        "block:N: the first N layers of each chunk; uniform:N: all layers, in groups of N; full: all layers [none]",
+        common, training | formulas, "", "", recompute, idle::latent_recompute},
     Option{"--offload", "WHAT[:FRACTION],...",
-           "tensors in host memory: activations, optimizer (updates run on the host), weights; for inference the "
-           "blocks' weights, experts, kv; all, or a fraction [none]",
+           "tensors to keep in host memory; training: activations, optimizer (updates run on the host), weights; "
+           "inference: weights (of the blocks), experts, kv; each whole unless a FRACTION is given [none]",
            common, training | inference, "", "", offload},
     Option{"--offload-bandwidth", "B/S",
            "bandwidth per GPU to offloaded tensors, if slower than the host link, as with NVMe drives [the link's]",
@@ -122,8 +123,8 @@ constexpr std::array rows{
     Option{"--norm-stats", "on|off", "save normalization statistics for backward [on]", !common, training, "", "",
            value<&Plan::norm_stats, read_switch>},
     Option{"--logits", "fp32|compute|bf16+grad|chunked:N",
-           "logits in the loss: float32; same as --precision; the latter with a float32 copy and gradient; N chunks in "
-           "sequence [fp32]",
+           "logits in the loss: fp32; compute: same as --precision; bf16+grad: as compute, plus a float32 copy and "
+           "gradient; chunked:N: N chunks in sequence [fp32]",
            !common, training, "", "", value<&Plan::logits, read_logits>},
 };
 }  // namespace training_table

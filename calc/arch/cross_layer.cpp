@@ -20,7 +20,7 @@ Count encoder_end(const LayerKinds& kinds) {
 }
 
 namespace {
-/// Adds the inputs of layers that begin a block; all later layers read them.
+/// Adds the inputs of the layers that begin a block of mixed residual streams; all later layers read these inputs.
 void add_saved(std::vector<CrossLayerTensor>& all, const LayerKinds& kinds, Count layers) {
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const LayerKind& kind = kinds[k];

@@ -20,19 +20,19 @@ namespace llmcalc {
 struct CrossLayerTensor {
   std::size_t kind = 0;  ///< kind of the source layer
   Count source = 0, first_reader = 0, last_reader = 0;
-  bool is_input = false;  ///< it is the source layer's input, which is saved anyway
-  /// Whether it is made before layer i and read by layer i or a later one.
+  bool is_input = false;  ///< the tensor is the input of the source layer, which is saved anyway
+  /// Whether the tensor is made before layer i and read by layer i or a later layer.
   constexpr bool passes(Count i) const { return source < i && i <= last_reader; }
 };
 
-/// The last layer of the encoder in an encoder-decoder; -1 if the model is not one.
+/// Last layer of the encoder; -1 if the model is not an encoder-decoder.
 Count encoder_end(const LayerKinds& kinds);
 
 /// All shared tensors, ordered by source layer.
 std::vector<CrossLayerTensor> cross_layer_tensors(const LayerKinds& kinds);
 
-/// Maximum over the layers of a kind of the bytes shared by earlier layers while the layer runs. each(k): bytes that a
-/// layer of kind k shares.
+/// Bytes of tensors shared by earlier layers that are live while a layer of a kind runs; maximum over the layers of
+/// this kind. each(k): bytes that a layer of kind k shares.
 template <typename Each>
 Bytes cross_layer_bytes(const std::vector<CrossLayerTensor>& all, const LayerKind& kind, const Each& each) {
   Bytes most;
@@ -47,7 +47,8 @@ Bytes cross_layer_bytes(const std::vector<CrossLayerTensor>& all, const LayerKin
   return most;
 }
 
-/// The layer whose keys and values a layer reads; -1 if it has its own or no earlier layer has matching ones.
+/// The layer whose keys and values `layer` reads; -1 if `layer` computes its own, or if no earlier layer has keys and
+/// values of the same reach.
 Count kv_source(const LayerKinds& kinds, Count layer);
 
 }  // namespace llmcalc

@@ -12,7 +12,7 @@ LayerSet local_layers(const Arch& a) {
   return a.local.reach.limited() ? a.local.layers.filtered(a.linear_layers, false) : LayerSet();
 }
 
-/// Inserts a kind, ordered by first layer.
+/// Inserts a kind and keeps the list ordered by first layer.
 void insert(LayerKinds& kinds, const LayerKind& kind) {
   kinds.push(kind);
   LayerKind* const last = kinds.end() - 1;
@@ -20,7 +20,7 @@ void insert(LayerKinds& kinds, const LayerKind& kind) {
   std::rotate(std::find_if(kinds.begin(), last, later), last, kinds.end());
 }
 
-/// Layers of list i; i = 0: the layers in no list.
+/// Layers of list i; i = 0: the layers that are in no list.
 template <typename List>
 LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
   if (i > 0) return list[i - 1].layers;
@@ -29,14 +29,14 @@ LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
   return own;
 }
 
-/// The last layer of the encoder in an encoder-decoder; otherwise empty.
+/// The set of the last encoder layer; empty if the model is not an encoder-decoder.
 LayerSet encoder_end(const Arch& a) {
   LayerSet last;
   if (a.is_encoder_decoder()) last.insert(layers_of(a.mixers, 0, LayerSet::all(a.layers)).last());
   return last;
 }
 
-/// Number of a layer's mixer.
+/// Index of a layer's mixer (Arch::mixer).
 std::size_t mixer_of(const Arch& a, Count layer) {
   std::size_t i = a.mixers.size();
   while (i > 0 && !a.mixers[i - 1].layers.contains(layer)) --i;
@@ -58,8 +58,8 @@ Reach reach_of(const Arch& a, Count layer) {
   return local_layers(a).contains(layer) ? a.local.reach : Reach();
 }
 
-/// Layers whose keys and values others read: for each reader, the last earlier layer with the same reach and its own
-/// keys and values.
+/// Layers whose keys and values other layers read: for each reader, the last earlier layer that has the same reach and
+/// computes its own keys and values.
 LayerSet kv_sources(const Arch& a) {
   LayerSet sources;
   if (!any_reads_kv(a)) return sources;
@@ -72,7 +72,7 @@ LayerSet kv_sources(const Arch& a) {
   return sources;
 }
 
-/// Calls visit(kind, layers) for each MLP variant among layers that agree in all else.
+/// Calls visit(kind, layers) for each MLP variant among layers that are otherwise alike.
 template <typename Visit>
 void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
   if (alike.empty()) return;
@@ -87,8 +87,8 @@ void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Vi
   }
 }
 
-/// The same for layers with their own weights and for layers that repeat others', each with and without a final norm
-/// after them.
+/// Calls visit(kind, layers) for layers with their own weights and for layers that repeat the weights of earlier
+/// layers, each with and without the final norm after them.
 template <typename Visit>
 void for_each_repeat(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
   if (!a.has_repeats()) return for_each_mlp(a, kind, alike, visit);
@@ -139,7 +139,7 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
 LayerKinds alike(const Arch& a) {
   LayerKinds r;
   for_each_unlike(a, [&](LayerKind kind, const LayerSet& s) {
-    if (s.empty() || r.size() == most_kinds) return;  // check_arch rejects a model with more
+    if (s.empty() || r.size() == most_kinds) return;  // check_arch rejects a model with more kinds
     kind.count = s.size();
     kind.first = s.first();
     kind.last = s.last();
@@ -161,7 +161,7 @@ LayerKind part(const LayerKind& kind, const LayerSet& s) {
   return k;
 }
 
-/// Splits kinds by the number format of their products.
+/// Splits kinds by the number format of their matmuls.
 LayerKinds split_by_format(const LayerKinds& kinds, const LayerSet& wide_layers) {
   if (wide_layers.empty()) return kinds;
   LayerKinds all;

@@ -1,5 +1,5 @@
 #pragma once
-/// Kinds of layer in a model: layers of one kind have the same operators, trained weights and product formats.
+/// Kinds of layer in a model: layers of one kind have the same operators, trained weights and matmul formats.
 
 #include "calc/arch.hpp"
 #include "calc/formats/low_precision.hpp"
@@ -13,30 +13,30 @@ struct LayerKind {
   Reach reach{};
   bool experts = false, linear = false;
   bool closes_encoder = false;  ///< last layer of the encoder: the encoder's norm follows
-  bool shares_kv = false;       ///< later layers read its keys and values; of a recurrence, its values
+  bool shares_kv = false;       ///< later layers read its keys and values (its values, if it is a recurrence)
   bool opens_block = false;     ///< begins a block: saves the residual stream and restarts it (mixed_residual.hpp)
   bool bare = false;            ///< no norm before its mixer: the first layer of a model without Arch::first_norm
-  bool reads_kv = false;   ///< reads keys and values of the last earlier layer of the same reach that shares its own
-  std::uint8_t mixer = 0;  ///< number of its mixer (Arch::mixer)
-  Count mlp_width = 0;     ///< of its dense MLP, also in parallel with experts; 0: no dense MLP
+  bool reads_kv = false;   ///< reads the keys and values of the last earlier layer of the same reach that shares them
+  std::uint8_t mixer = 0;  ///< index of its mixer (Arch::mixer)
+  Count mlp_width = 0;     ///< width of its dense MLP, alone or in parallel with experts; 0: no dense MLP
   Count count = 0;
   Count first = 0, last = 0;  ///< indices of the first and last layer of this kind
   LayerSet layers;            ///< all layers of this kind
   bool frozen = false;        ///< has no trained weights
-  bool asks = true;           ///< its input requires a gradient: something before it is trained
-  bool wide = false;          ///< its products stay in the working format
+  bool asks = true;           ///< its input requires a gradient, because a trained weight precedes it
+  bool wide = false;          ///< its matmuls stay in the working format
   bool repeats = false;       ///< shares the weights of an earlier layer (Arch::repeats)
   bool ends_run = false;      ///< the model's final norm follows it (Repeats::normed)
-  bool half = false;          ///< half a shortcut block, without experts: an MTP module's layer
+  bool half = false;          ///< half of a shortcut block, without experts: the layer of an MTP module
   constexpr bool has_mlp() const { return experts || mlp_width > 0; }
-  /// Whether later layers read tensors of it other than its result (calc/arch/cross_layer.hpp).
+  /// Whether later layers read tensors of this layer other than its result (calc/arch/cross_layer.hpp).
   constexpr bool shares_onward() const { return shares_kv || closes_encoder || opens_block; }
 };
 
 /// Maximum number of functionally different kinds (check_arch rejects more); Nemotron Ultra has 15.
 inline constexpr std::size_t most_unlike = 24;
-/// Maximum number of kinds: each of the above splits into up to two by product format and three by trained weights; in
-/// addition, the lowest trained layer.
+/// Maximum number of kinds: each functionally different kind splits into up to two by matmul format and three by
+/// trained weights; in addition, the lowest trained layer.
 inline constexpr std::size_t most_kinds = 6 * most_unlike + 2;
 
 /// The kinds of layer in a model, in order of first appearance.
@@ -45,11 +45,11 @@ using LayerKinds = InplaceVector<LayerKind, most_kinds>;
 /// Number of functionally different kinds.
 std::size_t unlike_kinds(const Arch& arch);
 
-/// Layer kinds of a model, split by trained weights (`frozen`) and by product format (`low_precision`).
+/// Layer kinds of a model, split by trained weights (`frozen`) and by matmul format (`low_precision`).
 LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const LowPrecision& low_precision = {});
 
 /// The layer of an MTP module. In a model of shortcut blocks it is half a block: attention and the dense MLP
-/// (LongCat-Flash). Its products are in the plan's format.
+/// (LongCat-Flash). Its matmuls are in the plan's format.
 LayerKind mtp_layer(const Arch& arch);
 
 /// Index in `kinds` of a layer's kind.

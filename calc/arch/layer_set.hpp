@@ -35,13 +35,13 @@ class LayerSet {
       if (w != 0) return false;
     return true;
   }
-  /// The highest index (last) and the lowest (first); -1 if the set is empty.
+  /// Highest index; -1 if the set is empty. first() is the lowest.
   constexpr Count last() const {
     for (std::size_t i = bits_.size(); i-- > 0;)
       if (bits_[i] != 0) return static_cast<Count>(64 * i + 63) - std::countl_zero(bits_[i]);
     return -1;
   }
-  /// The highest index below `layer`; -1 if absent.
+  /// Highest index below `layer`; -1 if there is none.
   constexpr Count last_below(Count layer) const {
     while (layer > 0 && !contains(layer - 1)) --layer;
     return layer - 1;
@@ -51,7 +51,7 @@ class LayerSet {
       if (bits_[i] != 0) return static_cast<Count>(64 * i) + std::countr_zero(bits_[i]);
     return -1;
   }
-  /// The indices also in `other` (keep), or those not in it.
+  /// The indices that are also in `other` (keep), or those that are not.
   constexpr LayerSet filtered(const LayerSet& other, bool keep) const {
     LayerSet s;
     for (std::size_t i = 0; i < bits_.size(); ++i) s.bits_[i] = bits_[i] & (keep ? other.bits_[i] : ~other.bits_[i]);

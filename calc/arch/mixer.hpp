@@ -14,7 +14,7 @@ enum class AttentionKind : std::uint8_t {
   grouped,     ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
   latent,      ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
   compressed,  ///< DeepSeek-V4: one head whose keys are also the values, over a window and pooled tokens (Compressed)
-  none         ///< no attention: a recurrence only, or no token mixing
+  none         ///< no attention: only a recurrence, or no token mixing
 };
 template <>
 inline constexpr auto choices<AttentionKind> =
@@ -40,7 +40,7 @@ enum class QkNorm : std::uint8_t {
   per_head_bias,  ///< LayerNorm over the head width with bias: 4 x head_dim (Persimmon, Phi)
   each_head,  ///< LayerNorm per head without bias, separate weights: (heads + kv_heads) x head_dim (Cohere, StableLM)
   full,       ///< RMSNorm over the whole projected width: (heads + kv_heads) x head_dim (OLMo 2)
-  full_bias,  ///< LayerNorm over the whole projected width with bias: twice as many
+  full_bias,  ///< LayerNorm over the whole projected width with bias: 2 x (heads + kv_heads) x head_dim
   each_head_rms  ///< RMSNorm per head, separate weights: (heads + kv_heads) x head_dim (PLaMo 2)
 };
 template <>
@@ -50,27 +50,28 @@ inline constexpr auto choices<QkNorm> =
                Choice{QkNorm::each_head, "each_head"}, Choice{QkNorm::full, "full"},
                Choice{QkNorm::full_bias, "full_bias"}, Choice{QkNorm::each_head_rms, "each_head_rms"}};
 
-/// Keys in reach that attention reads, selected per query. block = 0: the `keys` best. block > 0: `keys` keys in whole
-/// blocks of `block` tokens, plus the query's own block up to the query. keys = 0: all.
+/// Keys in reach that attention reads, selected per query. block = 0: the `keys` keys with the highest scores. block >
+/// 0: `keys` keys in whole blocks of `block` tokens, plus the query's own block up to the query. keys = 0: all keys.
 struct Selection {
   Count keys = 0, block = 0;
   constexpr bool operator==(const Selection&) const = default;
   constexpr bool chooses() const { return keys > 0; }
-  /// Keys that the query of token t reads.
+  /// Number of keys that the query of token t reads.
   constexpr Count seen(Count t) const {
     if (!chooses()) return t + 1;
     if (block == 0) return t < keys ? t + 1 : keys;
     const Count whole = t - t % block;
     return (whole < keys ? whole : keys) + t % block + 1;
   }
-  /// Indices (of tokens or blocks) in a query's selection among `all` tokens.
+  /// Number of indices (of tokens or blocks) in a query's selection among `all` tokens.
   constexpr Count indices(Count all) const {
     const Count each = block == 0 ? 1 : block, most = keys / each, there = ceil_div(all, each);
     return most < there ? most : there;
   }
 };
 
-/// A small attention that selects a layer's keys: its queries are scored against one cached key per token.
+/// Indexer: a small attention that selects the keys of a layer by scoring its own queries against one cached key per
+/// token.
 enum class IndexerKind : std::uint8_t {
   none,
   lightning,  ///< DeepSeek-V3.2 (arXiv:2512.02556): queries from attention's low-rank queries; scores after ReLU,
@@ -86,7 +87,7 @@ inline constexpr auto choices<IndexerKind> =
 struct Indexer {
   IndexerKind kind = IndexerKind::none;
   Count heads = 0, width = 0;  ///< queries per token; width of each query and of the key
-  Count top_k = 0;             ///< selected tokens or blocks
+  Count top_k = 0;             ///< tokens or blocks selected per query
   Count block = 0;             ///< tokens per block
   bool shared = false;  ///< reuses the selection of the last layer with an indexer: no weights, no cache (GLM-5.2)
   constexpr bool operator==(const Indexer&) const = default;
@@ -103,7 +104,7 @@ struct Compressed {
   Count ratio = 0;       ///< tokens pooled into one key, which every later query sees; 0: window only
   bool overlap = false;  ///< a pooled key uses its group's tokens and the preceding group's: projections twice as wide
   Count out_groups = 0,
-        out_rank = 0;  ///< output projection through a low rank, separately for each group of heads
+        out_rank = 0;  ///< out_rank: rank of the output projection, separate for each of out_groups groups of heads
   constexpr bool operator==(const Compressed&) const = default;
 };
 
@@ -113,9 +114,9 @@ struct Latent {
   constexpr bool operator==(const Latent&) const = default;
 };
 
-/// Tokens that a token attends to, counted from 0: all up to itself, the last `tokens` (a sliding window,
-/// arXiv:2004.05150), or those in its own chunk of `tokens` (hf llama4/modeling_llama4.py). In a bidirectional layer
-/// the token is in the middle of its window: `tokens` is odd, with side() tokens on each side.
+/// The tokens, counted from 0, that a token attends to: all tokens up to itself, the last `tokens` of them (a sliding
+/// window, arXiv:2004.05150), or those in its own chunk of `tokens` tokens (hf llama4/modeling_llama4.py). In a
+/// bidirectional layer the token is in the middle of its window: `tokens` is odd, with side() tokens on each side.
 template <typename Int>
 struct ReachOf {
   Int tokens = 0;  ///< 0: all
@@ -138,7 +139,8 @@ struct ReachOf {
     const Int behind = chunked ? first(t) + tokens : t + tokens;
     return behind < all ? behind : all;
   }
-  /// Cached tokens out of `all`. A chunk needs as large a cache as a window (hf cache_utils.py treats them alike).
+  /// Number of tokens cached out of `all`. A chunk needs as large a cache as a window (hf cache_utils.py treats them
+  /// alike).
   constexpr Int held(Int all) const { return tokens > 0 && tokens < all ? tokens : all; }
 };
 using Reach = ReachOf<Count>;
@@ -153,8 +155,8 @@ enum class RecurrentKind : std::uint8_t {
            ///< channel share a step and a decay, as in Mamba-2 (PLaMo 2)
   mamba2,  ///< Mamba-2: state-space duality, one decay per head (arXiv:2405.21060)
   rwkv7,   ///< RWKV-7: delta rule that removes with a different key than it writes (arXiv:2503.14456)
-  short_convolution,  ///< LFM2: only a gated convolution; the state is its taps
-  rg_lru,             ///< RecurrentGemma: one state value per channel, gates by one matrix per block of channels
+  short_convolution,  ///< LFM2: only a gated convolution; the state is its last inputs
+  rg_lru,             ///< RecurrentGemma: one state value per channel; gates from a block-diagonal matrix over channels
                       ///< (arXiv:2402.19427)
   rwkv6,  ///< RWKV-5 and RWKV-6: one decay per key channel; a bonus on the current token's key (arXiv:2404.05892)
   mlstm   ///< xLSTM: one decay and one exponential gate per head, outputs divided by a normaliser (arXiv:2405.04517)
@@ -190,13 +192,13 @@ struct Recurrent {
   bool gated_norm = false;      ///< Mamba-2: an RMSNorm over all heads' outputs
   bool inner_norms = false;     ///< mamba: RMSNorms on the step's low rank, B and C (Jamba, PLaMo 2)
   bool full_rank_gate = false;  ///< KDA: the output gate is a single matrix
-  Count decays = 0;             ///< KDA: learned log decays, if not one per head
-  Count chunk = 0;              ///< tokens per chunk in prefill and training kernels; 0: token by token
-  Count state_bytes = 4;        ///< per state element: float32
+  Count decays = 0;             ///< KDA: number of learned log decays, if not one per head
+  Count chunk = 0;              ///< tokens per chunk in the kernels of prefill and training; 0: token by token
+  Count state_bytes = 4;        ///< bytes per state element; 4: float32
   constexpr bool operator==(const Recurrent&) const = default;
   /// Channels of all heads' values.
   constexpr Count width() const { return mul(heads, head_dim); }
-  /// Whether an earlier layer's values are mixed into its own, and whether later layers may read its values.
+  /// Whether it mixes an earlier layer's values into its own, and whether later layers may read its values.
   constexpr bool reads_values() const { return value_rank > 0; }
   constexpr bool gives_values() const { return kind == RecurrentKind::rwkv7 && value_rank == 0; }
 };
@@ -207,8 +209,8 @@ struct Mixer {
   AttentionKind attention = AttentionKind::grouped;
   Count heads = 0, kv_heads = 0, head_dim = 0;
   Count value_dim = 0;  ///< value width of grouped attention; 0: same as the keys
-  Latent latent;  ///< compressed attention: q_rank and rope_dim; grouped attention: q_rank, a normed low rank of the
-                  ///< queries (Step 3), 0: full rank
+  Latent latent;        ///< compressed attention uses q_rank and rope_dim; grouped attention uses q_rank, the rank of a
+                        ///< low-rank query projection with a norm (Step 3; 0: full rank)
   Compressed compressed;
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false, attention_out_bias = false;
@@ -217,8 +219,8 @@ struct Mixer {
   bool cross_attention = false;  ///< a second attention of the same shape over the encoder's result (T5's decoder)
   bool value_norm = false;       ///< grouped attention: a weight-free RMSNorm on each head's values (Gemma 4)
   bool key_is_value = false;     ///< no value projection: values are the keys before norm and rotation (Gemma 4)
-  bool shared_kv = false;  ///< uses keys and values of the last earlier layer of the same reach that computes them, and
-                           ///< only that layer caches them (Gemma 3n, Gemma 4)
+  bool shared_kv = false;    ///< uses the keys and values of the last earlier layer of the same reach that computes its
+                             ///< own; only that layer caches them (Gemma 3n, Gemma 4)
   bool query_scale = false;  ///< with shared keys: head_dim learned scales on every head's queries, in place of the
                              ///< weights of a norm on those keys (Hunyuan-Large)
   AttentionGate attention_gate = AttentionGate::none;
@@ -230,10 +232,11 @@ struct Mixer {
     if (attention == AttentionKind::latent) return latent.v_dim;
     return value_dim > 0 ? value_dim : head_dim;
   }
-  /// Width of a pooled key's projections: twice the key's width if pooled groups overlap.
+  /// Output width of the projections for a pooled key: twice the key's width if pooled groups overlap.
   constexpr Count pool_width(Count key) const { return compressed.overlap ? mul(2, key) : key; }
   constexpr Count attention_width() const { return mul(heads, v_dim()); }
-  /// Whether it reads keys and values (or only values) of an earlier layer, and whether later layers may read its own.
+  /// Whether it reads the keys and values (or only the values) of an earlier layer, and whether later layers may read
+  /// its own.
   constexpr bool reads_kv() const { return shared_kv || recurrent.reads_values(); }
   constexpr bool gives_kv() const {
     return (attention == AttentionKind::grouped && !shared_kv) || recurrent.gives_values();

@@ -1,7 +1,7 @@
 #pragma once
-/// Arithmetic constants of a model, in addition to its sizes. They affect results but not parameters, bytes or FLOPs of
-/// products: scaling, capping and shifting happen inside existing operators. presets/import reads them from a config;
-/// the reference transformer uses them. The defaults apply to a model file without these fields.
+/// Arithmetic constants of a model, in addition to its sizes. They affect results but not parameters, bytes or matmul
+/// FLOPs: scaling, capping and shifting happen inside existing operators. presets/import reads them from a config; the
+/// reference transformer uses them. The defaults apply to a model file without these fields.
 
 #include <array>
 #include <cstdint>
@@ -28,11 +28,11 @@ struct Rope {
   double base = 10000;
   RopeScaling scaling = RopeScaling::none;
   double factor = 1;
-  Count trained = 0;  ///< context length of training before the extension
+  Count trained = 0;  ///< context length in training, before the extension
   double low = 1,
          high = 4;  ///< llama3: rotations within `trained` below which a frequency is slow, above which it is fast
   double slow = 1, fast = 32;   ///< yarn: the same thresholds, beta_slow and beta_fast
-  bool whole = true;            ///< yarn: the ramp starts and ends at whole pairs (truncate)
+  bool whole = true;            ///< yarn: the ramp starts and ends at whole dimension pairs (truncate)
   double attention_factor = 1;  ///< yarn: factor on cosines and sines
   constexpr bool operator==(const Rope&) const = default;
 };
@@ -43,7 +43,7 @@ struct Numerics {
   double embedding_scale = 1;  ///< factor on the token table's rows (Gemma: square root of the hidden size)
   double score_scale = 0;      ///< factor on q k'; 0: 1 / sqrt(query width)
   double score_cap = 0;        ///< scores s become cap tanh(s / cap) (Gemma 2); 0: no cap
-  double logit_cap = 0;        ///< the same for logits
+  double logit_cap = 0;        ///< cap on the logits, in the same form
   Count farthest = 128;        ///< relative positions: distances from this one on share a bucket (T5)
   Rope rope{};                 ///< layers that see all tokens
   Rope local_rope{};           ///< layers with a window (different in Gemma 3)

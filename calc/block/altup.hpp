@@ -12,15 +12,15 @@
 
 namespace llmcalc {
 
-/// The streams made from the embedding x; and, in the head, their mean.
+/// Residual streams computed from the embedding x; in the head, their mean.
 TensorId stacked_streams(SegmentBuilder& builder, TensorId x);
 TensorId merged_streams(SegmentBuilder& builder, TensorId x, Count rows);
 
-/// The predicted streams p; the layer reads the first.
+/// Predicted streams p; the layer reads the first of them.
 TensorId predicted_streams(SegmentBuilder& builder, TensorId x);
 /// `predicted`, corrected by the layer's result.
 TensorId corrected_streams(SegmentBuilder& builder, TensorId predicted, TensorId result);
-/// The first stream, scaled by `hidden` learned factors. It gates the per-layer input.
+/// First stream, scaled by `hidden` learned factors; it gates the per-layer input.
 TensorId first_stream(SegmentBuilder& builder, TensorId x);
 /// Adds y to all streams but the first.
 TensorId shared_with_streams(SegmentBuilder& builder, TensorId x, TensorId y);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Component attn = Component::attention;
 
-/// Shape of one qk-norm over `heads` heads: a row per head, with shared or per-head weights, or one row of all heads.
+/// Shape of a qk-norm over `heads` heads: one row per head, with shared or per-head weights, or one row for all heads.
 Norm qk_norm_shape(const Mixer& a, Count tokens, Count heads) {
   const bool spans = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
   const bool own = spans || a.qk_norm == QkNorm::each_head || a.qk_norm == QkNorm::each_head_rms;
@@ -35,12 +35,12 @@ struct Qkv {
   TensorId q, k, v;
 };
 
-/// Queries, and the low-rank tensor that they come from.
+/// Queries, and the low-rank tensor that they are projected from.
 struct LatentQueries {
   TensorId q, low = no_tensor;
 };
 
-/// Projects keys and values; only keys if these are also the values.
+/// Projects keys and values, or only keys if the keys are also the values.
 void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
   const Mixer& a = b.mixer();
   const Count d = b.arch().hidden;
@@ -66,7 +66,7 @@ void norm_heads(SegmentBuilder& b, Qkv& r) {
   norm_queries_and_keys(b, r, a.kv_heads);
 }
 
-/// Queries from a low rank under an RMSNorm: W_up norm(W_down x).
+/// Low-rank queries with an RMSNorm: W_up norm(W_down x).
 LatentQueries low_rank_queries(SegmentBuilder& b, TensorId x, Count head) {
   const Mixer& a = b.mixer();
   const Count rank = a.latent.q_rank;
@@ -240,10 +240,10 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, y, z, b.arch().hidden);
 }
 
-/// Sum of a dense MLP and of experts, each with a norm on its result. `x` is the normed input of the MLP; experts and
-/// router norm the residual stream separately (hf gemma4/modeling_gemma4.py). Experts come first, so that in backward
-/// the dense MLP consumes the sum's gradient before the experts' gradient is added to the residual gradient in the same
-/// buffer.
+/// Sum of a dense MLP and experts, each with a norm on its result. `x` is the normed input of the MLP; experts and
+/// router apply their own norms to the residual stream (hf gemma4/modeling_gemma4.py). Experts come first, so that in
+/// backward the dense MLP consumes the sum's gradient before the experts' gradient is added to the residual gradient in
+/// the same buffer.
 TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
   const Count t = b.tokens();
   const TensorId own = b.norm("mlp.expert_norm", residual, t);
@@ -269,10 +269,10 @@ constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm",           "mlp.post_nor
                                   "mlp.add", "mlp.stream_weights", "mlp.gather",    "mlp.spread"};
 
 /// One sub-layer with hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py). A matrix maps n residual streams x
-/// (tokens, n hidden) to n weights that sum the streams into f's input, n that spread f's result and n x n that mix the
-/// streams. Operators that read these weights apply three learned scales and a bias per weight after the norm of the
-/// streams; the first counts these parameters. Not counted: FLOPs of the norm, of sigmoids and of balancing the n x n
-/// weights.
+/// (tokens, n hidden) to n weights that sum the streams into the input of f, n weights that spread the result of f over
+/// the streams, and n x n weights that mix the streams. Operators that read these weights apply three learned scales
+/// and a bias per weight after the norm of the streams; the first counts these parameters. Not counted: FLOPs of the
+/// norm, of sigmoids and of balancing the n x n weights.
 template <typename F>
 TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
@@ -303,7 +303,7 @@ TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, T
   return p == NormPlacement::post ? b.norm(names.post_norm, y, b.tokens()) : y;
 }
 
-/// x + attention(norm x) + mlp(norm x), with one norm or two.
+/// x + attention(norm x) + mlp(norm x), with one shared norm or two norms.
 TensorId parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   const TensorId n = b.norm("attn.norm", block_input, b.tokens());
@@ -316,8 +316,8 @@ TensorId parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   return b.pointwise("block.add", Component::mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
 }
 
-/// Two halves of attention and dense MLP with the same operator names. The experts read the first MLP's input, and
-/// their result is added after the second MLP.
+/// Two halves, each of attention and a dense MLP, with the same operator names. The experts read the first MLP's input,
+/// and their result is added after the second MLP.
 TensorId shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   TensorId x = block_input, routed = no_tensor;
@@ -348,7 +348,8 @@ TensorId alternating_block(SegmentBuilder& b, const LayerKind& kind) {
   return corrected;
 }
 
-/// Cross-attention, if any, lies between mixer and MLP. Per-layer input and output scale follow the MLP.
+/// A serial layer. Cross-attention, if any, runs between mixer and MLP; per-layer input and output scale follow the
+/// MLP.
 TensorId serial_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   TensorId x = block_input;

@@ -8,22 +8,22 @@
 
 namespace llmcalc {
 
-/// The tokens of one pass: `sequences` of `queries` new tokens after `past` cached ones. `encoded`: the tokens among
-/// these that the encoder of an encoder-decoder reads; in training both halves have `queries` tokens.
+/// The tokens of one pass: `sequences` of `queries` new tokens after `past` cached ones. `encoded`: how many of these
+/// tokens the encoder of an encoder-decoder reads; in training encoder and decoder have `queries` tokens each.
 struct Step {
   Count sequences = 1, queries = 1, past = 0, encoded = 0;
   bool training =
-      false;  ///< loss over every position, dropout possible; otherwise the head sees the last position only
+      false;  ///< loss over every position, dropout possible; otherwise the head sees only the last position
   bool verifies = false;        ///< the model's head sees every position, to verify drafts
   bool absorbed = false;        ///< latent attention: queries attend to the latent cache directly
   bool expanded_cache = false;  ///< latent attention: the cache holds every head's keys and values
   bool dropout = false;
   bool fused_glu = false;  ///< act(gate) * up in one kernel
-  Count lora_rank = 0;     ///< rank of the adapters; > 0: all other weights are frozen
+  Count lora_rank = 0;     ///< rank of the LoRA adapters; > 0: all other weights are frozen
   LoraTargets lora_targets{};
   Frozen frozen{};               ///< other frozen parts
-  Count mtp = 0;                 ///< MTP modules, which run after the head
-  LowPrecision low_precision{};  ///< products of the blocks that use the plan's format if it has fewer than 16 bits
+  Count mtp = 0;                 ///< number of MTP modules, which run after the head
+  LowPrecision low_precision{};  ///< matmuls of the blocks that use the plan's format if it has fewer than 16 bits
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
 
@@ -40,12 +40,12 @@ OpList block_ops(const Arch& arch, const LayerKind& kind, const Step& step);
 /// Final norm, head and, in training, the loss.
 OpList head_ops(const Arch& arch, const Step& step);
 
-/// Input of an MTP module: token table, norms and projection. W [h ; e] is computed as W_h h + W_e e: same parameters,
-/// FLOPs and bytes moved, since the two halves of the concatenated tensor are written and read either way. With several
-/// residual streams W_h reads each stream, and W_e e is added to all (DeepSeek-V4). The projection is replicated on
-/// every tensor-parallel rank.
+/// Input of an MTP module: token table, norms and projection. W [h ; e] is computed as W_h h + W_e e, which has the
+/// same parameters, FLOPs and bytes moved, since both halves of the concatenated tensor are written and read either
+/// way. With several residual streams W_h reads each stream, and W_e e is added to all (DeepSeek-V4). The projection is
+/// replicated on every tensor-parallel rank.
 OpList mtp_input_ops(const Arch& arch, const Step& step);
-/// Norm and head of an MTP module and, in training, its loss. It sees all positions, including the last k of a
+/// Norm and head of an MTP module and, in training, its loss. The head sees all positions, including the last k of a
 /// sequence, for which module k has no target token (Megatron-Core masks them in the loss).
 OpList mtp_head_ops(const Arch& arch, const Step& step);
 

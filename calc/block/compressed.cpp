@@ -14,7 +14,7 @@ void rotate(SegmentBuilder& b, std::string_view name, Split split, TensorId x, C
                no_tensor, unit);
 }
 
-/// Queries of all heads, normed without weights, and the low-rank tensor that they come from.
+/// Queries of all heads after a norm without weights, and the low-rank tensor that they are projected from.
 struct Queries {
   TensorId q, low;
 };

@@ -2,9 +2,9 @@
 /// Compressed attention (DeepSeek-V4; hf deepseek_v4/modeling_deepseek_v4.py).
 ///
 /// Queries of all heads go through a low rank. Keys have one head and are also the values: one key per token within a
-/// window, and one pooled key per group of tokens for all later queries. A lightning indexer with separate pooled keys
-/// may choose among the latter. The output is rotated back and goes through a low rank per group of heads. Keys are
-/// replicated on every tensor-parallel rank; heads are sharded.
+/// window, and one pooled key per group of tokens for all later queries. A lightning indexer with its own pooled keys
+/// may select among the pooled keys. The output is rotated back (inverse RoPE) and goes through a low rank per group of
+/// heads. Keys are replicated on every tensor-parallel rank; heads are sharded.
 
 #include "calc/arch/layer_kinds.hpp"
 #include "calc/block/segment_builder.hpp"
@@ -15,10 +15,11 @@ namespace llmcalc {
 struct PoolNames {
   std::string_view keys, gate, pool, norm, rope;
 };
-/// Pooled keys of `width` from x (tokens, hidden). `detached`: an indexer's, on every rank, without a gradient for x.
+/// Pooled keys of `width` from x (tokens, hidden). `detached`: for an indexer, computed on every rank and without a
+/// gradient for x.
 TensorId pooled_keys(SegmentBuilder& b, const PoolNames& names, TensorId x, Count width, bool detached);
 
-/// The layer's attention on x (tokens, hidden). The result has the same width and must still be summed across ranks.
+/// The layer's attention on x (tokens, hidden). The result has the width of x and must still be summed across ranks.
 TensorId compressed_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x);
 
 }  // namespace llmcalc

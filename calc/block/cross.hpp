@@ -6,10 +6,10 @@
 /// decoder layer adds to its gradient, which is live in backward from the last layer to the encoder's end. The
 /// decoder's embedded tokens, or in backward their gradient, stay live while the encoder runs. A decoding step reads
 /// keys and values of the encoder's tokens from the cache; only the prefill runs their projections. The prefill also
-/// runs and caches the token that begins the decoder, which every step sees. Relative positions are (queries x keys)
-/// values per head, which all layers of a stack add to their scores; they and their gradient live as long as the
-/// encoder's result. A decoding step's core reads its values from the table. The mapping of distances to table rows is
-/// not counted.
+/// runs and caches the token that begins the decoder, which every step sees. Relative positions are biases, (queries x
+/// keys) values per head, which all layers of a stack add to their scores; the biases and their gradient live as long
+/// as the encoder's result. In a decoding step the attention core reads the biases from the table. The mapping of
+/// distances to table rows is not counted.
 
 #include "calc/block/segment_builder.hpp"
 
@@ -21,11 +21,13 @@ TensorId cross_attention(SegmentBuilder& builder, TensorId x);
 /// Tokens looked up in the token table by encoder and decoder together.
 Count embedded_tokens(const Arch& arch, const Step& step);
 
-/// Makes the values that relative positions add to both stacks' scores. The embedding x stays the segment's result.
+/// Computes the biases that relative positions add to the scores of both stacks. The embedding x remains the segment's
+/// result.
 void make_distances(SegmentBuilder& builder, const Step& step, TensorId x);
 
-/// The same for a layer with its own table: (queries x keys) values per head, read and saved for backward only by the
-/// layer's core. Returns no_tensor if the stack has a table, and in a decoding step, whose core reads the table.
+/// Relative-position biases of a layer with its own table: (queries x keys) values per head, read and saved for
+/// backward only by the layer's attention core. Returns no_tensor if the stack shares one table, and in a decoding
+/// step, whose core reads the table directly.
 TensorId layer_distances(SegmentBuilder& builder);
 
 }  // namespace llmcalc

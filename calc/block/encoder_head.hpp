@@ -11,7 +11,7 @@ namespace llmcalc {
 void add_pooled(SegmentBuilder& builder);
 
 /// The dense layer, activation and norm before the logits of masked tokens (BertPredictionHeadTransform). Logits of all
-/// positions follow, as the library computes them.
+/// positions follow, as in Hugging Face's transformers.
 TensorId transformed(SegmentBuilder& builder, TensorId x, Count rows);
 
 }  // namespace llmcalc

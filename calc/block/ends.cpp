@@ -48,13 +48,14 @@ OpList embedding_ops(const Arch& a, const Step& s) {
 }
 
 namespace {
-/// Parts of a head, and which weights are the model's: norm, token table or head.
+/// The parts of a head, and which of their weights belong to the model: norm, token table or head.
 struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
   bool of_model = false;    ///< the model's own head, with its other parts
   bool read_later = false;  ///< an MTP module also reads the head's input
 };
-/// Weighted sum of the n residual streams. A matrix makes the n weights, with a bias each and one learned scale.
+/// Weighted sum of the n residual streams. A matrix computes the n weights, with one bias per weight and one learned
+/// scale.
 TensorId gathered_streams(SegmentBuilder& b, TensorId x, Count rows) {
   const Arch& a = b.arch();
   const Linear matrix{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams};

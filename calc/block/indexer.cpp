@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Queries, the key and, for a lightning indexer, the heads' weights.
+/// Queries and key of an indexer and, for a lightning indexer, the weights of its heads.
 struct IndexedLayer {
   TensorId q, k, weights = no_tensor;
 };

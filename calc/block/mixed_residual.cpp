@@ -3,7 +3,7 @@
 namespace llmcalc {
 namespace {
 
-/// Mean number of mixed tensors over the layers of a kind, rounded up.
+/// Number of tensors in a mix, averaged over the layers of a kind and rounded up.
 Count mean_tensors(const Arch& a, const LayerKind& kind, bool first) {
   Count all = 0;
   for (Count i = kind.first; i <= kind.last; ++i)

@@ -4,13 +4,13 @@
 ///   sum_j a_j v_j, a = softmax(q' norm(v_j))     v: the saved streams and the current one; q, norm: hidden each
 /// in place of the stream, and so does the head. The first mixer of a block reads the stream that is saved there, and
 /// its result becomes the new stream without an add. Scores and sums are element-wise work in one kernel, priced by its
-/// bytes; backward recomputes the shares a. The very first mix has one tensor, and copies it.
+/// bytes; backward recomputes the shares a. The very first mix has a single tensor and copies it.
 ///
 /// Saved streams are live until the head has mixed them. Training saves each as the input of the layer that begins its
 /// block; its gradient is live from the head's mix to that layer, and every mix in between adds to it.
 ///
-/// The number of tensors in a mix grows with depth. So that layers of one kind stay alike, each counts their mean,
-/// rounded up; only the bytes moved depend on it. set_mixed() sets the number of a single layer.
+/// The number of tensors in a mix grows with depth. To keep layers of one kind alike, each layer counts the mean number
+/// of tensors, rounded up; only the bytes moved depend on this number. set_mixed() sets the number of a single layer.
 
 #include "calc/block/segment_builder.hpp"
 
@@ -22,14 +22,14 @@ Count mixed_tensors(const Arch& arch, Count layer, bool first);
 /// Tensors in the head's mix: ceil(L/n) + 1.
 Count mixed_at_end(const Arch& arch);
 
-/// Sets the number of tensors in a mix of layer i. Other operators are unchanged.
+/// Sets the number of tensors in `op` if it is a mix of layer `layer`. Other operators are unchanged.
 void set_mixed(Op& op, const Arch& arch, Count layer);
 
 /// x, or its mix if the model mixes residual streams. `first`: before the layer's first sub-layer, which saves the
 /// stream if a block begins there.
 TensorId mixed_residual(SegmentBuilder& builder, std::string_view name, TensorId x, bool first);
 
-/// The mix before the head, of `rows` tokens.
+/// Mix before the head, for `rows` tokens.
 TensorId mixed_at_end(SegmentBuilder& builder, TensorId x, Count rows);
 
 }  // namespace llmcalc

@@ -10,10 +10,10 @@
 
 namespace llmcalc {
 
-/// Makes e from the embedding x, which stays the segment's result.
+/// Computes e from the embedding x, which remains the segment's result.
 void make_per_layer_inputs(SegmentBuilder& builder, TensorId x);
 
-/// norm((act(x G) * e_i) P); and its sum with x, the last sum of the layer.
+/// norm((act(x G) * e_i) P). The second function adds it to x, as the last addition of the layer.
 TensorId per_layer_input(SegmentBuilder& builder, TensorId x);
 TensorId add_per_layer_input(SegmentBuilder& builder, TensorId x);
 

@@ -11,17 +11,17 @@
 
 namespace llmcalc {
 
-/// MTP modules have a separate segment of each kind.
+/// MTP modules have segments of their own, one of each kind.
 enum class SegmentKind : std::uint8_t { embedding, block, head };
 
 struct Segment {
   SegmentKind kind;
-  const LayerKind& layer;  ///< empty unless the segment is a block
+  const LayerKind& layer;  ///< kind of the block's layers; default for embedding and head
   Count repeats;
   Count input_elements;  ///< elements of the segment's input on this rank
-  const OpList& whole;   ///< operators of the whole model
+  const OpList& whole;   ///< operators before sharding
   const OpList& ops;     ///< operators of one rank
-  bool backward = true;  ///< whether backward passes through it
+  bool backward = true;  ///< whether backward passes through the segment
   bool mtp = false;      ///< segment of MTP modules, which run one after another; `repeats` is their number
 };
 
@@ -60,9 +60,9 @@ constexpr Step decode_step(const Plan& p, Count context) {
           .low_precision = {.parts = p.multiplied}};
 }
 
-/// The step that verifies one draft of each MTP module and in which the modules draft the next tokens. Its queries are
-/// the token at `context`, which includes it, and one more per module. Modules read all of these tokens, since some may
-/// have been accepted; the result of the last position is the next draft.
+/// The step that verifies one drafted token of each MTP module and in which the modules draft the next tokens. Its
+/// queries are the token at `context` (inclusive) and one more token per module. Modules read all of these tokens,
+/// because any of them may have been accepted; the result at the last position is the next draft.
 constexpr Step drafting_step(const Plan& p, Count context) {
   Step s = decode_step(p, context);
   s.queries += p.mtp;

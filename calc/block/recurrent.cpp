@@ -70,12 +70,12 @@ class Recurrence {
   }
 
   /// H heads of width N throughout. Six mixes of each token with its predecessor, one for each projection: receptance,
-  /// key and value, and through low ranks decay, in-context learning rate, gate and, if an earlier layer's values are
-  /// mixed in, their share. The state loses its component along one key, at a rate set by the learning rate, and gains
-  /// the value along the other. Both keys come from one projection: the first with learned weights k_k, normalised to
-  /// length 1 (a norm per head after its weights), the second gated by the learning rate (k_a). A LayerNorm per head,
-  /// the token's bonus (r_k) and the gate follow. Kernels that read decay and learning rate compute them from their
-  /// projections.
+  /// key and value, and through low ranks, decay, in-context learning rate, gate and, if an earlier layer's values are
+  /// mixed in, the mixing share. The state loses its component along the removal key, at a rate set by the learning
+  /// rate, and gains the value along the other key. Both keys come from one projection: the removal key is multiplied
+  /// by learned weights k_k and normalised to length 1 (a norm per head), the other key is gated by the learning rate
+  /// (k_a). A LayerNorm per head, the token's bonus (r_k) and the gate follow. Kernels that read decay and learning
+  /// rate compute them from their projections.
   TensorId rwkv7() {
     const Count w = r_.width(), d = r_.head_dim;
     x_ = mixes("rwkv.shift", 6);
@@ -165,7 +165,7 @@ class Recurrence {
   TensorId biased(std::string_view name, Count width, Count unit) {
     return b_.linear(name, Component::attention, Split::column, x_, b_.arch().hidden, width, true, unit);
   }
-  /// y = x W' for blocks of channels, with a separate matrix for each.
+  /// y = x W' for blocks of channels, with a separate matrix per block.
   TensorId each_block(std::string_view name, TensorId x) {
     const Linear l{.rows = mul(b_.tokens(), r_.heads), .in = r_.head_dim, .out = r_.head_dim, .groups = r_.heads};
     return b_.add(name, Component::attention, l, Split::heads, x);
@@ -180,12 +180,12 @@ class Recurrence {
     const TensorId low = b_.linear(down, Component::attention, Split::tokens, x_, b_.arch().hidden, r_.rank, false);
     return b_.linear(up, Component::attention, Split::column, low, r_.rank, r_.width(), false, r_.head_dim);
   }
-  /// RMSNorm of a part of `low` that is `width` wide. Returns `low` if there are no inner norms.
+  /// RMSNorm of a part of `low` of width `width`; `low` itself if there are no inner norms.
   TensorId inner_norm(std::string_view name, Count width, TensorId low) {
     return r_.inner_norms ? b_.add(name, Component::attention, Norm{b_.tokens(), width, width}, Split::tokens, low)
                           : low;
   }
-  /// RMSNorm of every head's output, with weights shared by the heads.
+  /// RMSNorm of every head's output, with weights shared across heads.
   TensorId head_norm(std::string_view name, TensorId o) {
     return b_.add(name, Component::attention, Norm{mul(b_.tokens(), r_.heads), r_.head_dim, r_.head_dim}, Split::heads,
                   o, r_.heads);
@@ -204,7 +204,8 @@ class Recurrence {
     const Step& s = b_.step();
     return b_.add(name, Component::attention, Shift{s.sequences, s.queries, b_.arch().hidden, n}, Split::inside, x_);
   }
-  /// Five mixes; a low rank of a first mix is added to their shares.
+  /// Five mixes of each token with its predecessor; a low-rank projection of a preliminary mix is added to their
+  /// shares.
   TensorId moved_mixes() {
     const Step& s = b_.step();
     constexpr Count n = 5;  // decay, key, value, receptance, gate
@@ -219,7 +220,7 @@ class Recurrence {
     const TensorId moves = b_.add("rwkv.mix_up", Component::attention, up, Split::inside, low);
     return b_.add("rwkv.mix", Component::attention, then, Split::inside, {x_, moves});
   }
-  /// RWKV-7's values: a blend of the layer's own and of the values that another layer shares.
+  /// RWKV-7's values: a blend of the layer's own values and the values that another layer shares.
   TensorId mixed_values() {
     const TensorId v = projected("rwkv.v", r_.width(), r_.head_dim);
     if (!r_.reads_values()) return v;

@@ -6,10 +6,10 @@
 
 namespace llmcalc {
 
-/// Appends operators of one segment and gives each result a tensor.
+/// Appends the operators of one segment and assigns a tensor to each result.
 class SegmentBuilder {
  public:
-  /// `kind`: kind of the layers if the segment is a block.
+  /// `kind`: kind of the layer if the segment is a block.
   SegmentBuilder(const Arch& a, const Step& s, const LayerKind& kind = {})
       : a_(a),
         mixer_(a.mixer(kind.mixer)),
@@ -41,7 +41,7 @@ class SegmentBuilder {
                   Count unit = 1) {
     return matrix(name, c, {.rows = t_, .in = in, .out = out, .bias = bias}, split, x, unit);
   }
-  /// y = x W of an indexer: replicated on every rank, and x gets no gradient.
+  /// y = x W in an indexer: replicated on every rank, and x gets no gradient.
   TensorId detached(std::string_view name, Component c, TensorId x, Count in, Count out) {
     const TensorId y = linear(name, c, Split::inside, x, in, out, false);
     Op& op = ops_[ops_.size() - 1];
@@ -49,8 +49,8 @@ class SegmentBuilder {
     op.asks = false;
     return y;
   }
-  /// y = x W plus the adapter's part, if any. Tensor-parallel ranks shard the adapter along the same width as W, and
-  /// one sum across ranks serves both.
+  /// y = x W plus the adapter's part, if any. Tensor-parallel ranks shard the adapter along the same dimension as W,
+  /// and one all-reduce serves both.
   TensorId matrix(std::string_view name, Component c, const Linear& w, Split split, TensorId x, Count unit = 1) {
     const TensorId y = add(name, c, w, split, x, unit);
     const auto names = s_.lora_rank > 0 ? adapter_names(s_.lora_targets, name) : std::nullopt;
@@ -74,7 +74,7 @@ class SegmentBuilder {
   TensorId norm(std::string_view name, TensorId x, Count rows) {
     return add(name, Component::norm, norm_shape(rows, a_.hidden), Split::tokens, x);
   }
-  /// The same norm with the weights of another operator.
+  /// A norm over the residual width whose weights belong to another operator.
   TensorId borrowed_norm(std::string_view name, TensorId x, Count rows) {
     const TensorId y = norm(name, x, rows);
     ops_[ops_.size() - 1].borrowed = true;
@@ -118,7 +118,7 @@ class SegmentBuilder {
   const Arch& a_;
   const Mixer& mixer_;  ///< mixer of the layers
   const LayerKind kind_;
-  const Step s_;  ///< the step as the layers see it
+  const Step s_;  ///< the step as these layers see it
   Count t_;
   Op::Weights weights_;
   OpList ops_;

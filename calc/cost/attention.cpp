@@ -6,8 +6,8 @@
 namespace llmcalc::shape_costs {
 
 // ---- Attention core: q k' and softmax(.) v, 2 (qk_dim + v_dim) FLOPs per head and scored pair. Backward has four such
-// products (dV, dP, dQ, dK), twice forward. Flash also recomputes q k': 2.5 times forward if keys and values have the
-// same width.
+// matmuls (dV, dP, dQ, dK), twice as many as forward. Flash also recomputes q k': 2.5 times forward if keys and values
+// have the same width.
 
 namespace {
 AttentionFlops executed_convention(Count queries, const Pricing& p) {
@@ -20,7 +20,7 @@ Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& d
   for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, of)));
   return all;
 }
-/// `width` FLOPs per doubled pair. Ranks that share the pairs have equal parts: exact if every query sees all earlier
+/// FLOPs, `width` per doubled pair. Ranks that share the pairs have equal parts: exact if every query sees all earlier
 /// tokens (calc/parallel/context.hpp), rounded up under a window, whose first queries see fewer keys.
 Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documents& documents) {
   const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s.all_queries(), s.past(), of, documents));
@@ -28,23 +28,23 @@ Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documen
   const Int128 ranks = static_cast<Int128>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
-/// The pairs to count. Bidirectional attention has a single convention.
+/// The query-key pairs to count. For bidirectional attention all conventions agree.
 Pairs scored_pairs(const Attention& s, AttentionFlops convention) {
   return {convention, s.reach, s.selection, s.pooled, false, s.bidirectional};
 }
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s.queries, p);
-  const bool every_pair = done == AttentionFlops::full;  // masks apply after the products
+  const bool every_pair = done == AttentionFlops::full;  // masks apply after the matmul
   const Count width = s.qk_dim + s.v_dim;
   const Pairs every{.convention = done, .pooled = s.pooled};
   return {.model = pair_flops(s, width, scored_pairs(s, p.convention), p.documents),
           .executed =
               every_pair ? pair_flops(s, width, every, {}) : pair_flops(s, width, scored_pairs(s, done), p.documents)};
 }
-/// Keys of all tokens, including pooled keys.
+/// Number of keys over all tokens, including pooled keys.
 Count all_keys(const Attention& s) { return s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys; }
-/// Cached rows that a pass reads. Decode: the rows in reach of any new token or, with selection, one selection per new
-/// token. Prefill and encoders: all rows.
+/// Cached rows that a pass reads. Decode: the rows in reach of any new token or, if an indexer selects keys, one
+/// selection per new token. Prefill and encoders: all rows.
 Count cached_rows(const Attention& s, const Pricing& p) {
   if (s.bidirectional || (p.phase != Phase::decode && s.queries > 1)) return all_keys(s);
   const Count last = s.keys - 1, near = s.keys - s.reach.first(s.past());
@@ -80,7 +80,7 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   if (p.cached && s.caches())  // writes the new tokens to the cache
     c.moved.activations += d(s.cross ? mul(s.sequences, s.keys) : s.rows()) * d(token_cache(s, p.cache).value);
   if (s.relative) c.moved.activations += pair_numbers(s, p);
-  // Scores are written, read by softmax, written back, and read by the second product.
+  // Scores are written, read by softmax, written back, and read by the second matmul.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
 }
@@ -91,7 +91,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   c.executed = 2 * c.executed;
   if (flash) c.executed += pair_flops(s, s.qk_dim, scored_pairs(s, AttentionFlops::causal_exact), p.documents);
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
-  // Reads q, k, v, o and do, writes dq, dk and dv; naive: also P twice, dP and dS written and read.
+  // Reads q, k, v, o and do; writes dq, dk and dv. Naive: also reads P twice, and writes and reads dP and dS.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, all_keys(s)));
   if (!flash) c.moved.activations += 7 * scores(s, p);
   if (s.relative) c.moved.activations += 2 * pair_numbers(s, p);  // bias and its gradient

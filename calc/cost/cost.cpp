@@ -15,7 +15,7 @@ Count out_elements(const Lookup& s) { return mul(s.tokens, s.width); }
 Count out_elements(const Linear& s) { return mul(s.rows, s.out); }
 Count out_elements(const Norm& s) { return mul(s.rows, s.width); }
 Count out_elements(const Attention& s) { return mul(s.rows(), s.heads, s.v_dim); }
-Count out_elements(const IndexScores&) { return 0; }  // indices, see result_bytes
+Count out_elements(const IndexScores&) { return 0; }  // the result is indices: see result_bytes
 Count out_elements(const Pool& s) { return mul(s.pooled(), s.width); }
 Count out_elements(const LinearAttention& s) { return mul(s.rows(), s.heads, s.head_dim); }
 Count out_elements(const Convolution& s) { return mul(s.rows(), s.channels); }

@@ -8,8 +8,8 @@
 
 namespace llmcalc {
 
-/// Bytes that an operator moves to and from memory, each operand once: a lower bound. Doubles, because the fraction of
-/// experts that a router selects is an expectation.
+/// Bytes that an operator moves to and from memory, counting each operand once: a lower bound. The fields are doubles,
+/// because the fraction of experts that a router selects is an expected value.
 struct Traffic {
   double weights = 0;      ///< weights read; in backward also gradients written
   double cache = 0;        ///< keys and values read from the cache
@@ -27,7 +27,8 @@ struct Traffic {
 /// not in model FLOPs; it is priced by the bytes moved.
 struct Cost {
   Flops model{};     ///< under the plan's attention convention
-  Flops executed{};  ///< by the kernel: naive attention all pairs; flash the causal ones, plus q k' in backward
+  Flops executed{};  ///< executed by the kernel: naive attention computes all pairs; flash the causal ones, plus q k'
+                     ///< in backward
   Traffic moved{};
   constexpr Cost& operator+=(const Cost& o) {
     model += o.model;
@@ -66,8 +67,8 @@ Cost backward(const Op& op, const Pricing& p);
 /// Learned parameters of an operator. A tied head's matrix belongs to the token table and counts 0 here.
 struct Learned {
   Count total = 0;
-  Count idle = 0;    ///< in routed experts that a given token does not visit
-  Count matmul = 0;  ///< used in a matmul once per token: includes the head (even tied), excludes idle experts
+  Count idle = 0;    ///< parameters in routed experts that a given token does not visit
+  Count matmul = 0;  ///< used in a matmul once per token: includes the head (even if tied), excludes idle experts
   Count matmul_idle = 0;
   Count frozen = 0;    ///< untrained parameters
   Count factored = 0;  ///< elements of Adafactor's state: rows + columns of a matrix, all of a vector
@@ -93,12 +94,13 @@ constexpr Learned operator*(Count n, const Learned& l) {
           mul(n, l.frozen), mul(n, l.factored), mul(n, l.adamw)};
 }
 Learned learned(const Shape& shape);
-/// The same for an operator. Its weights may be frozen, or another operator's, which count only in `matmul`.
+/// Learned parameters of an operator whose weights may be frozen or belong to another operator; weights of another
+/// operator count only in `matmul`.
 Learned learned(const Op& op);
 
 /// Special functions (exp, tanh and similar) that an element-wise operator evaluates: one per activation element
-/// (backward: the function and its derivative) or per logit. Excludes attention's core, whose measured rate includes
-/// them. ReLU counts too, because shapes do not record the activation.
+/// (backward: the function and its derivative) or per logit. Excludes the attention core, whose measured rate includes
+/// them. ReLU also counts as one, because shapes do not record the activation.
 double functions(const Shape& shape, bool is_backward);
 
 /// Elements of the result.

@@ -12,7 +12,7 @@ Held held(const Linear&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Norm& s, const Pricing& p) {
   return {.needs = {{true}}, .saved = p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes()};
 }
-/// Bytes that the core saves. Flash: a float32 log-sum-exp per row. Naive: the softmax output and, under
+/// Bytes that the attention core saves. Flash: a float32 log-sum-exp per row. Naive: the softmax output and, under
 /// SoftmaxStore::seed, its input; with dropout also the mask and, under `minimal`, the masked output.
 Bytes saved_of_core(const Attention& s, const Pricing& p, Count scores) {
   if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));
@@ -20,8 +20,8 @@ Bytes saved_of_core(const Attention& s, const Pricing& p, Count scores) {
   if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
   return one + (p.dropout ? one + mask : Bytes());
 }
-/// Keys and values of one other rank in a ring: they arrive while the previous rank's are in use (double buffer). In
-/// backward their gradients travel with them.
+/// Bytes of the keys and values of one other rank in a ring, which arrive while those of the previous rank are in use
+/// (double buffer). In backward their gradients travel with them.
 Bytes arriving(const Attention& s, const Pricing& p) {
   return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
 }
@@ -38,8 +38,8 @@ Held held(const Attention& s, const Pricing& p) {
 /// Only the scores of selected keys have a gradient.
 Held held(const IndexScores&, const Pricing&) { return {.needs = {{true, true, true}, true}}; }
 Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
-/// States at chunk ends are recomputed in backward. A normalised rule needs its output and saves the normaliser and its
-/// scale, two float32 values per row and head.
+/// States at chunk ends are recomputed in backward. With a normaliser (mLSTM) backward needs the output, and saves the
+/// normaliser and its scale, two float32 values per row and head.
 Held held(const LinearAttention& s, const Pricing&) {
   return {.needs = {{true, true, true, true, true, true}, s.normalised},
           .saved = s.normalised ? Bytes(mul(8, s.rows(), s.heads)) : Bytes()};
@@ -48,7 +48,7 @@ Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Shift& s, const Pricing&) { return {.needs = {{true, s.moved}}}; }
 Held held(const Pointwise& s, const Pricing& p) {
   switch (s.kind) {
-    case PointwiseKind::scale:  // its result, which the next layer has saved up to this point
+    case PointwiseKind::scale:  // its result, which the next layer has kept until this point
       return {.scratch_backward = bytes_of(p.activation, mul(s.rows, s.width))};
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
@@ -123,8 +123,8 @@ CacheRow cache_row(const Attention& s, const Pricing& p) {
 CacheRow cache_row(const IndexScores& s, const Pricing& p) {
   return {.per_token = s.pooled > 0 ? Bytes() : row_bytes(p.cache.keys, s.width)};
 }
-/// Pooled keys; in addition, keys and gates, as computed, of the last tokens that form the next pooled key: one group,
-/// or two if they overlap.
+/// Pooled keys, plus the keys and gates, in the format in which they are computed, of the last tokens, from which the
+/// next pooled key is formed: one group, or two if groups overlap.
 CacheRow cache_row(const Pool& s, const Pricing& p) {
   return {.per_pool = row_bytes(p.cache.keys, s.width),
           .ratio = s.ratio,
@@ -133,7 +133,7 @@ CacheRow cache_row(const Pool& s, const Pricing& p) {
 CacheRow cache_row(const LinearAttention& s, const Pricing&) {
   return {.state = Bytes(mul(s.state_bytes, s.cached()))};
 }
-/// The last inputs, as computed.
+/// The last inputs, in the format in which they are computed.
 CacheRow cache_row(const Convolution& s, const Pricing& p) {
   return {.state = bytes_of(p.activation, mul(s.channels, s.taps - 1))};
 }
@@ -153,7 +153,7 @@ Held held(const Shape& s, const Pricing& p) {
   return std::visit([&](const auto& shape) { return held(shape, p); }, s);
 }
 namespace {
-/// Bytes that an operator holds while it runs without a later backward pass, as in inference.
+/// Bytes that an operator holds only while it runs if no backward pass follows, as in inference.
 Bytes scratch_alone(const Shape& s, Pricing p) {
   p.phase = Phase::prefill;
   return held(s, p).scratch;

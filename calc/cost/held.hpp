@@ -15,18 +15,19 @@ struct CacheRow {
   Bytes per_token{};
   Reach reach{};
   Bytes state{};
-  Count encoded = 0;  ///< tokens of the context that the encoder read
+  Count encoded = 0;  ///< tokens of the context that the encoder reads
   Bytes per_pool{};
   Count ratio = 1;
-  Bytes open{};  ///< of tokens whose group may still be incomplete: excluded from the cache, as in published counts
+  Bytes open{};  ///< bytes of tokens whose pooling group may still be incomplete: excluded from the cache, as in
+                 ///< published counts
   constexpr Bytes of(Count context) const {
     const Count own = encoded == 0 ? context : std::max(context, encoded) - encoded + 1;
     return reach.held(own) * per_token + (own / ratio) * per_pool + state;
   }
   /// Bytes per token while no window is full; for pooled tokens the mean, rounded down.
   constexpr Bytes each() const { return per_token + Bytes(per_pool.value / ratio); }
-  /// Adds the cache of another operator of the layer. If both cache tokens, both keep all tokens; if both pool tokens,
-  /// they have the same ratio.
+  /// Adds the cache of another operator of the layer. Precondition: if both operators cache tokens, both keep all
+  /// tokens; if both pool tokens, their ratios are equal.
   constexpr CacheRow& operator+=(const CacheRow& o) {
     if (o.per_token != Bytes()) reach = o.reach;
     per_token += o.per_token;
@@ -40,11 +41,11 @@ struct CacheRow {
 };
 CacheRow cache_row(const Shape& shape, const Pricing& p);
 
-/// Bytes of one token in this layer's cache on this rank: a key and a value per KV head, or one latent row. Each is a
-/// separate row.
+/// Bytes of one token in this layer's cache on this rank: a key and a value per KV head, or one latent row, each stored
+/// as a separate row.
 Bytes token_cache(const Attention& a, const CacheFormats& cache);
 
-/// The inputs that backward needs, and whether it needs the output.
+/// Which inputs backward needs, and whether it needs the output.
 struct Needs {
   std::array<bool, Inputs::most> in{};
   bool out = false;
@@ -53,16 +54,17 @@ struct Needs {
 struct Held {
   Needs needs{};
   Bytes saved{};    ///< saved for backward: softmax outputs, log-sum-exps, masks, statistics
-  Bytes scratch{};  ///< only while it runs: naive attention's scores (training saves them); a ring's incoming block
+  Bytes scratch{};  ///< held only while the operator runs: naive attention's scores (training saves them); a ring's
+                    ///< incoming block
   Bytes scratch_backward{};
 };
 Held held(const Shape& shape, const Pricing& p);
-/// The same for an operator: a frozen matrix needs no input, a frozen table no ids, and an operator without a backward
-/// pass saves no tensors.
+/// Bytes that an operator holds. A frozen matrix needs no input, a frozen table no ids, and an operator without a
+/// backward pass saves no tensors.
 Held held(const Op& op, const Pricing& p);
 
-/// Bytes of a rank's logits during the loss, for one chunk of tokens: 4 per logit (log-softmax), the compute format, or
-/// the compute format plus a float32 copy and a float32 gradient.
+/// Bytes of a rank's logits during the loss, for one chunk of tokens. Per logit: 4 (float32 log-softmax), the bytes of
+/// the compute format, or the compute format plus a float32 copy and a float32 gradient.
 Bytes logits_bytes(const Loss& s, const Pricing& p);
 
 }  // namespace llmcalc

@@ -50,7 +50,7 @@ Cost backward_weight(const Linear& s, const Pricing& p, const Stored& w) {
 }
 Learned learned(const Linear& s) {
   const Count matrix = mul(s.in, s.out), bias = s.bias ? s.out : 0;
-  // A token's experts are spread evenly over the ranks; this rank has at least its share.
+  // A token's experts are assumed to be spread evenly over the ranks, so this rank runs at least its share.
   const Count idle = s.top_k > 0 ? s.groups - ceil_div(s.top_k, s.expert_ranks) : 0;
   Learned one{.total = add(matrix, bias), .matmul = matrix, .factored = add(add(s.in, s.out), bias)};
   Learned r = s.groups * one;

@@ -7,7 +7,7 @@
 namespace llmcalc::shape_costs {
 
 inline double d(Count n) { return static_cast<double>(n); }
-/// Bytes of n elements; doubles, as in Traffic.
+/// Bytes of n elements, as a double like the fields of Traffic.
 inline double bytes(DType t, double n) { return n * static_cast<double>(t.format().element_bits) / 8.0; }
 inline double matrix_bytes(DType t, Count rows, Count cols) { return d(tensor_bytes(t, rows, cols).value); }
 /// Gradient traffic of n weights: one write, preceded by a read if gradients accumulate over micro-batches.
@@ -39,7 +39,7 @@ Cost backward_input(const Pointwise&, const Pricing&, const Stored&);
 Cost backward_input(const Loss&, const Pricing&, const Stored&);
 Cost backward_input(const Collective&, const Pricing&, const Stored&);
 
-// For the other shapes one kernel computes both gradients; its cost counts with the inputs.
+// For all other shapes one kernel computes both gradients; its cost is that of backward_input.
 Cost backward_weight(const Lookup&, const Pricing&, const Stored&);
 Cost backward_weight(const Linear&, const Pricing&, const Stored&);
 inline Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }

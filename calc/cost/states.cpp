@@ -5,7 +5,7 @@
 namespace llmcalc::shape_costs {
 
 // ---- A state per head. Model FLOPs follow the recurrent form: 2 per state element and pass over the state. Executed
-// FLOPs are its products, token by token or in chunks of C tokens; per token and head with an N x P state:
+// FLOPs are those of the matmuls, token by token or in chunks of C tokens; per token and head with an N x P state:
 //   token by token   4 N P, 2 N P more under the delta rule, and another 2 N P if it removes with a separate key
 //   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
 //                                            updated (arXiv:2412.06464; excludes the inverse of the system)
@@ -13,12 +13,13 @@ namespace llmcalc::shape_costs {
 //   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6); mLSTM's P is one
 //                                            larger for the normaliser (arXiv:2405.04517)
 //   RG-LRU           2 P                     only a S + v, which is the output (arXiv:2402.19427)
-// The last chunk may have fewer tokens. Half of the C x C scores are masked but still multiplied. Excludes element-wise
-// decays and the normalisation of queries and keys. Backward has two products for each one and recomputes all but the
-// state read (2 N P; in chunks also 2 C P, with two keys 4 C P), since states and scores are not saved.
+// The last chunk may have fewer tokens. Half of the C x C scores are masked but still computed. Excludes element-wise
+// decays and the normalisation of queries and keys. Backward has two matmuls for each matmul of forward and recomputes
+// all but the read of the state (2 N P; in chunks also 2 C P, with two keys 4 C P), since states and scores are not
+// saved.
 
 namespace {
-/// Factors of the products above; `reading`: of the in-chunk products that give the output.
+/// Factors of the matmuls above; `reading`: of the in-chunk matmuls that give the output.
 struct RuleWork {
   Count state, scores, values, reading;
 };
@@ -27,7 +28,7 @@ RuleWork rule_work(StateRule rule) {
   if (rule == StateRule::diagonal) return {2, 0, 0, 0};
   return rule == StateRule::removal ? RuleWork{8, 8, 8, 4} : RuleWork{4, 2, 2, 2};
 }
-/// Heads with separate scores: without a delta rule, the heads of a group share scores.
+/// Number of heads with separate scores: without a delta rule, the heads of a group share scores.
 Count scored_heads(const LinearAttention& s) {
   return s.rule == StateRule::delta || s.rule == StateRule::removal ? s.heads : s.key_heads;
 }
@@ -37,7 +38,7 @@ Count chunk_places(const LinearAttention& s) {
   const Count c = tokens_at_once(s), rest = s.queries % c;
   return mul(s.sequences, add(mul(s.queries - rest, c), mul(rest, rest)));
 }
-/// Products with the state, and with a chunk's values, that give the output.
+/// FLOPs of the matmuls with the state, and with a chunk's values, that give the output.
 Flops reading_flops(const LinearAttention& s) {
   if (s.rule == StateRule::diagonal) return {};
   const Flops state = flops(2, s.rows(), s.state());
@@ -72,7 +73,8 @@ Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w)
 Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
 
 // ---- Convolution: `taps` multiply-adds per element, including zeros before the first token. Backward: the same for
-// the input gradient and for the weight gradient, and a third time to recompute sums for the activation's derivative.
+// the input gradient and for the weight gradient, and a third time to recompute the sums, for the activation's
+// derivative.
 
 namespace {
 double taps_and_bias(const Convolution& s) { return d(s.channels) * d(s.taps + (s.bias ? 1 : 0)); }
@@ -99,9 +101,9 @@ Learned learned(const Convolution& s) {
   return {.total = all, .matmul = taps, .factored = all};
 }
 
-// ---- Shift: element-wise. Forward reads each token once for all mixes, and the additions to their weights if `moved`.
-// Backward also reads the mixes' gradients and writes the gradients of the token and of the additions. With a cache, a
-// pass reads the last cached token and replaces it.
+// ---- Shift: element-wise. Forward reads each token once for all mixes and, if `moved`, the additions to the mixing
+// weights. Backward also reads the mixes' gradients and writes the gradients of the token and of the additions. With a
+// cache, a pass reads the last cached token and replaces it.
 
 Cost forward(const Shift& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);

@@ -16,7 +16,7 @@
 
 namespace llmcalc {
 
-/// The peak rate of a device that applies to a matmul in a format.
+/// Which peak rate of a device applies to a matmul in a format.
 enum class Peak : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, none };
 inline constexpr std::size_t peak_count = 8;
 inline constexpr std::array<std::string_view, peak_count> peak_names{"fp64", "fp32", "tf32", "fp16",
@@ -29,7 +29,7 @@ struct Format {
   std::string_view name;
   Count element_bits = 0, group = 0, group_bits = 0;
   Count outer = 0, outer_bits = 0, tensor_bytes = 0;
-  Peak peak = Peak::none;        ///< `none`: storage only, multiplied in another format
+  Peak peak = Peak::none;        ///< `none`: storage only; matmuls run in another format
   bool covers_embedding = true;  ///< false: token table and head stay in the compute format
   bool covers_vectors = true;    ///< false: norms and biases stay in the compute format
   std::string_view note;
@@ -40,8 +40,8 @@ struct Format {
 /// Whole bits per element, excluding group data such as scales.
 constexpr Count whole_bits(const Format& f) { return f.element_bits > 0 ? f.element_bits : f.group_bits / f.group; }
 
-/// Whether the format can be used for a product's operands: devices multiply in it, and its bytes describe one tensor
-/// only (some checkpoint formats also store the input's scale with the weights).
+/// Whether the format can be used for the operands of a matmul: devices multiply in it, and its bytes describe a single
+/// tensor (some checkpoint formats also store the input's scale with the weights).
 constexpr bool is_operand_format(const Format& f) { return f.peak != Peak::none && f.tensor_bytes <= 4; }
 
 // clang-format off
@@ -135,7 +135,7 @@ namespace dtypes {
 inline constexpr DType fp32 = *dtype("fp32"), fp16 = *dtype("fp16"), bf16 = *dtype("bf16"), fp8 = *dtype("fp8");
 }
 
-/// Bytes of a (rows, cols) tensor in a format with groups along the rows; a partial group counts as whole.
+/// Bytes of a (rows, cols) tensor in a format with groups along the rows; a partial group counts as a whole one.
 constexpr Bytes grouped_bytes(const Format& f, Count rows, Count cols) {
   const Count one_per_row = f.group < 0 ? 1 : 0;
   const Count per_row = f.group > 0 ? ceil_div(cols, f.group) : one_per_row;
@@ -152,8 +152,8 @@ constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
   return Bytes(ceil_div(mul(rows, cols, t.format().element_bits), 8));
 }
 
-/// Bytes of an activation or gradient (rows, depth) as an operand of a product that sums over its depth. Groups lie
-/// along the depth, each in one row; only weights use blocks of several rows (DeepSeek-V3: 1 x 128 and 128 x 128).
+/// Bytes of an activation or gradient (rows, depth) as an operand of a matmul that sums over `depth`. Groups run along
+/// the depth, each within one row; only weights use blocks of several rows (DeepSeek-V3: 1 x 128 and 128 x 128).
 constexpr Bytes operand_bytes(DType t, Count rows, Count depth) {
   if (t.plain()) return tensor_bytes(t, rows, depth);
   Format own = t.format();

@@ -1,6 +1,6 @@
 #pragma once
-/// Selection of the blocks' products that run in the plan's format if it has fewer than 16 bits; the others stay in the
-/// working format.
+/// Selection of the blocks' matmuls that run in the plan's format if it has fewer than 16 bits; all other matmuls stay
+/// in the working format.
 
 #include <array>
 
@@ -11,7 +11,7 @@
 namespace llmcalc {
 
 enum class NarrowPart : std::uint8_t {
-  attention,  ///< projections; the core multiplies no weights
+  attention,  ///< projections; the attention core has no weights
   mlp,        ///< dense MLPs
   experts     ///< routed and shared experts
 };
@@ -23,9 +23,9 @@ using NarrowParts = SetOf<NarrowPart>;
 struct LowPrecision {
   NarrowParts parts = NarrowParts::all();
   Count first_wide = 0,
-        last_wide = 0;  ///< blocks at the model's start and end that stay in the working format
+        last_wide = 0;  ///< numbers of blocks at the start and at the end of the model that stay in the working format
 
-  /// Whether a block that is not wide multiplies this component's matrices in the plan's format.
+  /// Whether this component's matmuls run in the plan's format, in a block that does not stay in the working format.
   constexpr bool has(Component c) const {
     if (!is_low_precision(c)) return false;
     if (c == Component::attention) return parts.has(NarrowPart::attention);

@@ -9,8 +9,8 @@ namespace llmcalc {
 /// Formats of an operator's weights; some formats leave tables, head, norms and biases in the compute format.
 struct Stored {
   DType matrix, vector;
-  DType operand, result;  ///< of its matrix product: the other input, and the output
-  DType factor;           ///< of its matrix product: the matrix as read
+  DType operand, result;  ///< of its matmul: the activation or gradient, and the output
+  DType factor;           ///< of its matmul: the weight matrix as read
 };
 /// The component whose format an operator's weights use. Norms of queries, keys and latent rows are stored as norms,
 /// although their parameters count as attention's.
@@ -30,7 +30,8 @@ inline Stored stored(const Shape& shape, Component c, const WeightFormats& weigh
   return {matrix, f.covers_vectors ? weight : compute, compute, compute, matrix};
 }
 
-/// `narrow`: its product is in the plan's format, and training quantises a wider matrix to that format.
+/// Formats of an operator's weights under a pricing. `narrow`: the matmul is in the plan's format, and training
+/// quantises a wider matrix to that format.
 inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool narrow, Owner owner = Owner::model) {
   Stored s = stored(shape, c, p.weight, p.activation, owner);
   if (narrow) s.operand = p.product;
@@ -40,12 +41,12 @@ inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool nar
   return s;
 }
 
-/// The same under a recipe with low-precision products in all eligible parts of every block.
+/// Formats under a recipe that runs all eligible matmuls of every block in low precision.
 inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
   return stored(shape, c, p, is_low_precision(c));
 }
 
-/// The same for an operator; adapters are in the format of trained weights.
+/// Formats of the weights of an operator; adapters are in the format of trained weights.
 inline Stored stored(const Op& op, const Pricing& p) {
   if (op.weights != Op::Weights::adapter) {
     Stored s = stored(op.shape, op.component, p, op.narrow, op.owner);

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// The component of an operator's weights. The parameter table combines the MLP and its experts in one line.
+/// Component that an operator's weights belong to. The parameter table shows the MLP and its experts as one line.
 enum class Component : std::uint8_t {
   embedding,
   position,
@@ -27,7 +27,7 @@ constexpr bool in_mlp(Component c) { return c >= Component::mlp && c <= Componen
 /// Whether the component's matrices are inside a block.
 constexpr bool is_inside_block(Component c) { return c == Component::attention || in_mlp(c); }
 
-/// Whether a recipe in fewer than 16 bits multiplies this component's matrices in that format.
+/// Whether a recipe in fewer than 16 bits runs this component's matmuls in that format.
 constexpr bool is_low_precision(Component c) { return is_inside_block(c) && c != Component::router; }
 
 /// Owner of the weights.
@@ -37,8 +37,9 @@ enum class Owner : std::uint8_t {
 };
 inline constexpr std::size_t owner_count = 2;
 
-/// Bytes of a component whose tensors are not all in its format: `held` in the checkpoint, and `nominal` if all tensors
-/// were in the component's format. A subset of the tensors holds bytes in proportion to its nominal bytes.
+/// Bytes of a component whose tensors are not all in the component's format: `held`, in the checkpoint, and `nominal`,
+/// if all tensors were in that format. A subset of the tensors takes a share of `held` in proportion to its nominal
+/// bytes.
 struct HeldBytes {
   Bytes held{}, nominal{};
   constexpr bool operator==(const HeldBytes&) const = default;
@@ -60,7 +61,7 @@ class WeightFormats {
   constexpr WeightFormats(DType all = dtypes::bf16) { by_.fill(all); }
   constexpr DType operator[](Component c) const { return by_[static_cast<std::size_t>(c)]; }
   constexpr DType& operator[](Component c) { return by_[static_cast<std::size_t>(c)]; }
-  /// Whether all components have one format, regardless of a checkpoint's byte counts.
+  /// Whether all components have the same format, regardless of a checkpoint's byte counts.
   constexpr bool uniform() const { return by_ == WeightFormats(by_[0]).by_; }
   /// Whether no component's format has groups, so that training can store weights in it.
   constexpr bool plain() const {
@@ -71,21 +72,22 @@ class WeightFormats {
   /// Sets a checkpoint's byte counts for the component, of the model or of all its MTP modules.
   constexpr void hold(Component c, const HeldBytes& h, Owner owner = Owner::model) { of(c, owner) = h; }
   constexpr const HeldBytes& held_of(Component c) const { return of(c, Owner::model); }
-  /// Whether checkpoint byte counts are set for the component. All of its tensors then count in its format.
+  /// Whether checkpoint byte counts are set for the component; all of its tensors are then counted in its format.
   constexpr bool is_held(Component c, Owner owner = Owner::model) const { return of(c, owner) != HeldBytes(); }
   constexpr bool any_held(Owner owner) const {
     const auto& all = held_[static_cast<std::size_t>(owner)];
     return std::any_of(all.begin(), all.end(), [](const HeldBytes& h) { return h != HeldBytes(); });
   }
   constexpr bool any_held() const { return any_held(Owner::model) || any_held(Owner::modules); }
-  /// Held bytes of tensors with `nominal` bytes: their proportional share, rounded down; for all tensors of a
-  /// component, all of its held bytes. A component without tensors, such as rotary factors, is held whole.
+  /// Bytes in the checkpoint of tensors with `nominal` bytes: their proportional share of the held bytes, rounded down;
+  /// for all tensors of a component, all of its held bytes. A component without counted tensors, such as rotary
+  /// factors, takes all of its held bytes.
   constexpr Bytes held(Component c, Bytes nominal, Owner owner = Owner::model) const {
     if (!is_held(c, owner)) return nominal;
     const HeldBytes& all = of(c, owner);
     return all.nominal == Bytes() ? all.held : share_of(nominal, {all.held.value, all.nominal.value});
   }
-  /// held / nominal.
+  /// Ratio held / nominal.
   constexpr double held_ratio(Component c, Owner owner = Owner::model) const {
     const HeldBytes& all = of(c, owner);
     if (all.nominal == Bytes()) return 1;

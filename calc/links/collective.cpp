@@ -63,7 +63,7 @@ CollectiveSchedule all_reduce(Algorithm algorithm, Count n) {
 }
 
 CollectiveSchedule valid_schedule(CollectiveOp op, Algorithm algorithm, Count n) {
-  const Ratio share = lowest(n - 1, n);  // share of M in the other ranks' parts
+  const Ratio share = lowest(n - 1, n);  // share of M that belongs to the other ranks
   const bool logarithmic = algorithm == Algorithm::recursive || algorithm == Algorithm::tree;
   switch (op) {
     case CollectiveOp::broadcast:
@@ -85,7 +85,7 @@ CollectiveSchedule valid_schedule(CollectiveOp op, Algorithm algorithm, Count n)
   return {1, {1, 1}};
 }
 
-/// Uses the links of a torus on all axes and in both directions at once.
+/// Schedule on a torus, which uses the links of all axes in both directions concurrently.
 CollectiveSchedule on_torus(CollectiveOp op, Count n, const Torus& torus) {
   const Count steps = farthest(torus);
   switch (op) {

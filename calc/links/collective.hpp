@@ -33,12 +33,12 @@
 namespace llmcalc {
 
 enum class CollectiveOp : std::uint8_t {
-  broadcast,       ///< the chief's data to all
-  gather,          ///< all ranks' data to the chief
-  reduce,          ///< the sum of all ranks' data to the chief
-  all_gather,      ///< all ranks' data to all
-  all_reduce,      ///< the sum to all
-  reduce_scatter,  ///< the sum, one slice to each rank
+  broadcast,       ///< the root's data to all ranks
+  gather,          ///< all ranks' data to the root
+  reduce,          ///< the sum of all ranks' data to the root
+  all_gather,      ///< all ranks' data to all ranks
+  all_reduce,      ///< the sum of all ranks' data to all ranks
+  reduce_scatter,  ///< the sum of all ranks' data, one slice to each rank
   all_to_all,      ///< a different slice from each rank to each rank
   p2p              ///< one rank to another
 };
@@ -51,14 +51,14 @@ inline constexpr auto choices<CollectiveOp> =
 
 enum class CollectiveAlgorithm : std::uint8_t {
   ring,               ///< neighbour to neighbour, M/n per message
-  recursive,          ///< halving and doubling; for powers of two, other n rounded up
+  recursive,          ///< recursive halving and doubling; n is rounded up to a power of two
   tree,               ///< binomial tree, whole messages, no pipelining
-  tree_pipelined,     ///< double binary tree, limit of large M
+  tree_pipelined,     ///< double binary tree, in the limit of large M
   pairwise,           ///< n - 1 pairwise messages
   bruck,              ///< lg messages of M/2
   scatter_allgather,  ///< binomial scatter, then ring all-gather
-  pipelined,          ///< a chain of ranks in small pieces, limit of large M
-  naive,              ///< all data over the chief's link, one rank after another
+  pipelined,          ///< a chain of ranks that pass on small pieces, in the limit of large M
+  naive,              ///< all data over the root's link, one rank after another
   direct,             ///< one message
   in_network          ///< switches sum data from all ranks, or replicate one rank's data to all
 };
@@ -83,7 +83,7 @@ CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept;
 
 struct CollectiveSchedule {
   Count rounds = 0;  ///< sequentially dependent messages
-  Ratio load;        ///< bytes sent sequentially over the busiest rank's link, in units of M
+  Ratio load;        ///< bytes sent over the busiest rank's link, in units of M
 };
 
 /// Upper bound on ranks, beyond any real machine; rounds do not overflow below it.
@@ -96,8 +96,8 @@ enum class CollectiveFlaw : std::uint8_t {
   no_ranks,           ///< fewer than one rank
   too_many_ranks,     ///< more than max_ranks
   negative_message,
-  no_link,        ///< no such link: bandwidth not positive
-  no_reduction,   ///< its switches do not reduce
+  no_link,        ///< no such link (bandwidth not positive)
+  no_reduction,   ///< the link's switches do not reduce
   no_switch,      ///< the algorithm needs switches, but the link is a torus
   link_too_small  ///< more ranks than the link joins
 };
@@ -123,7 +123,7 @@ struct ByteFraction {
 };
 
 /// Bytes load x M, with the load in lowest terms. Symmetric algorithms: bytes sent by each rank; others: bytes over the
-/// chief's link in both directions; on a torus: includes forwarded data. Throws Overflow past 2^63. Precondition: the
+/// root's link in both directions; on a torus: includes forwarded data. Throws Overflow past 2^63. Precondition: the
 /// operation has the algorithm.
 ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                                const Torus& torus = {});

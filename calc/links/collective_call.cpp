@@ -17,7 +17,7 @@ CollectiveCall collective_call(const Collective& c, CollectiveOp op, const Prici
   return {.group = c.group, .op = op, .messages = c.repeats, .bytes = bytes_of(c, p), .routing = c.routing};
 }
 
-/// Whether the messages of two exchanges have the same size.
+/// Whether the messages of two calls have the same size.
 bool same_size(const CollectiveCall& a, const CollectiveCall& b) {
   return static_cast<Int128>(a.bytes.value) * static_cast<Int128>(b.messages) ==
          static_cast<Int128>(b.bytes.value) * static_cast<Int128>(a.messages);

@@ -1,7 +1,7 @@
 #pragma once
 /// Communication between ranks in one direction of a layer: messages and bytes by group and operation. The group's link
-/// determines the time (calc/links/collective.hpp), linear in both for a given algorithm. Collectives of the same
-/// operation and size are one Exchange, so that the algorithm can depend on the size.
+/// determines the time (calc/links/collective.hpp), linear in messages and bytes for a given algorithm. Collectives of
+/// the same operation and size form one CollectiveCall, so that the algorithm can depend on the size.
 
 #include "calc/inplace_vector.hpp"
 #include "calc/layout.hpp"
@@ -18,8 +18,8 @@ struct CollectiveCall {
   CollectiveOp op = CollectiveOp::all_reduce;
   Count messages = 0;
   Bytes bytes;
-  ExpertRouting routing{};  ///< of rows sent to experts
-  Count beside = 0;         ///< messages that can overlap with weight gradients, which do not depend on them
+  ExpertRouting routing{};  ///< routing of the rows sent to experts
+  Count beside = 0;         ///< messages that weight gradients do not depend on and can overlap with
   Count for_weights = 0;    ///< messages that only weight gradients wait for
 };
 
@@ -31,12 +31,13 @@ class CollectiveCalls {
   const CollectiveCall* end() const { return list_.end(); }
 
  private:
-  // Tensor 3 (all-gather, reduce-scatter, all-reduce), context 2 more, expert 1, expert-tensor 2; rest for other sizes.
+  // Tensor 3 (all-gather, reduce-scatter, all-reduce), context 2 more, expert 1, expert-tensor 2; the rest for other
+  // sizes.
   InplaceVector<CollectiveCall, 16> list_;
 };
 
-/// Adds the messages of a collective in forward or in backward. Backward has its own operation and the regather of a
-/// saved shard, which may be needed only for weight gradients.
+/// Adds the messages of a collective in forward or in backward. In backward a collective may have another operation,
+/// plus the regather of a saved shard, which only weight gradients may need.
 void add_forward(CollectiveCalls& all, const Collective& c, const Pricing& p);
 void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, bool regathers_for_weights = false);
 
@@ -48,7 +49,7 @@ void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, b
 /// pick the best-matching nodes and then among their experts; experts differ in popularity.
 double expected_nodes(const ExpertRouting& r, double nodes, Count most);
 
-/// Seconds of the exchanges: messages x rounds x latency, and load x bytes / bandwidth.
+/// Seconds of collectives: messages x rounds x latency, and load x bytes / bandwidth.
 struct CommunicationTime {
   Seconds waits, transfer;
   constexpr Seconds total() const { return waits + transfer; }
@@ -63,10 +64,10 @@ CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorith
 /// Rounds of one pass over n ranks if trees carry short messages, 2 log2(n) + 4: for each message NCCL uses the faster
 /// of a ring and a tree of logarithmic depth (NCCL 2.4, double binary trees between nodes).
 double tree_rounds(double ranks);
-/// The same at the rates achieved on a level of links. `outer`: a level outside the innermost.
+/// Time of collectives at the rates achieved on a level of links. `outer`: a level outside the innermost one.
 CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,
                                      const Link& link, const LinkRates& reached, bool outer);
-/// The same with the operation's default algorithm: rings, pairwise for an all-to-all, one message for p2p.
+/// Time of collectives with the operation's default algorithm: a ring; pairwise for an all-to-all; one message for p2p.
 CommunicationTime communication_time(const CollectiveCall& e, Count ranks, const Link& link);
 
 }  // namespace llmcalc

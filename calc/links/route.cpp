@@ -15,7 +15,7 @@ Lines joined_lines(const Lines& g) {
   return follows ? Lines{{g.ranks(), g.inner.stride}, {}} : g;
 }
 
-/// Whether nodes of `devices` devices hold equal parts of all lines of a kind.
+/// Whether nodes of `devices` devices hold equal parts of every line of a kind.
 bool is_even(const Line& l, Count devices) {
   const Count block = mul(l.ranks, l.stride);
   const bool shared_out = block % devices == 0 && devices % l.stride == 0;
@@ -55,7 +55,7 @@ bool is_worse(const Route& a, const Route& b) {
   return false;
 }
 
-/// The parts, of `size` devices each, of a group's ranks on devices [begin, end).
+/// The parts into which units of `size` devices divide the group's ranks on devices [begin, end).
 Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   if (const Count n = held(g, begin, end); size == 1) return {n, 1, n};
   Meeting m{0, g.lines.ranks(), 0};
@@ -67,7 +67,8 @@ Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   return m;
 }
 
-/// The parts, of `size` devices each, that one instance of a level of `joined` devices joins: the slowest in the group.
+/// The parts, of `size` devices each, that one instance of a level of `joined` devices joins; of all instances in the
+/// group, the slowest.
 Meeting meet(const Placed& g, Count size, Count joined) {
   std::optional<Meeting> worst;
   for (Count begin = g.base / joined * joined; begin <= g.last(); begin += joined)
@@ -102,7 +103,7 @@ class Groups {
     return r;
   }
 
-  /// The largest number of devices joined by a level that does not join all.
+  /// The largest number of devices joined by a level that does not join all devices.
   Count node() const {
     Count largest = 1;
     for (const Count n : joined_)
@@ -129,14 +130,14 @@ class Groups {
   }
 
   /// Groups interleaved on neighbouring devices have the same placement if no node boundary separates neighbours, so
-  /// one suffices. Otherwise every group is checked.
+  /// one group suffices. Otherwise every group is checked.
   Count differing() const {
     const Count stride = lines_.inner.stride;
     const auto whole = [&](Count n) { return n == devices_ || n % stride == 0 || stride % n == 0; };
     return std::all_of(joined_.begin(), joined_.end(), whole) ? 1 : stride;
   }
 
-  /// Groups that begin at the same position in a node have the same placement, so one of each suffices.
+  /// Groups that begin at the same position in a node have the same placement, so one group per position suffices.
   Route slowest_of(const Lines& saved) const {
     const Count block = mul(lines_.inner.ranks, lines_.inner.stride), n = node();
     const Count all = lines_.outer.ranks == 1 ? block : mul(lines_.outer.ranks, lines_.outer.stride);
@@ -167,7 +168,7 @@ class Groups {
 
 }  // namespace
 
-/// Fast path for groups inside a node: they are the majority, and a search requests their routes often.
+/// Has a fast path for groups inside a node, which are the majority and whose routes a search requests often.
 Route route(const Cluster& c, const Layout& l, Group g) {
   if (!is_inside(c, l, g)) return Groups(c, l, g).route();
   const Count n = ranks(l, g);

@@ -19,7 +19,7 @@ struct Meeting {
 /// The levels of a cluster, innermost first.
 using Route = std::array<Meeting, 4>;
 
-/// The route of the slowest group of a kind; a step waits for it. On the outermost level where routes differ, the
+/// The route of the slowest group of a kind, which a step waits for. On the outermost level where routes differ, the
 /// slowest has the smallest part, then the most parts. If groups divide evenly over the levels, all groups of a kind
 /// have the same route, and the product of `parts` is the size of the group.
 ///
@@ -29,7 +29,7 @@ using Route = std::array<Meeting, 4>;
 /// devices 6, 7 and 8: parts 2, fewest 1. A run starts at a node boundary; devices of other runs are not modelled.
 Route route(const Cluster& c, const Layout& l, Group g);
 
-/// Nodes that a group occupies; a node is the set of devices joined by the innermost level.
+/// Number of nodes that a group occupies; a node is the set of devices joined by the innermost level.
 Count nodes(const Route& r);
 
 /// Whether the nodes that a token may visit hold at least top_k experts (Layout::expert_nodes).

@@ -19,8 +19,8 @@ Sides sides_of(const Torus& t) {
   return s;
 }
 
-/// The best block that holds n devices and is no larger than `most`: the fewest devices, then the least rank(sides).
-/// Absent if no block holds them.
+/// The best block that holds n devices and is no larger than `most`: the one with the fewest devices and, on ties, the
+/// smallest rank(sides). Absent if no block holds n devices.
 template <typename Rank>
 std::optional<Sides> best_block(const Sides& most, Count n, const Rank& rank) {
   std::optional<Sides> best;
@@ -40,7 +40,7 @@ Torus torus_of(const std::array<TorusAxis, 3>& axes) {
   return t;
 }
 
-/// Axes of a block of `ranks` ranks, one per `spacing` devices along each axis.
+/// Axes of a block of `ranks` ranks, with one rank per `spacing` devices along each axis.
 std::array<TorusAxis, 3> axes_in(const Torus& run, const Sides& ranks, const Sides& spacing) {
   std::array<TorusAxis, 3> axes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -50,7 +50,7 @@ std::array<TorusAxis, 3> axes_in(const Torus& run, const Sides& ranks, const Sid
   return axes;
 }
 
-/// Links of a rank along an axis, before sharing.
+/// Number of links of a rank along an axis, before sharing with interleaved groups.
 Count links(const TorusAxis& a) { return a.closed ? 2 : 1; }
 Count steps(const TorusAxis& a) { return a.closed ? a.ranks / 2 : a.ranks - 1; }
 
@@ -59,8 +59,8 @@ Ratio in_lowest_terms(Count numerator, Count denominator) {
   return {numerator / g, denominator / g};
 }
 
-/// The block of n ranks with the fewest devices; on ties whole rings, then the most links per rank, the most rings, and
-/// the fewest steps.
+/// The block of n ranks with the fewest devices; on ties, the one with whole rings, then with the most links per rank,
+/// the most rings and the fewest steps.
 std::optional<Sides> block_of(const Torus& run, Count n, const Sides& spacing) {
   Sides most = sides_of(run);
   for (std::size_t i = 0; i < most.size(); ++i) most[i] /= spacing[i];

@@ -23,7 +23,7 @@
 namespace llmcalc {
 
 struct TorusAxis {
-  Count ranks = 1;    ///< of a group, or devices
+  Count ranks = 1;    ///< ranks of a group, or devices
   Count spacing = 1;  ///< distance between ranks in devices
   bool closed = false;
   constexpr bool operator==(const TorusAxis&) const = default;
@@ -46,9 +46,9 @@ Torus slice(const Torus& all, Count wraps, Count devices);
 /// block holds the ranks, they form a line.
 Torus of_ranks(const Torus& run, Count ranks, Count stride);
 
-/// L, in links of one axis and direction.
+/// L: links per rank, in units of one link of an axis in one direction.
 Ratio rank_links(const Torus& t);
-/// Steps to the farthest rank.
+/// Number of steps to the farthest rank.
 Count farthest(const Torus& t);
 /// Bytes that an all-to-all sends over the busiest axis, in units of M / (L w).
 Ratio all_to_all_load(const Torus& t);

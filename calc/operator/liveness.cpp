@@ -17,7 +17,7 @@ using OpId = std::uint8_t;
 /// A tensor: the operators that write it, read it last and need it first, and its treatment in backward.
 struct LiveTensor {
   Bytes size;
-  TensorId same;  ///< this tensor after aliasing
+  TensorId same;  ///< id of this tensor after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
   bool needed = false, apart = false, discarded = false, remade = false, alive_in_recompute = false;
   bool asks = true;        ///< requires a gradient
@@ -68,7 +68,7 @@ class Walk {
     return r_;
   }
 
-  /// The moments of the high-water marks. Call after run().
+  /// The moments of the high-water marks. Precondition: run() was called.
   WorstMoments moments() {
     WorstMoments w;
     for (std::size_t t = 0; t < ops_.tensors(); ++t) {
@@ -119,7 +119,7 @@ class Walk {
       if (x.outside && reads_cross_layer(op))
         x.asks = false;  // its gradient outlives this segment (calc/arch/cross_layer.hpp)
       if (shares_onward(op, place)) x.carried = x.shared_kv = true;
-      if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each tensor once
+      if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // counts each tensor once
     }
     if (!op.in_place()) tensors_[op.out].outside = false;
     if (!op.in_place() && t.out == no_tensor) tensors_[op.out].same = t.in[0];
@@ -132,8 +132,8 @@ class Walk {
     made.asks = result_asks(op);
     result_ = t.out;
   }
-  /// reads_handed_on: whether the operator reads tensors shared across layers, including an encoder's result. hands_on:
-  /// whether later layers read the operator's input `in`.
+  /// Whether the operator reads tensors shared across layers, including an encoder's result. shares_onward(): whether
+  /// later layers read its input `in`.
   static bool reads_cross_layer(const Op& op) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool blends = p != nullptr && p->kind == PointwiseKind::blend;
@@ -144,7 +144,8 @@ class Walk {
     const LinearAttention* state = std::get_if<LinearAttention>(&op.shape);
     return (core && core->shares_kv && in > 0) || (state && state->shares_values && in == state->values_at);
   }
-  /// Bytes of another segment's tensor: keys and values of an attention core; an encoder's result; a factor.
+  /// Bytes of a tensor from another segment: keys and values of an attention core, an encoder's result, or a factor of
+  /// a product.
   Bytes outside_bytes(const Op& op, std::size_t in) const {
     if (const Linear* l = std::get_if<Linear>(&op.shape)) return bytes_of(p_.activation, mul(l->rows, l->in));
     const Attention* a = std::get_if<Attention>(&op.shape);
@@ -152,7 +153,7 @@ class Walk {
     if (a == nullptr) return bytes_of(p_.activation, out_elements(op.shape));
     return in == 1 ? bytes_of(p_.activation, mul(a->sequences, a->keys, a->key_numbers())) : Bytes();
   }
-  /// All tensors of a mix except the current stream.
+  /// Bytes of all tensors of a mix except the current stream.
   Bytes saved_bytes(const Pointwise& mix) const {
     return bytes_of(p_.activation, mul(mix.top_k - 1, mix.rows, mix.width));
   }
@@ -192,8 +193,9 @@ class Walk {
   }
   static bool is_dropout(const Op& op) { return is(PointwiseKind::dropout, op); }
   static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
-  /// Whether a sum's second input was made before its first, which is itself a sum. The gradient that both would share
-  /// is then passed on to the first's inputs, and other gradients are added to it before the second's is used.
+  /// Whether the second input of a sum was made before the first input, which is itself a sum. The gradient that the
+  /// two inputs would share is then passed on to the inputs of the first, and other gradients are added to it before
+  /// the second input's gradient is used.
   bool waits(const Inputs& in) const {
     if (in[0] == no_tensor || in[1] == no_tensor) return false;
     const OpId first = tensors_[in[0]].producer;
@@ -208,7 +210,7 @@ class Walk {
         tensors_[of_[i].out].discarded =
             !tensors_[of_[i].out].carried && (discards_result(p_.recomputed, ops_[i]) || is_inside(i));
   }
-  /// Whether only recomputed operators need the result of operator i of a recomputed MLP.
+  /// Whether the result of operator i, in a recomputed MLP, is needed only by recomputed operators.
   bool is_inside(std::size_t i) const {
     if (!p_.recomputed.has(RecomputeModule::mlp) || !holds(RecomputeModule::mlp, ops_[i])) return false;
     for (std::size_t k = i + 1; k < ops_.size(); ++k)
@@ -221,8 +223,8 @@ class Walk {
     return false;
   }
 
-  /// Whether backward recomputes the tensor: gathered from its shards, a product of two saved tensors, or a result of a
-  /// recomputed module.
+  /// Whether backward recomputes the tensor: a tensor gathered from its shards, an element-wise product of two saved
+  /// tensors, or a result of a recomputed module.
   bool is_remade(TensorId t) const {
     if (t == block_input) return false;
     if (tensors_[t].discarded) return true;
@@ -232,8 +234,8 @@ class Walk {
     return (c && c->regather) ||
            (p && p->kind == PointwiseKind::gate && is_glu(maker) && p_.glu_store == GluStore::recompute);
   }
-  /// The product of a gate within an MLP, or with a per-layer input. RWKV's receptance gates the MLP's result, and is
-  /// saved.
+  /// Whether the operator multiplies by a gate within an MLP, or by a per-layer input. RWKV's receptance gates the
+  /// MLP's result, and is saved.
   static bool is_glu(const Op& op) { return in_mlp(op.component) && op.split != Split::partial; }
   void need(TensorId t, OpId by) {
     if (t == no_tensor || tensors_[t].outside) return;
@@ -253,8 +255,8 @@ class Walk {
     if (n.out) need(of_[i].out, i);
   }
 
-  /// Marks the logits, whose bytes are a convention (logits_bytes). Their gradient overwrites them, and they live until
-  /// the head's matrix has read it.
+  /// Marks the logits, whose bytes are a convention (logits_bytes). Their gradient overwrites the logits, which are
+  /// live until the head's matmul has read the gradient.
   void mark_logits(TensorId t, Bytes bytes) {
     logits_ = t;
     LiveTensor& x = tensors_[t];
@@ -263,14 +265,15 @@ class Walk {
     x.first_need = x.producer;
   }
 
-  /// Bytes that the operator saves in addition to tensors.
+  /// Bytes that the operator saves in addition to its inputs and output.
   Bytes own(std::size_t i) const {
     const bool later_table = i > 0 && std::holds_alternative<Lookup>(ops_[i].shape);
     if (!p_.training() || later_table) return {};  // positions need no ids; other tables share the ids of the first
     return recomputed_[i] ? Bytes() : held_[i].saved;
   }
   /// Bytes held only while the operator runs. A recomputed operator also holds the bytes that it would otherwise save,
-  /// from its recomputation on. A recomputed core's output is freed before the larger gradients are allocated.
+  /// from the recomputation on. The output of a recomputed attention core is freed before the larger gradients are
+  /// allocated.
   Bytes passing(std::size_t i, bool is_backward) const {
     const Held& h = held_[i];
     const bool mine = recomputed_[i] && !(is_backward && own_recomputed_[i]);
@@ -345,7 +348,8 @@ class Walk {
     }
   }
 
-  /// Bytes of the inputs that this operator's backward recomputes: once, and held until no operator needs them.
+  /// Bytes of the inputs that this operator's backward recomputes; each is recomputed once and held until no operator
+  /// needs it.
   Bytes remake(std::size_t i) {
     Bytes added;
     const Needs& n = held_[i].needs;
@@ -353,7 +357,7 @@ class Walk {
       if (n.in[k] && of_[i].in[k] != no_tensor) added += remake_tensor(of_[i].in[k]);
     return added;
   }
-  /// The same for one tensor, including all tensors that it is recomputed from.
+  /// Bytes recomputed for one tensor, including all tensors that it is recomputed from.
   Bytes remake_tensor(TensorId t) {
     LiveTensor& x = tensors_[t];
     if (!x.remade || x.alive_in_recompute) return {};
@@ -369,17 +373,17 @@ class Walk {
     const bool moves = t != no_tensor && tensors_[t].outside && std::holds_alternative<Pointwise>(ops_[i].shape);
     return moves ? std::exchange(gradient[t], {}) : Bytes();
   }
-  /// Bytes of a tensor if this operator is the last in backward to need it.
+  /// Bytes of a tensor that are freed after this operator, i.e. if it is the last in backward to need the tensor.
   Bytes done_with(TensorId t, std::size_t i) const {
     if (t == no_tensor) return {};
     const LiveTensor& x = tensors_[t];
     return x.first_need == i && !x.in_place && (x.needed || x.alive_in_recompute) ? x.size : Bytes();
   }
 
-  /// Bytes of the gradients of inputs that require one and do not have it yet. A sum hands its gradient to the first
-  /// such input and shares it with the second. A branch that dropout masks in place, or that waits, needs a copy unless
-  /// it receives a gradient that no other tensor shares. In a weighted sum only the first input takes the sum's
-  /// gradient.
+  /// Bytes of new gradients: of the inputs that require a gradient and do not have one yet. A sum hands its gradient to
+  /// the first such input and shares it with the second. A branch that dropout masks in place, or that waits, needs a
+  /// copy unless it receives a gradient that no other tensor shares. In a weighted sum only the first input takes over
+  /// the sum's gradient.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
@@ -408,7 +412,7 @@ class Walk {
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
   std::array<bool, OpList::capacity> recomputed_{};      // recomputed in backward
-  std::array<bool, OpList::capacity> own_recomputed_{};  // recomputed already, gradient still to come
+  std::array<bool, OpList::capacity> own_recomputed_{};  // already recomputed, gradient not yet computed
   InplaceVector<Held, OpList::capacity> held_;
   InplaceVector<Operands, OpList::capacity> of_;
   InplaceVector<LiveTensor, most_tensors> tensors_;

@@ -14,28 +14,28 @@ namespace llmcalc {
 /// Bytes of one segment: embedding, a block, or the head.
 struct Liveness {
   Bytes input;    ///< the segment's input tensor
-  Bytes output;   ///< its result
+  Bytes output;   ///< the result of the segment
   Bytes saved;    ///< saved for backward, including the input if backward needs it
-  Bytes core;     ///< the part of `kept` that belongs only to the attention core: scores, log-sum-exps
-  Bytes carried;  ///< results other than the output, or the input, that other segments read; training saves them
-  Bytes cross_layer_tensors;  ///< the part of `kept` that lives until a later layer replaces it (an indexer's choice)
+  Bytes core;     ///< the part of `saved` that belongs only to the attention core: scores, log-sum-exps
+  Bytes carried;  ///< tensors other than the output that other segments read, possibly the input; training saves them
+  Bytes cross_layer_tensors;  ///< the part of `saved` that lives until a later layer replaces it (an indexer's choice)
   Bytes awaited;  ///< gradients of results that several later layers read; live before the segment's backward begins
-  Bytes awaited_by_encoder;  ///< the part of `awaited` for an encoder's distances, if a decoder's follow
+  Bytes awaited_by_encoder;  ///< the part of `awaited` for an encoder's relative positions, if a decoder's follow
   Bytes forward;             ///< peak of live bytes in forward, including saved tensors and the input
   Bytes backward;            ///< peak of live bytes in backward, including saved tensors and gradients
   bool keeps_input = false;
 };
 
-/// Liveness of a segment whose tensor 0 has `input_elements`. Recomputed modules (`Pricing::again`) save no tensors:
-/// backward recomputes a tensor when it first needs it. `logits`: their bytes in training, only in the high-water
-/// marks.
+/// Liveness of a segment whose tensor 0 has `input_elements`. Recomputed modules (`Pricing::recomputed`) save no
+/// tensors: backward recomputes a tensor when it first needs it. `logits`: bytes of the logits in training, counted
+/// only in the high-water marks.
 Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {});
 
-/// Liveness::kept by operator: its own bytes, and each tensor under the first operator whose backward needs it.
+/// Liveness::saved by operator: its own bytes, and each tensor under the first operator whose backward needs it.
 using SavedByOperator = std::array<Bytes, OpList::capacity>;
 SavedByOperator saved_by_operator(const OpList& ops, const Pricing& p, Count input_elements);
 
-/// A live tensor or buffer, and its operator.
+/// A live tensor or buffer, and the operator that it belongs to.
 struct Alive {
   enum class As : std::uint8_t {
     result,      ///< the operator's result; with no_op: the segment's input

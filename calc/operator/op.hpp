@@ -22,17 +22,17 @@ namespace llmcalc {
 /// y (tokens, width) = table (rows, width) [ids].
 struct Lookup {
   Count tokens = 0, rows = 0, width = 0;
-  bool tied = false;  ///< the table belongs to the model and is counted there
+  bool tied = false;  ///< the table belongs to the model, where it is counted
   constexpr bool operator==(const Lookup&) const = default;
 };
 
 /// y (rows, out) = x (rows, in) W (in, out) + b, for `groups` matrices that share the rows: the experts of a mixture,
-/// or the heads of an absorbed projection. `rows` counts all groups together. top_k > 0: the rows are tokens x top_k
-/// and a router chose the groups, among those on all `expert_ranks`; rows and groups are per rank.
+/// or the heads of an absorbed projection. `rows` is the total over all groups. top_k > 0: there are tokens x top_k
+/// rows, for which a router chose among the groups of all `expert_ranks`; `rows` and `groups` are per rank.
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
-  bool tied = false;  ///< W is the token table or the model's head, and is counted there
+  bool tied = false;  ///< W is the model's token table or head, where it is counted
   Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };
@@ -43,7 +43,7 @@ struct Norm {
   Count rows = 0, width = 0, weights = 0;
   bool centred = false;   ///< LayerNorm: saves mean and deviation; RMSNorm saves one statistic
   bool per_head = false;  ///< qk-norm with separate weights for each head
-  bool spans = false;     ///< qk-norm whose row is all heads of a token
+  bool spans = false;     ///< qk-norm in which a row spans all heads of a token
   constexpr bool operator==(const Norm&) const = default;
 };
 
@@ -56,29 +56,29 @@ struct Attention {
   Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
-  Count pair_ranks = 1;        ///< ranks that share the query-key pairs evenly, each with its own queries
-  Count head_ranks = 1;        ///< ranks that share the heads; each holds the sinks of all
+  Count pair_ranks = 1;        ///< ranks that divide the query-key pairs evenly, each with its own queries
+  Count head_ranks = 1;        ///< ranks across which the heads are sharded; each rank holds the sinks of all heads
   bool ring = false;           ///< keys and values of the other ranks pass through, one rank's at a time
   bool shared_kv = false;      ///< keys and values come from another layer, which caches them
   bool shares_kv = false;      ///< later layers also read its keys and values
   bool bidirectional = false;  ///< every query sees all keys, or with a window the keys on both sides
-  bool cross = false;          ///< keys and values are of the encoder's tokens, and cached once
+  bool cross = false;          ///< keys and values come from the encoder's tokens and are cached once
   bool relative = false;       ///< a value per head and pair is added to the scores, the same in every sequence
-  Selection selection{};       ///< keys that an indexer chose, from those in reach or from the pooled ones
+  Selection selection{};       ///< keys that an indexer selected, from the keys in reach or from the pooled keys
   Count pooled = 0;            ///< tokens per pooled key; pooled keys are read in addition to those in reach
-  bool shared = false;         ///< values are the keys
+  bool shared = false;         ///< the values are the keys
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
-  /// Queries of all ranks.
+  /// Number of queries over all ranks.
   constexpr Count all_queries() const { return queries * pair_ranks; }
   /// Tokens before the first query.
   constexpr Count past() const { return keys - all_queries(); }
-  /// Pooled keys that the query of token t sees: one per complete group up to t, or the chosen ones.
+  /// Number of pooled keys that the query of token t sees: one per complete group up to t, or the selected keys.
   constexpr Count pooled_seen(Count t) const {
     const Count all = pooled > 0 ? (t + 1) / pooled : 0;
     return selection.chooses() && selection.keys < all ? selection.keys : all;
   }
-  /// Elements of one token's keys and values, as the core reads them.
+  /// Number of elements in one token's keys and values, as the attention core reads them.
   constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim)); }
   /// Whether the layer caches its keys and values for later tokens.
   constexpr bool caches() const { return !shared_kv && (cross || !bidirectional); }
@@ -88,14 +88,14 @@ struct Attention {
     if (!caches() || cross) return 0;
     return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim));
   }
-  /// Whether the core reads the cache directly, not keys and values expanded from it.
+  /// Whether the attention core reads the cache directly instead of keys and values expanded from it.
   constexpr bool reads_cache() const { return (cross || !bidirectional) && (absorbed || !caches_latent()); }
 };
 
-/// Scores of an indexer, and the keys that it chooses: relu(q k'), weighted by head and summed, in place of the softmax
-/// of an attention core. q (sequences, queries, heads, width) meets one key of `width` elements for each of `keys`
-/// tokens, the last of which are the queries. All heads of attention read the same keys, so each tensor-parallel rank
-/// computes all scores. The result is the choice: `chosen` indices of tokens or of blocks, 4 bytes each.
+/// Scores of an indexer, and the keys that it selects: relu(q k'), weighted by head and summed over heads, without
+/// softmax. q is (sequences, queries, heads, width); each of `keys` tokens, the last of which are the queries, has one
+/// key of `width` elements. All attention heads read the same keys, so each tensor-parallel rank computes all scores.
+/// The result is `chosen` selected indices of tokens or of blocks, 4 bytes each.
 struct IndexScores {
   Count sequences = 0, heads = 0, queries = 0, keys = 0, width = 0;
   Selection selection{};
@@ -104,22 +104,22 @@ struct IndexScores {
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Tokens before the first query.
   constexpr Count past() const { return keys - queries; }
-  /// Keys of all tokens.
+  /// Number of keys over all tokens.
   constexpr Count all_keys() const { return pooled > 0 ? ceil_div(keys, pooled) : keys; }
-  /// Number of indices in the choice.
+  /// Number of indices in the selection.
   constexpr Count chosen() const { return mul(rows(), selection.indices(all_keys())); }
 };
 
-/// How a token updates the state of a head.
+/// How a token updates the recurrent state of a head.
 enum class StateRule : std::uint8_t {
-  sum,          ///< S + k v': 2 passes over the state, the update and the product with q (lightning attention)
+  sum,          ///< S + k v': 2 passes over the state: the update and the multiplication by q (lightning attention)
   state_space,  ///< a S + k v': 3 passes, including the decay (Mamba, mLSTM; RWKV-5 and -6, whose query reads the state
                 ///< before the update, and its own token with a bonus)
-  delta,        ///< a S + k (v - k' a S)': 4 passes, including the product with k (DeltaNet, KDA)
+  delta,        ///< a S + k (v - k' a S)': 4 passes, including the decay and the multiplication by k (DeltaNet, KDA)
   removal,      ///< a S - b (r' S) + k v': 5 passes, because removal uses separate keys r and b (RWKV-7)
   diagonal      ///< a S + v, one value per channel, which is also the output: 1 pass (RG-LRU)
 };
-/// Passes of a token over the state, 2 FLOPs per state element each.
+/// Number of passes over the state per token, each 2 FLOPs per state element.
 constexpr Count passes(StateRule rule) {
   switch (rule) {
     case StateRule::sum:
@@ -138,16 +138,16 @@ constexpr Count passes(StateRule rule) {
 
 /// A state of key_dim x head_dim per head that every token updates and reads with its query: o = q' S (lightning
 /// attention, arXiv:2501.08313; DeltaNet, arXiv:2412.06464; Mamba, whose queries and keys are C and B). q and k
-/// (sequences, queries, key_heads, key_dim), v and o (sequences, queries, heads, head_dim). `gates`: further values per
-/// token (decays, betas, steps). `weights`: parameters of the heads (decays, steps, skips).
+/// (sequences, queries, key_heads, key_dim), v and o (sequences, queries, heads, head_dim). `gates`: number of further
+/// values per token (decays, betas, steps). `weights`: number of parameters of the heads (decays, steps, skips).
 struct LinearAttention {
   Count sequences = 0, heads = 0, queries = 0, head_dim = 0;
   Count key_heads = 0, key_dim = 0;
   StateRule rule = StateRule::sum;
-  Count chunk = 0;  ///< tokens that the kernels process at once; 0: one by one
+  Count chunk = 0;  ///< tokens per chunk in the kernels; 0: token by token
   Count gates = 0, weights = 0;
   Count state_bytes = 4;       ///< bytes per state element
-  bool shares_values = false;  ///< later layers also read its values, its input `values_at`
+  bool shares_values = false;  ///< later layers also read its values, which are input `values_at`
   bool normalised = false;  ///< mLSTM: values have an extra element, 1, and outputs are divided by the normaliser that
                             ///< it accumulates. The state is stored divided by e^m, where m, the largest gate so far,
                             ///< is one more value per head
@@ -156,15 +156,15 @@ struct LinearAttention {
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Width of one head's values in the state.
   constexpr Count value_dim() const { return add(head_dim, normalised ? 1 : 0); }
-  /// Elements of the state that every token updates, and elements cached per sequence.
+  /// Number of elements of the state that every token updates; cached(): number of elements cached per sequence.
   constexpr Count state() const { return mul(heads, key_dim, value_dim()); }
   constexpr Count cached() const { return add(state(), normalised ? heads : 0); }
-  /// Elements of one token's queries, keys, values and gates.
+  /// Number of elements in one token's queries, keys, values and gates.
   constexpr Count inputs() const { return add(add(mul(2, key_heads, key_dim), mul(heads, head_dim)), gates); }
 };
 
 /// y (sequences, queries, channels) = causal convolution of x along the tokens with `taps` weights per channel, + b,
-/// with silu if `activated`, in one kernel. A sequence's cache holds the last taps - 1 inputs.
+/// followed by silu if `activated`, all in one kernel. A sequence's cache holds the last taps - 1 inputs.
 struct Convolution {
   Count sequences = 0, queries = 0, channels = 0, taps = 0;
   bool bias = false, activated = false;
@@ -174,8 +174,8 @@ struct Convolution {
 
 /// y (sequences, queries, mixes x width): `mixes` times x + (x' - x) m, all in one kernel. x' is the token before x,
 /// zeros before the first; each m has `width` learned shares. A sequence's cache holds the last token. moved: a second
-/// input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of these tokens caches the
-/// last.
+/// input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of the same tokens caches the
+/// last token.
 struct Shift {
   Count sequences = 0, queries = 0, width = 0, mixes = 1;
   bool moved = false, peeks = false;
@@ -185,13 +185,14 @@ struct Shift {
 };
 
 /// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys, weighted by the softmax of their gates plus a
-/// learned bias per place; keys and gates are (sequences, queries, wide). An incomplete last group of a pass counts.
+/// learned bias per position in the group; keys and gates are (sequences, queries, wide). An incomplete last group of a
+/// pass counts.
 struct Pool {
   Count sequences = 0, queries = 0, width = 0, wide = 0, ratio = 1;
   constexpr bool operator==(const Pool&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   constexpr Count pooled() const { return mul(sequences, ceil_div(queries, ratio)); }
-  /// Tokens per pooled key: one group, or two that overlap.
+  /// Number of tokens per pooled key: one group, or two overlapping groups.
   constexpr Count last_tokens() const { return mul(ratio, wide / width); }
 };
 
@@ -200,17 +201,18 @@ enum class PointwiseKind : std::uint8_t {
   multiply,  ///< y = a * b: saves both
   activate,  ///< y = act(a): saves a
   gate,      ///< y = act(a) * b in one kernel: saves both
-  blend,     ///< y = a + (b - a) sigmoid(c) in one kernel: saves all three; b is another layer's, and its gradient is
-             ///< added to those from later layers
-  bonus,     ///< y = (a + v <r, k>) * g in one kernel, the product per head with learned weights: saves all five
-  rope,      ///< rotates q and k in place: saves no tensor
-  scale,     ///< in place, by learned factors: saves no tensor, because the next layer saves the result as its input
-  dropout,   ///< in place: saves a mask of one byte per element
-  route,     ///< top-k of the router's logits: saves logits and probabilities in float32
+  blend,    ///< y = a + (b - a) sigmoid(c) in one kernel: saves all three; b comes from another layer, and its gradient
+            ///< is added to those from later layers
+  bonus,    ///< y = (a + v <r, k>) * g in one kernel; <r, k> per head with learned weights: saves all five
+  rope,     ///< rotates q and k in place: saves no tensor
+  scale,    ///< in place, by learned factors: saves no tensor, because the next layer saves the result as its input
+  dropout,  ///< in place: saves a mask of one byte per element
+  route,    ///< top-k of the router's logits: saves logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: saves no tensor
   mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: saves the stream and recomputes the shares
   combine,   ///< gate-weighted sum of the experts' outputs: saves these, and the gates in float32
-  add_own,   ///< y = a + w b, w: gates of experts that return their input b: saves b, and reads w as saved by `route`
+  add_own,   ///< y = a + w b, where w are the gates of experts that return their input b: saves b, and reads w as saved
+             ///< by `route`
   repeat,    ///< copies a token to all residual streams: saves no tensor
   gather,    ///< weighted sum of the residual streams: saves them and their weights
   spread,    ///< mixes the residual streams and adds a weighted result to each: saves all three
@@ -224,11 +226,11 @@ enum class PointwiseKind : std::uint8_t {
 struct Pointwise {
   PointwiseKind kind = PointwiseKind::add;
   Count rows = 0, width = 0;
-  Count top_k =
-      0;  ///< for route, dispatch, mix, combine; residual streams of repeat, gather, spread, predict, stack, share
-  Count weights = 0;        ///< number of parameters (xIELU: 2)
-  bool per_number = false;  ///< one of these parameters for each element of the width
-  Count gate_rows = 0;      ///< combine: rows whose gates are saved, if a rank routes only part of its tokens; 0: all
+  Count top_k = 0;    ///< top_k of route, dispatch, mix and combine; number of residual streams of repeat, gather,
+                      ///< spread, predict, stack and share
+  Count weights = 0;  ///< number of parameters (xIELU: 2)
+  bool per_number = false;  ///< the parameters are one per element of the width
+  Count gate_rows = 0;  ///< combine: rows whose gates are saved, if a rank routes only part of its tokens; 0: all rows
   constexpr bool operator==(const Pointwise&) const = default;
 };
 
@@ -244,9 +246,9 @@ struct ExpertRouting {
   constexpr bool operator==(const ExpertRouting&) const = default;
 };
 
-/// Collective of a group's ranks: one op forward and one backward, either of which may be absent. `elements` counts the
-/// full tensor; number_bytes 0: activations. A message between two ranks (p2p) has no full tensor: `elements` counts
-/// one message, and a rank of a ring sends `repeats` messages.
+/// Collective among the ranks of a group: one operation in forward and one in backward, either of which may be absent.
+/// `elements` counts the full tensor; number_bytes 0: activations. A message between two ranks (p2p) has no full
+/// tensor: `elements` counts one message, and a rank of a ring sends `repeats` messages.
 struct Collective {
   bool forward_on = false, backward_on = false;
   bool regather = false;  ///< backward repeats the forward collective, whose result is not saved
@@ -260,17 +262,17 @@ struct Collective {
 
 using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, Pool, LinearAttention, Convolution, Shift,
                            Pointwise, Loss, Collective>;
-/// Whether the work grows with the number of earlier tokens: an attention core, an indexer's scores.
+/// Whether the work grows with the number of earlier tokens: attention cores and indexer scores.
 constexpr bool reads_past(const Shape& s) {
   return std::holds_alternative<Attention>(s) || std::holds_alternative<IndexScores>(s);
 }
-/// Keys of a shape that reads the past; 0 for others.
+/// Number of keys of a shape that reads earlier tokens; 0 for other shapes.
 constexpr Count keys_of(const Shape& s) {
   if (const Attention* core = std::get_if<Attention>(&s)) return core->keys;
   const IndexScores* scores = std::get_if<IndexScores>(&s);
   return scores ? scores->keys : 0;
 }
-/// Sets the keys of a shape that reads the past.
+/// Sets the number of keys of a shape that reads earlier tokens.
 constexpr void set_keys(Shape& s, Count keys) {
   if (Attention* core = std::get_if<Attention>(&s)) core->keys = keys;
   if (IndexScores* scores = std::get_if<IndexScores>(&s)) scores->keys = keys;
@@ -288,10 +290,10 @@ constexpr void set_queries(Shape& s, Count sequences, Count queries) {
 /// How tensor parallelism shards an operator.
 enum class Split : std::uint8_t {
   tokens,  ///< replicated on every rank; sequence parallelism shards its rows
-  inside,  ///< replicated on every rank, on all tokens: it lies between sharded operators (a router)
+  inside,  ///< replicated on every rank, on all tokens, because it is between sharded operators (a router)
   column,  ///< out is sharded
   row,     ///< in is sharded; the ranks' results must be summed
-  heads,   ///< attention: heads are sharded, KV heads as far as they go
+  heads,   ///< attention: heads are sharded; KV heads are replicated if there are fewer than ranks
   width,   ///< element-wise between sharded operators
   partial  ///< element-wise on results that must still be summed
 };
@@ -299,7 +301,7 @@ enum class Split : std::uint8_t {
 using TensorId = std::uint8_t;
 inline constexpr TensorId no_tensor = 255;
 inline constexpr TensorId block_input = 0;
-inline constexpr std::size_t most_tensors = 192;  ///< in one list of operators
+inline constexpr std::size_t most_tensors = 192;  ///< maximum number of tensors in one list of operators
 
 /// The tensors that an operator reads: those before the first no_tensor.
 class Inputs {
@@ -338,10 +340,10 @@ struct Op {
   /// Adapters are trained while all other weights are frozen (calc/training/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
-  bool detached = false;  ///< returns no gradient to its inputs: an indexer, which only its own loss trains
+  bool detached = false;  ///< passes no gradient to its inputs (an indexer, which only its own loss trains)
   bool asks = true;       ///< whether its inputs require gradients: only if a trained weight precedes them
-  bool reread = false;    ///< a router without a backward pass, whose choice the experts' backward reads
-  bool narrow = false;    ///< a product in the plan's format if that has fewer than 16 bits
+  bool reread = false;    ///< a router without a backward pass, whose selection the experts' backward reads
+  bool narrow = false;    ///< a matmul in the plan's format if that has fewer than 16 bits
   bool borrowed = false;  ///< its weights belong to another operator, which counts them
   Owner owner = Owner::model;
 
@@ -355,13 +357,13 @@ inline bool makes_logits(const Op& op) {
   return op.component == Component::lm_head && op.split == Split::column && std::holds_alternative<Linear>(op.shape);
 }
 
-/// A list of up to 128 operators, stored in place. A tensor that no operator makes comes from another segment; one that
-/// no operator reads, other than the result, is for other segments.
+/// A list of up to 128 operators, stored in place. A tensor that no operator writes comes from another segment; a
+/// tensor other than the result that no operator reads is for other segments.
 class OpList : public InplaceVector<Op, 128> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }
-  /// Takes over the tensors of the list from which this one is made.
+  /// Adopts the tensor ids of the list from which this one is made.
   void take_tensors(const OpList& from) {
     next_ = from.next_;
     result_ = from.result_;
@@ -370,16 +372,16 @@ class OpList : public InplaceVector<Op, 128> {
     cross_layer_ = from.cross_layer_;
     leaves_input_ = from.leaves_input_;
   }
-  /// The tensor that the next segment reads; no_tensor: the last one made.
+  /// The tensor that the next segment reads; no_tensor: the last tensor made.
   TensorId result() const { return result_; }
   /// Whether several later segments read the result.
   bool result_is_carried() const { return result_is_carried_; }
   void carry_result() { result_is_carried_ = true; }
-  /// Whether all later segments also read the input, and add to its gradient.
+  /// Whether all later segments also read the input and add to its gradient.
   bool saves_input() const { return saves_input_; }
   void save_input() { saves_input_ = true; }
   void set_result(TensorId t) { result_ = t; }
-  /// The tensor that later layers read until one replaces it, an indexer's choice; no_tensor: no such tensor.
+  /// The tensor that later layers read until one of them replaces it: an indexer's selection. no_tensor: there is none.
   TensorId cross_layer_tensors() const { return cross_layer_; }
   void share_onward(TensorId t) { cross_layer_ = t; }
   /// Whether a later segment also reads the input.

@@ -4,8 +4,8 @@
 
 namespace llmcalc {
 namespace {
-/// Twice the pairs within chunks: whole chunks, and the partial ones of the first query and of the token after the
-/// last.
+/// Twice the pairs within chunks: in whole chunks, and in the partial chunks of the first query and of the token after
+/// the last query.
 Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops convention) {
   const Count whole = keys / chunk - past / chunk, begin = past % chunk, end = keys % chunk;
   if (convention == AttentionFlops::full) {
@@ -16,7 +16,7 @@ Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops conv
   return convention == AttentionFlops::causal_half ? exact - (keys - past) : exact;
 }
 
-/// Sum over the tokens below n of the number of whole blocks before their own, at most `most` each.
+/// Sum over the tokens below n of the number of whole blocks before their own, each at most `most`.
 Count blocks_before(Count n, Count block, Count most) {
   const Count full = std::min(n / block, most);
   return add(mul(block, full * (full - 1) / 2), mul(n - mul(full, block), full));
@@ -40,7 +40,8 @@ Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops 
 }
 
 namespace {
-/// Pairs with pooled keys: token t sees one key per complete group of `pooled` up to t, or at most the chosen number.
+/// Pairs with pooled keys: token t sees one key per complete group of `pooled` tokens up to t, but no more than the
+/// selected number.
 Count pooled_pairs(Count queries, Count past, const Pairs& p) {
   const Count keys = add(past, queries), all = keys / p.pooled, most = p.selection.chooses() ? p.selection.keys : all;
   if (p.convention == AttentionFlops::full) return mul(queries, std::min(all, most));

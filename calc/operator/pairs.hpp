@@ -9,18 +9,20 @@ namespace llmcalc {
 /// Twice the number of scored query-key pairs per head and sequence, so that causal_half is an integer. A chunk counts
 /// as a separate sequence. Sources: formulas of Goon (3.2) for full; FlashAttention's benchmark for causal_half.
 Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention);
-/// The same for the keys that a selection chooses.
+/// Twice the number of pairs with the keys that a selection chooses.
 Count twice_chosen_pairs(Count queries, Count past, const Selection& selection, AttentionFlops convention);
 
-/// The pairs to count, under a convention: with the keys in reach, or with keys chosen from these. Pooled keys, one per
-/// `pooled` tokens, add to the keys in reach or (pooled_alone) replace them; the choice is then among pooled keys.
+/// The pairs to count, under a convention: with the keys in reach, or with keys selected from these. Pooled keys, one
+/// per `pooled` tokens, add to the keys in reach or (pooled_alone) replace them; the selection is then among pooled
+/// keys.
 struct Pairs {
   AttentionFlops convention;
   Reach reach{};
   Selection selection{};
   Count pooled = 0;
   bool pooled_alone = false;
-  bool both_ways = false;  ///< tokens also see later ones: all pairs, or a window on both sides, in any convention
+  bool both_ways = false;  ///< tokens also see later tokens: under any convention all pairs count, or those within a
+                           ///< window on both sides
 };
 Count twice_pairs(Count queries, Count past, const Pairs& pairs);
 

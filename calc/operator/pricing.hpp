@@ -13,22 +13,22 @@ struct Pricing {
   Phase phase = Phase::training;
   DType activation = dtypes::bf16;
   CacheFormats cache{};
-  DType product = dtypes::bf16;  ///< format of the blocks' matrix products; everything else is in `activation`
+  DType product = dtypes::bf16;  ///< format of the blocks' matmuls; everything else is in `activation`
   WeightFormats weight{};
   AttentionImpl attention = AttentionImpl::flash;
   AttentionFlops convention = AttentionFlops::full;
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   LogitFormat logits = LogitFormat::fp32;
-  Count logit_chunks = 1;         ///< chunks in which the loss takes the tokens
+  Count logit_chunks = 1;         ///< number of chunks of tokens that the loss processes one after another
   DType trained = dtypes::bf16;   ///< weight format of adapters; all other weights are then frozen, in `weight`
   RecomputeModules recomputed{};  ///< modules of a block that backward recomputes
   Documents documents{};          ///< documents of a packed sequence; empty: one document
   bool norm_stats = true, dropout = false;
   Count gradient_bytes = 4;
-  bool accumulate = false;  ///< gradients are added to those from earlier micro-batches
+  bool accumulate = false;  ///< gradients accumulate over micro-batches
   bool cached = true;       ///< inference caches keys and values
-  Offload offload{};        ///< offload in inference
+  Offload offload{};        ///< offloaded fractions in inference
 
   constexpr bool training() const { return phase == Phase::training; }
   /// Format of the logits that the head writes; only a loss needs float32.

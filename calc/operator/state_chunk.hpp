@@ -1,5 +1,5 @@
 #pragma once
-/// Number of tokens that a recurrence kernel processes at once.
+/// Chunk length of recurrence kernels.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Tokens that update the state together: the chunk, or all queries if fewer; 1: token by token.
+/// Number of tokens that a kernel processes together: the chunk length, or all queries if fewer; 1: token by token.
 constexpr Count tokens_at_once(const LinearAttention& s) {
   const bool alone = s.rule == StateRule::sum || s.rule == StateRule::diagonal;
   return alone ? 1 : std::max<Count>(1, std::min(s.chunk, s.queries));

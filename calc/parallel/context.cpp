@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Number of a core's inputs that are queries; keys and values follow.
+/// Number of inputs of an attention core that are queries; keys and values follow.
 std::size_t query_inputs(const Attention& a) { return a.absorbed ? 2 : 1; }
 
 Inputs key_inputs(const Op& op, const Attention& a) {
@@ -60,7 +60,8 @@ class ContextPass {
     out_.push({core.name, c, core.component, Split::inside, 1, in, out});
   }
 
-  /// c - 1 messages of keys and values in each pass; in backward c messages of their gradients, the last one home.
+  /// c - 1 messages of keys and values in each pass; in backward also c messages of their gradients, of which the last
+  /// returns them to their rank.
   void ring(const Op& op, Attention a) {
     a.ring = true;
     const Inputs kv = key_inputs(op, a);
@@ -97,7 +98,7 @@ class ContextPass {
     push_core(op, a, qkv, o);
     trade(op, o, mul(a.rows(), a.heads, a.v_dim), op.out);
   }
-  /// All-to-all of `elements` elements, which leaves their number unchanged.
+  /// All-to-all of `elements` elements; the result has the same number of elements.
   void trade(const Op& core, const Inputs& in, Count elements, TensorId out) {
     Collective c = collective_call(elements);
     c.forward_on = c.backward_on = true;

@@ -1,5 +1,6 @@
 #pragma once
-/// Context parallelism as a pass over operators: every rank holds S/c tokens of every sequence of S, and all weights.
+/// Context parallelism as a pass over operators: each of c ranks holds S/c tokens of every sequence of S tokens, and
+/// all weights.
 ///
 /// Operators on single tokens are sharded in rows. Only attention's core sees the tokens of other ranks:
 ///   ring        (arXiv:2310.01889) keys and values pass from rank to rank, in backward a second time; their gradients
@@ -12,8 +13,8 @@
 ///               ranks are replicated.
 /// For ring and all-gather a sequence is split into 2 c equal pieces, and rank i has pieces i and 2 c - 1 - i, so that
 /// causal pairs are equal on all ranks (Llama 3, 3.3.2). A core's FLOPs are the total of all ranks over c, in every
-/// convention. A window does not change the messages, although a ring could skip blocks that no query sees; its ranks'
-/// pairs differ at the start of the sequence, and FLOPs are the mean, rounded up.
+/// convention. A window does not change the messages, although a ring could skip blocks that no query sees; with a
+/// window the ranks' numbers of pairs differ at the start of the sequence, and FLOPs are the mean, rounded up.
 ///
 /// Expanded keys and values of latent attention are sent with the shared key in every head; absorbed ones as latent
 /// rows. Not counted: sums of a ring's partial results. Training only; linear attention is rejected (flaw()).
@@ -23,7 +24,7 @@
 
 namespace llmcalc {
 
-/// The operators of one of layout.cp > 1 ranks, after split_tensor().
+/// The operators of one context-parallel rank. Apply after split_tensor(); layout.cp > 1.
 OpList split_context(const OpList& ops, const Layout& layout);
 
 }  // namespace llmcalc

@@ -11,16 +11,16 @@ namespace llmcalc {
 /// Whether the layout shards any operators.
 bool is_cut(const Layout& layout);
 
-/// The operators of the most loaded rank. First experts are divided, on all tokens; then columns, rows and heads are
+/// The operators of the most loaded rank. First, experts are divided, with all tokens; then columns, rows and heads are
 /// sharded across tensor-parallel ranks, and finally tokens across context-parallel ranks.
 OpList cut(const OpList& ops, const Layout& layout);
 
-/// Tokens of a step in one rank's residual stream.
+/// Number of a step's tokens in one rank's residual stream.
 Count own_tokens(Count tokens, const Layout& layout);
 
-/// Parameters whose gradients the ranks of `group` sum once per step because each rank sees only part of their inputs.
-/// Excludes the sum across data-parallel ranks and the one across context ranks, which is merged with it: these ranks
-/// see other tokens, so all weights of a rank are summed.
+/// Number of parameters whose gradients the ranks of `group` all-reduce once per step because each rank sees only part
+/// of their inputs. Excludes the reduction across data- and context-parallel ranks, which see different tokens and
+/// therefore reduce the gradients of all weights.
 Count summed_gradients(const OpList& ops, const Layout& layout, Group group);
 
 }  // namespace llmcalc

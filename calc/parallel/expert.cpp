@@ -48,7 +48,7 @@ class ExpertPass {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     return p && p->kind == kind;
   }
-  /// Whether the operator works on a rank's own tokens, on the way to the experts or back.
+  /// Whether the operator works on the rank's own tokens, before they are sent to the experts or after their return.
   bool routes(const Op& op) const {
     return (logits_ != no_tensor && op.out == logits_) || op.name == "mlp.latent_down" ||
            op.name == "mlp.latent_norm" || kind_is(op, PointwiseKind::route) || kind_is(op, PointwiseKind::dispatch) ||
@@ -58,7 +58,7 @@ class ExpertPass {
     return std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return is_shard_[t]; });
   }
 
-  /// Rows of the most loaded rank.
+  /// Number of rows on the most loaded rank.
   Count loaded(Count rows) const { return ceil_div(mul(rows, load_.numerator), load_.denominator); }
 
   void divide(Split split, Linear& s) const {
@@ -86,7 +86,8 @@ class ExpertPass {
     collective_call(down, Group::expert_tensor, mul(loaded(mul(l.rows, widths_)), l.out), mul(loaded(l.rows), l.out));
     collective_call(down, Group::expert, mul(loaded(l.rows), l.out), mul(l.rows, l.out));
   }
-  /// Appends a collective on the operator's result if the group has several ranks. Gathered tensors are saved.
+  /// Appends a collective on the operator's result if the group has several ranks. Tensors gathered by it are saved for
+  /// backward.
   void collective_call(const Op& op, Group group, Count elements, Count result) {
     const Count n = group == Group::expert ? experts_ : widths_;
     if (n == 1) return;
@@ -115,8 +116,8 @@ class ExpertPass {
   OpList out_;
   ExpertRouting routing_{};
   TensorId logits_ = no_tensor;
-  std::array<TensorId, most_tensors> now_{};   // a tensor after its collectives
-  std::array<bool, most_tensors> is_shard_{};  // of a rank's own tokens, already summed
+  std::array<TensorId, most_tensors> now_{};   // id of a tensor after its collectives
+  std::array<bool, most_tensors> is_shard_{};  // the tensor covers only the rank's own tokens and is already summed
 };
 
 }  // namespace

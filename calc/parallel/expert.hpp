@@ -1,7 +1,7 @@
 #pragma once
 /// Expert parallelism as a pass over operators (arXiv:2006.16668; folded as in Megatron-Core, arXiv:2504.14960):
 /// experts are divided over e ranks, and the width of each over u expert-tensor ranks, taken from the ranks of tensor,
-/// context and data parallelism. These collectives, in this order, precede the first expert product, and their mirror
+/// context and data parallelism. These collectives, in this order, precede the first expert matmul, and their mirror
 /// images return the result; backward runs each in the opposite direction:
 ///   all-to-all over Group::expert             M = own tokens x top_k x hidden, forward and backward
 ///   all-gather over Group::expert_tensor      M = u times that; backward a reduce-scatter
@@ -28,15 +28,15 @@
 
 namespace llmcalc {
 
-/// Whether experts have separate ranks: several expert ranks, or another sharding in width than the rest of the model.
-/// Otherwise tensor parallelism shards them like a dense MLP.
+/// Whether experts are laid out separately from the rest of the model: over several expert-parallel ranks, or with a
+/// different sharding of their width. Otherwise tensor parallelism shards experts like a dense MLP.
 bool folds_experts(const Layout& layout);
 
-/// The operators of a rank with its own experts, before split_tensor(). Requires a layout that folds_experts().
+/// The operators of a rank with its own experts. Apply before split_tensor(). Precondition: folds_experts(layout).
 OpList split_experts(const OpList& ops, const Layout& layout);
 
-/// Whether the operator's parameters belong to the experts of one rank among ranks(Group::expert). Their gradients are
-/// summed over Group::expert_data, all others over data and context ranks.
+/// Whether the operator's parameters belong to experts that are divided over Group::expert. Gradients of such
+/// parameters are summed over Group::expert_data, those of all others over data and context ranks.
 constexpr bool is_divided_over_experts(const Op& op) { return op.component == Component::experts; }
 
 }  // namespace llmcalc

@@ -8,7 +8,8 @@
 namespace llmcalc {
 namespace {
 
-/// n in whole multiples of `unit`, divided over the ranks, rounded up; 0 for heads without a width (rope_width 0).
+/// Size of the largest shard of n, divided over the ranks in whole multiples of `unit`; 0 for heads without a width
+/// (rope_width 0).
 Count cut(Count n, Count unit, Count ranks) { return n == 0 ? 0 : ceil_div(n / unit, ranks) * unit; }
 
 // Shard the rows of operators that work on single tokens.
@@ -31,7 +32,8 @@ void cut_rows(LinearAttention&, Count) {}  // likewise
 void cut_rows(Convolution&, Count) {}      // likewise
 void cut_rows(Shift&, Count) {}            // likewise
 
-/// A qk-norm works on tokens x heads rows; its weights are shared by the heads, or one set per head.
+/// Shards a qk-norm, which works on tokens x heads rows; its weights are shared by the heads, or there is one set per
+/// head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
   const Count mine = ceil_div(heads, ranks);
   Count& part = s.spans ? s.width : s.rows;
@@ -41,7 +43,7 @@ void cut_heads(Norm& s, Count heads, Count ranks) {
 
 // Tensor parallelism: shards columns, rows, heads or width, according to the operator's split.
 void cut_width(const Op& op, Lookup& s, Count ranks) {
-  Count& size = op.split == Split::heads ? s.width : s.rows;  // values per head, or rows of a vocabulary
+  Count& size = op.split == Split::heads ? s.width : s.rows;  // values per head, or rows of the vocabulary
   size = ceil_div(size, ranks);
 }
 void cut_width(const Op& op, Linear& s, Count ranks) {
@@ -85,7 +87,7 @@ void cut_width(const Op&, Collective&, Count) {}  // inserted by this pass
 
 bool works_inside(Split s) { return s != Split::tokens; }
 
-/// The element-wise operator if it is of this kind, or null.
+/// The element-wise operator if `op` is one of this kind, otherwise null.
 const Pointwise* as_kind(const Op& op, PointwiseKind kind) {
   const Pointwise* p = std::get_if<Pointwise>(&op.shape);
   return p != nullptr && p->kind == kind ? p : nullptr;
@@ -126,8 +128,8 @@ class TensorWalk {
   }
 
  private:
-  /// With sequence parallelism a router and its choice see the rank's own tokens, before these are gathered for the
-  /// experts (Megatron-Core's TopKRouter, whose weights are marked sequence_parallel).
+  /// With sequence parallelism a router and its choice see the rank's own tokens, before the tokens are gathered for
+  /// the experts (Megatron-Core's TopKRouter, whose weights are marked sequence_parallel).
   bool routes_own_tokens(const Op& op) const {
     const bool is_router = router_logits_ != no_tensor && op.out == router_logits_;
     return layout_.sp && works_inside(op.split) && (is_router || as_kind(op, PointwiseKind::route) != nullptr);
@@ -143,8 +145,8 @@ class TensorWalk {
       std::get<Pointwise>(mine.shape).gate_rows = ceil_div(p->rows, layout_.tp);
   }
 
-  /// Inserts the collective before the first sharded operator that reads a whole tensor. For an operator that returns
-  /// no gradient it gathers tokens at most.
+  /// Inserts the collective before the first sharded operator that reads a whole tensor. For an operator that passes no
+  /// gradient to its inputs, at most gathers tokens.
   void enter(const Op& op) {
     if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape) || (op.detached && !layout_.sp)) return;
     if (routes_own_tokens(op)) return;
@@ -205,17 +207,17 @@ class TensorWalk {
   }
 
   /// Whether another segment's tensor is already sharded: keys and values of another layer cover this rank's heads. An
-  /// encoder's result, which products read, is whole.
+  /// encoder's result, which matmuls read, is whole.
   bool is_cut_elsewhere(const Op& op, TensorId t) const {
     return t != block_input && maker_[t] == nullptr && !std::holds_alternative<Linear>(op.shape);
   }
-  /// Elements that enter the heads; for a latent row only the shared RoPE part: kv_up or the latent norm brings the
-  /// rest.
+  /// Number of elements that enter the heads; for a latent row only the shared RoPE part, since the rest arrives
+  /// through kv_up or the latent norm.
   static Count entering(const Op& op, TensorId t, Count all) {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return a && a->rope_dim > 0 && t == op.in[a->absorbed ? 3 : 2] ? mul(a->rows(), a->rope_dim) : all;
   }
-  /// Elements of the block's input, from the shape of the operator that reads it.
+  /// Number of elements in the block's input, from the shape of the operator that reads it.
   static Count input_elements(const Op& op) {
     if (const Shift* s = std::get_if<Shift>(&op.shape)) return mul(s->rows(), s->width);
     if (const Pointwise* p = as_kind(op, PointwiseKind::dispatch)) return mul(p->rows / p->top_k, p->width);
@@ -230,11 +232,11 @@ class TensorWalk {
   const OpList& in_;
   const Layout& layout_;
   OpList out_;
-  std::array<TensorId, most_tensors> inside_{};      // a whole tensor's id for sharded operators
-  std::array<Op*, most_tensors> collective_call_{};  // collective that made it
-  std::array<bool, most_tensors> is_inside_{};       // made by a sharded operator
-  std::array<bool, most_tensors> summed_later_{};    // read by an operator on partial sums
-  std::array<const Op*, most_tensors> maker_{};      // null: the block's input
+  std::array<TensorId, most_tensors> inside_{};      // id of a whole tensor inside the sharded region
+  std::array<Op*, most_tensors> collective_call_{};  // collective that made the tensor
+  std::array<bool, most_tensors> is_inside_{};       // the tensor is made by a sharded operator
+  std::array<bool, most_tensors> summed_later_{};    // the tensor is read by an operator on partial sums
+  std::array<const Op*, most_tensors> maker_{};      // operator that made the tensor; null: the block's input
   TensorId router_logits_ = no_tensor;
 };
 
@@ -257,10 +259,10 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen() || op.borrowed) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    // Latent projections, because experts are sharded, and RWKV's receptance, which multiplies a partial sum. A
-    // router's weights are not summed.
+    // Latent projections, because experts are sharded, and RWKV's receptance, which multiplies a partial sum. Gradients
+    // of a router's weights are not summed.
     const bool around_experts = whole && op.component == Component::mlp && (norm || linear);
-    // Token shifts and low ranks, because their readers are sharded. An indexer is replicated.
+    // Token shifts and low-rank projections, because their readers are sharded. An indexer is replicated.
     const bool before_heads = std::holds_alternative<Shift>(op.shape) ||
                               (whole && op.component == Component::attention && linear && !op.detached);
     const Pointwise* factors = std::get_if<Pointwise>(&op.shape);

@@ -12,15 +12,16 @@ namespace llmcalc {
 /// Before sharded operators that read a whole tensor: an all-reduce in backward; with sequence parallelism an
 /// all-gather in forward, a reduce-scatter in backward and a second all-gather for the weight gradient. After
 /// row-sharded operators: an all-reduce in forward; with sequence parallelism a reduce-scatter, and an all-gather in
-/// backward. A parallel block has one of each. With sequence parallelism a router sees the rank's own tokens.
+/// backward. A parallel block has one collective of each kind. With sequence parallelism a router sees the rank's own
+/// tokens.
 OpList split_tensor(const OpList& ops, const Layout& layout);
 
 /// Shards the rows of an operator that works on single tokens, or of a collective on such rows; rounded up.
 void cut_tokens(Shape& shape, Count ranks);
 
-/// Parameters whose gradients the tensor-parallel ranks sum once per step: replicated weights with sharded readers,
-/// such as a norm that the heads share. With sequence parallelism, also weights that see only a shard of the tokens:
-/// norms, routers, and biases added after the sum. Excludes experts on separate ranks.
+/// Number of parameters whose gradients the tensor-parallel ranks all-reduce once per step: replicated weights whose
+/// results sharded operators read, such as a norm that the heads share. With sequence parallelism, also weights that
+/// see only a shard of the tokens: norms, routers, and biases added after the sum. Excludes experts on separate ranks.
 Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout);
 
 }  // namespace llmcalc

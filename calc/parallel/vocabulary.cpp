@@ -5,7 +5,8 @@ namespace {
 
 Count padded(Count rows, Count multiple) { return mul(ceil_div(rows, multiple), multiple); }
 
-/// Whether it is the token table of the model or of an MTP module. Tables of per-layer inputs have another size.
+/// Whether the operator is the token table of the model or of an MTP module. Tables of per-layer inputs have another
+/// size.
 bool is_token_table(const Op& op) {
   return std::holds_alternative<Lookup>(op.shape) && op.split == Split::row && op.name.ends_with(".tokens");
 }

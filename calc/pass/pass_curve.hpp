@@ -1,5 +1,6 @@
 #pragma once
-/// Decode steps of one plan at any context. Only the attention cores depend on it, so the rest is priced once.
+/// Decode steps of one plan at any context. Only attention cores depend on the context, so everything else is priced
+/// once.
 
 #include "calc/step/assemble.hpp"
 
@@ -29,7 +30,7 @@ class PassCurve {
   const Layout& layout_;
   const Cluster& cluster_;
   Cores cores_;
-  Prices prices_;  ///< prices excluding the cores
+  Prices prices_;  ///< prices excluding the attention cores
   PassSum sum_;
   Flops flops_;
 };

@@ -23,7 +23,8 @@ double weight_seconds(const Pipeline& p, const PipelineTimes& t, Count rank) {
   return static_cast<double>(p.micro_batches) * sum;
 }
 
-/// The path to a rank's first chunk, its work, and the path back. DualPipe's whole backwards are not analysed.
+/// Seconds of the path to a rank's first chunk, of the rank's work, and of the path back, which is omitted for
+/// DualPipe, some of whose backwards are not split.
 double rank_bound(const Pipeline& p, const PipelineTimes& t, Count rank, double in, double out) {
   const double work = busy_seconds(p, t, rank).value;
   if (!splits_backward(p.schedule)) return in + work + out;
@@ -53,8 +54,8 @@ Seconds busy_seconds(const Pipeline& p, const PipelineTimes& t, Count rank) {
   return Seconds(has_pairs(p.schedule) ? sum - saved_by_pairs(p, t, rank).value : sum);
 }
 
-/// The first chunk of a rank in model order can begin first and end last: chunk r, or in DualPipe the one of r and
-/// P - 1 - r that is nearer to an end. Forwards of the first micro-batch are never paired.
+/// The first chunk of a rank in model order can begin first and end last: chunk r or, in DualPipe, whichever of r and P
+/// - 1 - r is nearer to an end of the model. Forwards of the first micro-batch are never paired.
 Seconds least_makespan(const Pipeline& p, const PipelineTimes& t) {
   const bool both_ends = directions(p) == 2;
   double in = 0, out = 0, longest = 0;

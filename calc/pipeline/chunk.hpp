@@ -25,7 +25,8 @@ inline ModelChunk whole_model(const LayerKinds& kinds) {
   return {0, layers};
 }
 
-/// The first n layers of a chunk, recomputed from stored inputs (see RecomputeMethod), and the layers after these.
+/// The first n layers of a chunk, which are recomputed from stored inputs (see RecomputeMethod), and the layers after
+/// these.
 inline ModelChunk first_layers(const ModelChunk& c, Count n) {
   return {c.first, std::min(c.end, c.first + n), false, false};
 }
@@ -42,7 +43,8 @@ inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
   return kind.layers.below(c.end) - kind.layers.below(c.first);
 }
 
-/// Calls f(row, n) for the embedding, each layer kind with n layers in the chunk, the head, and n MTP modules' parts.
+/// Calls f(row, n) for the embedding, for each layer kind with n layers in the chunk, for the head, and for the parts
+/// of n MTP modules.
 template <typename F>
 void for_each_row(const Prices& p, const ModelChunk& c, const F& f) {
   if (c.embedding) f(p.embedding(), Count{1});

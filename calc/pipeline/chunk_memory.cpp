@@ -45,10 +45,10 @@ class ChunkTensors {
     return most;
   }
 
-  /// Peak of live bytes other than states. Saved bytes only grow, so each kind peaks in its last recomputed and its
-  /// last other layer; gradients of tensors shared across layers may move the peak to an earlier layer. The peak is
-  /// never in the embedding (a layer's final residual add holds the same bytes) unless the embedding makes inputs of
-  /// all layers, nor in the head's forward (its backward holds the same tensors plus a gradient).
+  /// Peak of live bytes other than states. Saved bytes only grow, so each kind peaks in its last recomputed layer or in
+  /// its last layer that is not recomputed; gradients of tensors shared across layers may move the peak to an earlier
+  /// layer. The peak is never in the embedding (a layer's final residual add holds the same bytes) unless the embedding
+  /// makes inputs of all layers, nor in the head's forward (its backward holds the same tensors plus a gradient).
   Bytes peak() const {
     Bytes live = c_.head ? peak_of_end() : saved_below(c_.end);
     if (const Liveness& e = p_.embedding().alive; c_.embedding && e.carried != Bytes())
@@ -61,8 +61,8 @@ class ChunkTensors {
 
  private:
   bool recomputes(Count layer) const { return layer >= recomputed_.first && layer < recomputed_.end; }
-  /// Bytes saved by the layers below `end` and by the embedding. Recomputed layers save only inputs, one per group, and
-  /// tensors that later layers read.
+  /// Bytes saved by the layers below `end` and by the embedding. Recomputed layers save only their inputs, one per
+  /// group, and the tensors that later layers read.
   Bytes saved_below(Count end) const {
     Bytes saved = c_.embedding ? p_.embedding().alive.saved : Bytes();
     for (const CrossLayerTensor& h : cross_layer_)
@@ -77,7 +77,7 @@ class ChunkTensors {
     }
     return saved;
   }
-  /// Whether recomputation saves the tensor anyway, as the input of a layer or of its group.
+  /// Whether a recomputed layer saves the tensor anyway, as the input of the layer or of its group.
   bool keeps_anyway(const CrossLayerTensor& h) const {
     return h.is_input && (!in_groups_ || (h.source - c_.first) % group_ == 0);
   }
@@ -97,7 +97,7 @@ class ChunkTensors {
       if (const Count n = layers_in(kind, {recomputed_.end, c_.end}); n > 0) f(p_.layer(k).alive.saved, n);
     }
   }
-  /// Groups that begin below `end`, excluding those that backward does not pass through.
+  /// Number of recomputed groups that begin below `end`, excluding groups that backward does not pass through.
   Count groups_below(Count end) const {
     Count lowest = c_.end;
     for (std::size_t k = 0; k < p_.kinds.size(); ++k)
@@ -105,25 +105,27 @@ class ChunkTensors {
     const Count before = std::max(lowest, c_.first) - c_.first;
     return std::max(Count{0}, ceil_div(end - c_.first, group_) - before / group_);
   }
-  /// Peak of one layer, excluding bytes saved below it. A recomputed layer also holds the gradient of its result.
+  /// Peak bytes of one layer, excluding bytes saved by the layers below it. A recomputed layer also holds the gradient
+  /// of its result.
   static Bytes worst(const Liveness& l, bool recomputed) {
     return std::max(recomputed ? l.forward + l.output + l.awaited : l.forward, l.backward);
   }
-  /// Gradient of a layer's shared tensor: of keys and values, or of an encoder's result.
+  /// Bytes of the gradient of a layer's shared tensor: keys and values, or an encoder's result.
   Bytes gradient_of(const CrossLayerTensor& h) const {
     const LayerPrice& maker = p_.layer(h.kind);
     if (!p_.kinds[h.kind].closes_encoder) return maker.alive.awaited;
     return maker.backward ? maker.alive.output : Bytes();
   }
-  /// Gradients of the distances that a layer's stack reads; in an encoder also of the decoder's distances.
+  /// Bytes of the gradients of the relative-position biases that a layer's stack reads; in an encoder also of the
+  /// decoder's biases.
   Bytes gradient_of_distances(Count i, Count encoder) const {
     const Liveness& e = p_.embedding().alive;
     return i > encoder ? e.awaited - e.awaited_by_encoder : e.awaited;
   }
-  /// Peak over all layers if layers share tensors or if distances are made before all layers. In backward the gradients
-  /// of shared tensors are live from the last reader to the maker; tensors of a recomputed maker are live until the
-  /// first reader, and recomputed with the maker. While an encoder runs, the decoder's embedded tokens, or their
-  /// gradient, stay live.
+  /// Peak bytes over all layers if layers share tensors, or if relative-position biases are computed before all layers.
+  /// In backward the gradients of shared tensors are live from the last reader to the maker; tensors made by a
+  /// recomputed layer are live until the first reader, and are recomputed with that layer. While an encoder runs, the
+  /// decoder's embedded tokens, or their gradient, stay live.
   Bytes peak_of_every_layer() const {
     Bytes live;
     const Count encoder = encoder_end(p_.kinds);
@@ -154,7 +156,7 @@ class ChunkTensors {
   }
   /// Number of MTP modules after the head.
   Count modules() const { return p_.mtp().empty() ? 0 : p_.mtp()[0].layers; }
-  /// The input of a module's norm, which the head before it already saves.
+  /// Bytes of the input of a module's norm, which the head before it already saves.
   Bytes shared_input() const { return p_.head().alive.keeps_input ? p_.mtp()[0].alive.input : Bytes(); }
   /// Bytes saved by the layer of a module; only its input if all layers are recomputed.
   Bytes saved_of_layer() const {
@@ -166,9 +168,9 @@ class ChunkTensors {
     const auto& parts = p_.mtp();
     return parts[0].alive.saved - shared_input() + saved_of_layer() + parts[2].alive.saved;
   }
-  /// Peak of head and MTP modules. Logits of every head live until its backward, unless the loss takes them in chunks.
-  /// Saved bytes grow from module to module, so each part peaks in the last module; the head's backward also holds the
-  /// gradient of the first module's input.
+  /// Peak bytes of head and MTP modules. The logits of every head are live until its backward, unless the loss
+  /// processes them in chunks. Saved bytes grow from module to module, so each part peaks in the last module; the
+  /// head's backward also holds the gradient of the first module's input.
   Bytes peak_of_end() const {
     const LayerPrice& head = p_.head();
     const Bytes below = saved_below(c_.end);
@@ -182,7 +184,8 @@ class ChunkTensors {
     const Bytes end = layer_from + saved_of_layer() + parts[2].alive.backward;
     return std::max({below + head.alive.backward + parts[0].alive.input, input, layer, end});
   }
-  /// A group is recomputed as a whole, saving the tensors for its backward, and then runs backward.
+  /// Peak bytes in a recomputed group: the whole group is recomputed, saving its tensors for backward, and then runs
+  /// backward.
   Bytes peak_of_groups() const {
     Bytes live, within;
     for (Count i = c_.first; i < c_.end; ++i) {
@@ -199,14 +202,14 @@ class ChunkTensors {
   const Prices& p_;
   const ModelChunk& c_;
   std::vector<CrossLayerTensor> cross_layer_;
-  ModelChunk recomputed_;  // layers that save only inputs
+  ModelChunk recomputed_;  // the layers that save only their inputs
   Count group_;
   Ratio away_;  // share of saved bytes in host memory
   bool whole_logits_, in_groups_ = false;
-  bool recomputed_modules_ = false;  // the layer of a module is recomputed separately
+  bool recomputed_modules_ = false;  // the layer of each module is recomputed separately
 };
 
-/// Logits of the head, and of every MTP module if the loss takes them whole.
+/// Bytes of the logits of the head, and of every MTP module if the loss does not process logits in chunks.
 Bytes all_logits(const Prices& prices, const Plan& plan) {
   Bytes all = prices.head().logits;
   if (plan.logits.chunks > 1) return all;

@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-/// A layer's seconds of computing gradients, of reducing them, and of moving them to host memory.
+/// Seconds of a layer to compute its gradients, to reduce them, and to move them to host memory.
 struct Beat {
   double compute = 0, reduce = 0, down = 0;
 };
@@ -50,7 +50,8 @@ class ChunkClock {
     return all + head + running + gathered_modules(head);
   }
 
-  /// The once-per-step gathers of ZeRO-1 and -2, one after another, and the delay of the first forward that they cause.
+  /// Sets the once-per-step gathers of ZeRO-1 and -2, one after another, and the delay of the first forward that they
+  /// cause.
   void put_gathers(ChunkSeconds& s) const {
     Coming c;
     for_each_unit([&](Count n, double forward, double gather) { c.follow(n, forward, gather); });
@@ -59,7 +60,8 @@ class ChunkClock {
   }
 
   /// Backward of ZeRO-3, from the head down: a layer overlaps with the gather of the layer below and the gradient
-  /// reduction of the layer above. `seconds`: of a row's backward; `reduces`: whether its gradients are then ready.
+  /// reduction of the layer above. `seconds`: seconds of a row's backward; `reduces`: whether the row's gradients are
+  /// complete after it.
   template <typename F>
   double sharded_backward(const F& seconds, bool gathers, bool reduces) const {
     const auto gather = [&](const RowTime* below) { return gathers && below != nullptr ? below->gather.value : 0; };
@@ -94,7 +96,7 @@ class ChunkClock {
     return all + sharded_modules(seconds, gathers, reduces) + beside(head, gather(here) + reduced) +
            beside(embedding, reduce(lowest)) + (reduces ? outside(&RowTime::reduce) : 0);
   }
-  /// The same as one slot or, if `apart`, as two.
+  /// Sets the backward of ZeRO-3 as one slot or, if `apart`, as two.
   void put_sharded_backward(bool gathers, bool apart, ChunkSeconds& s) const {
     const auto input = [&](const RowTime& t) { return in(t.backward_input); };
     const auto weight = [&](const RowTime& t) { return in(t.backward_weight); };
@@ -108,14 +110,14 @@ class ChunkClock {
   }
 
   /// Seconds from the end of the last backward until all gradients are reduced, one layer after another as they are
-  /// ready. Layers are visited from the embedding on, which runs last. `apart`: the last slot has only weight
-  /// gradients.
+  /// ready. Visits the layers from the embedding, whose backward runs last, upwards. `apart`: the last slot has only
+  /// weight gradients.
   double reducing(bool apart) const {
     const Tail t = tail<Tail>(apart);
     return t.end - t.compute;
   }
 
-  /// The same for the transfer of gradients to host memory.
+  /// Sets the seconds until all gradients have been moved to host memory.
   void put_landing(bool apart, ChunkSeconds& s) const {
     const LandingTail t = tail<LandingTail>(apart);
     s.landing = Seconds(t.landed - t.compute);
@@ -124,10 +126,10 @@ class ChunkClock {
   }
 
  private:
-  /// Gathers one after another, and the forwards that wait for them.
+  /// Gathers that run one after another, and the forwards that wait for them.
   struct Coming {
     double gathered = 0, ran = 0, delay = 0;
-    /// Appends n equal units. Either the first or the last one waits longest.
+    /// Appends n equal units, of which either the first or the last waits longest.
     void follow(Count n, double forward, double gather) {
       const double m = static_cast<double>(n), all = gathered + m * gather;
       delay = std::max({delay, gathered + gather - ran, all - ran - (m - 1) * forward});
@@ -146,8 +148,8 @@ class ChunkClock {
     if (times_.modules > 0) f(times_.modules, module_forward(), module_gathered());
   }
   struct Tail {
-    double compute = 0, reduce = 0, end = 0;  ///< totals of the layers seen, and seconds until all is done
-    /// Prepends n equal layers, which run before the layers seen.
+    double compute = 0, reduce = 0, end = 0;  ///< totals of the layers visited, and seconds until all is done
+    /// Prepends n equal layers, which run before those visited so far.
     void precede(Count n, const Beat& b) {
       const double m = static_cast<double>(n), c = m * b.compute, r = m * b.reduce;
       end = std::max({c + end, b.compute + r + reduce, c + b.reduce + reduce});
@@ -155,12 +157,13 @@ class ChunkClock {
       reduce += r;
     }
   };
-  /// Three machines in a row. Layers pass one after another, so a longest path turns at the ends of a run.
+  /// Compute, reduction and transfer to the host, as three machines in a row that layers pass one after another. A
+  /// longest path changes machines only at the ends of a run of equal layers.
   struct LandingTail {
     double compute = 0, down = 0;
     double passed = 0,
-           landed =
-               0;  ///< seconds until the layers seen are on the host, from the start of their reduction and compute
+           landed = 0;  ///< seconds until the gradients of the layers visited so far are on the host, from the start of
+                        ///< their reduction and of their computation
     void precede(Count n, const Beat& b) {
       const double m = static_cast<double>(n);
       const auto after = [&](double layers) {
@@ -218,7 +221,8 @@ class ChunkClock {
     const double c = module_forward(), g = module_gathered();
     return beside(head, g) - head + static_cast<double>(times_.modules - 1) * beside(c, g) + c;
   }
-  /// Backward of the MTP modules under ZeRO-3, last to first; the first's gradients overlap with the head's backward.
+  /// Backward of the MTP modules under ZeRO-3, last to first; the gradients of the first module are reduced during the
+  /// head's backward.
   template <typename F>
   double sharded_modules(const F& seconds, bool gathers, bool reduces) const {
     if (!chunk_.head || times_.modules == 0) return 0;

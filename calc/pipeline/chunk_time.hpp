@@ -12,25 +12,26 @@ namespace llmcalc {
 /// Forward and backward of a micro-batch in a chunk, for overlap with another chunk's work.
 struct PairedWork {
   Seconds forward, backward;                  ///< excluding expert collectives
-  Seconds experts_forward, experts_backward;  ///< these collectives
+  Seconds experts_forward, experts_backward;  ///< seconds of the expert collectives
 };
 
-/// Seconds of a micro-batch in a chunk, and of the once-per-step work before its first and after its last micro-batch.
+/// Seconds of a micro-batch in a chunk, and of the once-per-step work before the first and after the last micro-batch.
 struct ChunkSeconds {
   Seconds forward, backward_input, backward_weight;  ///< including stalls for weights and gradients
-  Seconds waiting;                                   ///< these stalls
-  Seconds sending{};  ///< part of forward, and equally of backward, that waits for messages between stages
+  Seconds waiting;                                   ///< the part of the above that is stalls for weights and gradients
+  Seconds sending{};  ///< time in forward, and equal time in backward, that waits for messages between stages
   // Exposed once per step, with full overlap:
   Seconds gathering;  ///< delay of the first forward, which waits for weights from the ranks that updated them
   Seconds reducing;   ///< time from the end of the last backward until all gradients are reduced
-  // Duration of the same collectives without any compute:
+  // Duration of the once-per-step collectives without any compute:
   Seconds gather;     ///< all-gather of the weights, before the first forward
   Seconds reduction;  ///< reduction of all gradients
   // Transfers of gradients to host memory, if they go there once per step:
-  Seconds landing{};    ///< time from the end of the last backward until all have arrived, with full overlap
-  Seconds passing{};    ///< the same from the start of their reduction, if all are ready then
-  Seconds down{};       ///< the transfers only
-  PairedWork paired{};  ///< if slots are paired and experts lie on several ranks
+  Seconds landing{};  ///< time from the end of the last backward until all gradients have arrived, with full overlap
+  Seconds passing{};  ///< time from the start of their reduction until all have arrived, if all gradients are complete
+                      ///< at the start
+  Seconds down{};     ///< duration of the transfers alone
+  PairedWork paired{};  ///< set if slots are paired and experts are divided over several ranks
 };
 
 /// Overlap of data-parallel collectives with layers, by ZeRO stage:
@@ -57,7 +58,7 @@ ChunkSeconds chunk_seconds(const Prices& prices, const RowTimes& times, const La
 /// collectives plus the unhidden part of the shorter, at most the sequential time. 0: no expert collectives.
 Seconds paired_seconds(const ChunkSeconds& forward, const ChunkSeconds& backward, double hidden);
 
-/// Times of model chunk q of a pipeline, for its simulation.
+/// Times of model chunk q, for the simulation of a pipeline.
 ChunkTime chunk_time(std::span<const ChunkSeconds> chunks, Count q, Schedule schedule, double hidden);
 
 }  // namespace llmcalc

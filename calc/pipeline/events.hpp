@@ -1,6 +1,6 @@
 #pragma once
-/// Tasks in time: which task runs where, after which others, and when. Computes a step's time the long way, as a check
-/// on the arithmetic that a search uses.
+/// Timeline of tasks: which task runs where, after which tasks, and when. Computes a step's time by simulation, as a
+/// check on the arithmetic that a search uses.
 
 #include <functional>
 #include <optional>
@@ -28,7 +28,7 @@ enum class TaskKind : std::uint8_t {
   move_to_host,       ///< activations or gradients, in a slot
   offload_gradients,  ///< to host memory, once per step
   optimizer,
-  update_on_host,  ///< including weight transfers meanwhile
+  update_on_host,  ///< the optimizer's updates on the host, including concurrent weight transfers
   mark             ///< takes no time; other tasks wait for it
 };
 
@@ -37,9 +37,10 @@ enum class Lane : std::uint8_t {
   compute,   ///< work of its compute units
   inside,    ///< collectives inside a layer
   experts,   ///< expert collectives that overlap with another slot's work
-  sharing,   ///< gathers of weights and reductions of gradients between ranks that hold the same ones
+  sharing,   ///< gathers of weights and reductions of gradients between ranks that hold the same parameters
   earlier,   ///< reductions that overlap with a later micro-batch (ZeRO-2)
-  messages,  ///< between stages. They take no turns: each starts as soon as its waits are over
+  messages,  ///< messages between stages. Each starts as soon as the tasks that it waits for have ended: messages do
+             ///< not queue
   to_host,
   from_host,
   host  ///< work of the CPU
@@ -50,7 +51,7 @@ struct TaskStream {
   Count rank = 0;
   Lane lane = Lane::compute;
   Count level = 0;        ///< network level
-  bool backward = false;  ///< messages against the model's order
+  bool backward = false;  ///< messages of gradients, which run against the order of the model
   constexpr bool operator==(const TaskStream&) const = default;
   constexpr bool takes_turns() const { return lane != Lane::messages; }
 };
@@ -59,20 +60,20 @@ struct Task {
   std::size_t stream = 0;
   TaskKind kind = TaskKind::forward;
   Count chunk = 0, micro_batch = 0;                    ///< model chunk
-  Count backward_chunk = 0, backward_micro_batch = 0;  ///< of forward_and_backward
+  Count backward_chunk = 0, backward_micro_batch = 0;  ///< those of the backward in forward_and_backward
   Seconds duration{};
   Seconds ready{};                   ///< earliest start
   Seconds start{}, end{};            ///< set by Timeline::run
-  Count unit = -1;                   ///< layer or other unit of the model; -1: not in a unit
-  TaskKind within = TaskKind::mark;  ///< for collectives and transfers: the work that they belong to
-  Group group = Group::tensor;       ///< of a collective
+  Count unit = -1;                   ///< index of a layer or other unit of the model; -1: the task is not in a unit
+  TaskKind within = TaskKind::mark;  ///< for collectives and transfers: the kind of work that they belong to
+  Group group = Group::tensor;       ///< group of ranks of a collective
 };
 
 class Timeline {
  public:
-  /// Removes tasks and streams, and keeps their memory.
+  /// Removes all tasks and streams, but keeps the allocated memory.
   void clear();
-  /// The number of a stream, which is created on first use.
+  /// Index of a stream, which is created on first use.
   std::size_t stream(const TaskStream& s);
   /// Appends a task to its stream.
   std::size_t add(const Task& t);
@@ -94,13 +95,13 @@ class Timeline {
   void group_waits();
   std::vector<Task> tasks_;
   std::vector<TaskStream> streams_;
-  std::vector<Wait> waits_, all_;               // the caller's waits; the same and the turns of streams
-  std::vector<std::size_t> last_, first_then_;  // last task of each stream; where each task's followers begin
+  std::vector<Wait> waits_, all_;               // the caller's waits; those and the order of tasks on streams
+  std::vector<std::size_t> last_, first_then_;  // last task of each stream; each task's first index in then_
   std::vector<Wait> then_;                      // the waits, grouped by the task that is waited for
   std::vector<std::size_t> open_, ready_;
 };
 
-/// First and last task of a slot; the same if the slot is one task.
+/// First and last task of a slot; equal if the slot is a single task.
 struct SlotTasks {
   std::size_t begin = 0, end = 0;
 };
@@ -112,8 +113,8 @@ struct SlotFrame {
 
 struct SlotMaker;
 
-/// The tasks of a pipeline, by chunk_index() of the local chunk and micro-batch of its direction, for callers that
-/// append.
+/// The tasks of a pipeline, by chunk_index() of the local chunk and by micro-batch of the chunk's direction, so that
+/// callers can append tasks that wait for them.
 class PipelineTasks {
  public:
   void resize(const Pipeline& p);
@@ -131,14 +132,14 @@ class PipelineTasks {
   std::vector<SlotTasks> tasks_;
   std::vector<SlotFrame> frames_;
   Count chunks_ = 0, micro_batches_ = 0;
-  MakespanWorkspace room_;  // for the order of automatic schedules
+  MakespanWorkspace room_;  // used to find the order of automatic schedules
 };
 
 /// Options for placing a pipeline on a timeline.
 struct SlotMaker {
   /// Appends the tasks of a slot, in place of the single task `whole`; empty: appends `whole`.
   std::function<SlotTasks(Timeline&, Count rank, const Slot&, const Task& whole)> put{};
-  std::span<const Count> levels{};  ///< network levels, by boundary like the sends; empty: 0
+  std::span<const Count> levels{};  ///< network level of each boundary, indexed like the sends; empty: level 0
 };
 
 /// Appends the slots of every rank, and the sends between ranks.

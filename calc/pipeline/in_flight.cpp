@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-/// Counts a rank's memory slot by slot, and records the maximum.
+/// Tracks a rank's memory slot by slot and records the maximum.
 class SavedTally {
  public:
   SavedTally(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts)
@@ -29,7 +29,7 @@ class SavedTally {
     most_ = all;
     std::copy(now_.begin(), now_.end(), peak_.begin());
   }
-  /// A change whose intermediate states are not examined.
+  /// Applies a change whose intermediate states are not examined.
   void jump(Count chunk, Count activations, Count for_weights) {
     SavedCount& n = now_[static_cast<std::size_t>(chunk)];
     n.activations += activations;
@@ -41,7 +41,7 @@ class SavedTally {
   Bytes most() const { return most_; }
 
  private:
-  /// The largest rest of the chunks in progress.
+  /// The largest `rest` of the chunks in progress.
   Bytes rest() const {
     Bytes most;
     for (Count c = 0; c < p_.chunks; ++c)
@@ -58,7 +58,8 @@ class SavedTally {
 };
 
 /// Repetitions of a run after which all counts have changed by the same amounts, with the same chunks in the same
-/// order; 0: no such number worth a search. A steady round of an interleaved pipeline leaves the counts unchanged.
+/// order; 0: there is none that is worth searching for. A steady round of an interleaved pipeline leaves the counts
+/// unchanged.
 Count equal_repetitions(const Pipeline& p, const OrderRun& run) {
   if (p.schedule != Schedule::interleaved) return 1;
   return run.rounds == 0 ? 0 : run.times / run.rounds;

@@ -10,11 +10,12 @@ namespace llmcalc {
 /// Bytes of a micro-batch in a model chunk.
 struct ChunkSaved {
   Bytes activations{};  ///< from its forward until its input gradients are done
-  Bytes for_weights{};  ///< the part of these, and of gradients, from then until its weight gradients are done
+  Bytes for_weights{};  ///< the part of these, and of gradients, that is held from then until its weight gradients are
+                        ///< done
   Bytes rest{};         ///< further bytes that the chunk needs while it runs
 };
 
-/// Micro-batches of which a local chunk holds tensors.
+/// Number of micro-batches of which a local chunk holds tensors.
 struct SavedCount {
   Count activations = 0;  ///< between forward and input gradients
   Count for_weights = 0;  ///< between input gradients and weight gradients
@@ -22,12 +23,12 @@ struct SavedCount {
 };
 
 /// Peak bytes of a rank: its saved tensors, and the largest `rest` of the chunks with a micro-batch between the start
-/// of its forward and the end of its backward. A paired slot holds both micro-batches. `kept`: by model chunk.
+/// of its forward and the end of its backward. A paired slot holds both micro-batches. `saved`: by model chunk.
 /// `counts`: buffer of the caller, twice as many as local chunks; afterwards the first half holds the counts at the
 /// first peak, by local chunk.
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts);
 
-/// The same for a list of slots of a rank, in order; for automatic schedules, MakespanRoom::slots.
+/// Peak bytes of a rank for a list of its slots, in order; for automatic schedules, MakespanWorkspace::slots().
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const Slot> slots, std::span<const ChunkSaved> saved,
                  std::span<SavedCount> counts);
 

@@ -11,13 +11,13 @@ namespace llmcalc {
 
 /// Runs the slots of all ranks in an order in which every slot follows its inputs.
 ///
-/// Steady runs are not always run to their end. A cut is the state after a number of rounds on every rank: the clock of
-/// each rank, the ends of slots whose results have not been used, and the number of pending weight gradients. All later
-/// times depend only on this state, and on its times only through maxima, sums and, if weight gradients fill gaps,
-/// differences. So if a cut equals an earlier one with all times later by the same L, the same holds for all following
-/// cuts at this distance, and the rounds between can be skipped: as many whole distances as there are, L for each. A
-/// state that is off by at most d adds an error of at most d per skipped distance (maxima and sums pass errors on, but
-/// do not enlarge them), so that d <= 1e-13 L keeps the total exact to 1e-13.
+/// Steady runs are not always run to their end. A cut is the state after the same number of rounds on every rank: the
+/// clock of each rank, the ends of slots whose results have not been used, and the number of pending weight gradients.
+/// All later times depend only on this state, and on its times only through maxima, sums and, if weight gradients fill
+/// gaps, differences. So if a cut equals an earlier one with all times later by the same L, the same holds for all
+/// following cuts at this distance, and the rounds between can be skipped: as many whole distances as there are, L for
+/// each. A state that is off by at most d adds an error of at most d per skipped distance (maxima and sums propagate
+/// errors but do not amplify them), so that d <= 1e-13 L keeps the total exact to 1e-13.
 class PipelineRun {
  public:
   PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, bool whole)
@@ -25,14 +25,14 @@ class PipelineRun {
     prepare();
   }
   Makespan run();
-  Makespan run_and_write();  ///< and stores the slots of a fixed order as if they were automatic
+  Makespan run_and_write();  ///< also stores the slots of a fixed order as if the schedule were automatic
 
  private:
   using Rank = MakespanWorkspace::Rank;
   using Chunk = MakespanWorkspace::Chunk;
   using Flow = MakespanWorkspace::Flow;
   using Station = MakespanWorkspace::Station;
-  static constexpr Count apart = 8;  // places ends of a micro-batch in different sets of a cache
+  static constexpr Count apart = 8;  // spacing that puts the ends of a micro-batch into different cache sets
   static constexpr auto forward = static_cast<std::size_t>(SlotKind::forward);
   static constexpr auto backward = static_cast<std::size_t>(SlotKind::backward);
   static constexpr auto weight = static_cast<std::size_t>(SlotKind::backward_weight);
@@ -62,10 +62,10 @@ class PipelineRun {
   const Pipeline& p_;
   const PipelineTimes& t_;
   MakespanWorkspace& room_;
-  bool whole_;            // no round is skipped
+  bool whole_;            // whether every round runs, without skipping
   Count most_saved_ = 0;  // of an automatic schedule
   bool automatic_ = false;
-  Count saved_ = 0;      // ends stored per flow
+  Count saved_ = 0;      // number of end times stored per flow
   double left_out_ = 0;  // seconds of skipped rounds
 };
 
@@ -83,10 +83,10 @@ void PipelineRun::prepare() {
   for (Count r = 0; r < p_.ranks; ++r) prepare_rank(r);
 }
 
-/// Most micro-batches by which a chunk is ahead of the next one, in either direction: it has run their forward but not
-/// their input gradients, which come through the next chunk. No order runs more forwards ahead of its gradients than
-/// interleaved orders, 2 (P - 1) + (v - 1) P + 1 of all chunks, or ZB-2p and ZB-V, 2P. GPipe, which does, is not
-/// simulated.
+/// Maximum number of micro-batches by which a chunk is ahead of the next chunk, in either direction: those whose
+/// forward it has run but whose input gradients, which come through the next chunk, it has not. No order runs more
+/// forwards ahead of its gradients than interleaved orders, 2 (P - 1) + (v - 1) P + 1 of all chunks, or ZB-2p and ZB-V,
+/// 2P. GPipe, which does, is not simulated.
 Count PipelineRun::most_unused() const {
   return std::min(micro_batches_per_direction(p_), mul(p_.chunks + 2, p_.ranks));
 }
@@ -133,12 +133,12 @@ void PipelineRun::run_weights(Rank& rank) {
   --rank.saved;
 }
 
-/// Runs weight gradients before a slot: one before a forward that would exceed the memory, and more as long as half of
-/// the next one fits into the time before the slot can start, so that the slot is delayed by no more than the time that
-/// is filled. (Own rule. arXiv:2401.10241, section 3.1, fills gaps as long as T_W, and shorter ones if a rank has
-/// waited less than others.)
+/// Runs weight gradients before a slot: one set before a forward that would exceed the memory limit, and more as long
+/// as half of the next set fits into the time before the slot can start, so that the slot is delayed by no more than
+/// the time that is filled. (This rule is our own. arXiv:2401.10241, section 3.1, fills gaps as long as T_W, and
+/// shorter ones if a rank has waited less than others.)
 void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
-  constexpr double half = 0.5 * (1 - 1e-9);  // times that are equal up to rounding fit
+  constexpr double half = 0.5 * (1 - 1e-9);  // a time that is equal up to rounding counts as fitting
   const bool enters = next == SlotKind::forward;
   if (enters && rank.saved == most_saved_) run_weights(rank);
   while (rank.pending > 0) {
@@ -225,7 +225,8 @@ void PipelineRun::run_to_stop() {
   }
 }
 
-/// Lets a rank run from its position, the start of a repetition, to the start of the next steady run or to its end.
+/// Sets the stop of a rank, which is at the start of a repetition, to the start of its next steady run or to the end of
+/// its order.
 void PipelineRun::stop_at_steady(Rank& rank) const {
   rank.to_do = 0;
   if (rank.at.done()) return;
@@ -262,7 +263,7 @@ void PipelineRun::set_mark() {
   });
 }
 
-/// Seconds from the mark to now, if they are the same for all times.
+/// Seconds by which all times have shifted since the mark; absent if the shifts differ.
 std::optional<double> PipelineRun::shift() const {
   const Rank& first = room_.ranks_[0];
   const double by = first.clock - first.marked_clock, tolerance = 1e-13 * by;
@@ -275,8 +276,8 @@ std::optional<double> PipelineRun::shift() const {
   return same ? std::optional(by) : std::nullopt;
 }
 
-/// Skips some of the `of` rounds of the steady run, also for the cursor of weight gradients, which is in it or before
-/// it.
+/// Skips `rounds` of the `of` rounds of the steady run, also for the cursor of weight gradients, which is in that run
+/// or before it.
 void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
   for (Rank& rank : room_.ranks_) {
     OrderRun& run = rank.order[rank.at.run_number()];
@@ -290,7 +291,7 @@ void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
 
 /// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ..., so that it moves past
 /// the unsteady beginning and far enough back for any distance at which times repeat. Round 1 is not compared, because
-/// it starts forwards that wait for their chunk to be ready. The caller runs the rest of the run.
+/// it starts forwards that wait for their chunk to be ready. The caller runs the remaining rounds.
 void PipelineRun::run_steady(Count rounds) {
   for (Count round = 1, marked = 0; round < rounds; ++round) {
     for (Rank& rank : room_.ranks_) rank.to_do = rank.at.run().times / rounds * rank.at.run().size;
@@ -304,9 +305,9 @@ void PipelineRun::run_steady(Count rounds) {
   }
 }
 
-/// When the last of m jobs leaves station `last`, if all jobs pass the stations in order. The longest path through a
-/// table of stations and jobs, from the first job of some station on, has every station on the path once and the
-/// slowest m - 1 times more.
+/// Time at which the last of m jobs leaves station `last`, if all jobs pass the stations in order. The longest path
+/// through a table of stations and jobs, from the first job of some station on, has every station on the path once and
+/// the slowest m - 1 times more.
 double PipelineRun::leaves(std::size_t last) const {
   const double more = static_cast<double>(p_.micro_batches - 1);
   double latest = 0, way = 0, slowest = 0;
@@ -375,7 +376,8 @@ Makespan PipelineRun::run_and_write() {
 
 namespace {
 
-/// The fixed-order schedule within the memory of an automatic one; for other schedules the schedule itself.
+/// The fixed-order schedule with the same memory limit as an automatic schedule; for other schedules the schedule
+/// itself.
 Schedule written(Schedule s) {
   return s == Schedule::zb_1p ? Schedule::zb_h1 : s == Schedule::zb_2p ? Schedule::zb_h2 : s;
 }

@@ -9,10 +9,10 @@
 
 namespace llmcalc {
 
-/// The spans point into the MakespanRoom and are valid until its next use.
+/// The spans point into the MakespanWorkspace and are valid until its next use.
 struct Makespan {
   Seconds total{};
-  Seconds longest{};                    ///< longest span of a rank
+  Seconds longest{};                    ///< the longest span of any rank
   std::span<const ChunkSpan> chunks{};  ///< by chunk_index() of rank and local chunk
   std::span<const Seconds> busy{};      ///< by rank, excluding stalls
 };
@@ -32,10 +32,10 @@ class MakespanWorkspace {
   /// next chunk has used it.
   struct Flow {
     double& end(Count micro_batch) const { return ends[micro_batch & saved]; }
-    const Flow* from = nullptr;  ///< flow whose results it takes
-    double latency = 0;          ///< of their sends
+    const Flow* from = nullptr;  ///< flow whose results it reads
+    double latency = 0;          ///< seconds of the sends of these results
     double ready = 0;
-    Count done = 0;  ///< number of micro-batches
+    Count done = 0;  ///< number of micro-batches done
     double* ends = nullptr;
     Count saved = 0;  ///< a power of two minus 1
   };
@@ -53,10 +53,10 @@ class MakespanWorkspace {
   struct Rank {
     RankOrder order{};
     OrderCursor at{};
-    Count to_do = 0;  ///< slots until its stop
+    Count to_do = 0;  ///< number of slots until its stop
     double clock = 0, marked_clock = 0;
     Chunk* chunks = nullptr;  ///< its local chunks
-    // automatic schedules: the next weight gradients, the number pending, and the micro-batches that chunks hold
+    // for automatic schedules: the next weight gradients, the number pending, and the micro-batches that chunks hold
     OrderCursor weights{};
     Count pending = 0, saved = 0, marked_pending = 0;
     std::vector<Slot> slots{};
@@ -72,8 +72,8 @@ class MakespanWorkspace {
 
 /// Simulates the pipeline. Precondition: the pipeline has no flaw, and every chunk and boundary has a time. Afterwards
 /// `room` holds the slots of an automatic schedule, without the skipped rounds. ZB-1p and ZB-2p may run every order
-/// within their memory, including the orders of ZB-H1 and ZB-H2. If such an order takes less time than the result of
-/// the rule for gaps, it is used.
+/// within their memory, including the orders of ZB-H1 and ZB-H2. If such an order is faster than the order found by the
+/// rule for filling gaps, it is used.
 Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
 
 /// Time of a step's slots: until the last rank is done or, if ranks proceed independently, from one step to the next.
@@ -81,7 +81,7 @@ inline Seconds step_of(const Pipeline& p, const Makespan& m) {
   return validates_after(p.schedule) ? m.longest : m.total;
 }
 
-/// The same without skipped rounds, so that `room` holds all slots of an automatic schedule.
+/// Simulates the pipeline without skipping rounds, so that `room` afterwards holds all slots of an automatic schedule.
 Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
 
 }  // namespace llmcalc

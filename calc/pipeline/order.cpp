@@ -20,7 +20,7 @@ void push_run(RankOrder& order, Count times, Steps... steps) {
 struct Alternation {
   Count slots = 0, ahead = 0, delay = 0;
   bool apart = false;   ///< input and weight gradients are separate
-  bool placed = false;  ///< weight gradients are among the slots
+  bool placed = false;  ///< weight gradients are part of the order
   /// Steady rounds j, from `begin` on: `rounds` units of `repeats` rounds each.
   Count begin = 0, rounds = 0, repeats = 1;
 };
@@ -70,8 +70,9 @@ RankOrder one_chunk_order(const Pipeline& p, Count rank) {
   return alternate({m, ahead, delay, apart, placed, rounds > 0 ? latest : 0, rounds, 1});
 }
 
-/// A round is P micro-batches of every chunk. At its end all ranks are at the same slot, and no rank is blocked before
-/// it: the first rank's last forwards, for which the last rank would not be far enough, belong to the first chunk.
+/// A round is P micro-batches of every chunk. At the end of a round all ranks are at the same slot, and no rank is
+/// blocked before that: the last forwards of the first rank, for which the last rank would not be far enough, belong to
+/// the first chunk.
 RankOrder interleaved_order(const Pipeline& p, Count rank) {
   const Count n = mul(p.micro_batches, p.chunks), round = mul(p.ranks, p.chunks), more = (p.chunks - 1) * p.ranks;
   const Count ahead = std::min(n, 2 * (p.ranks - rank - 1) + more), most = std::min(n, 2 * (p.ranks - 1) + more);
@@ -86,7 +87,7 @@ Count& slots_left(SlotsLeft& left, const OrderStep& s) {
   return left[runs_forward(s.kind) ? 0 : 1][static_cast<std::size_t>(s.chunk)];
 }
 
-/// Repeats a pattern, each step as long as slots of its kind remain.
+/// Appends a pattern `times` times, each of its steps only as long as slots of its kind remain.
 void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pattern) {
   while (times > 0 && pattern.size > 0) {
     pattern.times = times;
@@ -127,7 +128,7 @@ RankOrder zb_v_order(const Pipeline& p, Count rank) {
 }
 
 /// Position of a rank in DualPipe's eight steps: `near` ranks between it and its end of the pipeline, `half` ranks from
-/// an end to the middle, micro-batches of a direction, and its chunks of the near and of the far direction.
+/// an end to the middle, number of micro-batches per direction, and its chunks of the near and of the far direction.
 struct Dual {
   Count near = 0, half = 0, micro_batches = 0;
   std::int8_t first = 0, second = 1;
@@ -156,7 +157,7 @@ void push_filling(RankOrder& order, const Dual& d) {
 }
 
 /// Steps 4 and 5: a forward slot of one direction paired with a backward slot of the other. A rank in the middle runs
-/// its first pair separately, to have its output earlier.
+/// the two slots of its first pair separately, to produce its output earlier.
 void push_pairs(RankOrder& order, const Dual& d) {
   const Count rounds = d.micro_batches - 2 * d.half;
   const OrderStep one = d.pair(d.first, d.second), other = d.pair(d.second, d.first);

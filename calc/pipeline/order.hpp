@@ -1,9 +1,9 @@
 #pragma once
 /// The order in which every rank runs its slots, for schedules with a fixed order.
 ///
-/// A rank's order is a short list of runs: a pattern of steps, repeated. Micro-batches need not be named, because every
-/// chunk runs each kind of work in their order. Steady runs are the same on every rank. They consist of rounds, each
-/// one or more repetitions of the pattern, so that a simulation can skip rounds when times repeat as well.
+/// A rank's order is a short list of runs: a pattern of steps, repeated. Steps do not name micro-batches, because every
+/// chunk runs each kind of work in the order of micro-batches. Steady runs are the same on every rank. They consist of
+/// rounds, each one or more repetitions of the pattern, so that a simulation can skip rounds once their times repeat.
 ///
 /// Sources: GPipe (arXiv:1811.06965); 1F1B (arXiv:2006.09503) and interleaved (arXiv:2104.04473) as Megatron-LM runs
 /// them, the latter with 2 (P - r - 1) + (v-1)P warm-up forward slots; ZB-H1 and ZB-H2 (arXiv:2401.10241, section 2);
@@ -22,10 +22,10 @@ enum class SlotKind : std::uint8_t {
   backward,              ///< input and weight gradients; input gradients are sent when both are done
   backward_input,        ///< input gradients
   backward_weight,       ///< weight gradients
-  forward_and_backward,  ///< a forward and the whole backward of another micro-batch, as one slot
+  forward_and_backward,  ///< a forward, and the whole backward of another micro-batch, as one slot
 };
 constexpr bool runs_forward(SlotKind k) { return k == SlotKind::forward || k == SlotKind::forward_and_backward; }
-/// Whether the slot computes input gradients, and whether it computes weight gradients.
+/// Whether the slot computes input gradients; runs_weights(): whether it computes weight gradients.
 constexpr bool runs_backward(SlotKind k) { return k != SlotKind::forward && k != SlotKind::backward_weight; }
 constexpr bool runs_weights(SlotKind k) { return k != SlotKind::forward && k != SlotKind::backward_input; }
 
@@ -61,15 +61,15 @@ struct OrderRun {
 
 using RankOrder = InplaceVector<OrderRun, 20>;
 /// The order of a rank. Precondition: the pipeline has no flaw. For an automatic schedule it has only forwards and
-/// input gradients; weight gradients, each after its chunk's input gradients, are placed between by time and memory.
+/// input gradients; weight gradients are inserted by time and memory, each after its chunk's input gradients.
 RankOrder rank_order(const Pipeline& p, Count rank);
-/// Maximum micro-batches of local chunks that a rank of an automatic schedule holds until their weight gradients are
-/// done: ZB-1p P, ZB-2p 2P; ZB-V 2P, of half the layers each.
+/// Maximum number of micro-batches, summed over local chunks, that a rank of an automatic schedule holds until their
+/// weight gradients are done: ZB-1p P, ZB-2p 2P; ZB-V 2P, of half the layers each.
 constexpr Count most_chunks_saved(const Pipeline& p) {
   return p.schedule == Schedule::zb_1p ? p.ranks : mul(2, p.ranks);
 }
 
-/// A position in a rank's order, without micro-batches, if chunks do not change by turns.
+/// A position in a rank's order, without micro-batches, for schedules whose chunks do not take turns.
 class PlainOrderCursor {
  public:
   PlainOrderCursor() = default;
@@ -85,11 +85,11 @@ class PlainOrderCursor {
     if (--left_ == 0) return enter(run_ + 1);
     step_ = end_ - (*order_)[run_].size;
   }
-  /// The current run, and its repetitions that are not over.
+  /// The current run; left(): its remaining repetitions.
   const OrderRun& run() const { return (*order_)[run_]; }
   std::size_t run_number() const { return run_; }
   Count left() const { return left_; }
-  /// Skips repetitions of the run, but not all that are left.
+  /// Skips repetitions of the run. Precondition: fewer than all that are left.
   void skip(Count repetitions) { left_ -= repetitions; }
 
  protected:
@@ -112,7 +112,7 @@ class PlainOrderCursor {
   Count left_ = 0;
 };
 
-/// The same for all schedules.
+/// A position in a rank's order, without micro-batches, for all schedules.
 class OrderCursor : public PlainOrderCursor {
  public:
   OrderCursor() = default;
@@ -127,7 +127,7 @@ class OrderCursor : public PlainOrderCursor {
   }
 
  private:
-  /// Micro-batches left in the group, and number of chunks before the current one.
+  /// Number of micro-batches left in the group, and of chunks before the current chunk.
   struct Turn {
     Count left = 0, passed = 0;
   };
@@ -143,7 +143,8 @@ class OrderCursor : public PlainOrderCursor {
   std::array<Turn, 5> turns_{};
 };
 
-/// Numbers the micro-batches of a rank's slots: by turn if chunks change by turns, otherwise the next of the chunk.
+/// Numbers the micro-batches of a rank's slots: by group if chunks take turns, otherwise consecutively within each
+/// chunk.
 class SlotNumbering {
  public:
   explicit SlotNumbering(const Pipeline& p) : p_(p) {}

@@ -11,7 +11,7 @@ namespace {
 
 Count layers_of(const LayerKinds& kinds) { return whole_model(kinds).end; }
 
-/// Costs of all layers up to any layer, and of any interval of layers.
+/// Prefix sums of layer costs, which give the cost of any interval of layers.
 class LayerCosts {
  public:
   LayerCosts(const LayerKinds& kinds, const RowCosts& costs, Count chunks) : costs_(costs), chunks_(chunks) {
@@ -34,8 +34,8 @@ class LayerCosts {
   /// Cost of all chunks, without recomputation.
   double all() const { return at(layers_) + costs_.embedding + costs_.head; }
 
-  /// The last end of chunk i from `first` on with a cost of at most `most`. The chunk has at least one layer, and
-  /// leaves one for each later chunk.
+  /// The last possible end of chunk i, which begins at `first`, with a cost of at most `most`. The chunk has at least
+  /// one layer and leaves at least one for each later chunk.
   Count furthest(Count i, Count first, double most) const {
     Count low = first + 1, high = layers_ - (chunks_ - 1 - i);
     while (low < high) {
@@ -47,7 +47,7 @@ class LayerCosts {
     }
     return low;
   }
-  /// Cost of the largest chunk if each is as long as `most` allows.
+  /// Cost of the largest chunk if each chunk is as long as `most` allows.
   double maximum(double most) const {
     double largest = 0;
     Count first = 0;
@@ -67,7 +67,7 @@ class LayerCosts {
   const RowCosts& costs_;
   Count layers_ = 0, chunks_;
   std::array<double, max_layers + 1> up_to_{};
-  InplaceVector<double, max_layers + 1> recomputed_;  // of recomputed layers, if any
+  InplaceVector<double, max_layers + 1> recomputed_;  // prefix sums of recomputation costs, if any
 };
 
 /// The smallest maximum. The result of `maximum` falls in steps as its limit rises.
@@ -97,7 +97,7 @@ std::array<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double mo
   return first;
 }
 
-/// Cuts within the smallest maximum, each chunk as close as possible to an equal share of the rest.
+/// Partition within the smallest maximum, with each chunk as close as possible to an equal share of the remaining cost.
 Partition even_cut(const LayerCosts& c) {
   const double most = smallest_maximum(c) * (1 + 1e-12);
   const auto starts = earliest_starts(c, most);
@@ -136,8 +136,8 @@ class Holders {
   const Pipeline& p_;
 };
 
-/// Deals layers one by one to the holder with the least work; to the last of several, because pipelines fill from the
-/// first. Holders with neither embedding nor head take turns, from the last to the first.
+/// Deals layers one by one to the holder with the least work; on ties, to the last of them, because pipelines fill from
+/// the first. Holders with neither embedding nor head take turns, from the last to the first.
 class Dealer {
  public:
   Dealer(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline)
@@ -195,7 +195,7 @@ class Dealer {
 
   double besides(Count h) const { return besides_[static_cast<std::size_t>(h)]; }
   /// Work of each holder if layers were divisible, without recomputation: no more than the work of the slowest.
-  /// Excludes holders that exceed it with one layer per chunk.
+  /// Excludes holders that exceed this level even with one layer per chunk.
   double level() const {
     double all = layer_ * static_cast<double>(layers_), mean = 0;
     for (Count h = 0; h < holders_.size(); ++h) all += besides(h);
@@ -231,13 +231,13 @@ class Dealer {
   }
 
   Count& of(Count h) { return held_[static_cast<std::size_t>(h)]; }
-  /// The work of a holder that gets one more layer.
+  /// Work of a holder after one more layer.
   double with_another(Count h) {
     const Count n = of(h) + 1, twice = std::min(n, p_.chunks * costs_.first_recomputed);
     return layer_ * static_cast<double>(n) + recomputed_ * static_cast<double>(twice) + besides(h);
   }
   bool is_between(Count h) const { return h != first_ && h != last_; }
-  /// The next holder in turn after h with neither embedding nor head; first_ if there is no such holder.
+  /// The next holder in turn after h that has neither embedding nor head; first_ if there is none.
   Count after(Count h) const {
     for (Count n = 0; n < holders_.size(); ++n) {
       h = h == 0 ? holders_.size() - 1 : h - 1;
@@ -245,7 +245,8 @@ class Dealer {
     }
     return first_;
   }
-  /// The holder with the least work after one more layer. With one kind of layer, holders between the ends are alike.
+  /// The holder that has the least work after one more layer. With one kind of layer, all holders between the ends are
+  /// alike.
   Count least_loaded(Count next) {
     Count least = first_;
     const auto consider = [&](Count h) {
@@ -260,8 +261,9 @@ class Dealer {
     return least;
   }
 
-  /// Distributes a holder's layers over its chunks. The ends of the model get fewer layers, by the time of embedding
-  /// and head, unless layers are recomputed by chunk. The other chunks are equally long, the first ones a layer longer.
+  /// Distributes a holder's layers over its chunks. The chunks at the ends of the model get fewer layers, to compensate
+  /// for embedding and head, unless layers are recomputed per chunk. All other chunks are equally long, or the first
+  /// ones one layer longer.
   void share_out(Count h, Shares& layers) const {
     const auto at = [&](Count q) -> Count& { return layers[static_cast<std::size_t>(q)]; };
     const Count mine = held_[static_cast<std::size_t>(h)];
@@ -290,9 +292,10 @@ class Dealer {
   }
   double ends_of(Count h) const { return (h == first_ ? costs_.embedding : 0) + (h == last_ ? costs_.head : 0); }
 
-  /// Adds to every holder's load the cost of its layers beyond the same number of mean layers. Returns the quality of
-  /// the distribution: the load of the slowest holder, which bounds the time, plus the sum of the longest first chunk,
-  /// the longest second chunk ..., the time if holders wait for one another after each chunk.
+  /// Adds to every holder's load the difference between the cost of its layers and that of the same number of mean
+  /// layers. Returns the quality of the distribution: the load of the slowest holder, which bounds the time, plus the
+  /// sum of the longest first chunk, the longest second chunk ..., the time if holders wait for one another after each
+  /// chunk.
   double correct(const Partition& p) {
     const LayerCosts all(kinds_, costs_, model_chunks(p_));
     double slowest = 0;

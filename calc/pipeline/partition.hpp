@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// The chunks of a model in order. The embedding is in the first, the head in the last.
+/// The chunks of a model in order. The embedding is in the first chunk, the head in the last.
 class Partition {
  public:
   Partition() = default;
@@ -35,26 +35,27 @@ struct RowCosts {
   std::array<double, most_kinds> recomputed{};
   Count first_recomputed = 0;
 };
-/// Total seconds of forward and backward of a micro-batch. In paired slots (DualPipe) expert collectives overlap with
-/// other work, as in paired_seconds().
+/// Row costs in seconds: forward plus backward of a micro-batch. In paired slots (DualPipe) expert collectives overlap
+/// with other work, as in paired_seconds().
 RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds);
-/// The same plus a chunk's stalls under ZeRO-3 for weights and gradients of its layers, embedding and head: the
-/// difference that each makes to chunk_seconds(). Excludes messages between stages, for which all chunks wait alike.
+/// Row costs in seconds, plus a chunk's stalls under ZeRO-3 for the weights and gradients of its layers, embedding and
+/// head: the difference that each row makes to chunk_seconds(). Excludes messages between stages, for which all chunks
+/// wait alike.
 RowCosts row_costs(const Prices& prices, const RowTimes& times, const Layout& layout, Count micro_batches);
-/// FLOPs, if there is no hardware.
+/// Row costs in FLOPs, for use without hardware.
 RowCosts row_costs(const Prices& prices);
 /// Whether chunks wait for weights in every micro-batch.
 bool waits_for_weights(const Layout& layout);
 
-/// Distributes layers so that the slowest rank is as fast as possible; a rank of DualPipe has a chunk of both
-/// directions. One kind of layer: layers go one by one to the rank with the least work including the new layer, and a
+/// Distributes layers so that the slowest rank is as fast as possible; a rank of DualPipe has one chunk of each
+/// direction. One kind of layer: layers go one by one to the rank with the least work including the new layer, and a
 /// rank's layers are distributed so that its longest chunk is short. No other distribution has a faster slowest rank,
 /// except with recomputed blocks, which a rank distributes evenly. Several kinds, one chunk per rank: the smallest
 /// possible maximum over all ways to cut the list of layers, and among these cuts every chunk as close as possible to
-/// an equal share of the rest. Several kinds and chunks: layers are dealt as if they were equal; a rank's difference
-/// from that is added to its load, and the deal is repeated a few times. Of these distributions, and the one with the
-/// shortest longest chunk, the best by slowest rank and longest chunks is used. Every chunk gets a layer. Precondition:
-/// no more chunks than layers, no flaw.
+/// an equal share of the rest. Several kinds, several chunks per rank: layers are dealt as if they were equal; the
+/// difference of a rank's actual load is added to its load, and the deal is repeated a few times. Of these
+/// distributions, and the one with the shortest longest chunk, the best by slowest rank and longest chunks is used.
+/// Every chunk gets a layer. Precondition: no more chunks than layers, no flaw.
 Partition balanced(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline);
 
 /// The partition with the given number of layers per chunk, in model order.

@@ -1,5 +1,5 @@
 #pragma once
-/// A rank's part of a step: from the start of its first forward to the end of its last gradients.
+/// A rank's span of a step: from the start of its first forward to the end of its last gradients.
 
 #include "calc/pipeline/times.hpp"
 

@@ -36,27 +36,27 @@ ChunkPlace chunk_place(const Pipeline& p, Count chunk, Count direction = 0);
 inline Count rank_of(const Pipeline& p, Count chunk, Count direction = 0) {
   return chunk_place(p, chunk, direction).rank;
 }
-/// Index of a local chunk in a row of all ranks' local chunks.
+/// Index of a local chunk in the list of all ranks' local chunks, rank by rank.
 constexpr Count chunk_index(const Pipeline& p, ChunkPlace at) { return at.rank * p.chunks + at.local; }
 
-/// Chunks per rank that a schedule requires; 0: two or more.
+/// Number of chunks per rank that a schedule requires; 0: any number from two up.
 constexpr Count fixed_chunks(Schedule s) {
   if (s == Schedule::interleaved) return 0;
   return s == Schedule::zb_v || s == Schedule::dualpipe || s == Schedule::dualpipe_v ? 2 : 1;
 }
 /// Whether a schedule runs some weight gradients separately from input gradients.
 constexpr bool splits_backward(Schedule s) { return s > Schedule::interleaved; }
-/// Whether a schedule runs a forward of one micro-batch concurrently with a backward of another, in one slot. One chunk
-/// of such a rank is as far from the beginning of the model as the other is from its end.
+/// Whether a schedule runs a forward of one micro-batch concurrently with a backward of another, in one slot. Of the
+/// two chunks of a rank, one is then as far from the beginning of the model as the other is from its end.
 constexpr bool has_pairs(Schedule s) { return s == Schedule::dualpipe || s == Schedule::dualpipe_v; }
-/// Whether the order of slots depends on times: a rule finds it, instead of a fixed order.
+/// Whether the order of slots is not fixed but found by a rule that depends on times.
 constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Schedule::zb_2p || s == Schedule::zb_v; }
 /// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, which
 /// clips them, is checked during the next step, and a wrong update is rolled back (arXiv:2401.10241, section 4).
-/// Otherwise ranks that begin one after another with equal work would also end one after another, and the first would
-/// wait, so the bubble could not be 0. The paper does this for ZB-H2 and ZB-2p, its authors' settings also for ZB-V
-/// (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not. Gradients of a token table
-/// shared by both ends are reduced while other weight gradients are left, so that no rank waits.
+/// Otherwise ranks that begin one after another with equal work would also end one after another, and the first rank
+/// would wait, so the bubble could not be 0. The paper validates afterwards for ZB-H2 and ZB-2p, its authors' settings
+/// also for ZB-V (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not. Gradients of a
+/// token table shared by both ends are reduced while other weight gradients are left, so that no rank waits.
 constexpr bool validates_after(Schedule s) {
   return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v;
 }
@@ -66,8 +66,8 @@ inline bool pairs_experts(const Layout& l) {
   return has_pairs(l.schedule) && ranks(l, Group::pipeline) > 1 && ranks(l, Group::expert) > 1;
 }
 
-/// Whether the last stage holds a copy of the token table if the head uses the first stage's. In a V, and in DualPipe,
-/// one rank holds both ends of the model.
+/// Whether the last stage holds a copy of the token table for a head that is tied to the table of the first stage. In a
+/// V, and in DualPipe, one rank holds both ends of the model.
 inline bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1 && fixed_chunks(l.schedule) != 2; }
 
 /// Reason a pipeline is impossible. A value, not an exception.
@@ -76,13 +76,14 @@ enum class PipelineFlaw : std::uint8_t {
   ranks,              ///< fewer than one rank
   odd_ranks,          ///< DualPipe pairs rank r with rank P - 1 - r
   chunks,             ///< chunks per rank differ from the schedule's number
-  micro_batches,      ///< too few: DualPipe and DualPipe-V need 2P to fill both directions, all others one
+  micro_batches,      ///< too few: DualPipe and DualPipe-V need 2P to fill both directions, all other schedules one
   odd_micro_batches,  ///< DualPipe gives each direction half of the micro-batches
-  groups              ///< interleaved: not a multiple of the ranks (Megatron-LM runs micro-batches in groups of P)
+  groups  ///< interleaved: micro-batches are not a multiple of the ranks (Megatron-LM runs micro-batches in groups of
+          ///< P)
 };
 PipelineFlaw flaw(const Pipeline& p);
-/// The least number of ranks, chunks or micro-batches that fixes the flaw, not below the pipeline's own if possible;
-/// the pipeline's number of micro-batches if there is no flaw.
+/// The smallest number of ranks, chunks or micro-batches that fixes the flaw, if possible not below the pipeline's own
+/// number; without a flaw, the pipeline's number of micro-batches.
 Count enough(const Pipeline& p);
 
 }  // namespace llmcalc

@@ -11,7 +11,8 @@ namespace {
 using SavedCounts = std::array<SavedCount, 2 * most_chunks>;
 using SavedOfChunks = InplaceVector<ChunkSaved, max_layers>;
 
-/// Micro-batches that each local chunk holds at the rank's peak. `room`: of run_automatic(), for automatic schedules.
+/// Number of micro-batches that each local chunk holds at the rank's peak. `room`: for automatic schedules, the
+/// workspace of run_automatic().
 SavedCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanWorkspace& room, const SavedOfChunks& saved) {
   SavedCounts counts;
   const std::span<const ChunkSaved> all(saved.begin(), saved.size());

@@ -1,5 +1,5 @@
 #pragma once
-/// The chunks of a stage, and the number of micro-batches that it holds of each.
+/// The chunks of a stage, and the number of micro-batches in flight in each.
 
 #include <vector>
 

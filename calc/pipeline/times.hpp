@@ -15,8 +15,8 @@ struct ChunkTime {
   Seconds paired{};
 };
 
-/// Times of a pipeline, by model chunk and by boundary between model chunks. A send is latency only: it delays only its
-/// receiver, and sends do not wait for one another. Boundaries within a rank take no time, regardless of `sends`.
+/// Times of a pipeline, by model chunk and by boundary between model chunks. A send is a pure latency: it delays only
+/// its receiver, and sends do not wait for one another. Boundaries within a rank take no time, regardless of `sends`.
 struct PipelineTimes {
   std::span<const ChunkTime> chunks;
   std::span<const Seconds> sends{};  ///< from chunk q to q + 1, and gradients back; empty: no time
@@ -26,13 +26,13 @@ struct PipelineTimes {
 /// Inputs of a simulation for one local chunk of one rank. Neighbours are indices (see chunk_index()), or `none`.
 struct ChunkNode {
   static constexpr Count none = -1;
-  Count before = none, after = none;       ///< sources of its activations, and of its gradients
+  Count before = none, after = none;       ///< local chunks that its activations, and its gradients, come from
   double from_before = 0, from_after = 0;  ///< seconds of their sends
   double forward = 0, input = 0, weight = 0, paired = 0, ready = 0;
 };
 ChunkNode chunk_node(const Pipeline& p, const PipelineTimes& t, ChunkPlace at);
 
-/// Seconds of a slot in `chunk`, whose gradients are computed in `gradient` (the same chunk except in paired slots).
+/// Seconds of a slot in `chunk` that computes gradients in `gradient` (the same chunk except in paired slots).
 inline double slot_seconds(SlotKind kind, const ChunkNode& chunk, const ChunkNode& gradient) {
   switch (kind) {
     case SlotKind::forward:

@@ -23,7 +23,7 @@ namespace {
 using Algorithm = CollectiveAlgorithm;
 using Ways = InplaceVector<Algorithm, 3>;
 
-/// Algorithms by which a collective can run on a level. `outer`: outside the innermost level.
+/// Algorithms that a collective can use on a level. `outer`: the level is not the innermost.
 Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
   const bool tree = op == CollectiveOp::all_reduce && outer;
   const bool network = link.reduces && collective_schedule(op, Algorithm::in_network, 1);
@@ -34,14 +34,15 @@ Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
   return all;
 }
 
-/// Factor by which a gather or a scatter moves more on a level than with the same number of equal parts. The smallest
-/// part sends to all others, or receives from them, (most - fewest)/most of the message; one of n equal parts (n-1)/n.
+/// Factor by which a gather or a scatter moves more bytes on a level than with the same number of equal parts. The
+/// smallest part sends to all others, or receives from them, (most - fewest)/most of the message; one of n equal parts
+/// (n-1)/n.
 double unevenness(CollectiveOp op, const Meeting& m) {
   if (op == CollectiveOp::all_reduce || m.parts == 1) return 1;
   return static_cast<double>(mul(m.most - m.fewest, m.parts)) / static_cast<double>(mul(m.most, m.parts - 1));
 }
 
-/// One level after another, each with the share of the message that the inner levels leave to a rank.
+/// Runs a collective level after level, each with the share of the message that the inner levels leave to a rank.
 class Levels {
  public:
   Levels(const CollectiveCall& e, const Route& route, const Cluster& cluster, const Layout& layout,
@@ -85,13 +86,14 @@ class Levels {
   const LinkRates& reached_;
 };
 
-/// Differences of an all-to-all from a separate message to each rank.
+/// How an all-to-all differs from sending a separate message to each rank.
 struct Paths {
-  double ranks_reached = 1;        ///< by one message to another node
+  double ranks_reached = 1;        ///< number of ranks that one message to another node reaches
   double inside = 1, between = 1;  ///< bytes within a node and between nodes, relative to separate messages
 };
-/// If nodes are limited, tokens go to each of their nodes, and from there to the experts. If a rank receives a token
-/// once for all its experts, its messages are the X ranks reached on average, not its K experts.
+/// If the number of nodes is limited, a token is sent once to each of its nodes and forwarded from there to the
+/// experts. If a rank receives a token once for all its experts, its messages are the X ranks reached on average, not
+/// its K experts.
 Paths paths(const CollectiveCall& e, const Route& route, const Layout& layout) {
   if (e.routing.top_k == 0) return {};
   const auto k = static_cast<double>(e.routing.top_k);
@@ -103,7 +105,7 @@ Paths paths(const CollectiveCall& e, const Route& route, const Layout& layout) {
 }
 
 /// Traffic of an all-to-all over a level: rounds, and bytes as a share of the whole buffer. A rank of the smallest part
-/// has the most ranks outside it. On a torus messages pass other ranks on their way.
+/// has the most ranks outside it. On a torus, messages pass through other ranks on their way.
 struct Scatter {
   double rounds, share;
 };
@@ -113,7 +115,7 @@ Scatter scatter(const Meeting& m, const Link& link, double all) {
   return {static_cast<double>(farthest(link.torus)), most / all * all_to_all_load(link.torus).value()};
 }
 
-/// A message to every other rank, over the innermost level that joins the pair.
+/// Time of an all-to-all: a message to every other rank, over the innermost level that joins the pair.
 CommunicationTime all_to_all(const CollectiveCall& e, const Route& route, const Cluster& cluster, const Layout& layout,
                              const LinkRates& reached) {
   const auto all = static_cast<double>(ranks(layout, e.group)), messages = static_cast<double>(e.messages);

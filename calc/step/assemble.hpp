@@ -10,11 +10,12 @@ struct PassSum {
   Cost cost;
   Time bound, estimate;
   CollectiveCalls collectives;
-  /// Adds `layers` times `pass`. `costs`: also FLOPs and bytes, for the roofline of a step or a rank's own work.
+  /// Adds `layers` times `pass`. `costs`: also adds FLOPs and bytes, for the roofline of a step or for a rank's own
+  /// work.
   void add(const PassPrice& pass, Count layers, bool costs);
 };
 
-/// Time of a pass: seconds at the datasheet's rates, and at measured or stated efficiencies (equal without these).
+/// Time of a pass: at the datasheet's rates, and at measured or stated efficiencies (equal if there are none).
 struct PassTime {
   Time bound, estimate;
 };
@@ -42,11 +43,11 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 ///   in network   M' / B and 2 latencies, on levels whose switches reduce; there reduce-scatter and all-gather take the
 ///                time of a ring, with 1 latency
 ///   fastest      on each level the least of these and the ring, at the rates that links reach
-/// In an all-to-all each rank sends M/N to every other; the levels work concurrently, so the slowest counts. Tokens
-/// sent to experts on a limited number of nodes follow calc/parallel/expert.hpp, where a node is the ranks joined by
-/// the innermost level. A message between neighbours crosses the outermost level of the group. If the links of a level
-/// form a torus, the bandwidth covers the links that a rank of the group has there, and an all-to-all waits for the
-/// busiest axis (calc/links/torus.hpp).
+/// In an all-to-all each rank sends M/N to every other rank; the levels work concurrently, so the slowest determines
+/// the time. Tokens sent to experts on a limited number of nodes follow calc/parallel/expert.hpp, where a node is the
+/// ranks joined by the innermost level. A message between neighbours crosses the outermost level of the group. If the
+/// links of a level form a torus, the bandwidth covers the links that a rank of the group has there, and an all-to-all
+/// waits for the busiest axis (calc/links/torus.hpp).
 ///
 /// Sources: Megatron-LM (arXiv:2104.04473) section 4 for shares of the network per rank; Thakur et al. 2005; NCCL 2.4
 /// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Not modelled: NCCL's protocols,

@@ -1,5 +1,5 @@
 #pragma once
-/// The end of a step on one rank: sums of gradients after its last backward, and the optimizer.
+/// The end of a step on one rank: gradient reductions after its last backward, and the optimizer.
 
 #include "calc/pipeline/schedule.hpp"
 #include "calc/spent.hpp"
@@ -20,19 +20,20 @@ class RankEnd {
         rates_(rates_of(prices, e)),
         pipeline_(pipeline) {}
 
-  /// Sums other than across data-parallel ranks: gradients that tensor-parallel ranks share; of a token table that the
-  /// first and the last stage share; in DualPipe of the rank's chunks (its shards), which another rank copies.
+  /// Gradient reductions other than across data-parallel ranks: of weights that tensor-parallel ranks replicate; of a
+  /// token table that the first and the last stage share; in DualPipe, of the rank's chunks (its shards), of which
+  /// another rank holds a copy.
   Spent sums(const HeldRows& rows) const;
-  /// Seconds of updating the rank's states; `device` is the total of update().
+  /// Seconds to update the rank's states; `device` is the total of update().
   UpdateSeconds updating(const HeldRows& rows) const;
   /// The optimizer's pass over the states that the rank updates, Muon's iterations, and the host's overhead per step.
   ///
   /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism as Megatron-Core's TensorParallelMuon in its mode
-  /// "duplicated"): iterations are exact, on whole matrices. With sharded states the ranks divide whole matrices among
-  /// them: each takes its share of the time, but at least the time of the largest matrix. They gather the momentum of
-  /// all matrices in bf16, the paper's upper bound: ranges that cut few matrices gather less. Tensor-parallel ranks
-  /// then gather the matrices that are sharded across them, also in bf16, and all do the same work. Without sharding
-  /// every rank processes all matrices.
+  /// "duplicated"): the iterations run exactly, on whole matrices. With sharded states the ranks divide whole matrices
+  /// among them: each takes its share of the time, but at least the time of the largest matrix. They gather the
+  /// momentum of all matrices in bf16, the paper's upper bound: ranges that split few matrices gather less.
+  /// Tensor-parallel ranks then gather the matrices that are sharded across them, also in bf16, and all do the same
+  /// work. Without sharding every rank processes all matrices.
   Spent update(const HeldRows& rows) const;
 
  private:

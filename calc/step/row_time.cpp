@@ -10,7 +10,8 @@
 namespace llmcalc {
 namespace {
 
-/// Under the roofline of a whole step, a micro-batch's seconds over its compute seconds; above 1 if memory is slower.
+/// Under the roofline of a whole step: a micro-batch's seconds divided by its compute seconds; above 1 if it is
+/// memory-bound.
 double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rates, bool full) {
   if (plan.roofline != Roofline::step) return 1;
   Seconds compute;
@@ -38,14 +39,14 @@ class Clock {
         rates_(rates_of(prices, e)),
         slowed_(slowed_by_memory(prices, plan, rates_, full_)) {}
 
-  /// Forward work that backward recomputes.
+  /// Seconds of the forward work that backward recomputes.
   Spent recomputed(const LayerPrice& row) {
     Spent s;
     spend(row.recomputed, s);
     return s;
   }
 
-  /// Recomputed expert collectives, if they can overlap with another slot's work.
+  /// Seconds of recomputed expert collectives, if they can overlap with another slot's work.
   Seconds recomputed_expert_collective(const LayerPrice& row) {
     return paired_ ? expert_collective(row.recomputed) : Seconds();
   }
@@ -92,7 +93,7 @@ class Clock {
   }
 
  private:
-  /// Adds a pass to `s`, which is empty before. In backward excludes messages that only weight gradients wait for.
+  /// Adds a pass to `s`, which must be empty. In backward, excludes messages that only weight gradients wait for.
   /// Returns the seconds of the pass's own work that no collective overlaps.
   Seconds spend(const PassPrice& pass, Spent& s, bool backward = false) {
     const Time& t = full_ ? pass.bound : pass.estimate;
@@ -124,8 +125,8 @@ class Clock {
     return all <= work ? (1 - hidden) * all : all - hidden * work;
   }
 
-  /// Subtracts from backward the tensor-parallel time that weight gradients hide, and books gathers that only weight
-  /// gradients need under backward_weight. A schedule that defers weight gradients also defers these gathers; otherwise
+  /// Subtracts from backward the tensor-parallel time that weight gradients hide, and moves gathers that only weight
+  /// gradients need to backward_weight. A schedule that defers weight gradients also defers these gathers; otherwise
   /// the sum is the same. If deferred, input gradients hide no more than fits into their `left` seconds, and gathers no
   /// more than fits into the weight gradients.
   void hide(const PassPrice& pass, Seconds left, RowTime& t) {
@@ -138,7 +139,7 @@ class Clock {
     if (gathers > Seconds()) weights += std::max(exposed, gathers - work);
   }
 
-  /// Seconds of overlapping tensor-parallel collectives that `work` seconds of weight gradients hide in addition.
+  /// Additional seconds of tensor-parallel collectives that `work` seconds of weight gradients hide.
   Seconds hidden_by_weights(const PassPrice& pass, Seconds work) {
     if (rates_.hidden_by_weights <= rates_.hidden_tensor) return {};
     const Seconds all = seconds_of(pass, &CollectiveCall::beside);
@@ -146,7 +147,7 @@ class Clock {
     return std::max(Seconds(), hidden - rates_.hidden_tensor * all);
   }
 
-  /// Seconds of one kind of tensor-parallel messages.
+  /// Seconds of tensor-parallel messages of one kind.
   Seconds seconds_of(const PassPrice& pass, Count CollectiveCall::*kind) {
     Seconds all;
     for (const CollectiveCall& e : pass.collectives)
@@ -155,9 +156,10 @@ class Clock {
     return all;
   }
 
-  /// Seconds that a device, busy for `busy` seconds, waits for the host that launches its kernels and collectives. The
-  /// two run concurrently, and each is sometimes the slower: together they take (busy^6 + host^6)^(1/6) seconds. The
-  /// exponent is chosen, not fitted: 1 would be a sum, infinity a maximum. Not counted: host work other than launches.
+  /// Seconds that a device, busy for `busy` seconds, waits for the host that launches its kernels and collectives.
+  /// Device and host run concurrently, and at times either is the slower: together they take (busy^6 + host^6)^(1/6)
+  /// seconds. The exponent is chosen, not fitted: 1 would be a sum, infinity a maximum. Not counted: host work other
+  /// than launches.
   Seconds waiting_for_host(const PassPrice& pass, Seconds busy) const {
     const Software& software = rates_.software;
     double collectives = 0;
@@ -170,8 +172,8 @@ class Clock {
     return std::pow(1 + std::pow(shorter, 6), 1.0 / 6) * longer - busy;
   }
 
-  /// Exposed seconds of a ring's messages, which overlap with attention's core, also while the device waits for the
-  /// host.
+  /// Exposed seconds of a ring's messages, which overlap with the attention core and with the time that the device
+  /// waits for the host.
   Seconds exposed(const CollectiveCall& e, Seconds core, Seconds waiting, bool backward) {
     RingTime t = ring_time(e, seconds(e), core, ranks(layout_, Group::context), backward);
     t.core += waiting;
@@ -189,9 +191,9 @@ class Clock {
     return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
   }
 
-  /// Gathers of weights within a copy, and reductions of the gradients of trained weights: within a copy, then of
-  /// shards between copies. Frozen weights, and weights that the layer repeats, are gathered only under ZeRO-3, because
-  /// they are not updated here.
+  /// Adds the gathers of weights within a copy of the states, and the reductions of gradients of trained weights:
+  /// within a copy, then of shards between copies. Frozen weights, and weights that the layer repeats, are gathered
+  /// only under ZeRO-3, because they are not updated here.
   void share_out(const Learned& numbers, Count borrowed, ParameterClass c, RowTime& t) {
     const StateGroups of = state_groups(c);
     const Count n = numbers.trained();

@@ -1,6 +1,6 @@
 #pragma once
-/// Seconds of the rows of a price list on a cluster: their own work, the collectives that it waits for, and the
-/// collectives of weights and gradients across data-parallel ranks.
+/// Seconds of the rows of a price list on a cluster: the work of each row, the collectives that this work waits for,
+/// and the collectives of weights and gradients across data-parallel ranks.
 
 #include <algorithm>
 #include <span>
@@ -11,25 +11,25 @@
 
 namespace llmcalc {
 
-/// One layer of a kind (or the embedding, or the head), one micro-batch.
+/// Times of one micro-batch in one layer of a kind, in the embedding or in the head.
 struct RowTime {
   Spent forward, backward_input, backward_weight;  ///< backward_input includes recomputation
-  Seconds gather;                                  ///< of its weights, from the ranks that shard them
-  Seconds reduce;                                  ///< of its gradients, across all ranks that hold the same weights
-  Seconds down{};                                  ///< of its gradients to host memory, once per step
-  Seconds experts_forward{}, experts_backward{};   ///< all of its expert collectives, if a schedule pairs slots
+  Seconds gather;                                  ///< to gather its weights from the ranks that shard them
+  Seconds reduce;  ///< to reduce its gradients across all ranks that hold the same weights
+  Seconds down{};  ///< to move its gradients to host memory, once per step
+  Seconds experts_forward{}, experts_backward{};  ///< all of its expert collectives, if a schedule pairs slots
   constexpr Seconds backward() const { return backward_input.total() + backward_weight.total(); }
 };
 
 struct RowTimes {
   InplaceVector<RowTime, most_rows> rows;
-  /// Under recomputation of blocks the same for recomputed layers, otherwise empty.
+  /// Times of recomputed layers under RecomputeMethod::block; otherwise empty.
   InplaceVector<RowTime, most_rows> recomputed{};
   Count first_recomputed = 0;  ///< number of first layers of each chunk that are recomputed
-  Count modules = 0;           ///< MTP modules; the last three rows are their parts
+  Count modules = 0;           ///< number of MTP modules; the last three rows are their parts
   double hidden = 1;           ///< fraction of gathers and reductions that other work hides
   bool lands = false;          ///< gradients go to host memory once per step
-  /// Stall of a chunk's slot for its message to the next stage or from it, without and with several chunks per rank.
+  /// Stall of a chunk's slot for its message to or from the next stage: with one chunk per rank, and with several.
   Seconds send{}, send_of_chunks{};
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
@@ -73,8 +73,8 @@ Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& 
 /// overlap with c - 1 steps. The last message returns the gradients to their rank without overlap. Not modelled: the
 /// first and the last step of backward overlap with one message each, not two; steps of unequal work.
 struct RingTime {
-  Seconds passing;  ///< messages that overlap with the core
-  Seconds core;     ///< steps of the core that overlap with these
+  Seconds passing;  ///< messages that overlap with the attention core
+  Seconds core;     ///< steps of the attention core that overlap with these messages
   Seconds home;     ///< the last message of gradients
   constexpr Seconds exposed(double hidden, double hidden_at_home) const {
     const Seconds longer = std::max(Seconds(), passing - core), both = std::min(passing, core);
@@ -85,8 +85,8 @@ constexpr bool passes_round(const CollectiveCall& e) { return e.group == Group::
 /// `all`: seconds of the messages around `ranks` ranks, `core`: of the whole core. In backward gradients return home.
 RingTime ring_time(const CollectiveCall& e, Seconds all, Seconds core, Count ranks, bool backward);
 
-/// The fraction of a tensor-parallel collective in backward that only weight gradients wait for; 0 for other groups.
-/// All gradients need the keys and values that context-parallel ranks gather.
+/// Fraction of a tensor-parallel collective in backward that only weight gradients wait for; 0 for other groups. All
+/// gradients need the keys and values that context-parallel ranks gather.
 double for_weights(const CollectiveCall& e);
 
 /// Seconds of collectives between the ranks of a layout, at the rates that links reach. Each kind whose time is linear
@@ -105,7 +105,7 @@ class Links {
   struct Kind {
     Group group = Group::tensor;
     CollectiveOp op = CollectiveOp::all_reduce;
-    CommunicationTime one{};  ///< per message, and per byte
+    CommunicationTime one{};  ///< time per message, and per byte
   };
   const CommunicationTime& of_one(const CollectiveCall& e);
   const Layout& layout_;
@@ -116,18 +116,18 @@ class Links {
 
 /// Rows in the order of the prices. Gradients of sharded states (ZeRO) are reduce-scattered, weights gathered; without
 /// sharding gradients are all-reduced. Each row sends one message (a bucket per layer). Gradients travel in the plan's
-/// gradient format, weights in the training format. The head's gradients include a copy of the token table, if the last
-/// stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose hybrid sharding also
-/// all-reduces each shard across the replicas. Transfers to and from host memory in every micro-batch are exposed as in
-/// calc/training/offload.hpp, in backward under backward_input; with separate weight gradients, each transfer is under
-/// the gradients that it overlaps with. A collective inside a layer of e seconds, of which a fraction `hidden` can
-/// overlap with the layer's work of w seconds, is exposed for e - hidden min(w, e); each of several gets the work that
-/// the previous ones leave.
+/// gradient format, weights in the training format. The head's gradients include those of a copy of the token table, if
+/// the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose hybrid sharding
+/// also all-reduces each shard across the replicas. Transfers to and from host memory in every micro-batch are exposed
+/// as in calc/training/offload.hpp, in backward under backward_input; with separate weight gradients, each transfer is
+/// under the gradients that it overlaps with. A collective inside a layer of e seconds, of which a fraction `hidden`
+/// can overlap with the layer's work of w seconds, is exposed for e - hidden min(w, e); each of several collectives
+/// overlaps with the work that the previous ones leave.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
                    Efficiency e);
 
-/// The forward work of a row that backward recomputes, if any; part of its backward_input.
+/// Seconds of a row's forward work that backward recomputes, if any; part of backward_input.
 Spent recompute_time(const LayerPrice& row, const Prices& prices, const Plan& plan, const Layout& layout, Links& links,
                      Efficiency e);
 

@@ -10,7 +10,7 @@ Seconds SlotEvents::Loads::seconds() const {
   return all;
 }
 
-/// Seconds of the tasks that `run` puts, without putting them.
+/// Seconds of the tasks that `run` would put on the timeline, without putting them.
 template <typename F>
 Seconds SlotEvents::measure(const F& run) {
   const Seconds before = std::exchange(elapsed_, Seconds());
@@ -49,7 +49,7 @@ void SlotEvents::work(TaskKind kind, Count unit, Seconds seconds) {
   alone({.lane = Lane::compute, .kind = kind, .unit = unit, .seconds = seconds});
 }
 
-/// Puts loads, the first of which waits for a task. Returns the last task of the chain.
+/// Puts a chain of loads, the first of which waits for a task. Returns the last task of the chain.
 std::size_t SlotEvents::put_others(const Loads& others, Ahead first) {
   const auto put = [&](const Load& load, const Ahead& after) {
     const std::size_t task = put_task(load);
@@ -62,7 +62,7 @@ std::size_t SlotEvents::put_others(const Loads& others, Ahead first) {
   return first.task;
 }
 
-/// Puts loads. The following work begins `overlap` before their end.
+/// Puts loads; the work that follows begins `overlap` before their end.
 void SlotEvents::hold_back(const Loads& others, Seconds overlap) {
   elapsed_ += others.seconds() - overlap;
   if (dry_) return;
@@ -72,7 +72,7 @@ void SlotEvents::hold_back(const Loads& others, Seconds overlap) {
   now_ = gate;
 }
 
-/// Runs work of `own` seconds concurrently with others, which it overlaps.
+/// Runs work of `own` seconds concurrently with `others`, with the given overlap.
 template <typename F>
 void SlotEvents::beside(const Loads& others, Seconds overlap, Seconds own, const F& run) {
   const Seconds all = others.seconds();
@@ -107,7 +107,8 @@ void SlotEvents::leg(const ChunkUnit& u, const Leg& l) {
   }
 }
 
-/// A direction of a row, overlapped with its transfers except for expert collectives that can overlap with other slots.
+/// Puts a direction of a row, overlapped with its host transfers, except for expert collectives that can overlap with
+/// other slots.
 void SlotEvents::pass(const ChunkUnit& u, const RowPass& row) {
   const auto legs = [&] {
     for (const Leg& l : row.legs) leg(u, l);
@@ -127,7 +128,7 @@ void SlotEvents::pass(const ChunkUnit& u, const std::vector<RowPass>& rows) {
   for (const RowPass& row : rows) pass(u, row);
 }
 
-/// Makes a chunk's first forward wait for the weights of a unit.
+/// Makes a chunk's first forward wait for a unit's weights.
 void SlotEvents::wait_for_weights(std::size_t unit) {
   const std::vector<std::optional<Ahead>>& all = gathered_[static_cast<std::size_t>(index_)];
   if (dry_ || !first_ || all.empty() || !all[unit]) return;
@@ -193,7 +194,8 @@ void SlotEvents::send(Count q) {
   work(TaskKind::wait_to_send, -1, chunk(q).sending);
 }
 
-/// Without a pipeline, the previous micro-batch's gradients are reduced during a forward and its backward.
+/// Puts a forward. Without a pipeline, the gradients of the previous micro-batch are reduced during this forward and
+/// its backward.
 void SlotEvents::run_forward(Count q) {
   backward_ = false;
   if (sharing_.reduces_earlier() && number_ > 0) {
@@ -216,7 +218,7 @@ void SlotEvents::run_backward(Count q) {
   gradients(q, Gradients::weights);
 }
 
-/// Expert collectives of a forward and of another chunk's backward.
+/// Expert collectives of a forward, and of the backward of another chunk.
 SlotEvents::Loads SlotEvents::experts(Count q, Count backward_q) const {
   Loads all;
   const auto add = [&](const ChunkUnit& u, const std::vector<RowPass>& rows, bool backward) {

@@ -8,18 +8,18 @@
 
 namespace llmcalc {
 
-/// Sharing of weights among the ranks that hold the same ones.
+/// How weights and gradients are shared among the ranks that hold the same weights.
 struct Sharing {
   Zero zero = Zero::none;
-  bool shared = false;      ///< whether there are such ranks
+  bool shared = false;      ///< whether several ranks hold the same weights
   bool reshard = true;      ///< ZeRO-3 gathers a second time for backward
   bool apart = false;       ///< weight gradients have separate slots
   Count level = 0;          ///< network level
   double fraction = 1;      ///< hidden fraction of the possible overlap of gathers and reductions
-  Count micro_batches = 1;  ///< in one direction
+  Count micro_batches = 1;  ///< number of micro-batches per direction
   bool pipelined = false;
   bool pairs = false;  ///< expert collectives can overlap with another slot's work
-  /// Overlap of two concurrent tasks.
+  /// Seconds of overlap between two concurrent tasks of a and b seconds.
   constexpr Seconds overlap(Seconds a, Seconds b) const { return fraction * std::min(a, b); }
   constexpr bool gathers_in_slots() const { return shared && zero == Zero::weights; }
   constexpr bool reduces_earlier() const {
@@ -27,13 +27,13 @@ struct Sharing {
   }
 };
 
-/// A task, and how long before its end another may begin.
+/// A task, and how long before its end the next task may begin.
 struct Ahead {
   std::size_t task = 0;
   Seconds before{};
 };
 
-/// Puts slots on a timeline. A slot begins and ends with marks on its rank's compute stream.
+/// Puts slots on a timeline. A slot begins and ends with a mark on its rank's compute stream.
 ///
 /// Work of a seconds and a concurrent collective of b seconds overlap for `fraction` of min(a, b). If the work is
 /// longer, the collective starts first, and the work starts by that overlap before the collective ends. Otherwise the
@@ -56,9 +56,9 @@ class SlotEvents {
   /// Appends a slot of a rank, as described by `whole`.
   SlotTasks put(Count rank, const Slot& slot, const Task& whole);
 
-  /// By local chunk, see chunk_index(): the tasks that its units' first forwards wait for. Empty: no waits.
+  /// The tasks that the first forwards of a local chunk's units wait for; nullopt: no wait. `index`: see chunk_index().
   std::vector<std::optional<Ahead>>& gathered(Count index) { return gathered_[static_cast<std::size_t>(index)]; }
-  /// The last tasks of the units' last weight gradients.
+  /// The last tasks of the last weight gradients of a local chunk's units.
   const std::vector<std::size_t>& unit_ends(Count index) const { return unit_ends_[static_cast<std::size_t>(index)]; }
 
  private:
@@ -71,10 +71,10 @@ class SlotEvents {
     Seconds seconds{};
     Group group = Group::tensor;
     TaskKind within = TaskKind::mark;  ///< the work that it belongs to
-    std::optional<bool> backward{};    ///< of the slot's gradients or forward; empty: of the part being put
+    std::optional<bool> backward{};    ///< part of the slot: gradients (true) or forward; empty: the part being put
     Count earlier = 0;                 ///< number of micro-batches before the slot's
   };
-  /// Tasks one after another, and a shorter one that begins with the first.
+  /// A chain of tasks, and a shorter task that begins together with the first of them.
   struct Loads {
     std::vector<Load> chain{};
     Load along{};
@@ -132,7 +132,7 @@ class SlotEvents {
   Count rank_ = 0, index_ = 0, backward_index_ = 0, number_ = 0;  ///< number_: of its micro-batch in its direction
   bool first_ = false;                                            ///< its forward is the chunk's first
   bool apart_ = false;                                            ///< expert collectives overlap with other work
-  bool dry_ = false;                                              ///< only sums seconds, and puts no tasks
+  bool dry_ = false;                                              ///< only sums seconds and puts no tasks
   bool backward_ = false;                                         ///< gradients are being put
   TaskKind within_ = TaskKind::mark;                              ///< the work that a collective belongs to
   std::size_t now_ = 0;                                           ///< the last task put so far

@@ -69,7 +69,7 @@ class StepClock {
     return p;
   }
 
-  /// Total seconds: the sum of the parts of run(), up to rounding.
+  /// Total seconds of the step: the sum of the parts of run(), up to rounding.
   Seconds seconds() {
     StepParts unused;
     if (pipeline_.ranks == 1) return run_alone(unused).total();
@@ -80,7 +80,7 @@ class StepClock {
   }
 
  private:
-  /// Without a pipeline micro-batches run one after another.
+  /// Seconds by part without a pipeline, when micro-batches run one after another.
   Spent run_alone(StepParts& parts) {
     const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
     const Seconds one = s.forward + s.backward_input + s.backward_weight;
@@ -131,8 +131,8 @@ class StepClock {
   /// Exposed seconds of a collective that takes `all`, of which at least `bare` are exposed.
   Seconds exposed(Seconds all, Seconds bare) const { return bare + (1 - rows_.hidden) * (all - bare); }
 
-  /// When a chunk's first forward can begin. Its rank gathers weights chunk by chunk in model order, the order in which
-  /// it first runs the chunks.
+  /// Time at which a chunk's first forward can begin. The rank gathers weights chunk by chunk in model order, which is
+  /// the order in which it first runs the chunks.
   Seconds ready(Count chunk) const {
     Seconds before, all;
     for_each_chunk(rank_of(pipeline_, chunk), [&](Count q, Count) {
@@ -143,7 +143,7 @@ class StepClock {
     return exposed(all, before + room_.chunks[static_cast<std::size_t>(chunk)].gathering);
   }
 
-  /// Whether a chunk equals the previous one.
+  /// Whether chunk q has the same rows as the previous chunk.
   bool repeats(Count q) const {
     if (q == 0 || prices_.kinds.size() > 1) return false;
     const ModelChunk before = partition_[q - 1], here = partition_[q];
@@ -155,8 +155,9 @@ class StepClock {
     for (Count i = 0; i < pipeline_.chunks; ++i) f(model_chunk(pipeline_, rank, i), i);
   }
 
-  /// Seconds of the step. Calls `visit` for every rank with the end of its data-parallel sums, its other sums and its
-  /// optimizer's pass (the same for ranks of the same rows), and `wait` with its further wait for the host.
+  /// Duration of the step. Calls `visit` for every rank with the end of its data-parallel reductions, its other
+  /// reductions and its optimizer pass (equal for ranks with the same rows), and `wait` with its extra wait for the
+  /// host.
   template <typename Visit, typename Wait>
   Seconds end_of_step(const Makespan& m, const Visit& visit, const Wait& wait) const {
     struct Ending {
@@ -165,7 +166,7 @@ class StepClock {
     InplaceVector<Ending, max_layers> ends;
     HeldRows last;
     Spent sums, update;
-    Seconds all;  // until the last rank has its sums
+    Seconds all;  // until the last rank has reduced its gradients
     for (Count r = 0; r < pipeline_.ranks; ++r) {
       const HeldRows rows = held_by(r);
       if (r == 0 || rows != last) {
@@ -187,13 +188,13 @@ class StepClock {
     }
     return step;
   }
-  /// Whether a rank updates as soon as it has its own sums.
+  /// Whether a rank runs its optimizer as soon as its own gradients are reduced.
   bool alone() const { return validates_after(pipeline_.schedule); }
-  /// Start of a rank's step: its own, or the common start of all ranks.
+  /// Start of a rank's step: the rank's own start, or the common start of all ranks.
   Seconds begin_of_step(Count rank, const Makespan& m) const {
     return alone() ? rank_span(pipeline_, times(room_.sends), m.chunks, rank).begin : Seconds();
   }
-  /// Wait for the host after the rank's own part of the update. `late`: delay of the last gradients on the host.
+  /// Wait for the host after a rank's own part of the update. `late`: delay of the last gradients on the host.
   Seconds on_host(const HeldRows& rows, Seconds late) const {
     const UpdateSeconds update = end_.updating(rows);
     return update.total(late, rows_.hidden) - update.device;
@@ -204,8 +205,8 @@ class StepClock {
     return rows;
   }
 
-  /// A rank's micro-batches, including stalls for data-parallel collectives. The time that paired slots save is taken
-  /// from expert collectives.
+  /// A rank's micro-batches, including stalls for data-parallel collectives. Time saved by paired slots is taken from
+  /// expert collectives.
   Spent work_of(Count rank) const {
     Spent one;
     for_each_chunk(rank, [&](Count q, Count) {
@@ -227,8 +228,8 @@ class StepClock {
     });
   }
 
-  /// Ends of a rank's last backward, of its data-parallel sums and of the transfers of gradients that the host updates,
-  /// with full overlap; and the seconds of these sums and transfers without overlap.
+  /// Ends of a rank's last backward, its data-parallel reductions and its transfers of gradients to the host, with full
+  /// overlap; and the seconds of these reductions and transfers without overlap.
   struct RankSummed {
     Seconds last, network, host, all, down;
   };
@@ -240,7 +241,7 @@ class StepClock {
             .all = before.all + s.reduction,
             .down = before.down + s.down};
   }
-  /// Chunk after chunk, in the order in which their last backwards end.
+  /// Sums over the chunks of a rank, in the order in which their last backwards end.
   RankSummed summed_by(Count rank, const Makespan& m) const {
     InplaceVector<std::pair<Seconds, Count>, most_chunks> ends;
     for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
@@ -254,7 +255,7 @@ class StepClock {
     return network_end(s) + exposed(s.down, std::max(Seconds(), s.host - s.network));
   }
 
-  /// Adds the stalls: for messages, for the rank with the most work above the mean, and the rest of the step.
+  /// Adds the stalls: for messages, for the slowest rank's work above the mean, and the rest of the step (bubble).
   Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined, StepParts& parts) {
     const Seconds unsent = step_of(pipeline_, makespan(pipeline_, times({}), room_.pipeline));
     parts.pipelined = pipelined;
@@ -282,8 +283,8 @@ class StepClock {
     for_each_chunk(rank, [&](Count, Count i) { last = std::max(last, span(rank, i, m).last); });
     return last;
   }
-  /// Wait for gathered weights before a rank's first forward. Ranks that begin together count it only if no other input
-  /// arrives later.
+  /// Seconds that a rank waits for gathered weights before its first forward. Ranks that begin together count this wait
+  /// only if no other input arrives later.
   Seconds gather_wait(Count rank, const Makespan& m) const {
     if (!alone()) return first_wait(rank, m);
     Seconds first = span(rank, 0, m).first;

@@ -60,15 +60,15 @@ class StepBuilder {
   struct Follower {
     std::size_t task, first;
   };
-  /// The last task of a rank's sums or of its update.
+  /// The last task of a rank's reductions or of its update.
   struct Done {
     Count rank = 0;
     std::size_t task = 0;
   };
-  /// The sums of a rank's gradients, and their transfers to host memory.
+  /// The reductions of a rank's gradients, and the transfers of these gradients to host memory.
   struct RankSums {
     std::vector<Follower> reductions{}, landings{};
-    std::vector<std::size_t> ends{};  ///< of the chunks' last slots
+    std::vector<std::size_t> ends{};  ///< last tasks of the chunks' last slots
     std::size_t summed = 0;           ///< the mark after all reductions
     std::optional<std::size_t> landed{};
   };
@@ -125,7 +125,7 @@ class StepBuilder {
     }
   }
 
-  /// The order of an automatic schedule depends on when the gathers make chunks ready.
+  /// Adds the slots. The order of an automatic schedule depends on when the gathers make chunks ready.
   void add_slots() {
     for (std::size_t q = 0; q < s_.chunks.size(); ++q) times_.push_back(slots_.times(static_cast<Count>(q)));
     SlotMaker maker;
@@ -204,14 +204,15 @@ class StepBuilder {
     timeline_.wait_for(*r.landed, r.summed, Seconds() - more);
   }
 
-  /// Adds the other sums of a rank, and lists the tasks that optimizers wait for.
+  /// Adds the other reductions of a rank, and lists the tasks that optimizers wait for.
   void add_rest(Count rank, const RankSums& r) {
     done_.push_back({rank, r.summed});
     const Seconds sums = s_.sums[static_cast<std::size_t>(rank)];
     if (sums > Seconds()) done_.push_back({rank, add(sharing(rank), TaskKind::reduce_gradients, sums)});
   }
 
-  /// Waits for the sums of all ranks; if updates are validated afterwards, only of this rank.
+  /// Makes a task wait for the reductions of all ranks; if updates are validated afterwards, only for those of this
+  /// rank.
   void wait_for_sums(std::size_t task, Count rank) {
     for (const Done& d : done_)
       if (!validates_after(s_.pipeline.schedule) || d.rank == rank) timeline_.wait_for(task, d.task);
@@ -238,7 +239,7 @@ class StepBuilder {
     }
     return *first;
   }
-  /// Time from a rank's begin to the end of its updates, of the slowest rank.
+  /// Time from the begin of a rank's step to the end of its updates, for the slowest rank.
   Seconds from_step_to_step() {
     Seconds longest;
     for (const Done& d : updates_) longest = std::max(longest, end_of(d.task) - begin_of(d.rank));
@@ -252,7 +253,7 @@ class StepBuilder {
   SlotEvents slots_;
   std::vector<Seconds> begins_;       ///< by model chunk: when its weights let its first forward begin
   std::vector<ChunkTime> times_{};    ///< by model chunk
-  std::vector<Done> done_, updates_;  ///< tasks that optimizers wait for; tasks of their updates
+  std::vector<Done> done_, updates_;  ///< tasks that optimizers wait for; tasks of the updates
 };
 
 }  // namespace

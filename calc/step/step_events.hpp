@@ -1,6 +1,6 @@
 #pragma once
-/// A whole training step as tasks in time, for its seconds and for traces. calc/train.hpp computes the same seconds
-/// without tasks, and a test compares the two.
+/// A whole training step as a timeline of tasks, for its duration and for traces. calc/train.hpp computes the same
+/// seconds without tasks, and a test compares the two.
 
 #include "calc/step/slot_events.hpp"
 #include "calc/train.hpp"
@@ -12,9 +12,9 @@ struct StepSeconds {
   Pipeline pipeline{};
   std::vector<ChunkUnits> chunks;  ///< by model chunk
   std::vector<Seconds> sends;      ///< by boundary between model chunks
-  std::vector<Seconds> sums;       ///< by rank: once-per-step sums other than data-parallel gradients
-  std::vector<Seconds> updates;    ///< by rank: the optimizer's pass
-  std::vector<Seconds> on_host;    ///< by rank: the host's updates and concurrent weight transfers, if any
+  std::vector<Seconds> sums;       ///< by rank: once-per-step reductions other than of data-parallel gradients
+  std::vector<Seconds> updates;    ///< by rank: the optimizer pass
+  std::vector<Seconds> on_host;    ///< by rank: updates on the host and concurrent weight transfers, if any
   Sharing sharing{};
 };
 /// Seconds of the tasks of a step. Preconditions as for assemble().

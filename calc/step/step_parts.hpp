@@ -8,20 +8,21 @@
 namespace llmcalc {
 
 struct StepParts {
-  std::vector<Seconds> work{};  ///< of every rank of a pipeline: its micro-batches
-  /// The step minus all parts except pipeline stalls: the remainder for Part::pp, and then for Part::imbalance.
+  std::vector<Seconds> work{};  ///< seconds of the micro-batches of every rank of a pipeline
+  /// Remainder of the step after all parts except pipeline stalls: available for Part::pp, and then for
+  /// Part::imbalance.
   Seconds left_for_pp{}, left_for_imbalance{};
 
   // Components of Part::dp, means over the ranks:
   Seconds gathers{};     ///< the first forward's wait for weights
   Seconds reductions{};  ///< wait for gradients after the last backward
-  Seconds waits{};       ///< stalls of micro-batches, for both
-  Seconds others{};      ///< sums of DualPipe's copies; matrices that Muon gathers
+  Seconds waits{};       ///< stalls of micro-batches for weights and gradients
+  Seconds others{};      ///< reductions between DualPipe's copies; gathers of matrices for Muon
 
   // Components of Part::pp:
   Seconds sending{};          ///< stalls of slots for their messages, mean over the ranks
   Seconds table{};            ///< gradients of a token table that first and last stage share, mean over the ranks
-  Seconds pipelined, unsent;  ///< the pipeline with messages, and without
+  Seconds pipelined, unsent;  ///< time of the pipeline with messages, and without
 };
 
 /// The components of step_spent() with the same arguments.

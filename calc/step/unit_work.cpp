@@ -103,7 +103,7 @@ class UnitMaker {
     return weights;
   }
 
-  /// Messages of a collective: those that only weight gradients wait for, all others, or both.
+  /// Which messages of a collective to count: all, those that only weight gradients wait for, or all except these.
   enum class Messages : std::uint8_t { all, not_for_weights, for_weights };
   void add_collectives(const PassPrice& pass, Messages which, Leg& leg) {
     for (const CollectiveCall& e : pass.collectives) {
@@ -120,7 +120,7 @@ class UnitMaker {
     }
   }
 
-  /// The part of a leg's collectives that is not exposed is hidden.
+  /// Sets the hidden part of a leg's collectives: whatever is not exposed.
   static void hide(const Spent& exposed, Leg& leg) {
     leg.hidden_experts = Seconds() - exposed[Part::ep];
     leg.hidden = Seconds() - exposed[Part::tp] - exposed[Part::cp];

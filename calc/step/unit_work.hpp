@@ -20,14 +20,14 @@ struct LegWork {
   TaskKind kind = TaskKind::forward;
   Seconds seconds{};
 };
-/// Sequential work, and its collectives, which begin before its end by their hidden seconds.
+/// Sequential work, and its collectives, which begin before the end of the work by their hidden seconds.
 struct Leg {
   std::vector<LegWork> works{};
   std::vector<GroupCollective> collectives{};
-  Seconds hidden{}, hidden_experts{};  ///< of all other collectives, and of expert collectives
+  Seconds hidden{}, hidden_experts{};  ///< hidden seconds of all other collectives, and of expert collectives
 };
 
-/// A direction of a row, and the concurrent transfers from the host and to it.
+/// A direction of a row, and the concurrent transfers from and to the host.
 struct RowPass {
   std::vector<Leg> legs{};
   Seconds up{}, down{};
@@ -35,7 +35,7 @@ struct RowPass {
 
 /// A unit of the model in one micro-batch. An MTP module has three rows, all others have one.
 struct ChunkUnit {
-  Count number = 0;      ///< embedding 0, layers from 1 on, head, MTP modules
+  Count number = 0;      ///< index: embedding 0, then layers from 1 on, head, MTP modules
   bool outside = false;  ///< embedding or head
   std::vector<RowPass> forward{};
   /// Backward pass; weight gradients are in `weights` if scheduled separately.
@@ -48,7 +48,7 @@ struct ChunkUnits {
   Seconds sending{};               ///< stall of a slot for its messages
 };
 
-/// The units of a chunk. `times`: row_times() of the same arguments.
+/// The units of a chunk. `times`: row_times() for the same arguments.
 ChunkUnits chunk_units(const Prices& prices, const RowTimes& times, const Plan& plan, const Layout& layout,
                        const Cluster& cluster, const ModelChunk& chunk, Efficiency e);
 

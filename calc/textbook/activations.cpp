@@ -12,7 +12,7 @@ Count mlp_tensors(bool gated, GluStore glu) {
   return glu == GluStore::all ? 4 : 2;
 }
 
-/// A model with one layer: grouped heads and a dense MLP.
+/// A model with one layer of grouped-head attention and a dense MLP.
 Arch layer_of(const LayerActivations& l) {
   Arch a;
   a.layers = 1;

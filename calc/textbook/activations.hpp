@@ -44,7 +44,8 @@ Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count 
 Fraction korthikanti_extras(const KorthikantiLayer& k, Count vocabulary, Count pipeline);
 
 /// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format, which the
-/// gradient overwrites (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and its gradient at once.
+/// gradient overwrites (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and a float32 gradient, all live at the
+/// same time.
 Fraction logits_activations(Count batch, Count seq, Count vocabulary, Count bytes_per_logit, Count tensor_parallel = 1,
                             Count chunks = 1);
 

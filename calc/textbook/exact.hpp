@@ -1,6 +1,6 @@
 #pragma once
 /// Exact arithmetic of the closed forms: 127-bit integers and their fractions, so that code follows the formula on
-/// paper and no intermediate product is lost.
+/// paper and no intermediate result overflows or is rounded.
 ///
 /// A formula over a number type N runs on fractions, which check the engine, and on expressions, which explain it. N
 /// has + - * / and ==, and floor, ceil, min, max and quotient_up.

@@ -21,8 +21,9 @@ namespace llmcalc::textbook {
 template <class N>
 N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span);
 
-/// The same for `keys` chosen per query (block 0), counted like a window; or for `keys` in whole blocks of b before the
-/// query's own block, of which row i scores (i - 1) mod b + 1: plus the sum over i of b min(floor((i - 1)/b), keys/b).
+/// Pairs if `keys` keys are selected per query (block 0), counted like a window; or `keys` keys in whole blocks of b
+/// tokens before the query's own block, of which row i scores (i - 1) mod b + 1: plus the sum over i of b min(floor((i
+/// - 1)/b), keys/b).
 template <class N>
 N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
 
@@ -33,8 +34,8 @@ N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, co
 
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
-/// FLOPs per pair of the scores and their product with the values: 2 A (2 d_h); latent attention 2 A (d_n + d_r + d_v),
-/// absorbed 2 A (2 r_kv + d_r). For the layers with one mixer.
+/// FLOPs per pair of the scores and of their matmul with the values: 2 A (2 d_h); latent attention 2 A (d_n + d_r +
+/// d_v), absorbed 2 A (2 r_kv + d_r). For the layers with one mixer.
 template <class N>
 N core_width(const Sizes<N>& s, bool absorbed) {
   if (s.mixer.attention != AttentionKind::latent)
@@ -48,9 +49,9 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
   return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
 }
 
-/// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and choices
-/// limit them. In an encoder queries meet keys on both sides; a decoder with cross-attention has both kinds of pairs,
-/// in training with the same number of tokens.
+/// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and selections
+/// limit the pairs. In an encoder queries meet keys on both sides; a decoder with cross-attention has both kinds of
+/// pairs, in training with equal numbers of tokens.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   if (s.mixer.bidirectional && s.L_w == N(0)) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
@@ -67,7 +68,7 @@ N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, co
 }
 
 /// FLOPs of an indexer's scores, 2 A_i d_i per pair, over the layers with one mixer: for all keys in reach, as in
-/// forward, or for the chosen keys, as in backward. Not counted: weights of the heads and ReLU.
+/// forward, or for the selected keys, as in backward. Not counted: weights of the heads and ReLU.
 template <class N>
 N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& queries, const N& context,
               bool chosen) {
@@ -94,8 +95,9 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
                                                                  index_flops(s, convention, batch, seq, seq, true));
 }
 
-/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table narrower than the model (2 if a
-/// dense layer leads back), 2 t D L D_p to all layers' inputs, 2 t (n_h - 1) D^2 to the streams of alternating updates.
+/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table narrower than the model (2 t D D_e
+/// if a dense layer projects back), 2 t D L D_p to all layers' inputs, 2 t (n_h - 1) D^2 to the streams of alternating
+/// updates.
 template <class N>
 N outside_flops(const Sizes<N>& s, const N& tokens) {
   N table = s.D_e == s.D ? N(0) : N(s.narrows_head ? 4 : 2) * tokens * s.D * s.D_e;
@@ -138,17 +140,17 @@ N chunk_places(const Sizes<N>& s, const N& queries) {
   return whole * c + rest * rest;
 }
 
-/// FLOPs of states as kernels compute them, and the part that backward recomputes: all except reading the state,
-/// because neither states nor scores are saved. Only products; element-wise decays are not counted.
+/// FLOPs of states as kernels compute them, and the part that backward recomputes: everything except the read of the
+/// state, because neither states nor scores are saved. Counts only matmuls, not element-wise decays.
 template <class N>
 struct StatesDone {
   N forward = 0, recomputed = 0;
 };
 /// Linear attention 4 A d_h^2 per token (recomputed: 2 A d_h^2); the delta rule 6 H d_k d_p (4 H d_k d_p), and in
-/// chunks 4 H d_k + 4 H d_p (4 H d_k + 2 H d_p) for each place, i.e. query and key of one chunk (arXiv:2412.06464; the
-/// triangular system's inverse is not counted); RWKV-7 8 H d_k d_p (6 H d_k d_p), and in chunks 8 H d_k + 8 H d_p (8 H
-/// d_k + 4 H d_p); Mamba 4 H d_k d_p (2 H d_k d_p), and in chunks 2 H_k d_k + 2 H d_p (2 H_k d_k; arXiv:2405.21060, 6),
-/// and mLSTM the same with d_p + 1; RG-LRU 2 H d_p, all recomputed.
+/// chunks 4 H d_k + 4 H d_p (4 H d_k + 2 H d_p) for each pair of a query and a key in the same chunk (arXiv:2412.06464;
+/// the triangular system's inverse is not counted); RWKV-7 8 H d_k d_p (6 H d_k d_p), and in chunks 8 H d_k + 8 H d_p
+/// (8 H d_k + 4 H d_p); Mamba 4 H d_k d_p (2 H d_k d_p), and in chunks 2 H_k d_k + 2 H d_p (2 H_k d_k;
+/// arXiv:2405.21060, 6), and mLSTM the same with d_p + 1; RG-LRU 2 H d_p, all recomputed.
 template <class N>
 StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
   const N tokens = batch * queries;
@@ -185,8 +187,8 @@ template <class N>
 N states_done_forward(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) { return states_done(s, batch, queries).forward; });
 }
-/// Recurrence FLOPs that backward recomputes: of states, and of each convolution with an activation once, 2 t_c per
-/// channel, for the slope. Short convolutions and RG-LRU's convolutions have no activation.
+/// Recurrence FLOPs that backward recomputes: of states, and of each convolution with an activation, 2 t_c per channel,
+/// for the activation's derivative. Short convolutions and RG-LRU's convolutions have no activation.
 template <class N>
 N recomputed_recurrences(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -209,7 +211,7 @@ struct PassShape {
   Head head = Head::all;
   bool absorbed = false;  ///< latent attention scores against the latent rows: 2A (2 r_kv + d_r) instead of
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
-  bool done = false;      ///< states as kernels compute them, a chunk at once; false: in recurrent form
+  bool done = false;      ///< states as kernels compute them, chunk by chunk; false: in recurrent form
 };
 
 /// linear: 2 t (N_mm - head), and the states of linear attention and recurrences. core: QK' and AV over the scored
@@ -231,9 +233,9 @@ Flops recomputed_recurrences(const Arch& arch, const PassShape& pass);
 // ---- Training
 
 /// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), less
-/// ForwardFlops::index_spared. A flash backward recomputes the scores (QK', 5 products for 4: half a core more if keys
-/// are as wide as values). Selective recomputation repeats the core without an indexer's scores, full recomputation the
-/// blocks, never the head.
+/// ForwardFlops::index_spared. A flash backward recomputes the scores (QK', i.e. 5 matmuls instead of 4: half a core's
+/// FLOPs more if keys are as wide as values). Selective recomputation repeats the core without an indexer's scores,
+/// full recomputation the blocks, never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops recomputed_scores = {});
 
 /// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; only wgrad if x needs no
@@ -298,7 +300,7 @@ Flops megatron_flops(const GptStep& step, Recompute recompute, bool as_printed =
 // ---- Pairs, case by case
 
 namespace detail {
-/// Pairs of a whole sequence of n tokens.
+/// Query-key pairs in a whole sequence of n tokens.
 template <class N>
 N triangle(AttentionFlops convention, const N& n) {
   if (convention == AttentionFlops::full) return n * n;
@@ -311,7 +313,7 @@ N sequence_pairs(AttentionFlops convention, const N& n, const N& window) {
   if (convention == AttentionFlops::full) return n * most;
   return triangle(convention, most) + (n - most) * most;
 }
-/// Pairs of a sequence of n tokens in chunks.
+/// Query-key pairs in a sequence of n tokens with chunked attention.
 template <class N>
 N chunks_pairs(AttentionFlops convention, const N& n, const N& chunk) {
   const N whole = floor(n / chunk);
@@ -327,7 +329,7 @@ N chunk_pairs(AttentionFlops convention, const N& queries, const N& context, con
   const N past = context - queries, before = chunks_pairs(convention, past, chunk);
   const N all = chunks_pairs(convention, context, chunk) - before;
   if (convention != AttentionFlops::full) return all;
-  // Past tokens of the first query's chunk meet no new key.
+  // Past tokens in the first query's chunk see no new key.
   const N begun = floor(past / chunk) * chunk, old = past - begun;
   return all - old * (min(chunk, context - begun) - old);
 }

@@ -34,7 +34,7 @@ Exact over_mixers(const Arch& a, const F& f) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
     LayerCounts n = layer_counts(a, i);
     if (a.block == BlockKind::shortcut)
-      for (Count* attentions : {&n.full, &n.local}) *attentions *= 2;  // two in every layer
+      for (Count* attentions : {&n.full, &n.local}) *attentions *= 2;  // two attentions in every layer
     all = all + f(a.mixer(i), i == 0 ? a.local.reach : a.mixers[i - 1].reach, n);
   }
   return all;
@@ -93,8 +93,8 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 }
 
 namespace {
-/// Weights that repeating layers read in addition to the layers that own them, and a final norm between runs: of routed
-/// experts, or of everything else.
+/// Weights that layers with repeated weights read in addition to the layers that own them, and the final norm between
+/// loops: of routed experts, or of everything else.
 Exact reread(const Arch& a, bool routed) {
   if (!a.has_repeats()) return 0;
   const auto of = [routed](bool owned) {
@@ -115,7 +115,7 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const Exact rows = Exact(tokens) * (a.summed_width() + (a.learned_rows() > 0 ? a.summed_width() : 0) + per_layer) +
                      per_layer * a.hidden;
   const Exact mix = a.hyper_connected() ? Exact(a.streams) + 1 : Exact(0);  // bias and scale of the mix before the head
-  const Exact streams =  // their projections after the embedding, and routers that layers read twice
+  const Exact streams =  // projections of the streams after the embedding, and routers, which layers read twice
       a.altup ? Exact(a.hidden) * (Exact(a.streams - 1) * a.hidden + Exact(a.layers) * a.streams) : Exact(0);
   const Exact head =
       Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + (a.head.exit_gate ? 1 : 0) + mix;

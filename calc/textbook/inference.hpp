@@ -12,8 +12,9 @@ namespace llmcalc::textbook {
 
 /// Bytes of one token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on
 /// every rank; an indexer's key adds d_i p on every rank. `scale_bytes`: scales of a quantised cache per head vector.
-/// Layers that read another layer's keys and values do not cache, nor do an encoder's. A decoder with cross-attention
-/// caches the same bytes per token of the encoder, which are not counted. States, which do not grow, are not counted.
+/// Layers that read another layer's keys and values cache none, nor do the layers of an encoder. A decoder with
+/// cross-attention caches the same bytes per token of the encoder, which are not counted. States, which do not grow,
+/// are not counted.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
 /// Bytes of B sequences of c tokens, rounded up to whole pages; layers with a window or chunks of W hold min(c, W).
@@ -42,7 +43,7 @@ N sequence_state(const Sizes<N>& all, const N& p) {
     return others + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * (normalises ? state + N(1) : state) + inputs);
   });
 }
-/// The same for a whole model, with p = `precision` bytes per element of a convolution's inputs.
+/// Bytes of a sequence's states in a whole model, with p = `precision` bytes per element of a convolution's inputs.
 Bytes state_bytes_per_sequence(const Arch& arch, Count precision);
 
 // ---- Work and traffic
@@ -66,7 +67,7 @@ struct Machine {
   double peak = 0, bandwidth = 0;
   double flops_efficiency = 1, bandwidth_efficiency = 1;
 };
-/// Seconds of a decode step: reads the weights once, and the cache of visible tokens; adds exposed communication.
+/// Seconds of a decode step: reads the weights once, and the cache of visible tokens; exposed communication is added.
 double decode_step_seconds(const Arch& arch, Count batch, Count context, Count weight_bytes, Count kv_bytes,
                            const Machine& machine, double communication = 0);
 /// Seconds of a prefill: the head on the last position only; cache writes are not counted.
@@ -96,7 +97,7 @@ Count best_draft(double acceptance, double cost_ratio, Count limit);
 struct Serving {
   Count batch = 1, prompt = 0, generated = 0;
   double fixed = 0;              ///< seconds of a decode step without cache: weights / bandwidth
-  double per_context_token = 0;  ///< and per cached token: its bytes / bandwidth
+  double per_context_token = 0;  ///< additional seconds per cached token: its bytes / bandwidth
   double prefill = 0;            ///< seconds of one prompt
 };
 /// fixed + B per_context_token (n_in + (n_out + 1)/2)

@@ -7,7 +7,7 @@
 
 namespace llmcalc::textbook {
 
-/// The one-layer model of a module. Its table always counts; its head is tied if it is not the module's own.
+/// The one-layer model of a module. Its token table always counts; its head is tied unless the module has its own head.
 Arch module_model(const Arch& arch);
 
 /// Parameters of a module's input: 2 D D + 2 norms of D (LayerNorms of 2 D), replicated on every tensor-parallel rank.

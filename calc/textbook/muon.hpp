@@ -12,7 +12,7 @@ bool is_of_muon(const Weight<N>& w) {
   return w.matrix && (w.component == Component::attention || in_mlp(w.component));
 }
 
-/// Parameters with two states, AdamW's; all others have one, the momentum.
+/// Number of parameters with AdamW's two states; all others have one state, the momentum.
 template <class N>
 N adamw_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>& w) { return !is_of_muon(w); });

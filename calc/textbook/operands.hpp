@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes that a matrix product reads of its operands in a format with scales: OCP Microscaling specification v1.0 (MX),
+/// Bytes that a matmul reads of its operands in a format with scales: OCP Microscaling specification v1.0 (MX),
 /// DeepSeek-V3 (arXiv:2412.19437) 3.3.2, NVFP4 (arXiv:2509.25149).
 
 #include "calc/textbook/weight_bytes.hpp"
@@ -12,15 +12,15 @@ struct ProductSizes {
   N rows, in, out;
 };
 
-/// A (rows, depth) activation or gradient whose product sums over the depth: rows ceil(depth/g) groups, e bits per
-/// element, s per group, and the tensor's scale. Groups are parts of single rows.
+/// Bytes of a (rows, depth) activation or gradient in a matmul that sums over the depth: rows ceil(depth/g) groups, e
+/// bits per element, s per group, and the tensor's scale. Groups are parts of single rows.
 template <class N>
 N activation_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
   Format tiles = f;
   tiles.group_rows = 1;
   return matrix_bytes(tiles, s, depth, rows) + s.tensor;
 }
-/// A matrix whose product sums over `depth`; groups may be blocks of several rows.
+/// Bytes of a weight matrix in a matmul that sums over `depth`; groups may be blocks of several rows.
 template <class N>
 N weight_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
   return matrix_bytes(f, s, depth, rows) + s.tensor;

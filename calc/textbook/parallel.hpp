@@ -62,7 +62,7 @@ Fraction bubble_ratio(Count ranks, Count micro_batches, Count interleaved = 1, b
 
 /// Idle seconds per rank:
 ///   GPipe, 1F1B (P-1)(t_f + t_b); interleaved /v; ZB-H1 (P-1)(t_f + t_b - 2t_w); ZB-H2 (P-1)(t_f + t_b - 3t_w);
-///   DualPipe (P/2 - 1)(t_fb + t_b - 3t_w), with t_fb for a forward and a backward run as one.
+///   DualPipe (P/2 - 1)(t_fb + t_b - 3t_w), with t_fb the time of a forward and a backward in one slot.
 struct StageTimes {
   double forward = 0, backward = 0, weight_part = 0, overlapped = 0;
 };

@@ -6,7 +6,7 @@
 namespace llmcalc::textbook {
 namespace {
 
-/// The same model with one layer of softmax attention and a dense MLP.
+/// The model reduced to one layer of softmax attention and a dense MLP.
 Arch one_layer(const Arch& a) {
   Arch one = a;
   one.layers = 1;

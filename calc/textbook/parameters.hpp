@@ -1,5 +1,5 @@
 #pragma once
-/// Parameter counts: of any model from the table of its weights (weights.hpp), of single families in published closed
+/// Parameter counts: of any model from the table of its weights (weights.hpp), and of some families in published closed
 /// forms. A tied head counts once; buffers (masks, RoPE tables) and a router's correction biases do not count.
 ///
 /// L layers, D hidden, A query heads, G key/value heads, d_h head width, F MLP width, V vocabulary, K learned
@@ -42,7 +42,7 @@ Count routed_parameters(const Arch& arch);
 Count active_parameters(const Arch& arch);
 /// Kaplan's N: attention, MLP and norms; no token or position table, no head (arXiv:2001.08361).
 Count non_embedding_parameters(const Arch& arch);
-/// nanoGPT's N: total less the position table; the tied head stays.
+/// nanoGPT's N: the total minus the position table; includes the tied head.
 Count nanogpt_parameters(const Arch& arch);
 /// N_mm: weights that enter a matmul for each token: active weights, including the head (tied or not), excluding
 /// tables, norms and biases. Forward linear FLOPs are 2 N_mm per token.

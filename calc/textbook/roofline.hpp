@@ -8,10 +8,10 @@ namespace llmcalc::textbook {
 /// Ridge point: FLOP/s over bytes/s, both decimal (Goon App. C.1, which labels decimal numbers TiB).
 double ridge_point(double peak, double bandwidth);
 
-/// Seconds by the roofline: max(compute, memory) if overlapped, else their sum.
+/// Seconds by the roofline: max(compute, memory) if these overlap, otherwise their sum.
 double roofline_seconds(double flops, double bytes, double peak, double bandwidth, bool overlapped = true);
 
-/// A product of (m,k) by (k,n), each operand moved once.
+/// A matmul of (m,k) by (k,n), with each operand moved once.
 struct Gemm {
   Count m = 0, n = 0, k = 0, a_bytes = 2, b_bytes = 2, c_bytes = 2;
   Flops flops() const;  ///< 2mnk
@@ -25,8 +25,8 @@ double elementwise_intensity(double flops, double bytes_read, double bytes_writt
 
 /// Tokens per pass from which a matrix of p_w-byte weights is compute-bound, if only weights move: ridge p_w / 2.
 double critical_batch(double ridge, double weight_bytes);
-/// The critical batch if the (t, I) input and (t, J) output move, too: ridge p_w IJ / (2IJ - ridge p_a (I + J));
-/// infinite if activations keep it memory-bound at any batch.
+/// Critical batch if the (t, I) input and the (t, J) output also move: ridge p_w IJ / (2IJ - ridge p_a (I + J));
+/// infinite if activations keep the pass memory-bound at any batch.
 double critical_batch(double ridge, double weight_bytes, Count in, Count out, double activation_bytes);
 
 /// Intensity of decode attention at any batch and context: 4 A d_h c / (2 G d_h c p) = 2A / (G p).

@@ -4,7 +4,7 @@ namespace llmcalc::textbook {
 
 namespace {
 
-/// Number of the mixer, or of the MLP's width, that a layer has; 0 if no list names it.
+/// Index, counted from 1, of the list of mixers or of MLP widths that contains a layer; 0 if none does.
 template <typename List>
 std::size_t listed(const List& list, Count layer) {
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -18,7 +18,7 @@ Reach reach_of(const Arch& a, Count layer) {
   return a.local.layers.contains(layer) ? a.local.reach : Reach();
 }
 
-/// Whether a layer has its own keys and values, or RWKV-7's values, instead of an earlier layer's.
+/// Whether a layer has its own keys and values (or, in RWKV-7, values) instead of those of an earlier layer.
 bool has_own(const Mixer& m, bool values) {
   if (values) return m.recurrent.kind == RecurrentKind::rwkv7 && m.recurrent.value_rank == 0;
   return m.attention == AttentionKind::grouped && !m.shared_kv;
@@ -36,7 +36,7 @@ Count read_by(const Arch& a, Count layer) {
   return -1;
 }
 
-/// Layers with this mixer whose keys and values later layers read.
+/// Number of layers with this mixer whose keys and values later layers read.
 Count layers_read(const Arch& a, std::size_t mixer) {
   LayerSet read;
   for (Count i = 0; i < a.layers; ++i)

@@ -1,5 +1,5 @@
 #pragma once
-/// The sizes of a model under the letters that the formulas use, as numbers of type N.
+/// The sizes of a model, named by the letters that the formulas use, as values of a type N.
 
 #include <array>
 #include <string>
@@ -16,8 +16,8 @@ namespace llmcalc::textbook {
 struct LayerCounts {
   Count all = 0;
   Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< by token mixer
-  Count dense = 0, experts = 0;                          ///< by MLP; dense: of the Arch's own width
-  std::array<Count, most_mlps> other{};                  ///< of the widths in Arch::mlps
+  Count dense = 0, experts = 0;                          ///< by MLP; dense: only MLPs of the Arch's own width
+  std::array<Count, most_mlps> other{};                  ///< layers with each of the widths in Arch::mlps
   Count read = 0;                                        ///< layers whose keys and values later layers read
   Count ends = 0;                                        ///< layers that the final norm follows, other than the last
 };
@@ -43,8 +43,8 @@ struct RecurrentSizes {
   N R_a = 0, R_g = 0, R_v = 0, R_m = 0;
 };
 
-/// Sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens of a
-/// block if blocks are chosen.
+/// Sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens per
+/// block if blocks are selected.
 template <class N>
 struct IndexerSizes {
   N L = 0, A = 0, d = 0, keys = 0, block = 0;
@@ -68,16 +68,16 @@ template <class N>
 struct Sizes {
   Mixer mixer;
   N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; of a kind; with softmax attention
-  N L_p, L_r = 0;                                       ///< layers with this mixer; with its recurrence
+  N L_p, L_r = 0;                                       ///< number of layers with this mixer; with its recurrence
   N L_k = 0;                                            ///< layers whose keys and values later layers read
   N L_e = 0;                                            ///< layers that the final norm also follows
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
-  Span<N> span;                                         ///< of the L_w layers
-  N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the working width of routed experts
-  N n_I = 0;                                            ///< experts that return their input
-  N n_T = 0;                                            ///< token types
-  N K_a = 0;                                            ///< rows of learned positions
-  N D_p = 0, V_p = 0;                                   ///< width of per-layer inputs, rows of their table
+  Span<N> span;                                         ///< reach in the L_w layers
+  N F, n_E, k, F_e, n_s, F_s, D_l;  ///< sizes of MLP and experts, and the working width of routed experts
+  N n_I = 0;                        ///< experts that return their input
+  N n_T = 0;                        ///< token types
+  N K_a = 0;                        ///< rows of learned positions
+  N D_p = 0, V_p = 0;               ///< width of per-layer inputs, rows of their table
   RecurrentSizes<N> r{};
   IndexerSizes<N> i{};
   CompressedSizes<N> c{};
@@ -91,8 +91,8 @@ struct Sizes {
   bool shifts_mlp = false;    ///< dense MLPs read a mix of two tokens
   N T;
   std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
-  std::vector<Sizes> own;     ///< if layers repeat others' weights: the sizes without those layers
-  /// A width on the fullest rank.
+  std::vector<Sizes> own;     ///< the sizes without layers that repeat other layers' weights, if there are such layers
+  /// The part of a width on the fullest rank.
   N cut(const N& width) const { return quotient_up(width, T); }
 };
 
@@ -185,7 +185,7 @@ void set_layers(Sizes<N>& s, const Arch& a, const LayerCounts& n, Count all, con
     s.mlps.push_back({some(layers.c_str(), n.other[i]), letter(width.c_str(), a.mlps[i].width)});
   }
 }
-/// The same sizes with only the layers that have their own weights; the letters of layer counts end in _own.
+/// The sizes that count only layers with their own weights; the letters of layer counts end in _own.
 template <class N, class Letter>
 Sizes<N> own_sizes(Sizes<N> s, const Arch& a, const Letter& letter) {
   const Count all = a.layers - a.repeats.layers.size();
@@ -247,8 +247,8 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
 }
 }  // namespace detail
 
-/// The sizes of a model, each from letter(name, value), which returns an N. Letters of the layers with the second mixer
-/// end in 2, and so on.
+/// The sizes of a model, each obtained from letter(name, value), which returns an N. Letters of the layers with the
+/// second mixer end in 2, and so on.
 template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   Sizes<N> s;
@@ -298,7 +298,7 @@ inline Sizes<Fraction> exact_sizes(const Arch& a, Count ranks = 1) {
   return sizes<Fraction>(a, ranks, [](const char*, Count value) { return Fraction(value); });
 }
 
-/// A sum over kinds of layers; terms with equal numbers of layers share that factor.
+/// A sum over kinds of layers; terms with the same number of layers share that factor.
 template <class N>
 class Layered {
  public:

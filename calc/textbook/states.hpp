@@ -27,7 +27,7 @@ inline constexpr std::array state_presets{
     StatePreset{"sgd_fp32",               4, 4,  0},
     StatePreset{"sgd_momentum_fp32",      4, 4,  4},
     StatePreset{"sgd_momentum_mixed",     2, 2,  8},  // master copy and momentum
-    StatePreset{"adam8bit",               2, 2,  2},  // arXiv:2110.02861; block scales come on top
+    StatePreset{"adam8bit",               2, 2,  2},  // arXiv:2110.02861; excludes block scales
     StatePreset{"adam8bit_master",        2, 2,  6},
     StatePreset{"lion_mixed",             2, 2,  8},  // arXiv:2302.06675
 };
@@ -40,7 +40,8 @@ Bytes state_bytes(const StatePreset& preset, Count params);
 /// Bytes per rank of d data-parallel ranks, by ZeRO stage (arXiv:1910.02054):
 ///   0: (w+g+o)N   1: (w+g)N + oN/d   2: wN + (g+o)N/d   3: (w+g+o)N/d, excluding gathered units.
 Fraction zero_bytes(const StatePreset& preset, Count params, Count data_parallel, int stage);
-/// Bytes that ZeRO-3 gathers: the weights of the units resident at once, and one unit's gradient.
+/// Bytes that ZeRO-3 gathers: the weights of the units that are resident at the same time, and the gradient of one
+/// unit.
 Bytes gathered_bytes(Count unit_params, Count weight_bytes, Count units, Count gradient_bytes);
 
 /// Bytes of Adam's two states in one byte each, and a float32 scale per block and state: 2N + 8 ceil(N / block).
@@ -49,8 +50,8 @@ Bytes adam8bit_bytes(Count params, Count block);
 /// Bytes of a (rows, cols) matrix in b-bit integers, groups along the rows: a scale and a z-bit zero point per group.
 Bytes integer_group_bytes(Count rows, Count cols, Count bits, Count group, Count scale_bytes, Count zero_bits);
 
-/// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block; double quantised, the scales take
-/// a byte each and a float32 per `outer` scales.
+/// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block; with double quantisation, each
+/// scale takes one byte, plus a float32 per `outer` scales.
 Bytes nf4_bytes(Count weights, Count block, bool double_quantised, Count outer = 256);
 
 }  // namespace llmcalc::textbook

@@ -26,12 +26,13 @@ class StoredTable : StoredRows<N, Visit> {
   using Rows = StoredRows<N, Visit>;
   using Rows::bytes, Rows::has, Rows::m_, Rows::numbers, Rows::statistic, Rows::statistics, Rows::visit_;
 
-  /// Subtracts the first layer's first norm: mixer and sum read the same tensor, which is saved once.
+  /// Subtracts the input of the first layer's first norm: if this norm is absent, mixer and residual addition read the
+  /// same tensor, which is saved once.
   void without_first_norm() {
     numbers(N(-1), Tokens::mine, s_.D);
     statistics(N(-1), Tokens::mine, 1, centred());
   }
-  /// Layers with one mixer.
+  /// Tensors of the layers with one mixer.
   void blocks() {
     residual();
     if (has(s_.L_e)) run_norms();
@@ -45,7 +46,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (a_.per_layer.width > 0) per_layer_input();
     if (a_.altup) alternating();
   }
-  /// The final norm between two runs.
+  /// Input of the final norm between two loops over the layers.
   void run_norms() {
     numbers(s_.L_e, Tokens::mine, s_.D);
     statistics(s_.L_e, Tokens::mine, 1, centred());
@@ -69,7 +70,7 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_p, Tokens::mine, s_.r_l + s_.D);
     statistics(s_.L_p, Tokens::mine, 1, centred());
   }
-  /// Projections of all streams but the first, sharded row by row.
+  /// Projections of all streams except the first, sharded row by row.
   void projected_streams() {
     const N rows = m_.B * m_.S * (s_.n_h - N(1));
     visit_(StoredActivation<N>{
@@ -139,7 +140,7 @@ class StoredTable : StoredRows<N, Visit> {
       halves(with_mlp, 1);
     }
   }
-  /// `each` halves of a serial block in `layers` layers.
+  /// Tensors of `each` halves of a serial block in `layers` layers.
   void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
     if (a_.hyper_connected()) {  // the streams, their weights, and the result that is spread
       numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
@@ -165,7 +166,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m_.attention_dropout) core(false, heads * keys);
   }
 
-  /// Attention, and in a decoder with cross-attention a second one over the same number of tokens.
+  /// Tensors of attention, and in a decoder with cross-attention of a second attention over the same number of tokens.
   void grouped() {
     if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // the same in all sequences
     one_grouped();
@@ -196,8 +197,8 @@ class StoredTable : StoredRows<N, Visit> {
     gate();
     indexer();
   }
-  /// Queries and key of an indexer, before and after their norms, the weights of its heads, and the indices that it
-  /// chose, 4 bytes each.
+  /// Queries and key of an indexer, before and after their norms, the weights of its heads, and the selected indices, 4
+  /// bytes each.
   void indexer() {
     const IndexerSizes<N>& i = s_.i;
     if (!has(i.L)) return;
@@ -229,7 +230,7 @@ class StoredTable : StoredRows<N, Visit> {
     const QkNorm k = mixer_.qk_norm;
     const bool two = k == QkNorm::per_head_bias || k == QkNorm::each_head || k == QkNorm::full_bias;
     if (k == QkNorm::full || k == QkNorm::full_bias) {
-      statistics(layers, Tokens::all, shared_kv ? 1 : 2, two);  // one for all heads
+      statistics(layers, Tokens::all, shared_kv ? 1 : 2, two);  // one statistic for all heads
       return;
     }
     statistics(layers, Tokens::all, heads, two);
@@ -293,7 +294,7 @@ class StoredTable : StoredRows<N, Visit> {
     return m_.glu == GluStore::all ? 4 : 3;
   }
   void mlp(const N& layers, const N& width) { numbers(layers, Tokens::all, N(inner()) * width); }
-  /// A dense MLP, including the mix of tokens that it reads.
+  /// Tensors of a dense MLP, including the mix of tokens that it reads.
   void dense(const N& layers, const N& width) {
     if (a_.mlp_shift) numbers(layers, Tokens::all, s_.D);
     if (a_.mlp_receptance) numbers(layers, Tokens::all, N(3) * s_.D);  // another mix, the gate, the gated value
@@ -326,7 +327,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));
   }
 
-  /// The input of the pooler or of the last norm. Backward needs neither result, because no operator follows.
+  /// Input of the pooler or of the last norm. Backward needs the result of neither, because no operator follows.
   void without_logits() {
     if (a_.head.pooler || a_.final_norm) once(Tokens::mine, true, s_.D);
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));

@@ -16,7 +16,7 @@ struct MicroBatch {
   GluStore glu = GluStore::all;
   Mla mla = Mla::automatic;
   bool norm_stats = true, attention_dropout = false, hidden_dropout = false;
-  bool log_sum_exps = true;  ///< of the loss, without float32 logits
+  bool log_sum_exps = true;  ///< whether the loss saves log-sum-exps, if logits are not float32
   bool sequence_parallel = false;
   bool even = true;  ///< every rank has the same number of tokens
 };
@@ -34,10 +34,10 @@ template <class N>
 struct StoredActivation {
   N layers;
   Tokens tokens = Tokens::all;
-  bool numbers = true;  ///< p bytes each; false: one byte
+  bool numbers = true;  ///< p bytes per value; false: one byte
   N each;
   bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
-  N rows = 0;                          ///< instead of the tokens: rows of pooled keys
+  N rows = 0;                          ///< number of rows of pooled keys, instead of the tokens
   bool cross_layer_tensors = false;    ///< later layers read it: saved even if the block's other tensors are recomputed
 };
 

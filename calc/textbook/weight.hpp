@@ -18,16 +18,16 @@ template <class N>
 struct Weight {
   Component component{};
   N layers = 1;
-  Count times = 1;            ///< equal weights: keys and values
-  N copies = 1, visited = 1;  ///< experts, or blocks and groups of channels; the number that a token visits
+  Count times = 1;            ///< number of equal weights, e.g. 2 for keys and values
+  N copies = 1, visited = 1;  ///< number of experts, or of blocks or groups of channels; of these, visited by a token
   bool matrix = false;
   N in = 1, out = 1;
   Place place = Place::cut;
-  bool routed = false;  ///< an expert's
+  bool routed = false;  ///< weight of a routed expert
   bool tied = false;    ///< counted elsewhere: a tied head, a router of residual streams, a norm between runs
   bool lookup = false;  ///< a table that is read, not multiplied
-  bool taps = false;    ///< of a depthwise convolution: each tap multiplied once per token
-  bool norm = false;    ///< of a norm inside attention, stored like other norms
+  bool taps = false;    ///< weight of a depthwise convolution, of which each tap is multiplied once per token
+  bool norm = false;    ///< weight of a norm inside attention, stored like other norms
   N numbers() const { return N(times) * copies * in * out; }
 };
 

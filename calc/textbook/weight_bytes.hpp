@@ -6,7 +6,8 @@
 
 namespace llmcalc::textbook {
 
-/// Sizes of a format: bytes per element, per group and per outer group, their lengths, and bytes once per tensor.
+/// Sizes of a format: bytes per element, per group and per outer group, the lengths of these groups, and bytes that
+/// occur once per tensor.
 template <class N>
 struct FormatSizes {
   N each, group_bytes, group, outer_bytes, outer, tensor;
@@ -26,7 +27,7 @@ N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& o
   return f.element_bits % 8 == 0 && f.group_bits % 8 == 0 && f.outer_bits % 8 == 0 ? b : ceil(b);
 }
 
-/// Whether every element takes the same bytes, in matrices, tables and vectors.
+/// Whether every element of matrices, tables and vectors takes the same number of bytes.
 inline bool is_uniform(const Format& f) {
   return f.group == 0 && f.element_bits % 8 == 0 && f.tensor_bytes == 0 && f.covers_embedding && f.covers_vectors;
 }

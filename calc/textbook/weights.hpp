@@ -24,7 +24,7 @@ class WeightTable : WeightRows<N, Visit> {
   using Rows = WeightRows<N, Visit>;
   using Rows::has, Rows::inner_norm, Rows::matrix, Rows::vector, Rows::visit_;
 
-  /// Layers with one mixer.
+  /// Weights of the layers with one mixer.
   void blocks() {
     if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
@@ -61,7 +61,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (a_.per_layer.width > 0) per_layer_inputs();
     if (a_.altup) stream_projections(c);
   }
-  /// Tables of K ranges of distances: one per stack, or one per layer.
+  /// Tables of relative positions with K distance buckets: one per stack, or one per layer.
   void distances(const N& layers, Count times) {
     visit_(Weight<N>{.component = Component::position,
                      .layers = layers,
@@ -97,7 +97,7 @@ class WeightTable : WeightRows<N, Visit> {
                        .tied = true});
   }
 
-  /// Attention, and in a decoder with cross-attention a second one.
+  /// Weights of attention and, in a decoder with cross-attention, of a second attention.
   void grouped() {
     if (a_.layer_distances) distances(s_.L_s, 1);
     one_grouped(false);
@@ -210,7 +210,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (has(s_.c.ratio)) pool(s_.L_s, s_.d_h, Place::whole);
     indexer();
   }
-  /// Keys and gates of a pool, a bias per place, the norm of the pooled keys.
+  /// Projections of keys and gates of a pool, a bias per position in the group, and the norm of the pooled keys.
   void pool(const N& layers, const N& width, Place place) {
     matrix(Component::attention, layers, 2, s_.D, s_.c.wide * width, place);
     vector(Component::attention, layers, 1, s_.c.ratio * s_.c.wide * width, place);
@@ -304,7 +304,8 @@ class WeightTable : WeightRows<N, Visit> {
     if (mixes) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     if (has(with_mlp)) vector(Component::norm, with_mlp, both / 2 * width, s_.D, Place::whole);
   }
-  /// Norm and router; weights of predictions and of corrections; a factor per channel. Also a low rank with its norm.
+  /// AltUp: norm and router, prediction and correction weights, and one factor per channel. If present, also the
+  /// low-rank branch of LAuReL with its norm.
   void alternating() {
     const N n = s_.n_h;
     for (const bool again : {false, true})
@@ -324,7 +325,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (a_.norm != NormKind::weight_free)
       vector(Component::norm, s_.L_p, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
   }
-  /// A projection of each stream but the first.
+  /// A projection of each stream except the first.
   void stream_projections(Component c) {
     const N more = s_.n_h - N(1);
     visit_(Weight<N>{.component = c,
@@ -345,7 +346,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (a_.residual_block > 0) vector(Component::norm, 1, 2, s_.D, Place::whole);
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
-    // norms() counts a norm that a bare first layer lacks; it is subtracted here.
+    // norms() also counts the norm that a first layer without one lacks; it is subtracted here.
     const bool narrow = a_.embedding_norm && a_.narrow_ends;
     const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm && !narrow ? 1 : 0) - (a_.first_norm ? 0 : 1);
     if (a_.norm == NormKind::weight_free) return;
@@ -393,7 +394,7 @@ N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum.total();
 }
 
-/// The same for only the layers with their own weights.
+/// Sum over all weights of layers x of(weight), counting only layers with their own weights.
 template <class N, class Of>
 N sum_of_own_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum_of_weights(a, s.own.empty() ? s : s.own.front(), of);

@@ -49,8 +49,8 @@ constexpr FreezePart freeze_part(Component c) {
 }
 
 struct Frozen {
-  SetOf<FreezePart> parts{};  ///< in all layers
-  LayerSet layers{};          ///< whole blocks
+  SetOf<FreezePart> parts{};  ///< frozen in all layers
+  LayerSet layers{};          ///< blocks that are frozen as a whole
   constexpr bool empty() const { return parts.empty() && layers.empty(); }
   constexpr bool operator==(const Frozen&) const = default;
 };

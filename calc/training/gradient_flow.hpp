@@ -11,10 +11,10 @@ bool trains(const Op& op);
 
 /// Whether the operator has a backward pass: the gradient of its inputs, its weights, or both.
 bool has_backward(const Op& op);
-/// Whether its result requires a gradient; indices never do.
+/// Whether the operator's result requires a gradient; indices never do.
 bool result_asks(const Op& op);
-/// Whether backward computes its input gradient. Only products can skip it and compute just the weight gradient; other
-/// kernels compute both at once.
+/// Whether backward computes the operator's input gradient. Only matmuls can skip it and compute just the weight
+/// gradient; other kernels compute both together.
 bool has_input_gradient(const Op& op);
 
 /// Marks every operator whose inputs require gradients, given whether the list's input does. Collectives then skip

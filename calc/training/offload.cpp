@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Elements in a rank's shard of a row: own and experts'.
+/// Number of elements in a rank's shard of a row: its own and those of its experts.
 Count shard(Count own, Count experts, const Layout& l) {
   return add(shard_of(l, ParameterClass::dense, own), shard_of(l, ParameterClass::experts, experts));
 }
@@ -37,7 +37,7 @@ Bytes saved_by(const LayerPrice& row, const Plan& plan, bool recomputes) {
   return row.alive.saved;
 }
 
-/// Elements that are not sharded with other ranks.
+/// Number of elements that are not sharded across ranks.
 Count staying(const SharedNumbers& n, const Layout& l) {
   return add(shards(l, ParameterClass::dense) ? 0 : n.own, shards(l, ParameterClass::experts) ? 0 : n.experts);
 }
@@ -107,7 +107,7 @@ UpdateSeconds update_seconds(const States& updated, const Plan& plan, const Rate
   const Ratio by_host = plan.offload.optimizer, there = plan.offload.weights;
   const Bytes host = share_of(all, by_host), updates = share_of(updated.weights, by_host),
               at_host = share_of(updated.weights, there);
-  // Without a master copy, a device that updates weights of the host also reads them.
+  // Without a master copy, a device that updates weights on the host also reads them.
   const Bytes moved = updates >= at_host ? updates - at_host : at_host - updates;
   return {.device = (all - host) / rates.memory,
           .host = rates.host.memory.value > 0 ? host / rates.host.memory : Seconds(),

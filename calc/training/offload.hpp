@@ -33,16 +33,17 @@
 
 namespace llmcalc {
 
-/// Moves offloaded bytes from device to host and adds bytes in transit. `m` already excludes offloaded activations.
+/// Moves offloaded bytes from device to host and adds bytes in transit. Precondition: `m` already excludes offloaded
+/// activations.
 void move_to_host(Memory& m, const HeldSums& sums, const StageAlive& alive, const Plan& plan, const Layout& layout);
 
-/// Bytes of a row that are transferred.
+/// Bytes of a row that are transferred between device and host.
 struct RowTravel {
   Bytes weights{}, backward_weights{};  ///< to the device, for forward and for backward
   Bytes activations{};                  ///< to the host and back
   Bytes gradients{};                    ///< to the host
 };
-/// `recomputes`: the layer is one that RecomputeMethod::block recomputes.
+/// `recomputes`: RecomputeMethod::block recomputes the layer.
 RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool recomputes);
 
 /// Whether gradients go to the host in every micro-batch.
@@ -50,14 +51,14 @@ inline bool sends_every_gradient(const Layout& layout) {
   return layout.zero >= Zero::gradients && !accumulates_gradients(layout);
 }
 
-/// Whether the host can compute updates: the optimizer has states and no matrix products (Muon's are too slow there).
+/// Whether the host can compute updates: the optimizer has states and no matmuls (Muon's are too slow on the host).
 bool updates_on_host(const Plan& plan);
 
-/// Seconds to update a rank's states: on the device, on the host, and for the weights then transferred.
+/// Seconds to update a rank's states: on the device, on the host, and to transfer the weights that the host updated.
 struct UpdateSeconds {
   Seconds device, host, weights;
   /// Time from the end of gradient reduction until this rank's updated weights are in place. The host receives its
-  /// gradients `late` after the start.
+  /// gradients `late` seconds after the end of the reduction.
   Seconds total(Seconds late, double hidden) const;
 };
 UpdateSeconds update_seconds(const States& updated, const Plan& plan, const Rates& rates);

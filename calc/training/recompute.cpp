@@ -17,14 +17,15 @@ bool is_activation(const Op& op) {
   return p && in_mlp(op.component) && op.split == Split::width && p->kind != PointwiseKind::add;
 }
 
-/// The MLP without its norm, its dropout and the residual addition.
+/// Whether an operator is in the MLP, excluding its norm, its dropout and the residual addition.
 bool is_inside_mlp(const Op& op) {
   const Pointwise* p = pointwise(op);
   const bool closes = p && (p->kind == PointwiseKind::dropout || op.name == "mlp.add");
   return in_mlp(op.component) && op.name.starts_with("mlp.") && !closes;
 }
 
-/// Includes adapters, whose operator names begin with the matrix's name.
+/// Whether an operator is part of latent attention's up-projections. Includes adapters, whose operator names begin with
+/// the matrix's name.
 bool is_up_projection(const Op& op) {
   constexpr std::array names{"attn.q_norm", "attn.q_up", "attn.kv_norm", "attn.kv_up", "attn.rope"};
   return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return op.name.starts_with(n); });

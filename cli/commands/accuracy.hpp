@@ -17,7 +17,7 @@ AccuracyKind accuracy_kind(const std::string& said);
 /// twice.
 MeasurementFile measurements(const std::vector<std::string>& paths, std::optional<AccuracyKind> kind);
 
-/// Shows its progress on the line.
+/// Predicts the rows, with progress on the line.
 Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind, const ReplayBasis& basis,
                    ProgressLine& line);
 

@@ -46,7 +46,7 @@ Side saved(const std::string& path) { return {path, json::parse(json::file_text(
 
 bool is_flag(const std::string& w) { return w.starts_with("--"); }
 
-/// Replaces the model in the words by the one with which --vs begins, if it does, and removes it from `by`.
+/// If --vs begins with a model, replaces the model in the words by it and removes it from `by`.
 std::vector<std::string> with_model_of(std::vector<std::string> words, std::vector<std::string>& by) {
   if (by.empty() || is_flag(by[0])) return words;
   const std::string model = typed(words[0], words).word("MODEL");
@@ -81,7 +81,7 @@ std::vector<std::string> with_software_of(const Side& first, std::vector<std::st
   return words;
 }
 
-/// Removes the measured throughput, which belongs to one plan; the other side has it only if --vs does.
+/// Removes the measured throughput, which belongs to one plan; the other side has it only if --vs sets it.
 std::vector<std::string> without_measured(std::vector<std::string> words) {
   const auto at = std::find(words.begin(), words.end(), "--measured-tokens-per-s");
   if (at == words.end()) return words;
@@ -115,21 +115,22 @@ constexpr std::array compare_options{
 
 }  // namespace
 
-const Command compare_command{.name = "compare",
-                              .arguments = "[A.json B.json]",
-                              .summary = "compare plans, models or devices",
-                              .about =
-                                  "Shows reports of one command side by side and breaks down their difference. A plan "
-                                  "search (plan train) is represented by its best plan.",
-                              .examples =
-                                  "  llmcalc compare one.json other.json\n"
-                                  "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
-                                  "  llmcalc compare --of 'infer llama-3-70b --hardware h200' --vs '--tp 2'\n"
-                                  "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
-                                  "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'",
-                              .words = compare_words,
-                              .own = compare_options,
-                              .parts = part::styles,
-                              .run = run_compare};
+const Command compare_command{
+    .name = "compare",
+    .arguments = "[A.json B.json]",
+    .summary = "compare plans, models or devices",
+    .about =
+        "Shows reports of the same command side by side and breaks down the differences between them. A plan "
+        "search (plan train) is represented by its best plan.",
+    .examples =
+        "  llmcalc compare one.json other.json\n"
+        "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
+        "  llmcalc compare --of 'infer llama-3-70b --hardware h200' --vs '--tp 2'\n"
+        "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
+        "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'",
+    .words = compare_words,
+    .own = compare_options,
+    .parts = part::styles,
+    .run = run_compare};
 
 }  // namespace llmcalc

@@ -69,7 +69,7 @@ constexpr std::array calibrate_options{
     Option{
         "--from", "DIR",
         "derive the rates from operator tables in DIR (MODEL/tpN/dense.csv, attention.csv, ...) instead of measuring"},
-    Option{"--hardware", "HW", "device of the tables [as named in the tables]"},
+    Option{"--hardware", "HW", "device on which the tables were measured [as named in the tables]"},
     Option{"--model", "MODEL", "model of all tables [as named in each table]"}};
 
 }  // namespace

@@ -127,9 +127,9 @@ void add_counters(Report& report, const validate::Metered& m) {
   if (m.tensor_cores) add_tensor_work(report, m);
   if (m.product)
     report.notes.push_back(
-        fmt::format("the counters measured {:.6f} of the FLOPs of a 4096 x 4096 x 4096 product", *m.product));
+        fmt::format("the counters measured {:.6f} of the FLOPs of a 4096 x 4096 x 4096 matmul", *m.product));
   if (!m.tensor_cores)
-    report.notes.push_back("float32 products do not run on tensor cores; their FLOPs are not counted");
+    report.notes.push_back("float32 matmuls do not run on tensor cores; their FLOPs are not counted");
 }
 
 void add_energy(Report& report, const validate::Metered& m) {
@@ -212,7 +212,7 @@ std::string joined(const std::vector<std::string>& all) {
   return all.empty() ? "no" : fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Adds the core of one direction, if any ran, and the obstacle to a faster one.
+/// Adds the attention kernel of one direction, if any ran, and why a faster one did not run.
 void add_core(Section& s, const std::string& part, const std::string& direction,
               const std::optional<model::CoreRun>& run) {
   if (!run) return;

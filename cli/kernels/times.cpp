@@ -15,7 +15,7 @@ std::vector<std::string> time_text(const validate::Timing& t) {
           fmt::format("{:.2f}", t.ratio()),         t.within() ? "within" : "outside"};
 }
 
-/// Whether this is the time of a step or pass, not of an operator.
+/// Whether this is the time of a whole step or pass, not of an operator.
 bool whole(const validate::Timing& t) { return t.op.empty(); }
 
 /// The relative error of a time: its ratio to the prediction or the inverse, minus one.

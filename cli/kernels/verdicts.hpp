@@ -9,13 +9,13 @@
 
 namespace llmcalc {
 
-/// One model: every quantity of a part ("training", "inference"), per operator.
+/// Adds the table of one model: every quantity of a part ("training", "inference"), per operator.
 void add_table(Report& report, const validate::CaseVerdict& v, const std::string& part);
 
-/// Adds the operations outside products that counting numbers performed.
+/// Adds the operations outside matmuls, as counted by counting numbers.
 void add_beside(Report& report, const validate::CaseVerdict& v);
 
-/// A suite: a line per case, and every row that differs.
+/// Adds a suite: a line per case, and every row that differs.
 void add_suite(Report& report, const std::vector<validate::CaseVerdict>& all);
 
 /// A case's name, shortened to fit a table.

@@ -45,7 +45,7 @@ std::optional<Count> rank_in(const std::string& text) {
   return rank > 0 ? std::optional(rank) : std::nullopt;
 }
 
-/// Words for matrices, and their targets.
+/// A word for weight matrices, and the LoRA targets that it denotes.
 struct TargetWord {
   std::string_view word;
   LoraTarget target;
@@ -60,7 +60,7 @@ void add_targets(LoraTargets& all, std::initializer_list<LoraTarget> more) {
   for (const LoraTarget t : more) all.add(t);
 }
 
-/// Matrices named in a text, possibly an empty set.
+/// LoRA targets named in a text, possibly none.
 LoraTargets targets_in(const std::string& said) {
   const std::string text = said.substr(std::min(said.find("ora"), said.size()));
   const Words words(text);

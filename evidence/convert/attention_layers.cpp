@@ -16,7 +16,7 @@ namespace {
 
 bool mentions_word(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// Numbers in a pattern's groups; 0 for a missing group.
+/// Numbers matched by the two groups of a pattern; 0 for a group without a match.
 struct TwoNumbers {
   Count first = 0, second = 0;
 };
@@ -32,7 +32,8 @@ struct LocalShare {
   Count local = 0, of = 0;
 };
 
-/// Shares given by the layers with full attention: "every 6th layer global", "1 of 4 layers is full".
+/// Share of local layers in a text that counts the layers with full attention: "every 6th layer global", "1 of 4 layers
+/// is full".
 LocalShare share_by_global(const std::string& text) {
   const TwoNumbers every =
       numbers_in(text, "every ([0-9]{1,3})(?:st|nd|rd|th)? (?:layers?|blocks?)[a-z ]*(?:global|full|dense)");
@@ -83,7 +84,7 @@ LocalAttention of_layers(const LocalShare& share, Count reach, bool chunked, Cou
   return local;
 }
 
-/// Whether all words are about attention over all tokens, or do not affect a layer's work.
+/// Whether every word means attention over all tokens or does not affect a layer's work.
 bool is_whole(const Words& words) {
   constexpr std::array<std::string_view, 31> known{
       "full", "causal",  "global",   "gqa",   "mha",       "mqa",    "mla",    "multi", "head",    "grouped", "query",

@@ -44,7 +44,7 @@ constexpr std::array kernel_words{"flash",
                                   "softmax",
                                   "none",
                                   "transformerengine"};
-/// Words that may accompany them.
+/// Words that may accompany a kernel name.
 constexpr std::array words_beside{"attention", "attn",    "kernel",    "kernels",   "core",  "own",    "implementation",
                                   "with",      "and",     "in",        "the",       "of",    "no",     "not",
                                   "stated",    "norm",    "rmsnorm",   "layernorm", "mask",  "scale",  "dropout",
@@ -91,7 +91,7 @@ std::string near_kernel(const std::vector<std::string>& unknown) {
   return "";
 }
 
-/// Example: "block" and "sparse" are not known
+/// Phrase that names unknown words: "block" and "sparse" are not known
 std::string not_known(const std::vector<std::string>& unknown) {
   std::vector<std::string> quoted;
   for (const std::string& word : unknown) quoted.push_back(in_quotes(word));

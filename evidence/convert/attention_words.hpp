@@ -7,7 +7,8 @@
 
 namespace llmcalc {
 
-/// Text in parentheses is a remark, which may have unknown words. A text without a kernel name means a flash kernel.
+/// Attention kernel named in a text, or a flash kernel if none is named. Text in parentheses is a remark and may
+/// contain unknown words.
 AttentionSaid attention_called(const std::string& text);
 
 }  // namespace llmcalc

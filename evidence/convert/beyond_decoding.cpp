@@ -12,7 +12,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Engine, notes and other keys of a row as clauses; a share of 0 % becomes "no".
+/// A row's engine, notes and other keys in lower case, joined by semicolons, with "0 %" replaced by "no".
 std::string told_by(const InferenceRow& row) {
   static const std::regex none("(^|[^0-9.])0(?:\\.0{1,3})? ?%");
   return std::regex_replace(lower(fmt::format("{}; {}; {}", row.engine, row.notes, row.other_keys)), none, "$1no");
@@ -53,7 +53,7 @@ bool is_speculative(const Words& told) {
                            "accepted length"});
 }
 
-/// "4P4D" gives the numbers of prefill and decode instances.
+/// Whether prefill and decode run on separate instances; "4P4D" gives their numbers.
 bool is_disaggregated(const Words& told, const std::string& text) {
   static const std::regex instances("\\b[0-9]{1,3}p[0-9]{1,3}d\\b");
   return told.affirms_any({"disaggregated", "disaggregation", "disaggregate", "disagg", "pd separation",
@@ -74,7 +74,8 @@ bool lies_on_host(const Words& told) {
   return false;
 }
 
-/// A row that states its cached tokens is predicted with them.
+/// Whether prompts hit the cache in a row that does not state its cached tokens; a row that states them is predicted
+/// with them.
 bool hits_cache(const InferenceRow& row, const Words& told, const std::string& text) {
   static const std::regex share("[0-9] ?% (?:of [a-z ]{1,40})?(?:shared|cached|hits?)\\b");
   return !row.batch.cached_context &&
@@ -95,7 +96,7 @@ std::string told_beyond(const Words& told, const std::string& text) {
   return lies_on_host(told) ? std::string(on_host) : "";
 }
 
-/// An engine option for such work; `usual`: its value without that work.
+/// An engine option for work beyond plain decoding; `why`: that work as a clause, `usual`: the value without it.
 struct OptionBeyond {
   std::string_view key, why, usual = "false";
 };

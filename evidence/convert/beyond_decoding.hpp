@@ -10,10 +10,10 @@
 
 namespace llmcalc {
 
-/// Why the work differs from plain decoding, in words; empty if it does not.
+/// Clause that states the row's work beyond plain decoding; empty if there is none.
 std::string beyond_decoding(const InferenceRow& row);
-/// The same for an engine's options ("speculative_config", "cpu_offload_gb") and the text of its unknown keys. All
-/// unread keys count as unknown, so `engine` must not be read afterwards.
+/// The same clause for the engine of a recorded run, from its options ("speculative_config", "cpu_offload_gb") and the
+/// text of its unknown keys. All unread keys count as unknown, so `engine` must not be read afterwards.
 std::string beyond_decoding(const RowObject& engine);
 
 }  // namespace llmcalc

@@ -29,9 +29,9 @@ std::optional<Link> preset_network(const HardwareCard& card) {
   return card.cluster.levels.size() > at ? std::optional(card.cluster.levels[at]) : std::nullopt;
 }
 
-/// Devices of a run in each node. Published runs have the same number in all nodes: NVIDIA's runs of 512, 2,496 and
-/// 2,560 GPUs use 64 of the 72 in an NVL72 domain, and PaLM's 6,144 chips are 3,072 in each of two pods of 4,096
-/// (arXiv:2204.02311). The result is the largest divisor of the run's devices, down to half a node.
+/// Number of a run's devices in each node. Published runs have the same number in all nodes: NVIDIA's runs of 512,
+/// 2,496 and 2,560 GPUs use 64 of the 72 in an NVL72 domain, and PaLM's 6,144 chips are 3,072 in each of two pods of
+/// 4,096 (arXiv:2204.02311). The result is the largest divisor of the run's devices, down to half a node.
 Count in_each_node(Count devices, Count joined) {
   for (Count n = joined; 2 * n >= joined && devices > joined; --n)
     if (devices % n == 0) return n;
@@ -112,14 +112,15 @@ void make_device(const HardwareSaid& said, const Devices& devices, RowCluster& r
                                   in_quotes(said.device), model->title, *said.memory_gb, ratio));
 }
 
-/// Whether a size in GB in a source matches this one, in decimal or binary units and within a fraction.
+/// Whether a stated size in GB, decimal or binary, differs from `have` bytes by at most the fraction `share`.
 bool is_about(double stated, double have, double share) {
   for (const double unit : {1e9, 0x1p30})
     if (std::fabs(stated * unit / have - 1) <= share) return true;
   return false;
 }
 
-/// Devices are sold with several memory sizes and in variants. The row's values take precedence.
+/// Replaces the preset's memory and bandwidth by the row's if they differ: devices are sold in variants and with
+/// several memory sizes.
 void adjust_device(const HardwareSaid& said, RowCluster& r) {
   Device& d = r.hardware.cluster.device;
   if (said.memory_gb && !is_about(*said.memory_gb, static_cast<double>(d.memory.value), 0.1)) {
@@ -162,7 +163,7 @@ RowCluster cluster_of(const HardwareSaid& said, const Devices& devices) {
 }
 
 Count cores_of_chip(const HardwareCard& chip) {
-  // AWS Neuron Runtime and Cloud TPU's documentation (v3, 7x) count cores as devices, ROCm and Ascend dies.
+  // AWS Neuron Runtime and Cloud TPU's documentation (v3, 7x) count cores as devices; ROCm and Ascend count dies.
   constexpr std::array<std::pair<std::string_view, Count>, 7> chips{{{"NeuronCore-v2", 2},
                                                                      {"NeuronCore-v3", 8},
                                                                      {"NeuronCore-v4", 8},

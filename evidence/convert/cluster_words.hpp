@@ -22,8 +22,8 @@ RowCluster cluster_of(const HardwareSaid& said, const Devices& devices);
 /// Why inference on a device has no time: the device has no preset, and its bandwidth is not stated. Otherwise empty.
 std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on);
 
-/// Number of devices that a chip's cores or dies form (two NeuronCores, two TensorCores of a TPU7x). 1 if a chip is one
-/// device, like a GPU.
+/// Number of devices that software counts on one chip: its cores or dies (two NeuronCores, two TensorCores of a TPU7x).
+/// 1 if a chip is one device, like a GPU.
 Count cores_of_chip(const HardwareCard& chip);
 
 /// One of `parts` equal parts of a chip as a device: memory, bandwidth, rates and links are divided, neighbours

@@ -25,7 +25,8 @@ json::Value stated_by(json::Value row) {
   return row;
 }
 
-/// Weight formats, with the first format for components that the model does not have.
+/// The weight formats, with those of components that the model lacks set to its first component's, so that equal
+/// formats compare equal.
 WeightFormats formats_of_model(WeightFormats w, const Arch& arch) {
   const ComponentBytes numbers = component_numbers(arch);
   std::optional<DType> first;
@@ -49,7 +50,7 @@ Plan trained_by(Plan p, const Arch& arch) {
   return p;
 }
 
-/// Part of a case that its request does not express; empty if it expresses all parts.
+/// First part in which two cases differ: the original `a`, and `b` read back from its request. Empty if they are equal.
 std::string lost(const TrainingCase& a, const TrainingCase& b) {
   if (!(a.arch == b.arch)) return "the model";
   if (!(trained_by(a.plan, a.arch) == trained_by(b.plan, b.arch))) return "the plan";

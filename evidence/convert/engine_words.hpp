@@ -10,7 +10,7 @@ namespace llmcalc {
 
 EngineName engine_name(const std::string& said, const std::string& notes);
 
-/// Why another engine represents an unknown one, in words.
+/// Why an engine is not known: "the engine is not stated", or its quoted name "is unknown".
 std::string unknown_engine(const std::string& said);
 
 /// Value of an engine's option in notes: "max_num_seqs=256", "max-num-seqs 256". Empty if the notes lack the option.

@@ -12,7 +12,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Parts of a text that determine a formula, the more specific first.
+/// A phrase that determines the formula; the more specific phrases come first.
 struct Telling {
   const char* part;
   FlopsFormula formula;
@@ -39,7 +39,8 @@ bool counts_per_parameter(const std::string& text, char times) {
   return std::regex_search(plain, std::regex(std::string("(?:^|[^0-9])") + times + behind));
 }
 
-/// 6 N with attention products if the text has a term for them, or is PaLM's; otherwise without.
+/// The formula for 6 N: with attention matmuls if the text has a term for them or names PaLM or nanoGPT, otherwise
+/// without.
 FlopsFormula six_n_formula(const std::string& text) {
   const Words words(text);
   const std::string plain = run_together(text);

@@ -1,6 +1,6 @@
 #pragma once
-/// A source's way to count the FLOPs of a training step, and its consequences for time. Conventions other than the
-/// row's differ by 7 to 30 %.
+/// How a source counts the FLOPs of a training step, from which its step time follows. A convention other than the
+/// row's gives results 7 to 30 % off.
 
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ enum class FlopsFormula {
   model_72,     ///< 72 B s L h^2 (1 + s/6h + V/12Lh): the same without recomputation
   six_n,        ///< per token 6 N + 12 L H Q s, N all parameters (PaLM, arXiv:2204.02311, appendix B)
   by_matrix,    ///< per token 12 L h^2 (1 + kv/a + s/h) + 18 L f h (12 if not gated) + 6 V h (NeMo)
-  half_attention,  ///< 6 N of matrices, and attention products for the causal half
+  half_attention,  ///< 6 N for weight matrices, and attention matmuls over the causal half
   eight_n,         ///< 8 N: forward, recomputed forward and backward, excluding attention
   plain_six_n,     ///< 6 N, excluding attention
   unknown          ///< treated as by_matrix

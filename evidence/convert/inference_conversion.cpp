@@ -83,7 +83,7 @@ std::string weights_said(const InferenceRow& row, InferenceCase& c) {
   return in_name;
 }
 
-/// A device without the row's 16-bit format multiplies in the other one, or in fp32.
+/// Replaces a 16-bit format that the device does not support by the other one, or by fp32.
 void use_own_half(const RowCluster& on, FormatsSaid& f) {
   const Device& device = on.cluster().device;
   if (device.peak(f.working).value > 0) return;
@@ -91,11 +91,12 @@ void use_own_half(const RowCluster& on, FormatsSaid& f) {
   for (const DType own : {dtypes::bf16, dtypes::fp16, dtypes::fp32})
     if (device.peak(f.working).value <= 0) f.working = own;
   if (f.precision == named) f.precision = f.working;
-  f.assumed.push_back(fmt::format("products in {}: {} does not support matrix products in {}", f.working.name(),
+  f.assumed.push_back(fmt::format("matmuls in {}: {} does not support matmuls in {}", f.working.name(),
                                   on.hardware.title, named.name()));
 }
 
-/// Adapts formats to the model: a mix of llama-quantize, and experts' formats in a model without experts.
+/// Adapts formats to the model: expands a llama-quantize mix, and gives a model without experts the experts' format for
+/// all blocks.
 void use_model_formats(FormatsSaid& f, const Arch& arch) {
   if (!f.mix.empty()) {
     f.weights = gguf_mix(arch, f.mix, "");  // the row does not show which matrices a family fuses
@@ -127,7 +128,7 @@ constexpr double usual_prompt = 8, usual_answer = 128;
 /// Prompt tokens per device and pass, for prefill-only runs without a stated batch.
 constexpr double usual_prefill_tokens = 16384;
 
-/// The row's words on prompts without a length.
+/// Clause that states what the row gives instead of a prompt length.
 std::string prompt_in_words(const InferenceBatch& b) {
   const std::string& said = b.input_note.empty() ? b.context_said : b.input_note;
   if (said.empty()) return "the row states neither \"input_len\" nor \"context_len\"";
@@ -200,8 +201,8 @@ double measured_or_nan(const InferenceRow& row, std::string_view key) {
   return found == row.measured.end() ? std::nan("") : found->second;
 }
 
-/// Sum of a start-up's terms in GiB, cache included: the cache gets the memory that the others leave. NaN if a term is
-/// not stated.
+/// Sum of a start-up's terms in GiB, cache included: the cache gets the memory that the other terms leave. NaN if a
+/// term is not stated.
 double sum_of_terms(const InferenceRow& row) {
   double all = 0;
   for (const char* key : {"weights_gib_per_gpu", "activation_gib_per_gpu", "non_torch_gib_per_gpu", "kv_gib_per_gpu"})
@@ -209,7 +210,7 @@ double sum_of_terms(const InferenceRow& row) {
   return all;
 }
 
-/// Fraction of the device that a row's terms add up to, if it differs from the stated one.
+/// Fraction of device memory that a row's terms add up to, if it differs from the stated fraction.
 std::optional<double> contradicted_share(const InferenceRow& row, const InferenceCase& c) {
   const InferenceHardware& h = row.hardware;
   if (h.usable_gib || !h.total_gib) return std::nullopt;
@@ -266,13 +267,13 @@ void use_limits(const InferenceRow& row, InferenceCase& c) {
     c.assumed.push_back("the latest vLLM: the row does not state the version");
 }
 
-/// Requests of the row's mean length for which the cache has capacity.
+/// Number of requests of the row's mean length that fit in the cache.
 double room_for_requests(const InferenceCase& c) {
   return cache_tokens(c) / std::max(1.0, c.cached + c.prompt + c.generate);
 }
 
 /// Notes that the cache has capacity for fewer requests than the row has clients: the run had more memory, a lower
-/// precision or an offload that the row does not state. Below half of the clients, times depend strongly on it.
+/// precision or an offload that the row does not state. If fewer than half of them fit, times depend strongly on this.
 void note_room(const InferenceRow& row, InferenceCase& c) {
   if (c.kind != BatchKind::concurrency || row.batch.kv_limited_estimate.value_or(false)) return;
   const double room = std::floor(room_for_requests(c));

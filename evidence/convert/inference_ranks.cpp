@@ -25,8 +25,8 @@ void split_chips(const InferenceRow& row, InferenceCase& c) {
   c.assumed.push_back(fmt::format("a rank is 1/{} of a chip: {} ranks on {} chips", all / chips, all, chips));
 }
 
-/// Pads heads and experts that ranks do not divide, like engines of these devices: heads with zeros, experts with
-/// copies.
+/// Pads heads to a multiple of the ranks, as engines for these devices do: heads with zeros, and, in pad_experts(),
+/// experts with copies.
 void pad_heads(InferenceCase& c, Count ranks_of_heads) {
   const Count heads = c.arch.heads;
   if (heads % ranks_of_heads == 0) return;
@@ -51,9 +51,9 @@ void pad_experts(InferenceCase& c, Count ranks_of_experts) {
   experts = padded;
 }
 
-/// The kind of ranks to which devices without stated ranks belong: tensor ranks if the row does not state these (for
-/// llama.cpp, which puts layers on each device, stages), otherwise replicas or stages. A row in which all ranks are
-/// expert-parallel has replicas of all other layers. Null if the row states all kinds.
+/// Kind of ranks that the row's remaining devices become: tensor ranks if the row does not state those (pipeline stages
+/// for llama.cpp, which splits a model by layers), otherwise replicas or stages. If all devices are expert-parallel,
+/// all other layers are replicated. Null if the row states all kinds.
 Count* unstated_ranks(const InferenceRow& row, Layout& split) {
   const bool llama = engine_name(row.engine, row.notes).name == "llama.cpp";
   if (!row.tp) return llama && !row.pp ? &split.pp : &split.tp;

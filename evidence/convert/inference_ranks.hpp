@@ -6,8 +6,8 @@
 
 namespace llmcalc {
 
-/// Sets the case's layout, pads heads and experts to multiples of the ranks, and divides a chip into the parts that
-/// ranks have. Sets `skip` if the row's ranks fit neither the model nor its devices. Precondition: the case has its
+/// Sets the case's layout, pads heads and experts to multiples of the ranks, and splits a chip if each rank runs on a
+/// part of it. Sets `skip` if the row's ranks fit neither the model nor its devices. Precondition: the case has its
 /// architecture and its device.
 void use_ranks(const InferenceRow& row, InferenceCase& c);
 

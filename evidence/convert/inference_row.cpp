@@ -53,7 +53,7 @@ std::string other_keys(const RowObject& o) {
   return told + o.finish();
 }
 
-/// These functions return other_keys() of their object.
+/// Each of the following functions reads one object of a row and returns its other_keys().
 std::string read_accelerator(const RowObject& o, InferenceHardware& h) {
   h.accelerator = o.text("accelerator");
   if (h.accelerator.empty())
@@ -79,7 +79,7 @@ std::optional<double> length(const RowObject& o, std::string_view key, std::stri
   return o.amount(key);
 }
 
-/// Prompt and answer add up to `total`. Without either, it is the context.
+/// Derives the missing one of prompt and answer length from `total`, their sum. Without both, `total` is the context.
 void complete_lengths(const std::optional<double>& total, InferenceBatch& b) {
   if (!total) return;
   if (b.input_len && !b.output_len && *total >= *b.input_len)

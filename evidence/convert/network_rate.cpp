@@ -94,7 +94,7 @@ std::optional<RateSaid> rate_by_generation(const std::string& clause) {
   return RateSaid{gigabits * 1e9, found[1].matched ? leading_whole(found[1]) : 0};
 }
 
-/// The fastest adapter, and the fastest Ethernet with one adapter per node.
+/// Bits per second of the fastest adapter, and of the fastest Ethernet in nodes with a single adapter.
 constexpr double fastest_adapter = 800e9, fastest_single = 100e9;
 
 NetworkShare share_of(const RateSaid& said, const std::string& clause, Count per_node) {

@@ -25,7 +25,8 @@ std::optional<std::pair<Count, Count>> numbers_of(const std::string& text, const
   return std::pair<Count, Count>(number(1), number(2));
 }
 
-/// n for one in n layers: "every other layer", "every 3rd layer", "1 in 4 layers". 1: every layer, or not in the text.
+/// n if one in n layers is recomputed: "every other layer", "every 3rd layer", "1 in 4 layers". 1 if every layer is, or
+/// if the text has no such phrase.
 Count step_told(const std::string& text) {
   if (has_part(text, "alternate layer") || has_part(text, "layer alternate") || has_part(text, "second layer") ||
       has_part(text, "other layer") || has_part(text, "other block"))
@@ -83,7 +84,8 @@ void read_layers(const std::string& text, Recomputed& r) {
   if (r.share <= 0) r = {};
 }
 
-/// "selective" without parts, or with the core, is Megatron-LM's. Other texts list the recomputed parts.
+/// Reads the recomputed parts of a layer. "selective" without parts means Megatron-LM's, which recomputes the attention
+/// core.
 void read_selection(const std::string& text, Recomputed& r) {
   const bool saved_outputs = has_part(text, "linear-layer outputs") || has_part(text, "minimal");
   r.core = has_part(text, "attention core") || has_part(text, "core_attn") || has_part(text, "core attention") ||

@@ -24,7 +24,7 @@ const json::Value& needed_list(const RowObject& o, const json::Value& whole, con
   return *found;
 }
 
-/// Whether no graphs are captured, by a flag or by vLLM's compilation_config.
+/// Whether graph capture is disabled, by a flag or in vLLM's compilation_config.
 bool runs_eagerly(const RowObject& o) {
   const Words compilation(o.said("compilation_config"));
   return o.flag("enforce_eager").value_or(false) || o.flag("disable_cuda_graph").value_or(false) ||

@@ -32,7 +32,7 @@ struct RecordedRun {
   std::optional<double> memory_gb, bandwidth_gb_s, utilization;  ///< per device
   Count tensor_ranks = 1, data_ranks = 1;  ///< `data_ranks` engines of `tensor_ranks` x `stages` devices
   Count stages = 1;                        ///< pipeline stages
-  bool expert_parallel = false;            ///< experts are divided over all these devices
+  bool expert_parallel = false;            ///< whole experts are distributed over all these devices
   std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len, block_size;  ///< per engine
   bool eager = false;                                                                    ///< no graphs are captured
   std::optional<bool> chunked_prefill, prefix_caching;
@@ -42,6 +42,7 @@ struct RecordedRun {
   std::vector<std::string> unknown_keys;  ///< "engine.new_key": once each; ignored
 };
 
-/// `where` names the text in errors. Throws InputError with one sentence: file, request or second, and reason.
+/// Reads a recorded run; `where` names the text in errors. Throws InputError with one sentence: file, request or
+/// second, and reason.
 RecordedRun read_recorded_run(std::string_view text, const std::string& where);
 }  // namespace llmcalc

@@ -20,7 +20,7 @@ namespace {
 
 bool mentions(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// Applies GPT's conventions with plain MLPs, Llama's with gated ones.
+/// Applies the conventions of Llama to a model with gated MLPs, and of GPT to one with plain MLPs.
 void follow_custom(Arch& a, bool gated) {
   a.mlp = gated ? MlpKind::gated : MlpKind::plain;
   a.activation = gated ? Activation::silu : Activation::gelu;
@@ -59,7 +59,7 @@ void use_latent(Arch& a, const MlaRow& m) {
   a.qkv_bias = false;
 }
 
-/// Layer i has experts if it is after the first dense ones and the last of its group of `every`.
+/// Layers with experts: after the first `dense` layers, the last one of every group of `every`.
 LayerSet layers_with_experts(Count layers, Count dense, Count every) {
   return LayerSet::every(dense + every - 1, every, layers);
 }
@@ -79,7 +79,7 @@ void count_biases(Arch& a, const std::optional<Count>& reported) {
   if (parameters(a).total != *reported && parameters(bare).total == *reported) a = bare;
 }
 
-/// Refusals of presets/arch_check as a reason instead of an exception.
+/// Why check_arch() refuses an architecture, or empty.
 std::string flaw_of(const Arch& a) {
   if (a.mlp_width == 0 && !a.has_experts()) return "the MLP width is not stated";
   try {
@@ -149,7 +149,7 @@ bool tied_head(RowArch& r, const std::optional<bool>& said, const std::optional<
   return false;
 }
 
-/// Why the numbers of layers are impossible, or empty. Checked before layers are assigned.
+/// Why the layer counts are impossible, or empty. Checked before layers are assigned.
 std::string impossible_layers(Count layers, Count dense, Count every) {
   if (layers > max_layers) return fmt::format("{} layers exceed the supported {}", layers, max_layers);
   return dense >= layers || every > layers ? "no layer has experts" : "";
@@ -175,8 +175,8 @@ void use_attention_kind(RowArch& r, const std::string& said, const std::optional
 struct SharedExperts {
   Count count = 0, width = 0;
 };
-/// Shared experts are as wide as the others if the row states no width or the same one. Another width is the total of
-/// all shared experts.
+/// Shared experts are as wide as routed ones if the row states no width or the same one; any other width is the total
+/// of all shared experts.
 SharedExperts shared_experts(const MoeRow& m, Count width) {
   const Count stated = m.shared_ffn.value_or(width), count = m.shared_experts.value_or(m.shared_ffn ? 1 : 0);
   if (count == 0 || stated == 0) return {};
@@ -215,7 +215,7 @@ void use_moe(RowArch& r, MoeRow m, const std::optional<Arch>& arch) {
               m.dense_layers.value_or(0), m.every.value_or(1));
 }
 
-/// The same for inference rows, which count shared experts of the same width as the others.
+/// Sets the experts of an inference row. A stated width of its shared experts is the width of each one.
 void use_moe(RowArch& r, const InferenceModel& m, const std::optional<Arch>& arch) {
   const std::optional<Moe> preset = preset_experts(arch, *m.experts);
   const std::optional<Count> top_k = m.top_k || !preset ? m.top_k : std::optional(preset->top_k);
@@ -241,7 +241,7 @@ Count context_of_row(const InferenceBatch& b) {
   return all;
 }
 
-/// Key-value heads: as stated, from the text on attention, from the preset, or one for every head.
+/// Key-value heads: as stated, from the text on attention, from the preset, or one per query head.
 void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::string& attention,
                   const std::optional<Arch>& preset) {
   const Words words(attention);

@@ -92,7 +92,7 @@ void use_run_formats(const RecordedRun& run, RunCase& c) {
     c.input_assumed = true;
   }
   if (c.skip.empty() && c.cluster().device.peak(c.plan.precision).value <= 0)
-    c.skip = fmt::format("{} does not support matrix products in {}", c.on.hardware.name, c.plan.precision.name());
+    c.skip = fmt::format("{} does not support matmuls in {}", c.on.hardware.name, c.plan.precision.name());
 }
 
 Count limit(RunCase& c, const std::optional<Count>& said, const char* option, Count usual) {

@@ -134,7 +134,7 @@ void use_software(const std::string& said, Stack& s) {
     }
 }
 
-/// A note on one run overrides the stack of its family.
+/// Stack named in the notes on one run, which overrides its family's. Empty if they name none.
 std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   const Words words(notes);
   if (words.affirms("maxtext")) return "maxtext";
@@ -143,8 +143,8 @@ std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   return "";
 }
 
-/// MLPerf submissions are NeMo's only on NVIDIA's GPUs; Google's on TPUs run JAX. Others are treated as NVIDIA's, with
-/// an assumption.
+/// Corrects the stack of MLPerf submissions on devices of other vendors: those on TPUs run MaxText (JAX); the others
+/// are treated as NeMo, with an assumption.
 void use_mlperf_of_others(const TrainingRow& row, Stack& s) {
   const std::string gpu = lower(row.hardware.gpu);
   const Words told(row.family + "; " + row.source.title);

@@ -24,7 +24,8 @@ std::vector<Count> repeated(const std::vector<Count>& chunk_layers, Count times)
   return out;
 }
 
-/// Divides layers evenly over chunks, with the given numbers fewer in the first and the last.
+/// Divides layers evenly over chunks, except that the first and last chunk get `less_first` and `less_last` layers
+/// fewer.
 std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less_last) {
   const Count units = layers + less_first + less_last;
   if (units % chunks != 0) return {};

@@ -107,7 +107,8 @@ void use_recomputed_layers(const Recomputed& r, const Arch& arch, const Layout& 
   plan.recompute_layers = again;
 }
 
-/// Sets the plan's closest option. `recomputed` keeps the parts that a plan cannot express.
+/// Sets the plan's recomputation option that is closest to `r`; TrainingCase::recomputed keeps what a plan cannot
+/// express.
 void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
   if (r.layers) {
     use_recomputed_layers(r, arch, split, plan);
@@ -142,7 +143,8 @@ MemoryKind kind_of_memory(const std::string& said) {
   return MemoryKind::peak;
 }
 
-/// A memory described as observed is from the first node only.
+/// Number of devices over which memory was observed; 0: all. A memory described as "observed" is from the first node
+/// only.
 Count devices_observed(const TrainingRow& row) {
   const bool by_eye = lower(row.measured.memory_kind).starts_with("observed");
   return by_eye ? row.hardware.gpus_per_node.value_or(0) : 0;
@@ -229,7 +231,8 @@ HardwareSaid hardware_said(const TrainingRow& row) {
           .cores = {}};
 }
 
-/// No run has more in a step. Schedules are simulated micro-batch by micro-batch.
+/// Maximum micro-batches of a step, since schedules are simulated micro-batch by micro-batch. No published run has
+/// more.
 constexpr Count most_micro_batches = Count{1} << 16;
 
 /// Why a pipeline cannot run the step, or empty.
@@ -252,12 +255,12 @@ std::string pipeline_flaw(const TrainingCase& c) {
   return "";
 }
 
-/// Stacks with a built-in attention core that is not a flash kernel.
+/// Whether a stack has its own attention implementation that is not a flash kernel.
 bool has_own_core(const Stack& s) { return s.name == "megatron-lm" || s.name == "megatron-deepspeed"; }
 
-/// Megatron-LM uses its built-in core unless a run requests flash kernels (megatron/arguments.py, --use-flash-attn).
-/// This applies to runs of its time, on Volta and Ampere, that mention neither such kernels nor TransformerEngine,
-/// which includes them.
+/// Whether a run uses the built-in attention of Megatron-LM, which is the default unless a run requests flash kernels
+/// (megatron/arguments.py, --use-flash-attn). This applies to runs of its time, on Volta and Ampere, that mention
+/// neither such kernels nor TransformerEngine, which includes them.
 bool runs_own_core(const TrainingRow& row, const HardwareCard& hardware) {
   const Words told(
       fmt::format("{}; {}; {}; {}; {}", row.family, row.source.title, row.software, row.precision, row.notes));
@@ -284,8 +287,9 @@ void use_modules(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) 
   c.plan.mtp = further_tokens(row).value_or(0);
   if (c.plan.mtp == 0) return;
   c.arch.mtp = {.modules = c.plan.mtp, .mixer_of = c.arch.layers - 1, .mlp_of = c.arch.layers - 1, .own_norm = true};
-  assumed.note(fmt::format("{}, each with a layer like the last one of the model, sharing the model's table and head",
-                           c.plan.mtp == 1 ? "an MTP module" : fmt::format("{} MTP modules", c.plan.mtp)));
+  assumed.note(
+      fmt::format("{}, each with a layer like the model's last one, sharing the model's embedding table and head",
+                  c.plan.mtp == 1 ? "an MTP module" : fmt::format("{} MTP modules", c.plan.mtp)));
 }
 
 void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
@@ -304,7 +308,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_recompute(c.recomputed, c.arch, c.layout, c.plan);
 }
 
-/// For a stack with a built-in core, a flash kernel is a strong assumption.
+/// Notes the assumed attention kernel. For a stack with its own attention, time depends strongly on this assumption.
 void note_kernel(const TrainingCase& c, Assumptions& assumed) {
   constexpr const char* flash = "a flash kernel for attention: the row does not state the kernel";
   if (stores_scores(c.attention.kernel))
@@ -346,13 +350,13 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.skip = pipeline_flaw(c);
 }
 
-/// PyTorch and its containers call TF32 products fp32. A step that is too fast for fp32 ran in TF32.
+/// Sets TF32 for a step that is too fast for fp32: PyTorch and its containers call TF32 matmuls fp32.
 void use_tensor_cores(TrainingCase& c) {
   const DType tf32 = *dtype("tf32");
   if (c.plan.precision != dtypes::fp32 || c.cluster().device.peak(tf32).value <= 0) return;
   if (least_utilization(c) <= 1) return;
   c.plan.precision = c.plan.working = tf32;
-  c.assumed.push_back("matrix products in tf32: the row states fp32, in which no step is this fast");
+  c.assumed.push_back("matmuls in tf32: the row states fp32, in which no step is this fast");
   c.input_assumed = true;
 }
 

@@ -72,7 +72,7 @@ std::string in_own_names(const std::string& text) {
 /// A format in a text, and its use.
 struct NamedFormat {
   std::string format;
-  bool stored = false;  ///< for stored or sent tensors, not for products: "fp32 master weights"
+  bool stored = false;  ///< for stored or sent tensors, not for matmuls: "fp32 master weights"
 };
 
 /// Words after a format that make it a format of stored or sent tensors.
@@ -113,7 +113,7 @@ std::vector<NamedFormat> named_formats(const std::string& said) {
   return out;
 }
 
-/// Formats from the narrowest to the widest. Products run in the first one that is not for storage.
+/// Formats from the narrowest to the widest. Matmuls run in the narrowest stated one that is not for storage.
 constexpr std::array by_width{"nvfp4", "mxfp4", "mxfp8", "fp8", "bf16", "fp16", "tf32", "fp32"};
 
 /// Narrowest of these formats with at least `least_bits` bits, or empty.
@@ -124,7 +124,7 @@ std::string narrowest(const std::vector<NamedFormat>& named, bool stored, double
   return "";
 }
 
-/// Formats of products and of all other operations, from the formats in a text. Empty without such formats.
+/// Formats of matmuls and of all other operations, from the formats in a text. Empty without such formats.
 struct ProductFormats {
   std::string products, others;
 };
@@ -140,10 +140,10 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near[0]);
 }
 
-/// Formats of frozen weights with adapters, which are not used for products.
+/// Whether a format is one of frozen weights under adapters, in which no matmuls run.
 bool is_of_frozen(const std::string& format) { return format == "int4" || format == "int8" || format == "fp4"; }
 
-/// `of_frozen`: a format may be for weights that are not trained.
+/// Why a text names an unknown format, or empty. `of_frozen`: formats of frozen weights are accepted.
 std::string unknown_precision(const std::string& said, bool of_frozen) {
   std::vector<std::string> known;
   for (const FormatSpelling& f : format_spellings)
@@ -161,7 +161,8 @@ bool is_beside_optimizer(const std::string& word) {
                               "not",   "stated",      "8bit",    "8",         "bit"};
   return std::find(beside.begin(), beside.end(), word) != beside.end();
 }
-/// Optimizers without a plan option, and one with equally many states and, except for layer norms, the same work.
+/// An optimizer without a plan option, and a supported one with as many states and, except for per-layer norms, the
+/// same work.
 struct LikeOptimizer {
   std::string_view name;
   Optimizer like;
@@ -191,14 +192,14 @@ std::string unknown_optimizer(const std::string& said) {
   return fmt::format("unknown optimizer {}{}", in_quotes(said), did_you_mean(*first, known));
 }
 
-/// PyTorch calls fp16 "half".
+/// Whether a text names fp16 by PyTorch's word "half".
 bool is_half(const std::string& text) { return Words(text).affirms("half"); }
 
 void note_unstated_format(const TrainingRow& row, const Plan& plan, Assumptions& assumed) {
   if (names_a_format(row.precision) || is_half(row.precision)) return;
   assumed.weigh(row.precision.empty()
-                    ? fmt::format("products in {}: the row does not state the precision", plan.precision.name())
-                    : fmt::format("products in {}: the precision {} names no number format", plan.precision.name(),
+                    ? fmt::format("matmuls in {}: the row does not state the precision", plan.precision.name())
+                    : fmt::format("matmuls in {}: the precision {} names no number format", plan.precision.name(),
                                   in_quotes(row.precision)));
 }
 
@@ -238,7 +239,7 @@ void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& pla
   const bool half = is_half(row.precision) || named.others == "fp16";
   const bool has_bf16 = device.peak(dtypes::bf16).value > 0, has_fp16 = device.peak(dtypes::fp16).value > 0;
   plan.working = (half && has_fp16) || !has_bf16 ? dtypes::fp16 : dtypes::bf16;
-  if (half && !has_fp16) assumed.note(fmt::format("products in bf16: {} has no fp16", hardware.title));
+  if (half && !has_fp16) assumed.note(fmt::format("matmuls in bf16: {} does not support fp16", hardware.title));
   if (!named.others.empty() && !half && (has_bf16 || named.others != "bf16")) plan.working = *dtype(named.others);
   const bool same = named.products.empty() || named.products == named.others;
   plan.precision = same ? plan.working : *dtype(named.products);

@@ -14,7 +14,7 @@ namespace llmcalc {
 /// Why the row's precision or optimizer cannot be expressed, with the nearest names, or empty.
 std::string unknown_formats(const TrainingRow& row);
 
-/// Sets the formats of products, stored weights, and keys and values.
+/// Sets the formats of matmuls, stored weights, and keys and values.
 void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan, Assumptions& assumed);
 
 /// Sets the optimizer and the formats of gradients and optimizer states. Megatron-LM accumulates fp16 gradients in

@@ -170,7 +170,8 @@ Count divisor_below(Count n, Count most) {
   return 1;
 }
 
-/// A pipeline needs many micro-batches. torchtitan uses as many as it has stages by default.
+/// Default micro-batch in sequences: without a pipeline, the largest divisor of `whole` up to `most`; with one, a
+/// single sequence, or in torchtitan as many micro-batches as stages.
 Count usual_micro_batch(const TrainingRow& row, const Layout& split, Count whole, Count most) {
   if (split.pp == 1) return divisor_below(whole, most);
   const bool titan = stack_of(row).name == "torchtitan";

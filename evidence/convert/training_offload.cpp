@@ -24,7 +24,7 @@ constexpr OffloadWord offload_words[] = {
     {"(cpu )?(optimi[sz]er( states?)?|adam|states?)|zero offload|deepspeedcpuadam", &Offload::optimizer},
     {"weights|param(eter)?s", &Offload::weights}};
 
-/// In millionths, so that bytes stay integers.
+/// A fraction as a ratio in millionths, so that bytes stay integers.
 Ratio whole_ratio(double share) {
   constexpr Count parts = 1'000'000;
   const Count n = std::llround(share * static_cast<double>(parts)), common = std::gcd(n, parts);

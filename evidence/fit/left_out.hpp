@@ -23,11 +23,11 @@ FitSet fit_set(const MeasurementFile& file, AccuracyKind kind);
 
 /// Parameter values fitted to all rows, starting from the defaults.
 std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch = {});
-/// The same without a term of the estimator.
+/// Parameter values fitted with a term of the estimator left out.
 std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
                                    const AccuracyWatch& watch = {});
 
-/// Replaces the predictions for rows of a set by predictions with other values.
+/// Replaces the predictions for rows of a set by predictions with other parameter values.
 void predict_from(Accuracy& a, const FitSet& set, std::span<const double> values);
 
 /// Replaces the predictions for rows of a set. Each family is predicted with values fitted to all others, starting from

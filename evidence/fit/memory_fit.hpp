@@ -14,7 +14,7 @@ namespace llmcalc {
 struct MemoryFitRow {
   std::string family;
   bool reserved = false, process = false;  ///< parameters that act on it
-  bool stated = true;                      ///< the kind of memory is stated; other rows are not used in the fit
+  bool stated = true;                      ///< the row states the kind of memory; other rows are not fitted
   double bytes = 0, measured = 0;
 };
 double predicted_bytes(const MemoryFitRow& row, const MemoryParameters& p);
@@ -22,8 +22,8 @@ double predicted_bytes(const MemoryFitRow& row, const MemoryParameters& p);
 std::vector<MemoryFitRow> memory_fit_rows(const std::vector<TrainingCase>& cases);
 
 /// Parameters with the least mean of |ln(predicted / measured)| over rows with a stated kind, with equal weights for
-/// families, on a grid: shares from 0 to 0.3 by 0.005, a process from 1 GB (a CUDA context with PyTorch's kernels) to 5
-/// GB by 0.25 GB.
+/// families, on a grid: shares from 0 to 0.3 in steps of 0.005, process memory from 1 GB (a CUDA context with PyTorch's
+/// kernels) to 5 GB in steps of 0.25 GB.
 MemoryParameters fit_memory(const std::vector<MemoryFitRow>& rows);
 
 /// Fit to all rows, with intervals that cover 90 % of each family's errors under a fit without it, equally weighted.

@@ -18,7 +18,7 @@ double log_error(const PredictedRow& r) { return std::log(r.predicted.value / r.
 
 using ErrorsBySource = std::map<std::string, std::vector<double>>;
 
-/// Device, stack and precision, for which a measured step is most informative.
+/// Device, stack and precision: a measured step narrows the interval of other steps that share all three.
 using MeasuredMachine = std::tuple<std::string, std::string, std::string>;
 
 /// Errors of rows, each re-scaled by every other row on the same machine.

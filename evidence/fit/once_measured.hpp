@@ -1,6 +1,6 @@
 #pragma once
-/// Reduction of intervals after measurements on the machine: for a step if another step was timed, and for the times of
-/// a server if its engine's operators were timed. Both come only from published measurements.
+/// Narrower intervals after a measurement on the user's machine: for a step once another step was timed, for a server's
+/// times once its engine's operators were timed. Both are computed from published measurements alone.
 
 #include "evidence/accuracy.hpp"
 
@@ -12,8 +12,8 @@ namespace llmcalc {
 /// weights for sources. Skips sources without a pair and rows that do not count.
 IntervalsByClass intervals_after_a_step(const Accuracy& left_out);
 
-/// Intervals by class of a server's times with operator tables. The squares of the widths, ln(factor), are averaged
-/// over the class without tables (`without`) and each source in `replays`, recorded runs predicted from tables, whose
+/// Intervals by class of a server's times with operator tables. The squared widths, ln(factor)^2, of the class without
+/// tables (`without`) and of each source in `replays` (recorded runs predicted from tables) are averaged; a source's
 /// width covers 90 % of its errors. Times per token are of the class "decode under load", times to the first token of
 /// "first token"; recorded runs do not cover other classes. With few sources, the class without tables dominates.
 IntervalsByClass intervals_with_tables(const Accuracy& replays, const IntervalsByClass& without);

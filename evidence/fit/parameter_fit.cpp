@@ -112,7 +112,7 @@ class Fitter {
     return set_.error(rows_[static_cast<std::size_t>(i)], values);
   }
 
-  /// Loss of all residuals, plus the pull of the defaults.
+  /// Loss of all residuals, plus the penalty for distance from the defaults.
   double loss(const Vector& r, const Vector& x) const {
     double all = 0;
     for (Eigen::Index i = 0; i < r.size(); ++i) {
@@ -124,8 +124,9 @@ class Fitter {
   double weight(Eigen::Index i) const { return set_.weights[rows_[static_cast<std::size_t>(i)]]; }
   double pull() const { return options_.ridge * 16 * set_.width * set_.width; }
 
-  /// Most rows depend on few parameters, for their device and software. `all`: evaluates every pair of row and
-  /// parameter; otherwise only pairs with a nonzero derivative in the last full evaluation.
+  /// Derivatives of the residuals `r` at `x`. `all`: evaluates every pair of row and parameter; otherwise only pairs
+  /// with a nonzero derivative in the last full evaluation, since a row depends on few parameters, those of its device
+  /// and software.
   DesignMatrix jacobian(const Vector& x, const Vector& r, bool all) const {
     if (options_.linear != nullptr) return linear_jacobian();
     DesignMatrix j(r.size(), ranges_.size());

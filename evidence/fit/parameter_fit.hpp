@@ -42,7 +42,7 @@ struct FitSet {
   std::function<double(std::size_t row, std::span<const double> values)> error{};
 };
 
-/// Errors near some values, linear in the parameters.
+/// Errors around given parameter values, linearized in the parameters.
 struct LinearErrors {
   std::vector<double> values;
   std::vector<double> errors;  ///< by row of a set; 0 for rows without a weight
@@ -68,7 +68,7 @@ LinearErrors linear_errors(const FitSet& set, std::span<const double> values);
 /// Fitted values, starting from nearby values.
 std::vector<double> fit(const FitSet& set, std::span<const double> begin, const FitOptions& options);
 
-/// The same, starting from values that may be distant.
+/// Fitted values, starting from values that may be far from the optimum.
 std::vector<double> fit_from_afar(const FitSet& set, std::span<const double> begin, const FitOptions& options);
 
 }  // namespace llmcalc

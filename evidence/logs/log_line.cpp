@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto nowhere = std::string_view::npos;
 
-/// Units as logs write them, and the units they mean.
+/// A unit as logs write it, and the unit that it stands for.
 struct LogUnit {
   std::string_view written, meant;
 };

@@ -33,7 +33,7 @@ struct LogLine {
   std::optional<LoggedBytes> size_before(std::string_view words) const;
   /// Count after these words: "435,296", "2048".
   std::optional<Count> count_behind(std::string_view words) const;
-  /// Number of at least 0 after these words: "3.32".
+  /// Non-negative number after these words: "3.32".
   std::optional<double> real_behind(std::string_view words) const;
 };
 

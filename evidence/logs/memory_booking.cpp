@@ -42,7 +42,8 @@ class TermLedger {
 
 // ---- Server start-up
 
-/// Memory of a server's device and the part granted to the server, if log or defaults have them.
+/// Memory of a server's device and the part granted to the server; each is absent if neither the log nor the defaults
+/// have it.
 struct ServerWorkspace {
   std::optional<Bytes> total, granted;
 };
@@ -76,7 +77,8 @@ void say_server(TermLedger& ledger, const VllmMemory& m) {
   ledger.say(MemoryTerm::kv_cache, m.kv_cache);
 }
 
-/// Memory beyond the grant: graphs, which are captured after the cache is allocated, and memory held before the start.
+/// Books memory beyond the grant: graphs, which are captured after the cache is allocated, and memory held before the
+/// start.
 void say_beyond(TermLedger& ledger, const VllmMemory& m, Bytes total) {
   if (m.free_at_start && m.total) {
     const LoggedBytes held{m.total->bytes - m.free_at_start->bytes, m.total->within + m.free_at_start->within};
@@ -92,7 +94,7 @@ std::optional<LoggedBytes> without(const std::optional<LoggedBytes>& all, const 
   return LoggedBytes{all->bytes - part->bytes, all->within};  // the part is booked too, so its rounding cancels
 }
 
-/// Memory outside PyTorch, divided if the message permits.
+/// Books memory outside PyTorch, split by process if the message lists processes.
 void say_outside(TermLedger& ledger, const OutOfMemory& o, Bytes reserved) {
   const DeviceProcess* own = own_process(o);
   if (own == nullptr) return;

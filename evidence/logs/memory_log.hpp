@@ -27,7 +27,7 @@ struct MemoryLog {
   MemorySummaryLog summary{};
 };
 
-/// Throws InputError if the text is empty or binary, contains no such log, or has impossible numbers.
+/// Reads a log. Throws InputError if the text is empty or binary, contains no such log, or has impossible numbers.
 MemoryLog read_memory_log(std::string_view text, const std::string& file);
 
 }  // namespace llmcalc

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A name in vLLM, and its meaning here.
+/// A format name in vLLM, and the same format in usual words.
 struct SaidFormat {
   std::string_view said, meant;
 };
@@ -167,7 +167,7 @@ std::vector<SaidOption> said_options(const VllmConfig& c, const ModelCard& model
   if (!c.quantization.empty() && !own_formats && !said_weights(c)) unknown.push_back("quantization=" + c.quantization);
   if (const auto meant = meant_by(caches_said, c.cache_dtype); !meant.empty())
     all.push_back({"--kv-precision", std::string(meant)});
-  // Models with learned positions keep the default length of a pass.
+  // Models with learned positions keep the default pass length.
   if (const auto tokens = c.batched_tokens; tokens && *tokens > 0 && model.arch.learned_rows() == 0)
     all.push_back({"--prompt", fmt::format("{}", *tokens)});
   return all;

@@ -25,8 +25,9 @@ struct SaidOption {
   std::string_view flag;
   std::string value;
 };
-/// Ranks, precision (for unquantized weights), cache format, and tokens of a pass, except with learned positions. A
-/// checkpoint with specific formats keeps its precision. `unknown` receives configuration values without an option.
+/// Options for ranks, precision (if weights are unquantized), cache format and, for models without learned positions,
+/// tokens per pass. A checkpoint with formats of its own keeps its precision. `unknown` receives configuration values
+/// without an option.
 std::vector<SaidOption> said_options(const VllmConfig& config, const ModelCard& model,
                                      std::vector<std::string>& unknown);
 
@@ -41,11 +42,11 @@ std::string meant_format(std::string_view said);
 
 /// Format of quantized weights in the configuration. Empty if absent or unknown.
 std::optional<DType> said_weights(const VllmConfig& config);
-/// That format for linear layers of blocks, and `others` for all other weights, as in vLLM (quantized layers are
+/// `of_blocks` for the linear layers of blocks and `others` for all other weights, as in vLLM (quantized layers are
 /// LinearBase and FusedMoE; embedding, head, norms and router are unchanged).
 WeightFormats served_weights(DType of_blocks, DType others);
-/// The same for a configuration. quantization=mxfp4 applies to experts only (mxfp4.py does not change any LinearBase).
-/// Empty if said_weights() is.
+/// Weight formats of a configuration. quantization=mxfp4 applies to experts only (mxfp4.py does not change any
+/// LinearBase). Empty if said_weights() is.
 std::optional<WeightFormats> served_weights(const VllmConfig& config, DType others);
 
 }  // namespace llmcalc

@@ -33,14 +33,14 @@ struct VllmStart {
   std::optional<Count> blocks{}, tokens{};    ///< of the KV cache of the device in `memory`
   std::optional<double> concurrency{};        ///< requests of max_model_len tokens that the cache holds
   std::optional<LoggedBytes> cache_needed{};  ///< by one request, if the start failed for lack of cache
-  std::optional<Count> longest{};  ///< tokens of the longest request that would fit, as that message estimates
+  std::optional<Count> longest{};  ///< tokens of the longest request that would fit, from the failure message
   Count workers = 0;               ///< processes that logged their memory; the first one's is kept
   /// Tokens of the cache: as logged, or blocks times the stated or derived block size (default 16).
   std::optional<Count> cache_tokens() const;
   bool says_memory() const;
 };
 
-/// Throws InputError if the numbers contradict each other.
+/// Reads the start-up from the lines of a log. Throws InputError if its numbers contradict each other.
 VllmStart read_vllm_start(const std::vector<LogLine>& lines);
 
 }  // namespace llmcalc

@@ -215,7 +215,7 @@ std::string activations_in(const std::string& weights) {
   return std::regex_search(weights, four) ? "nvfp4" : "";
 }
 
-/// Words for activations, and the format of products with them. The first word in the text counts.
+/// Words for activation formats, and the matmul format that each implies. The first word in the text counts.
 constexpr std::array product_words{
     std::pair{"nvfp4", "nvfp4"}, std::pair{"mxfp4", "mxfp4"}, std::pair{"fp4", "nvfp4"},
     std::pair{"mxfp8", "fp8"},   std::pair{"fp8", "fp8"},     std::pair{"e4m3", "fp8"},
@@ -227,7 +227,8 @@ std::optional<DType> narrow_products(const std::string& text) {
   return std::nullopt;
 }
 
-/// Engines multiply in low precision if the device can, and otherwise in 16 bits, as for weight-only formats.
+/// Engines run matmuls in low precision if the device supports it, and otherwise in 16 bits, as for weight-only
+/// formats.
 void use_products(FormatsSaid& f, const std::string& said, const std::string& weights) {
   std::string text = with_usual_names(lower(said));
   if (is_silent(text)) text = activations_in(weights);
@@ -239,13 +240,13 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
     f.precision = *narrow;
   } else if (text.empty()) {
     f.assumed.push_back(
-        fmt::format("products in {}: the row does not state the format of activations", f.working.name()));
+        fmt::format("matmuls in {}: the row does not state the format of activations", f.working.name()));
   } else if (spells(text, "tf32") || spells(text, "fp32")) {
     f.precision = f.working = *dtype(spells(text, "tf32") ? "tf32" : "fp32");
   } else if (!spells(text, "16")) {
     f.weighty = true;
     f.assumed.push_back(
-        fmt::format("products in {}: unknown format of activations {}", f.working.name(), in_quotes(said)));
+        fmt::format("matmuls in {}: unknown format of activations {}", f.working.name(), in_quotes(said)));
   }
 }
 

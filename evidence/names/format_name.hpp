@@ -12,7 +12,7 @@ namespace llmcalc {
 
 struct FormatsSaid {
   WeightFormats weights;
-  DType precision = dtypes::bf16;  ///< of the blocks' products
+  DType precision = dtypes::bf16;  ///< of the blocks' matmuls
   DType working = dtypes::bf16;    ///< of all other operations
   DType cache = dtypes::bf16;
   std::optional<double> bits_per_weight;  ///< as stated; supported formats may only approximate them
@@ -25,7 +25,8 @@ struct FormatsSaid {
   std::string skip;            ///< if not empty, the weight format is unknown
 };
 
-/// For weights, "auto", "none" and "unquantized" mean `usual_half`, or the half precision of activations or cache.
+/// Formats in the texts of a row. For weights, "auto", "none" and "unquantized" mean `usual_half`, or the half
+/// precision of activations or cache.
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half);
 

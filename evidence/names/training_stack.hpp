@@ -8,8 +8,8 @@ namespace llmcalc {
 
 TrainingStack training_stack(const TrainingCase& c);
 
-/// Multiple to which a stack pads a rank's vocabulary rows (SoftwareCard). 1 for stacks without a profile, even if they
-/// run like another.
+/// Multiple to which a stack pads a rank's vocabulary rows (SoftwareCard). 1 for a stack without a profile, even if
+/// another stack's profile predicts its time.
 Count vocabulary_multiple(const Stack& s);
 
 /// Class of cases with similar prediction errors.

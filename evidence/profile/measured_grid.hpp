@@ -13,7 +13,7 @@ class MeasuredGrid {
  public:
   /// Adds a point: its sizes (at least one, equally many for all points) and its value. Replaces an existing point.
   void add(std::span<const double> sizes, double value);
-  /// Precondition: the grid is not empty, and `sizes` has as many elements as a point.
+  /// Value at these sizes. Precondition: the grid is not empty, and `sizes` has as many elements as a point.
   double at(std::span<const double> sizes) const;
   bool empty() const { return keys_.empty(); }
   /// Smallest value of the last size above `x` at which the slope along it may change, in the grids that at() uses for

@@ -17,10 +17,10 @@ namespace llmcalc {
 namespace {
 
 constexpr Count few_tokens = 16;
-constexpr double no_bytes = 0.05;  ///< maximum fraction of a kernel's time for its bytes, in rows that determine launch
-constexpr double large = 20;       ///< launches that a large kernel's FLOPs take at the peak
-constexpr double enough = 2;       ///< minimum launches of a kernel, in rows that determine a bandwidth
-constexpr double compute_bound = 2;        ///< compute / memory time above which FLOPs dominate a product
+constexpr double no_bytes = 0.05;          ///< maximum time share of bytes in rows that determine launch
+constexpr double large = 20;               ///< minimum time of a large kernel's FLOPs at the peak, in launch overheads
+constexpr double enough = 2;               ///< minimum time of a row that determines a bandwidth, in launch overheads
+constexpr double compute_bound = 2;        ///< compute / memory time above which FLOPs dominate a matmul
 constexpr double least_compute = 1.0 / 3;  ///< compute / memory time above which both matter
 constexpr int most_rounds = 200;
 
@@ -59,7 +59,7 @@ class Derivation {
  private:
   using Measure = std::function<std::optional<double>(const TimedRow&)>;
 
-  /// Over the rows with a measure.
+  /// Pools the measure over all rows that have it. Empty if no table has enough of them.
   std::optional<Pooled> pooled(const Measure& measure) const {
     std::map<std::size_t, std::vector<double>> by_table;
     for (const TimedRow& row : rows_)
@@ -114,13 +114,13 @@ class Derivation {
     for (const TimedOp& o : row.ops) all += o.cost.moved.total();
     return all;
   }
-  /// At datasheet rates.
+  /// Seconds of a row's FLOPs at the datasheet peak.
   double at_peak(const TimedRow& row) const { return flops(row) / device_.peak(format(row)).value; }
   double at_bandwidth(const TimedRow& row) const { return bytes(row) / device_.bandwidth.value; }
   double compute_share(const TimedRow& row) const { return at_peak(row) / at_bandwidth(row); }
   bool is_large(const TimedRow& row) const { return at_peak(row) >= large * launch(); }
 
-  /// At the rates derived so far.
+  /// Seconds of a row at the rates derived so far.
   KernelSeconds seconds(const TimedRow& row) const {
     const Rates rates = estimated_rates(device_, plan(row));
     KernelSeconds t;
@@ -137,7 +137,7 @@ class Derivation {
     return device_.cache == Bytes() || some_bytes >= static_cast<double>(device_.cache.value);
   }
 
-  // ---- Numbers
+  // ---- Derived values
 
   void find_launch() {
     const auto p = pooled([&](const TimedRow& row) -> std::optional<double> {
@@ -221,7 +221,7 @@ class Derivation {
     });
   }
 
-  /// Sets a number to the pooled value, clamped to its range. Returns whether it changed.
+  /// Sets a rate to the pooled value, clamped to its range. Returns whether it changed.
   static bool set(double& number, const std::optional<Pooled>& p, double least) {
     if (!p) return false;
     const double before = number;
@@ -259,7 +259,7 @@ class Derivation {
     add(DerivedNumber::Kind::share, std::move(key), std::move(title), p);
   }
 
-  /// Fractions of the bandwidth that have no value in a hardware file.
+  /// Adds fractions of the bandwidth that are reported but have no key in a hardware file.
   void tell_of_reads() {
     const double bandwidth = device_.bandwidth.value;
     add(DerivedNumber::Kind::share, "cache_reads", "KV cache reads",
@@ -280,7 +280,7 @@ class Derivation {
 
   // ---- Residuals
 
-  /// A call with prompts and decoding launches only once.
+  /// Predicted seconds of a row. A call with prompts and decoding launches only once.
   double predicted(const TimedRow& row) const {
     const Rates rates = estimated_rates(device_, plan(row));
     double all = row.work == TableWork::both ? -launch() : 0;

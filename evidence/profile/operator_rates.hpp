@@ -8,14 +8,14 @@
 /// such rows are not used.
 ///
 ///   launch      norms, activations and rotations of so few tokens that their bytes take less than 5 % of the time
-///   memory      products of up to 16 tokens whose weights exceed the device's cache
-///   matmul      products of at least 20 launches at the peak, whose FLOPs take at least twice as long as their bytes
-///   exposed     products whose FLOPs take between a third and twice the time of their bytes
-///   attention   prompt chunks of at least 20 launches at the peak: FLOPs of the causal pairs / (t - launch)
-///   cache       norms, activations and rotations of at least two launches whose tensors fit into the cache
+///   memory      matmuls of up to 16 tokens whose weights exceed the device's cache
+///   matmul      matmuls of at least 20 launch times at the peak whose FLOPs take at least twice as long as their bytes
+///   exposed     matmuls whose FLOPs take between a third and twice the time of their bytes
+///   attention   prompt chunks of at least 20 launch times at the peak: FLOPs of the causal pairs / (t - launch)
+///   cache       norms, activations and rotations of at least two launch times whose tensors fit into the cache
 ///
-/// memory, matmul and exposed depend on each other and are solved iteratively. half_matmul (FLOPs of a product at half
-/// its rate) is not derived: in rows with few tokens, products of all sizes run at the memory's rate.
+/// memory, matmul and exposed depend on each other and are solved iteratively. half_matmul (FLOPs at which a matmul
+/// reaches half its rate) is not derived: in rows with few tokens, matmuls of all sizes are memory-bound.
 
 #include <array>
 #include <cstdint>
@@ -60,7 +60,8 @@ struct OperatorRates {
   std::vector<std::string> notes;  ///< sentences on values that could not be derived or were clamped
 };
 
-/// `recorded`: the tables are of kernels in captured graphs. Throws InputError if no launch overhead can be derived.
+/// Derives the rates of a device from the rows of its tables. `recorded`: the kernels were launched from captured
+/// graphs. Throws InputError if no launch overhead can be derived.
 OperatorRates operator_rates(const std::vector<TimedRow>& rows, const std::vector<TableSubject>& subjects,
                              const Device& device, bool recorded);
 

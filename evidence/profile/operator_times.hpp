@@ -28,11 +28,11 @@ class OperatorTimes {
   OperatorTimes(const std::vector<const OperatorTables*>& tables, const Arch& arch, const Plan& plan,
                 const Layout& layout);
 
-  /// All layers except attention cores and the head, for the tokens of a rank. Excludes collectives.
+  /// All layers except attention kernels and the head, for the tokens of a rank. Excludes collectives.
   Seconds rows(Count tokens) const;
   /// Head and sampler.
   Seconds head(Count sequences) const;
-  /// Attention core of one layer. Several chunks take as long as in sequence, but with only one start.
+  /// Attention kernel of one layer. Several chunks take as long as one after the other, but with a single start.
   Seconds attention(const AttentionWork& work) const;
   /// Decode attention, summed over `steps` steps. Every context grows by one token per step.
   Seconds decoding(double sequences, double context, Count steps) const;

@@ -45,7 +45,8 @@ class TableCores : public MeasuredCores {
   }
 
  private:
-  /// Uses the mean of contexts that grow by less than a token per pass, because some have filled their window.
+  /// Seconds of a layer in `n` passes. Uses the mean context if contexts grow by less than a token per pass, because
+  /// some sequences have filled their window.
   Seconds layer(AttentionWork w, const CoreWork& growth, Count n) const {
     const bool alike = static_cast<double>(growth.keys) == w.decoding;
     if (n > 1 && w.chunks == 0 && alike) return times_.decoding(w.decoding, w.context, n);

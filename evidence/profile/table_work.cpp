@@ -46,7 +46,7 @@ const LayerMeaning* meaning_of(std::string_view layer) {
 }
 
 /// Operators of one rank by name, from the first kind of layer that has them. The attention core is from a layer with
-/// unlimited reach, if there is one. Excludes collectives, which share names with their products.
+/// unlimited reach, if there is one. Excludes collectives, which share names with their matmuls.
 using OpsByName = std::map<std::string_view, Op>;
 OpsByName ops_by_name(const TableSubject& s, const Step& step) {
   OpsByName all;

@@ -15,7 +15,7 @@
 namespace llmcalc {
 
 enum class TableWork : std::uint8_t {
-  product,      ///< one product, or several operators with the same input
+  product,      ///< one matmul, or several operators with the same input
   elementwise,  ///< norms, activations, rotation: only bytes
   lookup,
   prompt,    ///< attention of a chunk of a prompt

@@ -9,7 +9,7 @@
 namespace llmcalc {
 
 enum class AttentionKernel {
-  unfused,        ///< scores in memory, softmax operator by operator
+  unfused,        ///< scores in memory, mask and softmax in separate kernels
   fused_softmax,  ///< scores in memory, mask and softmax in one kernel
   flash_1,        ///< FlashAttention 1, xformers
   flash_2,

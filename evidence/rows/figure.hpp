@@ -34,8 +34,8 @@ enum class FigureKind : std::uint8_t {
   library_memory,     ///< bytes on one device outside the framework's tensors
   graph_memory,       ///< bytes of captured graphs on one device
   layer_time,         ///< seconds of one layer
-  bandwidth,          ///< bytes of weights read per second: a form of decode rate
-  utilization         ///< FLOP/s over the peak: a form of time
+  bandwidth,          ///< bytes of weights read per second, equivalent to a decode rate
+  utilization         ///< FLOP/s over the peak, equivalent to a time
 };
 
 /// Devices over which a rate is counted.
@@ -55,7 +55,7 @@ struct FigureKey {
 
 /// All known keys. Of keys for the same quantity, the most direct comes first.
 std::span<const FigureKey> figure_keys();
-/// Null for an unknown key.
+/// Figure key by name; null for an unknown name.
 const FigureKey* figure_key(std::string_view key);
 
 }  // namespace llmcalc

@@ -10,7 +10,7 @@
 namespace llmcalc {
 
 json::Value head_json(const MeasurementHead& head, const char* command);
-/// Throws InputError if "id" is missing. The caller reads "command".
+/// Reads the keys that all kinds of rows share, except "command". Throws InputError if "id" is missing.
 MeasurementHead read_head(const json::Object& row, const std::string& where);
 
 /// Model of a row: a preset's name, a model file or a config.json. Throws InputError.

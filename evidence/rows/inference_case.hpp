@@ -30,7 +30,7 @@ inline constexpr auto choices<BatchKind> =
                Choice{BatchKind::max_inflight, "max-inflight"}, Choice{BatchKind::capacity, "capacity"},
                Choice{BatchKind::throughput, "throughput"}};
 
-/// One measured number.
+/// A measured value.
 struct Figure {
   std::string key;  ///< key in the row: "tpot_ms"
   FigureKind quantity = FigureKind::time_per_token;
@@ -57,7 +57,7 @@ struct InferenceCase {
   double generate = 0;         ///< mean generated tokens
   double cached = 0;           ///< cached tokens of a sequence before its prompt
   double room = 0;             ///< cache capacity per sequence in tokens; 0: not stated
-  bool decode_window = false;  ///< decode steps contain no prompts, for any kind
+  bool decode_window = false;  ///< decode steps contain no prompts, whatever the kind
   std::optional<double>
       length_ratio{};  ///< lengths are uniform between this fraction of the nominal length and the nominal length
   std::optional<double> requests{};         ///< number of requests sent

@@ -21,10 +21,10 @@
 
 namespace llmcalc {
 
-/// `stated`: the source's own keys.
+/// An inference row as JSON, with the source's own keys under "stated".
 json::Value inference_measurement_json(const InferenceCase& c, const json::Value& stated);
 
-/// `where` names file, line and row. Throws InputError.
+/// Reads an inference row; `where` names file, line and row for messages. Throws InputError.
 InferenceCase read_inference_measurement(const json::Object& row, const std::string& where);
 
 }  // namespace llmcalc

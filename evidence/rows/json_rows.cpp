@@ -69,7 +69,7 @@ void for_each_row(std::string_view text, const std::string& where,
   const json::Value whole = json::parse(text, where);
   if (whole.is_object()) return read(whole, 1);
   if (!whole.is_array() || whole.empty())
-    throw InputError(where + ": expected rows: a list in square brackets, or an object on each line");
+    throw InputError(where + ": expected rows: a JSON array, or one object per line");
   const std::vector<Count> lines = element_lines(text);
   for (std::size_t i = 0; i < whole.size(); ++i) read(whole[i], lines[i]);
 }

@@ -17,7 +17,7 @@
 
 namespace llmcalc {
 
-/// `like`: preset from which the card was made.
+/// A machine as JSON; `like`: preset from which the card was made.
 json::Value machine_json(const HardwareCard& card, const std::string& like);
 
 struct RowMachine {

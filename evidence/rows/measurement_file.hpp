@@ -24,8 +24,8 @@ struct MeasurementFile {
   bool has(MeasurementKind kind) const;
 };
 
-/// `where` names the text in errors. Throws InputError with one sentence: file, line and row. For a file in the
-/// word-based schema of earlier versions, the sentence gives the command that converts it.
+/// Reads measurements; `where` names the text in errors. Throws InputError with one sentence: file, line and row. For a
+/// file in the word-based schema of earlier versions, the sentence gives the command that converts it.
 MeasurementFile read_measurements(std::string_view text, const std::string& where);
 MeasurementFile read_measurement_file(const std::string& path);
 

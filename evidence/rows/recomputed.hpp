@@ -10,8 +10,8 @@ namespace llmcalc {
 /// Operators recomputed in backward. With `layers`, whole layers are recomputed: all of them unless a number is given.
 struct Recomputed {
   bool layers = false, core = false, norms = false, activations = false, mlp = false, up = false;
-  bool alternate_products = false;  ///< every second matrix product, and all element-wise operators
-  Count layer_step = 1;             ///< one of this many layers
+  bool alternate_products = false;  ///< every second matmul, and all element-wise operators
+  Count layer_step = 1;             ///< one in this many layers is recomputed
   Count first = 0;                  ///< number of layers; 0: not given by number
   bool in_chunk = false;            ///< `first` counts layers in each chunk of a rank, like Megatron-LM's "block"
   double share = 1;                 ///< fraction of all layers

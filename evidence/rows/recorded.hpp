@@ -16,7 +16,7 @@ struct RecordedRequest {
   Count prompt = 1, generated = 1;
   Seconds to_first() const { return first_token - queued; }
   Seconds whole() const { return last_token - queued; }
-  /// Empty if only one token was generated.
+  /// Mean time per token after the first. Empty if only one token was generated.
   std::optional<Seconds> per_token() const;
 };
 

@@ -10,10 +10,10 @@
 
 namespace llmcalc {
 
-/// `stated`: the source's own keys.
+/// A recorded run as JSON, with the source's own keys under "stated".
 json::Value serving_measurement_json(const RunCase& c, const json::Value& stated);
 
-/// `where` names file, line and row. Throws InputError.
+/// Reads a recorded run; `where` names file, line and row for messages. Throws InputError.
 RunCase read_serving_measurement(const json::Object& row, const std::string& where);
 
 }  // namespace llmcalc

@@ -38,7 +38,7 @@ struct TrainingCase {
   AttentionSaid attention{};
   Recomputed recomputed{};
   bool half_gradients_open = false;         ///< 16-bit training in an unstated format
-  bool compiles_loss = false;               ///< together with the model, as torchtitan does since 2025
+  bool compiles_loss = false;               ///< the loss is compiled with the model, as in torchtitan since 2025
   std::optional<double> capacity_factor{};  ///< of experts: excess tokens are dropped, unused places are padded
 
   std::optional<Seconds> step{};  ///< measured time of one optimizer step

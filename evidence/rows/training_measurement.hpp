@@ -22,10 +22,10 @@
 
 namespace llmcalc {
 
-/// `stated`: the source's own keys.
+/// A training row as JSON, with the source's own keys under "stated".
 json::Value training_measurement_json(const TrainingCase& c, const json::Value& stated);
 
-/// `where` names file, line and row. Throws InputError.
+/// Reads a training row; `where` names file, line and row for messages. Throws InputError.
 TrainingCase read_training_measurement(const json::Object& row, const std::string& where);
 
 /// Quantity of a memory kind: "peak_reserved_bytes".

@@ -44,7 +44,7 @@ class AddedTokens {
 
   std::vector<AddedToken> all_;
   std::unordered_map<std::string_view, std::size_t> by_content_;
-  std::array<std::vector<std::size_t>, 256> lengths_;  ///< of the tokens that begin with a byte, longest first
+  std::array<std::vector<std::size_t>, 256> lengths_;  ///< of tokens, by their first byte, longest first
 };
 
 }  // namespace llmcalc::model

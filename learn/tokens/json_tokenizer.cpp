@@ -73,7 +73,8 @@ class JsonTokenizer final : public Tokenizer {
     return pattern.has("String") ? json::raw_text(pattern, "String") : "";
   }
 
-  /// Accepts decoders that match decode(): ByteLevel; or U+2581 to spaces, bytes to bytes, first space stripped.
+  /// Accepts the decoders that decode() implements: ByteLevel; or U+2581 to spaces, byte tokens to bytes, first space
+  /// stripped.
   void read_decoder(const json::Object& d) {
     const std::string type = d.text("type");
     if (type == "Sequence") return each_object(d, "decoders", [&](const json::Object& part) { read_decoder(part); });
@@ -97,7 +98,7 @@ class JsonTokenizer final : public Tokenizer {
     read_template(p);
   }
 
-  /// The special tokens before and after the text.
+  /// Reads the special tokens before and after the text.
   void read_template(const json::Object& p) {
     std::vector<std::int32_t>* side = &before_;
     each_object(p, "single", [&](const json::Object& part) {

@@ -11,10 +11,9 @@ namespace llmcalc::model {
 
 inline constexpr std::string_view json_tokenizer_name = "tokenizer.json";
 
-/// The tokenizer described by the text of a tokenizer.json. Special tokens in a text are recognised, and the
+/// The tokenizer described by the text of a tokenizer.json. Special tokens in a text are recognized, and the
 /// post-processor's are added around it; all of these decode to empty text, as do ids missing from the file. If
-/// normalizers change a text, decode() returns the result. Throws InputError, with `where`, for unsupported
-/// content.
+/// normalizers change a text, decode() returns the result. Throws InputError, with `where`, for unsupported content.
 std::unique_ptr<Tokenizer> json_tokenizer(std::string text, const std::string& where);
 
 }  // namespace llmcalc::model

@@ -13,7 +13,7 @@ std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
 
 constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
-/// A token of a word, linked to its neighbours; `gone` after it is merged into the previous one.
+/// A token of a word, linked to its neighbors; `gone` after it is merged into the previous one.
 struct MergeSymbol {
   std::int32_t token = 0;
   std::size_t before = nothing, after = nothing;

@@ -83,7 +83,7 @@ class PairModel {
     }
   }
 
-  /// Bytes are the symbols: each must have a token.
+  /// Finds the token of every byte, the symbols of a byte-level model. Each must have one.
   void need_bytes(const json::Object& m) {
     if (m.flag_or("byte_fallback", false)) refuse("\"byte_fallback\" is true for a byte-level model");
     for (std::size_t b = 0; b < bytes_.size(); ++b) {
@@ -93,7 +93,8 @@ class PairModel {
     }
   }
 
-  /// Characters are the symbols; a missing one becomes its bytes, or the unknown token.
+  /// Finds the byte tokens of a character-level model: a character without a token becomes its bytes, or the unknown
+  /// token.
   void find_bytes(bool fall_back) {
     bytes_.fill(no_token);
     for (std::size_t b = 0; fall_back && b < bytes_.size(); ++b) {

@@ -26,22 +26,22 @@ namespace {
 
 /// The library's internal character for a space (U+2581), which is kept out of texts passed to the library.
 constexpr std::string_view space_mark = "\xE2\x96\x81";
-/// Characters with a special meaning to the library in a training text: the space mark, its sign for an unknown
+/// Characters with a special meaning to the library in a training text: the space mark, the sign for an unknown
 /// character (U+2585), and the tab. Training texts omit them; they are encoded as bytes.
 constexpr std::array<std::string_view, 3> reserved{space_mark, "\xE2\x96\x85", "\t"};
 
 /// The library counts a word's characters in 16 bits and ends the program beyond that.
 constexpr std::size_t longest_line = 8192;
-/// Maximum bytes to encode at once: the library's queue of pairs takes some hundred times this memory.
+/// Maximum bytes to encode in one call: the library's queue of pairs takes about a hundred times as much memory.
 constexpr std::size_t longest_stretch = 65536;
-/// Bytes of text to learn from, at about a second per MiB. A longer text is sampled evenly by line.
+/// Maximum bytes of training text; training takes about a second per MiB. A longer text is sampled evenly by line.
 constexpr std::size_t enough_text = std::size_t{16} << 20;
 
 /// Number of fixed tokens: unknown, end of text, and the 256 bytes.
 constexpr Count fixed_tokens = 2 + 256;
 constexpr Count least_vocabulary = fixed_tokens + 2;
 
-/// The lines of a text, evenly thinned out if it is long.
+/// The lines of a text to train on; for a long text, an evenly spaced subset.
 std::vector<std::string_view> learnt_lines(std::string_view text) {
   const std::size_t stride = text.size() / enough_text + 1;
   std::vector<std::string_view> lines;
@@ -64,7 +64,7 @@ void each_character(std::string_view text, const See& see) {
 }
 
 /// Characters with their own token: the most frequent ones, until they cover 99.95 % of the text (SentencePiece's
-/// default) or half of the vocabulary's capacity. The others are encoded as bytes.
+/// default) or half of the vocabulary's capacity. Other characters are encoded as bytes.
 std::unordered_set<std::string_view> own_characters(const std::vector<std::string_view>& lines, Count vocabulary) {
   std::unordered_map<std::string_view, Count> counts;
   Count all = 0;
@@ -158,7 +158,7 @@ class BytePairs : public Tokenizer {
       refuse(where, "is not a SentencePiece model: " + reason(status));
     find_bytes(where);
     has_space_ = !library_.IsUnknown(library_.PieceToId(space_mark));
-    // Detects other normalisation, or a space put in front.
+    // Detects any normalization, or an added leading space.
     const std::string probe = "  a  b\n\xEF\xAC\x81\xE2\x96\x81 ";
     if (decode(encode(probe)) != probe) refuse(where, "does not reproduce encoded text");
   }
@@ -239,10 +239,10 @@ class BytePairs : public Tokenizer {
   sentencepiece::SentencePieceProcessor library_;
   std::array<std::int32_t, 256> bytes_{};
   std::unordered_map<std::int32_t, char> byte_of_;
-  bool has_space_ = false;  ///< learnt from a text with spaces; otherwise a space would become the mark's bytes
+  bool has_space_ = false;  ///< trained on a text with spaces; otherwise a space would become the mark's bytes
 };
 
-/// A model that was trained elsewhere.
+/// A model that another program trained.
 class ForeignPieces final : public Tokenizer {
  public:
   ForeignPieces(std::string model, const std::string& where) : model_(std::move(model)) {
@@ -271,7 +271,7 @@ class ForeignPieces final : public Tokenizer {
     return {tokens.begin(), tokens.end()};
   }
 
-  /// Removes the space put in front if the tokens start a text.
+  /// Removes the added leading space if the tokens start a text.
   std::string decode(std::span<const std::int32_t> tokens) const override {
     std::string text;
     for (const std::int32_t t : tokens) text += text_of(t);

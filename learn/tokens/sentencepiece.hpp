@@ -12,7 +12,7 @@ namespace llmcalc::model {
 
 inline constexpr std::string_view sentencepiece_name = "sentencepiece-bpe";
 
-/// The serialized model that SentencePiece learns from `text`.
+/// Trains SentencePiece on `text` and returns the serialized model.
 std::string learnt_sentencepiece(std::string_view text, Count vocabulary);
 
 /// The tokenizer of a serialized model. Throws InputError if it is not a model, or cannot reproduce every text.
@@ -20,7 +20,7 @@ std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string model, const std:
 
 inline constexpr std::string_view sentencepiece_file_name = "tokenizer.model";
 
-/// The tokenizer of a tokenizer.model that came with a model: with its normalisation and, if it has one, its
+/// The tokenizer of a tokenizer.model that came with a model: with its normalization and, if it has one, its
 /// beginning-of-text token. Throws InputError if it is not a model.
 std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string model, const std::string& where);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The model of a tokenizer.json, which turns a piece of text, split off by its steps, into tokens.
+/// The model of a tokenizer.json: turns a piece of text, as split off by the pre-tokenizers, into tokens.
 
 #include <cstdint>
 #include <functional>
@@ -28,7 +28,7 @@ TokenModel token_model(const json::Object& model, bool bytewise);
 TokenModel pair_model(const json::Object& model, bool bytewise);
 TokenModel unigram_model(const json::Object& model);
 
-/// The text of a token of characters, with spaces for U+2581.
+/// The text of a character token, with U+2581 replaced by spaces.
 std::string spoken_token(const std::string& token);
 /// The name of a byte's token in a vocabulary of characters: "<0x0A>".
 std::string byte_token(std::size_t byte);

@@ -41,7 +41,7 @@ class Tokenizer {
 /// A tokenizer with one token per byte value: 256 tokens.
 std::unique_ptr<Tokenizer> byte_tokenizer();
 
-/// Byte-pair encoding (Sennrich et al. 2016) with a token for every byte, learnt from `text` by SentencePiece. The same
+/// Byte-pair encoding (Sennrich et al. 2016) with a token for every byte, trained on `text` by SentencePiece. The same
 /// text and vocabulary give the same tokens. A short text gives fewer tokens than requested; see vocabulary(). Throws
 /// InputError for a vocabulary below 260, a text without a word, or a program built without SentencePiece.
 std::unique_ptr<Tokenizer> learnt_tokenizer(std::string_view text, Count vocabulary);

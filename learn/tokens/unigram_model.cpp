@@ -52,7 +52,7 @@ UnigramPiece unigram_piece(const json::Value& v, const std::string& where) {
   return {v[0].get<std::string>(), static_cast<float>(v[1].get<double>())};
 }
 
-/// A SentencePiece model of these pieces that leaves texts unchanged: earlier steps have normalised them.
+/// A SentencePiece model of these pieces that leaves texts unchanged: earlier steps have normalized them.
 std::string sentencepiece_model(const std::vector<UnigramPiece>& pieces, Count unknown, bool byte_fallback) {
   Message all;
   for (std::size_t i = 0; i < pieces.size(); ++i) {

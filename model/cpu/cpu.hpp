@@ -334,7 +334,7 @@ class Cpu final : public Backend {
   static const std::int64_t* there(const Ids& ids) {
     return ids.saved != nullptr ? static_cast<const std::int64_t*>(ids.saved) : ids.host;
   }
-  /// Gradients of a product with wide output. Rounds the logits' gradient in place to the format of the products; each
+  /// Gradients of a matmul with wide output. Rounds the logits' gradient in place to the format of the matmuls; each
   /// row keeps its start address.
   Flops rounded_gradient(const Linear& s, const LinearView& v, W* dy, T* dx, bool add, W* dw, W* db) {
     constexpr Count block = 64;

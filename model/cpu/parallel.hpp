@@ -13,8 +13,8 @@
 #define LLMCALC_ISA portable
 #endif
 
-/// Inlining: a call inside a loop prevents its vectorisation. Short loops and their callees are inlined in place; a
-/// long loop is a function into which all its callees are inlined.
+/// Inlining: a call inside a loop prevents vectorization. Short loops and their callees are inlined in place; a long
+/// loop is a function into which all its callees are inlined.
 #define LLMCALC_INLINE [[gnu::always_inline]] inline
 #define LLMCALC_FLAT [[gnu::noinline, gnu::flatten]]
 
@@ -51,7 +51,7 @@ void stripes(Count columns, Count rows, const F& f) {
   each<T>((columns + size - 1) / size, size * rows, [&](Count i) { f(i * size, std::min(columns, (i + 1) * size)); });
 }
 
-/// f(i) for every i of [first, last), vectorised: f(i) must not touch data of another i.
+/// f(i) for every i of [first, last), vectorized: f(i) must not touch data of another i.
 template <typename T, typename F>
 LLMCALC_INLINE void lanes(Count first, Count last, const F& f) {
   if constexpr (threaded<T>) {
@@ -77,8 +77,8 @@ LLMCALC_INLINE void fetch(const X* p, Count n) {
 /// Elements per prefetched block.
 constexpr Count fetched_block = 128;
 
-/// Prefetches the block some blocks after element `at` of n in every array: a few lines at a time, since many
-/// prefetches at once would stall, and farther ahead than the hardware prefetcher looks in compute-heavy loops.
+/// Prefetches the block some blocks after element `at` of n in every array: a few lines at a time, since a burst of
+/// prefetches would stall, and farther ahead than the hardware prefetcher looks in compute-heavy loops.
 template <typename... X>
 LLMCALC_INLINE void fetch_ahead(Count at, Count n, const X*... arrays) {
   constexpr Count ahead = 8 * fetched_block;
@@ -96,7 +96,7 @@ void fetched_blocks(Count n, const F& f, const X*... arrays) {
   });
 }
 
-/// f(i) for every i below n, vectorised, on all cores.
+/// f(i) for every i below n, vectorized, on all cores.
 template <typename T, typename F, typename... X>
 void everywhere(Count n, const F& f, const X*... arrays) {
   fetched_blocks<T>(

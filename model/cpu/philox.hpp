@@ -1,5 +1,5 @@
 #pragma once
-/// Many Philox blocks at once.
+/// Many Philox blocks in parallel.
 
 #include "model/cpu/parallel.hpp"
 #include "model/random.hpp"

@@ -68,7 +68,7 @@ inline void narrow(Count n, const float* from, bf16* to) {
   has_instruction ? narrow_by_instruction(n, from, to) : narrow_by_software(n, from, to);
 }
 
-/// The same in half precision, which every CPU with AVX-512 rounds by an instruction.
+/// to[i] = from[i], rounded to half precision, for which every CPU with AVX-512 has an instruction.
 inline void narrow(Count n, const float* from, fp16* to) {
   for (Count i = 0; i < n; i += 16) {
     const __mmask16 there = n - i >= 16 ? __mmask16(0xffff) : static_cast<__mmask16>((1U << (n - i)) - 1);
@@ -185,8 +185,8 @@ template <typename W>
     lanes<W>(0, n, [=](Count i) { y[i] = (x[i] - m) * f * w[i] + b[i]; });
 }
 
-/// dx of one row: (g - mean(g) - n mean(g n)) inverse with g = dy w and n the normalised row; RMSNorm has no mean(g).
-/// Adds dy n and dy to the sums. w null: 1.
+/// dx of one row: inverse (g - mean(g) - n mean(g n)), where g = dy w and n is the normalized row; RMSNorm omits
+/// mean(g). Adds dy n and dy to the sums. A null w means all ones.
 template <typename W>
 [[gnu::noinline]] void norm_row_gradient(const Norm& s, const W* x, const W* d, const W* w, RowStatistics<W> st, W* dx,
                                          bool add, WeightSums<W> sums) {
@@ -286,7 +286,7 @@ template <typename W>
   });
 }
 
-/// Mask elements drawn at once: 32 blocks of four words.
+/// Mask elements drawn together: 32 blocks of four words.
 inline constexpr Count dice = 4 * philox_blocks;
 
 /// The smallest word w with unit_float(w) >= p: unit_float drops the last 8 bits.

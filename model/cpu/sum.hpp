@@ -1,5 +1,5 @@
 #pragma once
-/// Vectorised reductions: the order of additions depends only on the instruction set. Reductions of Counted are serial.
+/// Vectorized reductions: the order of additions depends only on the instruction set. Reductions of Counted are serial.
 
 #include <cstdint>
 #include <limits>

@@ -1,7 +1,7 @@
 #pragma once
 /// Inner loops on rows, compiled once per instruction set (tiles.cpp). The operators around them are compiled once for
 /// every CPU, and call the tiles of the instruction set in use. Results are wide, so 16-bit formats share the tiles of
-/// float; their own tiles are conversions, and products that convert as they read.
+/// float; their own tiles are conversions, and matmuls that convert as they read.
 
 #include <atomic>
 
@@ -12,7 +12,7 @@
 
 namespace llmcalc::model {
 
-/// Elements of a row that are converted at once.
+/// Number of elements of a row that are converted together.
 inline constexpr Count row_block = 128;
 
 /// An activation f on rows: f(x), dy f'(x), f(a) b and dy b f'(a).

@@ -129,7 +129,7 @@ class Cuda final : public Backend {
     rotate(device_, rows, p, turns(p, width), n(x) + offset, row, heads, head, width, inverse);
   }
 
-  // ---- products
+  // ---- matmuls
   void linear(const Linear& s, const LinearView& v, Out y) override { products_.linear(s, v, y); }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
     products_.gradient(s, v, dy, dx, add, dw, db);
@@ -318,7 +318,7 @@ class Cuda final : public Backend {
   const float* turns(const Positions& p, Count width) {
     return turns_.of(p, width, [this](Count past) { return replays_.past(past); });
   }
-  /// The same dropout, with its key at an address that a recording reads.
+  /// The dropout d, with its key at an address that a recording reads.
   Dropout moved(const Dropout& d) {
     if (!(d.p > 0)) return d;
     Dropout there = d;

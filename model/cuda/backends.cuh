@@ -1,5 +1,6 @@
 #pragma once
-/// The backends of the two number formats. Each has all kernels and takes long to compile, so each has a separate file.
+/// The backends of the two number formats. Each contains all kernels and takes a long time to compile, so each has a
+/// separate file.
 
 #include "model/backend.hpp"
 #include "model/cuda/device.cuh"

@@ -24,11 +24,11 @@ cudaDataType_t type_of(bool is_f32) { return is_f32 ? CUDA_R_32F : CUDA_R_16BF; 
 
 template <typename X>
 void set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t what, const X& value) {
-  check(cublasLtMatmulDescSetAttribute(d, what, &value, sizeof value), "describing a product");
+  check(cublasLtMatmulDescSetAttribute(d, what, &value, sizeof value), "describing a matmul");
 }
 template <typename X>
 void set(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t what, const X& value) {
-  check(cublasLtMatmulPreferenceSetAttribute(p, what, &value, sizeof value), "describing a preference");
+  check(cublasLtMatmulPreferenceSetAttribute(p, what, &value, sizeof value), "setting a matmul preference");
 }
 
 std::string gib(std::size_t bytes) {
@@ -39,7 +39,7 @@ std::string gib(std::size_t bytes) {
 
 DeviceError failed(const char* what, const std::string& why) {
   return DeviceError(std::string("GPU error while ") + what + ": " + why +
-                     "; rerun, and if the error persists check the driver's messages (dmesg, nvidia-smi)");
+                     "; rerun, and if the error persists, check the driver's messages (dmesg, nvidia-smi)");
 }
 
 [[noreturn]] void refuse_memory(const std::string& what) {
@@ -226,7 +226,7 @@ MemoryPoints GpuDevice::memory() const {
   p.used = Bytes(static_cast<Count>(all - free));
   p.pool = pool(cudaMemPoolAttrReservedMemCurrent);
   p.pool_most = pool(cudaMemPoolAttrUsedMemHigh);
-  p.workspaces = {{"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "for matrix products"}};
+  p.workspaces = {{"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "for matmuls"}};
   p.graphs = Bytes(graph_bytes(cudaGraphMemAttrReservedMemCurrent));
   return p;
 }
@@ -245,13 +245,13 @@ void GpuDevice::forget_products() {
   products_.clear();
 }
 
-/// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as stored. An element for each
-/// column of C is one for each row of C', as an epilogue's bias requires; its format is C's.
+/// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as stored. A bias with an element
+/// per column of C has one per row of C', as the bias epilogue requires; its format is C's.
 Product GpuDevice::described(const Key& key, const void* bias) {
   const MatmulShape& s = key.shape;
   const auto size = [](Count n) { return static_cast<std::uint64_t>(n); };
   Product p;
-  check(cublasLtMatmulDescCreate(&p.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+  check(cublasLtMatmulDescCreate(&p.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a matmul");
   set(p.operation, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(p.operation, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   p.adds_bias = bias != nullptr;
@@ -261,10 +261,10 @@ Product GpuDevice::described(const Key& key, const void* bias) {
   }
   const cudaDataType_t from = type_of(!key.from_bf16), to = type_of(key.to_f32);
   check(cublasLtMatrixLayoutCreate(&p.a, from, size(s.transpose_b ? s.k : s.n), size(s.transpose_b ? s.n : s.k), s.ldb),
-        "describing a matrix");
+        "describing a matrix layout");
   check(cublasLtMatrixLayoutCreate(&p.b, from, size(s.transpose_a ? s.m : s.k), size(s.transpose_a ? s.k : s.m), s.lda),
-        "describing a matrix");
-  check(cublasLtMatrixLayoutCreate(&p.c, to, size(s.n), size(s.m), s.ldc), "describing a matrix");
+        "describing a matrix layout");
+  check(cublasLtMatrixLayoutCreate(&p.c, to, size(s.n), size(s.m), s.ldc), "describing a matrix layout");
   return p;
 }
 
@@ -287,9 +287,9 @@ float GpuDevice::milliseconds(const F& run) {
   check(cudaEventRecord(start, stream_), "recording an event");
   for (int i = 0; i < times && works; ++i) works = run();
   check(cudaEventRecord(end, stream_), "recording an event");
-  check(cudaEventSynchronize(end), "timing a product");
+  check(cudaEventSynchronize(end), "timing a matmul");
   float ms = 0;
-  check(cudaEventElapsedTime(&ms, start, end), "timing a product");
+  check(cudaEventElapsedTime(&ms, start, end), "timing a matmul");
   cudaEventDestroy(start);
   cudaEventDestroy(end);
   return works ? ms / times : std::numeric_limits<float>::infinity();
@@ -297,7 +297,7 @@ float GpuDevice::milliseconds(const F& run) {
 
 GpuDevice::Suggestions GpuDevice::suggested(const Product& p, const Key& key) const {
   cublasLtMatmulPreference_t preference = nullptr;
-  check(cublasLtMatmulPreferenceCreate(&preference), "describing a preference");
+  check(cublasLtMatmulPreferenceCreate(&preference), "setting a matmul preference");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
   // Partial sums of a bfloat16 result are added in float32, not rounded one by one.
   const std::uint32_t sums = key.to_f32 ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -311,7 +311,7 @@ GpuDevice::Suggestions GpuDevice::suggested(const Product& p, const Key& key) co
                                                               static_cast<int>(s.all.size()), s.all.data(), &s.count);
   cublasLtMatmulPreferenceDestroy(preference);
   if (found == CUBLAS_STATUS_NOT_SUPPORTED) return {};
-  check(found, "choosing an algorithm");
+  check(found, "choosing a matmul algorithm");
   return s;
 }
 
@@ -339,7 +339,7 @@ Product GpuDevice::planned(const Key& key, const Operands& from, void* c, bool s
     destroy(p);
   }
   Product p = described(key, nullptr);
-  if (!choose(p, key, from, c, search)) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm");
+  if (!choose(p, key, from, c, search)) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing a matmul algorithm");
   return p;
 }
 
@@ -347,7 +347,7 @@ bool GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const 
                        bool timed, const void* bias) {
   const Operands from{a, b, bias};
   Key key{s, from_bf16, to_f32, {alignment_of(a), alignment_of(b), alignment_of(c), alignment_of(bias)}};
-  key.shape.add = false;  // adding C changes no descriptor and hardly an algorithm
+  key.shape.add = false;  // adding C changes no descriptor and rarely the best algorithm
   const bool search = timed && !s.add && !deterministic_ && recording_ == nullptr;
   auto at = products_.find(key);
   if (at != products_.end() && search && !at->second.timed) {
@@ -356,7 +356,7 @@ bool GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const 
     at = products_.end();
   }
   if (at == products_.end()) at = products_.emplace(key, planned(key, from, c, search)).first;
-  check(multiply(at->second, at->second.algorithm, s.add, from, c), "multiplying matrices");
+  check(multiply(at->second, at->second.algorithm, s.add, from, c), "running a matmul");
   return at->second.adds_bias;
 }
 

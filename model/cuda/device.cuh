@@ -1,5 +1,5 @@
 #pragma once
-/// A GPU: memory, launches, and matrix products by cuBLASLt. One stream.
+/// A GPU: memory, launches, and matmuls by cuBLASLt. One stream.
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ void check(cublasStatus_t s, const char* what);
 /// Checks an allocation of host memory.
 void check_host(cudaError_t e);
 
-/// One product in cuBLASLt: descriptors, made once, and the fastest algorithm.
+/// One matmul in cuBLASLt: descriptors, made once, and the fastest algorithm.
 struct Product {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
@@ -48,12 +48,12 @@ class GpuDevice {
   void copy(void* to, const void* from, Count bytes);
   void wait();
   Count capacity() const;
-  /// Bytes that other programs and this one leave free.
+  /// Free bytes of device memory, used neither by this program nor by others.
   Count available() const;
 
   /// Memory use, when the device was opened and now.
   MemoryPoints memory() const;
-  /// As in Instruments.
+  /// / See Instruments.
   void reset_memory();
   void kernels_loaded();
   using Graph = GpuGraph;
@@ -69,16 +69,16 @@ class GpuDevice {
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room);
 
-  /// C = op(A) op(B), added to C if s.add; elements of A and B are bf16 or float, of C float or as in A. `timed`: the
-  /// first product of a shape, unless added, times algorithms with C as output, which it overwrites, so a search takes
-  /// no extra memory. This pays off for recurring shapes. `bias`: an element in C's format for every column of C, whose
-  /// rows must then be contiguous. Returns true if the epilogue has added it, with one rounding of the sum; false
-  /// without a bias, if no algorithm supports it, or if results are deterministic.
+  /// C = op(A) op(B), added to C if s.add. A and B are bf16 or float; C is float or has the format of A. `timed`: the
+  /// first matmul of a shape, unless it adds to C, times algorithms with C, which it overwrites, as output, so the
+  /// search takes no extra memory. This pays off for recurring shapes. `bias`: one element in C's format for every
+  /// column of C, whose rows must then be contiguous. Returns true if the epilogue has added the bias, with one
+  /// rounding of the sum; false without a bias, if no algorithm supports it, or if results are deterministic.
   bool matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
               bool timed = true, const void* bias = nullptr);
 
-  /// The same bits in every process: uses cuBLASLt's first suggestion instead of the fastest algorithm, and adds biases
-  /// by a separate kernel, which supports every shape.
+  /// Makes results bit-identical across processes: uses cuBLASLt's first suggestion instead of the fastest algorithm,
+  /// and adds biases in a separate kernel, which supports every shape.
   void set_deterministic(bool on) {
     if (on != deterministic_) forget_products();
     deterministic_ = on;
@@ -110,7 +110,7 @@ class GpuDevice {
     int count = 0;
   };
   Suggestions suggested(const Product& p, const Key& key) const;  ///< empty: no algorithm is supported
-  /// With the bias in the epilogue, if possible.
+  /// Plans a matmul with the bias in the epilogue, if possible.
   Product planned(const Key& key, const Operands& from, void* c, bool search);
   /// Chooses the first suggestion, or the fastest after a search, timed with C as output. Returns false if all fail.
   bool choose(Product& p, const Key& key, const Operands& from, void* c, bool search);
@@ -164,7 +164,7 @@ void GpuDevice::launch(const Kernel& kernel, Count blocks, int threads, Count ro
     check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
           "requesting shared memory");
   Kernel given = kernel;
-  __builtin_clear_padding(&given);  // stack contents there would look like pointers to tools that check arguments
+  __builtin_clear_padding(&given);  // tools that check arguments would take stack contents there for pointers
   entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room),
                     stream_>>>(given);
   check(cudaGetLastError(), "launching a kernel");

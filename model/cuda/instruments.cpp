@@ -4,11 +4,11 @@ namespace llmcalc::model::cuda {
 namespace {
 
 std::string dotted(std::size_t major, std::size_t minor) { return std::to_string(major) + "." + std::to_string(minor); }
-/// From 13000, the form of the driver and the runtime.
+/// Formats a driver or runtime version, such as 13000.
 std::string cuda_version(int v) {
   return dotted(static_cast<std::size_t>(v) / 1000, static_cast<std::size_t>(v) % 1000 / 10);
 }
-/// From 130100, the form of the libraries.
+/// Formats a library version, such as 130100.
 std::string library_version(std::size_t v) {
   return dotted(v / 10000, v % 10000 / 100) + "." + std::to_string(v % 100);
 }

@@ -67,7 +67,7 @@ Opened& opened(int index) {
 }
 
 /// A backend. The device and its instruments outlive everything that the backend runs. The instruments are never
-/// destroyed: at the program's end their libraries may be gone before them.
+/// destroyed, because their libraries may be unloaded first when the program ends.
 Backend* made(int index, bool bf16_numbers, bool poison) {
   Opened& gpu = opened(index);
   gpu.device.set_deterministic(deterministic());

@@ -43,7 +43,7 @@ class GpuThread {
     return reinterpret_cast<std::byte*>(shared);
   }
 
-  /// Index in the warp. Read at every use: otherwise values derived from it would occupy registers for long.
+  /// Index in the warp. Read at every use: otherwise values derived from it would occupy registers for a long time.
   __device__ unsigned lane() const {
     unsigned l;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(l));
@@ -140,8 +140,8 @@ LLMCALC_HD W block_most(const Thread& t, W v, W* room) {
   return joined(t, v, room, Greater());
 }
 
-/// N sums over groups of `lanes` neighbouring lanes at once: each lane ends with one of the sums, whose index is
-/// returned. Lanes exchange halves while there are several (N - 1 exchanges in all, not N per step). N and lanes:
+/// Computes N sums over groups of `lanes` neighboring lanes together: each lane ends with one of the sums, whose index
+/// is returned. Lanes exchange halves while there are several (N - 1 exchanges in all, not N per step). N and lanes:
 /// powers of two, N <= lanes.
 template <int N, typename Thread, typename W>
 LLMCALC_HD int lane_sums(const Thread& t, W* v, int lanes) {

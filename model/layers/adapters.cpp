@@ -30,7 +30,7 @@ std::vector<ParameterShape> with_adapters(const std::vector<ParameterShape>& all
   return more;
 }
 
-/// A product, plus its adapter's two products if the matrix has one.
+/// A matmul, plus the adapter's two matmuls if the matrix has an adapter.
 Value Pass::adapted(std::string_view op, Value x, const Product& how) {
   const auto names = plan().lora_rank > 0 ? adapter_names(plan().lora_targets, op) : std::nullopt;
   if (!names || !weights_.has(layer_, names->down)) return product(op, std::move(x), how);

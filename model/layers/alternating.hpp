@@ -6,7 +6,7 @@
 namespace llmcalc::model {
 
 /// stacked_streams: x, and its projections at its magnitude. merged_streams: the mean of the first stream and
-/// projections of the others, for the last `rows` tokens.
+/// projections of the other streams, for the last `rows` tokens.
 Value stacked_streams(Pass& p, Value x);
 Value merged_streams(Pass& p, Value x, Count rows);
 

@@ -13,7 +13,7 @@ Pointwise over_streams(PointwiseKind kind, const Value& x, Count streams) {
 
 }  // namespace
 
-/// The last tokens of `rows` equal parts of x.
+/// The last token of each of `rows` equal parts of x.
 Pass::LastRows Pass::last_rows(const Value& x, Count rows) const {
   const Count apart = x.rows / rows;
   return {.first = mul(apart - 1, x.width), .apart = mul(apart, x.width)};

@@ -25,7 +25,8 @@ class AltUpKernels {
   virtual void stack(const Pointwise&, const StackView&, void* y) = 0;
   virtual void stack_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;
-  /// y: the mean of the first stream of x and of projections of the others, at its magnitude. dx: of the same rows.
+  /// y: the mean of the first stream of x and of projections of the other streams, at its magnitude. dx: gradient of
+  /// the same rows.
   virtual void merge(const Pointwise&, const StackView&, void* y) = 0;
   virtual void merge_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;

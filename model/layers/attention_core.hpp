@@ -35,7 +35,7 @@ constexpr std::string_view name(CoreObstacle o) {
 /// A core that ran.
 struct CoreRun {
   AttentionCore core = AttentionCore::plain;
-  std::optional<CoreObstacle> obstacle = {};  ///< to a faster core; absent: there is no faster one
+  std::optional<CoreObstacle> obstacle = {};  ///< to a faster core; absent: the fastest core ran
   bool operator==(const CoreRun&) const = default;
 };
 

@@ -52,7 +52,7 @@ Stacks Pass::lookup_stacks(std::string_view op, std::span<const std::int64_t> id
   return x;
 }
 
-/// In place. The stacks share one mask buffer but have separate random streams.
+/// Applies dropout in place. The stacks share one mask buffer but have separate random streams.
 void Pass::dropout_stacks(std::string_view op, Stacks& x) {
   if (!step_.dropout) return;
   const auto shape = [](const Value& v) {

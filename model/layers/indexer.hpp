@@ -19,7 +19,8 @@ struct IndexView {
   HeadView q, k, weights;
 };
 
-/// Keys may be of token groups (IndexScores::pooled); a query then scores the complete groups up to itself.
+/// Keys may be keys of token groups (IndexScores::pooled); a query then scores the groups that are complete at its
+/// position.
 ///
 /// Indices of every query's chosen tokens, blocks or groups: `each` of them, ascending, padded with -1. Ties go to the
 /// lower index. The query's own block is always read and never listed.

@@ -30,7 +30,7 @@ class RecurrenceRun {
     return p_.linear("delta.out", p_.silu_gate("delta.gate_mul", std::move(z), std::move(o)));
   }
 
-  /// The same with a decay per key channel; norm(o) gated by sigmoid(z).
+  /// Like gated_delta_net(), with a decay per key channel and norm(o) gated by sigmoid(z).
   Value kimi_delta() {
     Value q = convolved("kda.q", "kda.q_conv"), k = convolved("kda.k", "kda.k_conv");
     Value v = convolved("kda.v", "kda.v_conv");
@@ -64,7 +64,7 @@ class RecurrenceRun {
     return gated_out(std::move(y));
   }
 
-  /// The same with norms of the step's low rank, of B and of C.
+  /// Like mamba(), with norms of the step's low rank, of B and of C.
   Value normed_mamba(Value x, Value low) {
     const Count all = low.width, rows = low.rows, n = r_.key_dim;
     Value rank = p_.norm("ssm.step_norm", low, {.rows = rows, .width = r_.rank}, all);
@@ -82,7 +82,7 @@ class RecurrenceRun {
     return gated_out(std::move(y));
   }
 
-  /// The same for heads of channels that share a step and A; B and C are the keys and queries of a group of heads.
+  /// Like mamba(), for heads of channels that share a step and A; B and C are the keys and queries of a group of heads.
   Value mamba2() {
     const Count key_width = mul(r_.key_heads, r_.key_dim);
     Value x = convolved("ssm.x", "ssm.x_conv"), select = convolved("ssm.select", "ssm.select_conv");
@@ -205,7 +205,7 @@ class RecurrenceRun {
     Value share = p_.linear("rwkv.value_up", mixed("rwkv.value_down", for_value));
     return p_.blend("rwkv.value_mix", std::move(v), p_.given().v, std::move(share));
   }
-  /// Five mixes, with shares adjusted by a low rank of another mix. They cache the last token for both.
+  /// Five mixes, with shares adjusted by a low rank of another mix. Their operator caches the last token for both.
   Value moved_mixes() {
     Value low = p_.linear("rwkv.mix_down", p_.peek("rwkv.shift", "rwkv.mix", x_));
     Value moves = p_.grouped("rwkv.mix_up", p_.tanh("rwkv.mix_act", std::move(low)));

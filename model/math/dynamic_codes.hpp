@@ -1,6 +1,6 @@
 #pragma once
 /// 256 values in [-1, 1] or [0, 1], dense where moments are: decades 10^-6 to 1, each with twice as many values as the
-/// one below (dynamic tree quantisation, arXiv:2110.02861, 2.1).
+/// one below (dynamic tree quantization, arXiv:2110.02861, 2.1).
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 #pragma once
-/// exp and related functions for kernels. float: polynomials that a compiler can vectorise and a GPU runs unchanged;
+/// exp and related functions for kernels. float: polynomials that a compiler can vectorize and a GPU runs unchanged;
 /// double: the standard library. Stated errors are the largest that tests/model/functions_test.cpp finds in a sweep of
 /// all floats.
 

@@ -22,7 +22,7 @@ struct bf16 {
 };
 
 /// IEEE 754 half precision in memory: 1 sign, 5 exponent and 10 mantissa bits, rounded to nearest, ties to even. Values
-/// below 2^-14 have fewer bits; 65520 and above are infinite. Branch-free, so that loops vectorise.
+/// below 2^-14 have fewer bits; 65520 and above are infinite. Branch-free, so that loops vectorize.
 struct fp16 {
   std::uint16_t bits = 0;
   fp16() = default;
@@ -54,7 +54,7 @@ LLMCALC_HD inline unsigned packed(float low, float high) {
 #endif
 }
 
-/// Counts of executed operations: `multiplies` and `adds` in matrix products and attention, the rest elsewhere.
+/// Counts of executed operations: `multiplies` and `adds` in matmuls and attention, the rest elsewhere.
 struct Tally {
   std::int64_t multiplies = 0, adds = 0;
   std::int64_t other_multiplies = 0, other_adds = 0, divides = 0, functions = 0;

@@ -16,8 +16,8 @@ bool is_chosen(W gate) {
   return !(gate < number<W>(not_chosen / 1e10));
 }
 
-/// Expert e has rows first[e] to first[e + 1]; row r holds token token[r]. Token t's rows start at row[t top_k], by
-/// expert.
+/// Expert e has rows first[e] to first[e + 1]; row r holds token token[r]. Token t's rows are the top_k elements of
+/// `row` from t top_k on, in expert order.
 struct TokenRouting {
   std::vector<Count> first, token, row;
   Count top_k = 0;

@@ -7,7 +7,7 @@
 
 namespace llmcalc::model {
 
-/// Normalisations of a mixing matrix, columns and rows combined, and the epsilon added to weights and divisors:
+/// Normalizations of a mixing matrix, columns and rows combined, and the epsilon added to weights and divisors:
 /// DeepSeek-V4's hc_sinkhorn_iters 20 (its first iteration uses the softmax instead of the rows) and hc_eps.
 inline constexpr Count stream_normalisations = 39;
 inline constexpr double stream_epsilon = 1e-6;

@@ -9,7 +9,7 @@
 
 namespace llmcalc::model {
 
-/// The head's product on tokens of x and the loss of the result, in tensors that all chunks share.
+/// The head's matmul on tokens of x and the loss of the result, in tensors that all chunks share.
 struct Pass::ChunkedHead {
   std::string_view product, loss;
   Value x;

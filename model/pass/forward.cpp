@@ -19,7 +19,7 @@ Value norm(Pass& p, std::string_view op, Value x) {
                 {.rows = rows, .width = p.arch().hidden, .centred = p.arch().norm != NormKind::rms_norm});
 }
 
-/// The same, over the width of x.
+/// The same norm, over the width of x.
 Value own_norm(Pass& p, std::string_view op, Value x) {
   const Norm shape{.rows = x.rows, .width = x.width, .centred = p.arch().norm != NormKind::rms_norm};
   return p.norm(op, std::move(x), shape);
@@ -72,7 +72,7 @@ Value under_receptance(Pass& p, Value x) {
   return p.sigmoid_gate("mlp.receptance_mul", std::move(g), std::move(y));
 }
 
-/// The dense MLP. RWKV-7's reads a mix of each token and the previous one.
+/// The dense MLP. RWKV-7's MLP reads a mix of each token and the previous one.
 Value dense_mlp(Pass& p, Value x) {
   if (p.arch().mlp_receptance) return under_receptance(p, std::move(x));
   if (p.arch().mlp_shift) x = p.shift("mlp.shift", std::move(x), 1);
@@ -244,7 +244,7 @@ Value mixer_of_first(Pass& p, const Value& x) {
 }
 
 /// A layer of alternating updates (calc/block/altup.hpp): all streams are predicted, the first goes through the layer,
-/// and its result corrects them; the layer's own input is added to the others.
+/// and its result corrects all streams; the layer's own input is added to all streams but the first.
 Value alternating_block(Pass& p, Value x) {
   Value predicted = predicted_streams(p, std::move(x));
   Value y = mlp_layer(p, mixer_of_first(p, predicted));
@@ -358,7 +358,7 @@ Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
   return p.logits("head.logits", std::move(x));
 }
 
-/// The same, after a logit of the final norm's result that no operator reads.
+/// Like logits(), but first computes an exit-gate logit from the final norm's output; no operator reads this logit.
 Value gated_logits(Pass& p, Value x, std::optional<Count> token) {
   x = final_norm(p, std::move(x), token);
   p.judge("head.exit_gate", p.linear("head.exit_gate", x));

@@ -11,15 +11,16 @@ Value forward(Pass& p, std::span<const std::int64_t> ids);
 
 /// Whether backward recomputes a whole layer, individually or in its group.
 bool recomputes(const Plan& plan, Count layer);
-/// Whether groups of a model's layers can be recomputed as one: layers read each other's results only as their input.
+/// Whether a model's layers can be recomputed in groups, which requires that layers read each other's results only as
+/// their input.
 bool recomputes_in_groups(const Arch& arch);
-/// Whether parts of a model can be frozen, or trained by adapters: layers read each other's results only as their
-/// input, and have no operators of RWKV or alternating updates and no learned output scale.
+/// Whether parts of a model can be frozen, or trained with adapters, which requires that layers read each other's
+/// results only as their input, and have no operators of RWKV or alternating updates and no learned output scale.
 bool trains_in_part(const Arch& arch);
 /// Input of an MTP module.
 struct Further {
   std::span<const std::int64_t> ids;  ///< of module k, for each token of the pass: the token k positions ahead
-  Count token = 0;                    ///< token per sequence whose logits its head computes; in training, all tokens
+  Count token = 0;  ///< token of each sequence whose logits the module's head computes; in training, all
 };
 
 /// Receives the logits of the model (k = 0) and of each module; returns the next module's input.

@@ -1,5 +1,5 @@
-// Every operator except attention and experts: its forward run, next to the rule for its gradient. In a rule, dy is the
-// gradient of the loss with respect to the result; it is freed with the rule's saved tensors when the rule ends.
+// All operators except attention and experts: the forward run of each, next to the rule for its gradient. In a rule, dy
+// is the gradient of the loss with respect to the result; it is freed with the rule's saved tensors when the rule ends.
 
 #include <algorithm>
 
@@ -197,8 +197,8 @@ void Pass::rope_at(std::string_view op, const Positions& at, const RopePart& a, 
   remember(op, s, [first = back(a), second = back(b)] { first(), second(); });
 }
 
-// ---- y = a + b: dy is the gradient of both. The first takes over its buffer; the second shares it, unless it needs
-// its own (TapeSlot::apart).
+// ---- y = a + b: dy is the gradient of both inputs. The first input takes over dy's buffer; the second shares it,
+// unless it needs a separate one (TapeSlot::apart).
 
 void Pass::share(std::string_view op, const Tensor& dy, const std::shared_ptr<TapeSlot>& to, Count n, bool alone) {
   if (!to->asks) return;
@@ -225,7 +225,7 @@ Value Pass::add(std::string_view op, Value a, Value b) {
   return y;
 }
 
-// ---- products and activations
+// ---- element-wise products and activations
 
 Value Pass::multiply(std::string_view op, Value a, Value b) {
   const Value left = std::move(a), right = std::move(b);
@@ -336,7 +336,7 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
 }
 
 // ---- y = f x in place, with one learned f: dx = f dy, and df = the sum of dy x, where x = y / f. The next layer saves
-// y as its input anyway; it is only held longer.
+// y as its input anyway, so y is only held longer.
 
 void Pass::multiply_by(std::string_view op, Value& x) {
   Parameter* const f = weight(op, "factor");

@@ -48,7 +48,7 @@ Tensor Pass::own(std::string_view op, Bytes bytes) {
 
 Pass::Saved Pass::keep(std::string_view op, const Value& x) {
   if (x.slot->recompute) return {nullptr, x.slot->recompute};
-  // The first layer also saves it and is charged for it, unless it reads streams.
+  // The first layer also saves x and is charged for it, unless the layer reads streams.
   if (op == "embedding.per_layer_project" && !arch_.altup) return {x.data, {}};
   x.data->claim(op);
   return {x.data, {}};

@@ -35,7 +35,7 @@ class Pass {
   bool wide_logits() const { return plan().logits.format != LogitFormat::compute; }
   Positions positions() const { return positions(rotaries_.of(kind())); }
   const Numerics& numerics() const { return settings_.numerics; }
-  /// Kind of the current layer; an empty one outside the layers.
+  /// Kind of the current layer; an empty kind outside the layers.
   const LayerKind& kind() const {
     if (in_module()) return module_layer_;
     return layer_ < 0 ? no_layer_ : kinds_[kind_index(kinds_, layer_ / halves(arch_))];
@@ -64,10 +64,10 @@ class Pass {
 
   // ---- operators, with the engine's names
   Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
-  /// The same for an encoder, whose ids come first, and its decoder.
+  /// Looks up the ids of an encoder, which come first, and of its decoder.
   Stacks lookup_stacks(std::string_view op, std::span<const std::int64_t> ids);
   Value linear(std::string_view op, Value x);
-  /// The same for an indexer, which only its own loss trains: x gets no gradient.
+  /// Like linear(), for an indexer, which is trained only by its own loss: x gets no gradient.
   Value detached(std::string_view op, Value x);
   /// If the plan has chunked logits, they are computed with the loss, and the result here is empty.
   Value logits(std::string_view op, Value x);
@@ -80,8 +80,8 @@ class Pass {
   Value absorbed(std::string_view op, const Value& x, bool values);
   /// `stride` > 0: rows of x are that far apart, the first at `first`; the result is contiguous.
   Value norm(std::string_view op, Value x, const Norm& shape, Count stride = 0, Count first = 0);
-  /// A norm whose weights have no stored offset in any family: the norm of a recurrence's output. `epsilons`: multiples
-  /// of the model's epsilon.
+  /// The norm of a recurrence's output, whose weights have no stored offset in any family. `epsilons`: multiples of the
+  /// model's epsilon.
   Value output_norm(std::string_view op, Value x, const Norm& shape, double epsilons = 1);
   void rope(std::string_view op, const RopePart& a, const RopePart& b);
   /// Rotates one tensor, with rows `apart` positions apart; `back`: by negative angles.
@@ -114,14 +114,14 @@ class Pass {
   /// act(g) times the current layer's input, and x times that input.
   Value gate_layer_input(std::string_view op, Value g);
   Value multiply_layer_input(std::string_view op, Value x);
-  /// Ends the current layer, which read these: in backward, their gradients exist from here on. Frees shared values
-  /// that no later layer reads.
+  /// Ends the current layer, which read these keys and values: in backward, their gradients exist from here on. Frees
+  /// shared values that no later layer reads.
   void leave(const KeysAndValues& read);
   /// Makes the relative position biases of the encoder, or of the other stack, and holds them for all layers.
   void make_distances(std::string_view op, bool encoder);
-  /// The same from the current layer's own table, which only its core reads; empty if its stack has a table.
+  /// Makes the biases from the current layer's own table, which only its core reads; empty if its stack has a table.
   Value own_distances(std::string_view op);
-  /// Makes an encoder's result with `norm`. It is held until backward reaches this point.
+  /// Makes an encoder's result with `norm` and holds it until backward reaches this point.
   Value encoder_result(const std::function<Value()>& norm);
   /// Passes the encoder's result to the current layer's cross attention.
   void give_encoded(Value encoded) { encoded_ = std::move(encoded); }
@@ -158,7 +158,7 @@ class Pass {
   Value share_with_streams(std::string_view op, Value x, Value own);
   /// x times a learned vector, element by element.
   Value scale_by_learned(std::string_view op, Value x) { return scale_heads(op, std::move(x), 1); }
-  /// The same per head, with factors that the heads share.
+  /// x times a learned vector per head, the same vector for all heads.
   Value scale_heads(std::string_view op, Value x, Count heads);
   Value add(std::string_view op, Value a, Value b);
   Value multiply(std::string_view op, Value a, Value b);
@@ -230,29 +230,29 @@ class Pass {
   Value make(std::string_view op, Count rows, Count width);
   Value make(Purpose purpose, std::string_view op, Count rows, Count width, Bytes each);
   Tensor own(std::string_view op, Bytes bytes);
-  /// Whether the operator trains learned parameters: the current layer's, or borrowed ones.
+  /// Whether any of the operator's learned parameters, the current layer's or borrowed ones, are trained.
   bool trains(std::string_view op) const;
-  /// Whether backward runs any part of an operator that reads these. With frozen parts, only if a gradient of an input
-  /// or of the operator's parameters is required.
+  /// Whether backward runs any part of an operator that reads these values; with frozen parts, only if a gradient of an
+  /// input or of the operator's parameters is required.
   bool has_backward(std::string_view op, std::initializer_list<const Value*> in) const;
-  /// The same for an operator that makes y, which then also requires a gradient. False without a tape.
+  /// Like has_backward(), for an operator that makes y, which then also requires a gradient. False without a tape.
   bool flows(std::string_view op, std::initializer_list<const Value*> in, const Value& y) const;
   bool flows(std::string_view op, const std::vector<Value>& in, const Value& y) const;
-  /// The same for rows of a table. With adapters, rows of a frozen table also require a gradient, which ends there, as
-  /// with enable_input_require_grads of Hugging Face's transformers.
+  /// Like flows(), for rows of a table. With adapters, rows of a frozen table also require a gradient, which ends
+  /// there, as with enable_input_require_grads of Hugging Face's transformers.
   bool flows_from(const Parameter& table, const Value& y);
   /// Destination of a gradient that is not required: zeros, not counted because a device kernel would not write them.
   /// Valid until the rule ends.
   void* nowhere(Bytes bytes);
-  /// Accumulator for gradients of learned parameters; null if p is.
+  /// Accumulator for gradients of learned parameters; null if p is null.
   void* sum(Parameter* p);
-  /// The same for a product's bias, and for its matrix, which may be overwritten if still empty; null if frozen.
+  /// Like sum(), for a matmul's bias, and for its matrix, which may be overwritten if still empty; null if frozen.
   void* bias_sum(Parameter* p) { return p != nullptr && p->gradient ? sum(p) : nullptr; }
   Into matrix_sum(Parameter* p);
   /// Ends an operator's gradient rule.
   void end_rule();
   Saved keep(std::string_view op, const Value& x);
-  /// Input of the gradient of a product's matrix; empty if the matrix is frozen.
+  /// Saves x for the gradient of a matmul's matrix; empty if the matrix is frozen.
   Saved keep_for(const Parameter* w, std::string_view op, const Value& x) {
     return w->gradient ? keep(op, x) : Saved();
   }
@@ -284,7 +284,8 @@ class Pass {
   bool borrows(std::string_view op) const;
   /// The operator's matrix or token table. Modules and heads without one use the model's token table.
   Parameter& matrix(std::string_view op) const;
-  /// Mean loss over the rows with a target. In backward, the logits are replaced by their gradient times `share`.
+  /// chunked_loss: mean loss over the rows with a target. In backward, the logits are replaced by their gradient times
+  /// `share`.
   struct ChunkedHead;
   void chunked_loss(std::string_view op, Value x, std::span<const std::int64_t> targets, double* mean);
   void chunk_forward(const ChunkedHead& h, Count first, Count n, double* mean);
@@ -354,7 +355,7 @@ class Pass {
   void remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
                     const std::shared_ptr<TapeSlot>& y);
   struct CoreSaved;
-  /// is_kept: saved for backward. passing: exists only while the core runs.
+  /// is_saved: saved for backward. passing: exists only while the core runs.
   CoreSaved core_saved(std::string_view op, const Attention& s, bool is_saved, bool passing);
   /// The core's inputs, read from these tensors.
   using ReadInputs = std::function<AttentionInputs(const std::vector<Tensor>&)>;

@@ -26,7 +26,7 @@ class Rotaries {
     const std::vector<std::optional<Rotary>>& all = kind.reach.limited() ? local_ : whole_;
     return in(all, kind);
   }
-  /// The same for an indexer's queries and key.
+  /// RoPE frequencies of an indexer's queries and key.
   const Rotary* of_index(const LayerKind& kind) const { return in(index_, kind); }
   /// Rotated elements of each of an indexer's heads, and of its key.
   static Count index_rotated(const Mixer& m) {

@@ -14,8 +14,8 @@ namespace llmcalc::model {
 struct TapeSlot {
   Tensor gradient;     ///< of the loss, once backward has reached this point
   bool asks = true;    ///< requires a gradient: a parameter before it is trained
-  bool apart = false;  ///< its gradient has a separate buffer: dropout modifies it in place, or others are added to the
-                       ///< shared buffer while it waits
+  bool apart = false;  ///< its gradient needs a separate buffer: dropout modifies it in place, or other gradients are
+                       ///< added to the shared buffer before it is read
   std::function<Tensor()> recompute;  ///< recomputes a value that is not saved
   Tensor saved;                       ///< gates: the router's choice, for the gradients of all later operators
 };

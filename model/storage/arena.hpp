@@ -22,7 +22,7 @@ class ArenaMemory {
 };
 
 /// A buffer for dequantized values that the arena does not count: device kernels hold them in registers, block by
-/// block, while this CPU code holds a whole tensor per running operator. It grows to the largest request.
+/// block, while the CPU code holds a whole tensor per running operator. The buffer grows to the largest request.
 class Unpacked {
  public:
   explicit Unpacked(ArenaMemory& memory) : memory_(memory) {}

@@ -1,5 +1,5 @@
 #pragma once
-/// Number of a model's layers that cache keys and values: with full reach, and with a window or chunk.
+/// Numbers of layers that cache keys and values: layers that attend to all tokens, and layers with a window or chunk.
 
 #include "calc/arch/layer_kinds.hpp"
 
@@ -10,7 +10,7 @@ struct AttendingLayers {
 };
 
 /// Whether layers of this kind cache keys. Excludes layers with only a recurrence, with linear attention, without a
-/// mixer or with another layer's keys.
+/// mixer, or with keys from another layer.
 inline bool caches_keys(const Arch& arch, const LayerKind& kind) {
   const Mixer& m = arch.mixer(kind.mixer);
   return !kind.linear && m.attention != AttentionKind::none && !m.shared_kv;

@@ -27,7 +27,8 @@ std::optional<Count> count_if_said(const json::Object& o, std::string_view key) 
 
 Bytes from_gib(double gib) { return Bytes(std::llround(gib * 0x1p30)); }
 
-/// Reads a list of objects, each with a source. The last has no conditions, so one entry always applies.
+/// Reads a list of objects, each with a source. The last object should have no conditions, so that one entry always
+/// applies.
 template <typename Line, typename Read>
 std::vector<Line> lines(const json::Object& table, std::string_view key, const Read& read) {
   std::vector<Line> all;
@@ -43,7 +44,8 @@ std::vector<Line> lines(const json::Object& table, std::string_view key, const R
   return all;
 }
 
-/// First line that meets the condition, else the last. The built-in table ends each list with an unconditional line.
+/// First line that meets the condition, otherwise the last line. The built-in table ends each list with an
+/// unconditional line.
 template <typename Line, typename Holds>
 const Line& first_line(const std::vector<Line>& all, const Holds& holds) {
   const auto found = std::find_if(all.begin(), all.end(), holds);

@@ -8,9 +8,9 @@
 ///   "padding":     [{"until"?, "architecture"?, "width", "hidden"}],      mxfp4 experts: sizes are multiples
 ///   "limits":      [{"until"?, "least_gib"?, "not"?, "sequences", "pass_tokens", "whole_prompts_to"?}] }
 ///
-/// each with its source. In a list, the first entry whose conditions hold applies: version 0.N with N at most `until`,
-/// at most `ranks` tensor-parallel ranks, a device of this architecture with at least this memory, and a name without
-/// `not`.
+/// Each entry has a source. In a list, the first entry whose conditions hold applies: version 0.N with N at most
+/// `until`, at most `ranks` tensor-parallel ranks, a device of this architecture with at least this memory, and a name
+/// without `not`.
 
 #include <optional>
 #include <string>
@@ -43,7 +43,7 @@ struct EngineMemoryTable {
     Bytes least;
     std::string not_named;  ///< empty: any
     Count sequences = 1, pass_tokens = 1;
-    Count whole_prompts_to = 0;  ///< a pass fits the longest request up to this many tokens
+    Count whole_prompts_to = 0;  ///< up to this many tokens, a pass is made large enough for the longest request
   };
   double visible = 1;
   std::vector<LogitBytes> logit_bytes;
@@ -57,22 +57,22 @@ EngineMemoryTable read_engine_memory_table(const json::Value& value, const std::
 /// The built-in table, read on first use.
 const EngineMemoryTable& engine_memory_table();
 
-/// Inputs of vLLM's memory other than the model.
+/// Inputs of vLLM's memory in addition to the model.
 struct EngineHost {
   std::optional<Count> version;  ///< N of 0.N; absent: the latest
   Count ranks = 1;               ///< tensor-parallel ranks
   const HardwareCard& card;
 };
-/// Logits and libraries; other terms are 0.
+/// Terms for logits and libraries; other terms are 0.
 EngineTerms engine_terms(const EngineHost& host);
-/// The same, plus the padding of the model's experts.
+/// Terms for logits, libraries and the padding of the model's experts.
 EngineTerms engine_terms(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
-/// Bytes by which vLLM pads a rank's mxfp4 experts: width f per rank and hidden size h become f' and h', which
-/// multiplies the bytes by f' h' / (f h). 0 in other formats.
+/// Bytes by which vLLM pads a rank's mxfp4 experts: the width f per rank and the hidden size h are padded to f' and h',
+/// which multiplies the bytes by f' h' / (f h). 0 in other formats.
 Bytes expert_padding(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
 /// vLLM's default limits. `longest`: the longest request that it accepts; 0: unknown.
 EngineLimits usual_limits(const EngineHost& host, Count longest);
-/// Bytes of the device that are visible to processes: the share stated in its file, or a default.
+/// Bytes of the device's memory that are visible to processes: the share stated in its file, or a default.
 Bytes visible_memory(const HardwareCard& card);
 
 }  // namespace llmcalc

@@ -9,8 +9,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Layers per group of vLLM's hybrid cache (kv_cache_utils.py): the count of the rarer kind, or the larger count if it
-/// is less than 1.5 times as high. Incomplete groups are padded.
+/// Layers per group of vLLM's hybrid cache (kv_cache_utils.py): the number of layers of the rarer kind, or of the other
+/// kind if that is less than 1.5 times as large. Incomplete groups are padded.
 Count group_layers(Count whole, Count limited) {
   const Count fewer = std::min(whole, limited), more = std::max(whole, limited);
   return 2 * more < 3 * fewer ? more : fewer;
@@ -29,9 +29,9 @@ bool has_windows_alone(const Arch& arch) {
   return any;
 }
 
-/// Sets the blocks of the cache. If layers of two kinds share it, a block holds tokens of one group of layers, so the
-/// same bytes make more blocks: a block of all layers becomes one per group, without padding. If all layers have a
-/// limited reach, they form one group. A state takes blocks according to its bytes.
+/// Sets the blocks of the cache. If layers of two kinds share the cache, a block holds tokens of one group of layers,
+/// so the same bytes are split into more blocks: a block of all layers becomes one block per group, without padding. If
+/// all layers have a limited reach, they form one group. A recurrent state takes as many blocks as its bytes require.
 void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
   const auto [whole, limited] = attending_layers(arch);
   rules.blocks = memory.blocks;

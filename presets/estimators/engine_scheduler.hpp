@@ -11,9 +11,10 @@ namespace llmcalc {
 SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, const EngineLimits& limits,
                                const InferenceStack& stack);
 
-/// How vLLM sends tokens to experts on other ranks. Within a node, it gathers the tokens of all ranks and scatters
-/// their sums, so each token reaches a rank once for all of its experts. Across nodes, a token is sent once to each
-/// node, and from there to its experts (DeepEP, github.com/deepseek-ai/DeepEP; all-gather rings send it as often).
+/// Layout with vLLM's way of sending tokens to experts on other ranks. Within a node, it gathers the tokens of all
+/// ranks and scatters their sums, so each token reaches a rank once for all of its experts. Across nodes, a token is
+/// sent once to each node, and from there to its experts (DeepEP, github.com/deepseek-ai/DeepEP; all-gather rings send
+/// it the same number of times).
 Layout with_gathered_tokens(Layout layout, const Cluster& cluster);
 
 }  // namespace llmcalc

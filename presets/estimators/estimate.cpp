@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Reads only the value. The other keys of a parameter are for people.
+/// Reads a parameter's value. Its other keys are only for readers of the file.
 double read_parameter(const json::Object& o, const ParameterCard& card) {
   const double x = o.number_or("value", card.low - 1);
   if (x < card.low || x > card.high)
@@ -25,10 +25,10 @@ EstimateInterval read_interval(const json::Object& o) {
   return i;
 }
 
-/// Rounded to the significant digits of a fit.
+/// `x` rounded to the significant digits of a fit.
 double rounded(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
-/// The value with its default, bounds, meaning and source.
+/// JSON of a parameter: its value with default, bounds, meaning and source.
 json::Value parameter_json(const ParameterCard& card, double value) {
   return {{"value", rounded(value)},
           {"default", card.standard},

@@ -42,13 +42,13 @@ class ParameterValues {
 };
 
 /// A measurement lies between estimate / factor and estimate x factor in 90 of 100 cases. Families of measurements have
-/// equal weights, and each is predicted with parameters fitted without it.
+/// equal weights, and each family is predicted with parameters fitted without it.
 struct EstimateInterval {
   double factor = 1;
   Count families = 0;  ///< number of measurement families in the fit; below 3: no interval
   double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound, as no time is below its bound
   constexpr bool known() const { return families >= 3; }
-  /// Largest ratio of a measurement's speed to its estimate.
+  /// Largest expected ratio of a measured speed to its estimate.
   constexpr double faster() const { return std::min(factor, most_faster); }
   /// The interval of a time, clamped below at its roofline bound.
   EstimateInterval above(Seconds bound, Seconds estimate) const {
@@ -63,10 +63,10 @@ template <typename Parameters, typename Class>
 struct Estimator {
   Parameters parameters{};
   std::array<EstimateInterval, choices<Class>.size()> intervals{};
-  std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< on machines with measured rates
-  std::string fitted{};                                                           ///< date and data of the fit
+  std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< for machines with measured rates
+  std::string fitted{};                                                           ///< date and data set of the fit
   std::vector<std::string> devices{};  ///< devices of the fitted measurements
-  /// Whether the fit has measurements on this device.
+  /// Whether the fit includes measurements on this device.
   bool measured(std::string_view device) const {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
   }
@@ -98,7 +98,7 @@ struct EstimateRows {
   std::span<Interval> intervals;
   Text& fitted;
   Names& devices;
-  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator does not have them
+  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator has none
 };
 using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
 using EstimateWritten =

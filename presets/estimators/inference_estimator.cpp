@@ -39,7 +39,7 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"memory.gaudi",      0.75, 0.5, 0.95, "the same: Intel Gaudi", stream},
     {"memory.amd",        0.75, 0.5, 0.95, "the same: AMD", stream},
     {"memory.other",      0.75, 0.5, 0.95, "the same: other devices", stream},
-    {"matmul.ampere",     0.70, 0.4, 0.95, "fraction of the peak in large matrix products: A100", clocks},
+    {"matmul.ampere",     0.70, 0.4, 0.95, "fraction of the peak in large matmuls: A100", clocks},
     {"matmul.hopper",     0.60, 0.3, 0.95, "the same: Hopper", clocks},
     {"matmul.blackwell",  0.50, 0.2, 0.95, "the same: data-center Blackwell", clocks},
     {"matmul.consumer",   0.80, 0.3, 0.98, "the same: GeForce, RTX and similar", trained},
@@ -47,13 +47,13 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"matmul.neuron",     0.30, 0.1, 0.90, "the same: AWS Neuron", vendors},
     {"matmul.gaudi",      0.55, 0.2, 0.90, "the same: Intel Gaudi", vendors},
     {"matmul.other",      0.50, 0.1, 0.95, "the same: other devices", vendors},
-    {"narrow",            0.85, 0.4, 1.00, "efficiency in 8 and 4 bits relative to 16 bits", "chosen: casts and scales take part of a product's time"},
+    {"narrow",            0.85, 0.4, 1.00, "efficiency in 8 and 4 bits relative to 16 bits", "chosen: casts and scales take part of a matmul's time"},
     {"weight_only",       0.80, 0.4, 1.00, "relative efficiency with weights dequantized before multiplication", "kernels unpack weights in addition to their arithmetic"},
     {"own_products",      0.50, 0.2, 1.00, "relative efficiency of an engine's own kernels", "chosen: llama.cpp kernels unpack quantized blocks in addition to their arithmetic"},
-    {"exposed",           0.3,  0,   1.00, "fraction of the shorter of a product's arithmetic and memory traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
+    {"exposed",           0.3,  0,   1.00, "non-overlapping fraction of the shorter of a matmul's compute and memory times", "prologue and epilogue of each tile (CUTLASS)"},
     {"flash",             0.35, 0.1, 0.80, "fraction of the peak in attention", flash_source},
-    {"experts",           0.50, 0.2, 1.00, "rate of expert products relative to other products", "chosen: grouped products of unequal sizes leave tiles empty"},
-    {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "kernel start and end in a decode step: recorded graph", empty_kernels},
+    {"experts",           0.50, 0.2, 1.00, "rate of expert matmuls relative to other matmuls", "chosen: grouped matmuls of unequal sizes leave tiles empty"},
+    {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "time to start and end a kernel in a decode step: recorded graph", empty_kernels},
     {"kernel.compiled",   4e-6, 1e-6, 1e-5, "the same: compiled, and prompts of engines with recorded graphs", empty_kernels},
     {"kernel.local",      5e-6, 1e-6, 2e-5, "the same: kernel by kernel from C++", empty_kernels},
     {"kernel.eager",      3e-5, 8e-6, 8e-5, "the same: PyTorch, operator by operator", "5 to 10 us of host time for each of the few PyTorch operators per model operator"},
@@ -131,7 +131,7 @@ bool widens_weights(const Plan& plan) {
 
 void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                                const Plan& plan, const MeasuredRates& measured, Achieved& a) {
-  double saved = 1;  // share of the library's 16-bit rate
+  double saved = 1;  // rate relative to the library's 16-bit rate
   if (widens_weights(plan)) saved *= p[I::weight_only];
   if (stack.own_products) saved *= p[I::own_products];
   double share = saved * p[matmul_parameter(chip_of(card))];
@@ -154,7 +154,8 @@ void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a)
   const Achieved measured = a;
   a.launch = a.recorded = a.recorded_backward = {};
   if (launching == Launching::persistent) return;
-  // In C++, launch overhead is a property of the device, as measured; in other software, the host determines it.
+  // A measured launch overhead is used for C++ engines, in which it is a property of the device; in other software, the
+  // host determines it.
   const bool by_device = launching == Launching::recorded || launching == Launching::compiled;
   a.launch = by_device && measured.launch.value > 0 ? measured.launch
                                                     : Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);

@@ -82,22 +82,22 @@ enum class Launching : std::uint8_t {
 /// The loop around the passes: schedules requests, samples, returns text.
 enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tensorrt_legacy, server, neuron };
 
-/// An inference engine, as far as time depends on it.
+/// Properties of an inference engine that affect time.
 struct InferenceStack {
   Launching launching = Launching::recorded;
   ServingLoop loop = ServingLoop::vllm;
-  bool own_products = false;     ///< prompt products by the engine's kernels, not the vendor's library
-  bool own_collectives = false;  ///< collectives by the engine's kernels, not a library
-  bool prompts_first = false;    ///< passes contain only prompts while one waits (Batching::prompts_first)
-  bool half_sums = false;        ///< accumulates products in fp16, twice as fast as fp32 on GeForce cards
+  bool own_products = false;     ///< prompt matmuls use the engine's kernels, not the vendor's library
+  bool own_collectives = false;  ///< collectives use the engine's kernels, not a library
+  bool prompts_first = false;    ///< passes contain only prompts while any prompt waits (Batching::prompts_first)
+  bool half_sums = false;        ///< matmuls accumulate in fp16, which is twice as fast as fp32 on GeForce cards
   bool operator==(const InferenceStack&) const = default;
 };
 
-/// Rates that a device achieves in inference under an engine. Keeps rates measured on the device.
+/// Rates that a device achieves in inference under an engine. Rates measured on the device are kept as they are.
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 
-/// Seconds of a request outside passes, for a serving engine.
+/// Time per request outside passes, for a serving engine.
 Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack);
 
 /// Predicted figures, grouped by accuracy.
@@ -107,7 +107,7 @@ enum class InferenceClass : std::uint8_t {
   whole_batch,
   prefill,
   first_token,  ///< concurrent with other requests
-  assumed       ///< any figure with an assumed input that strongly affects it, or on an unmeasured device
+  assumed       ///< any figure on an unmeasured device, or with an assumed input that strongly affects it
 };
 template <>
 inline constexpr auto choices<InferenceClass> = std::array{
@@ -120,7 +120,7 @@ using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;
 /// Class for a figure of class `kind` on a device without measurements in the fit: `kind` or `assumed`, depending on
 /// which interval is wider.
 InferenceClass class_on_unmeasured(const InferenceEstimator& e, InferenceClass kind);
-/// Read on first use.
+/// The fitted estimator, read on first use.
 const InferenceEstimator& inference_estimator();
 InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where);
 json::Value inference_estimator_json(const InferenceEstimator& e);

@@ -10,8 +10,8 @@
 namespace llmcalc {
 
 struct MemoryParameters {
-  double reserved = 0;    ///< share of allocated bytes that PyTorch's allocator reserves on top
-  double fragmented = 0;  ///< the same, seen from outside the process: all bytes that it ever reserved
+  double reserved = 0;    ///< bytes that PyTorch's allocator reserves in addition, as a share of allocated bytes
+  double fragmented = 0;  ///< the same, measured outside the process: all bytes that the allocator ever reserved
   double process = 0;     ///< bytes outside any allocator: driver, kernel code, communicators
   bool operator==(const MemoryParameters&) const = default;
 };

@@ -24,10 +24,10 @@ struct MatrixOfLayer {
   auto operator<=>(const MatrixOfLayer&) const = default;
 };
 
-/// "mlp.shared_up" has the role "up", like every expert's.
+/// Role of a matrix: "mlp.shared_up" has the role "up", like the same matrix of every expert.
 std::string_view role_of(std::string_view name) { return name.substr(name.find_last_of("._") + 1); }
 
-/// Elements of the head's matrix on a rank, and of a micro-batch's logits.
+/// Numbers of elements in the head's matrix on a rank, and in a micro-batch's logits.
 struct HeadNumbers {
   Count matrix = 0, logits = 0;
 };
@@ -86,10 +86,11 @@ class RankMemory {
     return alive_beside_states(m) - (m.gathered + m.buckets + m.collective_call + m.transit + m.process);
   }
 
-  // ---- TransformerEngine (pytorch/module/base.py, get_dummy_wgrad): if products accumulate weight gradients directly
+  // ---- TransformerEngine (pytorch/module/base.py, get_dummy_wgrad): if matmuls accumulate weight gradients directly
   // in main_grad, autograd receives a dummy buffer in the weights' format, one per shape, never freed. Megatron-Core's
-  // head (core/tensor_parallel/layers.py) allocates its buffer on each run. The loss has a float32 copy of the logits,
-  // which softmax overwrites (core/fusions/fused_cross_entropy.py). Unknown: the buffers of partially frozen models.
+  // head (core/tensor_parallel/layers.py) allocates its buffer in every backward pass. The loss has a float32 copy of
+  // the logits, which softmax overwrites (core/fusions/fused_cross_entropy.py). Unknown: the buffers of partially
+  // frozen models.
 
   void use_transformer_engine(const Memory& m, ProcessMemory& out) const {
     const DType format = working_format(plan_);
@@ -180,7 +181,7 @@ class RankMemory {
       out.loss = loss;
   }
   /// Bytes that per-operator recomputation saves in all layers, in addition to layer inputs: the results of every
-  /// second product and of the attention core, and its log-sum-exps (torchtitan/distributed/activation_checkpoint.py).
+  /// second matmul and of the attention kernel, and its log-sum-exps (torchtitan/distributed/activation_checkpoint.py).
   Bytes saved_products() const {
     const DType format = working_format(plan_);
     Bytes saved;

@@ -1,6 +1,6 @@
 #pragma once
-/// Memory of a training process under its software: tensors (calc/memory.hpp) in the formats that the software stores,
-/// and its other allocations by name.
+/// Memory of a training process with a given software: tensors (calc/memory.hpp) in the formats that the software
+/// stores, and other allocations by name.
 
 #include <array>
 #include <optional>
@@ -27,15 +27,15 @@ inline constexpr auto choices<MemoryKind> =
     std::array{Choice{MemoryKind::allocated, "allocated"}, Choice{MemoryKind::reserved, "reserved"},
                Choice{MemoryKind::process, "process"}, Choice{MemoryKind::peak, "peak"}};
 
-/// Bytes of one rank. Absent: unknown, or not held by this software. An unknown value is never 0.
+/// Bytes of one rank. An absent value is unknown, or the software has no such allocation; 0 never means unknown.
 struct ProcessMemory {
   Bytes tensors{};                          ///< states and activations at the peak (calc/memory.hpp)
-  std::optional<Bytes> products{};          ///< product results saved under per-operator recomputation
+  std::optional<Bytes> products{};          ///< matmul results saved under per-operator recomputation
   std::optional<Bytes> loss{};              ///< loss and the head's weight gradient, in excess of the logits
   std::optional<Bytes> weight_gradients{};  ///< buffers of weight gradients, in addition to accumulated ones
   std::optional<Bytes> update{};            ///< copies of gradients in the optimizer step, if that is the peak
   std::optional<Bytes> buckets{};           ///< buckets of gradients under reduction
-  std::optional<Bytes> workspaces{};        ///< of matrix products
+  std::optional<Bytes> workspaces{};        ///< workspaces of matmuls
   std::optional<Bytes> process{};           ///< outside any allocator: driver, kernel code, communicators
   std::optional<Bytes> slack{};             ///< reserved by the allocator, but unused
   bool operator==(const ProcessMemory&) const = default;
@@ -60,9 +60,9 @@ inline constexpr std::array memory_terms{
     ProcessTerm{"update", "optimizer copies", "copies of gradients, in excess of the live memory in backward",
                 "Megatron-LM optimizer.py; DeepSpeed runtime/zero/stage_1_and_2.py; InternEvo hybrid_zero_optim.py",
                 &ProcessMemory::update},
-    ProcessTerm{"buckets", "buckets", "gradients per reduction",
+    ProcessTerm{"buckets", "buckets", "gradients in one reduction bucket",
                 "DeepSpeed's reduce_bucket_size of 5e8; one layer in FSDP2", &ProcessMemory::buckets},
-    ProcessTerm{"workspaces", "workspaces", "workspaces of matrix products",
+    ProcessTerm{"workspaces", "workspaces", "workspaces of matmuls",
                 "PyTorch aten/src/ATen/cuda/CublasHandlePool.cpp; TransformerEngine pytorch/module/base.py",
                 &ProcessMemory::workspaces},
     ProcessTerm{"process", "process", "driver, kernel code, communicators",
@@ -74,7 +74,7 @@ Bytes total(const ProcessMemory& m);
 /// release_cached_blocks).
 Bytes needed(const ProcessMemory& m);
 
-/// Prediction class of a kind of memory.
+/// Accuracy class of a kind of memory.
 MemoryClass memory_class(MemoryKind kind);
 
 /// A plan on a device, as its software runs and stores it.
@@ -84,17 +84,17 @@ struct TrainedProcess {
   MemorySoftware software = MemorySoftware::pytorch;
   Plan plan{};
   Layout layout{};
-  bool keeps_alternate = false;  ///< saves every second product's result despite recomputation: torchtitan's "op"
-  bool compiles_loss = true;     ///< with the model, as torchtitan does since 2025
+  bool keeps_alternate = false;  ///< saves every second matmul's result despite recomputation: torchtitan's "op"
+  bool compiles_loss = true;     ///< compiles the loss with the model, as torchtitan does since 2025
 };
 
-/// Whether the terms in addition to tensors are known. They describe NVIDIA's libraries and tools.
+/// Whether the terms in addition to tensors are known for the device. They are for NVIDIA's libraries and tools.
 bool has_known_process(const HardwareCard& card);
 
 /// Memory of the first `stages` ranks of the pipeline, as `kind` defines it.
 std::vector<ProcessMemory> process_memories(const TrainedProcess& p, Count stages, MemoryKind kind,
                                             const MemoryParameters& fitted);
-/// The largest; the first of several.
+/// The largest memory; the first of equals.
 const ProcessMemory& fullest(const std::vector<ProcessMemory>& all);
 
 }  // namespace llmcalc

@@ -6,9 +6,9 @@ namespace {
 
 bool is_half(const Plan& p) { return p.precision == dtypes::fp16 || p.precision == dtypes::bf16; }
 
-/// Megatron-LM's own attention core, which stores scores, is used unless flash kernels are requested. Dropout is 10 %
-/// for scores and hidden states (megatron/arguments.py: --use-flash-attn, --attention-dropout, --hidden-dropout). The
-/// loss has the logits in 16 bits, a float32 copy and its softmax (core/tensor_parallel/cross_entropy.py). Gradients of
+/// Megatron-LM uses its own attention, which stores scores, unless flash kernels are requested. Dropout is 10 % for
+/// scores and hidden states (megatron/arguments.py: --use-flash-attn, --attention-dropout, --hidden-dropout). The loss
+/// stores the logits in 16 bits, a float32 copy and its softmax (core/tensor_parallel/cross_entropy.py). Gradients of
 /// fp16 weights are accumulated in fp16.
 void store_as_megatron(const LeftToSoftware& left, Plan& p) {
   if (left.attention) p.attention = AttentionImpl::naive;
@@ -27,7 +27,7 @@ Plan stored_plan(Plan p, MemorySoftware software, const LeftToSoftware& left) {
       break;
     case MemorySoftware::transformer_engine:
       if (left.logits) p.logits.format = LogitFormat::compute;
-      // core/fusions/fused_bias_swiglu.py: saves gate and up, and computes their product
+      // core/fusions/fused_bias_swiglu.py: one kernel computes act(gate) x up, so act(gate) is not saved
       if (left.glu) p.glu_store = GluStore::fused;
       break;
     case MemorySoftware::titan:

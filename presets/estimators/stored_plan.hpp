@@ -1,5 +1,5 @@
 #pragma once
-/// Storage defaults of training software, as far as memory depends on them.
+/// Defaults of training software that affect memory.
 
 #include "calc/layout.hpp"
 #include "calc/plan.hpp"
@@ -16,17 +16,17 @@ enum class MemorySoftware : std::uint8_t {
   pytorch  ///< other PyTorch software: only the allocator and libraries are known
 };
 
-/// Options of a plan that the user left open and the software decides.
+/// Options of a plan that the user left open and that the software decides.
 struct LeftToSoftware {
-  bool attention = false;  ///< kernel
+  bool attention = false;  ///< the attention kernel
   bool dropout = false, logits = false, glu = false, weights = false, gradients = false;
   bool reshard = false;  ///< whether gathered weights are freed after forward
 };
 
-/// The plan as the software runs it.
+/// The plan with the open options set as the software sets them.
 Plan stored_plan(Plan p, MemorySoftware software, const LeftToSoftware& left);
 
-/// The layout as it affects memory: in a pipeline, torchtitan keeps gathered weights until the step ends
+/// The layout as the software runs it: in a pipeline, torchtitan keeps gathered weights until the step ends
 /// (torchtitan/distributed/fsdp.py: reshard_after_forward "default").
 Layout stored_layout(Layout l, MemorySoftware software, const LeftToSoftware& left);
 

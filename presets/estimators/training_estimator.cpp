@@ -19,35 +19,35 @@ constexpr std::string_view bytes_counted = "bytes of each stack's kernels, count
 
 // clang-format off
 const std::array<ParameterCard, training_parameter_count> training_parameter_cards{{
-    {"matmul.volta",         0.66, 0.4, 0.95, "fraction of the peak in large matrix products: Volta", volta_paper},
+    {"matmul.volta",         0.66, 0.4, 0.95, "fraction of the peak in large matmuls: Volta", volta_paper},
     {"matmul.ampere",        0.73, 0.4, 0.95, "the same: A100", boost},
     {"matmul.hopper",        0.65, 0.4, 0.95, "the same: Hopper", boost},
     {"matmul.blackwell",     0.50, 0.3, 0.95, "the same: data-center Blackwell", boost},
     {"matmul.consumer",      0.90, 0.5, 1.00, "the same: GeForce and RTX, whose peak counts FP32 accumulation", boost},
     {"matmul.other",         0.65, 0.3, 0.95, "the same: other devices", "chosen: as for Hopper"},
-    {"matmul.fp8",           0.90, 0.6, 1.00, "efficiency in 8 bits relative to 16 bits", "chosen: casts and scales take part of a product's time"},
+    {"matmul.fp8",           0.90, 0.6, 1.00, "efficiency in 8 bits relative to 16 bits", "chosen: casts and scales take part of a matmul's time"},
     {"matmul.fp4",           0.90, 0.5, 1.00, "efficiency in 4 bits relative to 16 bits", "chosen: as in 8 bits"},
     {"flash.1",              0.42, 0.2, 0.60, "fraction of the peak in attention: FlashAttention 1, xformers", flash_paper},
     {"flash.2-ampere",       0.50, 0.3, 0.75, "the same: FlashAttention 2, except on Hopper", flash_paper},
-    {"flash.2-hopper",       0.30, 0.15, 0.5, "the same: FlashAttention 2 on Hopper, without its asynchronous products", flash_paper},
+    {"flash.2-hopper",       0.30, 0.15, 0.5, "the same: FlashAttention 2 on Hopper, without Hopper's asynchronous matmuls", flash_paper},
     {"flash.vendor",         0.58, 0.3, 0.80, "the same: cuDNN, TransformerEngine, FlashAttention 3", flash_paper},
     {"flash.backward",       0.75, 0.5, 1.00, "backward rate of attention relative to its forward rate", flash_paper},
-    {"half_matmul",          4e9,  0,   2e10, "FLOPs of a product that runs at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
-    {"exposed",              0.3,  0,   1.00, "fraction of the shorter of a product's arithmetic and memory traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
-    {"naive_products",       0.7,  0.3, 1.00, "rate of the products of unfused attention relative to other products", "chosen: batched products as narrow as a head fill few tiles"},
+    {"half_matmul",          4e9,  0,   2e10, "FLOPs of a matmul that runs at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
+    {"exposed",              0.3,  0,   1.00, "non-overlapping fraction of the shorter of a matmul's compute and memory times", "prologue and epilogue of each tile (CUTLASS)"},
+    {"naive_products",       0.7,  0.3, 1.00, "rate of the matmuls of unfused attention relative to other matmuls", "chosen: batched matmuls as narrow as a head fill few tiles"},
     {"memory",               0.85, 0.7, 0.90, "fraction of the memory bandwidth", copies},
     {"elementwise.megatron", 1.0,  0.6, 2.50, "ratio of bytes moved by element-wise kernels to bytes counted: Megatron-LM", bytes_counted},
     {"elementwise.tuned",    1.0,  0.6, 2.50, "the same: tuned", bytes_counted},
     {"elementwise.eager",    1.5,  0.6, 4.00, "the same: eager", bytes_counted},
     {"elementwise.unfused",  2.5,  1.0, 6.00, "the same: unfused", bytes_counted},
     {"elementwise.compiled", 1.0,  0.6, 2.50, "the same: compiled", bytes_counted},
-    {"norm",                 11,   4,   25,   "bytes of an RMSNorm of separate PyTorch operators relative to a fused one", "38 bytes per element in forward and 50 in backward, versus 4 and 6"},
+    {"norm",                 11,   4,   25,   "bytes moved by an RMSNorm of separate PyTorch operators relative to a fused RMSNorm", "38 bytes per element in forward and 50 in backward, versus 4 and 6"},
     {"scores",               1.2,  0.6, 3.00, "ratio of bytes moved by unfused attention to bytes counted for its scores", bytes_counted},
     {"kernel.tuned",         6e-6, 1e-6, 2e-5, "host time per operator: tuned and compiled", pytorch},
     {"kernel.torch",         3.5e-5, 5e-6, 6e-5, "the same: PyTorch modules, about four kernels per operator", pytorch},
     {"kernel.deepspeed",     3e-5, 5e-6, 8e-5, "the same: with DeepSpeed's hooks", pytorch},
     {"collective",           6e-6, 0,   3e-5, "host time to start a collective, per tensor-parallel rank", pytorch},
-    {"launch",               4e-6, 1e-6, 8e-6, "kernel start and end on the device", "back-to-back empty kernels: 2 to 5 us"},
+    {"launch",               4e-6, 1e-6, 8e-6, "time to start and end a kernel on the device", "back-to-back empty kernels: 2 to 5 us"},
     {"link",                 0.80, 0.5, 0.95, "fraction of the link bandwidth in collectives: inside a node", nccl},
     {"network",              0.75, 0.3, 0.95, "the same: between nodes", nccl},
     {"start",                3e-5, 0,   8e-5, "startup time of a collective", "small messages in nccl-tests: 20 to 50 us"},
@@ -57,7 +57,7 @@ const std::array<ParameterCard, training_parameter_count> training_parameter_car
     {"hidden.data",          0.6,  0,   1.00, "fraction of the shorter of compute and data-parallel communication that overlap hides", "both share memory bandwidth and multiprocessors (arXiv:2104.04473, 5.9)"},
     {"send",                 0.4,  0,   1.00, "exposed fraction of a message between pipeline stages: 1F1B", "chosen: Megatron-LM sends and receives together between slots"},
     {"send.chunks",          0.15, 0,   1.00, "the same: several chunks per rank", "chosen: their messages overlap the compute of other chunks (Megatron-Core --overlap-p2p-communication)"},
-    {"experts",              0.70, 0.4, 1.00, "rate of expert products relative to other products", "chosen: grouped products of unequal sizes leave tiles empty"},
+    {"experts",              0.70, 0.4, 1.00, "rate of expert matmuls relative to other matmuls", "chosen: grouped matmuls of unequal sizes leave tiles empty"},
     {"step",                 1e-2, 0,   5e-2, "non-overlapping host time per step", "chosen: data, clipping, logging"},
 }};
 // clang-format on
@@ -81,7 +81,7 @@ double matmul_share(const TrainingParameters& p, Silicon s) {
 }
 
 /// Share of the peak in flash attention. No kernel is slower than an older one on the same device. FlashAttention 1 was
-/// measured on the A100; on Hopper and Blackwell, it has the same ratio to FlashAttention 2.
+/// measured on the A100; on Hopper and Blackwell, it is assumed to have the same ratio to FlashAttention 2.
 double flash_share_of(const TrainingParameters& p, Silicon s, CoreKernel k) {
   const bool young = s == Silicon::hopper || s == Silicon::blackwell;
   const double second = p[young ? P::flash_2_hopper : P::flash_2_ampere];
@@ -101,7 +101,7 @@ Seconds kernel(const TrainingParameters& p, Fusion f) {
   return Seconds(p[f == Fusion::tuned || f == Fusion::compiled ? P::kernel_tuned : P::kernel_torch]);
 }
 
-/// A format's product curve is measured completely or not at all.
+/// Sets matmul rates. A format's matmul curve is measured completely or not at all.
 void put_products(const TrainingParameters& p, const HardwareCard& card, const MeasuredRates& measured, Achieved& a) {
   const double share = matmul_share(p, silicon_of(card));
   for (std::size_t i = 0; i < peak_count; ++i) {

@@ -71,7 +71,7 @@ struct TrainingParameters : ParameterValues<TrainingParameter, training_paramete
 
 /// Architectures that achieve similar shares of their peaks.
 enum class Silicon : std::uint8_t { volta, ampere, hopper, blackwell, consumer, other };
-/// Architecture class of a device, from its hardware file.
+/// Class of a device's architecture, from its hardware file.
 Silicon silicon_of(const HardwareCard& card);
 
 /// How much element-wise work a training stack fuses, and how it launches kernels.
@@ -90,26 +90,26 @@ enum class CoreKernel : std::uint8_t { unfused, fused_softmax, flash_1, flash_2,
 enum class TensorCollectives : std::uint8_t {
   waited_for,
   beside_weights,  ///< backward collectives overlap with weight gradients that do not depend on them
-  overlapped       ///< all are split, and overlap with the adjacent products
+  overlapped       ///< all collectives are split and overlap with the adjacent matmuls
 };
 
-/// A training stack, as far as time depends on it.
+/// Properties of a training stack that affect time.
 struct TrainingStack {
   Fusion fusion = Fusion::megatron;
   CoreKernel core = CoreKernel::flash_2;
   bool writes_norms = false;   ///< RMSNorm is a chain of PyTorch operators
-  bool loops_experts = false;  ///< one product per expert
+  bool loops_experts = false;  ///< one matmul per expert, not a grouped one
   TensorCollectives tensor_collectives = TensorCollectives::waited_for;
   bool hides_data = false;  ///< collectives of data parallelism overlap with layers
   bool operator==(const TrainingStack&) const = default;
 };
 
-/// Rates that a device achieves in training under a stack. Keeps rates measured on the device.
+/// Rates that a device achieves in training under a stack. Rates measured on the device are kept as they are.
 Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, const TrainingStack& stack);
 
 /// Runs, grouped by prediction accuracy.
 enum class EstimateClass : std::uint8_t {
-  dense,    ///< fully specified
+  dense,    ///< fully specified runs of dense models
   assumed,  ///< an assumed input strongly affects time, or the device's architecture was not measured
   experts   ///< mixtures of experts
 };
@@ -118,18 +118,18 @@ inline constexpr auto choices<EstimateClass> =
     std::array{Choice{EstimateClass::dense, "dense"}, Choice{EstimateClass::assumed, "assumed input"},
                Choice{EstimateClass::experts, "experts"}};
 
-/// `assumed`: an input that strongly affects time was assumed.
+/// Accuracy class of a run. `assumed`: whether an input that strongly affects time was assumed.
 EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed);
 
-/// Factor for estimates of other plans on the same machine and software, once one plan's estimated throughput is
-/// `measured_scale` times the measured one: its square root. Half of the error is specific to the run: among the powers
-/// 0, 1/4, 1/2, 3/4 and 1, the power 1/2 best predicts left-out runs from others of the same source (90 % of dense runs
-/// within a factor of 1.21, against 1.24 and 1.26 for the powers 1 and 0).
+/// Factor for estimated times of other plans on the same machine and software, if `measured_scale` is the ratio of
+/// estimated to measured throughput of one plan: its square root. Half of the error is specific to the run: among the
+/// powers 0, 1/4, 1/2, 3/4 and 1, the power 1/2 best predicts left-out runs from others of the same source (90 % of
+/// dense runs within a factor of 1.21, against 1.24 and 1.26 for the powers 1 and 0).
 double rescale(double measured_scale);
 
 /// The fitted estimator: presets/estimates/training.json.
 using TrainingEstimator = Estimator<TrainingParameters, EstimateClass>;
-/// Read on first use.
+/// The fitted estimator, read on first use.
 const TrainingEstimator& training_estimator();
 TrainingEstimator read_training_estimator(const json::Value& value, const std::string& where);
 json::Value training_estimator_json(const TrainingEstimator& e);

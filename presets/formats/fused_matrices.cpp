@@ -14,9 +14,9 @@ struct FusedFamilies {
   FusedMatrices matrices;
 };
 
-/// Sources: hf modeling_*.py of each; hub Qwen-7B, MPT-7B, DBRX, nomic-bert, Baichuan, InternLM2, ChatGLM3, Ling 2.0.
-/// llama.cpp's conversion splits the fused matrices of Baichuan, InternLM2 and Ling 1.5 (which has the model_type of
-/// Ling 2.0).
+/// Sources: hf modeling_*.py of each family; hub Qwen-7B, MPT-7B, DBRX, nomic-bert, Baichuan, InternLM2, ChatGLM3, Ling
+/// 2.0. llama.cpp's conversion splits the fused matrices of Baichuan, InternLM2 and Ling 1.5 (which has the model_type
+/// of Ling 2.0).
 constexpr std::array fusing_families{
     FusedFamilies{
         "gpt2 gpt-sw3 gpt_bigcode openai-gpt gpt_neox codegen persimmon falcon RefinedWeb RefinedWebModel bloom mpt "

@@ -14,8 +14,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Vectors follow llama.cpp's names and conversion/base.py, prepare_tensors. The streams of an embedding and a head are
-/// AltUp's projections.
+/// Kinds of tensors by operator name. Vectors follow llama.cpp's names and conversion/base.py, prepare_tensors. The
+/// streams of an embedding and a head are AltUp's projections.
 constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
     {{"embedding.tokens", TensorKind::table},
      {"embedding.per_layer", TensorKind::table},
@@ -61,15 +61,15 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
 
 bool is_mlp(TensorKind k) { return k == TensorKind::gate || k == TensorKind::up || k == TensorKind::down; }
 
-/// Families whose MTP modules every conversion has kept, as blocks after the layers (conversion/glm.py, deepseek.py,
-/// bailingmoe.py). For Qwen 3.5, Step and MiMo, only the conversions since 2026 keep them.
+/// Whether every conversion of the family has kept MTP modules, as blocks after the layers (conversion/glm.py,
+/// deepseek.py, bailingmoe.py). For Qwen 3.5, Step and MiMo, only the conversions since 2026 keep them.
 bool keeps_modules(std::string_view family) {
   static constexpr std::array<std::string_view, 6> families{"glm4_moe",     "glm4v_moe_text", "glm_moe_dsa",
                                                             "deepseek_v32", "bailing_moe_v2", "bailing_moe_v2_5"};
   return std::find(families.begin(), families.end(), family) != families.end();
 }
 
-/// MTP modules in the family's files.
+/// Number of MTP modules in the family's files.
 Count modules_in_file(const Arch& a, std::string_view family) { return keeps_modules(family) ? a.mtp.modules : 0; }
 
 /// Differences between a model's files and its operators.
@@ -80,13 +80,13 @@ struct GgufFiles {
         router_correction(a.moe.router_correction),
         modules(modules_in_file(a, family)) {
     fused.qkv = fused.qkv && !fused.split_in_gguf;
-    // The conversion splits the matrix of Ling 1.5, which has the model_type of Ling 2.0.
+    // The conversion splits the fused matrix of Ling 1.5, which has the same model_type as Ling 2.0.
     if (family == "bailing_moe") fused.qkv = a.qk_norm != QkNorm::none;
   }
   FusedMatrices fused;
-  bool rwkv;               ///< MLPs have other names, which no rule matches
+  bool rwkv;               ///< MLP tensors have other names, which no rule matches
   bool router_correction;  ///< "exp_probs_b.bias", one value per expert
-  Count modules;           ///< MTP modules in the files
+  Count modules;           ///< number of MTP modules in the files
 };
 
 TensorKind kind_of(const Op& op, const Mixer& m, const GgufFiles& files) {
@@ -110,7 +110,8 @@ struct Untyped {
   MixedTensor tensor;
 };
 
-/// No rule matches an MTP module's own table and head ("nextn.embed_tokens", "nextn.shared_head_head").
+/// Kind of a tensor in an MTP module. No rule matches a module's own table and head ("nextn.embed_tokens",
+/// "nextn.shared_head_head").
 TensorKind kind_in_module(TensorKind kind) {
   return kind == TensorKind::table || kind == TensorKind::head ? TensorKind::other : kind;
 }
@@ -132,12 +133,13 @@ void add_tensors(std::vector<Untyped>& all, const GgufFiles& files, const Mixer&
   if (op.name == "mlp.router" && files.router_correction) add(TensorKind::vector, 1, 1, linear->out);
   if (linear->tied) return;
   if (op.name != "attn.kv_up") return add(kind, linear->groups, linear->out, linear->in);
-  // Split: a head's keys as absorbed into the queries, (rank, width), and its values.
+  // Stored split: each head's key projection, which is absorbed into the queries, (rank, width), and its value
+  // projection.
   add(TensorKind::other, m.heads, linear->in, m.latent.nope_dim);
   add(TensorKind::other, m.heads, m.latent.v_dim, linear->in);
 }
 
-/// Merges each layer's parts of queries, keys and values into one matrix of kind value. `all` is in layer order.
+/// Merges each layer's query, key and value parts into one matrix of kind `value`. `all` is in layer order.
 void fuse_parts(std::vector<Untyped>& all) {
   std::vector<Untyped> fused;
   for (const Untyped& u : all) {
@@ -175,8 +177,8 @@ std::vector<Untyped> untyped_tensors(const Arch& a, std::string_view family) {
   return all;
 }
 
-/// Counts the tensors of each kind in order. The total is the number of values for values, and the number of layers for
-/// other kinds.
+/// Counts the tensors of each kind in order. The total of kind `value` is the number of such tensors; the total of
+/// other kinds is the number of layers.
 class KindTurns {
  public:
   KindTurns(const std::vector<Untyped>& all, Count layers, bool mlps_by_layer)
@@ -225,7 +227,7 @@ WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view 
   return w;
 }
 
-/// src/llama-quant.cpp, before fused projections (attn_qkv) counted as values.
+/// Follows src/llama-quant.cpp before fused projections (attn_qkv) were treated as values.
 std::string_view older_fused_type(const Arch& arch, std::string_view mix, std::string_view family) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> types{
       {{"q3_k_m", "q4_k"}, {"q3_k_l", "q4_k"}, {"iq3_m", "q4_k"}, {"q4_k_m", "q5_k"}, {"q5_k_m", "q6_k"}}};

@@ -24,10 +24,10 @@ std::vector<std::string_view> gguf_mixes();
 bool is_gguf_mix(std::string_view name);
 
 /// All tensors of the model under the mix, by layer. `family`: model_type of the config, which determines the fused
-/// matrices; empty: no fused matrices, and the rules for most models. Vectors (norms, biases, sinks), routers, position
-/// tables and small 2-D tensors are in float32. Small matrices that keep their format (per_layer_model_proj, AltUp's,
-/// LAuReL's and RWKV's low ranks) are in 16 bits, as llama.cpp's conversion writes them. MTP modules are included if
-/// every conversion of the family has kept them.
+/// matrices; empty: no fused matrices, and the rules that apply to most models. Vectors (norms, biases, sinks),
+/// routers, position tables and small 2-D tensors are in float32. Small matrices that keep their format
+/// (per_layer_model_proj, AltUp's, LAuReL's and RWKV's low ranks) are in 16 bits, as llama.cpp's conversion writes
+/// them. MTP modules are included if every conversion of the family has kept them.
 std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, std::string_view family);
 
 /// Formats and exact bytes of the components under the mix: all tensors of mixed_tensors(), including router correction
@@ -35,8 +35,7 @@ std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, s
 /// of layers that read an earlier layer's, which files of Gemma 3n contain but do not use.
 WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view family);
 
-/// Type that a family's fused queries, keys and values had in files of the mix until 2025; empty if it is the current
-/// type.
+/// Type of a family's fused query, key and value matrix in files of the mix until 2025; empty if it has not changed.
 std::string_view older_fused_type(const Arch& arch, std::string_view mix, std::string_view family);
 
 }  // namespace llmcalc

@@ -39,8 +39,8 @@ Count queries_per_key(const Mixer& m) {
   return m.attention == AttentionKind::latent ? m.heads : m.heads / std::max<Count>(1, m.kv_heads);
 }
 
-/// src/llama-hparams.cpp, n_gqa: the first layer's value, 0 if it caches no keys. Files of gated DeltaNet state one
-/// number for all layers, files of other recurrences a list.
+/// Queries per key of the model (src/llama-hparams.cpp, n_gqa): the first layer's value, 0 if it caches no keys. Files
+/// of models with gated DeltaNet state one number for all layers, files of models with other recurrences a list.
 Count queries_per_key(const Arch& a) {
   const LayerKinds all = layer_kinds(a);
   const Mixer& first = a.mixer(all[kind_index(all, 0)].mixer);
@@ -54,7 +54,7 @@ bool is_falcon(std::string_view family) {
   return family == "falcon" || family == "RefinedWeb" || family == "RefinedWebModel";
 }
 
-/// `t` if rows are whole blocks; else a type with blocks of 32, else float16.
+/// `t` if rows are whole blocks; otherwise a type with blocks of 32 if these fit, otherwise float16.
 DType fitting(DType t, Count columns) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> instead{{{"iq1_s", "iq4_nl"},
                                                                                           {"iq1_m", "iq4_nl"},

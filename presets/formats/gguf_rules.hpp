@@ -1,5 +1,5 @@
 #pragma once
-/// The rules of llama-quantize: a tensor's type from its kind and its turn (github.com/ggml-org/llama.cpp,
+/// The rules of llama-quantize, which choose a tensor's type by its kind and its turn (github.com/ggml-org/llama.cpp,
 /// src/llama-quant.cpp @007dbbf3, llama_tensor_get_type_impl), without an importance matrix.
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// Kind of a tensor, as rules derive it from its name.
+/// Kind of a tensor, which the rules derive from its name.
 enum class TensorKind : std::uint8_t {
   vector,  ///< also a small matrix that stays in float32
   stored,  ///< a small matrix that stays in 16 bits
@@ -27,11 +27,12 @@ enum class TensorKind : std::uint8_t {
   other
 };
 
-/// Layer index of a rule, and the number of layers that it counts.
+/// Position of a tensor in a rule: a layer index or a running count, and its total.
 struct TensorTurn {
   Count index = 0, of = 0;
   bool in_first(Count part) const { return index < of / part; }
-  /// src/llama-quant.cpp, use_more_bits: the first and the last eighth, and every third layer in between.
+  /// Whether the rule uses more bits (src/llama-quant.cpp, use_more_bits): in the first and the last eighth, and in
+  /// every third layer in between.
   bool more_bits() const { return in_first(8) || index >= 7 * of / 8 || (index - of / 8) % 3 == 2; }
 };
 
@@ -40,7 +41,8 @@ class GgufRules {
  public:
   GgufRules(const Arch& arch, std::string_view mix, std::string_view family);
   DType type(TensorKind kind, const TensorTurn& turn, const MixedTensor& tensor) const;
-  /// Whether an MLP's turn is its layer index; otherwise its kind's matrices are counted.
+  /// Whether the turn of an MLP matrix is its layer index; otherwise it is a running count of matrices of the same
+  /// kind.
   bool counts_layers() const { return experts_ > 1 && !is_tiny(); }
 
  private:

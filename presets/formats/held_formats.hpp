@@ -1,5 +1,5 @@
 #pragma once
-/// Component formats, derived from individual tensors.
+/// Formats of components, derived from individual tensors.
 
 #include <array>
 #include <map>
@@ -11,7 +11,7 @@ namespace llmcalc {
 
 /// The tensors of one component: elements by format, and bytes.
 struct HeldTensors {
-  std::map<std::size_t, Count> numbers;  ///< by row of `formats`
+  std::map<std::size_t, Count> numbers;  ///< number of elements by row of `formats`
   Bytes bytes{};
 };
 
@@ -30,20 +30,21 @@ class HeldComponents {
 /// has the token table's format.
 WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch);
 
-/// Stores the held bytes of each component in `weights`, if they differ from the bytes in its format.
+/// Stores the held bytes of each component in `weights` if they differ from the bytes implied by its format.
 void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all, Owner owner = Owner::model);
 
-/// For MTP modules without stated bytes: stores the model's ratio of held bytes for each component.
+/// For MTP modules without stated bytes: gives each component the model's ratio of held bytes to the bytes implied by
+/// the format.
 void hold_modules_alike(WeightFormats& weights, const Arch& arch);
 
-/// Weight bytes by component of the model, or of all its MTP modules, on one device. Vectors outside a format are in
-/// bf16. A component with stated checkpoint bytes counts in its format.
+/// Weight bytes by component of the model, or of all its MTP modules, on one device. Vectors that a format does not
+/// cover are in bf16. Components with stated checkpoint bytes are still counted in their format.
 ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights, Owner owner = Owner::model);
 
 /// Weight bytes by component, as held in the checkpoint.
 ComponentBytes held_bytes(const Arch& arch, const WeightFormats& weights, Owner owner);
 
-/// Parameters by component, computed as bytes in a one-byte format.
+/// Parameter counts by component, computed as bytes in a one-byte format.
 ComponentBytes component_numbers(const Arch& arch, Owner owner = Owner::model);
 
 }  // namespace llmcalc

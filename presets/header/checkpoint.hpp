@@ -1,5 +1,5 @@
 #pragma once
-/// A checkpoint as described by its headers. The remaining bytes of its files are not read.
+/// A checkpoint as described by the headers of its files. Tensor data is not read.
 
 #include <optional>
 #include <string>
@@ -14,9 +14,9 @@ namespace llmcalc {
 struct CheckpointTensor {
   std::string name;
   std::string format;          ///< name in the file: "BF16", "Q4_K"
-  std::optional<DType> dtype;  ///< number format; absent for integers, which pack values or are not weights
-  std::vector<Count> shape;    ///< longest stride first: (out, in) of a matrix
-  Count numbers = 0;           ///< product of the shape
+  std::optional<DType> dtype;  ///< number format; absent for integer types, which pack values or are not weights
+  std::vector<Count> shape;    ///< longest stride first: (out, in) for a matrix
+  Count numbers = 0;           ///< number of elements
   Bytes bytes{};
 };
 
@@ -33,7 +33,7 @@ struct Checkpoint {
   Bytes tensor_bytes() const;
 };
 
-/// Maximum number of tensors, four times the count in the largest known checkpoint.
+/// Maximum number of tensors: four times the count of the largest known checkpoint.
 inline constexpr std::size_t max_tensors = std::size_t{1} << 21;
 
 /// Whether a file begins like a weight file: with GGUF's magic, or with the length of a safetensors header and its

@@ -19,12 +19,12 @@ namespace llmcalc {
 
 namespace {
 
-/// Tensors of one group.
+/// Totals of the tensors of one group.
 struct Holding {
   Count tensors = 0, parameters = 0;
   Bytes bytes{};
-  bool counted = true;          ///< all parameters are counted: no tensor packs several values
-  std::set<std::string> types;  ///< of its tensors, as named in the file
+  bool counted = true;          ///< whether all parameters are counted, as no tensor packs several values
+  std::set<std::string> types;  ///< types of the tensors, as named in the file
   std::string largest;          ///< name of the largest tensor
   Bytes largest_bytes{};
 };
@@ -133,14 +133,16 @@ Count learned_in_keys(const Checkpoint& c, const Arch& a) {
   return c.is_gguf() && a.activation == Activation::xielu ? mul(2, a.layers) : 0;
 }
 
-/// Elements of unrecognized tensors, which may be missing parts. Packed tensors may contain any number.
+/// Number of elements of unrecognized tensors, which may belong to missing parts. Packed tensors may contain any
+/// number.
 Count unrecognised_numbers(const Holdings& all) {
   const auto found = all.beside().find(std::string(unknown_group));
   if (found == all.beside().end()) return 0;
   return found->second.counted ? found->second.parameters : std::numeric_limits<Count>::max();
 }
 
-/// Reports parts of the model without tensors: an error, unless unrecognized tensors may be the part.
+/// Reports parts of the model without tensors: throws InputError, or adds a caveat if unrecognized tensors may contain
+/// the part.
 void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
   const Count elsewhere = unrecognised_numbers(all);
@@ -162,8 +164,8 @@ bool is_wide(const HeldTensors& t) {
   });
 }
 
-/// Prefixes of the type of packed values in safetensors files, by prefix of the format's name: GPTQ, AWQ and
-/// compressed-tensors pack int4 into int32, ModelOpt and bitsandbytes pack 4 bits into bytes.
+/// Types of packed values in safetensors files, by format; both are prefixes of names. GPTQ, AWQ and compressed-tensors
+/// pack int4 into int32; ModelOpt and bitsandbytes pack 4 bits into bytes.
 struct PackedType {
   std::string_view format;
   std::array<std::string_view, 5> types;  ///< empty entries are unused
@@ -204,7 +206,7 @@ void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
     if (wide && !h.counted)
       card.caveats.push_back(
           fmt::format("{} states no quantization, but tensors of {} are packed ({}); their bytes are counted, and "
-                      "products use 16 bits",
+                      "matmuls use 16 bits",
                       card.source, component_name(part), types));
     else if (!wide && !may_hold(h.types, said))
       refuse(card, c,
@@ -213,7 +215,7 @@ void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Replaces formats of the quantization block that no tensor of the component has. Refuses the block if the checkpoint
+/// Replaces the block's format of every component whose tensors are not quantized. Throws InputError if the checkpoint
 /// is not quantized at all.
 void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   if (!card.weights) return;
@@ -236,7 +238,7 @@ void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Checks the parameters of each component. Unrecognized tensors may be the missing ones.
+/// Checks the parameter count of each component. Missing parameters may be in unrecognized tensors.
 void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
   const Count elsewhere = unrecognised_numbers(all);
@@ -259,7 +261,8 @@ WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
   return most_common_formats(all.held(), card.arch);
 }
 
-/// Adds a caveat if the modules' tensors differ from the computed parameters. Their bytes count anyway.
+/// Adds a caveat if the parameter count of the modules' tensors differs from the computed count. Their bytes are
+/// counted anyway.
 void check_modules(ModelCard& card, const ByComponent& modules) {
   const ComponentBytes engine = component_numbers(card.arch, Owner::modules);
   for (std::size_t i = 0; i < component_count; ++i) {
@@ -271,7 +274,7 @@ void check_modules(ModelCard& card, const ByComponent& modules) {
   }
 }
 
-/// Stores the bytes of MTP modules: of their tensors, or from the config if they have no tensors.
+/// Sets the bytes of MTP modules: the bytes of their tensors, or of the config if they have no tensors.
 void hold_modules(ModelCard& card, WeightFormats& w, const ByComponent& modules) {
   if (card.arch.mtp.modules == 0) return;
   if (!modules.empty()) {
@@ -290,7 +293,8 @@ bool are_counted(const MediaEncoders& media_encoders, const Holding& h) {
   return h.counted && h.parameters == media_encoders.total();
 }
 
-/// Adds caveats on tensors outside the model. Encoders have known bytes, whether or not the config describes them.
+/// Adds caveats on tensors outside the model. Encoders are counted with the bytes of their tensors, whether or not the
+/// config describes them.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside()) {
     const bool seen = name == media_encoders_group;
@@ -298,7 +302,7 @@ void tell_beside(ModelCard& card, const Holdings& all) {
     if (!seen || !are_counted(card.media_encoders, h))
       card.caveats.push_back(fmt::format("{}: {} of {} bytes, the largest {}, {} not counted{}", name,
                                          counted(h.tensors, "tensor"), h.bytes.value, in_quotes(h.largest),
-                                         h.tensors == 1 ? "is" : "are", seen ? " but in memory" : ""));
+                                         h.tensors == 1 ? "is" : "are", seen ? " but included in memory" : ""));
   }
 }
 

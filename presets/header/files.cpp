@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view index_ending = ".safetensors.index.json";
-/// An index has about 110 bytes per tensor. Kimi-K3's 250,000 matrices, each stored as three tensors, make 80 MiB.
+/// Maximum bytes of an index, which has about 110 bytes per tensor. Kimi-K3's 250,000 matrices, each stored as three
+/// tensors, take 80 MiB.
 constexpr std::size_t longest_index = std::size_t{128} << 20;
 
 bool ends(const fs::path& path, std::string_view ending) { return lower(path.string()).ends_with(ending); }
@@ -64,7 +65,7 @@ TensorNames names_from(const Checkpoint& c, std::size_t first) {
   return names;
 }
 
-/// A tensor in two files would have two sizes, or count twice.
+/// Throws InputError if a tensor appears twice, which would be counted twice.
 void refuse_duplicates(const Checkpoint& c) {
   if (c.tensors.size() > max_tensors)
     throw InputError(
@@ -75,7 +76,8 @@ void refuse_duplicates(const Checkpoint& c) {
                                  in_quotes(*twice)));
 }
 
-/// "NAME-00002-of-00005.ENDING": part 2 of 5. Some have more digits: DeepSeek's "model-00001-of-000163.safetensors".
+/// Part number in "NAME-00002-of-00005.ENDING": part 2 of 5. Some names have more digits: DeepSeek's
+/// "model-00001-of-000163.safetensors".
 struct ShardNumber {
   std::string stem, ending, total;
   std::size_t number = 0, digits = 5, parts = 0;
@@ -96,7 +98,8 @@ std::optional<ShardNumber> part(const fs::path& file) {
                      .parts = number(3)};
 }
 
-/// All parts that the name of one implies; only the file if it is not a part. Throws InputError if a part is missing.
+/// Paths of all parts of the checkpoint that `file` is a part of; only `file` if its name has no part number. Throws
+/// InputError if a part is missing.
 std::vector<std::string> parts_of(const fs::path& file) {
   const auto p = part(file);
   if (!p) return {file.string()};
@@ -135,7 +138,8 @@ Checkpoint safetensors_checkpoint(const fs::path& file) {
   return c;
 }
 
-/// The shards that an index names, with their tensor names, which `map` owns. Shards are in the index's folder.
+/// The shards named in an index, with the names of their tensors, which `map` owns. Shards must be in the index's
+/// folder.
 std::map<std::string, TensorNames> shards(const json::Object& map) {
   std::map<std::string, TensorNames> out;
   for (const auto& [tensor, file] : map.value().get_ref<const json::Value::object_t&>()) {
@@ -195,7 +199,7 @@ Checkpoint indexed_checkpoint(const fs::path& index) {
 
 bool is_index(const fs::path& file) { return ends(file, index_ending); }
 
-/// Removes the files that the index among them lists, under any name.
+/// Removes the shards that an index among the files lists, whatever their names.
 void drop_shards(std::vector<fs::path>& all) {
   const auto index = std::find_if(all.begin(), all.end(), is_index);
   if (index == all.end() || all.size() == 1) return;

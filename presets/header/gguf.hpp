@@ -2,10 +2,10 @@
 /// The header of a GGUF file (github.com/ggml-org/ggml, docs/gguf.md), versions 1 to 3, in either byte order.
 ///
 ///   "GGUF", version u32, tensors N, pairs N;  every pair: key S, type u32, value;
-///   every tensor: name S, dimensions u32, each N (the shortest stride first), type u32, offset u64 from the data;
+///   every tensor: name S, dimensions u32, each N (shortest stride first), type u32, offset u64 from the data;
 ///   padding; the data, at a multiple of "general.alignment" (32).
 ///
-/// N is u64, in version 1 u32; S is a length N and bytes. An array is a type u32, a length N and its values.
+/// N is u64, in version 1 u32; S is a length N followed by bytes. An array is a type u32, a length N and its values.
 
 #include <optional>
 #include <string_view>
@@ -15,8 +15,8 @@
 
 namespace llmcalc {
 
-/// Tensor types (ggml.h, enum ggml_type): name and number format. Integers and activation types have no format, only
-/// `block` elements in `bytes`.
+/// Tensor types (ggml.h, enum ggml_type): name and number format. Integers and activation types have no format, only a
+/// size: `block` elements in `bytes` bytes.
 struct GgufType {
   std::uint32_t id;
   std::string_view name;
@@ -27,7 +27,7 @@ struct GgufType {
 std::optional<GgufType> gguf_type(std::uint32_t id);
 
 /// Adds the contents of one file to `c`: tensors, bytes, and keys (of a split file, the first part's). Skips
-/// vocabularies (lists of strings, and long lists). Throws InputError for a damaged file. Time and memory are bounded.
+/// vocabularies: lists of strings, and long lists. Throws InputError for a damaged file. Time and memory are bounded.
 void add_gguf(Checkpoint& c, const BinaryFile& file);
 
 }  // namespace llmcalc

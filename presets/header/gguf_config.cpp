@@ -15,7 +15,7 @@ namespace {
 
 using json::Value;
 
-/// Keys that have the same name in every architecture.
+/// Config keys from GGUF keys that have the same name in every architecture.
 Value common(const GgufModel& m, const GgufFamily& f) {
   const CheckpointTensor* table = m.tensor("token_embd.weight");
   if (table == nullptr || table->shape.size() != 2)
@@ -46,7 +46,7 @@ Value common(const GgufModel& m, const GgufFamily& f) {
   return c;
 }
 
-/// The window that the file states, or null.
+/// Sets the sliding window that the file states, or null.
 void window(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
@@ -55,7 +55,7 @@ void window(const GgufModel& m, Value& c) {
 
 void plain(const GgufModel&, Value&) {}
 
-/// llama.cpp has one name for Llama, Mistral and Mixtral, and does not support their windows.
+/// Llama, Mistral and Mixtral share this name in llama.cpp, which does not support their windows.
 void llama(const GgufModel& m, Value& c) {
   c["attention_bias"] = m.in_a_layer("attn_q.bias");
   c["mlp_bias"] = m.in_a_layer("ffn_up.bias");
@@ -70,7 +70,7 @@ void qwen_moe(const GgufModel& m, Value& c) {
   experts(m, c);
   copy(m, c, "expert_shared_feed_forward_length", "shared_expert_intermediate_size");
 }
-/// llama.cpp computes SiLU under this name, like the first BitNets (src/models/bitnet.cpp).
+/// The architecture "bitnet", for which llama.cpp computes SiLU, as in the first BitNets (src/models/bitnet.cpp).
 void bitnet(const GgufModel&, Value& c) { c["hidden_act"] = "silu"; }
 void fused_bias(const GgufModel& m, Value& c) { c["attention_bias"] = m.in_a_layer("attn_qkv.bias"); }
 void granite_moe(const GgufModel& m, Value& c) {
@@ -87,7 +87,7 @@ void starcoder(const GgufModel& m, Value& c) {
   c["multi_query"] = m.count_or("attention.head_count_kv", 1) == 1;
   c.erase("num_key_value_heads");
 }
-/// The text model of EmbeddingGemma, without a head.
+/// EmbeddingGemma's text model, which has no head.
 void gemma_embedding(const GgufModel& m, Value& c) {
   window(m, c);
   c["architectures"] = {"Gemma3TextModel"};
@@ -126,7 +126,7 @@ void dots1(const GgufModel& m, Value& c) {
   biased_attention(m, c);
   deepseek_experts(m, c);
 }
-/// expert_shared_feed_forward_length is the width of one shared expert, or the total width.
+/// Ling 2.0: expert_shared_feed_forward_length is the width of one shared expert, or the total width.
 void bailing_moe2(const GgufModel& m, Value& c) {
   experts(m, c);
   const Count shared = m.count_or("expert_shared_count", 0), width = m.count("expert_feed_forward_length");
@@ -222,7 +222,7 @@ void deepseek32(const GgufModel& m, Value& c) {
   deepseek2(m, c);
   deepseek_indexer(m, c);
 }
-/// The width of value heads has no key.
+/// MiniCPM3: no key states the width of value heads.
 void minicpm3(const GgufModel& m, Value& c) {
   const Count heads = m.count("attention.head_count"), width = m.side("blk.0.attn_output.weight", 1);
   if (heads == 0 || width % heads != 0)

@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-/// ChatGLM, and GLM of transformers. No key states the head width.
+/// ChatGLM, and GLM as in transformers. No key states the head width.
 void chatglm(const GgufModel& m, Value& c) {
   const Count heads = m.count("attention.head_count"), hidden = m.count("embedding_length");
   if (!m.has("attention.key_length") && heads > 0 && hidden % heads == 0) c["head_dim"] = hidden / heads;
@@ -22,7 +22,7 @@ void chatglm(const GgufModel& m, Value& c) {
   c["add_qkv_bias"] = m.in_a_layer("attn_qkv.bias") || m.in_a_layer("attn_q.bias");
 }
 
-/// The MLP's width is four times the model's, regardless of the key.
+/// MPT: the MLP is four times as wide as the model, regardless of the key.
 void mpt(const GgufModel& m, Value& c) {
   c["no_bias"] = !m.in_a_layer("attn_qkv.bias");
   c["learned_pos_emb"] = m.tensor("position_embd.weight") != nullptr;
@@ -43,7 +43,7 @@ void jais2(const GgufModel& m, Value& c) {
 void own_names(const GgufModel&, Value&) {}
 void llada(const GgufModel& m, Value& c) { c["include_qkv_bias"] = m.in_a_layer("attn_q.bias"); }
 
-/// n_shared_head: number of heads that share keys and values.
+/// PLaMo: n_shared_head is the number of heads that share keys and values.
 void plamo(const GgufModel& m, Value& c) {
   const Count heads = m.count("attention.head_count"), kv = m.count_or("attention.head_count_kv", 5);
   if (kv == 0 || heads % kv != 0)
@@ -54,8 +54,8 @@ void plamo(const GgufModel& m, Value& c) {
   c.erase("num_key_value_heads");
 }
 
-/// A layer of a pruned Llama. Without heads, it has no attention; with zero width, no MLP. Heads without KV heads
-/// indicate a matrix in place of attention.
+/// A layer of a pruned Llama: no attention if it has no heads, no MLP if the width is 0. Heads without KV heads mean
+/// that a linear layer replaces attention.
 Value deci_block(const GgufModel& m, Count heads, Count kv, Count width) {
   if (heads > 0 && kv == 0) m.refuse("a layer has a matrix in place of attention, which is not supported");
   Value attention = {{"no_op", heads == 0}}, mlp = {{"no_op", width == 0}};

@@ -10,8 +10,8 @@ namespace {
 
 using json::Value;
 
-/// BERT and its relatives become one architecture, without poolers and heads. Files omit the leading position rows that
-/// RoBERTa never uses. Only DistilBERT has no token types.
+/// BERT and its relatives are one architecture in GGUF, without poolers and heads. Files omit the first position rows,
+/// which RoBERTa never uses. Only DistilBERT has no token types.
 void bert(const GgufModel& m, Value& c) {
   c["max_position_embeddings"] = m.side("position_embd.weight", 0);
   c["add_pooling_layer"] = false;
@@ -34,7 +34,7 @@ void t5_encoder(const GgufModel& m, Value& c) {
   c["architectures"] = {"T5EncoderModel"};
 }
 
-/// Without a head. Tensors show which biases exist.
+/// NomicBERT without a head. Biases are detected by their tensors.
 void nomic_bert(const GgufModel& m, Value& c) {
   c["activation_function"] = m.in_a_layer("ffn_gate.weight") ? "swiglu" : "gelu";
   c["qkv_proj_bias"] = m.in_a_layer("attn_qkv.bias");
@@ -42,7 +42,7 @@ void nomic_bert(const GgufModel& m, Value& c) {
   c["rotary_emb_fraction"] = 1.0;
   c["type_vocab_size"] = m.tensor("token_types.weight") != nullptr ? m.side("token_types.weight", 0) : 0;
 }
-/// The model without its head. A file may contain a head's dense layer and norm, "cls".
+/// ModernBERT without its head. A file may contain a head's dense layer and norm, "cls".
 void modern_bert(const GgufModel& m, Value& c) {
   c["architectures"] = {"ModernBertModel"};
   copy(m, c, "attention.sliding_window", "local_attention");

@@ -18,7 +18,7 @@ void forget_unknown_context(Value& c) {
   if (c["max_position_embeddings"] == unknown_context) c.erase("max_position_embeddings");
 }
 
-/// Width of a head: ssm.inner_size, the total width, divided by ssm.time_step_rank, the number of heads.
+/// Width of a state head: the total width (ssm.inner_size) divided by the number of heads (ssm.time_step_rank).
 Count state_head_width(const GgufModel& m) {
   const Count inner = m.count("ssm.inner_size"), heads = m.count("ssm.time_step_rank");
   if (heads == 0 || inner % heads != 0)
@@ -38,8 +38,8 @@ Count expansion(const GgufModel& m, const Value& c) {
   return inner / hidden;
 }
 
-/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count the number of key heads. MTP modules are
-/// those in the file.
+/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count the number of key heads. The MTP modules are
+/// the ones in the file.
 void delta_net(const GgufModel& m, Value& c) {
   c.erase("num_nextn_predict_layers");
   c["mtp_num_hidden_layers"] = m.count_or("nextn_predict_layers", 0);
@@ -65,7 +65,7 @@ void mamba(const GgufModel& m, Value& c) {
   c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
 }
 
-/// Here, "head_dim" is the width of a state head.
+/// Mamba-2. In this config, "head_dim" is the width of a state head.
 void mamba2(const GgufModel& m, Value& c) {
   c["num_heads"] = m.count("ssm.time_step_rank");
   c["head_dim"] = state_head_width(m);
@@ -116,7 +116,7 @@ void jamba(const GgufModel& m, Value& c) {
   copy(m, c, "expert_used_count", "num_experts_per_tok");
 }
 
-/// The norm after the embedding is the first layer's "pre_norm".
+/// RWKV-7. The norm after the embedding is the first layer's "pre_norm".
 void rwkv7(const GgufModel& m, Value& c) {
   c["head_dim"] = m.count("wkv.head_size");
   c["decay_low_rank_dim"] = m.count("attention.decay_lora_rank");
@@ -128,7 +128,7 @@ void rwkv7(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// The converter writes feed_forward_length, and ranks that follow from the model's width.
+/// RWKV-6. The converter writes feed_forward_length, and ranks that are derived from the model's width.
 void rwkv6(const GgufModel& m, Value& c) {
   c["head_size"] = m.count("wkv.head_size");
   c.erase("num_attention_heads");
@@ -138,7 +138,7 @@ void rwkv6(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// The mamba_step whose attention layers are the layers with KV heads; see import/recurrent/plamo.cpp.
+/// The mamba_step for which the attention layers are the layers with KV heads (import/recurrent/plamo.cpp).
 Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count layers) {
   for (Count step = 2; step <= mul(2, layers); ++step) {
     bool same = true;
@@ -151,8 +151,8 @@ Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count laye
   m.refuse("its attention layers do not follow a PLaMo 2 period; pass the model's config.json");
 }
 
-/// Layers with KV heads have attention; the others scan ssm.time_step_rank heads. llama.cpp writes no window and keeps
-/// the keys of all tokens.
+/// PLaMo 2. Layers with KV heads have attention; the others are Mamba scans of ssm.time_step_rank heads. llama.cpp
+/// writes no window and keeps the keys of all tokens.
 void plamo2(const GgufModel& m, Value& c) {
   const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
   const Count step = plamo2_period(m, kv, layers_of(c));
@@ -179,7 +179,7 @@ void mamba2_sizes(const GgufModel& m, Value& c) {
   c["attention_bias"] = m.in_a_layer("attn_q.bias");
 }
 
-/// Layer types of layers with and without KV heads.
+/// List of layer types: `with` for layers with KV heads, `without` for the others.
 Value layer_types(const std::vector<Count>& kv_heads, Count layers, const char* with, const char* without) {
   Value types = Value::array();
   for (Count i = 0; i < layers; ++i) types.push_back(kv_heads[static_cast<std::size_t>(i)] > 0 ? with : without);
@@ -206,7 +206,8 @@ void falcon_h1(const GgufModel& m, Value& c) {
   c["mamba_rms_norm"] = m.in_a_layer("ssm_norm.weight");
 }
 
-/// A layer has KV heads, or a feed-forward width, or is Mamba-2.
+/// Nemotron-H's layer pattern: a layer with KV heads is attention, one with a feed-forward width is an MLP, and any
+/// other is Mamba-2.
 std::string nemotron_pattern(const std::vector<Count>& kv, const std::vector<Count>& widths, Count layers, char mlp) {
   std::string pattern;
   for (std::size_t i = 0; i < static_cast<std::size_t>(layers); ++i)
@@ -238,7 +239,7 @@ void nemotron_h(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// feed_forward_length is the width after block_auto_adjust_ff_dim.
+/// LFM2: feed_forward_length is the width after block_auto_adjust_ff_dim.
 void lfm2(const GgufModel& m, Value& c) {
   const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
   c["layer_types"] = layer_types(kv, layers_of(c), "full_attention", "conv");
@@ -256,7 +257,8 @@ void lfm2_moe(const GgufModel& m, Value& c) {
   c["use_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
 
-/// Layers without KV heads are KDA, with as many heads as attention. linear_attn_config counts layers from 1.
+/// Kimi Linear: layers without KV heads are KDA, with as many heads as attention. linear_attn_config counts layers from
+/// 1.
 void kimi_linear(const GgufModel& m, Value& c) {
   latent_attention(m, c);
   const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));

@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-/// Layer types according to `slides`, and the window. Without a window, all layers are full.
+/// Sets layer types according to `slides`, and the window. If the window is 0, all layers are full.
 void windows(const GgufModel& m, Value& c, const std::vector<bool>& slides) {
   if (m.count_or("attention.sliding_window", 0) == 0) return;
   c["sliding_window"] = m.count("attention.sliding_window");
@@ -29,8 +29,8 @@ void mlp_types(const GgufModel& m, Value& c) {
     c["mlp_layer_types"].push_back(m.in_layer(i, "ffn_gate_inp.weight") ? "sparse" : "dense");
 }
 
-/// A file with its MTP modules removed still counts them in nextn_predict_layers, but not in block_count. The list of
-/// ratios continues with the modules'.
+/// DeepSeek-V4. If MTP modules were removed from a file, nextn_predict_layers still counts them, but block_count does
+/// not. The list of ratios continues with those of the modules.
 void deepseek4(const GgufModel& m, Value& c) {
   const Count layers = m.count("block_count");
   if (!m.in_layer(layers_of(c), "nextn.eh_proj.weight")) {
@@ -84,7 +84,7 @@ void bailing_moe(const GgufModel& m, Value& c) {
   c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
 
-/// If the file has a window, every fourth layer is full, starting with the first.
+/// SmallThinker: if the file has a window, every fourth layer is full, starting with the first.
 void smallthinker(const GgufModel& m, Value& c) {
   copy(m, c, "expert_count", "moe_num_primary_experts");
   copy(m, c, "expert_used_count", "moe_num_active_primary_experts");
@@ -119,7 +119,8 @@ std::vector<bool> laguna_windows(const GgufModel& m, Count layers) {
   return slides;
 }
 
-/// The gate has one value per head, or one per element of the heads' output. Head counts may differ by layer.
+/// Laguna: the gate has one value per head, or one per element of the heads' output. Head counts may differ between
+/// layers.
 void laguna(const GgufModel& m, Value& c) {
   const std::vector<Count> heads = m.counts("attention.head_count", layers_of(c));
   c["num_attention_heads"] = heads.front();
@@ -145,7 +146,7 @@ void mellum(const GgufModel& m, Value& c) {
   mlp_types(m, c);
 }
 
-/// A layer has one norm for all its sub-layers. The kind of norm has no key.
+/// Cohere 2 with experts: a layer has one norm for all its sub-layers. No key states the kind of norm.
 void cohere2_moe(const GgufModel& m, Value& c) {
   listed_windows(m, c);
   c["prefix_dense_intermediate_size"] = m.count("feed_forward_length");

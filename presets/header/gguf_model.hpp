@@ -1,5 +1,5 @@
 #pragma once
-/// A GGUF file as the tables of gguf_*.cpp read it.
+/// View of a GGUF file for the tables in gguf_*.cpp.
 
 #include <fmt/format.h>
 
@@ -107,7 +107,7 @@ inline void copy(const GgufModel& m, json::Value& config, const char* from, cons
   if (m.has(from)) config[to] = m.count(from);
 }
 
-/// Number of the model's layers, and maximum of per-layer numbers, which are 0 for layers without the part.
+/// Number of the model's layers; and the maximum of per-layer numbers, which are 0 in layers without the part.
 inline Count layers_of(const json::Value& config) { return config["num_hidden_layers"].get<Count>(); }
 inline Count largest_of(const std::vector<Count>& all) {
   return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
@@ -119,8 +119,8 @@ inline void experts(const GgufModel& m, json::Value& c, const char* number = "nu
   copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
 }
 
-/// Sets the widths of latent attention. Newer files state a head's as key_length_mla and the cached row's as
-/// key_length. `value_width`: width of a head's values, if no key states it.
+/// Sets the widths of latent attention. In newer files, key_length_mla is the width of a head and key_length that of
+/// the cached row. `value_width`: width of a head's values, if no key states it.
 void latent_attention(const GgufModel& m, json::Value& c, Count value_width = 0);
 
 /// github.com/ggml-org/llama.cpp, src/llama-arch.cpp: an architecture's name and keys.
@@ -129,8 +129,8 @@ struct GgufFamily {
   void (*more)(const GgufModel&, json::Value&);
   bool by_layer = false;  ///< KV heads and MLP widths are lists by layer, which `more` reads
 };
-/// Architectures with recurrences or convolutions; with window layers that are listed or follow a rule; with experts;
-/// without experts; and with an encoder.
+/// Families by file: with recurrences or convolutions; with window layers that are listed or follow a rule; with
+/// experts; without experts; with an encoder.
 std::span<const GgufFamily> gguf_hybrids();
 std::span<const GgufFamily> gguf_windowed();
 std::span<const GgufFamily> gguf_mixtures();

@@ -16,15 +16,15 @@
 
 namespace llmcalc {
 
-/// Limits: longest key or name, number of keys and tensors, longest list that is kept, and longest header. Vocabularies
-/// of 262144 strings and their merges take 20 MB.
+/// Limits: length of a key or name, number of keys, number of tensors, length of a stored list, and length of the
+/// header. Vocabularies of 262144 strings and their merges take 20 MB.
 inline constexpr std::uint64_t max_gguf_name = 65535, max_gguf_keys = std::uint64_t{1} << 16,
                                max_gguf_tensors = std::uint64_t{1} << 17, max_gguf_list = 4096,
                                max_gguf_header = std::uint64_t{512} << 20;
 
 class GgufReader {
  public:
-  /// Reads magic and version. Throws InputError for another file or version.
+  /// Reads the magic number and the version. Throws InputError for other files and versions.
   explicit GgufReader(const BinaryFile& file);
 
   /// The next number, in the file's byte order.
@@ -39,7 +39,7 @@ class GgufReader {
   std::uint64_t length() { return version_ == 1 ? number<std::uint32_t>() : number<std::uint64_t>(); }
   /// The next length as a count below 2^63. Errors call it `what`.
   Count count(const char* what);
-  /// The next length as the number of `what`. Throws InputError above `most`.
+  /// The next length as the number of `what`. Throws InputError if it is above `most`.
   std::uint64_t counted(const char* what, std::uint64_t most);
   /// The next string of at most `most` bytes, printable().
   std::string text(std::uint64_t most, const char* what);

@@ -21,13 +21,13 @@ std::vector<bool> sliding(const GgufModel& m, Value& c) {
   return slides;
 }
 
-/// Number of the first layer with a window, or without one; `otherwise` if there is no such layer.
+/// Entry in `all` of the first layer with a window, or without one; `otherwise` if there is no such layer.
 Count of_first(const std::vector<Count>& all, const std::vector<bool>& slides, bool sliding, Count otherwise) {
   const auto at = std::find(slides.begin(), slides.end(), sliding);
   return at == slides.end() ? otherwise : all[static_cast<std::size_t>(at - slides.begin())];
 }
 
-/// Per-layer inputs, and the final layers that read another layer's keys and values.
+/// Sets per-layer inputs, and the number of final layers that read another layer's keys and values.
 void per_layer(const GgufModel& m, Value& c) {
   const Count width = m.count_or("embedding_length_per_layer_input", 0);
   c["num_kv_shared_layers"] = m.count_or("attention.shared_kv_layers", 0);
@@ -35,8 +35,8 @@ void per_layer(const GgufModel& m, Value& c) {
   if (width > 0) c["vocab_size_per_layer_input"] = m.side("per_layer_token_embd.weight", 0);
 }
 
-/// Layers without V use the keys as values. MLPs have one width, or twice that width in layers without keys of their
-/// own.
+/// Gemma 4: layers without V use the keys as values. MLPs have one width, or twice that width in layers that share keys
+/// and values.
 void gemma4(const GgufModel& m, Value& c) {
   const Count layers = layers_of(c);
   const std::vector<bool> slides = sliding(m, c);
@@ -56,7 +56,7 @@ void gemma4(const GgufModel& m, Value& c) {
   copy(m, c, "expert_used_count", "top_k_experts");
 }
 
-/// The low rank parallel to attention has no key.
+/// Gemma 3n: no key states the low rank parallel to attention.
 void gemma3n(const GgufModel& m, Value& c) {
   sliding(m, c);
   per_layer(m, c);
@@ -66,7 +66,7 @@ void gemma3n(const GgufModel& m, Value& c) {
   c["intermediate_size"] = m.counts("feed_forward_length", layers_of(c));
 }
 
-/// Layers with a router have experts.
+/// MiMo-V2: layers with a router have experts.
 void mimo2(const GgufModel& m, Value& c) {
   const Count layers = layers_of(c);
   const std::vector<bool> slides = sliding(m, c);
@@ -114,7 +114,7 @@ void exaone_moe(const GgufModel& m, Value& c) {
   c["first_k_dense_replace"] = m.count_or("leading_dense_block_count", 0);
 }
 
-/// The window layers follow the family's rule.
+/// AFMoE: the window layers follow the family's rule.
 void afmoe(const GgufModel& m, Value& c) {
   experts(m, c);
   c["num_shared_experts"] = m.count_or("expert_shared_count", 0);
@@ -122,13 +122,13 @@ void afmoe(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
 
-/// All but every n-th layer have a window; no layer has one if the file states no window.
+/// PLaMo 3: all layers but every n-th have a window, if the file states one.
 void plamo3(const GgufModel& m, Value& c) {
   c["window_size"] = m.count_or("attention.sliding_window", c["max_position_embeddings"].get<Count>());
   c["sliding_window_pattern"] = m.count_or("attention.sliding_window_pattern", 8);
 }
 
-/// The converter writes query and key norms that contain a factor; the model's norms have no weights.
+/// Muse Glimmer: the converter writes query and key norms that contain a factor; the model's norms have no weights.
 void muse_glimmer(const GgufModel& m, Value& c) { sliding(m, c); }
 
 constexpr std::array gguf_windowed_rows{

@@ -23,7 +23,7 @@ bool has_any(std::string_view name, const std::array<std::string_view, N>& parts
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has_part(name, part); });
 }
 
-/// Prefixes of the decoder's tensors in T5, and in its GGUF.
+/// Whether the tensor belongs to T5's decoder, by its prefix in Hugging Face's files or in GGUF.
 bool is_of_decoder(std::string_view name) {
   const bool of_table = name == "decoder.bias" || name == "decoder.weight";  // ModernBERT's
   return !of_table && (name.starts_with("decoder.") || name.starts_with("dec."));
@@ -48,15 +48,16 @@ bool is_of_head(std::string_view name, const TensorGroup& g) {
   return g.component == Component::lm_head || (g.component == Component::norm && has_any(name, heads));
 }
 
-/// Grok 2 names the MLP parallel to its experts like a dense layer's; it has no dense layers.
+/// Whether the tensor belongs to an MLP parallel to experts. In Grok 2, which has no dense layers, it has the names of
+/// a dense MLP.
 bool is_shared_expert(const Arch& a, std::string_view name) {
   static constexpr std::array<std::string_view, 6> matrices{"gate_proj", "up_proj", "down_proj",
                                                             "ffn_gate",  "ffn_up",  "ffn_down"};
   return a.moe.shared_experts > 0 && a.moe.layers.size() == a.layers && a.mlp_width == 0 && has_any(name, matrices);
 }
 
-/// Whether the tensor belongs to a head that the model's class does not have. A file has the heads of the class that
-/// was trained.
+/// Whether the tensor belongs to a head that the model's class does not have. A file contains the heads of the class
+/// that was trained.
 bool is_of_other_class(std::string_view name, const ModelHead& head) {
   if (has_part(name, "pooler")) return !head.pooler;
   if (has_part(name, "seq_relationship")) return !head.sentence_pair;

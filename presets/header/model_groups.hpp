@@ -1,6 +1,6 @@
 #pragma once
-/// Part of a given model that a checkpoint's tensor belongs to: the group of its name, or outside the model if the
-/// model has no such part.
+/// The part of a given model to which a checkpoint's tensor belongs: the group implied by its name, or outside the
+/// model if the model has no such part.
 
 #include <optional>
 
@@ -19,7 +19,7 @@ class ModelGroups {
   std::optional<Count> layer(const CheckpointTensor& t) const;
 
  private:
-  /// For a tensor of an MTP module: outside the model if that has no modules, or if the tensor repeats a table.
+  /// Group of an MTP module's tensor; outside the model if the model has no modules or the tensor is a copy of a table.
   TensorGroup of_modules(const CheckpointTensor& t, TensorGroup g) const;
   std::optional<Component> router_part(std::string_view name) const;
   const Mixer* mixer(const CheckpointTensor& t) const;

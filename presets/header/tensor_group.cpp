@@ -36,20 +36,22 @@ std::optional<Count> whole_number(std::string_view text) {
 /// The part before the last one of a name; "" if there is only one.
 std::string before_last(const Segments& all) { return all.size() < 2 ? "" : all[all.size() - 2]; }
 
-/// Causal masks that GPT-2 and GPT-NeoX store, "h.0.attn.bias", and constants of xIELU (hf apertus, activations.py),
-/// "mlp.act_fn.beta".
+/// Whether the tensor is a buffer: a causal mask that GPT-2 and GPT-NeoX store, "h.0.attn.bias", or a constant of xIELU
+/// (hf apertus, activations.py), "mlp.act_fn.beta".
 bool is_buffer(const Segments& all) {
   const std::string before = before_last(all), &last = all.back();
   if (before == "act_fn") return last == "beta" || last == "eps";
   return last == "bias" && (before == "attn" || before == "attention");
 }
 
-/// The MLP's second matrix in BERT, "layer.0.output.dense.weight"; attention's is under "attention".
+/// Whether the tensor is the MLP's second matrix in BERT, "layer.0.output.dense.weight"; attention's output matrix is
+/// under "attention".
 bool is_dense_output(const Segments& all) {
   return all.size() > 3 && all[all.size() - 3] == "output" && before_last(all) == "dense";
 }
 
-/// Gemma 4's router has a norm, "router.scale", and a factor per expert, which counts with the MLP.
+/// Place of tensors next to Gemma 4's router: a norm, "router.scale", and a factor per expert, which is counted with
+/// the MLP.
 TensorPlace place_beside_router(const Segments& all) {
   if (before_last(all) != "router") return TensorPlace::unknown;
   return all.back() == "scale"              ? TensorPlace::norm
@@ -57,23 +59,23 @@ TensorPlace place_beside_router(const Segments& all) {
                                             : TensorPlace::unknown;
 }
 
-/// RWKV-6's gate of the heads, "attention.gate.weight", which is not a router.
+/// Whether the tensor is RWKV-6's gate of the heads, "attention.gate.weight", which is not a router.
 bool is_gate_of_heads(const Segments& all) {
   return all.size() > 2 && before_last(all) == "gate" && all[all.size() - 3] == "attention";
 }
 
-/// A reranker's labels in GGUF, "cls.output.weight".
+/// Whether the tensor computes a reranker's labels in GGUF, "cls.output.weight".
 bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
 
-/// ModernBERT's bias after the token table, "decoder.bias", outside any stack of layers.
+/// Whether the tensor is ModernBERT's bias after the token table, "decoder.bias", which is outside any stack of layers.
 bool is_table_output(const Segments& all) { return all.size() == 2 && all[0] == "decoder"; }
 
-/// AFMoE names the gate on attention's output "self_attn.gate_proj", like an MLP's gate.
+/// Whether the tensor is AFMoE's gate on attention's output, "self_attn.gate_proj", which is named like an MLP's gate.
 bool is_gate_of_attention(const Segments& all) {
   return all.size() > 2 && all[all.size() - 3] == "self_attn" && before_last(all) == "gate_proj";
 }
 
-/// Place that a name's parts indicate, apart from those that mark an MTP tensor.
+/// Place indicated by the parts of a name, ignoring parts that mark an MTP tensor.
 TensorPlace place_in_layer(const Segments& all) {
   TensorPlace first = place_of_first(all.front());
   for (const std::string& s : all)
@@ -177,8 +179,9 @@ TensorGroup group_at(TensorPlace p) {
   return group(std::nullopt, unknown_group);
 }
 
-/// A module's head is under "shared_head" (DeepSeek-V3, Step 3.5; in GGUF "shared_head_head"). Tensors without another
-/// place join a result and a token's embedding.
+/// Component of an MTP module's tensor. The module's head is under "shared_head" (DeepSeek-V3, Step 3.5; in GGUF
+/// "shared_head_head"). Tensors without another place belong to the projection that joins a hidden state and a token's
+/// embedding.
 std::optional<Component> component_of_module(const Segments& all) {
   static constexpr std::array<std::string_view, 2> heads{"shared_head", "shared_head_head"};
   const TensorPlace p = place_in_layer(all);

@@ -1,5 +1,5 @@
 #pragma once
-/// Part of a model that a checkpoint's tensor belongs to, by the tensor's name.
+/// The part of a model to which a checkpoint's tensor belongs, by the tensor's name.
 
 #include <optional>
 #include <string>
@@ -23,11 +23,12 @@ struct TensorGroup {
 inline constexpr std::string_view unknown_group = "not recognized", media_encoders_group = "vision and audio",
                                   prediction_group = "MTP modules";
 
-/// Group of a tensor under the names of Hugging Face's and other checkpoints, or of GGUF. Layers from `layers` on are
-/// MTP modules, unless `layers` is 0.
+/// Group of a tensor by its name in checkpoints of Hugging Face and others, or in GGUF. Layers from `layers` on are MTP
+/// modules, unless `layers` is 0.
 TensorGroup tensor_group(std::string_view tensor, Count layers);
 
-/// The first MTP layer: it joins two hidden states (DeepSeek-V3, arXiv:2412.19437, 2.2). 0 if there is no such layer.
+/// Index of the first MTP layer, recognized by the projection that joins two hidden states (DeepSeek-V3,
+/// arXiv:2412.19437, 2.2); 0 if there is no such layer.
 Count first_predicting_layer(const Checkpoint& c);
 
 /// Layer index in a tensor's name: 3 in "model.layers.3.mlp.up_proj.weight" and in "blk.3.ffn_up.weight".

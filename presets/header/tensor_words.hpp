@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Groups in order of precedence: the experts' norm is a norm, and the experts' router a router.
+/// Places in order of precedence: a norm of experts is a norm, and a router of experts is a router.
 enum class TensorPlace : std::uint8_t {
   buffer,
   rotary,
@@ -22,14 +22,14 @@ enum class TensorPlace : std::uint8_t {
   mlp_of_mixer,
   attention,
   mlp,
-  other_head,  ///< of a class that classifies or scores
+  other_head,  ///< head of a class that classifies or scores
   unknown
 };
 
-/// Place that one part of a name indicates, in lower case; unknown if it indicates no place.
+/// Place indicated by one part of a name, in lower case; unknown if it indicates none.
 TensorPlace place_of(const std::string& segment);
 
-/// Place that a part indicates only at the start of a name: "output" in "output.weight".
+/// Place that a part indicates only at the start of a name, such as "output" in "output.weight".
 TensorPlace place_of_first(const std::string& segment);
 
 }  // namespace llmcalc

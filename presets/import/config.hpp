@@ -1,6 +1,6 @@
 #pragma once
-/// A Hugging Face config.json as the families read it: several names per size, library defaults for omitted keys, and
-/// null distinct from absent if the library treats them differently.
+/// View of a Hugging Face config.json for the families: several names per size, library defaults for omitted keys, and
+/// a distinction between null and absent keys where the library makes one.
 
 #include <initializer_list>
 #include <memory>
@@ -30,23 +30,23 @@ struct Assumption {
 
 class Config {
  public:
-  /// part: whether this is part of a composite config. Such parts omit the defaults of their class.
+  /// `part`: whether this is part of a composite config. Such parts omit sizes that equal the defaults of their class.
   Config(const json::Value& value, std::string where, bool part = false)
       : object_(value, std::move(where)), part_(part) {}
 
-  /// Present and not null.
+  /// Whether the key is present and not null.
   bool has(std::string_view key) const { return object_.has(key); }
-  /// Present, but null.
+  /// Whether the key is present, but null.
   bool is_null(std::string_view key) const;
 
-  /// Size under any of `keys`. Throws InputError if it is null, or absent from a config that is not part of another: hf
-  /// writes every size of a model's own class.
+  /// Size under any of `keys`. Throws InputError if it is null, or if it is absent and the config is not part of
+  /// another: transformers writes all of these sizes for a complete model.
   Count required(KeyNames keys, Count otherwise) const;
   /// Size under any of `keys`. If all are absent, `otherwise`, which is recorded unless it is 0 or 1. Throws InputError
   /// if two keys disagree.
   Count size(KeyNames keys, Count otherwise) const;
   Count size(std::string_view key, Count otherwise) const { return size(KeyNames{key}, otherwise); }
-  /// The same for a size that may be 0.
+  /// Like size(), for a size that may be 0.
   Count count(KeyNames keys, Count otherwise) const;
   Count count(std::string_view key, Count otherwise) const { return count(KeyNames{key}, otherwise); }
   /// Value of the first of `keys` that is present, even if others differ.
@@ -74,14 +74,15 @@ class Config {
     std::string_view key;
     const json::Value* value;
   };
-  /// Keys that were never read, with their values; and only the keys. Excludes values of null, false, 0 and empty ones.
+  /// Keys that were never read, with their values; unread() returns only the keys. Excludes keys whose value is null,
+  /// false, 0 or empty.
   std::vector<Unread> unread_values() const;
   std::vector<std::string> unread() const;
   /// Unread keys that may change a size (harmless_keys.hpp).
   std::vector<Unread> unknown() const;
-  /// Throws InputError if two statements of one size differ. `one` and `other` are their names in the config.
+  /// Throws InputError if two values of the same size differ. `one` and `other` are their names in the config.
   void require_equal(std::string_view one, Count n, std::string_view other, Count m) const;
-  /// The same for `key`, if present, and a size that follows from other keys.
+  /// Like require_equal() for the value of `key`, if present, and a size that is derived from other keys.
   void require_repeated(std::string_view key, std::string_view other, Count size) const;
   /// Throws InputError: "<where>: <sentence>".
   [[noreturn]] void refuse(const std::string& sentence) const;
@@ -91,7 +92,7 @@ class Config {
 
  private:
   Count assumed(std::string_view key, Count value) const;
-  /// Number under any of `keys`, read by `read`; see size().
+  /// Number under any of `keys`, read with `read`; see size().
   Count agreed(KeyNames keys, Count (json::Object::*read)(std::string_view) const, Count otherwise) const;
 
   json::Object object_;
@@ -106,7 +107,7 @@ std::string named_class(const Config& c);
 bool says_nothing(const json::Value& v);
 
 /// Layers, widths, heads, vocabulary, context and tying under their common names, with a Llama block: serial,
-/// pre-RMSNorm, gated SiLU, RoPE, no biases. Families then set their differences. `layer_keys`: names of the number of
+/// pre-RMSNorm, gated SiLU, RoPE, no biases. Families then change what differs. `layer_keys`: names of the number of
 /// layers.
 Arch base_arch(const Config& config, const Defaults& defaults,
                KeyNames layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
@@ -123,7 +124,7 @@ Activation named_activation(const Config& config, const std::string& name);
 /// Activation under `hidden_act`, `activation_function` or a similar key.
 Activation activation(const Config& config, KeyNames keys, std::string_view otherwise);
 
-/// Sets a sliding window or chunks in `layers`, unless the reach is absent (0) or covers the context.
+/// Sets a sliding window or chunked attention in `layers`, unless the reach is absent (0) or covers the context.
 void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
 
 /// The layers outside `set`.
@@ -132,8 +133,8 @@ LayerSet others(const LayerSet& set, Count layers);
 /// Sets the mixer of mixer.layers. If these are all layers, it becomes the model's own. Without layers, no effect.
 void set_mixer(Arch& arch, const LayerMixer& mixer);
 
-/// MTP modules as in DeepSeek-V3, in the number that `key` states: each has a layer like the model's last and a norm,
-/// and shares the model's table and head.
+/// MTP modules as in DeepSeek-V3; `key` states their number. Each has a layer like the model's last one and a norm, and
+/// shares the model's table and head.
 Mtp modules_like_last(const Config& config, const Arch& arch, std::string_view key = "num_nextn_predict_layers",
                       Count otherwise = 0);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Regular expressions in the syntax of Python's re, matched in time linear in the text, since patterns come from
-/// files. Configs use lookahead, which RE2 does not support; PCRE2 and std::regex do, but take exponential time.
+/// Regular expressions in the syntax of Python's re, matched in linear time, since patterns come from untrusted files.
+/// Configs use lookahead, which RE2 does not support; PCRE2 and std::regex do, but can take exponential time.
 
 #include <bitset>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace llmcalc::import {
 
-/// Thrown for a pattern that is invalid, or longer, deeper or richer than module names need.
+/// Thrown for a pattern that is invalid, exceeds the limits below or uses unsupported syntax.
 class ExpressionError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -23,7 +23,7 @@ class Expression {
  public:
   static constexpr std::size_t longest = 4096;       ///< length of a pattern, in bytes
   static constexpr std::size_t most_steps = 2048;    ///< instructions, with repeated parts once per repetition
-  static constexpr std::size_t deepest = 32;         ///< nested brackets
+  static constexpr std::size_t deepest = 32;         ///< nesting depth of parentheses
   static constexpr std::size_t most_lookaheads = 8;  ///< each reads the rest of the text from every position
 
   /// Throws ExpressionError.
@@ -36,8 +36,8 @@ class Expression {
 
   using Bytes = std::bitset<256>;
   enum class Does : unsigned char { match, byte, fork, jump, begin, end, boundary, no_boundary, ahead, not_ahead };
-  /// A step of the matcher. A fork continues at the next step and at `to`. The steps of a lookahead follow it, up to
-  /// their match, which precedes `to`.
+  /// A step of the matcher. A fork continues both at the next step and at `to`. The steps of a lookahead follow it and
+  /// end with a match step just before `to`.
   struct Step {
     Does does = Does::match;
     std::size_t to = 0;

@@ -17,7 +17,7 @@ struct Family {
   Defaults defaults;  ///< layers, hidden, heads, kv_heads, head_dim, mlp, vocabulary, context, tied
 };
 
-/// Families of each file.
+/// Families of each file in this folder.
 std::vector<Family> llama_families();
 std::vector<Family> hunyuan_families();
 std::vector<Family> gpt_families();
@@ -50,7 +50,7 @@ std::vector<Family> encoder_families();
 std::vector<Family> diffusion_families();
 /// Whether "architectures" names T5's encoder without its decoder and head (T5EncoderModel).
 bool names_encoder_alone(const Config& c);
-/// Whether it names a class with logits of labels instead of tokens (LlamaForSequenceClassification,
+/// Whether "architectures" names a class with label logits instead of token logits (LlamaForSequenceClassification,
 /// Qwen2ForRewardModel).
 bool names_labels(const Config& c);
 
@@ -62,11 +62,11 @@ void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
 struct UncountedModules {
   Count modules = 0;
   Count parameters = 0;   ///< of each module; 0: unknown
-  bool if_named = false;  ///< counted if num_nextn_predict_layers names them
+  bool if_named = false;  ///< counted if num_nextn_predict_layers states their number
 };
 UncountedModules uncounted_modules(const Config& config, const Arch& arch);
 
-/// Whether an ERNIE text config mentions image experts, too.
+/// Whether an ERNIE text config also describes image experts.
 bool has_image_experts(const Config& text);
 
 /// Windows of Granite models with sinks: according to layer_types, or in all layers except every fourth, starting with

@@ -8,10 +8,10 @@
 namespace llmcalc::import {
 
 /// Throws InputError for draft models and MTP modules in separate files (EAGLE, DFlash, DSpark, Medusa, MTP): they have
-/// a target's model_type, but other layer shapes, and no table and head.
+/// the target's model_type, but different layer shapes and no table or head.
 void refuse_draft(const Config& config);
 
-/// A sentence if the class does not belong to the family; empty if it does, or if no class is named.
+/// A caveat if the class does not belong to the family of the model_type; empty if it does, or if no class is named.
 std::string foreign_class(const Config& config);
 
 }  // namespace llmcalc::import

@@ -9,7 +9,7 @@ namespace {
 
 using Text = std::string_view;
 
-/// Names, or endings of names, separated by spaces, and the reason why no size depends on them.
+/// Names or endings of keys, separated by spaces, and the reason why no size depends on these keys.
 struct KeyGroup {
   Text why, words;
 };
@@ -90,7 +90,7 @@ constexpr std::array ends{
     KeyGroup{"training only; occupies no memory",
              "dropout _pdrop dropout_prob dropout_rate drop_path_rate _dropout_p _loss_coef _loss_coeff _loss_weight"}};
 
-/// Whether `match` is true for a word of the list.
+/// Whether `match` is true for any word of the list.
 template <typename Match>
 bool any_word(Text words, const Match& match) {
   for (std::size_t at = 0; at < words.size();) {
@@ -101,17 +101,17 @@ bool any_word(Text words, const Match& match) {
   return false;
 }
 
-/// A list of layers with only the kinds that every family supports.
+/// Whether the value is a list of layers of only the kinds that every family supports.
 bool lists_usual_layers(Text key, const json::Value& v) {
   return key == "layer_types" && v.is_array() && std::all_of(v.begin(), v.end(), [](const json::Value& one) {
            return one == "full_attention" || one == "sliding_attention" || one == "attention";
          });
 }
 
-/// A disabled window.
+/// Whether the key disables the window.
 bool is_no_window(Text key, const json::Value& v) { return key.starts_with("sliding_window") && v == -1; }
 
-/// Strings in place of numbers: "image_token": "<image>".
+/// Whether the value is a token given as a string, such as "image_token": "<image>".
 bool is_token(Text key, const json::Value& v) { return v.is_string() && key.ends_with("_token"); }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace llmcalc::import {
 
-/// Reason why no size depends on a key with this value; empty if one may. Objects have a reason only if their content
-/// is known.
+/// Reason why no size depends on a key with this value; empty if some size may. Objects have a reason only if their
+/// content is known.
 std::string_view harmless_reason(std::string_view key, const json::Value& value);
 
 }  // namespace llmcalc::import

@@ -61,7 +61,7 @@ const Family* family_called(const std::string& model_type) {
   return nullptr;
 }
 
-/// The three known types with the smallest edit distance, however large.
+/// The three known types with the smallest edit distance, even if it is large.
 std::string three_nearest(const std::string& type) {
   const std::vector<std::string> near = closest(type, importable_types());
   return fmt::format("{}, {} and {}", in_quotes(near[0]), in_quotes(near[1]), in_quotes(near[2]));
@@ -74,7 +74,7 @@ std::string three_nearest(const std::string& type) {
                   in_quotes(type), three_nearest(type), importable_types().size()));
 }
 
-/// Type of the text model in a composite config that omits it: "<outer>_text" unless listed here.
+/// model_type of the text model in a composite config that omits it: "<outer>_text" unless listed here.
 std::string text_type(const std::string& outer) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> known = {
       {{"llava llava_next llava_next_video video_llava vipllava", "llama"},
@@ -102,8 +102,8 @@ std::vector<std::string> text_keys(const Config& c) {
   return {"thinker_config", "text_config"};
 }
 
-/// The text part of a composite config as a separate config. If it omits head tying, it inherits it. `where` becomes
-/// the part's place.
+/// The text part of a composite config as a separate config. It inherits "tie_word_embeddings" if it omits that key.
+/// `where` becomes the part's location.
 json::Value text_part(const Config& outer, std::string& where) {
   const json::Value* part = &outer.value();
   for (const std::string& key : text_keys(outer)) {
@@ -141,9 +141,9 @@ std::string model_name(const Config& c, const std::string& where) {
   return folder.empty() || folder == "." || folder == ".." ? c.text("model_type", "model") : folder;
 }
 
-/// Whether a default is a choice of the family that affects the model. Excludes defaults that follow from stated sizes
-/// (4 x hidden, equal to heads), that a list of layers replaces, or that belong to a part that this model does not
-/// have.
+/// Whether an assumed default is a choice of the family that affects the model. Excludes defaults that are derived from
+/// stated sizes (4 x hidden, equal to heads), that a list of layers replaces, or that belong to a part that this model
+/// does not have.
 bool matters(const Config& c, const import::Assumption& assumed, const Arch& a) {
   static constexpr std::array<std::string_view, 11> following = {
       "n_inner",         "ffn_hidden_size",         "num_kv_heads",           "kv_n_heads",
@@ -167,7 +167,7 @@ std::string defaults_taken(const Config& c, const Arch& a) {
 
 bool reads_images_in_layers(const Config& c) { return c.text("model_type", "") == "mllama_text_model"; }
 
-/// Layers of the config that are outside the text model (Llama 3.2, Nemotron-NAS).
+/// Number of layers in the config that are outside the text model (Llama 3.2, Nemotron-NAS).
 Count layers_left_out(const Config& c, const Arch& a) {
   if (reads_images_in_layers(c)) return static_cast<Count>(import::image_layers(c).size());
   return c.has("block_configs") ? c.count("num_hidden_layers", a.layers) - a.layers : 0;
@@ -177,13 +177,13 @@ void add_left_out(const Config& c, Count layers, std::vector<std::string>& notes
   if (layers <= 0) return;
   if (reads_images_in_layers(c))
     notes.push_back(
-        fmt::format("{} that read only images are counted separately from the text model: text without images "
-                    "skips them, so later layers have lower numbers; their cache of images is not counted",
+        fmt::format("{} that only read images are counted separately from the text model: text without images "
+                    "skips them, so later layers are renumbered; their image cache is not counted",
                     counted(layers, "layer")));
   else
     notes.push_back(
         fmt::format("{} with neither attention nor MLP are omitted, as they have no weights and no computation; "
-                    "later layers have lower numbers",
+                    "later layers are renumbered",
                     counted(layers, "layer")));
 }
 
@@ -196,7 +196,8 @@ void add_modules(const Config& c, const Arch& a, std::vector<std::string>& notes
                               u.if_named ? "; set \"num_nextn_predict_layers\": 1 in the config to count it" : ""));
 }
 
-/// Block diffusion models generate the tokens of a block in several passes, and read earlier blocks from a cache.
+/// Whether this is a block diffusion model, which generates the tokens of a block in several passes and reads earlier
+/// blocks from a cache.
 bool writes_blocks(const Config& c) { return contains({"llada2_moe", "sdar", "sdar_moe"}, c.text("model_type", "")); }
 
 /// Notes on excluded parts, and on family defaults in use.
@@ -227,10 +228,10 @@ Arch arch_of(const Family& family, const Config& c) {
   }
 }
 
-/// Head of the class in "architectures": the bare model has no head (MistralModel), and logits of labels are outside
-/// the model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a vocabulary head (hub
-/// THUDM/chatglm3-6b), as do classes with Head in their names (GPT2LMHeadModel). BERT's relatives read their class
-/// themselves.
+/// Head of the class in "architectures": the bare model has no head (MistralModel), and label logits are outside the
+/// model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a vocabulary head (hub
+/// THUDM/chatglm3-6b), as do classes with Head in their names (GPT2LMHeadModel). The importers of BERT and its
+/// relatives interpret the class themselves.
 enum class ClassHead : std::uint8_t { vocabulary, none, labels };
 ClassHead class_head(const Config& c, const Arch& a) {
   if (import::names_labels(c)) return ClassHead::labels;
@@ -275,7 +276,7 @@ ModelCard import_text(const Config& c) {
   return card;
 }
 
-/// Whether a config with the text model's sizes at its top level has encoders that are not counted.
+/// Whether a config with the text model's sizes at its top level also has processors for images or audio.
 bool has_processors(const Config& c) { return c.has("img_processor") || c.has("audio_processor"); }
 
 /// Adds the encoders. Their caveats precede the text model's.
@@ -310,7 +311,7 @@ bool repeats_part(const Config& whole, const Config::Unread& u) {
   });
 }
 
-/// Unknown keys of a composite config, outside its text model and its encoders.
+/// Adds unknown keys of a composite config outside its text model and its encoders.
 void add_unknown_around(const Config& whole, const std::string& path, std::vector<std::string>& out) {
   whole.ignore({"text_config", "vision_config", "audio_config"});
   for (const Config::Unread& u : whole.unknown())
@@ -318,7 +319,7 @@ void add_unknown_around(const Config& whole, const std::string& path, std::vecto
   if (whole.has("thinker_config")) add_unknown_around(whole.object("thinker_config"), "thinker_config.", out);
 }
 
-/// Unknown keys of all parts, with keys of the quantization block and the encoders last.
+/// Adds unknown keys of all parts; keys of the quantization block and the encoders come last.
 void take_unknown(ModelCard& card, const Config& whole, const Config& text) {
   std::vector<std::string> all;
   for (const Config::Unread& u : text.unknown()) all.emplace_back(u.key);
@@ -326,7 +327,7 @@ void take_unknown(ModelCard& card, const Config& whole, const Config& text) {
   card.unknown_keys.insert(card.unknown_keys.begin(), all.begin(), all.end());
 }
 
-/// Keys of both that were never read.
+/// Adds the keys of both configs that were never read.
 void take_unread(ModelCard& card, const Config& whole, const Config& text) {
   card.unread_keys = whole.unread();
   if (&whole == &text) return;
@@ -335,7 +336,7 @@ void take_unread(ModelCard& card, const Config& whole, const Config& text) {
   for (const std::string& key : text.unread()) card.unread_keys.push_back(path + key);
 }
 
-/// `text`: the part of `whole` that describes the text model, or `whole`.
+/// Fills the card from all parts of the config. `text`: the part of `whole` that describes the text model, or `whole`.
 void take_parts(ModelCard& card, const Config& whole, const Config& text) {
   card = import_text(text);
   take_weights(card, whole, text);

@@ -11,18 +11,19 @@
 namespace llmcalc {
 
 /// The model that a config.json describes. For a composite config (vision, audio): the text part, with the parameters
-/// of its encoders. Omitted values follow the family's modeling code. Keys without effect are ignored; keys that may
-/// have one are listed in unknown_keys. Throws InputError, also for an unknown family, instead of a guess.
+/// of its encoders. Omitted values follow the family's modeling code. Keys without effect are ignored; unread keys that
+/// may have an effect are listed in unknown_keys. Throws InputError rather than guess, for example for an unknown
+/// family.
 ModelCard import_config(const json::Value& config, const std::string& where);
 
-/// A model that can be run: the model_type of its text part, architecture and arithmetic.
+/// A model that the reference transformer can run: model_type of its text part, architecture and numerics.
 struct Runnable {
   std::string model_type;
   Arch arch;
   Numerics numerics;
 };
-/// The text part of a config.json as the reference transformer runs it. Throws InputError for a family or a convention
-/// that it does not support, and for quantized weights.
+/// The text part of a config.json for the reference transformer. Throws InputError for unsupported families and
+/// conventions, and for quantized weights.
 Runnable import_runnable(const json::Value& config, const std::string& where);
 
 /// Model types that import_config supports, sorted.

@@ -15,8 +15,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf configuration_utils.py, _LEGACY_LAYER_TYPE_REMAP: names of layer types in transformers since version 5.6, also in
-/// the configs that it saves.
+/// Old and new names of layer types (hf configuration_utils.py, _LEGACY_LAYER_TYPE_REMAP). Transformers 5.6 and later
+/// use and save the new names.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> renamed = {
     {{"mamba", "linear_attention"},
      {"attention", "full_attention"},
@@ -33,7 +33,7 @@ bool is_known_word(KeyNames words, std::string_view word) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view one) { return todays(one) == todays(word); });
 }
 
-/// Throws InputError unless a list of `given` entries has one per layer.
+/// Throws InputError unless the number of entries, `given`, equals the number of layers.
 void require_length(const Config& c, const Arch& a, std::string_view key, std::size_t given, bool longer) {
   const auto n = static_cast<Count>(given);
   if (n < a.layers || (n > a.layers && !longer))
@@ -128,8 +128,8 @@ std::optional<Count> heads_per_layer(const Config& c, const Arch& a, const Layer
     const Count own = all[static_cast<std::size_t>(i)];
     if (own < 1) c.refuse(fmt::format("\"{}\": expected at least 1 head, got 0 in layer {}", key, i));
     if (own != heads.value_or(own))
-      c.refuse(fmt::format("\"{}\": layer {} has {} heads but others of its type have {}; they must be equal", key, i,
-                           own, heads.value_or(own)));
+      c.refuse(fmt::format("\"{}\": layer {} has {} heads, but other layers of its type have {}; make them equal", key,
+                           i, own, heads.value_or(own)));
     heads = own;
   }
   return heads;
@@ -160,15 +160,15 @@ LayerSet sparse_or(const Config& c, const Arch& a, const LayerSet& by_rule, KeyN
 
 namespace {
 
-/// Lists with an entry per layer that affect no size, by a word in their names: bounds of activations, rotation,
-/// tokens, factors, learning rates, outputs of some layers.
+/// Words in the names of per-layer lists that affect no size: activation limits, rotation, tokens, factors, learning
+/// rates, outputs of some layers.
 constexpr std::array sizeless = {std::string_view{"rope"},    std::string_view{"rotary"},
                                  std::string_view{"limit"},   std::string_view{"token_id"},
                                  std::string_view{"scale"},   std::string_view{"multiplier"},
                                  std::string_view{"_lr"},     std::string_view{"_ids"},
                                  std::string_view{"output_"}, std::string_view{"architectures"}};
 
-/// Words in the names of lists that can distinguish layers.
+/// Words in the names of lists that may distinguish layers.
 constexpr std::array of_layers = {std::string_view{"layer"},   std::string_view{"type"},  std::string_view{"pattern"},
                                   std::string_view{"heads"},   std::string_view{"width"}, std::string_view{"size"},
                                   std::string_view{"experts"}, std::string_view{"attn"},  std::string_view{"attention"},

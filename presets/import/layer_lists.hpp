@@ -1,6 +1,6 @@
 #pragma once
-/// Layers of a model that differ from others, as a config lists them: one entry per layer, or layer indices. hf
-/// transformers since version 5.6 saves other keys and words than older configs have; families read both.
+/// Layers of a model that differ from others, as a config lists them: one entry per layer, or layer indices.
+/// Transformers 5.6 and later save different keys and words than older versions; families read both.
 
 #include <initializer_list>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace llmcalc::import {
 
-/// Layer types under their current names in transformers.
+/// Replaces old names of layer types by their current names in transformers.
 std::vector<std::string> todays_words(std::vector<std::string> words);
 
 /// Entries of the list `key`, one per layer, under their current names in transformers; empty if the list is absent.
@@ -40,15 +40,15 @@ std::vector<Count> counts_per_layer(const Config& config, const Arch& arch, std:
 /// Layers with a nonzero entry in the list of numbers `key`; empty if the list is absent.
 std::optional<LayerSet> marked_layers(const Config& config, const Arch& arch, std::string_view key);
 
-/// Layers in the list `key`, which may be a string like "3,4,5", counted from `first`; empty if the list is absent.
-/// Larger numbers denote layers outside the model.
+/// Layers in the list `key`, which may be a string like "3,4,5"; indices count from `first`. Absent if the list is
+/// absent. Indices beyond the last layer denote layers outside the model and are ignored.
 std::optional<LayerSet> listed_layers(const Config& config, const Arch& arch, std::string_view key, Count first = 0);
 
-/// Heads that num_attention_heads_per_layer gives to `layers`; empty if the list is absent. Throws InputError if the
-/// number differs between these layers.
+/// Number of heads that num_attention_heads_per_layer states for `layers`; absent if the list is absent. Throws
+/// InputError if the number differs between these layers.
 std::optional<Count> heads_per_layer(const Config& config, const Arch& arch, const LayerSet& layers);
 
-/// Layers that one key states.
+/// Layers stated by one key.
 struct SaidLayers {
   std::string_view key;
   std::optional<LayerSet> layers;  ///< empty if the config does not have the key
@@ -56,11 +56,11 @@ struct SaidLayers {
 /// Layers of the first key that is present; empty if all are absent. Throws InputError if two keys disagree.
 std::optional<LayerSet> said_layers(const Config& config, std::initializer_list<SaidLayers> said);
 
-/// Layers of the list, if the config has it; else `by_rule`, which `keys` state. Throws InputError if the list and a
-/// present key disagree.
+/// Layers of the list, if the config has it; otherwise `by_rule`, the layers implied by `keys`. Throws InputError if
+/// the list differs from `by_rule` and one of `keys` is present.
 LayerSet listed_or(const Config& config, const SaidLayers& list, const LayerSet& by_rule, KeyNames keys);
 
-/// The same for mlp_layer_types: the layers with experts.
+/// Like listed_or() for the list mlp_layer_types: the layers with experts.
 LayerSet sparse_or(const Config& config, const Arch& arch, const LayerSet& by_rule, KeyNames keys);
 
 /// Throws InputError for a list that distinguishes layers and that the family did not read: one entry per layer, or the

@@ -32,7 +32,7 @@ RopeScaling scaling_named(const Config& c) {
       in_quotes(name)));
 }
 
-/// hf modeling_rope_utils.py, _compute_yarn_parameters: 0.1 m ln(factor) + 1.
+/// YaRN's attention factor, 0.1 m ln(factor) + 1 (hf modeling_rope_utils.py, _compute_yarn_parameters).
 double yarn_magnitude(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
 
 double yarn_attention_factor(const Config& c, double factor) {
@@ -64,7 +64,7 @@ Rope stretched(const Config& c, const Arch& a, double base) {
   return r;
 }
 
-/// From rope_theta and rope_scaling, or (transformers 5) from rope_parameters.
+/// RoPE from rope_theta and rope_scaling, or (transformers 5) from rope_parameters.
 Rope rope_numerics(const Config& c, const Arch& a, double usual_base) {
   const double base = above_zero(c, "rope_theta", usual_base);
   if (c.has("rope_parameters")) return stretched(c.object("rope_parameters"), a, base);

@@ -1,6 +1,6 @@
 #pragma once
-/// Arithmetic of the families whose checkpoints can be run: factors, caps and rotations of their modeling code, in
-/// addition to the products of an Arch.
+/// Numerics of the families whose checkpoints can be run: scaling factors, caps and rotary embeddings of their modeling
+/// code, which an Arch does not contain.
 
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace llmcalc::import {
 
-/// Numerics that the config states or leaves to its class. Throws InputError for another family, and for a convention
-/// that the reference transformer does not support.
+/// Numerics from the config, or from the defaults of its class. Throws InputError for unsupported families, and for
+/// conventions that the reference transformer does not support.
 Numerics numerics(const Config& config, const Arch& arch);
 
 /// Model types with known numerics, sorted.

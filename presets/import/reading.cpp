@@ -19,10 +19,10 @@ namespace {
 
 using json::Value;
 
-/// Parts of a model file by path: "attention.heads". Excludes the file's names.
+/// Values of a model file by path, such as "attention.heads". Excludes the file's names.
 using PartsByPath = std::map<std::string, std::string>;
 
-/// Prefix of caveats among the parts.
+/// Prefix of the paths of caveats.
 constexpr std::string_view note = "a note: ";
 
 void add_parts(const Value& v, const std::string& path, PartsByPath& parts) {
@@ -48,7 +48,7 @@ std::optional<PartsByPath> parts_of(const Value& config) {
   }
 }
 
-/// Larger values cannot be dimensions.
+/// Maximum value of a dimension.
 constexpr Count largest_size = Count{1} << 40;
 
 /// Resizes a list with one entry per layer, for a different number of layers.
@@ -69,8 +69,7 @@ std::string resized(std::string pattern, std::size_t size) {
   return pattern;
 }
 
-/// `object` with the number `key` set to `n`. Lists and strings that had the old number of entries or letters are
-/// resized.
+/// `object` with the number `key` set to `n`. Lists and strings whose length was the old number are resized.
 Value with_count(const Value& object, const std::string& key, Count n) {
   Value changed = object;
   const Value& said = object.at(key);
@@ -84,7 +83,7 @@ Value with_count(const Value& object, const std::string& key, Count n) {
   return changed;
 }
 
-/// Whether a key became a part of the model, not only notes.
+/// Whether a key affects a part of the model, not only notes.
 bool names_a_part(const std::vector<std::string>& becomes) {
   return std::any_of(becomes.begin(), becomes.end(), [](const std::string& one) { return one != "a note"; });
 }
@@ -98,7 +97,7 @@ void change_twins(Value& object, const std::string& key, const Value& old, Count
       v = other;
 }
 
-/// The list with its first two different entries swapped.
+/// The list with its first two distinct entries swapped.
 Value communicated(Value list) {
   for (std::size_t i = 1; i < list.size(); ++i)
     if (list[i] != list[0]) {
@@ -108,12 +107,12 @@ Value communicated(Value list) {
   return list;
 }
 
-/// Whether the text is a layer pattern whose length is a count of the object.
+/// Whether the text is a layer pattern whose length equals a number in the object.
 bool is_pattern_of(const Value& object, const Value& text) {
   return std::any_of(object.begin(), object.end(),
                      [&](const Value& v) { return v.is_number_integer() && is_pattern(text, v.get<Count>()); });
 }
-/// The text with its first two different letters swapped.
+/// The text with its first two distinct letters swapped.
 std::string swapped_letters(std::string text) {
   const std::size_t other = text.find_first_not_of(text.front());
   if (other != std::string::npos) std::swap(text[0], text[other]);
@@ -140,7 +139,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
     for (const Count other : {2 * n, n + 1, n / 2, n - 1, Count{0}, Count{1}, Count{2}})
       if (other != n && other >= 0) {
         all.push_back(with_count(object, key, other));
-        set(other);  // a word may have this length by chance
+        set(other);  // also without resizing, as a string may have this length by chance
       }
   } else if (v.is_number()) {
     set(v.get<double>() * 2);
@@ -160,7 +159,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
   return all;
 }
 
-/// Reason why no size depends on a key, by a word in its path.
+/// A reason why no size depends on a key with `word` in its path.
 struct Reason {
   std::string_view word, why;
   bool of_all = false;  ///< applies to every model; otherwise only to families that read the key
@@ -198,7 +197,8 @@ constexpr std::array reasons{
     Reason{"label2id", "label names", true},
     Reason{"pretraining_tp", "runtime setting", true},
 };
-/// `path`: of the key, including enclosing objects; `read`: whether the importer read it.
+/// Reason why a key has no effect. `path`: path of the key, including enclosing objects; `read`: whether the importer
+/// read the key.
 std::string why_nothing(const std::string& path, bool read, std::string_view harmless) {
   for (const Reason& r : reasons)
     if ((read || r.of_all) && path.find(r.word) != std::string::npos) return std::string(r.why);
@@ -208,7 +208,7 @@ std::string why_nothing(const std::string& path, bool read, std::string_view har
 
 bool names_module(const std::string& key) { return key.find('.') != std::string::npos; }
 
-/// Keys of an object that name modules, if there are many.
+/// Keys of an object that name modules, if there are more than 32.
 std::vector<std::string> many_modules(const Value& object) {
   constexpr std::size_t many = 32;
   std::vector<std::string> all;
@@ -234,7 +234,7 @@ class Readings {
  private:
   using Pointer = Value::json_pointer;
 
-  /// Reads the keys of the object at `at`. Returns whether one of them has an effect.
+  /// Appends the readings of the keys of the object at `at`. Returns whether any key has an effect.
   bool read_object(const Pointer& at, const std::string& prefix, std::vector<KeyReading>& out) {
     bool any = false;
     const std::vector<std::string> modules = many_modules(config_.at(at));
@@ -256,7 +256,7 @@ class Readings {
     return any;
   }
 
-  /// Reads the keys of thousands of modules together: formats by module may be as many as a checkpoint's modules.
+  /// One reading for the keys of all modules, since there may be thousands of them.
   KeyReading modules_reading(const Pointer& at, const std::string& prefix, const std::vector<std::string>& modules) {
     KeyReading r{.key = fmt::format("{}{} and {} more", prefix, modules.front(), modules.size() - 1),
                  .value = config_.at(at)[modules.front()].dump(),
@@ -279,7 +279,7 @@ class Readings {
       return r;
     }
     bool refused = false, taken = false;
-    // A key that was never read has no effect. Trying other values for many unread keys would take long.
+    // A key that was never read has no effect. Trying other values for many unread keys would be slow.
     const bool tried = !is_unread(name);
     for (const Value& other : tried ? others_of(config_.at(at), key) : std::vector<Value>()) {
       const std::optional<PartsByPath> parts = parts_with(at, other);
@@ -312,8 +312,8 @@ class Readings {
     });
   }
 
-  /// Parts that depend on a number that an encoder's config repeats ("out_hidden_size"): both are changed. `otherwise`
-  /// if no such number exists.
+  /// Parts that depend on a number that is repeated in an encoder's config ("out_hidden_size"), found by changing both.
+  /// Returns `otherwise` if changing both affects no part.
   std::vector<std::string> with_twins(const Pointer& at, const std::string& key,
                                       std::vector<std::string> otherwise) const {
     const Value& v = config_.at(at)[key];

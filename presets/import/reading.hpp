@@ -1,6 +1,6 @@
 #pragma once
-/// Effect of each key of a config.json, found by repeated imports with that key changed or removed: parts of the model
-/// file that change depend on it.
+/// Effect of each key of a config.json, found by importing the config with the key changed or removed: the parts of the
+/// model file that change depend on the key.
 
 #include <string>
 #include <vector>
@@ -17,8 +17,8 @@ struct KeyReading {
   std::string why;                   ///< why it has no effect; empty if it has one
 };
 
-/// Every key of a config that import_config accepts, in file order. Objects are read key by key if one of their keys
-/// has an effect. Throws InputError whenever import_config does.
+/// Readings of every key of a config that import_config accepts, in file order. Objects are listed key by key if any of
+/// their keys has an effect. Throws InputError whenever import_config does.
 std::vector<KeyReading> key_readings(const json::Value& config, const std::string& where);
 
 }  // namespace llmcalc

@@ -60,7 +60,7 @@ constexpr std::array attention_conventions{AttentionFlops::full, AttentionFlops:
                                            AttentionFlops::causal_exact};
 constexpr std::array recomputations{Recompute::none, Recompute::selective, Recompute::full};
 
-/// Training FLOPs in three attention conventions and three recomputation modes.
+/// Compares training FLOPs in three attention conventions and three recomputation modes.
 void compare_training(const Arch& a, SubjectComparison& c) {
   for (const AttentionFlops convention : attention_conventions) {
     Plan p{.seq = std::min<Count>(a.context, 2048), .micro_batch = 3, .global_batch = 3, .attention_flops = convention};
@@ -75,7 +75,7 @@ void compare_training(const Arch& a, SubjectComparison& c) {
   }
 }
 
-/// Decode steps and cache of models that generate. The closed forms do not cover encoder-decoder models.
+/// Compares decode steps and cache of models that generate. The closed forms do not cover encoder-decoder models.
 void compare_inference(const Arch& a, SubjectComparison& c) {
   if (a.is_encoder() || a.is_encoder_decoder()) return;
   Plan p{.batch = 5, .attention_flops = AttentionFlops::causal_exact};
@@ -90,7 +90,7 @@ void compare_inference(const Arch& a, SubjectComparison& c) {
   c.count("kv_cache.bytes_per_token", cache_bytes_per_token(held).value, textbook::kv_bytes_per_token(a, 2).value);
 }
 
-/// Parameters, FLOPs and cache of all MTP modules.
+/// Compares parameters, FLOPs and cache of all MTP modules.
 void compare_modules(const Arch& a, SubjectComparison& c) {
   const Count n = a.mtp.modules;
   if (n == 0) return;

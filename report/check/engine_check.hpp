@@ -1,5 +1,5 @@
 #pragma once
-/// Checks the engine against textbook formulas, two ways to the same number, for every preset.
+/// Checks the engine against textbook formulas for every preset: both must compute the same values.
 
 #include <string>
 #include <vector>
@@ -12,7 +12,8 @@ struct Difference {
   std::string subject, quantity, engine, textbook;
 };
 
-/// Compares every quantity that both ways compute for one model; appends the differences. Returns the number compared.
+/// Compares, for one model, every quantity that both engine and textbook compute. Appends the differences; returns the
+/// number of comparisons.
 Count check_model(const ModelCard& card, std::vector<Difference>& differences);
 
 }  // namespace llmcalc

@@ -65,7 +65,8 @@ void declare(CLI::App& app, const Command& command) {
   }
 }
 
-/// The arguments in CLI11's order, last first, with "--seq=" split in two; CLI11 would take the next one for its value.
+/// The arguments in the order that CLI11 expects, last first. Splits "--seq=" in two, because CLI11 would take the next
+/// argument as its value.
 std::vector<std::string> from_the_end(Args args) {
   std::vector<std::string> all;
   for (const std::string& a : args) {
@@ -77,7 +78,7 @@ std::vector<std::string> from_the_end(Args args) {
   return all;
 }
 
-/// A sentence for an option of another command.
+/// The error message for an option that belongs to another command.
 std::string elsewhere(const Command& command, const Option& o, std::span<const Command> all) {
   const bool trains = (command.parts & part::training) != 0, infers = (command.parts & part::inference) != 0;
   if (trains != infers && option_of(command, o.instead) != nullptr)
@@ -242,7 +243,7 @@ std::vector<bool> Arguments::chosen_inputs(const Request& start) const {
     chosen[i] = true;
     std::optional<Request> with = settled();
     chosen[i] = with.has_value();
-    if (!with) continue;  // it may need a later one
+    if (!with) continue;  // it may need an option that comes later
     now = std::move(with);
     i = static_cast<std::size_t>(-1);
   }

@@ -21,9 +21,9 @@ enum class Files : std::uint8_t { refused, read };
 
 class Arguments {
  public:
-  /// As typed. `all`: commands searched when an option belongs to another command.
+  /// Reads arguments as typed. `all`: commands searched when an option belongs to another command.
   Arguments(const Command& command, Args args, std::span<const Command> all = answered_commands());
-  /// A request in JSON: "model", "hardware", and words and options by their keys under "inputs".
+  /// Reads a request in JSON: "model", "hardware", and words and options by their keys under "inputs".
   Arguments(const Command& command, const json::Value& request, Files files);
 
   const Command& command() const { return command_; }
@@ -54,7 +54,7 @@ class Arguments {
   Arguments with(std::string_view flag, const std::string& text) const;
   /// These arguments, and plan options that only `others` has.
   Arguments with_plan_of(const Arguments& others) const;
-  /// The first option on the command line that describes a plan, except `besides`; null without one.
+  /// The first option on the command line that describes a plan, except `besides`; null if there is none.
   const Option* first_of_plan(std::string_view besides = "") const;
 
   /// Reads the plan options given into a request whose model is set, settles the rest, and refuses options without
@@ -67,7 +67,7 @@ class Arguments {
   struct Given {
     const Option* option;
     std::string text;
-    json::Value said{};  ///< in JSON
+    json::Value said{};  ///< the value in a JSON request
   };
   void refuse_extras(const std::vector<std::string>& extras) const;
   void refuse_missing_words() const;

@@ -42,16 +42,17 @@ constexpr std::array collective_options{Option{"--bytes", "M", "message size: al
 
 }  // namespace
 
-const Command collective_command{.name = "collective",
-                                 .arguments = "OP --bytes M --ranks N",
-                                 .summary = "volume and time of a collective",
-                                 .about = "Volume and alpha-beta time of a collective, for every supported algorithm.",
-                                 .examples =
-                                     "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
-                                     "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s",
-                                 .words = collective_words,
-                                 .own = collective_options,
-                                 .parts = part::styles | part::exact,
-                                 .answer = answer_collective};
+const Command collective_command{
+    .name = "collective",
+    .arguments = "OP --bytes M --ranks N",
+    .summary = "volume and time of a collective",
+    .about = "Computes the volume and alpha-beta time of a collective for every supported algorithm.",
+    .examples =
+        "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
+        "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s",
+    .words = collective_words,
+    .own = collective_options,
+    .parts = part::styles | part::exact,
+    .answer = answer_collective};
 
 }  // namespace llmcalc

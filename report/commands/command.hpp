@@ -39,7 +39,7 @@ struct Page {
 struct Output {
   std::variant<std::monostate, Report, Page> content;  ///< monostate: stopped before there was an answer
   bool fits = true;                                    ///< result for --require-fit
-  bool stopped = false;                                ///< before its end
+  bool stopped = false;                                ///< whether the command was stopped before its end
   std::string trace{};                                 ///< content of the --trace file
   std::vector<std::string> asides{};                   ///< "note: ...": printed in addition to the content
 };

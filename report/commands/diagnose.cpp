@@ -31,7 +31,8 @@ MemoryLog log_of(const Arguments& arguments) {
   return read_memory_log(text, where);
 }
 
-/// The half of a plan for the log: inference for a server's log; otherwise training unless --infer is given.
+/// The half of the answer that the log covers: inference for a server's log; otherwise training unless --infer is
+/// given.
 Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   const bool server = log.vllm.says_memory();
   if (arguments.has("--train") && arguments.has("--infer"))
@@ -42,7 +43,7 @@ Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   return diagnose_parts & ~(inference ? part::of_training : part::of_inference);
 }
 
-/// Whether the model's own formats agree with the log: it names no format, or one with the same number of bits.
+/// Whether the model's own formats agree with the log: the log names no format, or one with the same number of bits.
 bool has_formats_of(const VllmConfig& config, const ModelCard& model) {
   if (!model.weights || model.weights->plain()) return false;
   const DType own = (*model.weights)[model.arch.has_experts() ? Component::experts : Component::mlp];
@@ -116,7 +117,7 @@ void refuse_unanswered(const Arguments& arguments) {
     throw InputError("--require-fit applies to a plan, but a log records a past run; omit it");
 }
 
-/// The plan to compare with the log.
+/// The request for the plan to compare with the log.
 Request request_of(ModelCard model, const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
   Request r;
   r.model = std::move(model);

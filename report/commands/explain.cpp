@@ -48,7 +48,7 @@ constexpr const char* examples =
 
 /// Provides the name and parts for the head of the answer.
 constexpr Question explain_question{.name = "explain",
-                                    .summary = "Formulas with their symbols, values and sources.",
+                                    .summary = "Shows formulas with their symbols, values and sources.",
                                     .examples = examples,
                                     .parts = part::of_training | part::of_inference | part::target | part::serving |
                                              part::simulated | part::model_flops | part::time | part::hardware |

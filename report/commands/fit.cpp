@@ -28,7 +28,7 @@ FitQuestion fit_question(const Arguments& arguments) {
   return q;
 }
 
-/// A model that cannot run under the options is left out, with the reason.
+/// Fits one model to the device. A model that cannot run under the options has no row, only the reason.
 ModelFit fit_of(const Arguments& arguments, const FitQuestion& q, const ModelCard& model) {
   try {
     Request r;
@@ -59,24 +59,25 @@ Output answer_fit(const Arguments& arguments, Runner& runner) {
 
 constexpr std::array fit_words{Word{"MODEL", "models to show in every format [all built-in models]", false, true}};
 constexpr std::array own_fit_options{
-    Option{"--context", "N", "tokens per sequence that must fit, prompt and answer [--prompt plus --generate]"},
-    Option{"--min-speed", "X", "minimum tokens per second of a sequence [any]"}};
+    Option{"--context", "N", "tokens per sequence that must fit, prompt plus answer [--prompt plus --generate]"},
+    Option{"--min-speed", "X", "minimum tokens per second per sequence [any]"}};
 
 }  // namespace
 
-const Command fit_command{.name = "fit",
-                          .arguments = "[MODEL ...] --hardware HW",
-                          .summary = "models that fit a device, and speed",
-                          .about =
-                              "Every built-in model that a device can run, with its weight format, longest context, "
-                              "largest batch and speed. The largest model comes first.",
-                          .examples =
-                              "  llmcalc fit --hardware rtx-4090\n"
-                              "  llmcalc fit --hardware m4-max --context 32k --min-speed 20\n"
-                              "  llmcalc fit llama-3.1-8b qwen3-14b --hardware rtx-3060",
-                          .words = fit_words,
-                          .own = own_fit_options,
-                          .parts = part::of_inference | part::time | part::hardware | part::styles,
-                          .answer = answer_fit};
+const Command fit_command{
+    .name = "fit",
+    .arguments = "[MODEL ...] --hardware HW",
+    .summary = "models that fit a device, and speed",
+    .about =
+        "Lists every built-in model that a device can run, with its weight format, longest context, "
+        "largest batch and speed. The largest model comes first.",
+    .examples =
+        "  llmcalc fit --hardware rtx-4090\n"
+        "  llmcalc fit --hardware m4-max --context 32k --min-speed 20\n"
+        "  llmcalc fit llama-3.1-8b qwen3-14b --hardware rtx-3060",
+    .words = fit_words,
+    .own = own_fit_options,
+    .parts = part::of_inference | part::time | part::hardware | part::styles,
+    .answer = answer_fit};
 
 }  // namespace llmcalc

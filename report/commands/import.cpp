@@ -27,7 +27,7 @@ const Command import_command{
     .name = "import",
     .arguments = "CONFIG",
     .summary = "a config.json as a model file",
-    .about = "A Hugging Face config.json as an explicit llmcalc model file.",
+    .about = "Converts a Hugging Face config.json to an explicit llmcalc model file.",
     .examples = "  llmcalc import ./Llama-3.1-8B > my-model.json\n  llmcalc params my-model.json",
     .words = import_words,
     .parts = part::json | part::help,

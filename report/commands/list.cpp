@@ -51,7 +51,7 @@ Grid models_grid(Runner& runner) {
   return g;
 }
 
-/// In units of `unit`; a dash if unknown.
+/// A value in multiples of `unit`; a dash if unknown.
 std::string in_units(double value, double unit) { return value > 0 ? fmt::format("{:.4g}", value / unit) : "-"; }
 
 double lowest_price(const HardwareCard& card) {

@@ -34,17 +34,18 @@ Output answer_plan(const Arguments& arguments, Runner& runner) {
 constexpr std::array plan_words{Word{"WHAT", "train or serve"}, Word{"MODEL", model_meaning}};
 constexpr std::array plan_options{
     Option{"--objective", "NAME", "quantity to minimize: time, cost, energy or memory [time]"},
-    Option{"--max-gpus", "N", "instead of --gpus: the best of 1, 2, 4, ... GPUs up to N, and N"},
+    Option{"--max-gpus", "N", "instead of --gpus: try 1, 2, 4, ... GPUs up to N, and N itself, and show the best"},
     Option{"--largest", choice_names<Largest>,
            "largest value that fits, all else unchanged, and the best plans for it"},
     Option{"--top", "K", "plans to show [10]"},
-    Option{"--deadline", "DAYS",
-           "the fewest GPUs, up to --gpus or --max-gpus, that train --tokens in time; with several --hardware names, "
-           "the best that does"},
+    Option{
+        "--deadline", "DAYS",
+        "fewest GPUs, up to --gpus or --max-gpus, that train on --tokens within DAYS; with several --hardware names, "
+        "the best device that meets the deadline"},
     Option{"--measured-plan", "OPTIONS",
-           "the plan measured by --measured-tokens-per-s, in quotes: '--gpus 64 --tp 8'; omitted options are taken "
-           "from this command"},
-    Option{"--pareto", "", "also show plans that use less memory and more time"}};
+           "the plan on which --measured-tokens-per-s was measured, in quotes: '--gpus 64 --tp 8'; omitted options are "
+           "taken from this command"},
+    Option{"--pareto", "", "also show plans that use less memory but more time"}};
 
 }  // namespace
 
@@ -54,9 +55,10 @@ const Command plan_command{
     .summary = "best layouts for training or serving",
     .about =
         "train: searches all layouts of a training run on --gpus and lists those that fit, best first, with their step "
-        "time. Several names in --hardware (h100,h200), or any, are compared by the cost of a run of --tokens. serve: "
-        "finds the fewest GPUs, the cheapest hardware and the Pareto front that meet --slo-ttft and --slo-tpot under a "
-        "load (--rate, --users or --requests). Degrees that are set (--tp 8) are fixed; all others are searched.",
+        "time. Several names in --hardware (h100,h200), or 'any' for all hardware, are compared by the cost of "
+        "training on --tokens. serve: finds the fewest GPUs, the cheapest hardware and the Pareto front that meet "
+        "--slo-ttft and --slo-tpot under a load (--rate, --users or --requests). Degrees that are set (--tp 8) are "
+        "fixed; all others are searched.",
     .examples =
         "  llmcalc plan train llama-3.1-8b --hardware h100 --gpus 64\n"
         "  llmcalc plan train gpt-3-175b --hardware a100 --gpus 1024 --global-batch 1536\n"

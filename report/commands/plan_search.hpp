@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// When a search may end: with all plans compared, or at the first that fits.
+/// When a search may end: after comparing all plans, or at the first plan that fits.
 enum class Until : std::uint8_t { all, fit };
 
 struct SearchTask {
@@ -22,17 +22,17 @@ struct SearchTask {
 
 SearchResult spread_search(Runner& runner, const Space& space, const SearchTask& task = {});
 
-/// Calls `ask` for a space. If it has no answer, tries offload to the host, the least first, until it has one. `ask`
-/// returns whether it has an answer; `how` is "with --offload optimizer, " or empty. Sets the request and the space to
-/// the last ones with an answer.
+/// Calls `ask` for a space. If there is no answer, retries with offload to the host, fewest bytes first, until there is
+/// one. `ask` returns whether it has an answer; `how` is "with --offload optimizer, " or empty. Sets the request and
+/// the space to the last ones with an answer.
 void ask_with_offload(Request& r, Space& space,
                       const std::function<bool(const Space& space, const std::string& how)>& ask);
 
-/// Searches a space in this way.
+/// Searches a space, with offload if no plan fits without it.
 SearchResult search_with_offload(Runner& runner, Request& r, Space& space, const SearchTask& task = {});
 
-/// The smallest power-of-two number of GPUs beyond the space's on which some plan fits, with offload if no other does.
-/// Absent if not found within a few seconds.
+/// The smallest power-of-two number of GPUs above the space's on which some plan fits, with offload if no plan fits
+/// without it. Absent if not found within a few seconds.
 std::optional<Count> gpus_that_fit(Runner& runner, const Request& r, const Space& space);
 
 }  // namespace llmcalc

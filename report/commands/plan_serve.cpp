@@ -24,7 +24,7 @@
 namespace llmcalc {
 namespace {
 
-/// A hardware's layouts; empty if the request is impossible on it, with the reason.
+/// The layouts of one device; empty, with the reason, if the request is impossible on it.
 struct Hardware {
   std::string name;
   std::vector<Request> layouts{};
@@ -43,7 +43,7 @@ Request served_request(const Arguments& arguments) {
   return r;
 }
 
-/// Several names are compared; hardware on which the request is impossible is left out.
+/// Reads the names of --hardware. Of several, leaves out hardware on which the request is impossible.
 std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<std::string>& names) {
   if (names.empty()) {
     const Request r = served_request(arguments);

@@ -36,7 +36,7 @@ namespace {
 
 constexpr const char* gpus_twice = "--gpus sets the GPU count, and --max-gpus searches for it; specify one of them";
 
-/// The GPUs of --gpus, or the limit of --max-gpus.
+/// Sets the number of GPUs to the limit of --max-gpus, if given.
 void read_gpus(Request& r, const Arguments& arguments) {
   const std::string most = arguments.text("--max-gpus");
   if (most.empty()) return;
@@ -44,8 +44,8 @@ void read_gpus(Request& r, const Arguments& arguments) {
   r.gpus = parse_positive(most, "--max-gpus");
 }
 
-/// Sequences per step: a multiple of the GPUs, so that every layout divides it. Replicas use the GPUs that the given
-/// degrees leave.
+/// Sets the default number of sequences per step to the number of GPUs, so that every layout divides it, and the
+/// replicas to the GPUs that the given degrees leave.
 void settle_batch(Request& r) {
   if (!r.gpus) return;
   if (!r.gave("--global-batch")) r.plan.global_batch = *r.gpus;
@@ -114,7 +114,7 @@ Output plan_numbers(Request r, Space space, const std::optional<Request>& measur
   return finish(report, r, found, measured, arguments);
 }
 
-/// A number of GPUs above the space's that meets a deadline: the first power of two that does, from half the number
+/// A number of GPUs above the space's that meets a deadline: the first such power of two, starting at half the number
 /// estimated from the fastest run. Absent if not found within a few seconds.
 std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRun& fastest, double limit,
                                   Runner& runner) {
@@ -183,7 +183,7 @@ std::vector<Found> plan_of_largest(const LargestFound& most) {
   return {};
 }
 
-/// The largest value that fits, and the best plans that hold it.
+/// The largest value that fits, and the best plans with it.
 Output plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments, Runner& runner) {
   for (const char* other : {"--max-gpus", "--deadline"})
     if (arguments.has(other))
@@ -217,8 +217,8 @@ Request request_of_plan(const Arguments& arguments) {
   return r;
 }
 
-/// The plan of --measured-tokens-per-s: the options of --measured-plan, supplemented by the search's, under the
-/// software of its estimates.
+/// The plan of --measured-tokens-per-s: the options of --measured-plan, all others from the search, under the software
+/// of the search's estimates.
 Request measured_plan(const Arguments& arguments, const Request& searched) {
   std::vector<std::string> words = words_of(arguments.text("--measured-plan"));
   words.insert(words.begin(), arguments.word("MODEL"));
@@ -270,7 +270,7 @@ void refuse_for_rivals(const Arguments& arguments, Objective objective) {
     throw InputError("--hardware with several names compares runs; add --tokens D, the tokens to train on");
 }
 
-/// One hardware of several, before its search.
+/// One of several kinds of hardware, before its search.
 Rival rival(const std::string& name, const Arguments& arguments, Objective objective) {
   const HardwareCard card = load_hardware(name);
   Rival v{.name = card.name, .left_out = why_left_out(card, objective)};

@@ -14,7 +14,7 @@ Request request(const Question& question, const Arguments& arguments);
 /// Whether all memory of a report fits.
 bool fits(const Report& report);
 
-/// Splits the text of an option that contains options.
+/// Splits the value of an option that itself contains options.
 std::vector<std::string> words_of(const std::string& text);
 
 }  // namespace llmcalc

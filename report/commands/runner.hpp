@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Serial, silent and never stopped.
+/// By default serial, silent and never stopped.
 class Runner {
  public:
   Runner() = default;

@@ -37,7 +37,7 @@ const Command scaling_command{
     .name = "scaling",
     .arguments = "--compute C",
     .summary = "compute-optimal sizes, by every fit",
-    .about = "Compute-optimal parameters and tokens under 6ND = C, by every published fit.",
+    .about = "Computes compute-optimal parameters and tokens under 6ND = C, by every published fit.",
     .examples = "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu",
     .own = scaling_options,
     .parts = part::styles,

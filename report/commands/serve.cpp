@@ -26,8 +26,8 @@ namespace {
 constexpr Question serve_question{
     .name = "serve",
     .summary =
-        "A server under load: time to first token, time per token, throughput, capacity, dollars per million tokens. "
-        "Requests are sampled or read from a log, and are served one by one in simulated time.",
+        "Simulates a server under load: time to first token, time per token, throughput, capacity, dollars per million "
+        "tokens. Requests are sampled or read from a log, and each request is simulated.",
     .examples =
         "  llmcalc serve llama-3.1-8b --hardware h100 --rate 5 --slo-ttft '500 ms'\n"
         "  llmcalc serve llama-3.1-70b --hardware h100 --tp 4 --users 100 --prompt 4k\n"

@@ -33,7 +33,7 @@ std::vector<PredictedShare> tensors_of(const Memory& m) {
   for (const TensorPart& part : tensor_parts)
     if (m.*part.bytes != Bytes()) all.push_back({MemoryTerm::allocated, part.key, part.label, m.*part.bytes});
   if (m.peak != m.total)
-    all.push_back({MemoryTerm::allocated, "not_at_once", "not live at once, subtracted", m.peak - m.total});
+    all.push_back({MemoryTerm::allocated, "not_at_once", "not all live at once (subtracted)", m.peak - m.total});
   if (m.process != Bytes()) all.push_back({MemoryTerm::libraries, "process", "process", m.process});
   return all;
 }
@@ -43,7 +43,7 @@ EngineHost host_of(const Request& r, const VllmStart& s) {
   return {minor_version(s.config.version), ranks(r.layout, Group::tensor), r.hardware ? *r.hardware : unknown};
 }
 
-/// Bytes measured on this machine, else bytes from logs of this version.
+/// Bytes of libraries: measured on this machine, else from logs of this version.
 Bytes libraries_of(const Request& r, const VllmStart& s) {
   const Bytes measured = process_bytes(r);
   return measured != Bytes() ? measured : engine_terms(host_of(r, s)).libraries;
@@ -62,7 +62,7 @@ std::vector<PredictedShare> server_terms(const Request& r, const VllmStart& s) {
   return all;
 }
 
-/// The term of a booking that includes another: several joined terms, or all tensors.
+/// The term under which a booking counts `t`: the term itself, several joined terms, or all tensors.
 MemoryTerm standing_for(MemoryTerm t, const MemoryBooking& b) {
   if (b.term(t)) return t;
   const bool weights = t == MemoryTerm::weights, libraries = t == MemoryTerm::libraries;

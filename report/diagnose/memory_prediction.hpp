@@ -25,11 +25,10 @@ EngineLimits server_limits(const Request& r, const VllmStart& s);
 Bytes server_padding(const Request& r, const VllmStart& s);
 
 /// Predictions for the terms of a log. A server has weights, a cache for the log's tokens, and activations. A process
-/// that trains or generates has all tensors at the peak, all in the allocated term. Terms that the booking joins are
-/// joined.
+/// that trains or generates has all tensors at the peak, all in the allocated term. Joins terms as the booking does.
 std::vector<PredictedShare> predicted_memory(const Request& r, const MemoryLog& log, const MemoryBooking& booking);
 
-/// Sum for a term; absent without a prediction.
+/// Predicted bytes of a term; absent without a prediction.
 std::optional<Bytes> predicted_for(const std::vector<PredictedShare>& all, MemoryTerm term);
 
 }  // namespace llmcalc

@@ -43,7 +43,7 @@ Symbol as_symbol(const Setting& s, const char* name, const char* meaning, const 
 Formula from_engine(const Setting& s, const char* name, const char* meaning, const std::string& path);
 
 /// Conventions of several tables.
-inline constexpr std::string_view per_gpu = "per GPU, the most loaded one";
+inline constexpr std::string_view per_gpu = "on the most loaded GPU";
 inline constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
 
 std::span<const Definition> parameter_definitions();

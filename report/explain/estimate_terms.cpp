@@ -66,7 +66,7 @@ std::string whole_meaning(std::span<const ParameterCard> cards, std::size_t i) {
   return std::string(first.substr(0, first.find(':'))) + std::string(meaning.substr(same.size()));
 }
 
-/// Raised by a tenth; if 0, by a tenth of its default or range.
+/// The parameter's value raised by a tenth; if 0, raised by a tenth of its default or range.
 double raised(const ParameterCard& card, double value) {
   if (value != 0) return 1.1 * value;
   return 0.1 * (card.standard != 0 ? card.standard : card.high - card.low);

@@ -1,6 +1,6 @@
 #pragma once
 /// Parameters of an estimated time: those that affect it, their values, the sources of their defaults, and the
-/// published measurements of their fit.
+/// published measurements to which they were fitted.
 
 #include <string>
 #include <vector>

@@ -20,12 +20,12 @@ struct Example {
   std::string_view when, model;
   std::vector<Chosen> options = {};
   Count zero_experts = 0;          ///< experts that return their input, added to the model's own; not in any preset
-  MediaEncoders media_encoders{};  ///< encoders added to the model, likewise
+  MediaEncoders media_encoders{};  ///< encoders added to the model; not in any preset
 };
 
 constexpr std::string_view llama = "llama-3.1-8b";
 
-/// Architectures, without options.
+/// Examples of architectures, without options.
 std::vector<Example> examples_of_models() {
   return {
       {"", llama},
@@ -47,7 +47,7 @@ std::vector<Example> examples_of_models() {
   };
 }
 
-/// Options of training and of one batch.
+/// Examples with options for training or for a single batch.
 std::vector<Example> examples_of_plans() {
   return {
       {"measured throughput", llama, {{"--measured-tokens-per-s", "1e4"}}},
@@ -103,7 +103,7 @@ std::vector<Example> examples_of_plans() {
   };
 }
 
-/// Servers under load.
+/// Examples of servers under load.
 std::vector<Example> examples_of_servers() {
   return {
       {"--rate R",

@@ -16,8 +16,8 @@ struct Variant {
   std::vector<Symbol> symbols;  ///< without values
 };
 
-/// The first is for a model with grouped queries, a gated MLP and RMSNorm. `plans`: whether to vary plans too, not only
-/// models.
+/// All forms of a formula. The first is for a model with grouped queries, a gated MLP and RMSNorm. `plans`: whether to
+/// vary plans as well as models.
 std::vector<Variant> variants(const Definition& d, bool plans);
 
 }  // namespace llmcalc::explain

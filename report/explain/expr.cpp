@@ -59,7 +59,7 @@ Expr::Expr(const Fraction& n) : value_(n) {
 }
 Expr::Expr(std::string letter, const Fraction& value) : terms_{{1, {std::move(letter)}}}, value_(value) {}
 
-/// Without its sign: "2*D*A/3".
+/// The text of a term without its sign: "2*D*A/3".
 std::string Expr::text(const Term& t) {
   const Fraction times = magnitude(t.times);
   const std::string product = product_of(t.factors);
@@ -92,7 +92,7 @@ void Expr::add(const Term& t) {
   if (like->times == Fraction(0)) terms_.erase(like);
 }
 
-/// A sum is one factor.
+/// Multiplies the expression into a term; a sum becomes one factor.
 void Expr::multiply_into(Term& t) const {
   if (terms_.size() != 1) {
     t.factors.push_back("(" + text() + ")");

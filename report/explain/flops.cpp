@@ -18,7 +18,7 @@ const textbook::Sizes<Expr>& n(S s) { return s.sizes(); }
 Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
 /// The tokens of a sequence; 1 for a single token, which has no chunk.
 Expr tokens_in_chunks(S s) { return s.plan().seq == 1 ? Expr(1) : s.seq(); }
-/// The same as executed by kernels, which process states by chunk, not in recurrent form.
+/// FLOPs of linear attention as executed by kernels, which process states by chunk, not in recurrent form.
 Expr executed_linear_flops(S s) {
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   const Expr done = textbook::states_done_forward(n(s), s.micro_batch(), tokens_in_chunks(s));
@@ -101,7 +101,7 @@ Formula head(S s) {
            Expr(2) * s.micro_batch() * textbook::pooled_weights(s.arch(), n(s)))
               .text()};
 }
-/// Without documents and adapters, MTP modules cost the same as one layer and a head.
+/// Forward FLOPs of the MTP modules. Without documents and adapters, each costs as much as one layer and a head.
 Formula forward_of_modules(S s) {
   if (!s.plan().documents.empty())
     return from_engine(s, "F_mod", "forward FLOPs of the MTP modules, within documents", "flops.forward_modules");
@@ -109,7 +109,7 @@ Formula forward_of_modules(S s) {
   return module.formula(Expr("n_u", s.plan().mtp) * module.flops());
 }
 Formula forward_pass(S s) { return {s.plan().mtp > 0 ? "F_lin + F_core + F_head + F_mtp" : "F_lin + F_core + F_head"}; }
-/// Two products per forward product. Frozen matrices have no weight gradient.
+/// Backward runs two matmuls per forward matmul. Frozen matrices have no weight gradient.
 Formula backward(S s) {
   if (trains_part(s.plan()))
     return from_engine(s, "F_back", "FLOPs of input gradients and of the gradients of trained parameters",
@@ -158,7 +158,7 @@ Formula executed(S s) {
       s, done - index_products(s) + forward + Expr(3) * index_scores(s, AttentionFlops::causal_exact, true));
 }
 
-/// Muon's iterations over all matrices of the blocks.
+/// FLOPs of Muon's iterations over all matrices of the blocks.
 Formula optimizer_step(S s) {
   if (trains_part(s.plan()) || s.plan().mtp > 0)
     return from_engine(s, "F_ns", "FLOPs of the Newton-Schulz iterations of the trained matrices", "flops.optimizer");
@@ -166,7 +166,7 @@ Formula optimizer_step(S s) {
           {{"k_ns", "Newton-Schulz iterations", number_text(s.plan().newton_schulz_steps)}}};
 }
 
-/// The attention cores over the rest at the sequence length in question.
+/// FLOPs of the attention cores over all other FLOPs, at the explained sequence length.
 Formula attention_share(S s) {
   const Row* row = s.row("flops.attention_equals_rest_seq");
   const Work w = work_of_sequence(s.arch(), s.plan(), row ? std::get<Count>(row->value) : longest_searched);

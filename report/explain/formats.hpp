@@ -7,7 +7,7 @@
 
 namespace llmcalc::explain {
 
-/// p: bytes of a number in the compute format.
+/// p: bytes per element in the compute format.
 Expr compute_bytes(const Setting& s);
 
 /// p_w*N_T if every weight takes the same number of bytes, else matrix by matrix. For one rank, whose parameters are at

@@ -47,7 +47,8 @@ constexpr CollectiveFormula collective_formulas[] = {
     {CollectiveOp::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
     {CollectiveOp::p2p, By::direct, "alpha + M/beta_l"},
 };
-/// Over a torus (calc/links/torus.hpp); for an all-to-all, if the longest axis has an even number of ranks.
+/// A formula for a torus (calc/links/torus.hpp); for an all-to-all, only if the longest axis has an even number of
+/// ranks.
 struct TorusFormula {
   CollectiveOp op;
   const char* expression;
@@ -128,7 +129,7 @@ struct DeviceFormula {
   double (*value)(const Cluster&);
 };
 double ridge(const Cluster& c) { return c.device.peak(dtypes::bf16).value / c.device.bandwidth.value; }
-/// Between two neighbors.
+/// Bandwidth of the link between two neighbors.
 double link_bandwidth(const Cluster& c) { return joining_link(c, 2).bandwidth.value; }
 constexpr DeviceFormula device_formulas[] = {
     {"hardware.ridge", "pi/beta", ridge},

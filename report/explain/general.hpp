@@ -18,7 +18,8 @@ std::span<const Definition> general_definitions();
 /// The variants of the formula: by algorithm, by fit.
 std::vector<Variant> general_variants(const Definition& d);
 
-/// With a device's numbers; absent if it is not about a device, or if the device's file lacks the numbers.
+/// Explains a quantity with a device's numbers; absent if the quantity is not about a device, or if the device's file
+/// lacks the numbers.
 std::optional<Explanation> device_explanation(const HardwareCard& card, const Definition& d);
 
 }  // namespace llmcalc::explain

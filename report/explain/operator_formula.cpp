@@ -27,7 +27,7 @@ class Writer {
     const textbook::ProductSizes<Expr> p = sizes(s);
     return Expr(2) * p.rows * p.in * p.out;
   }
-  /// Bytes of its operands in format f.
+  /// Bytes of a matmul's operands in format f.
   Expr operands(const Linear& s, const Format& f) {
     counts = Counts::operands;
     return textbook::forward_operands(f, scaled(f), sizes(s));
@@ -63,13 +63,13 @@ class Writer {
                                  : textbook::query_key_pairs(p_.convention, q, c, {});
            });
   }
-  /// Keys and gates read, pooled keys written.
+  /// Bytes: keys and gates read, pooled keys written.
   Expr operator()(const Pool& s) {
     counts = Counts::bytes;
     return number_bytes() * (Expr(2) * rows(s.rows()) * letter("wide", "elements of a token's key and gate", s.wide) +
                              letter("pooled", "pooled keys", s.pooled()) * width(s.width));
   }
-  /// 2 FLOPs per value of the state and pass over it.
+  /// 2 FLOPs per element of the state and pass over it.
   Expr operator()(const LinearAttention& s) {
     const Expr value = letter("d_h", "head width", s.head_dim);
     const Expr key = s.key_dim == s.head_dim ? value : letter("d_k", "width of queries and keys", s.key_dim);
@@ -81,7 +81,7 @@ class Writer {
            letter("t_c", "taps per channel", s.taps);
   }
 
-  /// A token read once, its mixes written.
+  /// Bytes: a token read once, its mixes written.
   Expr operator()(const Shift& s) {
     const Expr mixes = letter("n_x", "mixes of a token with its predecessor", s.mixes);
     return moved(Expr(1) + (s.moved ? Expr(2) * mixes : mixes), s.rows(), s.width);
@@ -177,7 +177,7 @@ class Writer {
   Expr number_bytes() { return letter("p", "bytes per element", {p_.activation.format().element_bits, 8}); }
   Expr rows(Count n) { return letter("rows", "tokens processed", n); }
   Expr width(Count n) { return letter("width", "elements per token", n); }
-  /// Every element of the result, read or written `touches` times.
+  /// Bytes of every element of the result, read or written `touches` times.
   Expr moved(const Expr& touches, Count n, Count wide) {
     counts = Counts::bytes;
     return touches * number_bytes() * rows(n) * width(wide);

@@ -18,7 +18,7 @@ struct OperatorFormula {
     flops,            ///< model FLOPs of the forward pass: "2*rows*in*out"; backward is twice that
     bytes,            ///< activations read and written by an operator without matmuls
     collective_call,  ///< bytes of a collective's message
-    operands          ///< bytes that a product reads: its input, and one matrix
+    operands          ///< bytes that a matmul reads: its input, and one matrix
   };
   Counts counts{};
   explain::Formula formula;
@@ -26,7 +26,7 @@ struct OperatorFormula {
 };
 OperatorFormula operator_formula(const Op& op, const Pricing& p);
 
-/// The bytes of a product's operands, if both are in a format with scales.
+/// The bytes of a matmul's operands, if both are in a format with scales.
 std::optional<OperatorFormula> operand_formula(const Op& op, const Pricing& p);
 
 /// "2*rows*in*out", "bytes: 3*p*rows*width": for a table.

@@ -17,9 +17,9 @@ struct Kind {
   const char *title, *unit, *convention, *source;
   Unit quantity;
 };
-constexpr const char* operands = "each operand once, with its scales; one matrix for experts; excludes casts";
+constexpr const char* operands = "each operand once, with its scales; for experts, one matrix; excludes casts";
 constexpr const char* formats_source = "OCP MX v1.0; DeepSeek-V3 (arXiv:2412.19437) 3.3.2; NVFP4 (arXiv:2509.25149)";
-/// By phase and by counted quantity.
+/// Kinds of explanation, by phase and by counted quantity.
 constexpr Kind kinds[3][4] = {
     {{"forward model FLOPs, one layer, training micro-batch", "FLOP", "backward takes twice as many",
       "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},

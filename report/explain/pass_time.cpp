@@ -54,7 +54,7 @@ const char* direction(const OperatorRun& r) {
   return names[static_cast<int>(r.direction)];
 }
 
-/// Under the step roofline, activations stay on chip.
+/// Bytes that an operator moves. Under the step roofline, activations stay on chip.
 double moved(const Setting& s, const Cost& c) {
   return s.plan().roofline == Roofline::op ? c.moved.total() : c.moved.weights + c.moved.cache;
 }
@@ -70,7 +70,7 @@ bool is_limited(const Setting& s, const Op& op, const Cost& c, Limited which) {
 Rates rates_of(const Setting& s, bool bound) {
   return bound ? bound_rates(s.device(), s.plan()) : estimated_rates(s.device(), s.plan());
 }
-/// Whether the blocks' matrix products are in another format, with another peak, than all other products.
+/// Whether the blocks' matmuls use another format, with another peak, than all other matmuls.
 bool is_mixed(const Setting& s) { return rates_of(s, true).mixed(); }
 
 bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
@@ -214,7 +214,7 @@ std::string collective_name(const OperatorRun& r, const CollectiveCall& e) {
   return fmt::format("{}, {}", direction(r), name(e.op));
 }
 
-/// Ring collectives: two rounds of the ring for all-reduce, one for others.
+/// Ring collectives: two rounds of the ring for all-reduce, one for all other operations.
 Terms ring_collectives(const Setting& s, const TimedPass& pass) {
   MergedTerms t({{"n_j", "calls of a collective", ""},
                  {"a_j", "passes around the ring: 2 for all-reduce, 1 for others", ""},
@@ -227,7 +227,7 @@ Terms ring_collectives(const Setting& s, const TimedPass& pass) {
   return t.terms();
 }
 
-/// Collectives over any levels, with the seconds of one.
+/// Collectives over any levels, with the time of each.
 Terms timed_collectives(const Setting& s, const TimedPass& pass, Part part, bool bound) {
   MergedTerms t({{"n_j", "calls of a collective", ""},
                  {"M_j", "message size, bytes", ""},

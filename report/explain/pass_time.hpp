@@ -27,9 +27,9 @@ Formula pass_time(const Setting& s, const TimedPass& pass, bool bound);
 Formula compute_time(const Setting& s, const TimedPass& pass, const std::string& n);
 Formula memory_time(const Setting& s, const TimedPass& pass, const std::string& n);
 Formula launch_time(const Setting& s, const TimedPass& pass, const std::string& n);
-/// Matrix products, attention cores, or the other operators, without launch overhead.
+/// Time of the matmuls, of the attention cores or of the other operators, without launch overhead.
 Formula work_time(const Setting& s, const TimedPass& pass, Part part, const std::string& n);
-/// Collectives inside layers for one kind of parallelism; "0" if the pass has no collectives.
+/// Time of the collectives inside layers for one kind of parallelism; "0" if the pass has no collectives.
 Formula communication_time(const Setting& s, const TimedPass& pass, Part part, const std::string& n);
 
 /// Under the roofline of a whole step: time of the pass over the time of its FLOPs.

@@ -54,7 +54,7 @@ class Setting {
 
   /// A row of the report, or null. A section is computed when one of its rows is first requested.
   const Row* row(std::string_view path) const;
-  /// Its value as in a formula, with every digit.
+  /// The value of a row as in a formula, with every digit.
   std::string number(std::string_view path) const;
 
   const TrainEstimate& train() const { return training_.estimate(); }

@@ -28,7 +28,7 @@ std::string joined(std::string note, const std::string& more) {
 
 double intensity(const Cost& c) { return static_cast<double>(c.executed.value) / c.moved.total(); }
 
-/// A single request's prompt without contention.
+/// Prefill time of a single request without contention.
 Seconds prefill_alone(const Request& r) {
   return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, r.hardware->cluster, r.plan.prompt).estimate.total();
 }
@@ -58,7 +58,7 @@ void add_spent(Section& s, const std::vector<SpentPart>& parts, Seconds all) {
           fmt::format("{:.1f} %", 100 * (p.time / all)));
 }
 
-/// Parts with a time above 0; `products`, `cores`: their labels.
+/// Parts with a time above 0; `products`, `cores`: labels of the matmuls and of the attention cores.
 std::vector<SpentPart> parts_of(const PassSpent& spent, std::string_view products, std::string_view cores) {
   std::vector<SpentPart> all;
   for (std::size_t i = 0; i < part_count; ++i) {

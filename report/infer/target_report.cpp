@@ -149,7 +149,8 @@ Section target_section(const Request& r) {
 
 namespace {
 
-/// Whether the target lies within the estimate's interval, so that a measurement may be on its other side.
+/// Whether the target lies within the estimate's interval, so that a measurement may be on the other side of the
+/// target.
 bool is_near(const Request& r) {
   const auto interval =
       interval_of(r, r.target->kind == TargetKind::first_token ? InferenceClass::prefill : InferenceClass::decode);

@@ -8,8 +8,8 @@ namespace llmcalc {
 
 /// The time of --target, whether the plan meets it, and single changes that do: the lowest memory bandwidth, the
 /// largest batch, the fewest tensor-parallel devices inside one domain of links, and the widest of fp8, int8 and int4
-/// weights. Times are estimates, under the engine if there is one. A change without solution is absent, with the reason
-/// in its place. Precondition: the request has hardware and a target.
+/// weights. Times are estimates, under the engine if there is one. If a change has no solution, the section gives the
+/// reason instead. Precondition: the request has hardware and a target.
 Section target_section(const Request& r);
 
 /// Adds this section and its line of the verdict, if the request has a target.

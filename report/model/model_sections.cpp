@@ -153,7 +153,7 @@ json::Value conventions_json(const Request& r) {
       {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs; scores recomputed in backward"
                                                        : "naive: S x S pairs"},
       {"activations", "the input of every operator is saved once; masks take 1 byte"},
-      {"memory", "per GPU, the most loaded one; GiB = 2^30 bytes"},
+      {"memory", "on the most loaded GPU; GiB = 2^30 bytes"},
       {"roofline", p.roofline == Roofline::op
                        ? "sum over operators of max(FLOPs / peak, bytes / bandwidth)"
                        : "max(FLOPs / peak, bytes / bandwidth) of the step; its bytes are weights and cache"},
@@ -182,7 +182,7 @@ Count document_parts(const Layout& l) {
   return n == 1 || l.context_method == ContextMethod::ulysses ? 1 : mul(2, n);
 }
 
-/// Notes on lengths that frameworks refuse or pad, and how the engine counts them.
+/// Adds notes on lengths that frameworks refuse or pad, and on how the engine counts them.
 void add_lengths(const Request& r, std::vector<std::string>& n) {
   const Layout& l = r.layout;
   const Count shared = mul(ranks(l, Group::tensor), ranks(l, Group::context));
@@ -202,7 +202,7 @@ void add_lengths(const Request& r, std::vector<std::string>& n) {
 }  // namespace
 
 namespace {
-/// Notes on pipeline rules that affect memory or time.
+/// Adds notes on pipeline rules that affect memory or time.
 void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
   const Layout& l = r.layout;
   if (accumulates_gradients(l) && shares_parameters(l))
@@ -218,7 +218,7 @@ void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
 }  // namespace
 
 namespace {
-/// Note on whether the numbers include vision and audio encoders.
+/// A note on whether the numbers include vision and audio encoders.
 std::string media_encoders_note(const Request& r) {
   const bool loaded = r.has(part::inference) && r.plan.media_encoders + r.plan.cut_media_encoders > Bytes();
   return fmt::format("vision and audio encoders have {} parameters in addition to the text model, {}; {}",
@@ -228,7 +228,7 @@ std::string media_encoders_note(const Request& r) {
 }  // namespace
 
 namespace {
-/// Notes on groups and runs that do not fill nodes evenly.
+/// Adds notes on groups and runs that do not fill nodes evenly.
 void add_nodes(const Request& r, std::vector<std::string>& n) {
   const Cluster& c = r.hardware->cluster;
   const Count node = c.levels.empty() ? 0 : c.levels[0].ranks;

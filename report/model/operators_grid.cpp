@@ -35,7 +35,7 @@ Step step_of(const Request& r, Phase phase) {
   return decode_step(r.plan, r.plan.prompt + r.plan.generate / 2);
 }
 
-/// Numbers of one operator, for one layer on one GPU.
+/// Costs of one operator, for one layer on one GPU.
 struct OperatorLine {
   const Op& op;
   Count parameters;
@@ -65,7 +65,7 @@ class OperatorTable {
     grid_.rows.push_back(text(l));
     grid_.json.push_back(numbers(l, row.segment));
   }
-  /// Adds time of a pass outside its operators.
+  /// Adds the time that a pass spends outside its operators.
   void end() {
     if (training() || !r_.hardware) return;
     const Seconds loop = estimated_rates(r_.hardware->cluster.device, r_.plan).software.step;

@@ -92,7 +92,7 @@ std::string why_best(const Request& r, const Space& space) {
   return (r.run.tokens ? of_run : words)[static_cast<std::size_t>(space.objective)];
 }
 
-/// The whole run's objective over the objective of a step: its number of steps, given --tokens.
+/// The ratio of the run's objective to a step's: the number of steps, given --tokens.
 double times_of_run(const Request& r, const Space& space) {
   if (!r.run.tokens || space.objective == Objective::memory) return 1;
   return real(*r.run.tokens) / real(mul(space.plan.global_batch, space.plan.seq));
@@ -220,7 +220,7 @@ void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& 
 
 namespace {
 
-/// The answer, up to ten numbers below it, and the numbers above it.
+/// The answer, up to ten tried numbers of GPUs below it, and all numbers above it.
 std::span<const OfNumber> nearest(const FewestGpus& few) {
   const std::span<const OfNumber> all = few.tried;
   std::size_t at = 0;

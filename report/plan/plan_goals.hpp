@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Throws InputError because no plan fits; `gpus`: a number on which one does.
+/// Throws InputError because no plan fits; `gpus`: a number of GPUs on which some plan fits.
 [[noreturn]] void refuse_too_few(const Request& r, const Space& space, std::optional<Count> gpus);
 
 /// Notes in a report without plans the number of GPUs on which a plan would fit.
@@ -17,7 +17,7 @@ void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gp
 double deadline_of(const Request& r, const Space& space, std::string_view text);
 /// Whether a plan trains --tokens within `limit` days.
 bool in_time(const Request& r, const Space& space, const Found& f, double limit);
-/// Lower bound on the GPUs that train --tokens within `limit` days: all their time goes into products at the peak.
+/// Lower bound on the GPUs that train --tokens within `limit` days: all of them run matmuls at the peak all the time.
 Count fewest_in_time(const Request& r, const Space& space, double limit);
 /// The fastest plan found, and its days for --tokens.
 struct FastestRun {
@@ -38,7 +38,7 @@ void add_deadline(Report& report, const Request& r, const Space& space, const Fe
 /// Adds the tried numbers of GPUs to a report of plans, and names the best: r.gpus.
 void add_numbers(Report& report, const Request& r, const Space& space, std::span<const OfNumber> numbers);
 
-/// One hardware of several, and its offer.
+/// One of several kinds of hardware, and its offer.
 struct Rival {
   std::string name;
   Request request{};

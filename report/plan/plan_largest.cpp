@@ -59,7 +59,7 @@ std::string largest_text(const Space& space, const LargestQuestion& q, const Lar
   const std::string amount = amount_text(q.of, *found.value);
   if (found.stopped) return amount + " or more; stopped early";
   if (found.any)
-    return fmt::format("any batch: {} and more, because no more micro-batches are in flight at once", amount);
+    return fmt::format("any batch size fits: above {}, no more micro-batches are in flight at once", amount);
   if (!found.bounded)
     return fmt::format("{}; no plan fits {}", amount, grouped_digits(fmt::format("{}", next_tried(found))));
   return fmt::format("{}, {}", amount, bound_text(space, q));
@@ -86,7 +86,7 @@ std::string why_not_largest(const Space& space, const LargestQuestion& q, const 
   }
 }
 
-/// Removes the commands, because no option sets a model's layers.
+/// Removes the plans' commands, because no option sets a model's layers.
 void drop_commands(Report& report) {
   for (Grid& g : report.grids)
     if (g.json.is_array())

@@ -12,7 +12,7 @@ LargestQuestion largest_question(const Request& r, std::string_view text);
 
 /// The request with the value found, as if it had been typed.
 Request with_largest(Request r, const Space& space, const LargestQuestion& q, const LargestFound& found);
-/// Throws InputError because no plan fits at any size; `gpus`: a number on which one does.
+/// Throws InputError because no plan fits at any size; `gpus`: a number of GPUs on which some plan fits.
 [[noreturn]] void refuse_largest(const Request& r, const Space& space, const LargestQuestion& q,
                                  std::optional<Count> gpus);
 

@@ -95,7 +95,8 @@ std::string grown_text(const GrownTerm& t) {
   return fmt::format("{} +{}", memory_term_names[static_cast<std::size_t>(t.term)], bytes_text(t.by));
 }
 
-/// "does not fit by 1.2 GiB"; in a pipeline "stage 1 lacks 1.2 GiB"; for host memory "its host lacks 1.2 GiB".
+/// "exceeds memory by 1.2 GiB"; in a pipeline "stage 1 exceeds memory by 1.2 GiB"; for host memory "host memory is
+/// exceeded by 1.2 GiB".
 std::string too_large_text(const Neighbour& n) {
   const std::string over = bytes_text(n.over);
   if (n.on_host) return fmt::format("host memory is exceeded by {}", over);
@@ -197,7 +198,7 @@ void note_room(Report& report, const TrainingAnswer& p) {
                   percent / 100));
 }
 
-/// " of 80.00 GiB: no", if the process needs more.
+/// " of 80.00 GiB: does not fit," if the process needs more.
 std::string of_memory(const TrainingAnswer& p) {
   if (p.process_fits()) return "";
   const Count memory = p.request().hardware->cluster.device.memory.value;

@@ -40,7 +40,7 @@ void refuse_schedule(const Request& r) {
                                name(s), one_of(fmt::format("{}", fmt::join(tried, "|")))));
 }
 
-/// Checks the request independent of its layout: lengths, formats, weights, a batch of whole micro-batches.
+/// Checks the request independently of its layout: lengths, formats, weights, a batch of whole micro-batches.
 void check_besides_layout(const Request& r) {
   Request one = r;
   one.layout = Layout{.collectives = r.layout.collectives};
@@ -152,7 +152,7 @@ Count possible_number(const Space& space) {
   return 0;
 }
 
-/// A number of shard ranks (--hsdp) must divide the data-parallel ranks of some plan.
+/// Throws InputError unless the shard ranks (--hsdp) divide the data-parallel ranks of some plan.
 void require_shards(const Request& r, const Space& space) {
   if (!r.gave("--hsdp") || any_possible(space)) return;
   std::vector<Count> values;

@@ -7,7 +7,7 @@
 namespace llmcalc {
 
 /// The search space of a request: given options are fixed, all other degrees are searched. Throws InputError if --gpus
-/// is missing, if an option is given that a search ignores, and if the request is invalid under any layout.
+/// is missing, if an option is given that a search ignores, or if the request is invalid whatever the layout.
 Space space_of(const Request& r, Objective objective, std::size_t best);
 
 /// Throws InputError if no plan of a space is possible, whether it fits or not, with the obstacle and possible values.

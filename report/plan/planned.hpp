@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// Estimated times are multiplied by the measured scale.
+/// The answer for a plan. Estimated times are multiplied by the measured scale.
 TrainingAnswer planned(const Request& r, const Space& space, const Candidate& c);
 
 /// The same without the measured throughput, which is from another plan and already in the estimate.

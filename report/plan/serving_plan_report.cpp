@@ -312,7 +312,7 @@ void add_serving_estimate(Report& report, const std::vector<const ServingOffer*>
     if (noted.insert(o->request.hardware->name).second) note_wider_inference(o->request, report);
 }
 
-/// Formats of the best plan's weights and products.
+/// Adds the formats of the best plan's weights and matmuls.
 void add_formats(Report& report, const Request& best) {
   report.notes.push_back("weights in " + weights_text(best));
   if (std::string note = formats_note(best); !note.empty()) report.notes.push_back(std::move(note));

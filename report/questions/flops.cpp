@@ -25,7 +25,7 @@ void fill_flops(const Answer& answer, Report& report) {
 
 const Question flops_question{
     .name = "flops",
-    .summary = "FLOPs of one training micro-batch: forward, backward, recomputed; named formulas.",
+    .summary = "Counts FLOPs of one training micro-batch: forward, backward, recomputed; named formulas.",
     .examples =
         "  llmcalc flops gpt-3-175b --seq 2048 --attention-flops causal-half\n"
         "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",

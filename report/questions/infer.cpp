@@ -28,15 +28,16 @@ void fill_infer(const Answer& answer, Report& report) {
 
 }  // namespace
 
-const Question infer_question{.name = "infer",
-                              .summary = "Prefill, decode, a whole generation: time, tokens/s, bound, memory, limits.",
-                              .examples =
-                                  "  llmcalc infer llama-3.1-8b --hardware h100 --batch 8 --prompt 2k --generate 99\n"
-                                  "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops\n"
-                                  "  llmcalc infer llama-3.1-70b --hardware h200 --target '50 tokens/s'",
-                              .parts = part::of_inference | part::target | part::model_flops | part::time |
-                                       part::hardware | part::operators | part::styles | part::exact,
-                              .needs_hardware = true,
-                              .fill = fill_infer};
+const Question infer_question{
+    .name = "infer",
+    .summary = "Estimates prefill, decode and a whole generation: time, tokens/s, bottleneck, memory, limits.",
+    .examples =
+        "  llmcalc infer llama-3.1-8b --hardware h100 --batch 8 --prompt 2k --generate 99\n"
+        "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops\n"
+        "  llmcalc infer llama-3.1-70b --hardware h200 --target '50 tokens/s'",
+    .parts = part::of_inference | part::target | part::model_flops | part::time | part::hardware | part::operators |
+             part::styles | part::exact,
+    .needs_hardware = true,
+    .fill = fill_infer};
 
 }  // namespace llmcalc

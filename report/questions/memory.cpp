@@ -36,7 +36,7 @@ void fill_memory(const Answer& answer, Report& report) {
 
 const Question memory_question{
     .name = "memory",
-    .summary = "Memory per GPU: weights, gradients, optimizer, activations, logits, KV cache, peak.",
+    .summary = "Computes memory per GPU: weights, gradients, optimizer, activations, logits, KV cache, peak.",
     .examples =
         "  llmcalc memory llama-3.1-8b --train --seq 8Ki --recompute full --hardware h100\n"
         "  llmcalc memory llama-3.1-70b --infer --weight-precision q4_k --batch 16",

@@ -23,7 +23,7 @@ void fill_params(const Answer& answer, Report& report) {
 }  // namespace
 
 const Question params_question{.name = "params",
-                               .summary = "Exact parameter counts by component.",
+                               .summary = "Counts parameters exactly, by component.",
                                .examples = "  llmcalc params llama-3.1-405b\n  llmcalc params ./config.json --json",
                                .parts = part::styles | part::exact,
                                .fill = fill_params};

@@ -61,7 +61,7 @@ void fill_report(const Answer& answer, Report& report) {
 
 const Question report_question{
     .name = "report",
-    .summary = "Full report on a model and its hardware: parameters, memory, FLOPs, training, inference.",
+    .summary = "Prints a full report on a model and its hardware: parameters, memory, FLOPs, training, inference.",
     .examples =
         "  llmcalc report llama-3.1-405b --hardware h100 --tp 8\n"
         "  llmcalc report falcon-40b --hardware a100-80gb --tp 4 --json",

@@ -35,15 +35,16 @@ void fill_train(const Answer& answer, Report& report) {
 
 }  // namespace
 
-const Question train_question{.name = "train",
-                              .summary = "One optimizer step: time, MFU, HFU, memory, bottleneck; and the whole run.",
-                              .examples =
-                                  "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
-                                  "  llmcalc train llama-3.1-8b --hardware h100 --gpus 512 --tp 8 --sp --tokens 9T\n"
-                                  "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --target '1 s'",
-                              .parts = part::training | part::step | part::model_flops | part::time | part::run |
-                                       part::target | part::hardware | part::operators | part::styles | part::exact,
-                              .needs_hardware = true,
-                              .fill = fill_train};
+const Question train_question{
+    .name = "train",
+    .summary = "Estimates one optimizer step (time, MFU, HFU, memory, bottleneck) and the whole run.",
+    .examples =
+        "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
+        "  llmcalc train llama-3.1-8b --hardware h100 --gpus 512 --tp 8 --sp --tokens 9T\n"
+        "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --target '1 s'",
+    .parts = part::training | part::step | part::model_flops | part::time | part::run | part::target | part::hardware |
+             part::operators | part::styles | part::exact,
+    .needs_hardware = true,
+    .fill = fill_train};
 
 }  // namespace llmcalc

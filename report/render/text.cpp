@@ -57,7 +57,7 @@ TextLine line_of(const Row& row, bool exact) {
 struct Widths {
   std::size_t label = 22, exact = 0, number = 0, unit = 0;
 
-  /// Words do not widen the column of numbers.
+  /// Adds a line. Words do not widen the column of numbers.
   void add(const TextLine& l) {
     label = std::max(label, columns_of(l.label));
     exact = std::max(exact, columns_of(l.exact));
@@ -66,7 +66,7 @@ struct Widths {
   }
 };
 
-/// If the columns do not fit, the longest exact numbers exceed their column.
+/// Column widths of all sections. If the columns do not fit, the longest exact numbers exceed their column.
 Widths widths(const Report& r, bool exact, std::size_t columns) {
   Widths w;
   for (const Section& s : r.sections)
@@ -77,7 +77,7 @@ Widths widths(const Report& r, bool exact, std::size_t columns) {
   return w;
 }
 
-/// A note without space next to the number goes below it.
+/// The text of a line. A note that does not fit next to the number goes below it.
 std::string line_text(const TextLine& l, const Widths& w, std::size_t columns) {
   constexpr std::size_t least_note = 20;
   std::string first = "  " + flush_left(l.label, w.label) + "  ";
@@ -139,7 +139,7 @@ ColumnWidths sizes(const Grid& g, std::size_t columns) {
   return w;
 }
 
-/// A name too long for its column gets a separate line.
+/// The text of a row. A name too long for its column gets a separate line.
 std::string row_text(Cells row, std::size_t left, const ColumnWidths& w) {
   if (!row.empty() && longest_word(row[0]) > w[0]) {
     const std::string name = "  " + std::exchange(row[0], "") + "\n";

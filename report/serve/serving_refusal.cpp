@@ -55,7 +55,7 @@ bool has_room_with(const Request& r, const EngineChange& change) {
   }
 }
 
-/// The first value of each option that suffices: "--tp 2".
+/// For each option, the first value that suffices: "--tp 2".
 std::vector<std::string> what_helps(const Request& r) {
   std::vector<std::string> all;
   std::string_view last;

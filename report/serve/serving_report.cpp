@@ -161,7 +161,7 @@ void add_load_finding(Report& report, const Request& r, const ServingRun& run, c
     load = fmt::format("{} exceeds the capacity of {}, although no backlog built up in this run", come, most);
   else if (rate > capacity)
     load = fmt::format("{} equals the capacity", come);
-  if (queue > 0) load += fmt::format("; up to {} requests wait at once", short_rate(queue));
+  if (queue > 0) load += fmt::format("; up to {} requests wait at the same time", short_rate(queue));
   report.verdict.push_back({"load", load, queue > 0});
 }
 

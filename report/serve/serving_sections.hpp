@@ -18,7 +18,7 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
                         const ServingCapacity& capacity);
 /// The section of a whole run of the request's traffic; without rows if the engine cannot hold a request.
 Section served_section(const ServingAnswer& a);
-/// The section of its steady-state capacity, likewise.
+/// The section of the server's steady-state capacity; without rows if the engine cannot hold a request.
 Section long_run_section(const ServingAnswer& a);
 
 /// The steady-state capacity from the limits of a pass.

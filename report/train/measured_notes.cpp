@@ -37,8 +37,8 @@ void note_beyond_device(const Request& r, double tokens_per_s, Report& report) {
   if (share <= 1) return;
   report.notes.insert(
       report.notes.begin(),
-      fmt::format("the measured step exceeds the device peak: rescaled by it, the best plan reaches {:.4g} % of the "
-                  "peak of {} {} in {}; check --measured-tokens-per-s and --measured-plan",
+      fmt::format("the measured step is faster than the device peak allows: rescaled to it, the best "
+                  "plan reaches {:.4g} % of the peak of {} {} in {}; check --measured-tokens-per-s and --measured-plan",
                   100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
 }
 
@@ -48,7 +48,7 @@ std::string low_precision_text(const Request& r) {
   const auto now = interval_of(r);
   if (!now) return "no interval is available";
   const EstimateInterval& before = training_estimator().interval(class_of(r));
-  if (now->factor == before.factor) return "their intervals keep the width of their class";
+  if (now->factor == before.factor) return "their intervals are as wide as for any run of their class";
   return fmt::format(
       "their intervals are a factor of {:.3g} in either direction instead of {:.3g}, from the errors of {} sources "
       "whose steps are predicted from one another",

@@ -15,11 +15,12 @@ Section changes_section(Section s, const std::vector<TimeChange>& all) {
 }  // namespace
 
 Section sensitivity_section(const TrainingAnswer& a) {
-  return changes_section({"sensitivity", "change in step time with 10 % better", {}}, a.sensitivity());
+  return changes_section({"sensitivity", "change in step time from a 10 % improvement", {}}, a.sensitivity());
 }
 
 Section decode_sensitivity_section(const InferenceAnswer& a) {
-  return changes_section({"decode_sensitivity", "change in time per token with 10 % better", {}}, a.sensitivity());
+  return changes_section({"decode_sensitivity", "change in time per token from a 10 % improvement", {}},
+                         a.sensitivity());
 }
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Sections about the change of a time if a part of the machine is 10 % better.
+/// Sections on how a time changes if one part of the machine improves by 10 %.
 
 #include "ask/answer/inference.hpp"
 #include "ask/answer/training.hpp"

@@ -173,7 +173,8 @@ std::string step_as_it_is(const Request& r, const Attempt& now) {
                      lacks_memory(now) ? ", but does not fit" : "");
 }
 
-/// Whether the target lies within the estimate's interval, so that a measured step may be on its other side.
+/// Whether the target lies within the estimate's interval, so that a measured step may be on the other side of the
+/// target.
 bool is_near_target(const Request& r) {
   const auto interval = interval_of(r);
   if (!interval) return false;

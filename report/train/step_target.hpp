@@ -10,9 +10,9 @@ namespace llmcalc {
 /// The step time of --target (given directly, by tokens/s of all GPUs, MFU, or days of --tokens), whether the plan
 /// meets it, and single changes that do: the lowest memory bandwidth, matmul peak, link and network bandwidth, and the
 /// fewest GPUs (replicas that share the same global batch). Times are estimates, under the software if there is one. An
-/// MFU refers to the changed peak and to all GPUs. A change without solution is absent, with the reason in its place;
-/// if only the memory does not suffice, hardware rates are omitted. Precondition: the request has hardware and a target
-/// for training.
+/// MFU refers to the changed peak and to all GPUs. If a change has no solution, the section gives the reason instead;
+/// if only memory is insufficient, it omits hardware rates. Precondition: the request has hardware and a target for
+/// training.
 Section step_target_section(const Request& r);
 
 /// Adds this section and its line of the verdict, if the request has a target.

@@ -26,7 +26,7 @@
 namespace llmcalc {
 namespace {
 
-/// `host`: bytes in host memory of the device with the most there.
+/// `host`: host memory of the device that uses the most.
 template <typename Half>
 void add_capacity(Section& s, const Half& a, Bytes host) {
   const Request& r = a.request();
@@ -77,7 +77,7 @@ std::string in_flight_text(const Request& r, const Stage& s, bool one_stage) {
                      s.for_weights);
 }
 
-/// Limits of the step: peak, bandwidth, links or launch overhead.
+/// Adds what limits the step, and the time limited by each resource.
 void add_limits(Section& s, const StepFigures& f, Seconds step) {
   s.add("bound", "bound by", std::string(f.bound.name), Unit::none, share(f.bound.time, step));
   for (const LimitTime& l : f.limits) s.add(fmt::format("limited_s.{}", l.name), "", l.time);

@@ -37,7 +37,7 @@ Ticks FleetLoop::next() {
   return std::min({arrivals_.next(), travelling_.empty() ? never : travelling_.top().time, passes});
 }
 
-/// Finishes passes in the order of replicas.
+/// Finishes the passes that end at `now`, in the order of replicas.
 void FleetLoop::finish_passes(Ticks now) {
   for (; !ends_.empty() && ends_.top().time == now; ends_.pop()) {
     const std::uint32_t replica = ends_.top().replica;
@@ -75,7 +75,7 @@ void FleetLoop::finish(std::uint32_t replica) {
   changed_.push_back(replica);
 }
 
-/// A request leaves a replica: it is answered, or continues in the second fleet.
+/// Handles a request that leaves a replica: it is finished, or continues in the second fleet.
 void FleetLoop::leave(Pool& pool, RequestId id) {
   const AnswerTimes& a = run_.answers[id];
   pool.router.done(a.replica - pool.first);
@@ -86,7 +86,8 @@ void FleetLoop::leave(Pool& pool, RequestId id) {
   if (watch_.answered && !watch_.answered(id, a)) run_.stopped = true;
 }
 
-/// Keys and values leave with the end of the pass. A request's time outside passes is spent on its way to the user.
+/// Sends a request's keys and values, which are complete at the end of the pass. Its time outside passes does not delay
+/// them, as it is spent on the way to the user.
 void FleetLoop::send(Pool& from, RequestId id) {
   AnswerTimes& a = run_.answers[id];
   const Ticks computed = a.last - from.request;

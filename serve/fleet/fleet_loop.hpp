@@ -14,7 +14,7 @@ namespace llmcalc {
 class FleetLoop {
  public:
   FleetLoop(const RequestTraffic& traffic, const ServerWatch& watch);
-  /// The first fleet takes arrivals; a second one takes requests that leave the first.
+  /// Adds a fleet. The first takes arrivals; a second takes the requests that leave the first.
   void add(const Fleet& fleet, const PassTimes& times, const CacheTransfer& from_here = {});
   ServerRun run();
 
@@ -33,7 +33,7 @@ class FleetLoop {
     bool operator>(const Travelling& o) const { return time != o.time ? time > o.time : id > o.id; }
   };
 
-  /// The end of a replica's passes, as known when the entry was made.
+  /// The end of a replica's passes, as expected when the entry was made.
   struct PassesEnd {
     Ticks time;
     std::uint32_t replica;
@@ -58,8 +58,8 @@ class FleetLoop {
   Arrivals arrivals_;
   std::deque<Pool> pools_;
   std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling_;
-  std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< may hold outdated entries
-  std::vector<std::uint32_t> changed_;  ///< replicas with events since passes were last started
+  std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< may contain outdated entries
+  std::vector<std::uint32_t> changed_;  ///< replicas with events since passes were last started, which may start one
   ServerRun run_;
   std::uint32_t replicas_ = 0;
   Count answered_ = 0, times_asked_ = 0;

@@ -17,7 +17,8 @@ std::optional<std::size_t> Router::home(const ServerRequest& r) const {
   return *std::min_element(had.begin(), had.end(), [&](std::size_t a, std::size_t b) { return loads_[a] < loads_[b]; });
 }
 
-/// Avoids a replica with over twice the requests of the least loaded one plus 8: a hit does not make up for the queue.
+/// Returns home(), or the least loaded replica if home() is empty or has more than twice the requests of the least
+/// loaded plus 8: then a hit does not make up for the queue.
 std::size_t Router::near_prefix(const ServerRequest& r) {
   const auto known = [](auto& all, ChainId n) -> auto& {
     if (n >= all.size()) all.resize(n + 1);

@@ -11,7 +11,7 @@ namespace llmcalc {
 class Router {
  public:
   Router(Routing routing, std::size_t replicas) : routing_(routing), loads_(replicas) {}
-  /// The replica of the request, which counts there until done().
+  /// Chooses the replica of a request, which counts as its load until done().
   std::size_t route(const ServerRequest& r);
   void done(std::size_t replica) { --loads_[replica]; }
 
@@ -21,10 +21,10 @@ class Router {
   std::size_t near_prefix(const ServerRequest& r);
 
   Routing routing_;
-  std::vector<Count> loads_;  ///< waiting or in progress
+  std::vector<Count> loads_;  ///< requests waiting or in progress, by replica
   std::size_t next_ = 0;
   std::vector<std::size_t> of_session_;              ///< last replica plus 1; 0: unknown
-  std::vector<std::vector<std::size_t>> of_prefix_;  ///< replicas that had the prefix, assumed to keep it
+  std::vector<std::vector<std::size_t>> of_prefix_;  ///< replicas that have had the prefix and are assumed to keep it
 };
 
 }  // namespace llmcalc

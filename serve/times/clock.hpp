@@ -9,10 +9,10 @@ namespace llmcalc {
 using Ticks = __int128;  ///< attoseconds: a point in time or a duration
 
 inline constexpr double ticks_per_second = 1e18;
-/// Later than all times: no event is due.
+/// A time later than all others: no event is due.
 inline constexpr Ticks never = static_cast<Ticks>(1) << 120;
 
-/// Seconds from -1e17 to 1e17, to the nearest attosecond.
+/// Converts seconds, from -1e17 to 1e17, to the nearest attosecond.
 constexpr Ticks ticks(Seconds s) { return static_cast<Ticks>(s.value * ticks_per_second + (s.value < 0 ? -0.5 : 0.5)); }
 constexpr Seconds seconds(Ticks t) { return Seconds(static_cast<double>(t) / ticks_per_second); }
 

@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// How the slowest stage of a pipeline lengthens a pass (pass_times.hpp); a single stage does not.
+/// Factors by which the slowest stage of a pipeline lengthens a pass (pass_times.hpp); neutral for a single stage.
 struct StagePace {
   Count stages = 1;
   double layers = 1;  ///< p M / L
@@ -24,7 +24,7 @@ struct StagePace {
   }
 };
 
-/// Prices the attention cores of one phase as lines over their work.
+/// Prices the attention cores of one phase as linear functions of their work.
 class CoreLines {
  public:
   CoreLines(const Plan& plan, const Layout& layout, const Device& device, Phase phase)
@@ -33,9 +33,9 @@ class CoreLines {
         rates_(estimated_ ? estimated_rates(device, plan) : bound_rates(device, plan)),
         queries_(phase == Phase::decode ? 1 : 1024) {}
 
-  /// Adds the cores of `layers` layers, launched one after another: max(c, m) + exposed min(c, m) and the launch
-  /// overhead, with c = seconds per pair, and m = seconds per query and key. Both come from two shapes, a chunk after
-  /// many keys and after twice as many, since cost is linear in them.
+  /// Adds the cores of `layers` layers, launched one after another: max(c, m) + exposed min(c, m) plus launch overhead,
+  /// with compute time c per pair, and memory time m per query and key. These rates follow from two shapes, a chunk
+  /// after many keys and one after twice as many, since cost is linear in keys.
   void add(CoreTimes& lines, const Op& op, double layers) const {
     constexpr Count past = 4096;
     const Parts near = parts(op, past + queries_), far = parts(op, 2 * past + queries_);
@@ -71,7 +71,8 @@ class CoreLines {
     return {static_cast<double>(c.executed.value) / r.compute.value, c.moved.total() / r.memory.value,
             host_seconds(op, c, pricing_, rates_).value, r.launch.value, r.exposed};
   }
-  /// Layers of one reach agree in all else that a core depends on, so their lines add up one by one.
+  /// Adds one line to the corresponding old line: layers of the same reach have equal attention shapes, so their lines
+  /// can be summed.
   static void push(CoreTimes& lines, CoreRate r, const CoreTimes& old) {
     if (!old.empty()) {
       const CoreRate& o = old[lines.size()];
@@ -86,9 +87,9 @@ class CoreLines {
   Count queries_;
 };
 
-/// The number of tokens that a core reads, if not all: of a window or chunk, or selected ones, priced like a window.
-/// Not limited: all. Selected blocks count as if the query's own block were full. Pooled keys count if they are
-/// selected; pooled keys that every query sees, one per group of tokens, are excluded.
+/// The tokens that a core reads: a window or chunk, or selected tokens, priced like a window; unlimited: all tokens.
+/// Selected blocks count as if the query's own block were full. Pooled keys count if they are selected; pooled keys
+/// that every query attends to, one per group of tokens, are excluded.
 Reach limited_reach(const Shape& s) {
   const Attention* core = std::get_if<Attention>(&s);
   if (core == nullptr) return {};
@@ -101,7 +102,7 @@ Step with_modules(Step step, Count modules) {
   return step;
 }
 
-/// `drafts`: drafts of MTP modules per decoding sequence.
+/// Times of the cores of all layers by reach. `drafts`: drafts of MTP modules per decoding sequence.
 std::array<CoreTimes, reach_kinds> core_times(const Arch& arch, const Plan& plan, const Layout& layout,
                                               const Device& device, Phase phase, Count drafts = 0) {
   std::array<CoreTimes, reach_kinds> all;
@@ -126,7 +127,7 @@ Reach first_limited_reach(const Arch& arch, const Plan& plan) {
   return found;
 }
 
-/// Number of cores in a prompt's pass.
+/// Number of attention cores in a prompt's pass.
 Count core_count(const Arch& arch, const Plan& plan) {
   Count n = 0;
   for_each_operator(arch, plan, {}, prefill_step(plan, 1), [&](const OperatorRow& row) {
@@ -149,7 +150,8 @@ double state_seconds(const Arch& arch, const Plan& plan, const Layout& layout, c
   return all;
 }
 
-/// Seconds of the experts in `step` if they are sharded across ranks; otherwise 0: they are counted with the rest.
+/// Seconds of the experts in `step` if they are sharded across ranks; otherwise 0, as they are counted with the other
+/// operators.
 double expert_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                       Phase phase) {
   if (ranks(layout, Group::expert) == 1) return 0;
@@ -177,19 +179,20 @@ class RowPricer {
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
   double state() const { return pace_.layers * state_; }
-  /// All except cores, heads, experts, and the state of linear attention, which is counted per sequence.
+  /// Everything except attention cores, heads, sharded experts, and the state of linear attention, which is counted per
+  /// sequence.
   double rows(Count n) const {
     const Prices p = of_rows(n);
     return beside(p, n) + pace_.layers * (layers(p, n) - expert_part(n) + adapters(n)) + sends(p);
   }
   double experts(Count n) const { return pace_.layers * expert_part(n); }
-  /// The model's head, without the rest of a pass.
+  /// Only the model's head.
   double head(Count n) const {
     const double alone = head_alone(n);
     if (pace_.stages == 1) return alone;
     return static_cast<double>(pace_.stages) * std::max(0.0, alone - pace_.slack * layers(of_rows(n), n));
   }
-  /// `each` drafts of n sequences by the MTP modules, whose first runs are part of the pass's rows.
+  /// `each` drafts for each of n sequences. The first run of every MTP module is excluded, as it is part of rows().
   double drafts(Count n, Count each) const {
     const Count again = each - plan_.mtp;
     return static_cast<double>(each) * module_head(n) + (again > 0 ? static_cast<double>(again) * module(n) : 0);
@@ -204,12 +207,12 @@ class RowPricer {
   static bool is_body_beside_layers(const LayerPrice& row) { return is_body(row) && is_beside_layers(row); }
 
   bool is_recorded(Count n) const { return n <= sizes_.recorded_rows; }
-  /// A pass of n rows: a decode step without cores, or a prompt.
+  /// Prices of a pass of n rows: a decode step without cores if the pass is recorded, otherwise a prompt.
   Prices of_rows(Count n) const {
     if (is_recorded(n)) return decode_prices(n, plan_.mtp);
     return price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
   }
-  /// An MTP module without its head, and its head.
+  /// An MTP module without its head.
   double module(Count n) const {
     const Prices p = decode_prices(n, 1);
     return time(p, is_body) - time(p, is_model_body);
@@ -224,8 +227,8 @@ class RowPricer {
     const Step step = with_modules(decode_step(plan, 1), modules);
     return price_without_cores(arch_, plan, layout_, cluster_.device, step, cores);
   }
-  /// Everything outside the model's layers: the embedding, MTP modules, the loop around a pass. A prompt's pass has
-  /// heads of one row.
+  /// Everything outside the model's layers except heads: the embedding, MTP modules, the loop around a pass. In a
+  /// prompt's pass, each head runs over one row.
   double beside(const Prices& p, Count n) const {
     if (is_recorded(n)) return time(p, is_body_beside_layers);
     const double modules = plan_.mtp > 0 ? static_cast<double>(plan_.mtp) * module_head(1) : 0;
@@ -249,7 +252,7 @@ class RowPricer {
     const Prices p = decode_prices(n, 0);
     return time(p, any) - time(p, is_body);
   }
-  /// Hidden states and the residual stream, sent from stage to stage.
+  /// Sends of hidden states and the residual stream from stage to stage.
   double sends(const Prices& p) const {
     if (pace_.stages == 1) return 0;
     const Efficiency e = p.estimated ? Efficiency::estimated : Efficiency::full;
@@ -286,8 +289,8 @@ class RowPricer {
   double state_;
 };
 
-/// Row counts at which passes are priced: all up to 8, then steps of a quarter of the last power of two; also both
-/// sides of the recording limit, and the maximum.
+/// Row counts at which passes are priced: all up to 8, then in steps of a quarter of the last power of two; also both
+/// sides of the CUDA graph limit, and the maximum.
 std::vector<Count> knot_rows(const PassSizes& sizes) {
   std::vector<Count> all;
   for (Count power = 1; power < sizes.most_rows; power *= 2)

@@ -10,7 +10,7 @@ namespace {
 
 Count nearest(double x) { return static_cast<Count>(std::floor(x + 0.5)); }
 
-/// Shares of passes by their number of chunks.
+/// Shares of passes by number of chunks.
 using ChunkShares = std::vector<std::pair<Count, double>>;
 
 /// The two integers around a mean, with their shares.
@@ -21,7 +21,7 @@ ChunkShares around(double mean) {
   return {{n, 1 - part}, {n + 1, part}};
 }
 
-/// The maximum of `ranks` Poisson variates of a mean; values above `most` count as `most`.
+/// Distribution of the maximum of `ranks` Poisson variates with the given mean; values above `most` count as `most`.
 ChunkShares most_of_ranks(double mean, double ranks, Count most) {
   ChunkShares all;
   double one = std::exp(-mean), up_to = one, before = 0;
@@ -44,11 +44,11 @@ class SteadyRank {
     decodes_ = (load.generate - 1) / expected_tokens(rules_.speculation);
   }
 
-  /// Passes of a request's prompt, and of the whole request, with `decoding` concurrent sequences.
+  /// Number of passes of a request's prompt, and of the whole request, with `decoding` concurrent sequences.
   double chunks(double decoding) const { return new_tokens() / chunk(decoding, new_tokens()); }
   double passes(double decoding) const { return chunks(decoding) + decodes_; }
   double decodes() const { return decodes_; }
-  /// Sets the maximum mean number of requests that begin in a pass, and its limit.
+  /// Sets the maximum mean number of requests that begin in a pass, and the limit that determines it.
   void put_most(SteadyState& s) const {
     const double rows = (apart() && decodes_ > 0 ? 0 : new_tokens()) + decodes_ * decode_rows();
     const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
@@ -61,14 +61,14 @@ class SteadyRank {
                                                                    : SteadyLimit::blocks;
     s.begun = std::min({s.by_tokens, s.by_sequences, s.by_blocks});
   }
-  /// Seconds of a pass in which k requests begin and as many end; for one sequence at a time, the mean over passes of
-  /// prompt and answer.
+  /// Seconds of a pass in which k requests begin and k end. If only one sequence is in progress at a time: the mean
+  /// over the passes of its prompt and answer.
   double pass(double k) const {
     if (rules_.sequences > 1) return time(k * decodes_, k * chunks(k * decodes_));
     return (decodes_ * time(1, 0) + chunks(0) * time(0, 1)) / passes(0);
   }
 
-  /// Blocks of requests in progress at a rate, without blocks of a shared prefix.
+  /// Blocks held by requests in progress at the given rate, excluding blocks of a shared prefix.
   double held(double rate, double capacity, double places) const {
     const double pass = pass_seen(rate, capacity, places), n = rate * pass * decodes_;
     const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
@@ -81,21 +81,22 @@ class SteadyRank {
   double decode_rows() const { return static_cast<double>(1 + rules_.speculation.length); }
   /// Whether prompts have separate passes.
   bool apart() const { return rules_.batching == Batching::prompts_first; }
-  /// Tokens of a pass that are left to prompts.
+  /// Tokens of a pass that are left for prompts.
   double room(double decoding) const {
     const double taken = apart() ? 0 : decoding * decode_rows();
     return std::max(1.0, static_cast<double>(rules_.pass_tokens) - taken);
   }
-  /// Tokens of a chunk, given the number of new tokens.
+  /// Tokens of a chunk of a prompt with `tokens` new tokens.
   double chunk(double decoding, double tokens) const {
     const double most = rules_.chunk_tokens > 0 ? std::min(static_cast<double>(rules_.chunk_tokens), tokens) : tokens;
     return std::min(most, room(decoding));
   }
-  /// Prompt length averaged over tokens, of which longer prompts have more.
+  /// Mean number of new prompt tokens, weighted by length: averaged over tokens, not over prompts.
   double seen_tokens() const { return new_tokens() * (1 + load_.prompt_variation); }
-  /// The same for an answer, at its midpoint.
+  /// Length-weighted mean of answer tokens so far, at the answer's midpoint.
   double seen_answer() const { return load_.generate * (1 + load_.variation) / 2; }
-  /// The largest number of requests that begin in a pass, if the needs of all their passes are at most `all`.
+  /// The largest number of requests that can begin in a pass if the sum of their needs over all their passes is at most
+  /// `all`.
   template <class Need>
   double most_begun(double all, const Need& need) const {
     double low = 0, high = std::max(0.0, all) / need(0);
@@ -105,7 +106,8 @@ class SteadyRank {
     }
     return low;
   }
-  /// Blocks of a request, summed over its passes: of the prompt, then also of half the answer.
+  /// Blocks of a request, summed over its passes: blocks of the prompt in prompt passes, and of the prompt and half of
+  /// the answer in decode passes.
   double block_passes(double decoding) const {
     const auto held = [&](double tokens) {
       return static_cast<double>(blocks_of(rules_, times_.reach, nearest(tokens)));
@@ -113,7 +115,7 @@ class SteadyRank {
     return chunks(decoding) * held(load_.prompt) + decodes_ * held(load_.prompt + seen_answer());
   }
 
-  /// `prompt`: new tokens of the prompts that chunks belong to.
+  /// Work of a pass. `prompt`: new tokens of the prompts to which the chunks belong.
   PassWork work(Count decoding, Count chunks, double mean_rows, double prompt) const {
     const auto most = nearest(room(static_cast<double>(decoding)));
     const Count tokens = nearest(chunk(static_cast<double>(decoding), prompt));
@@ -139,20 +141,21 @@ class SteadyRank {
     return w;
   }
 
-  /// Chunks of the slowest of the ranks that step together, each with a mean of `chunks` for mean prompts.
+  /// Distribution of the number of chunks on the slowest of the ranks that step together. `chunks`: mean per rank, for
+  /// prompts of mean length.
   ChunkShares slowest(double decoding, double chunks) const {
     const double tokens = chunk(decoding, seen_tokens()), bursts = chunks * chunk(decoding, new_tokens()) / tokens;
     if (ranks_ == 1) return around(bursts);
     return most_of_ranks(bursts, ranks_, static_cast<Count>(std::ceil(room(decoding) / tokens)));
   }
-  /// Mean seconds of a pass; `chunks`: mean per rank.
+  /// Mean seconds of a pass. `chunks`: mean number of chunks per rank.
   double time(double decoding, double chunks) const {
     const double rows = decoding * decode_rows() + chunks * chunk(decoding, new_tokens());
     const double prompt = seen_tokens();
     if (!apart()) return time(decoding, slowest(decoding, chunks), rows, prompt);
     return time(decoding, {{0, 1}}, rows, prompt) + time(0, slowest(0, chunks), rows, prompt);
   }
-  /// The same for a given distribution of chunks; `rows`: mean per rank.
+  /// Like time() above, for a given distribution of chunks. `rows`: mean rows per rank.
   double time(double decoding, const ChunkShares& chunks, double rows, double prompt) const {
     double mean = 0;
     for (const auto& [n, of_n] : around(decoding))
@@ -163,7 +166,8 @@ class SteadyRank {
     return mean;
   }
 
-  /// The pass time that a decoding sequence sees: bisected between a pass with one sequence and one at full capacity.
+  /// The pass time that a decoding sequence sees, found by bisection between a pass with one sequence and a pass at
+  /// full capacity.
   double pass_seen(double rate, double capacity, double places) const {
     const double own = decodes_ > 0 ? 1 : 0;
     const auto others = [&](double n) { return std::min(n, places - 1); };
@@ -193,7 +197,7 @@ class SessionRank {
   SessionRank(const EngineRules& engine, const PassTimes& times, const SteadyLoad& load)
       : engine_(engine), times_(times), load_(load) {}
 
-  /// The load if the share `kept` of turns finds its history.
+  /// The load if the share `kept` of turns finds its history in the cache.
   SteadyLoad with(double kept) const {
     SteadyLoad l = load_;
     const SchedulerRules& rules = engine_.scheduler;
@@ -202,8 +206,8 @@ class SessionRank {
     l.cached = std::min(l.cached, load_.prompt - 1);
     return l;
   }
-  /// The share of turns that find their history at a rate, iterated from 1 down to its fixed point. Absent if the cache
-  /// is lost or the rate exceeds the limits of passes.
+  /// The share of turns that find their history in the cache at the given rate, iterated from 1 down to a fixed point.
+  /// Absent if requests in progress fill the cache or the rate exceeds the limits of passes.
   std::optional<double> kept(double rate) const {
     constexpr int steps = 200;
     constexpr double still = 1e-4;
@@ -217,7 +221,7 @@ class SessionRank {
     }
     return share;
   }
-  /// The highest rate at which the cache is not lost.
+  /// The highest rate at which kept() has a value.
   double most() const {
     double low = 0, high = capacity(1).first;
     for (int i = 0; i < 20; ++i) {
@@ -228,7 +232,7 @@ class SessionRank {
   }
 
  private:
-  /// By the limits of a pass: requests per second, and sequences in progress.
+  /// Capacity by the limits of a pass: requests per second, and sequences in progress.
   std::pair<double, double> capacity(double kept) const {
     const SteadyLoad l = with(kept);
     const SteadyRank rank(engine_, times_, l);
@@ -250,7 +254,8 @@ class SessionRank {
   const SteadyLoad& load_;
 };
 
-/// The load at capacity; for sessions also the rate per rank and the share of turns that find their history.
+/// The load at capacity; for sessions, also the rate per rank and the share of turns that find their history in the
+/// cache.
 struct AtCapacity {
   SteadyLoad load;
   std::optional<double> rate{}, kept{};

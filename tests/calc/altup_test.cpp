@@ -1,4 +1,4 @@
-// Residual streams under alternating updates (Gemma 3n): weights, tensors and their gradients.
+// Residual streams under AltUp, the alternating updates of Gemma 3n: weights, tensors and their gradients.
 
 #include "calc/block/altup.hpp"
 
@@ -32,8 +32,9 @@ constexpr Step training{.sequences = 1, .queries = tokens, .training = true};
 
 }  // namespace
 
-TEST_CASE("a layer of alternating updates predicts, runs on the first stream, corrects and shares its per-layer input",
-          "[engine][altup]") {
+TEST_CASE(
+    "an AltUp layer predicts, runs on the first stream, corrects, and adds its per-layer input to the other streams",
+    "[engine][altup]") {
   CHECK(names(first_block(alternating(), training)) ==
         "altup.norm altup.router altup.act altup.predict_weights altup.predict attn.norm laurel.down laurel.up "
         "laurel.norm laurel.add attn.q attn.k attn.v attn.rope attn.core attn.out attn.post_norm attn.add laurel.sum "
@@ -42,9 +43,9 @@ TEST_CASE("a layer of alternating updates predicts, runs on the first stream, co
         "per_layer.mul per_layer.project per_layer.norm altup.share");
 }
 
-// Per layer: a router and its norm, used twice, 4 x (16 + 4) mixing weights, a scale per channel, and a low rank with
-// its norm. Per model: three streams' projections at both ends.
-TEST_CASE("alternating updates add a router, mixing weights and scales per layer, and projections at both ends",
+// Per layer: a router and its norm, used twice, 4 x (16 + 4) mixing weights, a scale per channel, and LAuReL's low-rank
+// branch with its norm. Per model: projections of three streams after the embedding and before the head.
+TEST_CASE("AltUp adds a router, mixing weights and scales per layer, and projections at both ends of the model",
           "[engine][altup]") {
   Arch without = alternating();
   without.streams = 1;
@@ -57,13 +58,12 @@ TEST_CASE("alternating updates add a router, mixing weights and scales per layer
   CHECK(p.embedding == q.embedding + 3 * D * D);
 }
 
-TEST_CASE("tensors saved under alternating updates match the stored-tensor table, with and without recompute",
+TEST_CASE("tensors saved under AltUp match the stored-tensor table, with and without recomputation",
           "[textbook][altup]") {
   test::check_stored(alternating(), tokens);
 }
 
-TEST_CASE("alternating updates pass all streams to the next layer, and peak breakdowns sum to the peaks",
-          "[liveness][altup]") {
+TEST_CASE("AltUp passes all streams to the next layer, and peak breakdowns sum to the peaks", "[liveness][altup]") {
   const Arch a = alternating();
   const Pricing p = pricing({.seq = tokens, .micro_batch = 1, .global_batch = 1}, Phase::training);
   const OpList ops = first_block(a, training);

@@ -25,7 +25,7 @@ TEST_CASE("a serial pre-norm block runs norm, attention, add, norm, MLP, add", "
   CHECK(block(prime_gqa()) == "attn.norm " + attention + " attn.add mlp.norm mlp.up mlp.act mlp.down mlp.add");
 }
 
-TEST_CASE("a fused gate and its product form one operator", "[contract][block]") {
+TEST_CASE("a fused gated activation is a single operator", "[contract][block]") {
   CHECK(block(prime_gated(), inference) ==
         "attn.norm " + attention + " attn.add mlp.norm mlp.gate mlp.up mlp.act mlp.down mlp.add");
   CHECK(shape_of<Pointwise>(first_block(prime_gated(), inference), "mlp.act").kind == PointwiseKind::gate);

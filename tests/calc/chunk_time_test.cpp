@@ -12,7 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A layer, embedding, head or MTP module, timed one by one.
+/// A layer, embedding, head or MTP module, timed separately.
 struct Unit {
   double forward = 0, backward = 0, weights = 0, gather = 0, reduce = 0;  ///< weights: weight-gradient part of backward
   bool outside = false;                                                   ///< embedding or head
@@ -81,7 +81,8 @@ double sum(const Sample& s, double Unit::*part) {
 }
 double beside(double a, double b, double hidden) { return std::max(a, b) + (1 - hidden) * std::min(a, b); }
 
-/// From the last unit to the first; a unit's gradients are reduced after its backward and all earlier reductions.
+/// Time from the end of backward to the last reduction. Units run from the last to the first; a unit's gradients are
+/// reduced after its backward and all earlier reductions.
 double summed_after_backward(const Sample& s, double Unit::*backward) {
   double now = 0, network = 0;
   for (std::size_t i = s.units.size(); i-- > 0;) {
@@ -245,8 +246,9 @@ TEST_CASE("in a pipeline ZeRO-2 reduces once per step, as ZeRO-1 does", "[cluste
   }
 }
 
-TEST_CASE("experts with unsharded widths are reduced across tensor ranks without data-parallel replicas",
-          "[cluster][chunk_time]") {
+TEST_CASE(
+    "gradients of experts with unsharded widths are reduced across tensor ranks even without data-parallel replicas",
+    "[cluster][chunk_time]") {
   const Layout l{.tp = 4, .sp = true, .etp = 1};  // 4 ranks hold the same experts
   Plan p;
   p.seq = 64;

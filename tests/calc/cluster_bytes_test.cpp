@@ -93,10 +93,10 @@ TEST_CASE("hybrid sharding gathers inside a group and all-reduces shards across 
         Approx((reduced + gathered + over_groups) * static_cast<double>(n)).epsilon(1e-12));
 }
 
-TEST_CASE("expert gradients are reduced across ranks with the same experts, all others across data ranks",
+TEST_CASE("gradients of experts are reduced across ranks that hold the same experts, all others across data ranks",
           "[cluster][bytes]") {
-  // 3 layers of 8 experts of 3 matrices of 64 x 32. With 4 expert ranks each holds 2 experts, and one other rank has
-  // the same.
+  // 3 layers of 8 experts of 3 matrices of 64 x 32. With 4 expert ranks each rank holds 2 experts, and one other rank
+  // holds the same two.
   const Layout l{.ep = 4, .dp = 8};
   Arch a = even_moe();
   const Count all_experts = 3 * 8 * 3 * 64 * 32, rest = parameters(a).total - all_experts;
@@ -130,15 +130,14 @@ TEST_CASE("without overlap every pipeline rank reduces its own gradients under e
       Layout l{.pp = 4, .dp = 3, .zero = z, .schedule = schedule};
       l.chunks = fixed_chunks(schedule) > 0 ? fixed_chunks(schedule) : 3;
       const Plan p = plan(1, 8, l);
-      const bool twice =
-          schedule == Schedule::dualpipe;  // two copies with half of the micro-batches each, and their reduction
+      const bool twice = schedule == Schedule::dualpipe;  // two copies that reduce their gradients
       const Count n = (twice ? 2 : 1) * parameters(a).total;
       const double summed = (z == Zero::none ? 2 : 1) * 2.0 / 3 * 4 * static_cast<double>(n);  // once per step
       const double of_copies = twice ? 4 * static_cast<double>(n) / (z == Zero::none ? 1 : 3) : 0;
       INFO(name(schedule) << " stage " << static_cast<int>(z));
       const double all = 4 * sent(a, p, l, Part::dp);
       if (z == Zero::none) CHECK(all == Approx(summed + of_copies).epsilon(1e-12));
-      if (z == Zero::gradients) {  // also gathers, except during a wait for input
+      if (z == Zero::gradients) {  // also gathers weights, partly hidden by waits for input
         CHECK(all >= (summed + of_copies) * (1 - 1e-6));
         CHECK(all <= (summed + of_copies + 2.0 / 3 * 2 * static_cast<double>(n)) * (1 + 1e-6));
       }
@@ -149,7 +148,7 @@ TEST_CASE("the two copies of the model in DualPipe reduce their gradients", "[cl
   Arch a = even();
   a.layers = 4;
   const Layout l{.pp = 4, .chunks = 2, .schedule = Schedule::dualpipe};
-  // A rank reduces its two chunks with the rank that holds their other copies. Mean over ranks.
+  // A rank reduces the gradients of its two chunks with the rank that holds the other copy of each. Mean over ranks.
   const double held = 2 * static_cast<double>(parameters(a).total) / 4;
   CHECK(sent(a, plan(1, 8, l), l, Part::dp) == Approx(4 * held).epsilon(1e-12));
   const Layout sharded{.pp = 4, .chunks = 2, .dp = 2, .zero = Zero::optimizer, .schedule = Schedule::dualpipe};

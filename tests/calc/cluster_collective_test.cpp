@@ -37,7 +37,7 @@ TEST_CASE("a ring over two levels is a ring inside a node plus a ring of a rank'
       for (const auto& [op, passes] : {std::pair{CollectiveOp::all_reduce, 2.0},
                                        {CollectiveOp::all_gather, 1.0},
                                        {CollectiveOp::reduce_scatter, 1.0}}) {
-        // g neighbours in a node of 8; the other ranks of the node are tensor-parallel
+        // g ranks of the group in each node of 8; the node's other ranks are tensor-parallel
         const Layout l{.tp = 8 / g, .dp = mul(g, n)};
         const double transfer = share(g) * m / near + share(n) * m / static_cast<double>(g) / far;
         const double waits = static_cast<double>(g - 1) * wait_near + static_cast<double>(n - 1) * wait_far;

@@ -15,7 +15,7 @@ constexpr double near = 8e9, far = 1e9, wait_near = 1e-6, wait_far = 5e-6;
 constexpr std::array collectives{CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter};
 constexpr std::array all_ways{Collectives::ring, Collectives::tree, Collectives::in_network, Collectives::fastest};
 
-/// Nodes of 8 and a network; the switches of either may reduce.
+/// Nodes of 8 and a network. The flags tell whether the switches of a level reduce messages.
 Cluster nodes(bool node_reduces = false, bool network_reduces = false) {
   Cluster c = device(1e12, 1e11, near, wait_near);
   c.levels[0].reduces = node_reduces;
@@ -87,7 +87,8 @@ TEST_CASE("over one level each algorithm equals its single-link collective", "[c
 }
 
 TEST_CASE("the fastest algorithm is chosen per level for the size of the message", "[cluster][collectives]") {
-  // Between 16 nodes a ring takes 30 latencies and 2 x 15/16 of a share, a tree 8 and 2: equal at 176 latencies x B.
+  // Between 16 nodes a ring takes 30 latencies and 2 x 15/16 of a share, a tree 8 latencies and 2 shares: equal for
+  // shares of 176 x latency x bandwidth.
   const auto share = static_cast<Count>(176 * wait_far * far);
   const Cluster c = nodes();
   for (const Count part : {1, 2}) {

@@ -12,7 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Random times for a case's rows.
+/// Assigns random times to a case's rows.
 void scramble(Prices& prices, Cases& cases) {
   const auto some = [&] { return Seconds(1e-3 * static_cast<double>(1 + cases.below(99))); };
   for (LayerPrice& row : prices.rows)
@@ -77,7 +77,7 @@ struct StepRun {
 /// Rank, chunk, micro-batch and unit.
 using Place = std::array<Count, 4>;
 Place place(const StepRun& s, const Task& t) { return {s.stream(t).rank, t.chunk, t.micro_batch, t.unit}; }
-/// Start of the first task of some kinds and end of the last, by place.
+/// Start of the first and end of the last task of the given kinds, by place.
 using Spans = std::map<Place, std::pair<Seconds, Seconds>>;
 template <typename F>
 Spans spans(const StepRun& s, const F& wanted) {
@@ -94,7 +94,7 @@ Spans spans_of(const StepRun& s, std::initializer_list<TaskKind> kinds) {
   return spans(s, [&](const Task& t) { return std::find(kinds.begin(), kinds.end(), t.kind) != kinds.end(); });
 }
 
-/// Seconds of tasks by rank and group, or by rank and kind.
+/// Seconds of a step's collective tasks, by rank and group.
 std::map<std::pair<Count, Count>, double> communicated(const StepRun& s) {
   std::map<std::pair<Count, Count>, double> all;
   for (const Task& t : s.timeline.tasks())
@@ -132,7 +132,7 @@ TEST_CASE("a task may start a given time before another task ends", "[cluster][e
   CHECK(line.tasks()[early].start == Seconds(16));  // its stream is busy until then
 }
 
-TEST_CASE("a step as tasks ends at the sum of its parts", "[cluster][events]") {
+TEST_CASE("a step scheduled as tasks ends at the sum of its parts", "[cluster][events]") {
   Cases cases(51);
   std::map<Schedule, int> seen;
   for (int i = 0; i < 2000; ++i) {

@@ -75,7 +75,7 @@ TEST_CASE("all ZeRO stages are equal if no two ranks share weights", "[cluster][
   }
 }
 
-TEST_CASE("options of a kind of parallelism have no effect with one rank", "[cluster][train]") {
+TEST_CASE("options of a parallel dimension have no effect if it has a single rank", "[cluster][train]") {
   Cases cases(7);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();
@@ -117,8 +117,8 @@ TEST_CASE("links with unlimited bandwidth and no latency take no time", "[cluste
 
 namespace {
 
-/// Fixes the layers of each stage, so that a step is a sum and maximum of times. False for schedules whose order
-/// depends on times.
+/// Fixes the layers of each stage, so that a step consists of sums and maxima of times. Returns false for schedules
+/// whose order depends on times.
 bool written_down(ClusterCase& c) {
   if (automatic(c.layout.schedule) && c.layout.pp > 1) return false;
   const Partition p = run(c).partition;

@@ -40,7 +40,7 @@ Count learned(const Prices& p) {
 }  // namespace
 
 TEST_CASE(
-    "stages together hold the model once, a tied table twice if its ends are on two ranks, and all twice in DualPipe",
+    "stages together hold one model, with a second tied table if embedding and head are apart, and two in DualPipe",
     "[cluster][memory]") {
   Cases cases(31);
   for (int i = 0; i < 500; ++i) {
@@ -294,8 +294,8 @@ TEST_CASE("the first stage saves Korthikanti's layers times the micro-batches in
         INFO(text_of(c.layout) << " " << name(r));
         const Bytes embedding = s.prices.embedding().alive.saved;
         CHECK(embedding == Bytes(8 * tokens + tokens * 64 / (sp ? tp : 1)));
-        // The embedding's chunk has P micro-batches in flight in 1F1B, and at most 2 P interleaved, after P more have
-        // passed it.
+        // The embedding's chunk has P micro-batches in flight in 1F1B, and at most 2 P if interleaved, since P more
+        // have passed it by then.
         CHECK(s.all[0].memory.activations ==
               textbook::korthikanti_first_stage(layer, 24, 4, v, r).bytes() + (v > 1 ? 8 : 4) * embedding);
       }

@@ -103,7 +103,7 @@ TEST_CASE("a route gives the number of ranks that meet on each level", "[contrac
   CHECK(spread({.tp = 2, .dp = 64}, Group::data) == Ranks{4, 8, 2, 1});
 }
 
-TEST_CASE("the devices of a run are the product of its kinds of ranks", "[contract][layout]") {
+TEST_CASE("the number of devices of a run is the product of its parallel degrees", "[contract][layout]") {
   const Layout l{.tp = 8, .cp = 2, .ep = 4, .etp = 2, .pp = 3, .dp = 5};
   CHECK(devices(l) == 8 * 2 * 3 * 5);
   CHECK(replica_devices(l) == 8 * 2 * 3);

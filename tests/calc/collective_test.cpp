@@ -52,7 +52,7 @@ TEST_CASE("a simulated ring all-reduce moves the volume of the formula and compu
     for (std::size_t i = 0; i < n; ++i) CHECK(row[i] == long(n * i + 100 * (n * (n - 1) / 2)));
 }
 
-TEST_CASE("the time of every algorithm is rounds of latency plus a load over bandwidth", "[collective]") {
+TEST_CASE("every algorithm takes its rounds times the latency plus its load over the bandwidth", "[collective]") {
   // 4 ranks, 8 MB over 1 GB/s: M/bandwidth = 8 ms, latency 1 ms, lg = 2
   const Count m = 8'000'000;
   CHECK(milliseconds(Op::all_reduce, Algorithm::ring, m, 4) == Approx(6 + 12));
@@ -95,7 +95,7 @@ TEST_CASE("an all-reduce equals a reduce-scatter plus an all-gather", "[collecti
   CHECK(half.load == collective_schedule(Op::all_gather, Algorithm::ring, n)->load);
 }
 
-TEST_CASE("the load of a reduction through a chief grows with the ranks, unlike a ring's", "[collective]") {
+TEST_CASE("the load of an all-reduce through a chief grows with the number of ranks, unlike a ring's", "[collective]") {
   // Goon App. B, footnote 36
   CHECK(collective_schedule(Op::all_reduce, Algorithm::naive, 8)->load == Ratio{14, 1});
   CHECK(collective_schedule(Op::all_reduce, Algorithm::naive, 1024)->load == Ratio{2046, 1});

@@ -14,7 +14,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Sender, receiver, whether a gradient, micro-batch, and chunk within a copy of the model.
+/// Sender, receiver, whether it carries a gradient, micro-batch, and chunk within a copy of the model.
 using Message = std::tuple<Count, Count, bool, Count, Count>;
 
 /// Messages that the ranks' slots need from other ranks.

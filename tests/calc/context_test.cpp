@@ -109,7 +109,8 @@ textbook::ContextParallelLayer layer(const Arch& a, Count ranks, Count tp = 1) {
 
 }  // namespace
 
-TEST_CASE("every causal pair belongs to one context rank, and all ranks have equally many", "[contract][context]") {
+TEST_CASE("every causal pair belongs to one context rank, and all ranks have the same number of pairs",
+          "[contract][context]") {
   // Brute force over the zigzag: a rank has pieces i and 2c - 1 - i of 2c; token t sees t + 1 keys.
   for (const Count c : {2, 4, 8}) {
     CAPTURE(c);
@@ -278,8 +279,8 @@ TEST_CASE("a context rank saves its share of the tensors, and more under Ulysses
         p.cached = false;
         const Liveness all = liveness(whole, p, input), one = liveness(part, p, input / c);
         CHECK(c * one.output == all.output);
-        // Under Ulysses attention's inputs are saved by heads, and its output also by tokens for the projection. Latent
-        // heads are saved with the shared key.
+        // Under Ulysses, attention's inputs are saved by heads, and its output also by tokens for the projection.
+        // Latent heads are saved with the shared key.
         if (method == ContextMethod::ulysses)
           CHECK(c * one.saved > all.saved);
         else

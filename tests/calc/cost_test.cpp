@@ -1,4 +1,4 @@
-// Costs of every shape, counted by hand on small numbers, so that no two terms coincide.
+// Costs of every operator shape, counted by hand for small sizes at which no two terms coincide.
 
 #include "calc/cost/cost.hpp"
 #include "calc/cost/held.hpp"
@@ -23,7 +23,7 @@ Pricing of(Phase phase, AttentionImpl attention = AttentionImpl::flash) {
 }
 const Pricing train = of(Phase::training), decode = of(Phase::decode);
 
-/// A core softmax(q k') v of one sequence with 6 query heads and 2 KV heads of width 5.
+/// An attention core softmax(q k') v over one sequence with 6 query heads and 2 KV heads of width 5.
 Attention core(Count queries, Count past, Reach reach = {}) {
   return {.sequences = 1,
           .heads = 6,
@@ -47,7 +47,7 @@ TEST_CASE("a matmul takes two FLOPs per weight and row, and twice as many backwa
   CHECK(f.moved.weights == 2 * (5 * 7 + 7));
   CHECK(f.moved.activations == 2 * 3 * (5 + 7));
   CHECK(b.moved.weights == 2 * 5 * 7 + 4 * (5 * 7 + 7));  // reads W; writes its gradient and the bias's in float32
-  CHECK(b.moved.activations == 2 * 2 * 3 * (5 + 7));      // reads x once and dy twice, once per product; writes dx
+  CHECK(b.moved.activations == 2 * 2 * 3 * (5 + 7));      // reads x once and dy twice, once per matmul; writes dx
 }
 
 TEST_CASE("accumulated gradients are read before they are written", "[cost]") {
@@ -68,7 +68,7 @@ TEST_CASE("a matmul's parameters are its matrix and bias; a tied matmul's belong
   CHECK(l.factored == 0);
 }
 
-TEST_CASE("all but top_k experts are idle, and each expert is factored separately", "[cost]") {
+TEST_CASE("all but top_k experts are idle, and Adafactor factors each expert separately", "[cost]") {
   const Learned l = learned(Linear{.rows = 6, .in = 5, .out = 7, .groups = 11, .top_k = 2, .bias = true});
   CHECK(l.total == 11 * (35 + 7));
   CHECK(l.idle == 9 * (35 + 7));
@@ -179,7 +179,7 @@ TEST_CASE("naive kernels compute all pairs; flash kernels compute causal pairs a
   const Pricing naive = of(Phase::training, AttentionImpl::naive);
   CHECK(forward(s, naive).executed == Flops(4 * 6 * 5 * 16));
   CHECK(backward(s, naive).executed == Flops(2 * 4 * 6 * 5 * 16));
-  // 7/12 of naive in the limit: half the pairs, 3.5 cores instead of 3.
+  // 7/12 of naive in the limit: half the pairs, and 3.5 times a forward core instead of 3 times.
   const Shape wide = core(1 << 20, 0);
   const auto all = [&](const Pricing& p) {
     return static_cast<double>((forward(wide, p).executed + backward(wide, p).executed).value);
@@ -285,7 +285,7 @@ TEST_CASE("a head writes logits in their storage format, and in generation in th
 
 // ---- Weights as stored and as read
 
-TEST_CASE("a pass reads as many bytes of a matrix as it stores", "[contract][cost]") {
+TEST_CASE("a pass reads exactly the stored bytes of every matrix", "[contract][cost]") {
   // 300 x 100: no format's groups fill both sides, so the test detects their axis.
   Arch a = prime_gqa();
   a.hidden = a.embedding_width = 300;

@@ -53,7 +53,8 @@ TEST_CASE("the pairs of a packed sequence lie inside its documents, also with a 
   }
 }
 
-TEST_CASE("one document equals a whole sequence, and one-token documents attend only to themselves", "[documents]") {
+TEST_CASE("a single document costs as much as an unpacked sequence, and one-token documents attend only to themselves",
+          "[documents]") {
   const Arch a = even();
   const auto whole = training_flops(a, plan(64)), one = training_flops(a, plan(64, packed({{1, 64}})));
   CHECK(one.forward == whole.forward);

@@ -1,4 +1,4 @@
-// Expert parallelism, separate and with all other kinds: sharded work adds up, replicated work is listed, and
+// Expert parallelism, alone and combined with all other kinds: sharded work adds up, replicated work is listed, and
 // collectives match the textbook.
 
 #include "calc/parallel/expert.hpp"
@@ -248,7 +248,7 @@ TEST_CASE("the weights of all ranks are the model's plus the listed replicas", "
           CHECK(mine == learned(tensor[i].shape).total);
           continue;
         }
-        // A bias added to the product of row shards is on every expert tensor rank.
+        // A bias added to the sum over row shards is on every expert tensor rank.
         const Linear* down = std::get_if<Linear>(&whole[i].shape);
         const bool biased = down && down->bias && whole[i].split == Split::row;
         const Count u = ranks(l, Group::expert_tensor), again = biased ? (u - 1) * down->groups * down->out : 0;
@@ -316,7 +316,8 @@ TEST_CASE("the most loaded rank receives and computes more rows, but dispatches 
   CHECK(shape_of<Pointwise>(ops, "mlp.combine").rows == tokens);
   CHECK(Fraction(4) * bytes_sent(ops, loaded, Group::expert, false) ==
         Fraction(5) * bytes_sent(even_ops, balanced, Group::expert, false));
-  // It saves a quarter more inputs of its experts, 64 values per row, and of their four tensors, 32 each.
+  // The most loaded rank saves a quarter more rows of its experts' inputs (64 values) and of their four tensors (32
+  // each).
   const auto saved = [](const OpList& list) { return liveness(list, {}, tokens * hidden).saved; };
   CHECK(saved(ops) - saved(even_ops) == Bytes(2 * rows / 4 * (hidden + 4 * 32)));
   loaded.expert_load = {129, 128};  // 128 rows: one more
@@ -359,14 +360,14 @@ TEST_CASE("tensor ranks reduce gradients of a router on token shards, but not of
   const auto summed = [&](const Layout& l) {
     return summed_gradients(first_block(unshared(), training, l), l, Group::tensor);
   };
-  // Two norms and the router. Together: also the experts' biases, added after the sum.
+  // Two norms and the router. `together`: also the experts' biases, added after the sum.
   CHECK(summed(apart) == 2 * hidden + hidden * 8);
   CHECK(summed(together) == 2 * hidden + hidden * 8 + 8 * hidden);
   CHECK(is_divided_over_experts(first_block(unshared(), training, apart)[0]) == false);
   Count divided = 0;
   for (const Op& op : first_block(unshared(), training, apart))
     if (is_divided_over_experts(op)) divided += learned(op.shape).total;
-  // 2 of 8 experts, widths of 16: three matrices, the biases of two products of 16 columns, and the full bias of 64.
+  // 2 of 8 experts, widths of 16: three matrices, the biases of two matmuls with 16 columns, and the full bias of 64.
   CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
 }
 

@@ -44,7 +44,7 @@ const Cluster cards = device(300e12, 2e12, 300e9);
 TrainEstimate trained(const Arch& a, const Plan& p, const Layout& l = {}) { return train(a, p, l, cards); }
 Frozen lower(Count n) { return {.parts = FreezePart::embedding, .layers = LayerSet::all(n)}; }
 
-/// Matmul FLOPs of one product with every matrix of a part, for one micro-batch.
+/// FLOPs of one matmul with every matrix of a part, for one micro-batch.
 Flops product_of(const Arch& a, const Plan& p, FreezePart part) {
   Flops all;
   for_each_operator(a, p, {}, training_step(p), [&](const OperatorRow& row) {
@@ -106,7 +106,7 @@ TEST_CASE("a head tied to the token table is frozen with it", "[freeze]") {
   const Count table = a.vocabulary * a.hidden;
   CHECK(trained(a, frozen({.parts = FreezePart::embedding})).memory.trained == parameters(a).total - table);
   const Plan p = frozen({.parts = FreezePart::embedding});
-  // The head's weight-gradient product drops out.
+  // The head's weight-gradient matmul drops out.
   CHECK(training_flops(a, whole()).backward - training_flops(a, p).backward >= product_of(a, p, FreezePart::head));
 }
 
@@ -130,8 +130,8 @@ TEST_CASE("there is no backward below the lowest trained layer", "[freeze]") {
     const Work w = whole_flops(a, whole(), training_step(whole()), Phase::training).forward;
     const Flops layer((w.linear + w.core).value / 8);
     const auto backward = [&](const Frozen& f) { return training_flops(a, frozen(f)).backward; };
-    // In the lowest trained layer the products that read its normed input (queries, keys, values, or the latent rows)
-    // pass a gradient to the norm, so no product of a trained layer drops out.
+    // In the lowest trained layer the matmuls that read its normed input (queries, keys, values, or the latent rows)
+    // pass a gradient to the norm, so no matmul of a trained layer drops out.
     for (const Count n : {1, 3, 7}) CHECK(backward({}) - backward(lower(n)) == 2 * n * layer);
     CHECK(backward({.layers = LayerSet::all(3)}) ==
           backward({}) - Flops(w.linear.value / 8 * 3));  // the token table needs input gradients
@@ -155,14 +155,14 @@ TEST_CASE("training only the head takes only the head's weight gradient", "[free
     CHECK(f.backward == w.head);  // dW = x' dy; dx is not needed
     const Memory m = trained(a, p).memory;
     CHECK(m.trained == a.vocabulary * a.hidden);
-    // The head's input of 512 tokens in 16 bits; norms, cores and products save no tensors.
+    // The head's input of 512 tokens in 16 bits; norms, attention cores and matmuls save no tensors.
     CHECK(m.activations == Bytes(2 * 512 * a.hidden));
     const Prices prices = price(a, p, {}, cards.device);
     for (std::size_t k = 0; k < prices.kinds.size(); ++k) CHECK_FALSE(prices.layer(k).backward);
   }
 }
 
-TEST_CASE("gradients flow as in automatic differentiation", "[freeze]") {
+TEST_CASE("operators have a backward pass exactly where automatic differentiation needs one", "[freeze]") {
   // prime_gqa with attention, norms and embedding frozen: mlp.up is the first trained operator.
   Step s{.sequences = 2, .queries = 3, .training = true};
   s.frozen.parts = parts({FreezePart::attention, FreezePart::norm, FreezePart::embedding});
@@ -178,7 +178,8 @@ TEST_CASE("gradients flow as in automatic differentiation", "[freeze]") {
   // Saved: the inputs of up (13 values per token), of down (17) and of the activation (17).
   const Count tokens = 6;
   CHECK(liveness(ops, {}, tokens * 13).saved == Bytes(tokens * 2 * (13 + 17 + 17)));
-  // At the peak, in down's backward, also the gradients of its result (passed on by the sum) and of its input.
+  // At the peak, in down's backward, the gradients of its result (passed on by the residual add) and of its input are
+  // also live.
   CHECK(liveness(ops, {}, tokens * 13).backward == Bytes(tokens * 2 * (13 + 17 + 17 + 13 + 17)));
 
   s.frozen.parts.add(FreezePart::mlp);
@@ -321,7 +322,7 @@ TEST_CASE("chunks of logits have whole tokens, and the input gradient of a froze
   Arch a = even();
   a.tied_head = false;
   Plan p = whole();
-  p.logits.chunks = 100;  // 6 of 512 tokens, and 2 in the last
+  p.logits.chunks = 100;  // chunks of 6 of the 512 tokens; the last has 2
   CHECK(trained(a, p).memory.logits == Bytes(4 * 6 * a.vocabulary));
   const auto saved = [&](Count chunks, const Frozen& f) {
     p.logits.chunks = chunks;

@@ -118,7 +118,7 @@ TEST_CASE("without a cache a step recomputes the whole sequence", "[contract][in
   }
 }
 
-TEST_CASE("a window is full after as many tokens as its length", "[contract][infer]") {
+TEST_CASE("a windowed layer's cache is full after as many tokens as its window is long", "[contract][infer]") {
   Plan p;
   const Count layer = 2 * 8 * 8 * 2;  // K and V, 8 heads of 8, 16 bits; 2 full and 3 windowed layers
   for (const Count context : {1, 36, 37}) CHECK(cache_bytes(windowed(), p, context) == Bytes(5 * layer * context));
@@ -142,14 +142,14 @@ TEST_CASE("a step is fastest at the start of a chunk", "[contract][infer]") {
 
 // ---- A whole generation
 
-TEST_CASE("the closed sum of a generation equals the sum of its steps", "[contract][infer]") {
+TEST_CASE("the closed form of a generation's time equals the sum over its steps", "[contract][infer]") {
   for (const Roofline r : {Roofline::op, Roofline::step})
     for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), chunked()})
       for (const auto& [prompt, generate] :
            {std::pair<Count, Count>{5, 100}, {30, 20}, {1, 1}, {1, 2}, {1, 3}, {500, 333}, {36, 39}, {37, 37}}) {
         CAPTURE(prompt, generate);
         Plan p;
-        // A ridge between the intensities of the steps.
+        // A ridge point between the intensities of the steps.
         const Cluster slow = device(2e9, 1e9);
         p.roofline = r;
         p.prompt = prompt;

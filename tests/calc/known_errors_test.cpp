@@ -177,7 +177,7 @@ TEST_CASE("four-bit weights speed up decoding but not matmuls", "[known-errors]"
   CHECK(decode(llama31_8b(), p, h100, 100).bound.total().value < 4.8e-3 / 2);
 }
 
-TEST_CASE("with more ranks than KV heads each rank holds one", "[known-errors]") {
+TEST_CASE("with more ranks than KV heads, each rank holds one KV head", "[known-errors]") {
   Plan p;
   for (const auto& [ranks, bytes] : {std::pair<Count, Count>{1, 131072}, {8, 16384}, {16, 16384}, {32, 16384}}) {
     CHECK(cache_bytes_per_token(llama31_8b(), p, {.tp = ranks}) == Bytes(bytes));
@@ -192,7 +192,7 @@ TEST_CASE("a prefill computes the head at the last position only", "[known-error
   CHECK(decode(a, p, h100, 100).flops == flops(2, 3, parameters(a).matmul) + flops(4, 3, 32, 32, 128, 100));
 }
 
-TEST_CASE("a decode step never takes less than its floor of weights and cache", "[known-errors]") {
+TEST_CASE("a decode step never takes less time than reading its weights and cache", "[known-errors]") {
   for (const Arch& a : {llama2_7b(), llama31_8b(), llama31_70b()})
     for (const Count batch : {1, 8, 64}) {
       Plan p;

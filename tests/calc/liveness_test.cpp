@@ -142,7 +142,8 @@ class Simulation {
     return p && p->kind == kind;
   }
   static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
-  /// Whether its gradient is used after others accumulate into the shared buffer: a sum's second input, if made first.
+  /// Whether t's gradient is used after others have accumulated into the shared buffer: t is a sum's second input and
+  /// was made first.
   bool waits(const Op& op, TensorId t) const {
     return t == op.in[1] && root_.at(op.in[0]) != block_input && made_.at(root_.at(t)) < made_.at(root_.at(op.in[0]));
   }
@@ -286,7 +287,7 @@ TEST_CASE("saved bytes and peaks of a plain block match a count by hand", "[cost
   // Forward: at the last sum all saved tensors, mlp.down's result and the block's: 13 each.
   CHECK(l.forward == l.saved + Bytes(tokens * 2 * 26));
   // Backward: mlp.down has the output's gradient and computes a's, 17, with all tensors still saved. Then u's gradient
-  // replaces a: no more. Later the gradients of q, k, v and o add less than was freed.
+  // takes the place of a, so the peak does not grow. Later the gradients of q, k, v and o add less than was freed.
   CHECK(l.backward == l.saved + Bytes(tokens * 2 * (13 + 17)));
 }
 
@@ -356,7 +357,7 @@ TEST_CASE("selective recomputation holds the scores only while they are used", "
     }
 }
 
-TEST_CASE("a product recomputed in backward is live there", "[contract][liveness]") {
+TEST_CASE("a gated product that backward recomputes is live there", "[contract][liveness]") {
   Step fused = training;
   fused.fused_glu = true;
   Options o{priced(AttentionImpl::flash)};

@@ -74,7 +74,8 @@ TEST_CASE("frozen matrices have no weight gradient, adapters have both gradients
   const Flops adapters(2 * static_cast<Int128>(tokens) * static_cast<Int128>(n));
   CHECK(lora.forward == full.forward + adapters);
   const Work w = whole_flops(a, whole(), training_step(whole()), Phase::training).forward;
-  // Full: twice the forward pass. LoRA: input gradients once per matrix, the cores' four products, twice the adapters.
+  // Full: twice the forward pass. LoRA: input gradients once per matrix, four matmuls per attention core, twice the
+  // adapters.
   CHECK(full.backward == 2 * full.forward);
   CHECK(lora.backward == w.linear + w.head + 2 * w.core + 2 * adapters);
 }

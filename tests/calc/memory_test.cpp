@@ -147,7 +147,7 @@ TEST_CASE("a cached latent row has the keys' format", "[cost][memory]") {
   CHECK(cache_bytes_per_token(a, p).value == a.latent.kv_rank + a.latent.rope_dim);
 }
 
-TEST_CASE("a cached latent row is a single row", "[cost][memory]") {
+TEST_CASE("a cached latent row and its shared key are quantized as a single row", "[cost][memory]") {
   Plan p;
   p.kv_precision = *dtype("q8_0");
   Arch a = even_latent();

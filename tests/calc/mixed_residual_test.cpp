@@ -28,7 +28,7 @@ Arch mixed() {
 constexpr Step training{.sequences = 1, .queries = tokens, .training = true};
 const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1};
 
-/// The operators of the layers that begin a block, or of the others.
+/// The operators of the layers that begin a block, or of the other layers.
 OpList block_of(bool begins) {
   const LayerKinds kinds = layer_kinds(mixed());
   return block_ops(mixed(), kinds[begins ? 0 : 1], training);
@@ -68,7 +68,7 @@ TEST_CASE("layers of one kind use the mean number of streams in a mix, rounded u
   CHECK(std::get<Pointwise>(mix.shape).top_k == 2);
 }
 
-TEST_CASE("tensors saved by mixed streams match the stored-tensor table, with and without recompute",
+TEST_CASE("tensors saved by mixed streams match the stored-tensor table, with and without recomputation",
           "[textbook][mixed]") {
   test::check_stored(mixed(), tokens);
 }

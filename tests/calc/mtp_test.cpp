@@ -186,8 +186,8 @@ TEST_CASE("the cache of a model with MTP modules equals the cache of a model wit
 }
 
 // A head whose logits are the peak holds the logits of one token, 2 bytes each, and the norm's result. A module after
-// it also needs the tokens' final states: 32 x 64 values of 2 bytes.
-TEST_CASE("in a prefill final states are held for the MTP module after the head", "[mtp]") {
+// it also needs the tokens' final hidden states: 32 x 64 values of 2 bytes.
+TEST_CASE("in a prefill, final hidden states are held for the MTP module that follows the head", "[mtp]") {
   Arch a = even();
   a.vocabulary = Count{1} << 20;
   const auto workspace = [&](Count modules) {
@@ -231,7 +231,8 @@ TEST_CASE("inference memory with MTP modules includes the pass that verifies the
   CHECK(verifying <= 2 * plain);
 }
 
-TEST_CASE("checkpoint bytes of MTP modules count only for modules, in memory and in reads of a pass", "[mtp]") {
+TEST_CASE("checkpoint bytes of MTP modules count only for the modules, in memory and in the bytes that a pass reads",
+          "[mtp]") {
   const Arch a = with_modules(even_moe(), 2);
   const auto holding = [](Count times) {
     Plan p = trained(2);

@@ -38,7 +38,7 @@ Count numbers(const Model& all) {
   for (const Sides& s : all) sum += s.layers * s.count * s.m * s.n;
   return sum;
 }
-/// Three products per iteration: X X' and B X of 2 m^2 n each, A A of 2 m^3.
+/// Three matmuls per iteration: X X' and B X take 2 m^2 n FLOPs each, A A takes 2 m^3.
 Flops iterated(const Model& all, Count iterations = 5) {
   Int128 sum = 0;
   for (const auto& [layers, count, m, n] : all) {
@@ -83,7 +83,7 @@ std::vector<Known> known() {
           {"DeepSeek-V3", deepseek_v3(), deepseek_matrices}};
 }
 
-/// A cluster on which products take all of the time.
+/// A cluster on which matmuls take all of the time.
 const Cluster computing = device(1e12, 1e30, 1e30);
 double compute_of(const Arch& a, const Plan& p, const Layout& l = {}) {
   return train(a, p, l, computing).bound[Part::optimizer].value;
@@ -111,7 +111,7 @@ TEST_CASE("Muon keeps one state for the matrices of blocks and two for all other
         Bytes(4 * 8'030'261'248 + 4 * 6'979'321'856 + 8 * Count{1'050'939'392}));
 }
 
-TEST_CASE("Newton-Schulz iterations compute three products of every matrix", "[muon]") {
+TEST_CASE("a Newton-Schulz iteration takes three matmuls per matrix", "[muon]") {
   for (const auto& [name, arch, matrices] : known()) {
     INFO(name);
     CHECK(update_flops(arch, muon()) == iterated(matrices));
@@ -134,7 +134,7 @@ TEST_CASE("engine and textbook agree on Muon for every kind of block", "[muon][t
   }
 }
 
-TEST_CASE("products of an optimizer are not model FLOPs", "[muon]") {
+TEST_CASE("an optimizer's matmuls do not count as model FLOPs", "[muon]") {
   for (const Arch& a : {even(), even_moe(), even_latent()}) {
     const TrainingFlops with = training_flops(a, muon()), without = training_flops(a, adam());
     CHECK(with.model_total == without.model_total);
@@ -161,7 +161,7 @@ TEST_CASE("iterations take the longer of their FLOPs and their bytes", "[muon]")
   CHECK(moved(muon()) == Approx((bytes + pass) / 1e12));
 }
 
-TEST_CASE("Muon multiplies in bf16 even if blocks multiply in fp8", "[muon]") {
+TEST_CASE("Muon's matmuls run in bf16 even if those of the blocks run in fp8", "[muon]") {
   Cluster c = computing;
   c.device.peaks[static_cast<std::size_t>(Peak::fp8)] = FlopsPerSecond(2e12);
   Plan narrow = muon();
@@ -216,7 +216,7 @@ TEST_CASE("tensor-parallel ranks gather sharded matrices and all compute the sam
   CHECK(gathered(even(), {.dp = 4}, Part::dp) == 0);
 }
 
-TEST_CASE("shards of Muon's states follow its two kinds of parameters", "[muon]") {
+TEST_CASE("Muon's states are sharded separately for its two kinds of parameters", "[muon]") {
   Cases cases(41);
   for (int i = 0; i < 200; ++i) {
     const ClusterCase c = cases.any();

@@ -1,4 +1,4 @@
-// Low-precision products of blocks: bytes read, by element and by group, and which products are low-precision.
+// Low-precision matmuls of blocks: bytes read, by element and by group, and which matmuls are low-precision.
 
 #include <random>
 
@@ -13,7 +13,7 @@ using textbook::Fraction;
 
 namespace {
 
-/// Formats with scales that the operands of a product can have.
+/// Formats with scales that the operands of a matmul can have.
 std::vector<DType> scaled_formats() {
   std::vector<DType> all;
   for (const Format& f : formats)
@@ -44,7 +44,7 @@ textbook::FormatSizes<Fraction> sizes_of(const Format& f) {
   return {{f.element_bits, 8}, {f.group_bits, 8}, f.group, {f.outer_bits, 8}, f.outer, f.tensor_bytes};
 }
 
-/// Operand bytes read by the three products, excluding results and gradients written.
+/// Operand bytes read by the forward, input-gradient and weight-gradient matmuls, excluding the results written.
 struct OperandsRead {
   double forward, input, weight;
 };
@@ -64,7 +64,7 @@ Plan plan_in(const char* format, const LowPrecision& low_precision = {}) {
   return p;
 }
 
-/// Peaks 1,000 times higher in fewer bits; memory takes no time.
+/// Devices with peaks 1,000 times higher in fp8 and fp4, whose memory takes no time.
 Cluster cards() {
   Cluster c = device(1e12, 1e30, 1e30);
   c.device.peaks[static_cast<std::size_t>(Peak::fp8)] = FlopsPerSecond(1e15);
@@ -92,7 +92,7 @@ TEST_CASE("operand bytes match groups visited one by one", "[narrow]") {
   CHECK(operand_bytes(dtypes::bf16, 3, 5) == Bytes(30));
 }
 
-TEST_CASE("operand groups lie along the dimension that a product sums over", "[narrow]") {
+TEST_CASE("operand groups lie along the dimension that a matmul sums over", "[narrow]") {
   // 65 elements have 3 groups of 32, 31 have one, 33 have two; mxfp8 stores 33 bytes per group.
   const OperandsRead mx = read_by_products({.rows = 33, .in = 65, .out = 31}, *dtype("mxfp8"));
   CHECK(mx.forward == 33 * (33 * 3 + 31 * 3));
@@ -123,7 +123,7 @@ TEST_CASE("operand bytes match the textbook's closed form for random shapes in e
     }
 }
 
-TEST_CASE("Llama-3.1 8B in nvfp4 has bf16's FLOPs and memory, and its products read 4.5 of 16 bits plus tensor scales",
+TEST_CASE("Llama-3.1 8B in nvfp4 has bf16's FLOPs and memory, and its matmuls read 4.5 of 16 bits plus tensor scales",
           "[narrow]") {
   const Arch a = llama31_8b();
   const Plan wide = plan_in("bf16"), narrow = plan_in("nvfp4");
@@ -149,7 +149,7 @@ TEST_CASE("Llama-3.1 8B in nvfp4 has bf16's FLOPs and memory, and its products r
   CHECK(products == 7);  // q, k, v, out, gate, up, down
 }
 
-TEST_CASE("training reads weights in the narrower of the storage and product formats", "[narrow]") {
+TEST_CASE("training reads weights in the narrower of the storage and matmul formats", "[narrow]") {
   const Linear s{.rows = 3, .in = 64, .out = 96};
   const auto read = [&](const char* held, const char* product) {
     Pricing p = training_in(*dtype(product));
@@ -188,7 +188,7 @@ TEST_CASE("each part of a block can be low-precision separately", "[narrow]") {
                  });
 }
 
-TEST_CASE("blocks at the start and the end stay wide, and each takes its format's time", "[narrow]") {
+TEST_CASE("the first and last blocks stay in the wide format, and each block is timed in its own format", "[narrow]") {
   Arch a = even();
   a.layers = 9;
   const auto seconds = [&](const Plan& p) { return train(a, p, {}, cards()).bound.total().value; };
@@ -230,7 +230,7 @@ TEST_CASE("wide blocks slow only the pipeline stages that have them", "[narrow]"
   CHECK(train(a, p, l, cards()).bound.total() > train(a, narrow, l, cards()).bound.total());
 }
 
-TEST_CASE("layer kinds are disjoint and separate formats, experts and trained parts", "[narrow]") {
+TEST_CASE("layer kinds are disjoint and distinguish formats, experts and trained parts", "[narrow]") {
   Arch a = even_moe();
   a.layers = 12;
   a.moe.layers = LayerSet::every(1, 2, 12);

@@ -35,7 +35,7 @@ ClusterCase without(ClusterCase c) {
 }
 TrainEstimate run(const ClusterCase& c) { return train(c.arch, c.plan, c.layout, c.cluster); }
 
-/// Rounded down, without 128-bit arithmetic, as bytes are small here.
+/// A fraction of the bytes, rounded down. Byte counts are too small here to need 128-bit arithmetic.
 Bytes part(Bytes all, Ratio f) { return Bytes(all.value * f.numerator / f.denominator); }
 
 Memory memory_of(const ClusterCase& c, const Prices& prices, const Partition& cut, Count rank) {
@@ -102,7 +102,7 @@ TEST_CASE("the device does not hold offloaded bytes, except for copies of gradie
   CHECK(stages > 3000);
 }
 
-TEST_CASE("a device keeps the rest of every layer, the whole running layer, and one layer in transit",
+TEST_CASE("a device holds the kept part of every layer, all of the running layer, and one layer in transit",
           "[offload][memory]") {
   Cases cases(92);
   for (int i = 0; i < 500; ++i) {
@@ -210,8 +210,8 @@ TEST_CASE("transfers of a layer are exposed by the excess over its work", "[offl
                    exposed(std::max((block ? weights : 0) + saved, gradients),
                            row.backward_input.bound.total() + row.backward_weight.bound.total()));
         }
-        // Three micro-batches. Then weights move to their place, up if the host updated them and down if the device
-        // did, overlapped with the device's update.
+        // Three micro-batches. Then updated weights move to where they are held: to the device if the host updated
+        // them, to the host if the device did. This overlaps with the device's update.
         const TrainEstimate e = assemble(prices, p, sharded, c);
         const double n = static_cast<double>(e.memory.parameters);
         const double way = 2 * n * std::abs(o.optimizer.value() - o.weights.value()) / rate;
@@ -222,7 +222,8 @@ TEST_CASE("transfers of a layer are exposed by the excess over its work", "[offl
       }
 }
 
-TEST_CASE("a rank's gradients go to the host once per step, and under ZeRO only its shard", "[offload][train]") {
+TEST_CASE("a rank's gradients go to the host once per step, and under ZeRO only the rank's shard of them",
+          "[offload][train]") {
   Plan p;
   p.seq = 64;
   p.global_batch = 4;
@@ -263,7 +264,8 @@ TEST_CASE("device and host update their parts concurrently", "[offload][train]")
   CHECK(u.total({}, 1).value == Approx(std::max(u.host, u.weights).value));
   CHECK(u.total({}, 0).value == Approx((u.host + u.weights).value));
   CHECK(u.total(Seconds(1), 1) == Seconds(1) + std::max(u.host, u.weights));
-  // Weights updated by the device and held by the host go down, and first come up if the device has no copy.
+  // Weights that the device updates and the host holds go to the host afterwards, and come to the device first if it
+  // has no copy.
   p.offload = {.activations = {}, .optimizer = {1, 4}, .weights = {3, 4}};
   CHECK(update_seconds(s, p, bound_rates(c.device, p)).weights.value == Approx(0.5 * 2 * n / 1e9));
 }

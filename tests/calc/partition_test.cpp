@@ -1,4 +1,4 @@
-// Layers over the chunks of a pipeline: no cut is better, and every chunk has a layer.
+// Division of layers into the chunks of a pipeline: no other division is better, and every chunk has a layer.
 
 #include "calc/pipeline/partition.hpp"
 
@@ -72,7 +72,7 @@ RowCosts random_costs(Cases& cases) {
 
 }  // namespace
 
-TEST_CASE("no cut of the layers has a faster slowest rank under any schedule", "[cluster][partition]") {
+TEST_CASE("under every schedule, no other division of the layers has a faster slowest rank", "[cluster][partition]") {
   Cases cases(41);
   for (int i = 0; i < 600; ++i) {
     const auto schedule = pipeline_tests::all_schedules[static_cast<std::size_t>(i % 10)];

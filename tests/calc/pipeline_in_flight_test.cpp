@@ -111,7 +111,8 @@ TEST_CASE("counts of repeated runs match a walk over every slot") {
   }
 }
 
-// arXiv:2401.10241, 2405.15362: P micro-batches, 2P, and 2P halves of a stage, until their weight gradients are done.
+// Limits (arXiv:2401.10241, 2405.15362): P micro-batches for ZB-1P, 2P for ZB-2P, and 2P half-stages for ZB-V, each
+// held until its weight gradient is done.
 TEST_CASE("automatic schedules stay within their limit for any times, and reach it for equal times") {
   std::mt19937 random(42);
   MakespanWorkspace room;

@@ -16,7 +16,7 @@ namespace {
 
 bool same(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
-/// The makespan by tasks, with the same tables.
+/// The makespan of the pipeline scheduled as tasks, with the same tables.
 struct ByEvents {
   Timeline line;
   PipelineTasks tasks;
@@ -108,8 +108,9 @@ TEST_CASE("makespan, chunk spans and rank work match the tasks") {
   }
 }
 
-// With long sends times repeat only after several rounds, with small differences of chunks only after many.
-TEST_CASE("skipping rounds does not change the makespan, however late and at any distance times repeat") {
+// With long sends, times repeat only after several rounds; with small differences between chunks, only after many.
+TEST_CASE(
+    "skipping repeated rounds does not change the makespan, however late repetition starts and whatever its period") {
   std::mt19937 random(32);
   MakespanWorkspace room;
   ByEvents events;
@@ -159,7 +160,7 @@ TEST_CASE("GPipe, 1F1B and interleaved have exactly the textbook's bubble in who
 }
 
 // arXiv:2401.10241, table 1: (P-1)(T_F + T_B - T_W) and (P-1)(T_F + T_B - 2 T_W), T_W <= T_B. In ZB-H2 every rank ends
-// as much later as it began; an optimizer step that does not wait for all ranks makes up for this.
+// later by as much as it begins later; an optimizer step that does not wait for all ranks makes up for this.
 TEST_CASE("ZB-H1 and ZB-H2 have the bubbles of their paper") {
   for (const Count ranks : {2, 4, 8, 13})
     for (const auto& [f, b, w] : {std::array{1, 1, 1}, {10, 11, 9}, {10, 10, 6}, {11, 10, 9}, {10, 12, 8}}) {
@@ -209,7 +210,7 @@ TEST_CASE("ZB-1p never takes longer than ZB-H1, nor ZB-2p than ZB-H2") {
   CHECK(as_written > 100);
 }
 
-TEST_CASE("all micro-batches between the first and the last take the same time, for any number") {
+TEST_CASE("every further micro-batch adds the same time, whatever their number") {
   for (const Schedule s : all_schedules) {
     const Count v = fixed_chunks(s) == 0 ? 3 : fixed_chunks(s);
     const Pipeline some{s, 4, v, 1 << 12}, many{s, 4, v, Count{1} << 40};

@@ -68,7 +68,7 @@ TEST_CASE("DualPipe feeds both ends, and pairs a forward of one direction with a
   CHECK(letters(p, 1) == "F4' F1 F5' B1 F2+B4' F6'+B2 F3+B5' B3 I6' W6'");
 }
 
-// 2 ranks, 4 micro-batches: rank 0 has steps 1 (2), 2 (1), 3 (1), 4 (1), 5 (1), 6 (1), 7 (1), 8 (1).
+// 2 ranks, 4 micro-batches: rank 0 runs step 1 twice and each of steps 2 to 8 once.
 TEST_CASE("DualPipe-V runs DualPipe's steps on a V of chunks") {
   const Pipeline p{Schedule::dualpipe_v, 2, 2, 4};
   CHECK(letters(p, 0) == "F1 F2 F3 F1' I1' W1' F2' F4+B2' F3'+B1 B3' F4'+B2 B4' I3 W3 I4 W4");
@@ -95,7 +95,7 @@ TEST_CASE("every rank runs each micro-batch of each chunk once forward and once 
   }
 }
 
-TEST_CASE("steady runs have equal number and length on every rank") {
+TEST_CASE("every rank has the same number of steady runs, of the same lengths") {
   std::mt19937 random(12);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random);

@@ -22,7 +22,7 @@ TEST_CASE(
   CHECK(rank_of({Schedule::dualpipe, 4, 2, 8}, 0, 1) == 3);
 }
 
-TEST_CASE("the place of a model chunk holds that chunk") {
+TEST_CASE("looking up the chunk at the place of a model chunk returns that chunk") {
   for (const Schedule s : all_schedules) {
     const Pipeline p = sound(s, 6, 3, 24);
     for (Count d = 0; d < directions(p); ++d)
@@ -34,7 +34,7 @@ TEST_CASE("the place of a model chunk holds that chunk") {
   }
 }
 
-TEST_CASE("an invalid pipeline reports its flaw and a number that would be enough") {
+TEST_CASE("an invalid pipeline reports its flaw and a number that would be valid") {
   const auto why = [](Schedule s, Count ranks, Count chunks, Count micro_batches, PipelineFlaw expected, Count mends) {
     const Pipeline p{s, ranks, chunks, micro_batches};
     CHECK(flaw(p) == expected);

@@ -14,7 +14,7 @@ const Step training{.sequences = 2, .queries = 3, .training = true};
 
 }  // namespace
 
-TEST_CASE("recomputed modules save no tensors and are live in backward", "[cost][liveness]") {
+TEST_CASE("recomputed modules save no tensors, and their tensors are live in backward", "[cost][liveness]") {
   // prime_gqa saves 126 values and 7 in float32 per token. norm frees n 13, m 13 and 2 x 2 statistics; act frees a 17;
   // mlp frees u 17 and a 17, since m is saved as the MLP's input.
   const OpList ops = first_block(prime_gqa(), training);

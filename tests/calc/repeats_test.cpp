@@ -52,7 +52,7 @@ TEST_CASE("repeated layers form separate kinds, and so does a layer followed by 
   CHECK((kinds[2].repeats && !kinds[2].ends_run && kinds[2].count == 3));
 }
 
-TEST_CASE("weights count once, and enter products once per layer", "[engine][repeats]") {
+TEST_CASE("repeated weights count once as parameters, and once per layer in matmuls", "[engine][repeats]") {
   const Parameters p = parameters(twice());
   CHECK(p.total == parameters(even()).total);  // of three layers
   CHECK(p.matmul == parameters(six()).matmul);

@@ -94,7 +94,8 @@ TEST_CASE("the exposed share of the shorter of compute and memory time is added"
   CHECK(bound(t) == Bound::memory);
 }
 
-TEST_CASE("a small product reaches a lower rate, separately in each product of a pass", "[cost][roofline]") {
+TEST_CASE("a small matmul reaches a lower rate, which depends on the size of each matmul of a pass",
+          "[cost][roofline]") {
   Rates r = rates;
   r.half_matmul = 210;
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});  // 210 FLOPs: half of the rate
@@ -103,7 +104,7 @@ TEST_CASE("a small product reaches a lower rate, separately in each product of a
   CHECK(reached(s, backward_weight(s.shape, train), train, Direction::backward_weight, r).compute.value == 50);
   const Op expert = op_of(Linear{.rows = 6, .in = 5, .out = 7, .groups = 2, .top_k = 2});
   CHECK(reached(expert, forward(expert, train), train, Direction::forward, r).compute.value == 50);
-  // One of 8 ranks holds 1 of 8 experts and 6 of the rows that 24 tokens send to 2 experts each: one product.
+  // One of 8 ranks holds 1 of 8 experts and 6 of the rows that 24 tokens send to 2 experts each: one matmul.
   const Op mine = op_of(Linear{.rows = 6, .in = 5, .out = 7, .groups = 1, .top_k = 2, .expert_ranks = 8});
   CHECK(reached(mine, forward(mine, train), train, Direction::forward, r).compute.value ==
         Approx(100 * 420 / 630.).epsilon(0.01));
@@ -112,7 +113,7 @@ TEST_CASE("a small product reaches a lower rate, separately in each product of a
   CHECK(reached(op_of(Norm{3, 5, 5}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
-TEST_CASE("a product with rows not aligned to 16 bytes keeps a share of its rate", "[cost][roofline]") {
+TEST_CASE("a matmul with rows not aligned to 16 bytes reaches only a share of its rate", "[cost][roofline]") {
   Rates r = rates;
   r.unaligned = 0.25;
   r.numbers_in_16_bytes = 8;  // of two bytes each
@@ -128,7 +129,7 @@ TEST_CASE("a product with rows not aligned to 16 bytes keeps a share of its rate
   CHECK(rate(4, 8) == 100);
 }
 
-TEST_CASE("a device's share for unaligned products depends on the plan's format", "[cost][roofline]") {
+TEST_CASE("a device's share for unaligned matmuls depends on the plan's format", "[cost][roofline]") {
   Device d = device(100, 10).device;
   d.achieved.present = true;
   d.achieved.unaligned = for_each_format(0.5);
@@ -185,7 +186,7 @@ TEST_CASE("the attention core has a separate rate", "[cost][roofline]") {
   CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
-TEST_CASE("16 bytes hold a fixed number of elements per format, without the scales of micro-scaled groups",
+TEST_CASE("the number of elements in 16 bytes of a format ignores the scales of micro-scaled groups",
           "[cost][roofline]") {
   Device d;
   d.achieved.present = true;
@@ -200,7 +201,7 @@ TEST_CASE("16 bytes hold a fixed number of elements per format, without the scal
   CHECK(in_16_bytes("mxfp8") == 16);
 }
 
-TEST_CASE("in inference activations that fit the cache move at its bandwidth, unlike weights and training tensors",
+TEST_CASE("in inference, activations that fit in the cache move at its bandwidth; weights and training tensors do not",
           "[cost][roofline]") {
   Rates r = rates;
   r.cache_bandwidth = BytesPerSecond(40);
@@ -214,7 +215,7 @@ TEST_CASE("in inference activations that fit the cache move at its bandwidth, un
   CHECK(reached(s, cost_of(1, 20, 10, 40), train, Direction::backward_input, r).memory.value == Approx(10));
 }
 
-TEST_CASE("bytes move no faster than their functions are evaluated", "[cost][roofline]") {
+TEST_CASE("an operator's memory time is at least the time to evaluate its functions", "[cost][roofline]") {
   Rates r = rates;
   r.functions = 2;
   const Op act = op_of(Pointwise{.kind = PointwiseKind::activate, .rows = 3, .width = 4});  // 12 or 24 evaluations

@@ -103,7 +103,7 @@ TEST_CASE("the first layer's values are saved once, and their gradient is live u
   CHECK(w.backward.total() == first.backward);
 }
 
-TEST_CASE("tensors saved by RWKV-7 match the stored-tensor table, with and without recompute", "[textbook][rwkv]") {
+TEST_CASE("tensors saved by RWKV-7 match the stored-tensor table, with and without recomputation", "[textbook][rwkv]") {
   test::check_stored(rwkv(), tokens);
 }
 

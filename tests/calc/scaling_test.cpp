@@ -48,11 +48,12 @@ TEST_CASE("the printed exponents 0.46 and 0.54 follow only from the unrounded co
   CHECK(share(chinchilla3) == Approx(0.452).epsilon(1e-3));
 }
 
-TEST_CASE("the first two approaches give the tokens of the paper's tables for each size", "[scaling]") {
+TEST_CASE("Chinchilla's first two approaches give the tokens of the paper's tables for each size", "[scaling]") {
   struct Row {
     double params, first, second;  ///< tokens: Table 3 and Table A3 of arXiv:2203.15556
   };
-  // Table sizes have at most two digits, and the budget of 67 billion is Gopher's: that row is off by up to 7 %.
+  // Sizes in the tables have at most two digits, and the row of 67 billion has Gopher's budget, so it is off by up to 7
+  // %.
   const Row row = GENERATE(Row{400e6, 8.0e9, 7.7e9}, Row{1e9, 20.2e9, 20.0e9}, Row{10e9, 205.1e9, 219.5e9},
                            Row{67e9, 1.5e12, 1.7e12}, Row{175e9, 3.7e12, 4.3e12}, Row{280e9, 5.9e12, 7.1e12},
                            Row{520e9, 11.0e12, 13.4e12}, Row{1e12, 21.2e12, 26.5e12}, Row{10e12, 216.2e12, 292.0e12});
@@ -61,7 +62,7 @@ TEST_CASE("the first two approaches give the tokens of the paper's tables for ea
   CHECK(optimum_for_params(chinchilla2, row.params).tokens == Approx(row.second).epsilon(within));
 }
 
-TEST_CASE("the exponents of the first two approaches round to the printed ones", "[scaling]") {
+TEST_CASE("the exponents of Chinchilla's first two approaches round to the printed ones", "[scaling]") {
   CHECK(chinchilla1.params_exponent == Approx(0.50).margin(0.005));
   CHECK(chinchilla1.params_exponent == Approx(4 / (4 + std::log10(216.2e12 / 20.2e9))).margin(5e-6));
   CHECK(chinchilla2.params_exponent == Approx(0.49).margin(0.005));

@@ -65,9 +65,9 @@ OpList layer(const Arch& a) {
 
 }  // namespace
 
-// Inputs: of the mixes' low rank, five products with a mix each, the decay's second product and the output; of the
-// MLP's two products with a mix each and its third. Also the gradients of all results.
-TEST_CASE("every product waits for its weight gradient with a separate mix of a token shift", "[engine][scan]") {
+// Held inputs: of the mixes' low rank, of five matmuls with a mix each, of the decay's second matmul and of the output;
+// of the MLP's two matmuls with a mix each and of its third. Also held: the gradients of all results.
+TEST_CASE("every matmul on a token shift holds its own mix until its deferred weight gradient", "[engine][scan]") {
   constexpr Count W = H * P, F = 96, R = 5, M = 5 * 3;
   Plan p;
   p.seq = tokens;
@@ -105,7 +105,7 @@ TEST_CASE("a sequence holds the scan states of all heads, divided across ranks",
   for (const Arch& a : all()) CHECK(textbook::state_bytes_per_sequence(a, 2) == cache_bytes(a, {}, 100));
 }
 
-TEST_CASE("tensors saved by layers with scans match the stored-tensor table, with and without recompute",
+TEST_CASE("tensors saved by layers with scans match the stored-tensor table, with and without recomputation",
           "[textbook][scan]") {
   for (const Arch& a : all()) test::check_stored(a, tokens);
 }
@@ -125,7 +125,7 @@ TEST_CASE("tensors saved by layers with scans on two ranks match the table, with
 }
 
 // Two FLOPs per multiply-add. RG-LRU has one for a h + x, which backward recomputes, and one for each gradient.
-TEST_CASE("RG-LRU has a multiply-add per channel and token, and mLSTM one value more than the width of a head",
+TEST_CASE("RG-LRU takes a multiply-add per channel and token, and mLSTM's normalizer adds one to the width of a head",
           "[cost][scan]") {
   const LinearAttention lru{.sequences = 2,
                             .heads = H,
@@ -155,7 +155,8 @@ TEST_CASE("RG-LRU has a multiply-add per channel and token, and mLSTM one value 
   CHECK(forward(lstm, p).executed == Flops(4 * 10 * H * N * (P + 1) + 2 * 2 * 25 * H * (N + P + 1)));
 }
 
-TEST_CASE("a shift with moved shares reads the moves, and a shift that peeks caches no token", "[cost][scan]") {
+TEST_CASE("a shift with an added input reads it, and a shift that reads another shift's cached token caches none",
+          "[cost][scan]") {
   const Shift moved{.sequences = 2, .queries = 3, .width = 5, .mixes = 4, .moved = true};
   const Shift peeks{.sequences = 2, .queries = 3, .width = 5, .peeks = true};
   Pricing p{};

@@ -152,7 +152,7 @@ TEST_CASE("Goon §2.2: a layer all-reduces twice forward and twice backward, the
   CHECK(tensor_parallel_train({.batch = 2, .seq = 3, .hidden = 8, .precision = 2, .ranks = 4}) == Fraction(4) * one);
 }
 
-TEST_CASE("Goon (2.11): shards of a row-parallel product are summed, not concatenated", "[seed]") {
+TEST_CASE("Goon (2.11): the outputs of a row-parallel matmul are summed across ranks, not concatenated", "[seed]") {
   // t (1,4) times O (4,2); each of two ranks has half of t and half of O's rows
   const double t[] = {2, 3, 5, 7}, o[][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
   const auto product = [&](int first, int last, int column) {
@@ -264,7 +264,7 @@ TEST_CASE("Goon (3.4): 300e9 tokens take GPT-3 3.13e23 FLOPs", "[seed]") {
   CHECK(real(six_nd(173'946'175'488, 300'000'000'000)) == Approx(3.131e23).epsilon(1e-4));
 }
 
-TEST_CASE("Goon (3.5): with FLOPs per batch instead of per token MFU is too large by the number of tokens", "[seed]") {
+TEST_CASE("Goon (3.5): with FLOPs per batch instead of per token, MFU is too large by the number of tokens", "[seed]") {
   const FlopsPerSecond peak(312e12);
   const double per_batch = real(seed_train_flops(8, 96, 2048, 12288, 4)), tokens = 8 * 2048;
   CHECK(mfu(per_batch, 100, 8, peak) / mfu(per_batch / tokens, 100, 8, peak) == Approx(tokens));
@@ -367,8 +367,7 @@ TEST_CASE("Goon App. C.1: the printed intensities are decimal, although the unit
   CHECK(ridge_point(125e12, 0.9e12) == Approx(138.9).epsilon(1e-3));    // V100 SXM2
 }
 
-TEST_CASE("Goon (D.1): a matmul's intensity has a 2 that is missing in print, and decode is far below the ridge",
-          "[seed]") {
+TEST_CASE("Goon (D.1): the printed matmul intensity lacks a factor of 2, and decode is far below the ridge", "[seed]") {
   CHECK(seed_matmul_intensity(1, 2048, 12288, 2) == 1536);
   CHECK(seed_matmul_intensity(1, 1, 8192, 2) == Approx(0.9998).epsilon(1e-4));
   CHECK(seed_matmul_intensity(1, 1'000'000'000, 8192, 2) == Approx(8192 / 2));

@@ -179,7 +179,8 @@ TEST_CASE("element-wise kernels that move twice the bytes take twice the time", 
   CHECK(run(c).estimate[Part::elementwise] == once[Part::elementwise]);
 }
 
-TEST_CASE("collectives have a start, wait for rounds and reach a share of each level", "[software][exchange]") {
+TEST_CASE("a collective takes a start-up time and a latency per round, and reaches a share of each level's bandwidth",
+          "[software][exchange]") {
   Cluster c = device(1e12, 1e11, 8e9, 0);
   c.levels[0].ranks = 4;
   c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(1e9), .latency = Seconds()});
@@ -200,7 +201,7 @@ TEST_CASE("collectives have a start, wait for rounds and reach a share of each l
   CHECK(communication_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 30 * 200)).epsilon(1e-12));
 }
 
-TEST_CASE("a share of a message between stages delays each slot", "[software][pipeline]") {
+TEST_CASE("the exposed share of a message between stages delays each slot", "[software][pipeline]") {
   ClusterCase c{even(), {}, {.pp = 2}, device(1e12, 1e11, 1e9, 0)};
   c.arch.layers = 8;
   c.plan.seq = 64;

@@ -1,4 +1,5 @@
-// Per-rank shares if ranks do not divide evenly: whole heads, the larger part, and sizes independent of the ranks.
+// Per-rank shares of sizes that the ranks do not divide evenly: whole heads, the larger share, and sizes that do not
+// depend on the number of ranks.
 
 #include "calc/train.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -73,7 +74,8 @@ TEST_CASE("a rank of three has whole heads of linear attention, its norm and its
   CHECK(shape_of<Linear>(ops, "attn.out").in == 6 * 8);
 }
 
-TEST_CASE("sequence parallelism shards the tokens of positions, their sum, norm and dropout", "[contract][tensor]") {
+TEST_CASE("sequence parallelism shards the tokens of the embedding's positions, sum, norm and dropout",
+          "[contract][tensor]") {
   Arch a = even();
   a.position = Position::learned;
   a.position_rows = 64;

@@ -25,26 +25,27 @@ const Pricing train{};
 
 }  // namespace
 
-TEST_CASE("a state updated token by token is written and read by products, and read twice under the delta rule",
+TEST_CASE("a token-by-token state takes one matmul to update and one to read, and a second read under the delta rule",
           "[cost][state]") {
   const Cost ssm = forward(shape(StateRule::state_space, 0), train), delta = forward(shape(StateRule::delta, 0), train);
   CHECK(ssm.executed == Flops(4 * rows * state));
   CHECK(delta.executed == Flops(6 * rows * state));
   CHECK(ssm.model == Flops(6 * rows * state));  // the decay is a separate pass over the state
   CHECK(delta.model == Flops(8 * rows * state));
-  // Two products for each, plus the recomputed states: all but the reading.
+  // Two matmuls for each forward matmul, plus the recomputed states, which take every forward matmul but the one that
+  // computes the output from the state.
   CHECK(backward(shape(StateRule::state_space, 0), train).executed == Flops((8 + 2) * rows * state));
   CHECK(backward(shape(StateRule::delta, 0), train).executed == Flops((12 + 4) * rows * state));
   CHECK(backward(shape(StateRule::delta, 0), train).model == Flops(16 * rows * state));
 }
 
-TEST_CASE("a state that loses by one key and gains by another is read and updated for each", "[cost][state]") {
+TEST_CASE("a state with separate removal and insertion keys is read and updated with each of them", "[cost][state]") {
   const Cost rwkv = forward(shape(StateRule::removal, 0), train);
   CHECK(rwkv.executed == Flops(8 * rows * state));
   CHECK(rwkv.model == Flops(10 * rows * state));  // plus the decay
   CHECK(backward(shape(StateRule::removal, 0), train).executed == Flops((16 + 6) * rows * state));
-  // Chunks of 4, 4 and 2: four kinds of scores; two products with the system's right side and the system, two that give
-  // the output; two of the state read and two of its updates.
+  // Chunks of 4, 4 and 2: four kinds of scores; two matmuls with the system's right side and the system, two for the
+  // output, two reads of the state and two of its updates.
   const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
   const Count done = 8 * places * heads * (n + p) + 8 * rows * state;
   const Count reading = 4 * places * heads * p + 2 * rows * state;

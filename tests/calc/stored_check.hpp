@@ -7,7 +7,7 @@
 
 namespace llmcalc::test {
 
-/// One sequence of `tokens` in 16 bits, with and without recompute.
+/// Checks one sequence of `tokens` in 16 bits, with and without recomputation.
 inline void check_stored(const Arch& a, Count tokens) {
   for (const Recompute r : {Recompute::none, Recompute::full}) {
     const Plan plan{.seq = tokens, .micro_batch = 1, .global_batch = 1, .recompute = r};

@@ -110,7 +110,7 @@ TEST_CASE("the head's matmul and its loss are sharded over the vocabulary", "[co
         512 / 8);
 }
 
-TEST_CASE("a vocabulary that the ranks do not divide is sharded to the larger part", "[contract][tensor]") {
+TEST_CASE("a rank's share of a vocabulary that the ranks do not divide is rounded up", "[contract][tensor]") {
   Arch a = even();
   a.vocabulary = 515;  // 515 / 8 = 64.4
   const Layout tp{8, false};
@@ -122,7 +122,7 @@ TEST_CASE("a vocabulary that the ranks do not divide is sharded to the larger pa
   CHECK(training_memory(a, p, tp).logits == Bytes(4 * tokens * 65));
 }
 
-TEST_CASE("with fewer KV heads than ranks each rank holds one", "[contract][tensor]") {
+TEST_CASE("with fewer KV heads than ranks, each rank holds one KV head", "[contract][tensor]") {
   for (const auto& [kv_heads, ranks, mine] :
        {std::tuple{8, 2, 4}, {8, 8, 1}, {8, 16, 1}, {1, 8, 1}, {2, 4, 1}, {16, 8, 2}}) {
     CAPTURE(kv_heads, ranks);
@@ -153,7 +153,8 @@ TEST_CASE("a latent cache is replicated on every rank, and its heads are sharded
   CHECK(cache_bytes_per_token(even_latent(), {}, {.tp = 8}) == Bytes(3 * 2 * 40));
 }
 
-TEST_CASE("qk-norms are sharded by heads, and share or split their weights as they are learned", "[contract][tensor]") {
+TEST_CASE("qk-norms are sharded by heads, and their weights only if they are not shared by all heads",
+          "[contract][tensor]") {
   Arch a = even();
   a.qk_norm = QkNorm::per_head;
   OpList ops = first_block(a, training, {16, false});  // 16 heads over 8 KV heads: one each
@@ -322,7 +323,7 @@ TEST_CASE("latent attention reduces gradients of its low ranks, and of the share
   CHECK(e.backward_numbers == tokens * (24 + 32 + 8 + 64));
 }
 
-TEST_CASE("tokens that the ranks do not divide are sharded to the larger part", "[contract][tensor]") {
+TEST_CASE("a rank's share of tokens that the ranks do not divide is rounded up", "[contract][tensor]") {
   const Step odd{.sequences = 1, .queries = 9, .training = true};
   CHECK(shape_of<Norm>(first_block(even(), odd, {4, true}), "attn.norm").rows == 3);
 }

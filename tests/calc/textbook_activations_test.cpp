@@ -37,7 +37,7 @@ TEST_CASE("with dropout a layer saves the seed's bytes, and the minimum for back
   CHECK(layer_activations(l) == seed_activations(seed));
 }
 
-TEST_CASE("without dropout the seed counts scores twice that are stored once", "[textbook]") {
+TEST_CASE("without dropout, the seed counts the scores twice although they are stored once", "[textbook]") {
   LayerActivations l = seed_layer(b, s, d, a, 2);
   l.attention_dropout = false;
   const Fraction twice = layer_activations(l);
@@ -92,7 +92,7 @@ TEST_CASE("a Llama layer with flash attention saves the bytes counted by hand", 
   CHECK(layer_activations(l) == Fraction(10 * (192 + 96 + 48 + 16 + 400 + 8)));
 }
 
-TEST_CASE("a gated MLP saves four, three or two tensors of its width, and a parallel block one norm less",
+TEST_CASE("a gated MLP saves four, three or two tensors of its width, and a parallel block one norm fewer",
           "[textbook]") {
   LayerActivations l = seed_layer(1, 1, d, a, 2);
   l.gated = true;
@@ -105,7 +105,8 @@ TEST_CASE("a gated MLP saves four, three or two tensors of its width, and a para
   CHECK(layer_activations(l) + Fraction(2 * 2 * 96 + 2 * 2 * d) == four);
 }
 
-TEST_CASE("more ranks than KV heads replicate them, and context parallelism shards the sequence", "[textbook]") {
+TEST_CASE("KV heads are replicated if there are more ranks, and context parallelism shards the sequence",
+          "[textbook]") {
   LayerActivations l = seed_layer(1, 8, d, a, 2);
   l.kv_heads = 1;
   l.flash = true;

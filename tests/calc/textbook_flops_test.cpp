@@ -108,7 +108,7 @@ TEST_CASE("only layers with a window save FLOPs", "[textbook]") {
   CHECK(full == Flops(2 * 2 * 6 * 5 * (36 + 36)));
 }
 
-TEST_CASE("linear attention costs a state update and a product per token at any length", "[textbook]") {
+TEST_CASE("linear attention costs a state update and a state read per token at any length", "[textbook]") {
   Arch a = test::tiny_llama();
   a.linear_layers = LayerSet::all(a.layers);
   const Count matrices = matmul_parameters(a) - head_matmul_parameters(a);

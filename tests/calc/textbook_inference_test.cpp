@@ -14,7 +14,7 @@ TEST_CASE("caches per token match published sizes at 16 bits", "[textbook]") {
   CHECK(kv_bytes_per_token(test::gpt3(), 2) == Bytes(2 * 2 * 12288 * 96));
 }
 
-TEST_CASE("ranks beyond the KV heads replicate one, and latent rows are on every rank", "[textbook]") {
+TEST_CASE("ranks beyond the number of KV heads replicate a head, and latent rows are on every rank", "[textbook]") {
   const Arch a = test::llama3_8b();
   CHECK(kv_bytes_per_token(a, 2, 8) == Bytes(131072 / 8));
   CHECK(kv_bytes_per_token(a, 2, 16) == Bytes(131072 / 8));
@@ -49,7 +49,7 @@ TEST_CASE("one token touches k experts, and many tokens touch all experts", "[te
   CHECK(experts_touched(8, 8, 1) == Approx(8));
 }
 
-TEST_CASE("a dense pass reads every weight except the token table, and a table row per token", "[textbook]") {
+TEST_CASE("a dense pass reads every weight outside the token table, plus one table row per token", "[textbook]") {
   const Arch a = test::tiny_llama();
   CHECK(weight_bytes_read(a, 5, 2) == Approx(2 * (parameters(a).total() - 103 * 26 + 5 * 26)));
   // tied: the head is the table, read as a matrix
@@ -82,7 +82,7 @@ TEST_CASE("limits are rounded down and never negative", "[textbook]") {
   CHECK(max_batch({.memory = 1000, .weights = 2000}, 10, 11) == 0);
 }
 
-TEST_CASE("without drafts a step yields one token, and with drafts that are always accepted one more than drafted",
+TEST_CASE("without drafts a step yields one token; if all drafts are accepted, it yields one token more than drafted",
           "[textbook]") {
   CHECK(speculative_tokens(0.5, 0) == 1);
   CHECK(speculative_tokens(0, 5) == 1);
@@ -91,7 +91,7 @@ TEST_CASE("without drafts a step yields one token, and with drafts that are alwa
   CHECK(speculative_speedup(0.5, 2, 0.25) == Approx(1.75 / 1.5));
 }
 
-TEST_CASE("the best draft beats its neighbours", "[textbook]") {
+TEST_CASE("the best draft length beats its neighbours", "[textbook]") {
   const double a = GENERATE(0.6, 0.8, 0.95), c = GENERATE(0.02, 0.1);
   const Count g = best_draft(a, c, 64);
   CHECK(speculative_speedup(a, g, c) >= speculative_speedup(a, g + 1, c));
@@ -107,7 +107,8 @@ TEST_CASE("a full server keeps as many requests as it has slots", "[textbook]") 
   CHECK(serving_tokens_per_second(s) == Approx(300 * requests_per_second(s)));
 }
 
-TEST_CASE("without prefill a crowded server approaches the bandwidth over the mean cache", "[textbook]") {
+TEST_CASE("without prefill, a crowded server's token rate approaches the bandwidth over a sequence's mean cache",
+          "[textbook]") {
   const Serving s{.batch = 1'000'000, .prompt = 100, .generated = 99, .fixed = 0.01, .per_context_token = 1e-6};
   CHECK(serving_tokens_per_second(s) == Approx(1 / (150 * 1e-6)).epsilon(1e-3));
 }

@@ -90,7 +90,7 @@ TEST_CASE("zero-bubble schedules fill the idle time with weight gradients", "[te
   CHECK(bubble_seconds(Schedule::dualpipe, 8, t) == Approx(3 * 1.5));
 }
 
-TEST_CASE("interleaving keeps more on the first rank, limited by the micro-batches", "[textbook]") {
+TEST_CASE("interleaving keeps more micro-batches in flight on the first rank, up to all of them", "[textbook]") {
   CHECK(in_flight(Schedule::interleaved, 8, 64, 0, 3) == Fraction(8) * interleave_factor(8, 3));
   CHECK(in_flight(Schedule::interleaved, 8, 8, 0, 4) == Fraction(8));
   CHECK(in_flight(Schedule::interleaved, 4, 100, 3, 1) == Fraction(1));
@@ -106,7 +106,7 @@ TEST_CASE("tensor parallelism sends four ring all-reduces per layer, with the vo
   CHECK(tensor_parallel_train(l, true) == Fraction(3) * tensor_parallel_forward(l));
 }
 
-TEST_CASE("a parallel block sends half, and sequence parallelism gathers two more inputs", "[textbook]") {
+TEST_CASE("a parallel block sends half as many bytes, and sequence parallelism gathers two more inputs", "[textbook]") {
   TensorParallelLayer l{.batch = 2, .seq = 3, .hidden = 5, .precision = 2, .ranks = 4};
   const Fraction serial = tensor_parallel_train(l);
   l.parallel_block = true;

@@ -23,14 +23,14 @@ TEST_CASE("ZeRO's four stages match the paper for 7.5 B parameters over 64 ranks
   CHECK(zero_bytes(p, 7'500'000'000, 64, 3) == Fraction(1'875'000'000));
 }
 
-TEST_CASE("ZeRO does not shard over one rank, and never rounds over more", "[textbook]") {
+TEST_CASE("ZeRO shards nothing over one rank, and never rounds shards over several", "[textbook]") {
   const StatePreset p = *state_preset("adam_mixed_fp32_grads");
   const int stage = GENERATE(0, 1, 2, 3);
   CHECK(zero_bytes(p, 1001, 1, stage) == Fraction(18 * 1001));
   CHECK(zero_bytes(p, 1, 7, 3) == Fraction(Exact(18), 7));
 }
 
-TEST_CASE("gathered units take their weights and one unit's gradient", "[textbook]") {
+TEST_CASE("gathered units take the bytes of their weights and of one unit's gradient", "[textbook]") {
   CHECK(gathered_bytes(100, 2, 2, 4) == Bytes(100 * (2 * 2 + 4)));
 }
 

@@ -50,7 +50,7 @@ using Carried = std::map<std::pair<Count, Count>, double>;
 void walk(Count from, Count to, Count step, double share, const TorusAxis& a, Carried& carried) {
   for (Count at = from; at != to; at = (at + step + a.ranks) % a.ranks) carried[{at, step}] += share;
 }
-/// Takes the shorter way; half a ring is split.
+/// Sends one unit the shorter way round; over half a ring, half of it each way.
 void send(Count from, Count to, const TorusAxis& a, Carried& carried) {
   const Count up = (to - from + a.ranks) % a.ranks;
   if (!a.closed) return walk(from, to, to > from ? 1 : -1, 1, a, carried);

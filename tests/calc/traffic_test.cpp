@@ -175,7 +175,8 @@ TEST_CASE("every component is read in its own format, and attention's norms in t
   CHECK(weight_bytes(norm, stored(norm, Component::attention, q)) == Bytes(4 * 26));
 }
 
-TEST_CASE("training stores one format without groups for any checkpoint format", "[cost][traffic]") {
+TEST_CASE("training stores all weights in one format without groups, whatever the checkpoint's formats",
+          "[cost][traffic]") {
   Plan p;
   p.weight_precision = dtypes::fp32;
   CHECK(training_weights(p) == dtypes::fp32);

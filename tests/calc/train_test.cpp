@@ -130,7 +130,7 @@ double longer_than_work(const Plan& p, const Layout& l) {
     }
   return all;
 }
-/// The same with sequence parallelism, plus the re-gathered inputs of the blocks and the head.
+/// in_layers with sequence parallelism, plus the re-gathered inputs of the blocks and the head.
 constexpr double in_layers_sp = in_layers + (3 * 2 + 1) * message * ring / 2;
 
 }  // namespace

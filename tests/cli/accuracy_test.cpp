@@ -31,7 +31,7 @@ double quantile_of(std::vector<double> all, double q) {
   return i + 1 < all.size() ? all[i] * (1 - (at - below)) + all[i + 1] * (at - below) : all[i];
 }
 
-/// Absolute errors of the rows in a group. Membership comes from the rows' own keys.
+/// Absolute errors of the rows in a group, which are found by the rows' own keys.
 std::vector<double> errors_in(const json::Value& report, const std::string& group) {
   std::vector<double> errors;
   for (const json::Value& row : report["rows"]) {
@@ -57,7 +57,7 @@ std::string file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// Exit code 2 and one sentence that contains `says`.
+/// Checks for exit code 2 and one sentence that contains `says`.
 void refused(const std::string& arguments, const std::string& says) {
   const test::Ran r = test::llmcalc("accuracy " + arguments);
   INFO("accuracy " << arguments << "\n" << r.err);
@@ -206,12 +206,11 @@ TEST_CASE("several files give one report", "[accuracy][cli]") {
           ", row \"new-card\": " + test::measurements("dense") + " has a row with the same id");
 }
 
-TEST_CASE("an invalid file gives one sentence with file, line and row", "[accuracy][cli]") {
+TEST_CASE("an invalid file is refused in one sentence with file, line and row", "[accuracy][cli]") {
   refused("training nowhere.json", "cannot read 'nowhere.json': no such file");
   refused("training " + file("broken.json", "[\n{\"id\": \"a\",}]"), "broken.json:2:12: unexpected '}'");
   refused("training " + file("empty.json", ""), "empty.json");
-  refused("training " + file("none.json", "[]"),
-          "none.json: expected rows: a list in square brackets, or an object on each line");
+  refused("training " + file("none.json", "[]"), "none.json: expected rows: a JSON array, or one object per line");
   refused("training " + file("no-model.json", training_row(R"({"model": null})")), "\"model\" is missing");
   refused("training " + file("input.json", training_row(R"({"inputs": {"batch": 8}})")),
           "input.json:2, row \"a\", \"inputs\": unknown input \"batch\", did you mean \"micro_batch\"?");
@@ -224,7 +223,7 @@ TEST_CASE("an invalid file gives one sentence with file, line and row", "[accura
           "twice.json:4, row \"a\": line 2 has a row with the same id; ids must be unique");
 }
 
-TEST_CASE("an invalid file in the old schema gives one sentence", "[accuracy][cli]") {
+TEST_CASE("an invalid file in the old schema is refused in one sentence", "[accuracy][cli]") {
   const std::string out = " " + test::scratch() + "/wrong.jsonl";
   const auto says = [&](const std::string& name, const std::string& changed, const std::string& part) {
     refused("convert " + file(name, old_row(changed)) + out, part);

@@ -21,7 +21,7 @@ std::string file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// Exit code 2 and one line on stderr that names the file.
+/// Checks for exit code 2 and one line on stderr that names the file.
 void refused_file(const std::string& path, const std::string& says) {
   const test::Ran r = test::llmcalc("params " + path);
   INFO(path << ": " << r.err);

@@ -1,5 +1,5 @@
-// 'llmcalc calibrate' without its one-minute measurements: checks before them, signals during them, and their
-// evaluation.
+// 'llmcalc calibrate' without its one-minute measurements: the checks before, signals during, and the evaluation after
+// them.
 
 #include <csignal>
 #include <filesystem>
@@ -39,7 +39,7 @@ validate::Calibration quiet() {
   return c;
 }
 
-/// Calibrate refuses before it measures, and leaves the file unchanged.
+/// Checks that calibrate refuses before it measures, and leaves the file unchanged.
 void keeps(const std::string& name, const std::string& text) {
   test::write_file(path(name), text);
   const test::Ran r = test::llmcalc("calibrate --out " + path(name));
@@ -84,7 +84,7 @@ TEST_CASE("Ctrl-C ends calibrate with a message and exit code 130, and leaves fi
   CHECK(test::read_file(path("earlier.json")) == calibration);
 }
 
-TEST_CASE("calibrate shows within seconds what it measures, and a signal ends it at once", "[calibrate]") {
+TEST_CASE("calibrate shows within seconds what it measures, and a signal ends it immediately", "[calibrate]") {
   const test::Ran r =
       test::signalled("calibrate --out " + path("term.json"), {SIGTERM}, std::chrono::milliseconds(2500));
   CHECK(r.code == 128 + SIGTERM);
@@ -118,11 +118,10 @@ TEST_CASE("contradictory measurements are refused with a remedy", "[calibrate]")
   CHECK(refused(c) == says("in-cache additions at 1.05 GB/s are slower than memory copies at 26 GB/s"));
   c = quiet();
   c.formats[0].exposed = 117;
-  CHECK(refused(c) == says("a matrix product in fp32 exposes 117 times its memory time"));
+  CHECK(refused(c) == says("a matmul in fp32 exposes 117 times its memory time"));
   c = quiet();
   c.formats[0].flash.forward = FlopsPerSecond(500e9);
-  CHECK(refused(c) ==
-        says("attention in fp32 at 500 GFLOP/s is faster than the fastest matrix product at 320 GFLOP/s"));
+  CHECK(refused(c) == says("attention in fp32 at 500 GFLOP/s is faster than the fastest matmul at 320 GFLOP/s"));
   c = quiet();
   c.formats[0].matmuls[0].rate = FlopsPerSecond(-1);
   CHECK(refused(c) == says("matmul_fp32_256x768x768 is -1, but must be positive"));

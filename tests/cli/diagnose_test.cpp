@@ -20,7 +20,7 @@ std::string log_file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// The row of a term; of a part if `of` names its parent term.
+/// The row of a term, or, if `of` names a parent term, of a part of that term.
 const json::Value& line_of(const json::Value& report, const std::string& term, const std::string& of = "") {
   const json::Value& all = report["booking"];
   const auto found = std::find_if(all.begin(), all.end(), [&](const json::Value& row) {
@@ -31,7 +31,7 @@ const json::Value& line_of(const json::Value& report, const std::string& term, c
   return *found;
 }
 
-/// The terms of each device, without parts, add up to the sum in its last row.
+/// Checks that the terms of each device, excluding their parts, add up to the sum in its last row.
 void check_sums(const json::Value& report) {
   Count sum = 0, sums = 0;
   for (const json::Value& row : report["booking"]) {
@@ -106,7 +106,7 @@ TEST_CASE("the prediction uses the log's ranks unless others are given", "[diagn
 
 TEST_CASE("quantized blocks leave embedding and head in 16 bits", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "vllm-fp8.log");
-  // table and head, 2 x 128256 x 4096, and norms, 65 x 4096, in 2 bytes; all other values in one
+  // embedding table and head, 2 x 128256 x 4096, and norms, 65 x 4096, at 2 bytes per element; all others at one
   const Count wide = 2 * Count{128256} * 4096 + 65 * 4096, all = 8030261248;
   CHECK(line_of(report, "weights")["predicted_bytes"] == all + wide);
   CHECK(report["inputs"]["kv_precision"] == "fp8");
@@ -167,11 +167,11 @@ TEST_CASE("each data-parallel rank of a server holds a part of the experts", "[d
   const auto weights = [](const json::Value& of) { return line_of(of, "weights")["predicted_bytes"].get<Count>(); };
   const json::Value whole = report(""), cut = report("'data_parallel_size': 8, "),
                     divided = report("'data_parallel_size': 8, 'enable_expert_parallel': True, ");
-  // 58 layers of 256 experts with three matrices of 7168 x 2048: one byte per value and 4 per 128 x 128 block. A rank
+  // 58 layers of 256 experts with three matrices of 7168 x 2048: one byte per element and 4 per 128 x 128 block. A rank
   // holds an eighth.
   const Count numbers = Count{58} * 256 * 3 * 7168 * 2048, experts = numbers + numbers / (128 * 128) * 4;
   CHECK(weights(divided) == weights(whole) - experts / 8 * 7);
-  CHECK(weights(cut) == weights(divided));  // an eighth of every expert has as many values as every eighth expert
+  CHECK(weights(cut) == weights(divided));  // an eighth of every expert has as many elements as every eighth expert
   CHECK_THAT(notes_of(divided), Contains("from the log: 8 data-parallel ranks, experts distributed over 8 ranks"));
   CHECK_THAT(notes_of(cut), Contains("the width of every expert sharded over 8 ranks"));
   CHECK(divided["diagnosis"]["cache_tokens"] == 676160);

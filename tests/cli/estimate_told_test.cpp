@@ -1,4 +1,4 @@
-// Every estimate reports its basis: its parts, its interval or the lack of one.
+// Every estimate reports its parts, and its interval or why it has none.
 
 #include <fmt/format.h>
 
@@ -40,7 +40,7 @@ TEST_CASE("the parts of prompt and token time add up to the total", "[estimate][
   CHECK_FALSE(test::ask("infer llama-3.1-8b --hardware h100 --software none")["decode"].contains("breakdown_s"));
 }
 
-TEST_CASE("infer shows in one line how a token's and a prompt's time divides", "[estimate][cli]") {
+TEST_CASE("infer breaks down the time of a token and of a prompt in one line", "[estimate][cli]") {
   const std::string out = test::llmcalc("infer llama-3.1-70b --hardware h100 --tp 8").out;
   const std::size_t at = out.find("spent on");
   REQUIRE(at != std::string::npos);
@@ -75,7 +75,7 @@ TEST_CASE("a plan has the estimate of its printed command", "[estimate][cli][lon
   CHECK_THAT(text, Catch::Contains("first token") && Catch::Contains(" ms) on average"));
 }
 
-TEST_CASE("an interval widened for a device's sake has a note", "[estimate][cli][long]") {
+TEST_CASE("an interval that is widened because of the device has a note", "[estimate][cli][long]") {
   for (const char* question :
        {"infer llama-3.1-8b --hardware arc-pro-b60", "infer llama-3.1-8b --hardware tpu-v4 --tp 4",
         "fit --hardware arc-pro-b60", "train llama-3.1-8b --hardware mi350x --gpus 8 --fsdp"}) {

@@ -252,7 +252,7 @@ TEST_CASE("an expression groups like terms, factors out common factors and keeps
   CHECK(min(d, a).text() == "min(D, A)");
 }
 
-TEST_CASE("products and quotients of texts have exactly the necessary parentheses", "[explain]") {
+TEST_CASE("products and quotients of expressions have exactly the necessary parentheses", "[explain]") {
   CHECK(explain::product({"p", "2*D", "a + b"}) == "2*p*D*(a + b)");
   CHECK(explain::ratio("a + b", "2*c") == "(a + b)/(2*c)");
 }

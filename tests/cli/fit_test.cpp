@@ -42,7 +42,7 @@ TEST_CASE("the speeds in a row of fit match infer for that model and those weigh
   }
 }
 
-TEST_CASE("a row of fit has the longest context, largest batch and bytes of a server", "[fit][cli]") {
+TEST_CASE("each row of fit gives the longest context, largest batch and memory of a matching server", "[fit][cli]") {
   const std::pair<std::string, Count> servers[] = {
       {"llama-3.1-8b --hardware rtx-4090", 131072},     {"qwen3-32b --hardware rtx-5090", 40960},
       {"llama-3.1-70b --hardware h100 --tp 4", 131072}, {"qwen3-8b --hardware m1-max", 40960},
@@ -149,8 +149,8 @@ TEST_CASE("the table of fit fits 80 columns", "[fit][cli]") {
   }
 }
 
-// Mistral 7B v0.1 has a window of 4096 tokens in every layer. A sequence holds the 257 blocks of 16 tokens of a window,
-// with 32 x 2 x 8 x 128 two-byte elements per token.
+// Mistral 7B v0.1 has a window of 4096 tokens in every layer. A sequence holds the 257 blocks of 16 tokens that a
+// window spans, with 32 x 2 x 8 x 128 two-byte elements per token.
 TEST_CASE("a model with a window in every layer caches no more than its windows", "[serve][fit][cli]") {
   const json::Value m =
       test::ask("serve mistral-7b-v0.1 --hardware rtx-4090 --prompt 12000 --generate 300 --rate 0.1 --num-requests 20");

@@ -1,4 +1,4 @@
-// Checkpoints as MODEL, formats by component, and the formats of matrix products.
+// Checkpoints as MODEL, formats by component, and matmul formats.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -104,7 +104,7 @@ TEST_CASE("a component of --weight-precision must exist in the model and be name
         "omit it\n");
 }
 
-TEST_CASE("a checkpoint with quantized inputs multiplies in its format if the hardware supports it",
+TEST_CASE("a checkpoint with quantized inputs runs matmuls in its format if the hardware supports it",
           "[cli][checkpoint]") {
   const auto precision = [](const std::string& block, const std::string& options) {
     return ask("infer " + quantised_config(block) + " --prompt 8 --generate 8 --hardware " +
@@ -119,7 +119,7 @@ TEST_CASE("a checkpoint with quantized inputs multiplies in its format if the ha
   CHECK(precision(int8, "a100-80gb") == "int8");
 }
 
-TEST_CASE("weight-only formats multiply in 16 bits, with a note", "[cli][checkpoint]") {
+TEST_CASE("weight-only formats run matmuls in 16 bits, with a note", "[cli][checkpoint]") {
   const std::string awq = quantised_config(R"({"quant_method": "awq", "bits": 4, "group_size": 128})");
   const json::Value r = ask("infer " + awq + " --prompt 2048 --generate 8 --hardware h100");
   CHECK(r["inputs"]["precision"] == "bf16");
@@ -127,7 +127,7 @@ TEST_CASE("weight-only formats multiply in 16 bits, with a note", "[cli][checkpo
   CHECK(std::find(notes.begin(), notes.end(), "weights in awq are dequantized and multiplied in bf16") != notes.end());
 }
 
-TEST_CASE("the note on a checkpoint's products matches infer", "[cli][checkpoint]") {
+TEST_CASE("the note on a checkpoint's matmul format matches infer", "[cli][checkpoint]") {
   const auto notes = [](const std::string& command) { return ask(command)["notes"].dump(); };
   const std::string fp8 =
       quantised_config(R"({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})");
@@ -146,7 +146,7 @@ TEST_CASE("the note on a checkpoint's products matches infer", "[cli][checkpoint
   CHECK(r["inputs"]["precision"] == "fp8");
   CHECK_THAT(r["notes"].dump(), Catch::Contains("in inference only matmuls of attention are low-precision; weights in "
                                                 "nvfp4 are dequantized and multiplied in bf16"));
-  // A prompt takes longer than with all products in fp8, and less than with all products in bf16.
+  // A prompt takes longer than with all matmuls in fp8, and less than with all matmuls in bf16.
   const auto seconds = [](const json::Value& v) { return v["prefill"]["time_s"].get<double>(); };
   CHECK(seconds(ask(asked + " --precision fp8")) < seconds(r));
   CHECK(seconds(r) < seconds(ask(asked + " --precision bf16")));

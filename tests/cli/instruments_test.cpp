@@ -1,4 +1,4 @@
-// Readings of a device's instruments, in text and in JSON.
+// Measurements of device counters (FLOPs, energy, memory), in text and in JSON.
 
 #include "cli/kernels/instrument_sections.hpp"
 #include "presets/load.hpp"
@@ -30,7 +30,7 @@ validate::Metered all_measured() {
   return m;
 }
 
-/// Counters with a phase split into products, padded products and attention.
+/// Counters of a phase split into matmuls, padded matmuls and attention.
 validate::Metered parts_told() {
   using enum model::WorkKind;
   validate::Metered m = all_measured();
@@ -105,7 +105,7 @@ TEST_CASE("float32 FLOPs are omitted if they were not counted", "[contract][inst
   const json::Value r = json_of(m);
   CHECK_FALSE(r["counters"][0].contains("counted_flops"));
   CHECK(r["counters"][0]["dram_read_bytes"] == 200.0);
-  CHECK(says(text_of(m), "float32 products do not run on tensor cores"));
+  CHECK(says(text_of(m), "float32 matmuls do not run on tensor cores"));
 }
 
 TEST_CASE("energy is shown in joules per run and per token, and in watts", "[contract][instruments]") {

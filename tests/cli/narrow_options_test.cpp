@@ -10,7 +10,7 @@ namespace {
 double number_of(const json::Value& v) { return v.get<double>(); }
 }  // namespace
 
-TEST_CASE("--wide-layers and --narrow leave products at the 16-bit rate", "[contract][cli]") {
+TEST_CASE("matmuls that --wide-layers or --narrow exclude run at the 16-bit rate", "[contract][cli]") {
   const std::string plan = "train llama-3.1-8b --hardware b200 --ops --precision nvfp4 ";
   const auto seconds = [](const json::Value& r, const std::string& segment, const std::string& name) {
     for (const json::Value& row : r["ops"])
@@ -48,7 +48,7 @@ TEST_CASE("under a scaled format training memory equals bf16, and served blocks 
   }
 }
 
-TEST_CASE("explain writes out a product's operands", "[explain][cli]") {
+TEST_CASE("explain writes out the bytes of a matmul's quantized operands", "[explain][cli]") {
   const std::string e = test::llmcalc("explain mlp.up llama-3.1-8b --hardware b200 --precision nvfp4 --seq 8000").out;
   CHECK(e.find("= 9*8000*4096/16 + 2*4 + 9*14,336*4096/16") != std::string::npos);
   CHECK(e.find("51,462,152") != std::string::npos);  // 9 (8000 + 14336) 256 + 8
@@ -65,7 +65,7 @@ TEST_CASE("mistakes with low-precision options give one sentence", "[cli]") {
     CHECK(r.out.empty());
   };
   refused(train + "--precision q4_k",
-          "--precision: expected a format that devices multiply in (bf16, fp8, fp8-block, mxfp8, nvfp4), got \"q4_k\"; "
+          "--precision: expected a compute format (bf16, fp8, fp8-block, mxfp8, nvfp4), got \"q4_k\"; "
           "--weight-precision and --kv-precision accept it");
   refused(train + "--precision nvfp4",
           "h100-sxm-80gb has no nvfp4 matmul peak; set --precision to one of: fp64, fp32, tf32, fp16, bf16, fp8, "

@@ -1,5 +1,5 @@
 #pragma once
-/// Models of shapes without a preset.
+/// Models with shapes that no preset has.
 
 #include <functional>
 #include <initializer_list>
@@ -29,7 +29,7 @@ inline ModelCard odd(const char* name, void (*change)(Arch&)) {
   return m;
 }
 
-/// The models of all lists in order.
+/// The models of all lists, concatenated.
 inline std::vector<ModelCard> joined(std::initializer_list<std::vector<ModelCard>> lists) {
   std::vector<ModelCard> all;
   for (const std::vector<ModelCard>& list : lists) all.insert(all.end(), list.begin(), list.end());
@@ -224,12 +224,12 @@ inline std::vector<ModelCard> odd_latent_attentions() {
   };
 }
 
-/// Attention to all keys within reach.
+/// Models whose attention reads all keys within reach.
 inline std::vector<ModelCard> odd_attentions() {
   return joined({odd_windows(), odd_shared_keys(), odd_latent_attentions()});
 }
 
-/// Attention to selected or compressed keys.
+/// Models whose attention reads selected or compressed keys.
 inline std::vector<ModelCard> odd_choices() {
   return {
       odd("latent attention to tokens that an indexer chooses, shared by some layers",

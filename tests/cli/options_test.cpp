@@ -16,8 +16,8 @@
 
 using namespace llmcalc;
 
-// No option is ignored. Each accepted option changes a number of the answer for some model or is refused, and each
-// other option is refused.
+// No option is ignored: an option that a command takes changes a number in its answer for some model or is refused, and
+// any other option is refused.
 
 namespace {
 
@@ -98,7 +98,7 @@ Words surroundings(const Question& q, const Option& o) {
 
 enum class Effect { none, refused, changes };
 
-/// The strongest effect of an option over models, surroundings and values.
+/// The strongest effect of an option over all tested models, plans and values.
 Effect effect(const Question& q, const Option& o) {
   bool answered = false;
   for (const char* model : {"llama-3.1-8b", "gpt-2-124m", "deepseek-v2-lite"})
@@ -121,7 +121,7 @@ constexpr Parts how_it_is_printed = part::styles | part::exact;
 
 }  // namespace
 
-TEST_CASE("every option of a question changes a number of its answer or is refused", "[options][long]") {
+TEST_CASE("every option of a command changes a number in its answer or is refused", "[options][long]") {
   for (const Question* q : questions())
     for (const Option& o : options()) {
       if ((o.parts & q->parts & ~how_it_is_printed) == 0) continue;
@@ -133,7 +133,7 @@ TEST_CASE("every option of a question changes a number of its answer or is refus
     }
 }
 
-TEST_CASE("two devices give two answers in every question that takes a device", "[options]") {
+TEST_CASE("every command that takes a device gives different answers for two devices", "[options]") {
   for (const Question* q : questions())
     if ((q->parts & part::hardware) != 0)
       CHECK(numbers(*q, split("gpt2 --hardware h100")) != numbers(*q, split("gpt2 --hardware rtx-4090")));

@@ -18,7 +18,7 @@ json::Value run_of(const json::Value& plan) {
   return test::ask(command.substr(command.find(' ') + 1));
 }
 
-/// Share of requests within the limits on `engines` engines with a plan's router.
+/// Fraction of requests within the limits on `engines` engines with the plan's router.
 double saved(const std::string& question, Count engines) {
   const std::string router = engines > 1 ? " --router least-loaded --replicas " + std::to_string(engines) : "";
   return test::ask("serve " + question + router)["serving"]["slo_met"];
@@ -69,7 +69,7 @@ TEST_CASE("a serving plan uses the software of its printed command, also if layo
   CHECK(one["layout"]["gpus"] <= 56);
 }
 
-TEST_CASE("a serving plan has the fewest engines that keep the limits according to serve", "[plan][serve][cli]") {
+TEST_CASE("a serving plan has the fewest engines with which serve keeps the limits", "[plan][serve][cli]") {
   const std::string load = " --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot 33ms";
   const std::string server = "llama-3.1-70b --hardware mi300x --tp 8" + load;
   const Count engines = test::ask("plan serve " + server)["plans"][0]["engines"];
@@ -223,7 +223,7 @@ TEST_CASE("no point of a front is dominated in speed and throughput", "[plan][se
   }
 }
 
-TEST_CASE("other layouts of the best plan's hardware state why they lost", "[plan][serve][cli]") {
+TEST_CASE("each other layout of the best plan's hardware states why it lost", "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 2 --slo-ttft 1s --slo-tpot 50ms");
   REQUIRE(r["neighbours"].size() + 1 == r["searched"]["candidates"]);
   for (const json::Value& n : r["neighbours"]) {

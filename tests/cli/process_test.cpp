@@ -25,7 +25,7 @@ Count sum_of_terms(const json::Value& process) {
 
 }  // namespace
 
-TEST_CASE("a process needs its tensors and the listed terms, and its slack is separate", "[process]") {
+TEST_CASE("the memory that a process needs is the sum of its terms, and slack is added separately", "[process]") {
   for (const char* software : {"megatron-lm", "megatron-lm-legacy", "torchtitan", "megatron-deepspeed", "torch-fsdp"}) {
     INFO(software);
     const json::Value m = memory_of("train " + laid_out + "--software " + software), p = m["process"];
@@ -43,7 +43,7 @@ TEST_CASE("software changes the tensors' peak through vocabulary padding, and th
   const json::Value engine = memory_of("train " + laid_out + "--software megatron-lm"),
                     plain = memory_of("train " + laid_out + "--software torch-fsdp"),
                     titan = memory_of("train llama-3.1-8b --hardware h100 --gpus 8 --fsdp --software torchtitan");
-  // Megatron-LM pads 128,256 rows to a multiple of 128 x 4: 64 more per rank, with 2 + 4 + 12 / 2 bytes per value.
+  // Megatron-LM pads 128,256 rows to a multiple of 128 x 4: 64 more per rank, at 2 + 4 + 12 / 2 bytes per element.
   CHECK(engine["peak_bytes"].get<Count>() - plain["peak_bytes"].get<Count>() == 64 * 4096 * (2 + 4 + 6));
   CHECK(plain["process"]["tensors_bytes"] == plain["peak_bytes"]);   // other software has no known storage format
   CHECK(engine["process"]["tensors_bytes"] < engine["peak_bytes"]);  // gate x up is not saved, logits are in 16 bits
@@ -85,7 +85,7 @@ TEST_CASE("a measured overhead replaces the fitted one", "[process]") {
   CHECK(m["process"]["tensors_bytes"].get<Count>() + (Count{600} << 20) == m["peak_bytes"].get<Count>());
 }
 
-TEST_CASE("plans whose tensors fit but whose process does not have a note and a way to leave headroom",
+TEST_CASE("a plan whose tensors fit but whose process does not has a note and a way to leave headroom",
           "[process][plan]") {
   const std::string plan =
       "plan train llama-3.1-70b --hardware h100 --gpus 64 --global-batch 64 --top 1 --software nemo ";

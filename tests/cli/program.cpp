@@ -63,7 +63,7 @@ pid_t started(const std::string& arguments, const std::string& out, const std::s
   ::posix_spawn_file_actions_addchdir_np(&actions, LLMCALC_SOURCE_DIR);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawnattr_t heard;  // a shell's background job ignores Ctrl-C; the started program must not
+  posix_spawnattr_t heard;  // a shell's background job ignores SIGINT; the started program must not
   ::posix_spawnattr_init(&heard);
   sigset_t interrupt;
   ::sigemptyset(&interrupt);

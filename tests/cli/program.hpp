@@ -27,10 +27,10 @@ Ran llmcalc(const std::string& arguments, const Shell& shell = {});
 /// Path of a file from tests/cli/measurements, converted by 'llmcalc accuracy convert'.
 std::string measurements(const std::string& name);
 
-/// Runs "llmcalc-fit ARGUMENTS" in the same way.
+/// Runs "llmcalc-fit ARGUMENTS" through a shell, in the root of the source tree.
 Ran llmcalc_fit(const std::string& arguments);
 
-/// Checks for exit code 2, this one sentence on stderr and an empty stdout.
+/// Checks for exit code 2, exactly this sentence on stderr, and an empty stdout.
 void refused(const std::string& arguments, const std::string& sentence);
 /// The sentence of a refusal with exit code 2, without the progress that a slow machine may print.
 std::string refusal_in(const std::string& arguments);

@@ -7,7 +7,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// No change lengthens the time, and the most important rate shortens it.
+/// Checks that no higher rate lengthens the time and that the most important one shortens it.
 void check_never_slower(const json::Value& changes) {
   REQUIRE(changes.size() >= 3);
   double most = 0;

@@ -23,7 +23,7 @@ double waiting_at(const json::Value& timeline, double t) {
   return timeline.back()["waiting"];
 }
 
-/// Queue growth while the second half of the requests arrives, per request.
+/// Growth of the queue, per request, while the second half of the requests arrives.
 double growth(const std::string& server, double rate) {
   constexpr double n = 20'000;
   const json::Value timeline = test::ask(server + rate_text(rate) + " --num-requests 20000")["timeline"];
@@ -77,7 +77,8 @@ TEST_CASE("the throughput under overload is shown if a queue changes it", "[serv
   CHECK_FALSE(test::ask(llama + "--rate 1 --num-requests 500")["serving"].contains("overloaded_req_s"));
 }
 
-TEST_CASE("the limits of a pass give a server's capacity within an eighth", "[serve][steady-state][cli][long]") {
+TEST_CASE("the capacity computed from a pass's limits is within an eighth of the measured one",
+          "[serve][steady-state][cli][long]") {
   for (const std::string& server :
        {llama, llama + "--max-batched-tokens 512", llama + "--max-batched-tokens 256 --prompt 200 --generate 50",
         std::string("serve qwen3-0.6b --hardware h100 --max-batched-tokens 512"),

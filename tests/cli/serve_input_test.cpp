@@ -16,7 +16,7 @@ std::string log_file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// The log is refused with its path followed by this text.
+/// Checks that the log is refused with its path followed by this text.
 void refused_log(const std::string& name, const std::string& text, const std::string& says) {
   const std::string path = log_file(name, text);
   refused(llama + "--requests " + path, path + says);

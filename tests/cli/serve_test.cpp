@@ -134,13 +134,13 @@ TEST_CASE("JSON includes the secondary numbers of the text", "[serve][cli]") {
   CHECK(test::ask(llama + "--rate 5")["inputs"]["num_requests"] == 10'000);
 }
 
-TEST_CASE("theory gives a capacity with a range but no times, and none for fixed batches", "[serve][cli]") {
+TEST_CASE("theory gives a capacity with a range but no times, and no capacity for fixed batches", "[serve][cli]") {
   const auto theory = [](const std::string& options) {
     return test::ask(llama + "--num-requests 300 " + options)["steady_state"];
   };
   const auto number = [](const json::Value& s, const char* key) { return s[key].get<double>(); };
   const json::Value open = theory("--rate 8"), users = theory("--users 20"), in_step = theory("--rate 8 --pp 4");
-  // An eighth either way; for identical requests in a pipeline up to 30 % above theory.
+  // The range is an eighth in both directions; for identical requests in a pipeline it extends to 30 % above theory.
   CHECK(number(open, "capacity_req_s_low") == Approx(number(open, "capacity_req_s") / 1.125));
   CHECK(number(open, "capacity_req_s_high") == Approx(number(open, "capacity_req_s") / 0.875));
   CHECK(number(in_step, "capacity_req_s_high") == Approx(number(in_step, "capacity_req_s") / 0.7));
@@ -211,7 +211,7 @@ TEST_CASE("Ctrl-C prints the results of a run so far", "[serve][cli]") {
   CHECK((r.code == 0) == !has(r.out, "stopped early"));
 }
 
-TEST_CASE("Ctrl-C while requests are drawn ends the drawing", "[serve][cli]") {
+TEST_CASE("Ctrl-C while requests are being drawn ends the run", "[serve][cli]") {
   const test::Ran r = test::signalled(llama + "--rate 5 --num-requests 90M", {SIGINT}, std::chrono::milliseconds(200));
   CHECK(r.code == 130);
   CHECK(has(r.out, "stopped early"));

@@ -144,9 +144,9 @@ TEST_CASE("learning keeps a checkpoint on every termination signal", "[streams]"
   }
 }
 
-TEST_CASE("a second signal ends learning at once", "[streams]") {
+TEST_CASE("a second signal ends learning immediately", "[streams]") {
   const test::Ran r = test::signalled(learn("twice.safetensors", "--steps 100000000"), {SIGINT, SIGTERM});
-  CHECK((r.code == 128 + SIGINT || r.code == 128 + SIGTERM));  // the system may deliver the two in either order
+  CHECK((r.code == 128 + SIGINT || r.code == 128 + SIGTERM));  // the system may deliver the two signals in either order
   CHECK(r.out.empty());
   CHECK(r.err.ends_with("stopped\n"));
 }

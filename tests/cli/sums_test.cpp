@@ -150,7 +150,8 @@ TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
   CHECK(over_rows(r["decode_ops"], "time_s") == about(real(r["decode"]["time_per_token_s"])));
 }
 
-TEST_CASE("first-token times of one request, of the mean and of the batch are distinct", "[contract][cli]") {
+TEST_CASE("the first-token times of a lone request, of the mean and of the whole batch are distinct",
+          "[contract][cli]") {
   const json::Value r = ask("infer llama-3.1-70b --hardware h100 --tp 8 --batch 100 --prompt 4096")["end_to_end"];
   const double alone = real(ask("infer llama-3.1-70b --hardware h100 --tp 8 --prompt 4096")["end_to_end"]["ttft_s"]);
   CHECK(real(r["ttft_alone_s"]) == about(alone));
@@ -173,7 +174,8 @@ TEST_CASE("an MFU above 100 % comes with the causal-exact MFU", "[contract][cli]
   CHECK_FALSE(ask("train llama-3.1-8b --hardware h100 --seq 2048")["step"].contains("mfu_causal_exact"));
 }
 
-TEST_CASE("the length of equal attention counts windows, and is absent if never reached", "[contract][cli]") {
+TEST_CASE("the length at which attention FLOPs equal the rest accounts for windows, and is absent if never reached",
+          "[contract][cli]") {
   const auto half = [](const std::string& model, const std::string& seq) {
     return ask("flops " + model + " --seq " + seq)["flops"];
   };
@@ -199,13 +201,13 @@ TEST_CASE("under the step roofline every kind of attention reads exactly its cac
   }
 }
 
-TEST_CASE("--precision fp8 runs the blocks' matrix products in fp8 and the others in bf16", "[contract][cli]") {
+TEST_CASE("--precision fp8 runs the blocks' matmuls in fp8 and all others in bf16", "[contract][cli]") {
   const std::string plan = "report llama-3.1-8b --hardware h100 --efficiency 1 --ops ";
   const json::Value wide = ask(plan), fp8 = ask(plan + "--precision fp8");
   CHECK(fp8["memory"] == wide["memory"]);  // a recipe keeps weights and activations in 16 bits
   CHECK(fp8["kv_cache"]["bytes_total"] == wide["kv_cache"]["bytes_total"]);
   CHECK(fp8["flops"] == wide["flops"]);
-  // In inference the blocks' matrices take one byte per value; tables, head and norms two.
+  // In inference the blocks' matrices take one byte per element; embedding table, head and norms take two.
   const json::Value& n = wide["parameters"];
   CHECK(real(fp8["inference_memory"]["weights_bytes"]) ==
         real(n["attention"]) + real(n["mlp"]) + 2 * (real(n["embedding"]) + real(n["lm_head"]) + real(n["norm"])));

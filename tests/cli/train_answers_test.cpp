@@ -27,7 +27,7 @@ TEST_CASE("a length that Megatron-LM refuses under --sp is counted, with a note"
   CHECK_FALSE(has_line(ask(train + "--sp --seq 1024")["notes"], "Megatron-LM rejects"));
 }
 
-TEST_CASE("warns when documents do not split evenly over context-parallel ranks", "[cli]") {
+TEST_CASE("documents that do not split evenly over context-parallel ranks cause a warning", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --cp 8 --dp 1 ", note =
                                                                                      "documents of 1000 tokens "
                                                                                      "do not";

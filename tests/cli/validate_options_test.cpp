@@ -1,4 +1,4 @@
-// Options of 'llmcalc validate': the plans that the reference transformer runs, and its refusals of others.
+// Options of 'llmcalc validate': plans that the reference transformer runs, and refusals of plans that it does not.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -26,7 +26,7 @@ TEST_CASE("validate names the option that a single-device run does not support",
   };
   not_run("--tp 2", "it runs on one device; omit --gpus, --tp and the other parallelism options");
   not_run("--attention-flops causal-half",
-          "--attention-flops affects only model FLOPs, and executed FLOPs are compared; omit it");
+          "--attention-flops affects only model FLOPs, but executed FLOPs are compared; omit it");
   not_run("--weight-precision bf16",
           "it trains weights in the format of --precision; omit --weight-precision or add --infer");
   not_run("--precision fp8", "--precision fp8 is not supported; use fp32, bf16 or fp16");

@@ -92,7 +92,7 @@ TEST_CASE("differences are shown in the tables of one model and of a suite", "[v
 
 namespace {
 
-/// One case's step, at a multiple of its prediction.
+/// The step of one case, measured at a multiple of its prediction.
 Validated timed(double ratio) {
   return {{judged(ledger(plain()), ledger(plain()))},
           {{{"training", "step", "", 2e-3, 2e-3 * ratio}, {"training", "forward", "attn.q", 1e-3, 9e-3}}},
@@ -167,7 +167,7 @@ TEST_CASE("times predicted for another machine have a note, and this machine's h
   const validate::Where here;
   HardwareCard card;
   card.title = machine_title(here);
-  CHECK_FALSE(calibrated_here(card, here));  // without any measured rates
+  CHECK_FALSE(calibrated_here(card, here));  // a card without measured rates
   card.cluster.device.achieved.present = true;
   CHECK(calibrated_here(card, here));
   card.title = "another, 2 threads";

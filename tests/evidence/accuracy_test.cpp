@@ -131,7 +131,7 @@ TEST_CASE("no published step is estimated below its bound", "[accuracy]") {
   CHECK(overlapped >= 2);
 }
 
-TEST_CASE("errors of a group are computed from its rows", "[accuracy]") {
+TEST_CASE("a group's errors are computed from its rows", "[accuracy]") {
   Accuracy a;
   a.rows = {made("a", "x", 110), made("a", "y", 80), made("a", "y", 130), made("b", "y", 60)};
   PredictedRow apart = made("b", "y", 500);
@@ -159,9 +159,11 @@ TEST_CASE("errors of a group are computed from its rows", "[accuracy]") {
   CHECK(groups.front().text() == "all rows");
 }
 
-TEST_CASE("an accuracy without rows has no groups", "[accuracy]") { CHECK(error_groups(Accuracy{}).empty()); }
+TEST_CASE("an accuracy report without rows has no error groups", "[accuracy]") {
+  CHECK(error_groups(Accuracy{}).empty());
+}
 
-TEST_CASE("a family of fewer than three rows does not count among families", "[accuracy]") {
+TEST_CASE("a family with fewer than three rows is left out of the summary over families", "[accuracy]") {
   Accuracy a;
   a.rows = {made("a", "x", 110), made("a", "x", 80)};
   CHECK(found(error_groups(a), "families of 3 rows or more") == nullptr);
@@ -180,7 +182,7 @@ TEST_CASE("refused figures are skipped with the reason", "[accuracy]") {
     "batch": {"global": 8}, "measured": {"iteration_time_s": 1}})";
   const Accuracy none = accuracy(file_of(fp8), AccuracyKind::training);
   REQUIRE(none.skipped.size() == 1);
-  CHECK(none.skipped[0].reason == "a100-sxm-40gb does not support matrix products in fp8");
+  CHECK(none.skipped[0].reason == "a100-sxm-40gb does not support matmuls in fp8");
 
   const Accuracy nothing_left =
       accuracy(file_of(inference_row(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": -1})")), AccuracyKind::inference);
@@ -205,7 +207,7 @@ TEST_CASE("progress is reported for every row of a file", "[accuracy]") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("no interval of a step extends below its bound", "[accuracy]") {
+TEST_CASE("no step's interval extends below the step's bound", "[accuracy]") {
   for (const PredictedRow& r : published_accuracy(AccuracyKind::training).rows) {
     if (!r.bound || !r.predicted.low) continue;
     INFO(r.id);

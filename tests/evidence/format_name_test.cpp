@@ -1,4 +1,4 @@
-// Number formats of weights, products and caches in the words of inference sources.
+// Number formats of weights, matmuls and caches in the words of inference sources.
 
 #include "evidence/names/format_name.hpp"
 
@@ -74,7 +74,7 @@ TEST_CASE("activation and cache formats are recognized by all their names", "[in
   CHECK(cache("KV8") == "int8");
 }
 
-TEST_CASE("a text on weights can give the formats of the cache, the products and the experts", "[inference-reading]") {
+TEST_CASE("a text on weights can give the formats of the cache, the matmuls and the experts", "[inference-reading]") {
   const auto of = [](const char* weights) { return formats_of(weights, "", "", dtypes::bf16); };
   CHECK(of("bf16 (int8 KV)").weights[Component::mlp] == dtypes::bf16);
   CHECK(of("bf16 (int8 KV)").cache.name() == "int8");
@@ -104,7 +104,7 @@ TEST_CASE("a text on weights can give the formats of the cache, the products and
   parts("fp8 (block 128), MoE", "fp8-block", "fp8-block");
 }
 
-TEST_CASE("libraries with 4-bit weights have scales of 0.5 bits per weight", "[inference-reading]") {
+TEST_CASE("4-bit libraries store scales of 0.5 bits per weight", "[inference-reading]") {
   for (const char* said : {"MLX 4-bit", "bitsandbytes 4bit", "HQQ 4-bit", "bnb 4-bit"}) {
     INFO(said);
     const DType t = formats_of(said, "", "", dtypes::bf16).weights[Component::mlp];
@@ -113,7 +113,7 @@ TEST_CASE("libraries with 4-bit weights have scales of 0.5 bits per weight", "[i
   CHECK(formats_of("bitsandbytes 8-bit", "", "", dtypes::bf16).weights[Component::mlp].name() == "int8-row");
 }
 
-TEST_CASE("a llama-quantize mix has the bytes of its tensors", "[inference-reading]") {
+TEST_CASE("the bytes of a llama-quantize mix are those of its tensors", "[inference-reading]") {
   InferenceRow row = llama_row();
   const auto read_as = [&](const char* weights) {
     row.weights = weights;

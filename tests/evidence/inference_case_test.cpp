@@ -25,8 +25,8 @@ const Figure& figure_called(const InferenceCase& c, std::string_view key) {
   return *std::find_if(c.figures.begin(), c.figures.end(), [&](const Figure& f) { return f.key == key; });
 }
 
-/// Expected values of one row per source: ranks, batch per replica, lengths, formats of MLP (or experts), head,
-/// products and cache, the engine, and a figure in base units.
+/// Expected values of one row per source: ranks, batch per replica, lengths, formats of MLP (or experts), head, matmuls
+/// and cache, the engine, and a figure in base units.
 struct Seen {
   const char* id;
   Count layers, tp, pp, ep, dp, batch, prompt, generate;
@@ -133,7 +133,7 @@ bool near(double a, double b) { return std::fabs(a / b - 1) < 1e-12; }
 
 }  // namespace
 
-TEST_CASE("a row of every source gives the stated architecture, plan and layout", "[inference-case]") {
+TEST_CASE("one row of every source gives the expected architecture, plan and layout", "[inference-case]") {
   for (const Seen& s : seen) {
     INFO(s.id);
     const InferenceCase c = case_called(s.id);
@@ -188,12 +188,14 @@ TEST_CASE("equivalent figures are marked as repeats of the most direct one", "[i
   CHECK(repeats("spark-gemma-3-4b-pp512-b1", "prefill_ms"));
   CHECK_FALSE(repeats("spark-gemma-3-4b-pp512-b1", "prefill_tok_s"));
   CHECK(repeats("pope22-palm-540b-low-latency-prefill", "mfu_pct"));
-  // 28.84 tokens/s are one per 34.67 ms. At 8 sequences with their prompts, the rate is not equivalent.
+  // 28.84 tokens/s are one per 34.67 ms. For 8 sequences, a rate that includes prompts is not equivalent to the time
+  // per token.
   CHECK(repeats("neuron-inf2-llama-3-70b-tp24-b1-i2048-o2048", "output_tok_s"));
   CHECK_FALSE(repeats("nim18-llama33-70b-2xh100-i5000-o500-c25", "output_tok_s"));
 }
 
-TEST_CASE("the context of a decode step is as stated, otherwise at the middle of the answer", "[inference-case]") {
+TEST_CASE("the context of a decode step is the stated one, otherwise that at the middle of the answer",
+          "[inference-case]") {
   const auto context = [](const char* id, const char* key) { return figure_called(case_called(id), key).context; };
   CHECK(context("xdai-3070-8gb-x1-llama-3-8b-q4-k-m-n1024", "decode_tok_s") == 512.0);
   CHECK(context("exllama-4090-llama-7b-g128-actno", "decode_tok_s_first128") == 64.0);
@@ -217,7 +219,7 @@ TEST_CASE("figures that a row's notes advise against carry a doubt", "[inference
         "the value is not positive, so no relative error exists");
 }
 
-TEST_CASE("a rank that is a core has a part of its chip", "[inference-case]") {
+TEST_CASE("a rank on one core of a chip gets that core's part of the chip", "[inference-case]") {
   const InferenceCase c = case_called("neuron-inf2-llama-3-70b-tp24-b1-i2048-o2048");
   // Inferentia2: 32 GiB, 820 GiB/s for two cores. 64 heads are padded to 72, a multiple of 24 cores and 8 KV heads.
   CHECK(c.cluster().device.memory == Bytes(Count{16} << 30));
@@ -232,7 +234,7 @@ TEST_CASE("a rank that is a core has a part of its chip", "[inference-case]") {
   CHECK(inference_case(tpu, devices_once()).cluster().device.memory == Bytes(Count{96} << 30));
 }
 
-TEST_CASE("ranks cannot divide a GPU, nor a chip into more parts than it has cores", "[inference-case]") {
+TEST_CASE("ranks cannot split a GPU, or a chip into more parts than it has cores", "[inference-case]") {
   InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
   const auto skip = [&](const char* device, Count count, Count tp) {
     row.hardware = {};
@@ -273,7 +275,7 @@ TEST_CASE("experts are padded with copies, and their widths are sharded across t
   }
 }
 
-TEST_CASE("weight formats are read in the spellings of sources", "[inference-case]") {
+TEST_CASE("weight formats are parsed in every spelling that sources use", "[inference-case]") {
   const auto mlp = [](const char* said) {
     const FormatsSaid f = formats_of(said, "fp16", "fp16", dtypes::bf16);
     return f.skip.empty() ? std::string(f.weights[Component::mlp].name()) : "?";
@@ -329,7 +331,7 @@ TEST_CASE("a missing or unknown format is assumed and reported", "[inference-cas
   CHECK(none.skip == "");
   CHECK(none.weighty);
   CHECK(none.assumed == std::vector<std::string>{"weights in bf16: the row does not state their format",
-                                                 "products in bf16: unknown format of activations \"fp5\"",
+                                                 "matmuls in bf16: unknown format of activations \"fp5\"",
                                                  "keys and values in bf16: unknown format \"fp5\""});
   CHECK((formats_of("bf16", "fp5", "bf16", dtypes::bf16).weighty &&
          formats_of("bf16", "bf16", "fp5", dtypes::bf16).weighty));
@@ -359,7 +361,7 @@ TEST_CASE("engines are recognized by their whole name", "[inference-case]") {
   CHECK(engine_name("vllm-0.6.3", "").version == "0.6.3");
 }
 
-TEST_CASE("engines are recognized by name together with their version", "[inference-case]") {
+TEST_CASE("engine versions and eager mode are read from a row's text", "[inference-case]") {
   CHECK(engine_name("vLLM 0.6.3", "").version == "0.6.3");
   CHECK(engine_name("vLLM (PyTorch 2.1, late 2023)", "").version == "");
   CHECK(engine_name("NVIDIA NIM 1.8.0 (TensorRT-LLM)", "").name == "tensorrt-llm");
@@ -413,7 +415,7 @@ TEST_CASE("unstated properties of a row's requests are assumed in whole sentence
             "262 sequences at once, 16384 prompt tokens of each device: the row does not state the batch"));
 }
 
-TEST_CASE("memory in GB below the size of the weights counts in GiB", "[inference-case]") {
+TEST_CASE("memory in GB that is smaller than the weights is read as GiB", "[inference-case]") {
   // Qwen2.5-72B in bf16: 72.7e9 x 2 bytes are 145.4e9; the row's 136.2 "GB" are 146.2e9 bytes.
   const InferenceCase c = case_called("qwen25-hf-a100-72b-bf16-g2-i1-mem");
   CHECK(near(figure_called(c, "memory_gb").value, 136.2 * gib));

@@ -75,7 +75,7 @@ TEST_CASE("a device without fp16 multiplies in its own format, with a note", "[i
   CHECK(c.cluster().device.peak(dtypes::fp16).value == 0);
   CHECK(c.plan.precision.name() == "bf16");
   CHECK_THAT(c.assumed,
-             Catch::VectorContains(std::string("products in bf16: TPU v5p does not support matrix products in fp16")));
+             Catch::VectorContains(std::string("matmuls in bf16: TPU v5p does not support matmuls in fp16")));
 }
 
 TEST_CASE("prompt and answer add up to the length of the sequence", "[inference-reading]") {
@@ -105,7 +105,7 @@ TEST_CASE("a prompt after a cached context attends to it, and so does the whole 
   CHECK(seconds_of(deep, figure(FigureKind::prefill_time)) == Approx(prompt(33280) - prompt(32768)).epsilon(0.05));
 }
 
-TEST_CASE("percentiles and minima are not used as means", "[inference-reading]") {
+TEST_CASE("percentiles and minima are not treated as means", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.batch.kind = "concurrency";
   row.batch.batch = 64;
@@ -151,7 +151,8 @@ TEST_CASE("keys take half of a cache pool", "[inference-reading]") {
   CHECK(read(row_of("SGLang 0.4", capacity, R"({"k_size_gb": 10})")).figures.at(0).value == 10 * 0x1p30);
 }
 
-TEST_CASE("unstated ranks are replicas next to stated ones, and otherwise divide the model", "[inference-reading]") {
+TEST_CASE("unstated ranks are replicas if the row states tensor ranks, and otherwise split the model",
+          "[inference-reading]") {
   InferenceRow row = llama_row();
   row.hardware.count = 8;
   row.tp = 4;
@@ -164,7 +165,7 @@ TEST_CASE("unstated ranks are replicas next to stated ones, and otherwise divide
   CHECK(read(row).layout.pp == 8);
 }
 
-TEST_CASE("a batch counts per engine, per device or per replica", "[inference-reading]") {
+TEST_CASE("a batch size is per engine, per device or per replica, as stated", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.hardware.count = 8;
   row.tp = 2;
@@ -182,7 +183,7 @@ TEST_CASE("a batch counts per engine, per device or per replica", "[inference-re
   }
 }
 
-TEST_CASE("notes that deny a feature of inference do not affirm it", "[inference-reading]") {
+TEST_CASE("notes that deny an inference feature do not enable it", "[inference-reading]") {
   InferenceRow row = llama_row();
   for (const char* note :
        {"no speculative decoding", "speculative decoding off", "without draft model", "LoRA adapters disabled"}) {
@@ -279,7 +280,8 @@ TEST_CASE("an engine named like a trainer uses the profile of an engine", "[infe
   CHECK(inference_stack(engine_name("MaxText", "")) == *load_software("jetstream").inference);
 }
 
-TEST_CASE("milliseconds per token and batch item are the time of a step over its sequences", "[inference-reading]") {
+TEST_CASE("ms_per_token_per_batch_item is the time of a step divided by its number of sequences",
+          "[inference-reading]") {
   const auto with = [](const std::string& batch) {
     return read(row_of("vLLM 0.10.0",
                        R"({"kind": "static", "input_len": 128, "output_len": 128, "batch": )" + batch + "}",
@@ -291,7 +293,7 @@ TEST_CASE("milliseconds per token and batch item are the time of a step over its
         "\"ms_per_token_per_batch_item\" is interpreted as the step time divided by its 16 sequences");
 }
 
-TEST_CASE("kinds of requests and time keys have several names", "[inference-reading]") {
+TEST_CASE("request kinds and time keys have several names", "[inference-reading]") {
   const auto with = [](const std::string& kind, const std::string& measured) {
     return read(row_of("vLLM 0.10.0", R"({"batch": 4, "input_len": 128, "output_len": 100, "kind": ")" + kind + R"("})",
                        measured));
@@ -317,7 +319,7 @@ TEST_CASE("kinds of requests and time keys have several names", "[inference-read
   CHECK(seconds_of(c, figure(FigureKind::user_rate)) == Approx(1 / seconds_of(c, figure(FigureKind::time_per_token))));
 }
 
-TEST_CASE("ranks of attention replicas and of experts are counted as engines count them", "[inference-reading]") {
+TEST_CASE("attention replicas and expert ranks are counted as engines count them", "[inference-reading]") {
   InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
   row.hardware.count = 8;
   row.model.experts = 128;

@@ -96,7 +96,7 @@ TEST_CASE("prompts of other requests delay tokens and first tokens", "[inference
   CHECK(*served.figure(first) > *InferenceTimes(alone, stack, c.cluster()).figure(first));
 }
 
-TEST_CASE("request time outside passes delays the first token only under load", "[inference-times]") {
+TEST_CASE("request overhead outside passes delays the first token only under load", "[inference-times]") {
   InferenceCase c =
       first_case([](const InferenceCase& x) { return x.kind == BatchKind::concurrency && !x.decode_window; });
   const Figure first = figure_of(FigureKind::first_token);

@@ -104,7 +104,7 @@ TEST_CASE("rows of several commands may be JSON Lines, an array or one object", 
 }
 
 TEST_CASE("an error in a measurement is one sentence with file, line and row", "[measurement]") {
-  CHECK(refused("[]") == "my.jsonl: expected rows: a list in square brackets, or an object on each line");
+  CHECK(refused("[]") == "my.jsonl: expected rows: a JSON array, or one object per line");
   CHECK(refused(row(R"({"id": null})")) == "my.jsonl:1: \"id\" is missing; every row needs a unique id");
   CHECK(refused(row() + "\n" + row()) ==
         "my.jsonl:2, row \"a\": line 1 has a row with the same id; ids must be unique");

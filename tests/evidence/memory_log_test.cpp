@@ -133,7 +133,7 @@ TEST_CASE("the terms of a message add up to the capacity", "[memory_log]") {
   CHECK(together.all == b.all);
 }
 
-TEST_CASE("memory that a message does not divide stays outside PyTorch", "[memory_log]") {
+TEST_CASE("memory that a message does not break down is booked as outside PyTorch", "[memory_log]") {
   const MemoryBooking b = book(message(old_message), {});
   check_sum(b);
   CHECK(about(term(b, MemoryTerm::outside), 1.75));  // 79.15 - 76.20 - 1.20
@@ -392,7 +392,7 @@ TEST_CASE("a log of several engines is read for the first engine that logs memor
   }
 }
 
-TEST_CASE("data-parallel ranks of a server divide the experts", "[memory_log]") {
+TEST_CASE("experts are split over the data-parallel ranks of a server", "[memory_log]") {
   const Arch deepseek = load_model("deepseek-v3").arch, llama = load_model("llama-3.1-8b").arch;
   std::vector<std::string> unknown;
   const auto laid_out = [&](const VllmConfig& c, const Arch& arch, Count tp) {

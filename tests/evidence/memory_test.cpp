@@ -20,7 +20,7 @@ TrainingCase case_called(std::string_view id) {
   return training_case(row_called(test::training_rows(), id), test::devices_once());
 }
 
-/// Excludes fitted terms by default.
+/// Memory of a process, by default without fitted terms.
 ProcessMemory held_in(std::string_view id, const MemoryParameters& fitted = {}) {
   const TrainingCase c = case_called(id);
   return process_memory(c, c.memory.at(0), fitted);
@@ -73,7 +73,7 @@ TEST_CASE("the head's weight gradient has a buffer during its computation", "[me
   const ProcessMemory m = held_in("simumax-b200-llama3_405b_l4_tp8_pp1_dp1_mbc32_cef");
   const double states = 18 * numbers, alive = 4 * layer + 2 * u + logits + buffer;
   const double without = static_cast<double>((m.tensors + *m.loss).value);
-  // Excluded by hand: norms' weights and statistics, log-sum-exps.
+  // The count by hand excludes norms' weights and statistics, and log-sum-exps.
   CHECK(std::fabs(without / ((states + alive) / 8 + 2 * u) - 1) < 0.001);
   // The measured value is 38.57 GiB.
   CHECK(std::fabs(static_cast<double>(total(m).value) / (38.57 * 0x1p30) - 1) < 0.003);
@@ -97,7 +97,7 @@ TEST_CASE("DeepSpeed holds copies of gradients during the optimizer step", "[mem
   CHECK(wide.buckets == Bytes(2'000'000'000));  // in float32
 }
 
-TEST_CASE("torchtitan saves every second product and recomputes the rest", "[memory]") {
+TEST_CASE("torchtitan saves the output of every second matmul and recomputes the rest", "[memory]") {
   // Llama-3.1-8B, 2 x 8192 tokens: q, v, gate and down (the 1st, 3rd, 5th, 7th) and the attention core's output in
   // bf16, and its log-sum-exps in float32.
   const Count tokens = 2 * 8192, numbers = 4096 + 1024 + 14336 + 4096 + 4096;
@@ -133,7 +133,7 @@ TEST_CASE("the unit, devices and kind of a measured memory follow from its sourc
   CHECK(total(process_memory(c, everywhere, {})) > total(process_memory(c, c.memory.at(0), {})));
 }
 
-TEST_CASE("slack and process memory follow from three parameters", "[memory]") {
+TEST_CASE("three fitted parameters determine slack and process memory", "[memory]") {
   const MemoryParameters p{.reserved = 0.1, .fragmented = 0.25, .process = 2e9};
   const std::string_view smi = "bigscience-1b3-v100-32gb-tp1-pp1-dp8-mbs1-ckpt";
   const Bytes bare = total(held_in(smi));
@@ -149,7 +149,8 @@ TEST_CASE("slack and process memory follow from three parameters", "[memory]") {
   CHECK(predicted_bytes({.family = "", .reserved = true, .bytes = 8, .measured = 1}, {.reserved = 0.5}) == 12);
 }
 
-TEST_CASE("a run with unstated recomputation recomputed all layers if it would not have fitted otherwise", "[memory]") {
+TEST_CASE("a run with unstated recomputation is assumed to recompute all layers if it would not have fitted otherwise",
+          "[memory]") {
   const TrainingCase c = case_called("titan-nvfp4-llama3-8b-nvfp4");
   CHECK_FALSE(c.recomputed.stated());
   CHECK_FALSE(process_memory(c, c.memory.at(0), {}).products.has_value());
@@ -192,8 +193,9 @@ TEST_CASE("the shipped memory parameters are the result of the fit", "[memory]")
   }
 }
 
-TEST_CASE("a single family decides no parameter, and a distant family widens the interval", "[memory]") {
-  // Two families hold 1.1 and 1.2 times the tensors' memory. Each is predicted by the fit to the other.
+TEST_CASE("each family is predicted by a fit without it, and rows with an unstated kind of memory are not fitted",
+          "[memory]") {
+  // Two families hold 1.1 and 1.2 times the tensors' memory. Each is predicted by a fit to the other one.
   std::vector<MemoryFitRow> rows;
   for (const auto& [name, times] : std::map<std::string, double>{{"a", 1.1}, {"b", 1.2}})
     rows.push_back({.family = name, .reserved = true, .bytes = 100, .measured = 100 * times});

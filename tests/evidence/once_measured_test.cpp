@@ -1,4 +1,4 @@
-// Reduction of an interval by a measurement on the machine.
+// Intervals narrowed by a measurement on the same machine.
 
 #include "evidence/fit/once_measured.hpp"
 
@@ -36,7 +36,7 @@ TEST_CASE("a measured step re-scales other plans by the square root of its error
   CHECK(rescale(0.25) == 0.5);
 }
 
-TEST_CASE("every step of a source predicts the others on the same machine", "[fit]") {
+TEST_CASE("every step of a source predicts the source's other steps on the same machine", "[fit]") {
   Accuracy a;
   a.rows = {off_by(0.1, "a"),         off_by(0.3, "a"),
             off_by(0.9, "a", "a100"),                           // 0.25, 0.05; the last is the only one on its machine
@@ -51,7 +51,7 @@ TEST_CASE("every step of a source predicts the others on the same machine", "[fi
   CHECK(intervals_after_a_step(a).empty());
 }
 
-TEST_CASE("replays from tables narrow only the classes of their figures", "[fit]") {
+TEST_CASE("replays from tables narrow only the intervals of the classes that their figures have", "[fit]") {
   Accuracy replays;
   replays.rows = {
       of_replay(0.02, "LLMServingSim one", "tpot_mean_ms"), of_replay(-0.04, "LLMServingSim another", "tpot_p90_ms"),
@@ -60,11 +60,11 @@ TEST_CASE("replays from tables narrow only the classes of their figures", "[fit]
   const IntervalsByClass found = intervals_with_tables(replays, without);
   REQUIRE(found.size() == 1);  // there is no class "first token" in `without`
   CHECK(found.at("decode under load").families == 6);
-  const double square = (std::log(1.3) * std::log(1.3) + 0.05 * 0.05) / 2;  // both sources are related and count as one
+  const double square = (std::log(1.3) * std::log(1.3) + 0.05 * 0.05) / 2;  // related families count as one source
   CHECK(found.at("decode under load").factor == Approx(std::exp(std::sqrt(square))));
 }
 
-TEST_CASE("a narrower interval is used if at least three sources support it, and a wider one never", "[fit]") {
+TEST_CASE("an interval is narrowed if at least three sources support it, and never widened", "[fit]") {
   TrainingEstimator e;
   e.intervals = in_order<EstimateClass>({{"dense", {1.3, 5}}, {"assumed input", {1.4, 5}}, {"experts", {1.6, 5}}});
   e.intervals_once_measured =

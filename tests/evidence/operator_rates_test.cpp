@@ -1,4 +1,4 @@
-// Tables generated from known rates give these rates, and the published tables' products are predicted closely.
+// Tables generated from known rates give these rates, and matmuls of the published tables are predicted within 10 %.
 
 #include "evidence/profile/operator_rates.hpp"
 
@@ -157,7 +157,7 @@ TEST_CASE("known rates are derived from tables generated with them", "[operators
   gives_back({.memory = 0.95, .matmul = 0.5, .exposed = 0.7, .attention = 300e12}, 1);
 }
 
-TEST_CASE("a fused product is one kernel in the table and several in the cost model", "[operators]") {
+TEST_CASE("a fused matmul is one kernel in the table and several in the cost model", "[operators]") {
   const Derived d = derived({Synthetic({.exposed = 0}).all().tables()});
   // One token: q, k and v take 33.6 + 8.4 + 8.4 MB at 0.8 x 1.792 TB/s = 35.1 us, plus 3 us of launch. The cost model
   // launches three times.
@@ -176,7 +176,7 @@ TEST_CASE("every table has the same weight for any number of rows", "[operators]
   CHECK(number(d.rates, "matmul.bf16")->high == Approx(0.8).margin(0.02));
 }
 
-TEST_CASE("no value is derived from one row or from a few", "[operators]") {
+TEST_CASE("no value is derived from only a few rows", "[operators]") {
   Synthetic s({});
   s.elementwise("act_fn", 3 * 14336, {1, 2, 3});
   s.elementwise("rotary_emb", 2 * 5120, {1, 2});
@@ -267,7 +267,7 @@ TEST_CASE("layers that the cost model or the model lacks are skipped and reporte
                                  "moe.csv: omitted, since llama-3.1-8b, tp 1 has no experts"});
 }
 
-TEST_CASE("the published tables give one device's rates, which predict their products", "[operators]") {
+TEST_CASE("rates derived from the published tables of one device predict the tables' matmuls", "[operators]") {
   const auto all = read_operator_tables(LLMCALC_SOURCE_DIR "/evidence/operators/rtx-pro-6000");
   REQUIRE(all.size() == 3);
   CHECK(device_of(all) == "rtx-pro-6000-blackwell-server");

@@ -15,7 +15,8 @@ namespace {
 Seconds us(double n) { return Seconds(n * 1e-6); }
 
 /// Tables of one rank. A projection takes 10 us and 1 us per token, a norm 1 us, the head 50 us and 5 us per sequence.
-/// A prompt of n tokens takes n us, or 2 n us after 100 others. A step of n sequences takes n (1 + context / 100) us.
+/// A prompt of n tokens takes n us, or 2 n us after 100 others. A decode step of n sequences takes n (1 + context /
+/// 100) us.
 OperatorTables tables() {
   OperatorTables t;
   t.path = "dir";
@@ -46,12 +47,12 @@ std::string refused(const OperatorTables& t, const Arch& arch, const Layout& lay
 }  // namespace
 
 TEST_CASE("a pass counts each layer as often as the model runs it", "[operator-times]") {
-  // 2 layers: four products of 10 + 51 us and two norms; the embedding table
+  // 2 layers: four matmuls of 10 + 51 us and two norms; then the embedding table
   CHECK(llama_times().rows(51).value == Approx(us(2 * (4 * 61 + 2) + 3).value));
   CHECK(llama_times().head(51).value == Approx(us(305).value));
 }
 
-TEST_CASE("chunks take as long as in sequence but start only once", "[operator-times]") {
+TEST_CASE("several chunks in one call take as long as one after the other but start only once", "[operator-times]") {
   const OperatorTimes t = llama_times();
   CHECK(t.attention({.chunks = 1, .chunk = 51, .past = 50}).value == Approx(us(1.5 * 51).value));
   CHECK(t.attention({.chunks = 3, .chunk = 51}).value == Approx(us(51 + 2 * (51 - 1)).value));
@@ -76,12 +77,13 @@ TEST_CASE("consecutive decode steps take the sum of their times", "[operator-tim
   }
 }
 
-TEST_CASE("expert time depends on the number of experts that a pass reaches", "[operator-times]") {
+TEST_CASE("expert time depends on the number of experts that receive tokens in a pass", "[operator-times]") {
   OperatorTables t = tables();
   const Arch arch = test::tiny_moe();  // 8 experts, 2 per token, on one layer of two
   for (const Count tokens : {1, 101})
     for (const Count reached : {2, 8}) t.experts.push_back({tokens, reached, us(static_cast<double>(1000 * reached))});
-  // One token reaches 2 of 8 experts. The layer without experts has two more products, and both layers have two.
+  // One token reaches 2 of 8 experts. The layer without experts has two more matmuls, and both layers have two (of
+  // attention).
   const double dense = 6 * 11 + 2 * 2 + 3;
   CHECK(times_of(t, arch).rows(1).value == Approx(us(2000 + dense).value));
   Layout two;

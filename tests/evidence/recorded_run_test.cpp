@@ -32,7 +32,7 @@ std::string request(const std::string& numbers) { return run_text("{" + numbers 
 
 }  // namespace
 
-TEST_CASE("a recorded run has its engine, and its requests in order of arrival", "[recorded]") {
+TEST_CASE("a recorded run is read with its engine, and with its requests in order of arrival", "[recorded]") {
   const RecordedRun r = read(run_text(two));
   CHECK(r.name == "run");
   CHECK(r.version == "0.19.0");
@@ -133,7 +133,7 @@ TEST_CASE("a run with options for work beyond plain decoding is not replayed", "
   CHECK(beyond(R"("cpu_offload_gb": 10)") == "weights or caches were offloaded to the host (\"cpu_offload_gb\")");
 }
 
-TEST_CASE("a flag or the compilation options turn off graph capture in a run", "[recorded]") {
+TEST_CASE("a flag or the compilation options disable graph capture in a recorded run", "[recorded]") {
   const auto eager = [](const std::string& option) {
     std::string text = run_text(two);
     text.replace(text.find("\"seed\": 1"), 9, option);

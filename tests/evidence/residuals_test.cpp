@@ -50,7 +50,7 @@ std::map<std::string, PredictedRow> predicted(MeasurementKind rows, AccuracyKind
   return all;
 }
 
-/// To five digits.
+/// Rounds to five digits.
 bool rounds_to(double x, double shown) { return std::fabs(x - shown) <= 1e-4 * std::fabs(x); }
 
 /// The shipped rows used in a fit, predicted with their sources left out.

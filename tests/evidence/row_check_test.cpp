@@ -57,7 +57,7 @@ constexpr const char* nothing = "nothing was refused";
 
 }  // namespace
 
-TEST_CASE("a step faster than its devices can multiply is refused, for any key", "[row-check]") {
+TEST_CASE("a step faster than its devices' matmul peak is refused, whatever key states it", "[row-check]") {
   CHECK(refused_step(R"({"iteration_time_s": 1.4})") == nothing);
   // 6 x 21.7e9 parameters x 8192 tokens and attention, 1.1e15 FLOPs, in 1e-5 s on 8 x 312e12 FLOP/s
   const std::string said = refused_step(R"({"iteration_time_s": 1e-5})");
@@ -84,15 +84,15 @@ TEST_CASE("the time of a step is meaningless without its batch, but a rate is no
   CHECK(accuracy(file, AccuracyKind::memory).rows.size() == 1);
 }
 
-TEST_CASE("memory is at least a mebibyte and at most the device's", "[row-check]") {
+TEST_CASE("a memory figure is at least 1 MiB and at most the device's memory", "[row-check]") {
   CHECK(refused_memory(R"({"memory_per_gpu_gb": 80})") == nothing);
   CHECK(refused_memory(R"({"memory_per_gpu_gb": 5000})") ==
         "my.json:2, row \"a\", \"measured\", \"memory_per_gpu_gb\": 4657 GiB exceeds the 80 GiB of 1 A100 SXM 80GB; "
         "specify the memory of one device, or a device with more memory");
   CHECK_THAT(refused_memory(R"({"memory_allocated_bytes": 12})"),
-             Contains("\"memory_allocated_bytes\": 12 bytes is less than a mebibyte"));
+             Contains("\"memory_allocated_bytes\": 12 bytes is less than 1 MiB"));
   CHECK_THAT(refused_figure(one, R"({"memory_gb": 500})"), Contains("465.7 GiB exceeds the 48 GiB of 1 L40S"));
-  CHECK_THAT(refused_figure(one, R"({"memory_mb": 0.1})"), Contains("is less than a mebibyte"));
+  CHECK_THAT(refused_figure(one, R"({"memory_mb": 0.1})"), Contains("is less than 1 MiB"));
 }
 
 TEST_CASE("bytes read per second do not exceed the device's bandwidth, except from its cache", "[row-check]") {
@@ -131,18 +131,18 @@ TEST_CASE("an inference time or rate beyond any device is refused", "[row-check]
     CHECK_THAT(refused_figure(one, beyond), Contains("a single kernel takes more than a microsecond"));
   // 2 x 7.5e9 FLOPs per token at the 1466e12 FLOP/s of int8 or fp8: fewer than 1e5 tokens/s.
   for (const char* beyond : {R"({"output_tok_s": 1e15})", R"({"prefill_tok_s": 1e15})", R"({"decode_tok_s": 2e6})"})
-    CHECK_THAT(refused_figure(one, beyond), Contains("is beyond the limit of 1 L40S for matrix products in a second"));
+    CHECK_THAT(refused_figure(one, beyond), Contains("is beyond the limit of 1 L40S for matmuls in a second"));
   CHECK_THAT(refused_figure(one, R"({"output_tok_s": 5000})"), Contains("according to its datasheet"));
   CHECK_THAT(refused_figure(one, R"({"kv_tokens": 1e15})"), Contains("a cache of 1e+15 tokens exceeds the 48 GiB"));
   CHECK_THAT(refused_figure(one, R"({"weights_gib_per_gpu": 500})"), Contains("500 GiB exceeds the 48 GiB"));
 }
 
-TEST_CASE("unstated work of a row does not invalidate its figures", "[row-check]") {
+TEST_CASE("figures that an unstated batch or request order explains are accepted", "[row-check]") {
   // With a batch of 500, which the row does not state, 5000 tokens/s are possible; 1e7 are impossible.
   const std::string no_batch = R"({"input_len": 512, "output_len": 128})";
   CHECK(refused_figure(no_batch, R"({"output_tok_s": 5000})") == nothing);
-  CHECK_THAT(refused_figure(no_batch, R"({"output_tok_s": 1e7})"), Contains("for matrix products in a second"));
-  // 32 clients that wait for each other, and a single request.
+  CHECK_THAT(refused_figure(no_batch, R"({"output_tok_s": 1e7})"), Contains("for matmuls in a second"));
+  // With 32 clients, requests wait for each other, but a time is compared with that of a single request.
   const std::string clients = R"({"kind": "concurrency", "batch": 32, "input_len": 4096, "output_len": 16})";
   CHECK(refused_figure(clients, R"({"ttft_ms": 400})") == nothing);
 }

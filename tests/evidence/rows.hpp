@@ -1,6 +1,5 @@
 #pragma once
-/// The published rows by id, loaded once: as requests, and in the words of their sources, which the converter turns
-/// into requests.
+/// The published rows by id, loaded once: as requests, and in the words of their sources, as input of the converter.
 
 #include <algorithm>
 

@@ -31,11 +31,11 @@ TEST_CASE("a recorded run gives model, device, formats and limits", "[recorded]"
   CHECK(c.limits == EngineLimits{.pass_tokens = 2048, .sequences = 128});
   CHECK(c.stack.loop == ServingLoop::vllm);
   CHECK(c.layout == Layout{});
-  // 0.9 of 0.99 of 96 GiB without 15 GiB of weights, at 128 KiB per token
+  // 0.9 x 0.99 x 96 GiB minus 15 GiB of weights, at 128 KiB per token
   CHECK(c.memory.kv_tokens == Approx(575000).epsilon(0.01));
 }
 
-TEST_CASE("tensor-parallel ranks divide the model of a recorded run", "[recorded]") {
+TEST_CASE("the model of a recorded run is split over its tensor-parallel ranks", "[recorded]") {
   const RunCase c = published_case("rtx-pro-6000-qwen3-32b");
   CHECK(c.skip.empty());
   CHECK(c.layout.tp == 2);

@@ -25,7 +25,7 @@ TrainingCase case_of_family(const char* family) {
 
 }  // namespace
 
-TEST_CASE("a stack with the name of an engine trains like PyTorch", "[stack]") {
+TEST_CASE("a stack named after an inference engine is treated as PyTorch FSDP in training", "[stack]") {
   const TrainingCase c = case_of_family("our runs of transformers");
   CHECK(c.stack.name == "transformers");
   CHECK(training_stack(c) == training_stack(case_of_family("our runs of fsdp")));
@@ -45,7 +45,7 @@ TEST_CASE("a stack is recognized by whole words, except in comparisons", "[stack
   }
 }
 
-TEST_CASE("a row can name its software by key, with the names of profiles", "[stack]") {
+TEST_CASE("a row can name its software under a key, by the names of software profiles", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto stack = [&](const char* software) {
     row.software = software;
@@ -67,7 +67,7 @@ TEST_CASE("a row can name its software by key, with the names of profiles", "[st
   CHECK(training_stack(case_of(row)).fusion == Fusion::compiled);
 }
 
-TEST_CASE("unknown software is an assumption with the nearest names", "[stack]") {
+TEST_CASE("unknown software is noted as an assumption, with the nearest names", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.software = "torchtitn";
   CHECK_THAT(stack_of(row).assumed,
@@ -79,7 +79,7 @@ TEST_CASE("unknown software is an assumption with the nearest names", "[stack]")
   CHECK(c.assumed.back() == stack_of(row).assumed);
 }
 
-TEST_CASE("the software key of a row has three names", "[stack]") {
+TEST_CASE("three keys of a row can name its software", "[stack]") {
   for (const char* key : {"software", "framework", "stack"}) {
     const OldFile f = read_old_file(
         R"([{"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4}, "hardware": {"gpu": "A100-SXM", "count": 8},
@@ -91,7 +91,7 @@ TEST_CASE("the software key of a row has three names", "[stack]") {
   }
 }
 
-TEST_CASE("Megatron-LM's built-in core applies to runs of its time, and elsewhere a flash kernel is assumed",
+TEST_CASE("Megatron-LM's built-in attention is assumed for runs of its time, and a flash kernel for all others",
           "[stack]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.family = row.source.title = row.source.url = "Megatron-LM";
@@ -134,7 +134,7 @@ TEST_CASE("Megatron-Core branches and forks with TransformerEngine count as Mega
   CHECK(stack_of(row).assumed == "");
 }
 
-TEST_CASE("MLPerf submissions count as NeMo's only on NVIDIA's devices", "[stack]") {
+TEST_CASE("MLPerf submissions are attributed to NeMo only on NVIDIA devices", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.family = row.source.title = row.source.url = "MLPerf Training v4.0";
   CHECK(stack_of(row).name == "nemo");

@@ -29,7 +29,7 @@ struct Read {
   Recompute recompute;
   AttentionImpl attention;
   const char* precision;
-  bool assumed;  ///< an input is assumed on which time depends
+  bool assumed;  ///< an input on which time depends is assumed
 };
 constexpr auto f1b1 = Schedule::one_f_one_b;
 constexpr Read reads[] = {
@@ -95,7 +95,7 @@ Count sum_of(const StageLayers& layers) { return std::accumulate(layers.begin(),
 
 }  // namespace
 
-TEST_CASE("a row of every family gives the stated architecture, plan and layout", "[training-case]") {
+TEST_CASE("one row of every family gives the expected architecture, plan and layout", "[training-case]") {
   for (const Read& r : reads) {
     INFO(r.id);
     const TrainingCase c = training_case_called(r.id);
@@ -126,7 +126,7 @@ TEST_CASE("at most one in twenty published training rows cannot be expressed", "
     memories += !c.memory.empty();
     INFO(row.id);
     CHECK(devices(c.layout) == row.hardware.count);
-    // The calculation accepts it and returns a time.
+    // Checks that the calculation accepts the case and returns a time.
     CHECK(train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value > 0);
   }
   const std::map<std::string, int> expected{
@@ -156,7 +156,7 @@ TEST_CASE("experts, latent attention and windows are read from a row", "[trainin
   CHECK(qwen.cluster().levels[0].ranks == 72);
 }
 
-TEST_CASE("windows and chunks are read in the spellings of sources", "[training-case]") {
+TEST_CASE("windows and chunks are parsed in every spelling that sources use", "[training-case]") {
   const LocalAttention gpt = local_attention("alternating full / sliding window 128 with sinks", 0, 36);
   CHECK((gpt.reach.tokens == 128 && !gpt.reach.chunked && gpt.layers.size() == 18));
   const LocalAttention llama = local_attention("3 of 4 layers chunked attention (8192)", 0, 48);
@@ -282,7 +282,7 @@ TEST_CASE("recomputation follows from the words of the row", "[training-case]") 
   CHECK_FALSE(recomputed("").assumed.empty());
 }
 
-TEST_CASE("a number of recomputed layers means the first ones of every chunk", "[training-case]") {
+TEST_CASE("a number of recomputed layers counts the first layers of every chunk", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");  // 12 layers, one stage
   const auto plan = [&](const char* said) {
     row.recompute = said;
@@ -351,7 +351,7 @@ TEST_CASE("the time of a part of a step is not used as a step", "[training-case]
   CHECK(skip("forward+backward") == "the time covers a step without the optimizer");
 }
 
-TEST_CASE("notes that deny a feature of training do not affirm it", "[training-case]") {
+TEST_CASE("notes that deny a training feature do not enable it", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const TrainingCase plain = training_case(row, devices_once());
   for (const char* note : {"data exploration", "no LoRA", "no activation offload", "from Colorado"}) {

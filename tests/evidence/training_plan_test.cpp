@@ -67,7 +67,7 @@ TEST_CASE("links join the row's nodes", "[training-case]") {
   CHECK(geforce.cluster().levels[0].ranks == 4);
 }
 
-TEST_CASE("a measured memory has its kind", "[training-case]") {
+TEST_CASE("the kind of a measured memory is read from its description", "[training-case]") {
   const TrainingCase c = training_case_called("simumax-b200-llama3_70b_l12_tp1_pp2_dp4_mbc4_cef");
   REQUIRE(c.memory.size() == 2);
   CHECK((c.memory[0].bytes == 70.88 * 0x1p30 && c.memory[0].kind == MemoryKind::reserved));
@@ -169,7 +169,7 @@ TEST_CASE("a note reports states that exceed the memory of the devices", "[train
   row.model.ffn_hidden = 4 * 8192;
   row.model.heads = 64;
   row.model.kv_heads = row.model.head_dim = std::nullopt;
-  // 12 x 96 x 8192^2 parameters with 2 + 4 bytes and an eighth of 12 bytes each: 541 GiB
+  // 12 x 96 x 8192^2 parameters at 2 + 4 bytes, plus an eighth of 12 bytes each: 541 GiB
   CHECK_THAT(said(), Catch::StartsWith("devices that hold weights, gradients and optimizer states, 54") &&
                          Catch::EndsWith("GiB on each: they have 80"));
 }
@@ -183,7 +183,7 @@ TEST_CASE("MTP modules and offloaded states become part of the plan", "[training
   REQUIRE(c.skip == "");
   CHECK((c.plan.mtp == 1 && c.arch.mtp.modules == 1 && c.arch.mtp.mlp_of == 11));
   CHECK(c.assumed[0] ==
-        "an MTP module, each with a layer like the last one of the model, sharing the model's table and head");
+        "an MTP module, each with a layer like the model's last one, sharing the model's embedding table and head");
   CHECK(train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value > plain);
   row.model.mtp = "four heads";
   CHECK(read().skip == "the run uses multi-token prediction, but \"mtp\" is \"four heads\"");
@@ -224,7 +224,7 @@ TEST_CASE("an unknown precision or optimizer is skipped with the nearest name", 
   for (const char* known : {"fp8_e4m3 + bf16", "mxfp8-cublas", "mixed", "half", ""}) CHECK(skip(known, "") == "");
 }
 
-TEST_CASE("products run in the compute format, not in the storage format", "[training-case]") {
+TEST_CASE("matmuls run in the compute format, not in the storage format", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.measured = {};
   row.measured.iteration_time_s = 100;  // also possible in fp32
@@ -270,8 +270,8 @@ TEST_CASE("formats are recognized by all their names, and assumed if missing", "
     CHECK_FALSE(read(said).input_assumed);
   }
   CHECK(read("").input_assumed);
-  CHECK(read("").assumed.back() == "products in bf16: the row does not state the precision");
-  CHECK(read("mixed").assumed.back() == "products in bf16: the precision \"mixed\" names no number format");
+  CHECK(read("").assumed.back() == "matmuls in bf16: the row does not state the precision");
+  CHECK(read("mixed").assumed.back() == "matmuls in bf16: the precision \"mixed\" names no number format");
 }
 
 TEST_CASE("a device without a preset is made from the row's values, with a note", "[training-case]") {
@@ -338,7 +338,7 @@ TEST_CASE("a device without a preset resembles devices whose kind its name conta
     CHECK_THAT(like(other), Contains(h100));
 }
 
-TEST_CASE("any value in a row, however large, leads to a case or a reason", "[training-case]") {
+TEST_CASE("a row with any values, however large, gives a case or a reason to skip it", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   const Count huge = Count{1} << 40;
   const auto skipped = [&](TrainingRow r) { return !training_case(r, devices_once()).skip.empty(); };

@@ -59,7 +59,8 @@ TEST_CASE("unknown keys of latent attention are accepted", "[training-reading]")
   }
 }
 
-TEST_CASE("shared experts are counted, and a different width is the total of all", "[training-reading]") {
+TEST_CASE("shared experts are counted, and a width other than the routed experts' is the total of all shared ones",
+          "[training-reading]") {
   const auto moe = [](const std::string& shared) {
     return read(vocabulary + R"(, "moe": {"experts": 64, "top_k": 6, "expert_ffn": 1408)" + shared + "}").arch.moe;
   };
@@ -73,7 +74,7 @@ TEST_CASE("shared experts are counted, and a different width is the total of all
   CHECK(moe(R"(, "shared_experts": 2, "shared_expert_ffn": 1408)").shared_experts == 2);
 }
 
-TEST_CASE("windows of training rows have separate keys", "[training-reading]") {
+TEST_CASE("a training row states windows under separate keys", "[training-reading]") {
   for (const char* pattern : {R"("sliding_window_pattern": 6)", R"("sliding_pattern": "5:1")",
                               R"("sliding_pattern": "every 6th layer global")"}) {
     INFO(pattern);
@@ -96,7 +97,7 @@ TEST_CASE("an unstated vocabulary of a training row is an assumed input", "[trai
   CHECK_FALSE(training_case(row_called(training_rows(), "vtrain-single-0000"), devices_once()).input_assumed);
 }
 
-TEST_CASE("a row on a rarely measured kind of device reports the assumption", "[training-reading]") {
+TEST_CASE("a row on a rarely measured kind of device has a note and an assumed input", "[training-reading]") {
   const auto predicted = [](const char* gpu) {
     MeasurementFile file;
     file.training.push_back(training_case(file_of(vocabulary, gpu).training.at(0), devices_once()));
@@ -184,12 +185,12 @@ TEST_CASE("an unknown optimizer is replaced by one with equally many states", "[
   CHECK(with("FusedLAMB").plan.optimizer == Optimizer::adam);
   CHECK(with("Adagrad").plan.optimizer == Optimizer::momentum);
   CHECK(says(with("LAMB"), "optimizer states of adam, equal in number to the states of \"LAMB\""));
-  CHECK(with("SOAP").skip != "");  // needs additional matrix products
+  CHECK(with("SOAP").skip != "");  // needs additional matmuls
   CHECK(with("precision-aware adam (bf16 moments)").plan.state_precision == dtypes::bf16);
   CHECK(with("precision-aware adam").input_assumed);
 }
 
-TEST_CASE("the memory of a part of a step is not compared with the whole", "[training-reading]") {
+TEST_CASE("memory measured for part of a step is not compared with that of the whole step", "[training-reading]") {
   TrainingRow row = file_of(vocabulary).training.at(0);
   row.measured.memory_per_gpu_gib = 20;
   const auto with = [&](const char* kind) {

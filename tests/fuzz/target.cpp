@@ -98,7 +98,7 @@ Parser chosen() {
   const char* name = std::getenv("LLMCALC_FUZZ");
   for (const auto& [known, parser] : parsers)
     if (name != nullptr && known == name) return parser;
-  std::cerr << "LLMCALC_FUZZ names no parser\n";
+  std::cerr << "LLMCALC_FUZZ does not name a parser\n";
   std::exit(2);
 }
 

@@ -30,7 +30,7 @@ std::vector<float> any_model(std::span<const std::int32_t> prefix) {
   return logs;
 }
 
-/// Appends every sequence of `length` tokens, or shorter if it ends with the end token.
+/// Appends every sequence of `length` tokens, and every shorter one that ends with the end token.
 void extend(const Tokens& prompt, const Sequence& s, const BeamOptions& o, std::vector<Sequence>& all) {
   const bool complete = !o.ends.empty() && !s.tokens.empty() && s.tokens.back() == o.ends[0];
   if (complete || static_cast<Count>(s.tokens.size()) == o.length) return all.push_back(s);
@@ -110,7 +110,7 @@ TEST_CASE("beam search finds a sequence that greedy search misses", "[beam]") {
   REQUIRE(found.size() == 2);
   CHECK(found[0].tokens == Tokens{1, 0});
   CHECK(found[0].log_probability == Approx(std::log(0.4)));
-  CHECK(found[1].tokens == Tokens{0, 0});  // 00 and 01 are equally probable: the lower one
+  CHECK(found[1].tokens == Tokens{0, 0});  // 00 and 01 are equally probable, so the lower one comes first
   CHECK(beam_search(model, {}, {.width = 1, .length = 2})[0].tokens == Tokens{0, 0});
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("beam search memory grows with beam width, length and vocabulary", "[b
   const auto memory = [](Count vocabulary, Count width, Count length) {
     return beam_memory(vocabulary, {.width = width, .length = length}).value;
   };
-  CHECK(memory(10, 1000, 50) - memory(10, 0, 50) >= 1000 * 2 * 50 * 4);  // old and new sequences
+  CHECK(memory(10, 1000, 50) - memory(10, 0, 50) >= 1000 * 2 * 50 * 4);  // tokens of the old and of the new sequences
   CHECK(memory(10, 1000, 50) > memory(10, 1000, 49));
   CHECK(memory(1000, 10, 5) - memory(0, 10, 5) >= 1000 * (4 + 8));  // logits and log-probabilities
   CHECK_THROWS_AS(memory(10, Count{1} << 60, 50), Overflow);

@@ -1,4 +1,5 @@
-// Compares tokenizer.json with Hugging Face's library (scripts/tokenizer-fixtures), and checks refused files.
+// Compares tokenizers read from tokenizer.json with Hugging Face's library (scripts/tokenizer-fixtures), and checks
+// refusals.
 
 #include "learn/tokens/json_tokenizer.hpp"
 

@@ -34,7 +34,7 @@ struct Expected {
     file.read(file.entry("logits"), std::as_writable_bytes(std::span(logits)));
     sequences = file.entry("ids").shape[0];
   }
-  /// Relative distance of other logits: the L2 norm of the difference over the L2 norm of these.
+  /// Relative distance of two sets of logits: the L2 norm of their difference over the L2 norm of the expected ones.
   double difference(const std::vector<double>& other) const {
     REQUIRE(other.size() == logits.size());
     double apart = 0, length = 0;

@@ -18,7 +18,7 @@ namespace {
 
 using Bytes8 = std::vector<std::uint8_t>;
 
-/// A random block. Its half-precision numbers are in [1, 2), so that no product overflows.
+/// A random block. Its half-precision values are in [1, 2), so that no product overflows.
 Bytes8 any_block(const char* format, std::uint64_t seed, std::initializer_list<std::size_t> halves) {
   Bytes8 b(static_cast<std::size_t>(dtype(format)->format().group_bits / 8));
   for (std::size_t i = 0; i < b.size(); ++i)
@@ -228,7 +228,7 @@ TEST_CASE("quantization to blocks changes every value by at most half a step", "
       double most = 0;
       for (const Need& need : all) most = std::max(most, need.step);
       const double rounded = p.scale > 0 ? most / p.scale : 0;
-      for (std::size_t i = 0; i < some; ++i)  // half precision enlarges a block's numbers by less than 0.1 %
+      for (std::size_t i = 0; i < some; ++i)  // rounding to half precision enlarges a block's scales by less than 0.1 %
         CHECK(std::fabs(static_cast<double>(x[i] - y[i])) <= p.half_gap * (all[i / p.size].step + rounded) * 1.002);
     }
   }

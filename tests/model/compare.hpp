@@ -50,7 +50,8 @@ inline constexpr Kind kinds[] = {{model::Number::f32, "float32", 1e-5},
                                  {model::Number::f16, "fp16", 0.03 / 6},
                                  {model::Number::f64, "double", 1e-12}};
 
-/// Tolerance between two ways to the same result in a model: twice the layers have twice the roundings in a row.
+/// Tolerance between two ways to the same result in a model: a model with twice the layers rounds twice as often in a
+/// row.
 inline double room(const Variant& v, const Kind& k) {
   return k.rounding * std::max(1.0, static_cast<double>(v.arch.layers) / 2);
 }
@@ -106,7 +107,7 @@ inline Variant with_context(Variant v, Count tokens) {
   return v;
 }
 
-/// The same model, with enough width and tokens for its loops to run on several threads and its products in blocks.
+/// The same model, with enough width and tokens for its loops to run on several threads and its matmuls in blocks.
 inline Variant grown(const Variant& given) {
   Variant v = with_context(given, 48);
   Arch& a = v.arch;

@@ -44,7 +44,7 @@ inline void train_as_predicted(Variant v, model::Backend& backend) {
   same(validate::predicted_training(v.arch, v.plan), validate::measured_training(t, 3));
 }
 
-/// The variant with all numbers in one format.
+/// The variant with all values in one format.
 inline Variant in_format(Variant v, DType format) {
   v.plan.kv_precision = v.plan.precision = format;
   v.plan.weight_precision = v.plan.precision;

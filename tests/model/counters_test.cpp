@@ -78,7 +78,7 @@ TEST_CASE("counters are opened, run and read in the order that CUPTI requires", 
   CHECK(cupti.calls() == "host-end ");
 }
 
-TEST_CASE("every refusal by CUPTI is reported with a sentence", "[counters]") {
+TEST_CASE("every error of CUPTI is reported with a message", "[counters]") {
   constexpr int invalid_operation = 7, virtual_device = 33, not_permitted = 35;
   StandIn cupti;
   CHECK(cupti.missing("availability", not_permitted).find("reading hardware counters is not permitted") == 0);
@@ -132,13 +132,13 @@ TEST_CASE("tensor core counters of two formats do not fit one pass on Hopper", "
   CHECK(passes("GH100", both) == 2);
 }
 
-TEST_CASE("an unknown chip or metric is named", "[counters]") {
+TEST_CASE("an error about an unknown chip or metric names it", "[counters]") {
   if (!cupti_is_here()) return;
   CHECK(refusal("GX999", metric_choices(true).front()) ==
         "CUPTI error while finding the counters of chip GX999: CUPTI_ERROR_INVALID_CHIP_NAME");
   CHECK_THROWS_WITH(metrics_of("GX999", true), Catch::Contains("GX999"));
-  CHECK(refusal("GH100", {"dram__bytes_read.sum", "sm__nonsense.sum"})
-            .find("looking for sm__nonsense.sum on chip GH100") != std::string::npos);
+  CHECK(refusal("GH100", {"dram__bytes_read.sum", "sm__nonsense.sum"}).find("finding sm__nonsense.sum on chip GH100") !=
+        std::string::npos);
 }
 
 TEST_CASE("without CUPTI or a GPU the reason for missing counters is reported", "[counters]") {

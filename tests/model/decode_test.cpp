@@ -1,4 +1,4 @@
-// Compares decode kernels with double, on the GPU emulator and on a GPU: products of a few rows, attention of one query
+// Compares decode kernels with double, on the GPU emulator and on a GPU: matmuls of a few rows, attention of one query
 // to a cache, and cache writes.
 
 #include "tests/catch.hpp"
@@ -67,9 +67,9 @@ void check_decoding(Lab& lab, const Decoding& d) {
 
 }  // namespace
 
-TEST_CASE("products of a few rows equal the results in double", "[kernels]") {
+TEST_CASE("matmuls of a few rows equal the results in double", "[kernels]") {
   each_lab([](Lab& lab) {
-    // Whole packs, more than threads load at once; and rows that begin between packs.
+    // Rows of whole packs, up to more than the threads of a block load together; and rows that begin between packs.
     for (const Count in : {Count{8}, Count{264}, Count{4360}, Count{33}})
       for (const Count rows : {1, 2, 3, 4, 5, 8, 9})
         for (const bool wide : {false, true}) {
@@ -138,7 +138,7 @@ std::int64_t decoding_launches(const Arch& arch) {
   return test::launches() - before;
 }
 
-/// Widths in whole packs, so that a token's products run as kernels.
+/// Widths in whole packs, so that a token's matmuls run as kernels.
 Arch in_packs(Arch a) {
   a.hidden = a.embedding_width = 16;
   a.mlp_width = 24;
@@ -153,7 +153,7 @@ TEST_CASE("each operator of a decode step is one launch, and attention is two", 
   // combination; output projection; sum; norm; gate and up; activation; down; sum. Outside the layers: embedding rows,
   // angles, final norm, logits.
   CHECK(decoding_launches(in_packs(test::tiny_llama())) == 2 * (1 + 3 + 2 + 2 + 2 + 1 + 1 + 1 + 2 + 1 + 1 + 1) + 4);
-  // Without rotations, and with an activation instead of the gate: norm; three products; two cache writes; attention;
+  // Without rotations, and with an activation instead of the gate: norm; three matmuls; two cache writes; attention;
   // projection; sum; norm; up; activation; down; sum. Outside the layers: rows of two tables, their sum, final norm,
   // logits.
   CHECK(decoding_launches(in_packs(test::tiny_gpt())) == 2 * (1 + 3 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1) + 5);

@@ -1,6 +1,6 @@
 #pragma once
 /// A GPU emulator on the CPU: the CUDA backend with its own kernels, whose threads are fibers that run until they must
-/// wait for others. Slow, but faithful to blocks, warps and shared memory. Matrix products are plain loops.
+/// wait for others. Slow, but faithful to blocks, warps and shared memory. Matmuls are plain loops.
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@ std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison 
 
 /// An emulated backend with instruments.
 std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::Instruments& instruments);
-/// Whether the emulator's products add their biases; by default they leave that to a kernel.
+/// Sets whether the emulator's matmuls add their biases; by default a separate kernel does.
 void add_biases_in_epilogues(bool on);
 
 /// Kernel launches since the program began.

@@ -58,7 +58,7 @@ class Block {
         if (fiber.state == Fiber::barred) fiber.state = Fiber::waiting;
     }
   }
-  /// Lets every other lane of the warp, or every other thread of the block, come as far.
+  /// Yields until every other lane of the warp, or every other thread of the block, has come as far.
   void wait_for_warp(const Place& at) { yield(Fiber::waiting, at); }
   void wait_for_block(const Place& at) { yield(Fiber::barred, at); }
   const Emulation& how() const { return *how_; }

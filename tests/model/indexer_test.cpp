@@ -171,7 +171,8 @@ TEST_CASE("the gradient of an indexer's loss equals central differences, and is 
 
 namespace {
 
-/// Compares the logits with an indexer that selects all keys with those without an indexer, and with one selected key.
+/// Checks that an indexer that selects all keys gives the logits of a model without an indexer, and that selecting a
+/// single key changes them.
 void check_choice_of_all(const Arch& arch, Indexer& (*indexer)(Arch&)) {
   test::Variant sparse{"all keys", arch, test::tiny_plan()};
   indexer(sparse.arch).top_k = sparse.plan.seq;

@@ -298,7 +298,7 @@ TEST_CASE("parameters of every length are updated in one call, each with its own
 
 namespace {
 
-/// Products of every 16-bit value with values of all sizes must be rounded like single values.
+/// Checks that products of every 16-bit value with values of all magnitudes are rounded as if computed one by one.
 template <typename T>
 void check_rounding(Number number) {
   std::vector<T> a, b;
@@ -319,7 +319,7 @@ void check_rounding(Number number) {
 
 }  // namespace
 
-TEST_CASE("results are rounded to 16 bits like single values, including subnormals, infinity and NaN", "[kernels]") {
+TEST_CASE("arrays are rounded to 16 bits like single values, including subnormals, infinity and NaN", "[kernels]") {
   check_rounding<bf16>(Number::bf16);
   check_rounding<fp16>(Number::f16);
 }
@@ -344,7 +344,7 @@ TEST_CASE("dropout follows the random generator's definition", "[kernels]") {
   });
 }
 
-TEST_CASE("dropout dice for any interval equal those of the whole range", "[kernels]") {
+TEST_CASE("dropout decisions drawn for any interval equal those drawn for the whole range", "[kernels]") {
   const Dropout d{.p = 0.5, .key = 3};
   std::vector<double> all(256), some(256);
   tested::throw_dice(d, 0, 256, all.data());
@@ -358,14 +358,14 @@ TEST_CASE("dropout dice for any interval equal those of the whole range", "[kern
     }
 }
 
-TEST_CASE("an unsupported instruction set is refused with the supported ones", "[kernels]") {
+TEST_CASE("the error for an unsupported instruction set lists the supported ones", "[kernels]") {
   const test::Environment only("LLMCALC_ISA", "mmx");
   CHECK_THROWS_WITH(make_cpu(Number::f32),
                     Catch::StartsWith("LLMCALC_ISA: this processor supports ") && Catch::EndsWith("portable; got "
                                                                                                   "\"mmx\""));
 }
 
-TEST_CASE("matrix products of the CPU backends equal the results in double", "[kernels]") {
+TEST_CASE("matmuls of the CPU backends equal the results in double", "[kernels]") {
   for (const Number number : {Number::f32, Number::bf16, Number::f16})
     // One row, a few rows, an odd block for our own kernel, a size for the library, and one with many tiles.
     for (const auto& [m, n, k] : {std::tuple{1, 33, 7}, {3, 130, 33}, {33, 7, 130}, {130, 131, 137}, {300, 70, 600}})

@@ -90,7 +90,7 @@ TEST_CASE("an expert's rows are bitwise independent of its number of tokens", "[
   }
 }
 
-TEST_CASE("a counted product counts one multiplication and one addition per term", "[matmul]") {
+TEST_CASE("a counted matmul counts one multiplication and one addition per term", "[matmul]") {
   const Count m = 3, n = 5, k = 7;
   const std::vector<Counted> a(m * k, Counted(2)), b(n * k, Counted(3));
   std::vector<Counted> c(m * n, Counted(1));

@@ -38,7 +38,7 @@ class StandIn final : public model::Instruments {
   }
   void begin(const std::string& range) override { desk_.ranges.push_back(range); }
   void end() override { ++ended_; }
-  /// A product of 64 x 64 x 64 in every range, in reverse, since the order of reported ranges is unspecified.
+  /// Reports a matmul of 64 x 64 x 64 in every range, in reverse, since the order of reported ranges is unspecified.
   std::vector<model::RangeCount> stop_counting() override {
     CHECK(first_ + ended_ == desk_.ranges.size());
     ended_ = 0;
@@ -147,7 +147,7 @@ TEST_CASE("device memory is the sum of tensors, workspaces and calibrated overhe
   CHECK(m.memory[1].tensors == inference_memory(c.arch, c.plan).peak);
 }
 
-TEST_CASE("a quantity that cannot be measured has a reason instead", "[metered]") {
+TEST_CASE("a quantity that cannot be measured has a reason instead of a value", "[metered]") {
   Desk poor{.ranges = {}, .missing = "no CUPTI", .fault = "", .energy = false, .others = 2};
   const Metered m = metered_at(poor, tiny_case());
   CHECK(m.no_counts == "no CUPTI");
@@ -165,7 +165,7 @@ TEST_CASE("a quantity that cannot be measured has a reason instead", "[metered]"
   CHECK(r.energy.size() == 3);
 }
 
-TEST_CASE("float32 products are not expected on tensor cores", "[metered]") {
+TEST_CASE("float32 matmuls are not expected on tensor cores", "[metered]") {
   Desk desk;
   const Metered m = metered_at(desk, tiny_case(dtypes::fp32));
   CHECK_FALSE(m.tensor_cores);
@@ -211,7 +211,7 @@ TEST_CASE("the FLOPs of phases equal those of the predicted ledgers", "[metered]
   }
 }
 
-TEST_CASE("near allows two per cent of the prediction", "[metered]") {
+TEST_CASE("near() allows a deviation of 2 % from the prediction", "[metered]") {
   CHECK(near(100, 102));
   CHECK(near(100, 98));
   CHECK_FALSE(near(100, 102.1));
@@ -241,7 +241,7 @@ TEST_CASE("recorded operators have positive times, forward and backward", "[mete
   }
 }
 
-TEST_CASE("recorded products and additions are timed", "[metered]") {
+TEST_CASE("recorded matmuls and additions are timed", "[metered]") {
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<model::Backend> b = make(model::Number::f32, false);
     CHECK(matmul_seconds(*b, {16, 16, 16}) > Seconds());
@@ -249,7 +249,7 @@ TEST_CASE("recorded products and additions are timed", "[metered]") {
   }
 }
 
-TEST_CASE("a GPU's counters count the FLOPs of a product", "[metered][cuda]") {
+TEST_CASE("a GPU's counters count the FLOPs of a matmul", "[metered][cuda]") {
   if (std::getenv("LLMCALC_TEST_GPU") == nullptr) return;
   const std::unique_ptr<model::Backend> gpu = model::make_cuda(model::Number::bf16);
   REQUIRE(gpu->instruments() != nullptr);

@@ -44,7 +44,7 @@ constexpr Variant variants[] = {{"a tile of keys", 64, 2, 1, 64},
                                 {"sinks", 64, 2, 1, 70, 0, 0, 0, true},
                                 {"scores that rise by far", 64, 2, 1, 129, 0, 0, 0, false, 1.5}};
 
-/// Attention over two sequences. q, k and v of a token are side by side, as a matrix product leaves them, with a few
+/// Attention over two sequences. q, k and v of a token are side by side, as a merged projection leaves them, with a few
 /// elements of padding before the next token.
 class Bench {
  public:

@@ -45,7 +45,7 @@ TEST_CASE("values that a board does not report are absent, not 0", "[nvml]") {
   CHECK(b.throttled == std::vector<std::string>{"power cap", "reason 0x400"});  // through the function's older name
 }
 
-TEST_CASE("a missing NVML or board is reported with a sentence, and all values are absent", "[nvml]") {
+TEST_CASE("a missing NVML or board is reported with a message, and all values are absent", "[nvml]") {
   const Nvml none(address, nothing), elsewhere("0000:00:00.0", LLMCALC_NVML_FULL);
   CHECK(none.missing().find("the driver's management library (NVML) was not found (/nowhere/libnvidia-ml.so.1") == 0);
   CHECK(elsewhere.missing() == "the driver's management library (NVML) does not find the board at 0000:00:00.0");

@@ -14,7 +14,7 @@ using test::Variant;
 
 namespace {
 
-/// Values in a backend's memory, in its weight or wide format.
+/// Values in a backend's memory, in its weight format or its wide format.
 class Row {
  public:
   Row(Backend& b, const Numbers& values, bool wide)

@@ -1,4 +1,4 @@
-// Compares the CUDA backend's matrix products with double, on the GPU emulator and on a GPU.
+// Compares the CUDA backend's matmuls with double, on the GPU emulator and on a GPU.
 
 #include "tests/catch.hpp"
 #include "tests/model/lab.hpp"
@@ -66,7 +66,7 @@ std::vector<double> numbers(Backend& b, In from, Count n, bool wide) {
   return all;
 }
 
-/// x W' + b on the emulator, with the bias added in the product's epilogue or afterwards.
+/// x W' + b on the emulator, with the bias added in the matmul's epilogue or afterwards.
 std::vector<double> with_bias(Number number, bool wide, bool epilogue) {
   test::add_biases_in_epilogues(epilogue);
   const Linear s{.rows = 20, .in = 24, .out = 13, .bias = true};
@@ -82,7 +82,7 @@ std::vector<double> with_bias(Number number, bool wide, bool epilogue) {
 
 }  // namespace
 
-TEST_CASE("a bias is added by a product's epilogue or by a kernel after it", "[kernels]") {
+TEST_CASE("a bias is added by a matmul's epilogue or by a kernel after it", "[kernels]") {
   for (const Number number : {Number::f32, Number::bf16})
     for (const bool wide : {false, true}) {
       INFO((number == Number::f32 ? "float32" : "bfloat16") << ", wide " << wide);

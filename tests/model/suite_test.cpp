@@ -260,7 +260,7 @@ TEST_CASE("a model file of any size can be sharded across any ranks, and rank pa
   }
 }
 
-TEST_CASE("the small suite is predicted to the last byte and FLOP, also with every operation counted",
+TEST_CASE("the small suite is predicted to the last byte and FLOP, even when every operation is counted",
           "[suite][contract]") {
   for (const Case& c : small_suite()) {
     const CaseVerdict v = validated(c, {.training = true, .inference = true, .counted = true}, {});
@@ -301,7 +301,7 @@ TEST_CASE("the suite's enlarged models for timing have the operators of the smal
   }
 }
 
-TEST_CASE("a plan that the reference does not support is refused with a sentence", "[suite][every]") {
+TEST_CASE("a plan that the reference does not support is refused with a message", "[suite][every]") {
   Case c = small_suite().front();
   c.layout.tp = 2;
   CHECK_THROWS_WITH(check_runnable(c, {}),
@@ -318,10 +318,10 @@ TEST_CASE("a plan that the reference does not support is refused with a sentence
   c.plan.mtp = 1;
   CHECK_THROWS_WITH(check_runnable(c, {}),
                     "the reference transformer does not run this plan: logits of MTP modules cannot be chunked; omit "
-                    "--mtp, or chunked in --logits");
+                    "--mtp, or remove chunked from --logits");
 }
 
-TEST_CASE("a case that exceeds memory is refused before any of its suite runs", "[suite]") {
+TEST_CASE("a case that exceeds memory is refused before any case of its suite runs", "[suite]") {
   std::vector<Case> cases = small_suite();
   CHECK_NOTHROW(check_room(cases, {}));
   Case large = cases.front();

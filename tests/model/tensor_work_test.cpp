@@ -24,7 +24,7 @@ double attention(const Attention& s, AttentionCore core, bool backward = false) 
   return cuda::tensor_work({.shape = s, .backward = backward, .core = core})->flops;
 }
 
-/// Counts tile products of emulated tensor cores in attention, and adds a phase's other products.
+/// Counts the tile products of emulated tensor cores in attention, and adds a phase's other matmuls.
 class TileCounter final : public model::Instruments {
  public:
   std::map<std::string, double> products;
@@ -48,7 +48,7 @@ class TileCounter final : public model::Instruments {
   std::vector<model::RangeCount> all_;
 };
 
-/// 128 tokens; all product sizes except the head's are multiples of 128.
+/// 128 tokens; the sizes of all matmuls except the head's are multiples of 128.
 Case whole_tiles() {
   Case c{"whole tiles", test::tiny_llama(), test::tiny_plan()};
   Arch& a = c.arch;
@@ -76,7 +76,7 @@ double products_of(const PhaseWork& phase) {
 
 }  // namespace
 
-TEST_CASE("matrix products are classified by their sizes", "[metered]") {
+TEST_CASE("matmuls are classified by their sizes", "[metered]") {
   const Linear whole{.rows = 256, .in = 128, .out = 384};
   CHECK(work(whole).kind == WorkKind::products);
   CHECK(work(Linear{.rows = 256, .in = 128, .out = 50257}, true).kind == WorkKind::padded);
@@ -85,7 +85,7 @@ TEST_CASE("matrix products are classified by their sizes", "[metered]") {
   CHECK_FALSE(cuda::tensor_work({.shape = Norm{}}));
 }
 
-TEST_CASE("forward products of up to 8 rows run outside the tensor cores", "[metered]") {
+TEST_CASE("forward matmuls of up to 8 rows run outside the tensor cores", "[metered]") {
   const Linear few{.rows = 8, .in = 64, .out = 50257};
   CHECK(work(few).kind == WorkKind::products);
   CHECK(work(few, true).kind == WorkKind::padded);

@@ -223,7 +223,7 @@ TEST_CASE("logits in float32 equal PyTorch's to 1e-5", "[torch]") {
   }
 }
 
-// Rounding only the weights changes these logits by 0.004 to 0.024; activations are also rounded some dozen times.
+// Rounding only the weights changes these logits by 0.004 to 0.024; activations are also rounded about a dozen times.
 TEST_CASE("bf16 changes logits little more than rounding the weights does in PyTorch", "[torch]") {
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);

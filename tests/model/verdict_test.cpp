@@ -127,7 +127,7 @@ TEST_CASE("individually counted FLOPs are compared in separate rows", "[verdict]
   CHECK(v.beside[0].operations == 77);
 }
 
-TEST_CASE("worst returns the largest relative difference over all models", "[verdict]") {
+TEST_CASE("worst() returns the largest relative difference over all models", "[verdict]") {
   const Ledger right = predicted(plain());
   std::string name = "none";
   CHECK(worst({judged(right, right)}, name) == nullptr);

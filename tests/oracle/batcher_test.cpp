@@ -20,7 +20,7 @@ using oracle::Settings;
 CoreWork core_of(const oracle::Scheduled& s) {
   return {s.tokens, s.past + s.tokens, s.tokens * s.past + s.tokens * (s.tokens + 1) / 2};
 }
-/// A pass in the engine's terms, for its time.
+/// The engine's description of a pass, from which its time follows.
 PassWork work_of(const Pass& pass) {
   PassWork w;
   for (const oracle::Scheduled& s : pass) {
@@ -54,7 +54,7 @@ std::vector<Outcome> served_by_oracle(const Settings& s, const PassTimes& times,
   return oracle::Batcher(s, jobs, [&](const Pass& p) { return times.pass(work_of(p)); }).run();
 }
 
-/// Checks that both agree, and returns the number of preemptions.
+/// Checks that `serve` and the batcher agree, and returns the number of preemptions.
 Count agree(const Settings& s, const PassTimes& times, const RequestTraffic& traffic) {
   const std::vector<Outcome> expected = served_by_oracle(s, times, traffic), got = served_by_engine(s, times, traffic);
   Count preemptions = 0;
@@ -98,7 +98,7 @@ RequestTraffic drawn(double rate, Count n, double prompt, double output, std::ui
 
 TEST_CASE("by hand: a decoding sequence goes first, and a prompt is cut to the remaining budget", "[oracle][serve]") {
   // Passes of 10 tokens and 2 ticks. The second request, 20 tokens long, arrives in the first one's first pass of 4.
-  // Its chunks: 9 with a decoded token, 9, then the last 2; so it has its first token with the fourth pass.
+  // Its chunks: 9 with a decoded token, 9, then the last 2; so its first token comes with the fourth pass.
   const RequestTraffic t = written({{0, 4, 5}, {1e-18, 20, 2}});
   std::vector<Count> tokens;
   oracle::Batcher b({.budget = 10}, {{0, 4, 5}, {1, 20, 2}}, [&](const Pass& p) {

@@ -9,7 +9,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// A device with negligible compute and memory time; `bandwidth` of the link that joins 64, in bytes per second.
+/// 64 devices with negligible compute and memory time, joined by a link of `bandwidth` bytes per second.
 Cluster link_alone(double bandwidth) {
   const json::Value file = json::parse(
       R"({"name": "link-alone", "memory": {"capacity": "1 TiB", "bandwidth": "1e9 TB/s"},
@@ -36,7 +36,7 @@ double step(const Arch& a, const Layout& l, Count micro_batches) {
   p.gradient_bytes = 2;
   return train(a, p, l, link_alone(rate)).bound.total().value;
 }
-/// Added time per layer, from two more layers.
+/// Time added per layer, measured with two more layers.
 double of_a_layer(const Layout& l, Count micro_batches) {
   return (step(layers(6), l, micro_batches) - step(layers(4), l, micro_batches)) / 2;
 }
@@ -76,7 +76,7 @@ TEST_CASE("ZeRO-3 moves three times the weights of a layer, and ZeRO-1 twice", "
 }
 
 TEST_CASE("a micro-batch in a pipeline crosses every stage boundary twice", "[oracle][train]") {
-  // Forward the residual stream, backward its gradient, one after the other with a single micro-batch.
+  // The residual stream forward and its gradient backward; with a single micro-batch, one after the other.
   for (const Count p : {2, 4}) {
     const double expected = 2 * static_cast<double>(p - 1) * batch * seq * width * element / rate;
     CHECK(step(layers(4), {.pp = p}, 1) == Approx(expected).epsilon(1e-6));

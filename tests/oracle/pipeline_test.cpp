@@ -72,7 +72,8 @@ oracle::RankSlots interleaved(const Pipeline& p, Count r) {
 
 // ---- the other orders are the engine's slots, taken as data
 
-/// The model chunk of local chunk 0 or 1: two in a V, or in DualPipe the same ranks from both ends.
+/// The model chunk of local chunk 0 or 1 of a rank. In a V, local chunk 1 is on the way back; in DualPipe it belongs to
+/// the copy that starts at the last rank.
 int chunk_of(const Pipeline& p, Count r, Count local) {
   if (local == 0) return static_cast<int>(r);
   return static_cast<int>((p.schedule == Schedule::dualpipe ? p.ranks : 2 * p.ranks) - 1 - r);
@@ -134,11 +135,12 @@ Count layers_of(const Case& c, Count rank) {
   }
   return all;
 }
-/// Adam reads and writes a master copy and two moments of 4 bytes, reads gradients of 4 and writes weights of 2.
+/// Seconds of a rank's update: Adam reads and writes a master copy and two moments of 4 bytes, reads gradients of 4 and
+/// writes weights of 2.
 double update_of(const Case& c, Count rank) {
   return static_cast<double>(layers_of(c, rank) * c.sizes.learned) * (2 * 12 + 4 + 2) / Sizes::memory;
 }
-/// DualPipe's two copies reduce their gradients.
+/// Seconds in which DualPipe's two copies reduce their gradients; 0 for other schedules.
 double sums_of(const Case& c, Count rank) {
   if (c.p.schedule != Schedule::dualpipe) return 0;
   return Sizes::latency + static_cast<double>(layers_of(c, rank) * c.sizes.learned) * 4 / Sizes::link;
@@ -159,8 +161,8 @@ oracle::Machine machine_of(const Case& c) {
 
 bool goes_on_alone(Schedule s) { return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v; }
 
-/// All ranks update together, after the last has its sums. With updates validated afterwards (arXiv:2401.10241, section
-/// 4) a step is the longest time of a rank from its first forward to the end of its update.
+/// Seconds of a step. All ranks update together, after the last has its sums. With updates validated afterwards
+/// (arXiv:2401.10241, section 4) a step is the longest time of a rank from its first forward to the end of its update.
 double step_of(const Case& c) {
   const oracle::Run run = oracle::simulate(orders(c), machine_of(c));
   double summed = 0, updated = 0, longest = 0;
@@ -173,7 +175,7 @@ double step_of(const Case& c) {
   return goes_on_alone(c.p.schedule) ? longest : summed + updated;
 }
 
-/// Seconds of a step among many: every rank begins the next one's slots after its own update.
+/// Seconds per step in a run of many steps: each rank starts the next step's slots right after its own update.
 double step_among_many(const Case& c) {
   constexpr int steps = 12, counted = 6;
   const std::vector<oracle::RankSlots> one = orders(c);
@@ -259,7 +261,8 @@ TEST_CASE("the step of every schedule matches the simulation", "[oracle][pipelin
   CHECK(cases > 900);
 }
 
-TEST_CASE("with independent updates of ranks the period across steps matches the step", "[oracle][pipeline]") {
+TEST_CASE("with independent updates of ranks, the time per step over many steps matches that of a single step",
+          "[oracle][pipeline]") {
   for (const bool equal : {true, false})
     for_each_case(equal, [&](const Case& c) {
       if (!goes_on_alone(c.p.schedule)) return;

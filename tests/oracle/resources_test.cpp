@@ -1,4 +1,4 @@
-// Hardware on which only one resource costs time, so that a step is a few products.
+// Hardware on which only one resource costs time, so that a step's time is a product of a few numbers.
 
 #include "calc/infer.hpp"
 #include "calc/train.hpp"
@@ -55,9 +55,9 @@ double step(const Layout& layout, const std::string& costs) {
 
 }  // namespace
 
-TEST_CASE("compute only: 6 FLOPs per weight of a product and token, 12 S^2 D per layer", "[oracle][resources]") {
+TEST_CASE("compute only: 6 FLOPs per matmul weight and token, 12 S^2 D per layer", "[oracle][resources]") {
   const double weights = 6 * tokens * (layers * products + head);
-  const double scores = 3 * layers * 2 * (2 * tokens * tokens * width);  // two products, and twice as many backward
+  const double scores = 3 * layers * 2 * (2 * tokens * tokens * width);  // two matmuls, and twice as many backward
   CHECK(step({}, R"({"matmul": {"bf16": "1 TFLOP/s"}})") ==
         Approx(micro_batch_count * (weights + scores) / 1e12).epsilon(1e-6));
 }
@@ -95,7 +95,8 @@ TEST_CASE("messages only: two stages pass two micro-batches forward and back in 
   CHECK(step({.pp = 2}, R"({"link": {"latency": "1 us"}})") == Approx(2 * 2 * 1e-6).epsilon(1e-6));
 }
 
-TEST_CASE("latency only: 2 (n - 1) for each all-reduce, one per layer, table and head", "[oracle][resources]") {
+TEST_CASE("latency only: 2 (n - 1) latencies per all-reduce, with one all-reduce per layer, table and head",
+          "[oracle][resources]") {
   CHECK(step({.dp = 2}, R"({"link": {"latency": "1 us"}})") == Approx(2 * (layers + 2) * 1e-6).epsilon(1e-6));
   CHECK(step({.dp = 4}, R"({"network": {"latency": "1 us"}})") == Approx(2 * (layers + 2) * 1e-6).epsilon(1e-6));
   // Tensor parallelism: two all-reduces per layer forward and two backward, one for the table, one for the head's

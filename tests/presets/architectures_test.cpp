@@ -79,8 +79,8 @@ TEST_CASE("Gemma 4 E2B's table of per-layer inputs is counted separately from it
   });
 }
 
-// Published totals of the checkpoints with vision and audio, which are the same in both. Their 10 and 15 layers with
-// shared keys and values have unused matrices of 2048 x 512 for these, and an unused norm of 256.
+// Published totals of the two checkpoints, including vision and audio encoders, which are the same in both. Their 10
+// and 15 layers with shared keys and values have unused matrices of 2048 x 512 for these, and an unused norm of 256.
 TEST_CASE("the parameters of Gemma 3n E4B and E2B differ as in their checkpoints", "[import][architectures]") {
   Count e2b = 0, e4b = 0;
   for_each_row([&](const json::Value& row, const ModelCard& card) {
@@ -244,7 +244,7 @@ TEST_CASE("T5 trains on equally long sources and targets, with the FLOPs of the 
   });
 }
 
-TEST_CASE("the layers of 2026 models save for backward the bytes in the table of stored tensors",
+TEST_CASE("layers of 2026 models save for backward as many bytes as the stored-tensor table states",
           "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
@@ -279,7 +279,7 @@ TEST_CASE("two ranks of a 2026 model do one device's FLOPs, with replicated oper
     for_each_operator(a, {}, {.tp = 2}, s,
                       [&](const OperatorRow& row) { ranks += row.segment.repeats * forward(row.op.shape, {}).model; });
     const Flops twice = 2 * ranks;
-    CHECK(twice.value >= (whole + replicas).value);  // one group of Mamba's B and C, or one KV head, is on both
+    CHECK(twice.value >= (whole + replicas).value);  // a single group of Mamba's B and C, or KV head, is on both
     if (a.kv_heads % 2 != 0) return;
     if (card.arch.recurrent.key_heads != 1 && (a.mixers.empty() || a.mixers[0].recurrent.key_heads != 1))
       CHECK(twice == whole + replicas);

@@ -288,7 +288,7 @@ TEST_CASE("tensors outside the model are named with their size and not counted",
                                  "\"model.layers.0.self_attn.rotary_emb.inv_freq\", is not counted",
                                  "not recognized: 1 tensor of 28 bytes, the largest \"strange.thing\", is not counted",
                                  "vision and audio: 1 tensor of 400 bytes, the largest "
-                                 "\"vision_tower.blocks.0.mlp.fc1.weight\", is not counted but in memory"});
+                                 "\"vision_tower.blocks.0.mlp.fc1.weight\", is not counted but included in memory"});
   CHECK(card.media_encoders.bytes() == Bytes(400));
 }
 

@@ -218,7 +218,7 @@ TEST_CASE("decode and prefill times under the step roofline equal the closed for
 
 namespace {
 
-/// Bytes of one layer with grouped attention and an MLP: the closed form plus the terms it excludes.
+/// Saved bytes of one layer with grouped attention and an MLP: the closed form plus the terms that it excludes.
 textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan& p) {
   const Mixer& x = a.mixer(kind.mixer);
   textbook::LayerActivations l;
@@ -301,7 +301,7 @@ TEST_CASE("memory of a training step adds up for every model under every plan", 
 /// train_gpt2.cu (karpathy/llm.c f1e2ace), fill_in_activation_sizes: the tensor "output" of B T max(3C, NH T, Vp)
 /// floatX elements, here with Vp, has the logits and, after fused_classifier, their gradient. Vp: 50257 padded to
 /// 50304.
-TEST_CASE("GPT-2 124M's logits in the compute format have the size in llm.c", "[contract][engine]") {
+TEST_CASE("GPT-2 124M's logits in the compute format are as large as in llm.c", "[contract][engine]") {
   Arch a = load_model("gpt-2-124m").arch;
   a.vocabulary = 50304;
   Plan p;
@@ -319,7 +319,8 @@ TEST_CASE("GPT-2 124M's logits in the compute format have the size in llm.c", "[
   CHECK(narrow.activations - wide.activations == Bytes(4 * 64 * 1024));  // a float32 log-sum-exp per token
 }
 
-TEST_CASE("layers of shipped models save for backward the bytes in the table of stored tensors", "[textbook][engine]") {
+TEST_CASE("layers of shipped models save for backward as many bytes as the stored-tensor table states",
+          "[textbook][engine]") {
   for_each_model([](const Arch& a) {
     const Plan p{.seq = 64, .micro_batch = 1, .global_batch = 1};
     Bytes saved;
@@ -378,7 +379,7 @@ TEST_CASE("two ranks of every model do one device's FLOPs, with replicated opera
   });
 }
 
-TEST_CASE("chunks and decode steps do the attention FLOPs of one prefill", "[contract][engine]") {
+TEST_CASE("the attention FLOPs of chunks and of decode steps add up to those of one prefill", "[contract][engine]") {
   for_each_decoder([](const Arch& a) {
     const Pricing exact{.convention = AttentionFlops::causal_exact};
     const auto core = [&](Count queries, Count past) {

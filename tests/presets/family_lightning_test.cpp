@@ -134,7 +134,7 @@ TEST_CASE("MiniCPM-SALA's parameter count matches its modules, with gates in all
   CHECK_THAT(refusal(without.dump()), Catch::Contains("one entry per layer"));
 }
 
-TEST_CASE("q and k norms are counted in lightning layers as in the others", "[import]") {
+TEST_CASE("q and k norms are counted in lightning layers as in softmax layers", "[import]") {
   const auto vectors = [](const char* norms) {
     Arch a = arch(small("bailing_moe_linear",
                         R"("layer_group_size": 4, "first_k_dense_replace": 8, "use_qk_norm": )" + std::string(norms)));

@@ -155,7 +155,7 @@ TEST_CASE("a Nemotron-NAS MLP is 2/3 of its factor wide, rounded up to a multipl
   CHECK(arch(stated).mlp_width == 100);
 }
 
-TEST_CASE("an unsupported block of Nemotron-NAS is refused with its place", "[import][family]") {
+TEST_CASE("an unsupported Nemotron-NAS block is refused with its position", "[import][family]") {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = tiny({{'a', {8, 6}}}, "aa");
     text.replace(text.find(from), from.size(), to);

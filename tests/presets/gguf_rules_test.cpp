@@ -68,8 +68,8 @@ TEST_CASE("a table of per-layer inputs has the tied head's type, and its project
     if (t.rows == width && t.columns == d) CHECK(t.format == dtypes::bf16);
   }
   const ModelCard model = load_model("gemma-4-e2b");
-  // All other matrices are quantized: attention in 15 layers with keys and values and in 20 without, MLPs, and the gate
-  // and projection of per-layer inputs.
+  // All other matrices are quantized: attention (15 layers have k and v projections, 20 do not), MLPs, and the gate and
+  // projection of per-layer inputs.
   Count all = blocks(262144, d + width, q6_k) + blocks(width, d, f16);
   Count values = 0;
   for (Count i = 0; i < 35; ++i) {
@@ -98,14 +98,15 @@ TEST_CASE("AltUp's and LAuReL's matrices are not quantized", "[mix]") {
   CHECK(coefficients == n * (16 * 4 + 4 * 4));
 }
 
-// RWKV-7 1.5B: no rule matches its MLPs and mixers, so all are in the base type. Decay ranks, 96, are in float32; those
-// of the step, the gate and, from layer 1 on, values (96, 256, 64) in 16 bits.
+// RWKV-7 1.5B: no rule matches its MLPs and mixers, so all are in the base type. The low-rank matrices of the decay
+// (rank 96) are in float32; those of the step, the gate and, from layer 1 on, the values (ranks 96, 256, 64) are in 16
+// bits.
 TEST_CASE("RWKV's matrices have the base type, and its low-rank matrices are not quantized", "[mix]") {
   constexpr Count d = 2048, n = 24, v = 65536, f = 8192;
   constexpr Count matrices = n * (4 * blocks(d, d, q4_k) + 2 * blocks(f, d, q4_k));
   constexpr Count ranks = n * (2 * 96 * d * 4 + 2 * (96 + 256) * d * 2) + (n - 1) * 2 * 64 * d * 2;
-  // Six factors of the token shift and one of the MLP's; biases of decay, step and values; weights of the bonus and of
-  // two key products per head, and a norm with a bias; two norms. The first layer has no value mixing.
+  // Per layer: six token-shift factors and one for the MLP; decay and step biases; the bonus and two key-scaling
+  // vectors; a norm with a bias; two more norms with biases. Every layer but the first also has a value-mixing bias.
   constexpr Count vectors = n * (6 * d + d + 2 * d + 3 * d + 2 * d + 4 * d) + (n - 1) * d;
   constexpr Count ends = blocks(v, d, q4_k) + blocks(v, d, q6_k) + 4 * 4 * d;  // a norm after the table, one at the end
   CHECK(bytes_under(load_model("rwkv7-1.5b"), "q4_k_m") == matrices + ranks + 4 * vectors + ends);

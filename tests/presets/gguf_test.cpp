@@ -1,4 +1,4 @@
-// GGUF headers: valid ones and refusals.
+// GGUF headers: valid ones are read, invalid ones refused.
 
 #include "tests/catch.hpp"
 #include "tests/presets/checkpoint_writer.hpp"

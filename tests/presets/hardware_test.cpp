@@ -85,7 +85,7 @@ TEST_CASE("few numbers of hardware presets are unverified", "[hardware]") {
   for (const Builtin& preset : builtin_hardware())
     for (const auto& [path, source] : load_hardware(preset.name).sources)
       unverified += source.find("unverified") != std::string::npos ? 1 : 0;
-  CHECK(unverified <= 30);  // of 1,372: not found in any consulted source
+  CHECK(unverified <= 30);  // of 1,372 numbers: those not found in any consulted source
 }
 
 TEST_CASE("hardware is found by name and alias, in upper and lower case", "[hardware]") {
@@ -104,7 +104,7 @@ TEST_CASE("the H100 preset has its datasheet's numbers", "[hardware]") {
   CHECK(c.cluster.levels[0].ranks == 8);
   CHECK(c.cluster.levels[0].bandwidth.value == 450e9);
   CHECK(c.cluster.levels[0].latency == Seconds(0.6e-6));  // NCCL's tuning.cc: NVLink, ring, LL protocol
-  CHECK(c.cluster.levels[1].latency == Seconds(2.7e-6));  // likewise: network
+  CHECK(c.cluster.levels[1].latency == Seconds(2.7e-6));  // NCCL's tuning.cc: network, ring, LL protocol
   CHECK(c.cluster.levels[1].bandwidth.value == 50e9);
   CHECK(c.pcie.value == 63e9);
   CHECK(c.prices.size() == 2);
@@ -152,7 +152,7 @@ TEST_CASE("a torus whose dimensions disagree with its ranks is refused", "[hardw
   CHECK(read_hardware_file(file(of(torus + R"("dimensions": [16, 16])")), "mine.json").cluster.levels[0].torus.size() ==
         2);
   CHECK(refusal(of(torus + R"("dimensions": [16, 8])")) ==
-        "mine.json, \"link\": \"dimensions\" 16 x 8 make 128 devices, but \"ranks\" is 256; make the two equal");
+        "mine.json, \"link\": \"dimensions\" 16 x 8 imply 128 devices, but \"ranks\" is 256; make the two equal");
   for (const char* dimensions : {"[]", "[256, 1]", "[4, 4, 4, 4]", R"([16, 16], "reduces": true)"})
     CHECK_THAT(refusal(of(torus + R"("dimensions": )" + dimensions)), Contains("one to three \"dimensions\""));
   for (const char* link : {R"("topology": "2D torus; 4 links")", R"("dimensions": [16, 16])"})

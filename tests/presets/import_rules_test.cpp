@@ -1,4 +1,4 @@
-// Properties that a parameter count does not show: norms, positions, heads, biases, ties, names.
+// Properties that a parameter count does not show: norms, positions, heads, biases, tied weights, names.
 
 #include "calc/parameters.hpp"
 #include "tests/catch.hpp"
@@ -53,7 +53,7 @@ TEST_CASE("KV heads follow each family's rule", "[import]") {
   CHECK(arch(small("gpt_bigcode", "")).kv_heads == 1);
 }
 
-TEST_CASE("heads are tied by default as in the library", "[import]") {
+TEST_CASE("whether heads are tied by default follows transformers", "[import]") {
   const auto tied = [](const char* type) { return arch(small(type, "")).tied_head; };
   for (const char* type : {"gpt2", "opt", "bloom", "falcon", "gemma", "gemma2", "gemma3_text", "cohere", "cohere2",
                            "starcoder2", "smollm3", "ernie4_5", "minicpm", "exaone"}) {
@@ -69,7 +69,7 @@ TEST_CASE("heads are tied by default as in the library", "[import]") {
   }
 }
 
-TEST_CASE("biases without a config key are present", "[import]") {
+TEST_CASE("biases that no config key controls follow the family", "[import]") {
   CHECK(arch(small("qwen2", "")).qkv_bias);
   CHECK_FALSE(arch(small("qwen2", "")).attention_out_bias);
   CHECK(arch(small("phi", "")).head_bias);

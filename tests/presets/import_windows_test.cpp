@@ -1,4 +1,4 @@
-// Layers with windows, chunked or linear attention, and shared keys.
+// Layers with windows, chunked attention, linear attention or shared keys and values.
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"

@@ -119,7 +119,7 @@ TEST_CASE("more bandwidth, peak or link bandwidth never slows inference", "[infe
   }
 }
 
-TEST_CASE("an engine that accumulates in fp16 multiplies faster on GeForce cards only", "[inference-estimator]") {
+TEST_CASE("an engine that accumulates in fp16 runs matmuls faster on GeForce cards only", "[inference-estimator]") {
   const auto share = [](const char* device, const char* engine) {
     const HardwareCard card = load_hardware(device);
     return Device::of(under(card, engine, short_plan()).device.achieved.matmul, dtypes::bf16);
@@ -136,7 +136,7 @@ TEST_CASE("an engine that accumulates in fp16 multiplies faster on GeForce cards
   CHECK(of_laptop("exllama") > 1.2 * of_laptop("gpt-fast"));
 }
 
-TEST_CASE("weights that are dequantized before multiplication reduce the rate", "[inference-estimator]") {
+TEST_CASE("dequantizing weights before a matmul reduces its rate", "[inference-estimator]") {
   const HardwareCard card = load_hardware("h100-sxm-80gb");
   Plan plan = short_plan();
   const auto share = [&] { return Device::of(under(card, "vllm", plan).device.achieved.matmul, dtypes::bf16); };

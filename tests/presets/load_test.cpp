@@ -134,7 +134,7 @@ TEST_CASE("a file of weights instead of a model is refused with advice", "[load]
 TEST_CASE("an unknown model_type is refused with the three nearest and the command that lists all", "[load]") {
   const Folder folder;
   const std::string path = folder.write("config.json", R"({"model_type": "qwen3_moee"})");
-  // The other Qwen 3 types, those with the fewest edits first.
+  // The other Qwen 3 types, ordered by edit distance.
   const std::string said = model_refused(path), count = std::to_string(importable_types().size());
   CHECK_THAT(said, Catch::StartsWith(path + ": model_type \"qwen3_moee\" is not supported; the closest are " +
                                      "\"qwen3_moe\", \"qwen3_next\" and \"qwen3"));

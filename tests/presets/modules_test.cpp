@@ -1,4 +1,4 @@
-// Matrices that quantization blocks can name are those that the engine counts.
+// Quantization blocks can name exactly the matrices that the engine counts.
 
 #include "presets/import/quantization/modules.hpp"
 
@@ -32,7 +32,7 @@ bool is_saved(const OperatorRow& row) {
          of_pool;
 }
 
-/// Elements of the engine's matrices, without the above and tied ones.
+/// Elements of the engine's matrices, except those that no block selects and tied ones.
 Numbers engine_matrices(const Arch& arch) {
   Numbers all;
   for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
@@ -44,7 +44,7 @@ Numbers engine_matrices(const Arch& arch) {
   return all;
 }
 
-/// The same for all MTP modules, including the matrix that joins two inputs.
+/// Elements of all MTP modules' matrices, including the one that joins two inputs.
 Numbers engine_module_matrices(const Arch& arch, bool routers) {
   Numbers all;
   for_each_operator(arch, {}, {}, {.training = true, .mtp = arch.mtp.modules}, [&](const OperatorRow& row) {
@@ -79,7 +79,7 @@ TEST_CASE("every matrix of every preset has a name for quantization blocks", "[q
   }
 }
 
-TEST_CASE("every matrix of layers that no preset has also has a name", "[quantized]") {
+TEST_CASE("every matrix of layer types that no preset uses has a name, too", "[quantized]") {
   using test::small;
   for (const std::string& config :
        {small("minimax", R"("num_local_experts": 4)"), small("olmo_hybrid", ""),

@@ -94,8 +94,8 @@ TEST_CASE("LongCat-Flash's MTP module has attention, a dense MLP and a token tab
   CHECK(added(released("LongCat-Flash-Chat", fp8_block)) < 2 * mtp_parameters(card.arch).total);
 }
 
-// If a list names single parts of a module, the rest is packed: 4 bits per element, a one-byte scale per 16 elements
-// and two float32 scales per matrix.
+// If a list names single matrices of a module, all others are packed: 4 bits per element, a one-byte scale per 16
+// elements and two float32 scales per matrix.
 TEST_CASE("a list selects single matrices of MTP modules", "[quantized][mtp]") {
   const auto packed = [](Count n, Count tensors) { return n / 2 + n / 16 + 8 * tensors; };
   const Count all = added(released("deepseek-v3.1", nvfp4("none")));

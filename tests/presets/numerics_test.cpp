@@ -1,4 +1,4 @@
-// A family's arithmetic in its config.
+// Settings in a config that affect a model's arithmetic.
 
 #include <cmath>
 

@@ -12,7 +12,7 @@ namespace llmcalc::test {
 
 inline constexpr Count rows = 512, columns = 1024, n = rows * columns;
 
-/// Bytes of the matrix with this name: two per element if the block does not quantize it.
+/// Bytes of the matrix with this name: two per element if the quantization block leaves it out.
 inline Count packed_as(const std::string& block, const std::string& path, Component c = Component::mlp,
                        bool biased = false) {
   const json::Value v = json::parse(block, "block");
@@ -24,7 +24,7 @@ inline Count packed_as(const std::string& block, const std::string& path, Compon
 
 inline Count packed_up(const std::string& block) { return packed_as(block, "layers.0.mlp.up_proj"); }
 
-/// The format in which the matrix is multiplied.
+/// The matmul format of the matrix.
 inline std::string multiplied(const std::string& block, const std::string& path = "layers.0.mlp.up_proj") {
   const json::Value v = json::parse(block, "block");
   const import::Scheme s = import::scheme(json::Object(v, "block"), {.model_type = "llama", .dtype = "bfloat16"});

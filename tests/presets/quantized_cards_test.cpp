@@ -20,7 +20,7 @@ TEST_CASE("KV cache scales are reported with the cache's format", "[schemes]") {
   CHECK(note(R"("kv_cache_quant_algo": null)").empty());
 }
 
-TEST_CASE("products use the input format in components with quantized inputs", "[schemes]") {
+TEST_CASE("matmuls use the input format in components with quantized inputs", "[schemes]") {
   const std::string nvfp4 = R"("targets": ["re:.*mlp.*"], "weights": {"num_bits": 4, "type": "float", "strategy":
     "tensor_group", "group_size": 16})";
   const std::string fp8 = R"("targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy":
@@ -49,7 +49,7 @@ TEST_CASE("an unread key of a quantization block is reported", "[schemes]") {
   CHECK(unknown(R"({"quant_algo": "FP8", "outliers": 0.1})") == KeyNames{"quantization_config.outliers"});
 }
 
-TEST_CASE("a model file preserves a checkpoint's bytes and products", "[schemes]") {
+TEST_CASE("a model file preserves a checkpoint's bytes and matmul formats", "[schemes]") {
   const auto again = [](const ModelCard& card) { return read_model_file(model_file_json(card), "m.json"); };
   for (const std::string& block :
        {"{" + gptq4 + R"(, "dynamic": {"-:.*self_attn.*": {}}})",

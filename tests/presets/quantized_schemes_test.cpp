@@ -51,7 +51,7 @@ TEST_CASE("GPTQModel's dynamic settings exclude or change modules, with the firs
   CHECK(card.unknown_keys.empty());
 }
 
-TEST_CASE("GPTQ of some modules leaves the others unquantized", "[schemes]") {
+TEST_CASE("modules that a GPTQ config does not list stay unquantized", "[schemes]") {
   const std::string block = "{" + gptq4 + R"(, "modules_in_block_to_quantize": [["self_attn.q_proj"],
     ["mlp.gate_proj", "mlp.up_proj"]]})";
   CHECK(packed_as(block, "layers.0.mlp.down_proj") == 2 * n);
@@ -255,7 +255,7 @@ TEST_CASE("torchao's settings are read with granularity and modules", "[schemes]
 
 // prototype/mx_formats/inference_workflow.py: a one-byte scale per 32 elements, or per 16 with a float32 scale per
 // matrix.
-TEST_CASE("torchao's MX and NVFP4 settings select formats and products", "[schemes]") {
+TEST_CASE("torchao's MX and NVFP4 settings select weight and matmul formats", "[schemes]") {
   const auto block = [](const std::string& type, const std::string& data) {
     return R"({"quant_method": "torchao", "quant_type": {"default": {"_type": ")" + type + R"(", "_data": )" + data +
            "}}}";
@@ -302,7 +302,8 @@ TEST_CASE("torchao quantizes token tables if the block includes them", "[schemes
 }
 
 // modelopt, export/unified_export_hf.py: scales are float32, except for nvfp4 and mxfp4 groups.
-TEST_CASE("ModelOpt's algorithms have their scales, and low-precision products if inputs are quantized", "[schemes]") {
+TEST_CASE("ModelOpt's algorithms have their own scales, and low-precision matmuls if inputs are quantized",
+          "[schemes]") {
   const auto block = [](const std::string& algorithm, int group = 0) {
     return R"({"quant_algo": ")" + algorithm + "\"" +
            (group > 0 ? R"(, "group_size": )" + std::to_string(group) : std::string()) + "}";

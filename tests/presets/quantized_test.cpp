@@ -139,7 +139,7 @@ TEST_CASE("a component stored in two formats has the bytes of both", "[quantized
   CHECK(
       card.caveats[0] ==
       "3 % of the weights of attention are stored in a format other than fp8-block; their bytes are counted as stored, "
-      "their products in the main format");
+      "their matmuls in the main format");
   const ModelCard all = quantised("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128]})");
   // 2 x 4096 x 4096 and 2 x 1024 x 4096 elements in two bytes each instead of one with a float32 per 128 x 128.
   constexpr Count numbers = 2 * 4096 * 4096 + 2 * 1024 * 4096;

@@ -29,7 +29,7 @@ KeyReading reading_of(const json::Value& config, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("a key's effect is the parts of the model file that change with it", "[import][reading]") {
+TEST_CASE("the effect of a key is the set of model file entries that change with it", "[import][reading]") {
   const auto becomes = [](const char* key) { return reading_of(small_llama(), key).becomes; };
   using Parts = std::vector<std::string>;
   CHECK(becomes("num_key_value_heads") == Parts{"attention.kv_heads 2"});
@@ -142,7 +142,7 @@ TEST_CASE("a width repeated in an encoder's config is read together with its cop
 }
 
 // mlx writes the format of each module after the common one.
-TEST_CASE("keys of many modules are read as one", "[import][reading]") {
+TEST_CASE("keys that repeat for many modules are listed as one", "[import][reading]") {
   json::Value config = small_llama();
   config["num_hidden_layers"] = 100;
   config["quantization"] = {{"group_size", 64}, {"bits", 4}};

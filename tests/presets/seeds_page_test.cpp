@@ -1,4 +1,4 @@
-// docs/seeds.md: every number in its "correct" columns is computed here, and it has no others.
+// docs/seeds.md: the numbers in its "correct" columns are exactly those computed here.
 
 #include <cmath>
 #include <fstream>
@@ -21,7 +21,7 @@ using namespace llmcalc::textbook;
 namespace {
 
 using Texts = std::vector<std::string>;
-/// Heading and place of a row. Rows that share both are merged.
+/// Heading of a section, and place in the seed that a row corrects. Rows that share both are merged.
 using Place = std::pair<std::string, std::string>;
 
 // ---- Number formats of the page
@@ -157,7 +157,7 @@ void add_inference(Expected& e) {
                             fixed(1 / falcon.printed_computing, 1),
                             fixed(1 / falcon.reading, 1)};
   e[{"Inference", "fn. 32"}] = {fixed(reading_tokens_per_second(), 3)};
-  // The third is the V100S's, from NVIDIA's datasheet; it has no preset.
+  // The third number is the V100S's, from NVIDIA's datasheet; that card has no preset.
   e[{"Appendices", "C.1"}] = {bandwidth("a100-pcie-40gb"), bandwidth("a100-sxm-80gb"), "1.134"};
   e[{"Appendices", "D.1"}] = {fixed(seed_matmul_intensity(1, 2048, 12288, 2), 0),
                               fixed(seed_matmul_intensity(1, 1, 8192, 2), 4)};
@@ -239,7 +239,7 @@ Texts numbers(std::string text) {
 
 }  // namespace
 
-TEST_CASE("the seeds' page has every corrected number as computed", "[seed][page]") {
+TEST_CASE("every computed correction is on the seeds page", "[seed][page]") {
   const auto page = corrections();
   for (const auto& [place, texts] : expected()) {
     CAPTURE(place.first, place.second);
@@ -248,7 +248,7 @@ TEST_CASE("the seeds' page has every corrected number as computed", "[seed][page
   }
 }
 
-TEST_CASE("the seeds' page has no corrected number that is not computed", "[seed][page]") {
+TEST_CASE("every corrected number on the seeds page is computed", "[seed][page]") {
   const Expected computed = expected();
   std::size_t found = 0;
   for (const auto& [place, text] : corrections())

@@ -197,7 +197,7 @@ TEST_CASE("unmeasured rates of a device come from the estimator", "[software]") 
   CHECK(some.memory == whole.memory);
   CHECK(some.launch == whole.launch);
   CHECK(some.links == whole.links);
-  // A second application gives the same: an estimate does not become a measurement.
+  // Applying the estimator a second time gives the same rates: estimated rates do not count as measured.
   card.cluster.device.achieved = some;
   CHECK(training_rates(p, card, stack).memory == whole.memory);
 }

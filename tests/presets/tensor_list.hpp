@@ -1,5 +1,5 @@
 #pragma once
-/// A model as the modules of its modelling code: names, shapes and numbers of copies.
+/// A model as a list of the tensors in its modelling code: names, shapes and numbers of copies.
 
 #include <algorithm>
 #include <string>
@@ -30,7 +30,7 @@ inline Count numbers(const Tensors& all) {
   return n;
 }
 
-/// The tensors of several lists.
+/// The tensors of several lists, concatenated.
 inline Tensors together(const std::vector<Tensors>& lists) {
   Tensors out;
   for (const Tensors& list : lists) out.insert(out.end(), list.begin(), list.end());
@@ -58,8 +58,8 @@ inline Tensors projections(Count hidden, Count heads, Count kv_heads, Count head
           {"o_proj", {hidden, heads * head_dim}}};
 }
 
-/// Checks that the config imports with the parameters of `tensors`, `total` in all, and that the model round-trips
-/// through a model file.
+/// Checks that the config imports with the parameters of `tensors`, which number `total`, and that the model
+/// round-trips through a model file.
 inline Arch check_tensors(const std::string& config, const Tensors& tensors, Count total) {
   const ModelCard card = imported(config);
   CHECK(numbers(tensors) == total);

@@ -152,7 +152,7 @@ TEST_CASE("Llama 3.2's image layers are not layers of its text model, and are sh
   CHECK(parameters(card.arch).total == 8030261248);  // Llama 3.1 8B
   CHECK(parameters(card.arch).total + card.media_encoders.total() == 10642941475);
   CHECK(card.media_encoders.cut_bytes() == Bytes(Count{2} * 1744930832));
-  CHECK_THAT(card.caveats.back(), Catch::StartsWith("8 layers that read only images"));
+  CHECK_THAT(card.caveats.back(), Catch::StartsWith("8 layers that only read images"));
   CHECK(read_model_file(model_file_json(card), "a file").media_encoders == card.media_encoders);
   const auto refused = [&](const json::Value& layers) {
     json::Value config = (*row)["config"];

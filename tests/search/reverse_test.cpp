@@ -33,7 +33,7 @@ TEST_CASE("the fewest devices within a deadline are the first number that meets 
     REQUIRE(!r.best.empty());
     const Seconds run = run_time(one, r.best[0], tokens);
     CHECK(run.value == Approx(r.best[0].step.value * tokens / (16 * 512)));
-    CHECK(run.value < last);  // holds for these numbers
+    CHECK(run.value < last);  // true for these numbers of devices
     last = run.value;
     const FewestGpus few = fewest_gpus(
         s, 1, 4, [&](const Space& at, const Found& f) { return run_time(at, f, tokens) <= run; }, searching);

@@ -81,7 +81,7 @@ TEST_CASE("plans found by a search equal train() to the last bit", "[search]") {
     for (const Found& f : list) CHECK(f == trained(s, f.candidate));
 }
 
-TEST_CASE("any number of parts of a search merge into the same whole", "[search]") {
+TEST_CASE("a search divided into any number of parts merges into the same result", "[search]") {
   const Space s = space_of(with_layers(even_moe(), 4), 8, 8'000'000, 256, 8);
   const SearchResult whole = search(s);
   for (const Count n : {2, 3, 7}) {
@@ -124,7 +124,7 @@ TEST_CASE("a search stops on request and reports its progress", "[search]") {
   CHECK(r.counts.candidates < search(s).counts.candidates);
 }
 
-TEST_CASE("a plan of a front is the fastest of all that need no more memory", "[search]") {
+TEST_CASE("a plan on the Pareto front is the fastest of all plans that need no more memory", "[search]") {
   const SearchResult r = search(space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16));
   for (std::size_t i = 1; i < r.front.size(); ++i) {
     CHECK(r.front[i].peak > r.front[i - 1].peak);
@@ -203,7 +203,7 @@ TEST_CASE("if tensors of all layers do not fit, recomputing a block of layers is
   for (const Found& f : r.best) CHECK(f == trained(s, f.candidate));
 }
 
-TEST_CASE("without ranks to shard over ZeRO stages differ only in the host's gradients", "[search]") {
+TEST_CASE("without ranks to shard over, ZeRO stages differ only in the gradients on the host", "[search]") {
   Space s = space_of(with_layers(even(), 4), 2, 20'000'000, 128, 4);
   s.cluster.device.host = {BytesPerSecond(63e9), BytesPerSecond(2e11)};
   const Candidate alone{.gpus = 2, .tp = 2};
@@ -306,7 +306,7 @@ TEST_CASE("a search starts with a plan that fits, so that a stopped search has o
   }
 }
 
-TEST_CASE("omissions of a search are listed as long as they apply", "[search]") {
+TEST_CASE("the options that a search does not vary are listed as long as it does not vary them", "[search]") {
   Space s = space_of(even(), 8, 0, 512, 16);
   const auto says = [&](std::string_view part) {
     const auto all = not_searched(s);

@@ -19,7 +19,8 @@ Disaggregated pools(Count x, Count y, const CacheTransfer& transfer = {}) {
 ServerRun run_of(const Disaggregated& d, const RequestTraffic& t) { return serve(d, even_times(), even_times(), t); }
 }  // namespace
 
-TEST_CASE("the prompt engine returns the first token, and the others follow the transfer", "[serve][disaggregated]") {
+TEST_CASE("the prompt engine returns the first token, and the other tokens follow the transfer of the cache",
+          "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 4)}};
   const ServerRun run = run_of(pools(1, 1, {.wait = one_second / 2, .token = one_second / 20}), t);
   const AnswerTimes& a = run.answers[0];

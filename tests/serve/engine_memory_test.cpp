@@ -77,7 +77,7 @@ TEST_CASE("a model that does not fit leaves a negative cache and no tokens", "[e
   CHECK(m.kv_tokens == 0);
 }
 
-TEST_CASE("a sequence takes whole blocks, and a window one more than fill it", "[engine-memory]") {
+TEST_CASE("a sequence takes whole blocks, and a window one block more than its tokens fill", "[engine-memory]") {
   const SchedulerRules whole{.blocks = 15}, window{.blocks = 15, .whole_groups = 0, .limited_groups = 1};
   const Reach reach{.tokens = 20};
   CHECK(blocks_of(whole, {}, 33) == 3);

@@ -112,7 +112,7 @@ Drawn drawn(std::uint64_t seed) {
   if (chance(r, 3)) {
     d.traffic.users = between(r, 1, 12);
   } else {
-    // in order of arrival
+    // arrival times in increasing order
     Seconds last;
     for (ServerRequest& q : d.traffic.requests)
       if (q.after == no_request) last = q.at = last + Seconds(q.at.value / 10);

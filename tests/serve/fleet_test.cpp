@@ -42,7 +42,7 @@ TEST_CASE("prompts that arrive together share a pass", "[serve]") {
   CHECK(tenths(run.answers[1]) == Tenths{30, 50});
 }
 
-TEST_CASE("a token budget divides prompts over passes, and sequences in progress come first", "[serve]") {
+TEST_CASE("a token budget splits prompts over passes, and sequences in progress come first", "[serve]") {
   // 8 tokens; then 2 + 6; then a decoding token and 4. The first prompt ends at 1.8 + 1.8, the second 1.4 s later.
   const ServerRun run = serve(with({.pass_tokens = 8, .sequences = 8}), even_times(), alike(2, 2, 10, 2));
   CHECK(tenths(run.answers[0]) == Tenths{36, 50});
@@ -56,7 +56,7 @@ TEST_CASE("with prompts first, decoding waits for the pass of a prompt", "[serve
   CHECK(tenths(run.answers[1]) == Tenths{40, 70});
 }
 
-TEST_CASE("a fixed batch begins when the one before has ended", "[serve]") {
+TEST_CASE("a fixed batch begins when the previous batch has ended", "[serve]") {
   RequestTraffic t = alike(3, 3, 10, 5);
   t.requests[0].generate = 2;
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};

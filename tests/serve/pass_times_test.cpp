@@ -115,7 +115,8 @@ TEST_CASE("a draft beyond the MTP modules reruns the last one over a row of each
   CHECK(pass_times(arch, drafting(0, 1), {}, test::fast_card()).drafts.at(8) == 0);
 }
 
-TEST_CASE("between knots a pass takes the time of a step of that many sequences, within 2 %", "[pass-times]") {
+TEST_CASE("between table knots, a pass takes the time of the engine's step with as many sequences, within 2 %",
+          "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const PassTimes times = pass_times(arch, {}, {}, test::fast_card());
   for (const Count batch : {3, 11, 45, 90, 150, 210, 300, 350, 410, 500}) {
@@ -124,7 +125,8 @@ TEST_CASE("between knots a pass takes the time of a step of that many sequences,
   }
 }
 
-TEST_CASE("consecutive passes take the sum of their times, also if one line overtakes another", "[pass-times]") {
+TEST_CASE("consecutive passes take the sum of their times, even if the slowest of their time bounds changes",
+          "[pass-times]") {
   PassTimes t = test::even_times();
   t.decodes[0].push({.constant = 5000});
   t.decodes[0].push({.constant = 100, .key = 7});

@@ -62,7 +62,7 @@ TEST_CASE("waiting times in M/D/1 and M/G/1 match the Pollaczek-Khinchine formul
   }
 }
 
-TEST_CASE("Little's law holds exactly: time of requests in the system is the sum of their latencies",
+TEST_CASE("Little's law holds exactly: the time of requests in the system is the sum of their latencies",
           "[serve][queue]") {
   const RequestTraffic t = mixed(300);
   const ServerRun run = serve(tight(), even_times(), t);

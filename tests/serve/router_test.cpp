@@ -31,7 +31,7 @@ Served chat(Routing routing) {
 
 }  // namespace
 
-TEST_CASE("round robin takes replicas in turns, and least-loaded takes the one with the fewest requests",
+TEST_CASE("round robin takes replicas in turn, and least-loaded takes the one with the fewest requests",
           "[serve][router]") {
   Router turns(Routing::round_robin, 3), least(Routing::least_loaded, 3);
   const ServerRequest r = request(1, 1);
@@ -72,7 +72,7 @@ TEST_CASE("a prefix shared by all requests keeps the replicas balanced", "[serve
     const Fleet fleet{.server = {.scheduler = rules}, .replicas = 4, .routing = routing};
     return served(serve(fleet, even_times(), t), t, 4).first_token.mean;
   };
-  // Close to the least loaded routing, since all replicas soon have the prefix.
+  // Close to least-loaded routing, since all replicas soon have the prefix.
   CHECK(mean_wait(Routing::prefix_aware) < 1.25 * mean_wait(Routing::least_loaded));
 }
 

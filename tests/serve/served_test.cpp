@@ -24,7 +24,7 @@ TEST_CASE("percentiles lie between the two nearest values", "[serve][served]") {
   CHECK(s.p999 == Seconds(7));
 }
 
-TEST_CASE("token gaps of a row of passes match passes added one by one", "[serve][served]") {
+TEST_CASE("token gaps of consecutive passes added together match those of passes added one by one", "[serve][served]") {
   TokenGaps together, single;
   together.add(one_second / 10, one_second / 5, 1001 * (one_second * 3 / 20), 1001, 3);
   for (int i = 0; i <= 1000; ++i) single.add(one_second / 10 + i * (one_second / 10'000), 3);
@@ -97,7 +97,7 @@ TEST_CASE("rates of a closed loop refer to the interval in which all users send 
   CHECK(s.utilization == Approx(0.4).epsilon(0.01));
 }
 
-TEST_CASE("a closed loop of few rounds is counted whole", "[serve][served]") {
+TEST_CASE("a closed loop of few rounds is counted in full", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(3, request(10, 3)), .users = 1};
   const Served s = served(serve({}, even_times(), t), t, 1);
   CHECK(s.counted.requests == 3);  // only one lies between the first and the second answer
@@ -105,7 +105,7 @@ TEST_CASE("a closed loop of few rounds is counted whole", "[serve][served]") {
   CHECK(s.request_rate == Approx(0.25));
 }
 
-TEST_CASE("samples over time add up to the run for any length", "[serve][served]") {
+TEST_CASE("timeline samples add up to the totals of a run of any length", "[serve][served]") {
   for (const Count n : {3, 300}) {
     const RequestTraffic t{.requests = std::vector<ServerRequest>(static_cast<std::size_t>(n), request(10, 50)),
                            .users = 2};

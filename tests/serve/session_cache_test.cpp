@@ -27,7 +27,7 @@ PassTimes fast() {
   return t;
 }
 
-/// The share of turns' history that a server with that many blocks finds, at a rate of turns.
+/// The share of the turns' history that a server with that many blocks finds in its cache, at `rate` turns per second.
 double simulated(Count blocks, double rate) {
   const RequestTraffic t = open_traffic({.count = 4000,
                                          .interval = {.kind = Kind::exponential, .mean = 5 / rate},
@@ -42,9 +42,9 @@ double simulated(Count blocks, double rate) {
 
 }  // namespace
 
-// The k-th of five turns leaves 16 k blocks. At 5 turns and one new session per second, a cache that keeps all for a
-// time T has 16 x (1 + 2 + 3 + 4) x 50 (1 - exp(-T / 50)) + 16 x 5 T blocks.
-TEST_CASE("a cache keeps sessions for the time that fills its capacity", "[serve][steady-state]") {
+// The k-th of five turns leaves 16 k blocks. At 5 turns and one new session per second, a cache that keeps all blocks
+// for a time T holds 16 x (1 + 2 + 3 + 4) x 50 (1 - exp(-T / 50)) + 16 x 5 T blocks.
+TEST_CASE("a session stays cached for as long as newer blocks take to fill the cache", "[serve][steady-state]") {
   const double time = 30, kept = 1 - std::exp(-time / 50);
   CHECK(kept_share(cache_of(0), chats, 5, 160 * 50 * kept + 80 * time) == Approx(kept).epsilon(1e-9));
   CHECK(kept_share(cache_of(0), chats, 10, 2 * (160 * 50 * kept + 80 * time)) == Approx(kept).epsilon(1e-9));

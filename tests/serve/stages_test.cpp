@@ -38,7 +38,7 @@ TEST_CASE("remaining layers go to the stages before the last one", "[serve][stag
   CHECK_FALSE(served_stage(7, 4, 3).embedding);
 }
 
-TEST_CASE("a pass of a pipeline of equal stages sends twice between two, at the pace of the head's stage",
+TEST_CASE("a pass through equal stages adds two sends per stage boundary, at the pace of the head's stage",
           "[serve][stages]") {
   const Arch arch = test::llama31_8b();
   const Cluster card = test::fast_card();
@@ -59,7 +59,7 @@ TEST_CASE("stages of 8 and 7 layers run at the pace of 8", "[serve][stages]") {
   const PassTimes eight = pass_times(arch, {}, pipeline_of_ranks(8), test::fast_card());
   const double key = static_cast<double>(one.decodes[0][0].key);
   CHECK(static_cast<double>(eight.decodes[0][0].key) == Approx(key * 64 / 61).epsilon(1e-9));
-  CHECK(eight.head.at(8) < 8 * one.head.at(8));  // the last stage has a layer less
+  CHECK(eight.head.at(8) < 8 * one.head.at(8));  // the last stage has one layer fewer
 }
 
 TEST_CASE("pipeline stages hold the model once, and the fullest stage limits the cache", "[serve][stages]") {
@@ -94,7 +94,7 @@ TEST_CASE("micro-batches divide sequences and blocks, as long as each has capaci
   CHECK(with_micro_batches(engine, {}, 4, 16 * 200).ranks == 2);
 }
 
-TEST_CASE("experts sharded across ranks take the mean of the ranks' rows", "[serve][stages]") {
+TEST_CASE("experts sharded across ranks process the mean of the ranks' rows", "[serve][stages]") {
   PassTimes times = test::even_times();
   times.experts = PassRowTimes({{1, test::one_second}, {11, 11 * test::one_second}});
   const RequestTraffic t{.requests = {test::request(10, 1)}};

@@ -1,4 +1,4 @@
-// Stand-in for cuBLASLt: descriptions of products, and small products computed on the CPU.
+// Stand-in for cuBLASLt: descriptions of matmuls, and small matmuls computed on the CPU.
 
 #include <cublasLt.h>
 
@@ -29,9 +29,9 @@ struct Preference {
 
 // Never destroyed: the program's last calls come after the destruction of statics.
 auto& libraries = *new Handles<Library>("handles of cuBLASLt");
-auto& descriptions = *new Handles<Description>("descriptions of products");
+auto& descriptions = *new Handles<Description>("descriptions of matmuls");
 auto& layouts = *new Handles<Layout>("layouts of matrices");
-auto& preferences = *new Handles<Preference>("preferences for products");
+auto& preferences = *new Handles<Preference>("preferences for matmuls");
 
 /// The cuBLASLt status for a planned error.
 cublasStatus_t status_of(cudaError_t planned) {
@@ -67,7 +67,7 @@ Preference preference_of(const cublasLtMatmulAlgo_t& a) {
 
 void check_alignment(const void* p, std::uint32_t counted_on, const char* name) {
   require(reinterpret_cast<std::uintptr_t>(p) % counted_on == 0,
-          std::string(name) + " of a product is less aligned than its algorithm counts on");
+          std::string(name) + " of a matmul is less aligned than its algorithm requires");
 }
 
 void check_algorithm(const Preference& p, const Product& product, std::size_t workspace) {
@@ -75,7 +75,7 @@ void check_algorithm(const Preference& p, const Product& product, std::size_t wo
   check_alignment(product.b.data, p.alignments[1], "B");
   check_alignment(product.d.data, p.alignments[2], "C");
   check_alignment(product.d.data, p.alignments[3], "D");
-  require(workspace >= p.workspace, "a product has less workspace than its algorithm counts on");
+  require(workspace >= p.workspace, "a matmul has less workspace than its algorithm requires");
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) {
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* to, cublasComputeType_t compute, cudaDataType_t scale) {
   return product_call("cublasLtMatmulDescCreate", [&] {
     require(compute == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F,
-            "a product is described that the stand-in does not know");
+            "the stand-in does not support the types of a matmul");
     descriptions.make(to, Description());
     return CUBLAS_STATUS_SUCCESS;
   });
@@ -141,14 +141,14 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cubla
       case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         return set(d.bias, value, bytes);
       default:
-        broken("a product has an attribute that the stand-in does not know");
+        broken("the stand-in does not support an attribute of a matmul");
     }
   });
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType type, std::uint64_t rows,
                                           std::uint64_t columns, std::int64_t ld) {
   return product_call("cublasLtMatrixLayoutCreate", [&] {
-    require(type == CUDA_R_32F || type == CUDA_R_16BF, "a matrix is of a type that the stand-in does not know");
+    require(type == CUDA_R_32F || type == CUDA_R_16BF, "the stand-in does not support the type of a matrix");
     layouts.make(to, Layout{type, rows, columns, ld});
     return CUBLAS_STATUS_SUCCESS;
   });
@@ -187,7 +187,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
       case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
         return set(p.reductions, value, bytes);
       default:
-        broken("a preference has an attribute that the stand-in does not know");
+        broken("the stand-in does not support an attribute of a preference");
     }
   });
 }
@@ -216,18 +216,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   return product_call("cublasLtMatmul", [&] {
     libraries.of(handle);
     const Description& said = descriptions.of(description);
-    require(*static_cast<const float*>(alpha) == 1, "a product is scaled, which the stand-in does not know");
-    require(c == d && c_layout == d_layout, "a product is added to another matrix, which the stand-in does not know");
+    require(*static_cast<const float*>(alpha) == 1, "the stand-in does not support a scaled matmul");
+    require(c == d && c_layout == d_layout, "the stand-in does not support adding a matmul to another matrix");
     Product p{{layouts.of(a_layout), a, said.transpose_a == CUBLAS_OP_T, "A"},
               {layouts.of(b_layout), b, said.transpose_b == CUBLAS_OP_T, "B"},
               {layouts.of(d_layout), d, false, "D"},
               *static_cast<const float*>(beta),
               said.epilogue == CUBLASLT_EPILOGUE_BIAS ? said.bias : nullptr};
-    require(said.epilogue != CUBLASLT_EPILOGUE_BIAS || p.bias != nullptr, "a product's epilogue adds no bias");
+    require(said.epilogue != CUBLASLT_EPILOGUE_BIAS || p.bias != nullptr, "a matmul's bias epilogue has no bias");
     check_algorithm(preference_of(*algorithm), p, workspace_bytes);
     const auto check = [=] {
       p.check();
-      memory().require_live(workspace, workspace_bytes, "the workspace of a product");
+      memory().require_live(workspace, workspace_bytes, "the workspace of a matmul");
     };
     stream_of(stream).submit({check, [=] { p.run(); }});
     return CUBLAS_STATUS_SUCCESS;

@@ -33,7 +33,7 @@ int pool = 0;
 /// Whether the stream is being recorded.
 bool recording = false;
 void require_no_recording(const std::string& name) {
-  require(!recording, name + " is called while a stream is recorded, and it waits");
+  require(!recording, name + " waits, but is called while a stream is recorded");
 }
 
 std::optional<std::uint64_t> of_pool(cudaMemPoolAttr what) {
@@ -48,7 +48,7 @@ std::optional<std::uint64_t> of_pool(cudaMemPoolAttr what) {
       return std::nullopt;
   }
 }
-void require_pool(const void* p) { require(p == &pool, "a call is given no memory pool"); }
+void require_pool(const void* p) { require(p == &pool, "a call is given a handle that is not the memory pool"); }
 
 Event& waited_for(cudaEvent_t e, const char* name) {
   Event& one = events.of(e);
@@ -58,8 +58,8 @@ Event& waited_for(cudaEvent_t e, const char* name) {
 
 void check_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
-  if (to_device) memory().require_live(to, bytes, "what a copy writes");
-  if (from_device) memory().require_live(from, bytes, "what a copy reads");
+  if (to_device) memory().require_live(to, bytes, "the target of a copy");
+  if (from_device) memory().require_live(from, bytes, "the source of a copy");
   require(to_device || !memory().is_device(to), "a copy to the host writes the device's memory");
   require(from_device || !memory().is_device(from), "a copy from the host reads the device's memory");
   require(from_device || !recording || memory().is_pinned(from),
@@ -173,7 +173,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 cudaError_t cudaMemsetAsync(void* p, int byte, std::size_t bytes, cudaStream_t stream) {
   return call("cudaMemsetAsync", [&] {
-    const auto check = [=] { memory().require_live(p, bytes, "what is filled"); };
+    const auto check = [=] { memory().require_live(p, bytes, "the target of a memset"); };
     stream_of(stream).submit({check, [=] { std::memset(memory().contents(p), byte, bytes); }});
     return cudaSuccess;
   });
@@ -228,7 +228,7 @@ cudaError_t cudaDeviceGraphMemTrim(int) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {
   return call("cudaStreamCreateWithFlags", [&] {
-    require(only == nullptr, "a second stream is made, and the stand-in knows one");
+    require(only == nullptr, "a second stream is created, but the stand-in supports only one");
     streams.make(s, Stream());
     only = &stream_of(*s);
     return cudaSuccess;
@@ -315,7 +315,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* to, cudaGraph_t graph, unsigne
   return call("cudaGraphInstantiate", [&] {
     const Graph& g = graphs.of(graph);
     require(g.recorded.unreleased.empty(),
-            std::to_string(g.recorded.unreleased.size()) + " allocations of a recording are not given back in it");
+            std::to_string(g.recorded.unreleased.size()) + " allocations of a recording are not released in it");
     executables.make(to, g);
     return cudaSuccess;
   });

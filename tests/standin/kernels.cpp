@@ -43,7 +43,7 @@ Registry& registry() {
 
 Entry& entry_of(const void* function) {
   const auto at = registry().entries.find(function);
-  require(at != registry().entries.end(), "a function is launched that is no kernel");
+  require(at != registry().entries.end(), "a function is launched that is not a kernel");
   return at->second;
 }
 
@@ -87,7 +87,7 @@ void check_size(const Kernel& k, const Entry& e, const Configuration& c) {
   require(threads > 0 && threads <= k.most_threads,
           k.name + " is launched with " + std::to_string(threads) + " threads per block");
   require(c.shared <= e.allowed_shared,
-          k.name + " is launched with more shared memory than it has asked for: " + std::to_string(c.shared));
+          k.name + " is launched with more shared memory than it has requested: " + std::to_string(c.shared));
   require(c.shared + k.shared <= most_shared(),
           k.name + " is launched with more shared memory than a block may have: " + std::to_string(c.shared));
   check_registers(k, static_cast<unsigned>(threads));
@@ -106,7 +106,7 @@ void check_word(const std::string& kernel, std::uintptr_t word, std::size_t offs
   if (memory().is_device(p))
     require(memory().is_live(p), where + "device memory that is not live");
   else
-    require(!is_host(word), where + "memory of the host");
+    require(!is_host(word), where + "host memory");
 }
 
 /// The 8-byte words of a kernel's parameters.
@@ -204,7 +204,8 @@ cudaError_t __cudaLaunchKernel(void* kernel, dim3 grid, dim3 block, void** argum
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute what, int value) {
   return call("cudaFuncSetAttribute", [&] {
-    require(what == cudaFuncAttributeMaxDynamicSharedMemorySize, "an attribute is set that the stand-in does not know");
+    require(what == cudaFuncAttributeMaxDynamicSharedMemorySize,
+            "the stand-in does not support an attribute that is set");
     Entry& e = entry_of(function);
     const Kernel* const k = image_of(e);
     if (k == nullptr) return cudaErrorNoKernelImageForDevice;

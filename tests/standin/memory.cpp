@@ -19,7 +19,7 @@ std::uintptr_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p
 
 std::uintptr_t mapped(int protection) {
   void* const p = ::mmap(nullptr, room, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  require(p != MAP_FAILED, "there is no room for the device's addresses");
+  require(p != MAP_FAILED, "no address space is left for the device");
   return number(p);
 }
 
@@ -54,7 +54,7 @@ void Memory::take(void* p, std::size_t bytes, Owner owner) { live_[number(p)] = 
 
 std::size_t Memory::give_back(void* p, Owner owner, const char* call) {
   const auto at = live_.find(number(p));
-  require(at != live_.end(), std::string(call) + " is given what is not allocated, or not any more");
+  require(at != live_.end(), std::string(call) + " is given memory that is not allocated, or no longer");
   const auto [bytes, actual] = at->second;
   require(actual == owner, std::string(call) + " is given memory of " + name(actual));
   live_.erase(at);
@@ -90,16 +90,16 @@ void* Memory::pin(std::size_t bytes) {
   return p;
 }
 void Memory::unpin(void* p) {
-  require(pinned_.erase(number(p)) == 1, "cudaFreeHost is given what is not pinned memory, or not any more");
+  require(pinned_.erase(number(p)) == 1, "cudaFreeHost is given memory that is not pinned, or no longer");
   std::free(p);
 }
 bool Memory::is_pinned(const void* p) const { return holder(pinned_, p) != pinned_.end(); }
 
 std::string Memory::leak() const {
   if (!live_.empty())
-    return std::to_string(live_.size()) + " allocations of the device's memory are never given back, the first of " +
+    return std::to_string(live_.size()) + " allocations of device memory are never released, the first of " +
            std::to_string(live_.begin()->second.bytes) + " bytes by " + name(live_.begin()->second.owner);
-  return pinned_.empty() ? "" : std::to_string(pinned_.size()) + " allocations of pinned memory are never given back";
+  return pinned_.empty() ? "" : std::to_string(pinned_.size()) + " allocations of pinned memory are never released";
 }
 
 std::uint64_t Budget::free() const {

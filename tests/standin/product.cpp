@@ -8,15 +8,15 @@
 namespace llmcalc::standin {
 namespace {
 
-/// Multiply-adds of the largest product that is actually computed.
+/// Multiply-adds of the largest matmul that is actually computed.
 constexpr std::uint64_t small = std::uint64_t{1} << 18;
 
 void check_matrix(const Matrix& m) {
   const Layout& l = m.layout;
-  require(l.rows > 0 && l.columns > 0, m.name + " of a product is empty");
-  require(l.ld >= static_cast<std::int64_t>(l.rows), m.name + " of a product has columns that overlap");
-  require(reinterpret_cast<std::uintptr_t>(m.data) % l.number() == 0, m.name + " of a product is not aligned");
-  memory().require_live(m.data, l.bytes(), m.name + " of a product");
+  require(l.rows > 0 && l.columns > 0, m.name + " of a matmul is empty");
+  require(l.ld >= static_cast<std::int64_t>(l.rows), m.name + " of a matmul has columns that overlap");
+  require(reinterpret_cast<std::uintptr_t>(m.data) % l.number() == 0, m.name + " of a matmul is not aligned");
+  memory().require_live(m.data, l.bytes(), m.name + " of a matmul");
 }
 
 bool overlap(const Matrix& l, const Matrix& r) {
@@ -61,10 +61,10 @@ float number_of(const Matrix& m, std::uint64_t i, std::uint64_t j) {
 void Product::check() const {
   for (const Matrix* m : {&a, &b, &d}) check_matrix(*m);
   require(a.rows() == d.rows() && b.columns() == d.columns() && a.columns() == b.rows(),
-          "the matrices of a product do not fit each other");
-  require(a.layout.type == b.layout.type, "A and B of a product are of different types");
-  require(!overlap(a, d) && !overlap(b, d), "the result of a product overlaps what it is made from");
-  if (bias != nullptr) memory().require_live(bias, d.rows() * d.layout.number(), "the bias of a product");
+          "the matrices of a matmul have incompatible sizes");
+  require(a.layout.type == b.layout.type, "A and B of a matmul are of different types");
+  require(!overlap(a, d) && !overlap(b, d), "the result of a matmul overlaps an operand");
+  if (bias != nullptr) memory().require_live(bias, d.rows() * d.layout.number(), "the bias of a matmul");
 }
 
 void Product::run() const {

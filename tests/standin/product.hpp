@@ -1,5 +1,5 @@
 #pragma once
-/// A product as described to cuBLASLt, with column-major matrices: D = op(A) op(B) + beta C + bias.
+/// A matmul as described to cuBLASLt, with column-major matrices: D = op(A) op(B) + beta C + bias.
 
 #include <library_types.h>
 
@@ -33,7 +33,7 @@ struct Product {
 
   /// Requires that the matrices are compatible and in live memory.
   void check() const;
-  /// Computes D if the product is small; otherwise leaves it unchanged.
+  /// Computes D if the matmul is small; otherwise leaves D unchanged.
   void run() const;
 };
 

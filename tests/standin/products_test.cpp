@@ -1,5 +1,4 @@
-// Compares GpuDevice::matmul on a computing stand-in with a plain product: layouts, transposes, strides, formats,
-// biases.
+// Compares GpuDevice::matmul on a computing stand-in with a plain loop: layouts, transposes, strides, formats, biases.
 
 #include <cmath>
 
@@ -15,7 +14,7 @@ using model::cuda::GpuDevice;
 
 namespace {
 
-/// Values of a product's operands, rounded to bfloat16 if `from_bf16`.
+/// Values of a matmul's operands, rounded to bfloat16 if `from_bf16`.
 struct Operands {
   bool from_bf16 = false, to_f32 = true;
   std::vector<float> a, b, c, bias;  ///< bias: may be empty
@@ -120,7 +119,7 @@ Operands operands_of(const Case& c, const MatmulShape& s) {
 
 }  // namespace
 
-TEST_CASE("a matrix product on a GPU equals the plain product in every layout and format", "[products]") {
+TEST_CASE("a matmul on a GPU equals a plain loop in every layout and format", "[products]") {
   REQUIRE(cases().size() == 60);  // 2 transposes each, times 5 ways (add x strided, or biased), times 3 formats
   for (const Case& c : cases()) {
     const MatmulShape s = shape_of(c);
@@ -133,7 +132,7 @@ TEST_CASE("a matrix product on a GPU equals the plain product in every layout an
   }
 }
 
-TEST_CASE("in deterministic mode a matrix product leaves its bias to a kernel", "[products]") {
+TEST_CASE("in deterministic mode, a matmul leaves its bias to a kernel", "[products]") {
   const Case c{false, false, false, false, true, false, true};  // a bias, and float
   const MatmulShape s = shape_of(c);
   const Operands o = operands_of(c, s);

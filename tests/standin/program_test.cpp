@@ -154,19 +154,20 @@ TEST_CASE("a GPU learns a text and continues it", "[program]") {
   CHECK(failure("generate " + checkpoint + " line --tokens 8 --compare-kv-cache --temperature 0").empty());
 }
 
-TEST_CASE("calibration follows the rules, and a device whose kernels take no time is refused", "[program][long]") {
+TEST_CASE("calibration follows the rules of the runtime, and a device whose kernels take no time is refused",
+          "[program][long]") {
   const std::string out = llmcalc::test::scratch() + "/calibrated.json";
   check_sentence(on_standin("calibrate --out " + out), "inconsistent measurements");
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
-TEST_CASE("a missing or too old GPU is reported with a sentence", "[program]") {
+TEST_CASE("a missing GPU, or one that is too old, is reported with a message", "[program]") {
   const std::string run = "validate " + model_file(gpt) + " --infer";
   check_sentence(on_standin(run, "LLMCALC_STANDIN_DEVICES=0"), "no usable GPU");
   check_sentence(on_standin(run, "LLMCALC_STANDIN_CAPABILITY=7.5"), "compute capability 7.5");
 }
 
-TEST_CASE("a device error ends every command with exit code 2 and a sentence", "[program]") {
+TEST_CASE("a device error ends every command with exit code 2 and a message", "[program]") {
   const std::string model = model_file(llama);
   // An early call, one in the first step, one in a recording, and two during replay.
   for (const char* call : {"3", "20", "300", "1500", "3000"}) {

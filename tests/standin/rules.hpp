@@ -13,14 +13,14 @@ namespace llmcalc::standin {
 /// The exit code of a program that broke a rule.
 constexpr int broken_rule = 86;
 
-/// Prints the sentence and ends the process.
+/// Prints the broken rule and ends the process.
 [[noreturn]] void broken(const std::string& sentence);
 inline void require(bool holds, const std::string& sentence) {
   if (!holds) broken(sentence);
 }
 
 int devices();
-/// 90 for "9.0".
+/// The compute capability, such as 90 for "9.0".
 int capability();
 std::uint64_t total_memory();
 

@@ -97,34 +97,33 @@ TEST_CASE("valid calls break no rule, recorded or not", "[rules]") {
 
 TEST_CASE("an access past the end of an allocation is detected", "[rules]") {
   CHECK(broken_by([](Setup& s) { cudaMemsetAsync(s.device, 0, bytes + 3, s.stream); }) ==
-        "what is filled ends 3 bytes past its allocation");
+        "the target of a memset ends 3 bytes past its allocation");
   CHECK(broken_by([](Setup& s) {
           cudaMemcpyAsync(static_cast<char*>(s.device) + 8, s.pinned, bytes, cudaMemcpyHostToDevice, s.stream);
-        }) == "what a copy writes ends 8 bytes past its allocation");
+        }) == "the target of a copy ends 8 bytes past its allocation");
   CHECK(broken_by([](Setup& s) { cudaMemcpyAsync(s.pinned, s.pinned, bytes, cudaMemcpyDeviceToHost, s.stream); }) ==
-        "what a copy reads is not in live device memory");
+        "the source of a copy is not in live device memory");
 }
 
 TEST_CASE("use after free and double free are detected", "[rules]") {
   CHECK(broken_by([](Setup& s) {
           cudaFreeAsync(s.device, s.stream);
           s.fill(s.device);
-        }) == "what is filled is not in live device memory");
+        }) == "the target of a memset is not in live device memory");
   CHECK(broken_by([](Setup& s) {
           cudaFreeAsync(s.device, s.stream);
           cudaFreeAsync(s.device, s.stream);
-        }) == "cudaFreeAsync is given what is not allocated, or not any more");
+        }) == "cudaFreeAsync is given memory that is not allocated, or no longer");
   CHECK(broken_by([](Setup& s) { cudaFree(s.device); }) == "cudaFree is given memory of cudaMallocAsync");
   CHECK(broken_by([](Setup& s) {
           cudaFreeHost(s.pinned);
           cudaFreeHost(s.pinned);
-        }) == "cudaFreeHost is given what is not pinned memory, or not any more");
+        }) == "cudaFreeHost is given memory that is not pinned, or no longer");
 }
 
 TEST_CASE("unreleased memory and handles are detected", "[rules]") {
   const std::string left = broken_by([](Setup&) {});
-  CHECK(left ==
-        "1 allocations of the device's memory are never given back, the first of 1024 bytes by cudaMallocAsync");
+  CHECK(left == "1 allocations of device memory are never released, the first of 1024 bytes by cudaMallocAsync");
   CHECK(broken_by([](Setup& s) {
           s.end();
           cudaEventCreate(&s.event);
@@ -133,13 +132,13 @@ TEST_CASE("unreleased memory and handles are detected", "[rules]") {
 
 TEST_CASE("waiting in a recording is detected", "[rules]") {
   CHECK(broken_in_recording([](Setup& s) { cudaStreamSynchronize(s.stream); }) ==
-        "cudaStreamSynchronize is called while a stream is recorded, and it waits");
+        "cudaStreamSynchronize waits, but is called while a stream is recorded");
   CHECK(broken_in_recording([](Setup& s) { cudaEventSynchronize(s.event); }) ==
-        "cudaEventSynchronize is called while a stream is recorded, and it waits");
+        "cudaEventSynchronize waits, but is called while a stream is recorded");
   CHECK(broken_in_recording([](Setup& s) { cudaEventQuery(s.event); }) ==
-        "cudaEventQuery is called while a stream is recorded, and it waits");
+        "cudaEventQuery waits, but is called while a stream is recorded");
   CHECK(broken_in_recording([](Setup&) { cudaFree(nullptr); }) ==
-        "cudaFree is called while a stream is recorded, and it waits");
+        "cudaFree waits, but is called while a stream is recorded");
 }
 
 TEST_CASE("a recorded access to host memory is detected", "[rules]") {
@@ -158,7 +157,7 @@ TEST_CASE("memory allocated in a recording must be released in it", "[rules]") {
   CHECK(broken_in_recording([](Setup& s) {
           void* p = nullptr;
           cudaMallocAsync(&p, bytes, s.stream);
-        }) == "1 allocations of a recording are not given back in it");
+        }) == "1 allocations of a recording are not released in it");
 }
 
 TEST_CASE("a recording that runs after its memory was released is detected", "[rules]") {
@@ -167,7 +166,7 @@ TEST_CASE("a recording that runs after its memory was released is detected", "[r
           s.record([&] { s.fill(s.device); }, &graph);
           cudaFreeAsync(s.device, s.stream);
           cudaGraphLaunch(graph, s.stream);
-        }) == "what is filled is not in live device memory");
+        }) == "the target of a memset is not in live device memory");
 }
 
 TEST_CASE("pinned memory that changes during a copy is detected", "[rules]") {
@@ -186,7 +185,7 @@ TEST_CASE("pinned memory that changes during a copy is detected", "[rules]") {
   CHECK(broken_by([](Setup& s) {
           cudaMemcpyAsync(s.device, s.pinned, bytes, cudaMemcpyHostToDevice, s.stream);
           cudaFreeHost(s.pinned);
-        }) == "pinned memory is given back while a copy reads it");
+        }) == "pinned memory is released while a copy reads it");
 }
 
 TEST_CASE("a kernel argument that points to host or released memory is detected", "[rules]") {
@@ -195,8 +194,8 @@ TEST_CASE("a kernel argument that points to host or released memory is detected"
     const std::string said = broken_by([&](Setup& s) { launch_small({.stream = s.stream, .pointer = pointer(s)}); });
     return said.substr(said.find(" is given") + 1);
   };
-  CHECK(given([&](Setup&) { return host.data(); }) == "is given, at byte 8 of its parameters, memory of the host");
-  CHECK(given([](Setup& s) { return s.pinned; }) == "is given, at byte 8 of its parameters, memory of the host");
+  CHECK(given([&](Setup&) { return host.data(); }) == "is given, at byte 8 of its parameters, host memory");
+  CHECK(given([](Setup& s) { return s.pinned; }) == "is given, at byte 8 of its parameters, host memory");
   CHECK(given([](Setup& s) {
           cudaFreeAsync(s.device, s.stream);
           return static_cast<const char*>(s.device) + 64;
@@ -218,7 +217,7 @@ TEST_CASE("a launch beyond the device's limits is detected", "[rules]") {
   CHECK(ends_with(launch({.threads = 1025}), "is launched with 1025 threads per block"));
   CHECK(ends_with(launch({.blocks = 0}), "is launched with 0 blocks"));
   CHECK(launch({.shared = 48 * 1024}).empty());
-  CHECK(ends_with(launch({.shared = 48 * 1024 + 1}), "more shared memory than it has asked for: 49153"));
+  CHECK(ends_with(launch({.shared = 48 * 1024 + 1}), "more shared memory than it has requested: 49153"));
   CHECK(launch({.shared = 227 * 1024, .asked_shared = 227 * 1024}).empty());
   CHECK(launch({.threads = 256}, launch_large).empty());
   CHECK(ends_with(launch({.threads = 1024}, launch_large), "with more registers than a multiprocessor has"));

@@ -76,7 +76,7 @@ void Stream::require_unread(const void* p, std::size_t bytes) const {
   if (failed()) return;  // after a failure no work runs, and waiting is impossible
   for (const Read& r : reads_)
     require(!(std::less_equal<>()(p, r.from) && std::less<>()(r.from, static_cast<const char*>(p) + bytes)),
-            "pinned memory is given back while a copy reads it");
+            "pinned memory is released while a copy reads it");
 }
 void Stream::wait_until(std::uint64_t position) {
   done_ = std::max(done_, position);

@@ -10,7 +10,7 @@ struct Parameter {
 __global__ void small(const Parameter p) {
   if (p.number < 0) *const_cast<float*>(p.pointer) = 1;
 }
-/// Keeps 128 numbers at once.
+/// Keeps 128 values live at the same time.
 __global__ void large(const Parameter p) {
   auto* const x = const_cast<volatile float*>(p.pointer);
   float all[128];

@@ -176,7 +176,7 @@ class CapacityTrial {
     const Count n = std::max(few, enough(rate));
     return sessions_ ? std::clamp(mul(lives * turns_, enough(rate)), n, std::max(n, most)) : n;
   }
-  /// Number of requests for 16 rounds of those in progress and of those whose users think.
+  /// Number of requests for 16 rounds of the requests in progress and of the users who are thinking.
   Count enough(double rate) const {
     constexpr Count rounds = 16, fewest = 4000, most = 60'000;
     const SchedulerRules& rules = engine_.rules.scheduler;

@@ -6,11 +6,12 @@
 
 namespace llmcalc {
 
-/// Measured on the traffic's requests with random arrivals at tried rates, not the given one. The capacity is the
-/// throughput in the middle half of a run with half more arrivals, if the queue is stable slightly below it and grows
-/// slightly above it; otherwise the highest rate without queue growth. With sessions, whose tokens are evicted while
-/// their next turns wait, it is the highest sustainable rate: no long queue near the end of three longer runs. One
-/// engine represents all; pools are reduced to their ratio; if turns go to different engines, up to 8 are simulated.
+/// Measures on the traffic's requests with random arrivals, at tried rates instead of the given one. The capacity is
+/// the throughput in the middle half of a run with half more arrivals, if the queue is stable slightly below it and
+/// grows slightly above it; otherwise the highest rate without queue growth. With sessions, whose tokens are evicted
+/// while their next turns wait, it is the highest sustainable rate: no long queue near the end of three longer runs.
+/// One engine represents all; pools are reduced to their ratio; if turns go to different engines, up to 8 are
+/// simulated.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 /// Growth of the queue in requests per second over the second half of the arrivals. 0 if it grows by at most one in
 /// fifty of these arrivals.

@@ -15,7 +15,7 @@ ServerRun plain_run(const Request& r, const ServingEngine& e, const ServingTraff
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        const GoesOn& goes_on);
 
-/// --slo-ttft and --slo-tpot.
+/// The limits --slo-ttft and --slo-tpot.
 Slo slo_of(const Request& r);
 /// Summary of a run's answered requests against the request's limits.
 Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run);

@@ -19,7 +19,7 @@ class ServingAnswer {
   const ServingEngine& engine() const;
   /// Absent if the engine cannot hold a request.
   const std::optional<WholeRun>& run() const;
-  /// Precondition of both: run() is present.
+  /// Precondition of capacity() and steady_state(): run() is present.
   const ServingCapacity& capacity() const;
   const SteadyState& steady_state() const;
 

@@ -1,6 +1,6 @@
 #include "ask/answer/serving/settle.hpp"
 
-// Finds the number of engines that an offer needs for a load, and which offers merit that search.
+// Finds how many engines an offer needs for a load, and which offers are worth that search.
 
 #include <algorithm>
 #include <cmath>
@@ -23,13 +23,13 @@ constexpr double unpriced = 1e300;
 
 double hourly_usd(const ServingOffer& o) { return usd_per_hour(o).value_or(unpriced); }
 
-/// Cheapest first; without a price, fewest GPUs first.
+/// Orders offers: cheapest first; without a price, fewest GPUs first.
 bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
   const double x = hourly_usd(a), y = hourly_usd(b);
   return x != y ? x < y : has_fewer_gpus(a, b);
 }
 
-/// The same for offers that were served; among equal costs, the lower latency first.
+/// Orders served offers: cheapest first; at equal cost, lower latency first.
 bool is_better(const ServingOffer* a, const ServingOffer* b) {
   if (is_cheaper(*a, *b) || is_cheaper(*b, *a)) return is_cheaper(*a, *b);
   return a->at.latency.mean < b->at.latency.mean;
@@ -59,7 +59,7 @@ Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffi
 }
 
 /// Share of requests within the limits, and its standard error by batch means: each batch is a tenth of a run's
-/// consecutive requests. Requests that share a queue are dependent; batches nearly are independent (Law, "Simulation
+/// consecutive requests. Requests that share a queue are dependent; batches are nearly independent (Law, "Simulation
 /// Modeling and Analysis", section 9.5.3).
 class MetShare {
  public:
@@ -174,8 +174,8 @@ std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Coun
   return fewest_between(server, too_few, std::min(n, most));
 }
 
-/// The same for users, who can fall into lockstep, so that more engines can do worse: tries all numbers up to 16, then
-/// steps of about 6 %.
+/// Fewest engines for users, who can fall into lockstep, so that more engines can do worse: tries all numbers up to 16,
+/// then steps of about 6 %.
 std::optional<Count> fewest_for_users(const WholeServer& server, Count least, Count most) {
   constexpr Count part = 16;
   Count too_few = least - 1;

@@ -58,7 +58,7 @@ Lengths lengths_of(const Request& r) {
   return {length(v, r.plan.prompt), length(v, r.plan.generate)};
 }
 
-/// Times between arrivals of sessions of several turns.
+/// Distribution of the times between arrivals of sessions of several turns.
 Distribution interval(const ServingInputs& v) {
   const double mean = real(v.turns) / *v.rate;
   if (v.arrival_variation == 1) return {.kind = Kind::exponential, .mean = mean};

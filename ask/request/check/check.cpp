@@ -49,7 +49,7 @@ void check_generates(const Request& r, Parts parts) {
       r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
 }
 
-/// Documents must fill the sequence; each has its own positions.
+/// Checks that the documents fill the sequence; each has its own positions.
 void check_sequence(const Request& r) {
   const Plan& p = r.plan;
   if (p.documents.empty()) return check_length(r, p.seq, "--seq");

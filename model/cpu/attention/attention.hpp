@@ -225,7 +225,7 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const CoreHead<T> c(s, in, b, h);
     const Keys seen = c.keys(i, room),
-               done = s.queries > 1 ? Keys{.n = keys + whole_groups(s)} : seen;  // a single query skips the others
+               done = s.queries > 1 ? Keys{.n = keys + whole_groups(s)} : seen;  // a single query skips the other keys
     const Count row = c.row(i), low = done[0], high = done[done.n - 1] + 1;
     p.resize(static_cast<std::size_t>(all_keys(s)));
     few.resize(static_cast<std::size_t>(done.n));

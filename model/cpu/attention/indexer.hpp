@@ -60,7 +60,7 @@ class IndexRow {
   W weight(Count h) const { return wide(*at<T>(in_.weights, sequence_, query_, h)); }
   static W positive(W x) { return x > W(0) ? x : W(0); }
 
-  /// The derivative of a score by head h's product.
+  /// The derivative of a score with respect to head h's product.
   W head_slope(Count h, W product) const {
     if (!is_weighted()) return W(1);
     return product > W(0) ? weight(h) : W(0);

@@ -16,7 +16,7 @@ struct Choices {
   Count first, last, chosen;
 };
 
-/// gates: softmax of a row of logits, the greatest of each part renormalised; not_chosen elsewhere.
+/// gates: softmax of a row of logits, the greatest of each part renormalized; not_chosen elsewhere.
 template <typename T>
 void route_row(const Pointwise& s, std::initializer_list<Choices> parts, const T* logits, Wide<T>* p, Wide<T>* gates) {
   using W = Wide<T>;
@@ -42,7 +42,7 @@ void route_row(const Pointwise& s, std::initializer_list<Choices> parts, const T
     if (is_chosen(gates[e])) gates[e] = gates[e] / chosen;
 }
 
-/// kept: rows x experts probabilities, then as many gates.
+/// saved: rows x experts probabilities, then as many gates.
 template <typename T>
 void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* saved) {
   using W = Wide<T>;
@@ -78,7 +78,7 @@ void scale_gates(const Pointwise& s, const T* factors, T* gates) {
   for (Count i = 0; i < s.rows * s.width; ++i)
     if (is_chosen(wide(gates[i]))) gates[i] = static_cast<T>(wide(gates[i]) * wide(factors[i % s.width]));
 }
-/// kept: see route. Turns dgates into gradients of the gates without factors.
+/// saved: see route. Turns dgates into gradients of the gates without factors.
 template <typename T>
 void scale_gates_gradient(const Pointwise& s, const Wide<T>* saved, const T* factors, T* dgates, Wide<T>* dfactors) {
   const Wide<T>* const gates = saved + s.rows * s.width;
@@ -95,7 +95,7 @@ void dispatch(const Pointwise& s, Count experts, const T* gates, const T* x, T* 
   each<T>(s.rows, s.width,
           [&](Count i) { std::copy_n(x + r.token[static_cast<std::size_t>(i)] * s.width, s.width, y + i * s.width); });
 }
-/// Writes or adds to `to` the sum over a token's rows of factor(row) x row, in order of experts.
+/// Writes to `to`, or adds to it, the sum of factor(row) x row over a token's rows, in expert order.
 template <typename T, typename F>
 void sum_rows(const TokenRouting& r, Count width, const T* x, T* to, bool add, const F& factor) {
   using W = Wide<T>;
@@ -131,7 +131,7 @@ void combine(const Pointwise& s, Count experts, const T* gates, const T* x, T* y
   if (saved != nullptr) std::copy(gate.begin(), gate.end(), saved);
   sum_rows(r, s.width, x, y, false, [&](Count row) { return gate[static_cast<std::size_t>(row)]; });
 }
-/// dx = gate dy; dgate = dy . x. `kept`: the gate of each row.
+/// dx = gate dy; dgate = dy . x. `saved`: the gate of each row.
 template <typename T>
 void combine_gradient(const Pointwise& s, Count experts, const Wide<T>* route_saved, const T* x, const Wide<T>* saved,
                       const T* dy, T* dx, bool add_x, T* dgates, bool add_g) {

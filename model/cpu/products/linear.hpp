@@ -26,7 +26,7 @@ inline Flops product_flops(Count m, Count n, Count k) { return flops(2, m, n, k)
 
 inline Count routed_rows(const Linear& s) { return s.top_k > 0 ? s.rows : 0; }
 
-/// Product of rows [0, rows) with one matrix. `following`: see MatmulShape.
+/// Multiplies rows [0, rows) by one matrix. `following`: see MatmulShape.
 template <typename T, typename Y>
 Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* b, Y* y,
             Count following = 0) {
@@ -60,7 +60,7 @@ P* after(P* p, Count n) {
   return p != nullptr ? p + n : nullptr;
 }
 
-/// Products of the experts, in order, since a product may write into the rows of the next one.
+/// Matmuls of the experts, in order, since a matmul may write into the next expert's rows.
 template <typename T>
 Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const T* b, T* y) {
   const TokenRouting r = routing(s.rows / s.top_k, s.groups, static_cast<const T*>(v.choice));
@@ -88,7 +88,7 @@ Flops routed_gradient(const Linear& s, const LinearView& v, const T* x, const T*
 }
 
 /// Absorbed projections of latent attention (DeepSeek-V2, arXiv:2405.04434, 2.1.2): each head multiplies its part of x
-/// with its rows of the up-projection.
+/// by its rows of the up-projection.
 template <typename T>
 Flops per_head(const Linear& s, const LinearView& v, const T* x, const T* w, T* y) {
   const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;

@@ -1,5 +1,5 @@
 #pragma once
-/// Matrix products, by one of four methods that format and shape determine.
+/// Matmuls, by one of four methods that format and shape determine.
 
 #include <bit>
 #include <utility>
@@ -11,7 +11,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Writes or adds the product v.
+/// Writes or adds the dot product v.
 template <typename C, typename W>
 void put_product(C* to, W v, bool add) {
   *to = static_cast<C>(add ? static_cast<W>(wide(*to)) + v : v);
@@ -51,10 +51,10 @@ void put_square(const MatmulShape& s, Count row, Count column, Count rows, Count
   }
 }
 
-/// Our matrix product, for every format. The result is bitwise independent of the number of threads and of the tiling.
+/// Our own matmul, for every format. The result is bitwise independent of the number of threads and of the tiling.
 template <typename A, typename B, typename C>
 void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
-  // Small products use smaller blocks, so every thread has one.
+  // Small matmuls use smaller blocks, so that every thread has one.
   Count rows = product_rows, columns = product_columns;
   const auto squares = [&] { return ((s.m + rows - 1) / rows) * ((s.n + columns - 1) / columns); };
   while (squares() < 2 * threads() && columns > 64) {
@@ -68,7 +68,7 @@ void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   });
 }
 
-/// A product of few rows, which reads a large B once: dot products with the rows of B or, if B is not transposed,
+/// A matmul with few rows, which reads a large B once: dot products with the rows of B or, if B is not transposed,
 /// weighted sums of its rows.
 template <typename A, typename B, typename C>
 void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
@@ -104,14 +104,14 @@ inline constexpr Number format_of = std::is_same_v<T, float>  ? Number::f32
                                     : std::is_same_v<T, bf16> ? Number::bf16
                                                               : Number::f16;
 
-/// oneDNN's matmul compiles a product for each shape, in about a millisecond; its float32 sgemm does not compile.
+/// oneDNN's matmul is compiled for each shape, in about a millisecond; its float32 sgemm is not compiled.
 template <typename T>
 bool worth_compiling(const MatmulShape& s) {
   const Count m = s.routed_rows > 0 && !s.transpose_a ? s.routed_rows : s.m;
   return m * s.n * s.k >= (std::is_same_v<T, float> ? 1 << 21 : 1 << 15);
 }
 
-/// A product of many rows.
+/// A matmul with many rows.
 template <typename A, typename B, typename C>
 void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   const bool compiled = worth_compiling<A>(s), alike = s.routed_rows > 0 && s.transpose_b;
@@ -122,8 +122,8 @@ void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   packed_matmul(s, a, b, c);
 }
 
-/// Granule to which rows are rounded up, at most a quarter of them, so an expert's varying rows need few compiled
-/// shapes.
+/// Granule to which row counts are rounded up, at most a quarter of the rows, so that an expert's varying row counts
+/// need few compiled shapes.
 inline Count granule(Count rows) {
   return std::max<Count>(8, static_cast<Count>(std::bit_floor(static_cast<std::uint64_t>(rows))) / 4);
 }
@@ -139,7 +139,7 @@ X* filled_up(Aligned<X>& room, Count rows, Count all, Count width, Count stride,
   return to;
 }
 
-/// A product of fewer rows than s.m, padded with zero rows.
+/// A matmul with fewer rows than s.m, padded with zero rows.
 template <typename A, typename B, typename C>
 void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* c) {
   thread_local Aligned<A> left;
@@ -149,7 +149,7 @@ void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* 
   for (Count i = 0; i < rows; ++i) std::copy_n(to + i * s.ldc, s.n, c + i * s.ldc);
 }
 
-/// A product of one expert's rows, rounded up with the following rows; the rows of the last expert are padded.
+/// A matmul of one expert's rows, rounded up with the following rows; the rows of the last expert are padded.
 template <typename A, typename B, typename C>
 void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
   const Count rows = s.m, step = granule(rows), up = (rows + step - 1) / step * step, whole = rows - rows % step;

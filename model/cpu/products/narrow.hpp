@@ -11,7 +11,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The same, in a buffer that is resized as needed.
+/// A row of wide elements: the row itself, or converted into `room`, which is resized as needed.
 template <typename T>
 const Wide<T>* widened(Count n, const T* row, Aligned<Wide<T>>& room) {
   if constexpr (!std::is_same_v<T, Wide<T>>) room.resize(static_cast<std::size_t>(n));
@@ -55,7 +55,7 @@ void put_everywhere(Count n, T* y, const F& f, const X*... arrays) {
   fetched_blocks<T>(
       n, [&](Count first, Count last) { put_lanes(first, last, y, false, f); }, arrays..., y);
 }
-/// The same for f(n, x..., y) on wide rows, all prefetched.
+/// Computes y by f(n, x..., y) on wide rows, all prefetched, on all cores.
 template <typename T, typename F, typename... X>
 void put_rows_everywhere(Count n, T* y, const F& f, const X*... x) {
   fetched_blocks<T>(

@@ -84,7 +84,7 @@ dnnl_memory_desc_t matrix(Library& l, Number format, Count rows, Count columns, 
   return d;
 }
 
-/// The product of one shape, compiled.
+/// A compiled matmul of one shape.
 class OneDnnProduct {
  public:
   OneDnnProduct(Library& l, const MatmulShape& s, Number from, Number to) : l_(l) {

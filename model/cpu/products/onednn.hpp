@@ -1,18 +1,18 @@
 #pragma once
-/// Matrix products by oneDNN (https://github.com/oneapi-src/oneDNN), if it is installed.
+/// Matmuls by oneDNN (https://github.com/oneapi-src/oneDNN), if it is installed.
 
 #include "model/cpu/make.hpp"
 #include "model/cpu/products/matmul_shape.hpp"
 
 namespace llmcalc::model {
 
-/// Whether oneDNN is available, and AVX-512 for it. Without AVX-512 our product is as fast, while oneDNN's has no
-/// bfloat16 and chooses its blocks by the number of rows, on which the bits of a row then depend.
+/// Whether oneDNN and AVX-512 are available. Without AVX-512 our own matmul is as fast, while oneDNN's has no bfloat16
+/// and chooses its blocks by the number of rows, on which the bits of a row then depend.
 bool onednn_there();
 
-/// A product of A and B in format `from`, C in format `to`. Returns false if oneDNN is missing or does not support it.
-/// The first call loads the library (1.3 ms), which programs that only calculate must not pay. oneDNN keeps a
-/// scratchpad per thread, as large as the largest product so far (up to about 3 MiB, for blocks of a transposed A).
+/// Multiplies A and B in format `from`; C is in format `to`. Returns false if oneDNN is missing or does not support it.
+/// The first call loads the library (1.3 ms), a cost that programs that only calculate must not pay. oneDNN keeps a
+/// scratchpad per thread, sized for the largest matmul so far (up to about 3 MiB, for blocks of a transposed A).
 bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void* a, const void* b, void* c);
 
 /// onednn_matmul in float32 through the BLAS interface, which does not compile per shape and is faster if B is not

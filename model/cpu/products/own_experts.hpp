@@ -5,8 +5,9 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The tensors of a router with `experts` that have weights, and others that return their input. Elements of the
-/// former, token by token, are laid out as in a router without the others; elements of the latter follow.
+/// The tensors of a router with `experts` experts that have weights, and others that return their input. Elements of
+/// the experts with weights, token by token, are laid out as in a router without the others; elements of the others
+/// follow.
 template <typename X>
 struct BothExperts {
   X *experts, *own;

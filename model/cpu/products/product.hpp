@@ -1,12 +1,12 @@
 #pragma once
-/// The two inner loops of matrix products and attention.
+/// The two inner loops of matmuls and attention.
 
 #include "model/cpu/products/vectors.hpp"
 #include "model/cpu/sum.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// A scope in which Counted counts multiplications and additions as part of a product.
+/// A scope in which Counted counts multiplications and additions as part of a matmul or attention.
 template <typename W>
 struct InProduct {};
 template <>

@@ -1,5 +1,5 @@
 #pragma once
-/// Products of small wide matrices, row by row, and their FLOPs.
+/// Matmuls of small wide matrices, row by row, and their FLOPs.
 
 #include "calc/units.hpp"
 #include "model/cpu/products/narrow.hpp"

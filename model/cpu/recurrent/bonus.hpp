@@ -1,7 +1,7 @@
 #pragma once
 /// The state of one head under RWKV-6's rule, o = q' (S + u k v'), S = a S + k v' (arXiv:2404.05892): a query reads the
-/// state before its token's decays a, one per key, and its own token with a bonus u. Token by token, or a chunk of
-/// tokens at once: scores of Sight::before_decay, with the bonus on their diagonal, which is not a matrix product.
+/// state before its token's decays a, one per key, and its own token with a bonus u. Token by token, or chunk by chunk,
+/// with scores of Sight::before_decay whose diagonal, the bonus, is not a matmul.
 
 #include <vector>
 
@@ -48,7 +48,7 @@ class Bonus {
   const HeadInputs<W>& in_;
 };
 
-/// As HeadState.
+/// / See HeadState.
 template <typename W>
 class BonusState {
  public:
@@ -95,7 +95,7 @@ class BonusState {
   SmallProducts<W>& products_;
 };
 
-/// As HeadChunks.
+/// / See HeadChunks.
 template <typename W>
 class BonusChunks {
  public:

@@ -151,7 +151,7 @@ class ChunkScores {
   const W *x_, *k_;
 };
 
-/// The inverse of I + L, L_ij = b_i scores_ij below the diagonal; b null: 1. By substitution, not by matrix products.
+/// The inverse of I + L, L_ij = b_i scores_ij below the diagonal; b null: 1. By substitution, not by matmuls.
 template <typename W>
 void invert(Count c, const W* b, const Rows<W>& scores, Rows<W>& to) {
   for (Count i = 0; i < c; ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The state of one head, a chunk of c tokens at once. With G_i the sum of the chunk's log decays up to token i and
+/// The state of one head, processed in chunks of c tokens. With G_i the sum of the chunk's log decays up to token i and
 /// e_ij = e^(G_i - G_j):
 ///
 ///   o_i = e^(G_i) q_i' S + sum over j <= i of e_ij (q_i' k_j) u_j
@@ -7,7 +7,7 @@
 ///
 /// u = v (arXiv:2405.21060, 6); under the delta rule u = T b (v - e^(G) k' S) with T the inverse of I + L, where L_ij =
 /// b_i e_ij (k_i' k_j) for j < i (arXiv:2412.06464, 3.3). The masked half of the scores is multiplied too, as hardware
-/// tiles do; the inverse, by substitution, is not a matrix product.
+/// tiles do; the inverse, by substitution, is not a matmul.
 
 #include <vector>
 
@@ -29,7 +29,7 @@ class HeadChunks {
   HeadChunks(const HeadInputs<W>& in, Count chunk, const SharedScores<W>& shared, SmallProducts<W>& products)
       : in_(in), chunk_(chunk), shared_(shared), products_(products) {}
 
-  /// As in HeadState.
+  /// / See HeadState.
   void forward(W* state, W* o) { Walk{in_, chunk_, *this}.forward(state, o); }
   void backward(const W* d_o, const HeadGradients<W>& to) { Walk{in_, chunk_, *this}.backward(d_o, to); }
 

@@ -1,7 +1,7 @@
 #pragma once
 /// The state of one head under RWKV-7's rule, S = a S - b (r' S) + k v', o = q' S (arXiv:2503.14456): the part along r
-/// is read before the decays a, one per key, and removed along b. Token by token, or a chunk of tokens at once. For a
-/// chunk, with the scores A_xy of ChunkScores, in which r is read before its own token's decay:
+/// is read before the decays a, one per key, and removed along b. Token by token, or chunk by chunk. For a chunk, with
+/// the scores A_xy of ChunkScores, in which r is read before its own token's decay:
 ///
 ///   u = (I + A_rb)^-1 (r S + A_rk v)        the removed part
 ///   o = q S + A_qk v - A_qb u
@@ -13,7 +13,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// As HeadState.
+/// / See HeadState.
 template <typename W>
 class RemovalState {
  public:
@@ -82,7 +82,7 @@ class RemovalState {
   SmallProducts<W>& products_;
 };
 
-/// As HeadChunks.
+/// / See HeadChunks.
 template <typename W>
 class RemovalChunks {
  public:

@@ -45,7 +45,7 @@ struct KeyRows {
   RecurrentKind kind;
   double scale;  ///< for rows of length 1
   Rows<W> rows;
-  Rows<W> inverse;  ///< 1 / length of each row before normalisation
+  Rows<W> inverse;  ///< 1 / length of each row before normalization
 
   KeyRows(const LinearAttention& shape, RecurrentKind k, double times, const HeadView& from, Count sequence,
           Count group)
@@ -65,7 +65,7 @@ struct KeyRows {
       lanes<W>(0, s.key_dim, [=](Count i) { to[i] = wide(x[i]) * times; });
     }
   }
-  /// The factor on rows that are not normalised to length 1; only mLSTM scales its queries.
+  /// The factor on rows that are not normalized to length 1; only mLSTM scales its queries.
   double plain_scale() const { return kind == RecurrentKind::mlstm ? scale : 1; }
   /// Adds the gradient of the operand, from the gradient of the rows.
   void add_gradient(const Rows<W>& d, const HeadView& from, const HeadView& to, Count sequence, Count group) const {

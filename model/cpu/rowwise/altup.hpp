@@ -36,7 +36,8 @@ T* place(const GradientPlace& g, Count at) {
   return static_cast<T*>(g.to) + at;
 }
 
-/// Gradients of rescaled projections, given gradient d(i)(c) of the i-th: adds x's to `dx`, and writes or adds dz.
+/// Gradients of rescaled projections, given gradient d(i)(c) of the i-th: adds the gradient of x to `dx`, and writes or
+/// adds dz.
 template <typename T, typename F>
 void add_rescaled_gradient(Count n, Count width, const StackRow<T>& row, const F& d, Wide<T>* dx, T* dz, bool add) {
   using W = Wide<T>;

@@ -1,6 +1,6 @@
 #pragma once
-/// Cross-entropy, in place: wide logits become log-probabilities; others need the rows' log-sum-exps, and are computed
-/// in wide format and rounded once.
+/// Cross-entropy, in place: wide logits become log-probabilities; logits in other formats need the rows' log-sum-exps,
+/// and their gradient is computed in the wide format and rounded once.
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 #pragma once
-/// Gain: as mma_attention.hpp. Measure: the same; this file chooses between it and the plain kernels.
+/// Gain and measure: as mma_attention.hpp; this file chooses between those kernels and the plain ones.
 ///
-/// Chooses between two cores of flash attention: tensor cores unless there is an obstacle, or scalar multiply-adds.
-/// LLMCALC_ATTENTION=plain allows only the latter; with mma an obstacle is an error.
+/// Chooses the flash attention core: tensor cores unless an obstacle prevents them, otherwise scalar multiply-adds.
+/// LLMCALC_ATTENTION=plain forces scalar multiply-adds; LLMCALC_ATTENTION=mma turns an obstacle into an error.
 
 #include <cstdlib>
 #include <optional>

@@ -22,9 +22,9 @@ struct KeyShares {
   float *value, *most, *total;
 };
 
-/// The partial results of a split for H heads of a KV head, which read its keys together; a block each. `lanes`
-/// neighbouring threads, a power of two, share a key, a pack each; every thread has U keys in flight. Shared memory: H
-/// (lanes N + keys of two tiles + 4) + H lanes N per warp elements.
+/// Computes the partial results of a split for H heads of a KV head, which read its keys together; a block each.
+/// `lanes` neighboring threads, a power of two, share a key and read a pack each; every thread has U keys in flight.
+/// Shared memory: H (lanes N + keys of two tiles + 4) + H lanes N per warp elements.
 template <typename T, int H>
 struct DecodeShare {
   static constexpr int N = pack_of<T>, U = 4;

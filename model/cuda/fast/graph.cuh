@@ -31,7 +31,7 @@ class GpuGraph {
     std::byte *host, *device;
   };
   Room room(Count bytes);
-  /// f fills the buffer, after its previous contents have been read.
+  /// Calls f to fill the buffer, after its previous contents have been read.
   template <typename F>
   void fill(const F& f) {
     wait_for_copy();

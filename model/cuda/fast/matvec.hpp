@@ -2,7 +2,7 @@
 /// Gain: a token's matrices are read at the speed of memory. Measure: the bytes per second of gpu-check's decode_8b,
 /// and the DRAM bytes of its phase by validate's counters.
 ///
-/// Products of a few rows with a matrix that is read once, at the speed of memory, for decoding.
+/// Matmuls of a few rows by a matrix that is read once, at the speed of memory, for decoding.
 
 #include "model/cuda/kernels/pack.hpp"
 
@@ -18,7 +18,7 @@ struct FewRows {
 
   /// Whether the rows are few enough and consist of whole packs.
   static bool fits(Count rows, Count in) { return rows >= 1 && rows <= 8 && in % pack_of<T> == 0; }
-  /// Also requires that all of them begin at a pack.
+  /// Also requires that all rows begin at a pack.
   bool can() const {
     constexpr int N = pack_of<T>;
     return fits(rows, in) && (rows == 1 || x_stride % N == 0) && at_packs<N>(x, weight);
@@ -57,7 +57,7 @@ struct MatVec {
   }
 
  private:
-  /// Row o of W; past the end the last row, whose products are not written.
+  /// Row o of W; past the end, the last row, whose results are not written.
   LLMCALC_HD const T* row(Count o) const { return a.weight + (o < a.out ? o : a.out - 1) * a.in; }
 
   template <typename Thread>
@@ -96,7 +96,7 @@ struct MatVec {
       reinterpret_cast<float*>(t.room())[t.index() / warp * M * R + which] = sum[0];
     t.sync();
   }
-  /// `start` plus product i = m R + r: sums over lanes, then over warps in order.
+  /// `start` plus dot product i = m R + r, summed over lanes, then over warps in order.
   template <typename Thread>
   LLMCALC_HD float product(const Thread& t, int i, float start) const {
     const float* const room = reinterpret_cast<const float*>(t.room());

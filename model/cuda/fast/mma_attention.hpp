@@ -84,8 +84,8 @@ void mma_attention_gradient(Device& device, const FlashPairs<bf16>& p, const Att
   });
 }
 
-/// Query-key pairs that are computed for a head: `rows` of its tokens at a time, by tiles of `columns` of the others
-/// within reach(token, end).
+/// Number of query-key pairs that are computed for a head: `rows` tokens of one side at a time, with tiles of `columns`
+/// tokens of the other side within reach(token, end).
 template <typename F>
 Count executed_pairs(int tokens, int rows, int columns, const F& reach) {
   Count tiles = 0;
@@ -101,7 +101,7 @@ Count executed_pairs(int tokens, const F& reach) {
 }
 
 /// FLOPs that tensor cores execute, exactly: whole tiles, including masked pairs and the padding of narrow heads.
-/// Forward: 2 products; backward: 3 for the queries' gradient and 4 for the keys' and values'.
+/// Forward: 2 matmuls; backward: 3 for the queries' gradient and 4 for the keys' and values'.
 inline Flops mma_flops(const Attention& s, bool backward) {
   const Band band(s);
   const auto of_queries = [&](int i, int end) { return band.of_queries(i, end); };

@@ -8,7 +8,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// For a segment of tokens in a band: the tokens that any of them meets, [first, end), and those that all of them meet.
+/// For a segment of tokens in a band: the tokens that at least one of them meets, [first, end), and the tokens that all
+/// of them meet.
 struct TokenBand {
   int first = 0, end = 0, all_first = 0, all_end = 0;
   LLMCALC_HD bool any(int x, int x_end) const { return x < end && x_end > first; }
@@ -47,8 +48,9 @@ struct Band {
 struct BlockPlace {
   int sequence, head, stretch;
 };
-/// The work of the n-th block to start. Sixteen heads at a time, whose keys and values the L2 cache holds; for these
-/// the segments in order, so if the first is the longest, the shortest come last and all multiprocessors end together.
+/// The work of the n-th block to start. Blocks process sixteen heads at a time, whose keys and values fit in the L2
+/// cache. Their segments start in order, so if the first segment is the longest, the shortest come last and all
+/// multiprocessors end together.
 LLMCALC_HD inline BlockPlace place_of(int n, int stretches, int heads, int sequences) {
   constexpr int most = 16;
   const int first = n / (stretches * most) * most, left = heads * sequences - first;
@@ -74,7 +76,7 @@ struct MmaHeads {
 
 struct MmaShape {
   Band band;
-  int sequences, heads, kv_heads, dim;  ///< dim: of every head, also of values
+  int sequences, heads, kv_heads, dim;  ///< dim: width of every head, including values
   float scale;
   explicit MmaShape(const Attention& s, double scale_of_scores)
       : band(s),

@@ -1,7 +1,7 @@
 #pragma once
 /// Gain and measure: as mma_attention.hpp.
 ///
-/// Tiles of bf16 elements and their products on tensor cores, a warp at a time.
+/// Tiles of bf16 elements, and matmuls of tiles on tensor cores, a warp at a time.
 ///
 /// Layout of fragments (PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix"), g = lane / 4, t = lane % 4; a word
 /// is two elements, the first in its lower half:
@@ -12,7 +12,8 @@
 ///     c (16, 8)   0, 1: row g, columns 2t, 2t + 1            2, 3: row g + 8, columns 2t, 2t + 1
 ///     ldmatrix    word m: row g of matrix m, columns 2t, 2t + 1; transposed: rows 2t, 2t + 1 of column g
 ///
-/// Two adjacent c thus form an a, without moving a word between lanes: scores become the left side of the next product.
+/// Two adjacent c thus form an a, without moving a word between lanes: scores become the left operand of the next
+/// matmul.
 
 #include <bit>
 #include <limits>

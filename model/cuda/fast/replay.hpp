@@ -81,7 +81,7 @@ class Replays {
  public:
   explicit Replays(Device& device) : device_(device) {}
 
-  /// The first run is not recorded: libraries choose algorithms and compile in it.
+  /// The first run is not recorded, because libraries choose algorithms and compile kernels in it.
   void run(std::unique_ptr<Recording>& held, const Moving& m, const std::function<void()>& f) {
     if (held == nullptr) {
       held = std::make_unique<Held>();
@@ -106,7 +106,7 @@ class Replays {
     for (const auto& each : h.counted) flops_ += each(m);
   }
 
-  /// Counts FLOPs of operators; `later`: FLOPs of a replay.
+  /// Counts FLOPs of operators; `later` computes the FLOPs of a replay.
   template <typename F>
   void count(Flops flops, const F& later) {
     if (now_ != nullptr)

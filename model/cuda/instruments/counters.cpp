@@ -29,7 +29,7 @@ void refuse_unsupported(const Cupti& cupti) {
   throw std::runtime_error("CUPTI does not support this device's counters");
 }
 
-/// Requests the list and not only its size, because missing permission fails here.
+/// Requests the list and not only its size, because a missing permission is reported only here.
 void refuse_not_permitted(const Cupti& cupti, CUcontext context) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_GetCounterAvailability_Params, list);
   list.ctx = context;
@@ -155,7 +155,7 @@ void Counters::Session::make_room() {
   cupti.call("cuptiRangeProfilerCounterDataImageInitialize", image, "allocating counter data");
 }
 
-/// Consecutive ranges with names; the caller runs all passes, of which there is one.
+/// Configures consecutive named ranges; the caller runs all passes, of which there is one.
 void Counters::Session::configure() {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_SetConfig_Params, c);
   c.pRangeProfilerObject = profiler;

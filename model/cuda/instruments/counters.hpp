@@ -40,7 +40,7 @@ class Counters {
 
   /// Why counting is impossible, in a sentence; empty if it is possible.
   const std::string& missing() const { return missing_; }
-  /// As in Instruments: ranges of different names, one after another. Throw std::runtime_error.
+  /// See Instruments: consecutive ranges with different names. All of these throw std::runtime_error.
   void start();
   void begin(const std::string& range);
   void end();

@@ -46,7 +46,7 @@ MetricSet::MetricSet(const Cupti& cupti, const std::string& chip, std::vector<co
     known.pMetricName = name;
     cupti.call("cuptiProfilerHostGetMetricProperties", known, "finding " + std::string(name) + " on chip " + chip);
   }
-  // All at once: metrics added one by one get a pass each.
+  // Adds all metrics in one call: metrics added one by one get a pass each.
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Host_ConfigAddMetrics_Params, add);
   add.pHostObject = host_;
   add.ppMetricNames = names_.data();

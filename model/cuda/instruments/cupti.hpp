@@ -1,5 +1,6 @@
 #pragma once
-/// CUPTI's functions, looked up when they are called, with failures as sentences. Empty without CUPTI's headers.
+/// CUPTI's functions, looked up when they are called; failures are reported as sentences. Empty without CUPTI's
+/// headers.
 
 #if __has_include(<cupti_range_profiler.h>)
 #include <cupti_profiler_host.h>
@@ -14,7 +15,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Each of CUPTI's calls takes a structure that begins with its size, up to the last member in the headers.
+/// CUPTI's functions take a structure that begins with its size, counted up to the last member in the headers.
 #define LLMCALC_CUPTI_PARAMETERS(type, name) \
   type name{};                               \
   (name).structSize = type##_STRUCT_SIZE

@@ -5,7 +5,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Readings at fixed points. Outside: memory in use that neither the pool of the tensors nor recorded steps hold.
+/// Readings at fixed points. "Outside" is memory in use that belongs neither to the tensor pool nor to recorded steps.
 struct MemoryPoints {
   std::optional<Bytes> before;         ///< in use by the driver and others before this process had a context
   Bytes context;                       ///< outside, once there is a context
@@ -15,7 +15,7 @@ struct MemoryPoints {
   Bytes graphs;                        ///< held by recorded steps, outside the pool
   Bytes used;                          ///< now, by every process
   Bytes pool;                          ///< the part of `used` that the pool holds
-  Bytes pool_most;                     ///< the most of the pool in use at once
+  Bytes pool_most;                     ///< peak use of the pool
 };
 
 /// The terms of all memory in use; `arena`: peak of the tensors.

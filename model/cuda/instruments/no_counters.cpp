@@ -5,7 +5,7 @@
 namespace llmcalc::model::cuda {
 namespace {
 
-constexpr const char* why = "this program was built without CUPTI's headers, which CUDA 12.6 and later has";
+constexpr const char* why = "this program was built without CUPTI's headers, which CUDA 12.6 and later include";
 
 }  // namespace
 

@@ -7,8 +7,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// Products: 2 per multiply-add of their sizes, a lower bound for padded ones. Attention on tensor cores executes whole
-/// tiles of known size; single-query, plain and naive attention run outside them. Absent: no FLOPs.
+/// Matmuls: 2 per multiply-add of their sizes, a lower bound for padded matmuls. Attention on tensor cores executes
+/// whole tiles of known size; single-query, plain and naive attention run outside them. Absent: no FLOPs.
 std::optional<TensorWork> tensor_work(const TensorOp& op);
 
 }  // namespace llmcalc::model::cuda

@@ -43,12 +43,12 @@ struct Scores {
   LLMCALC_HD Count first(Count i) const { return s.reach.first(last(i) - 1); }
   /// Index of query i's first score in the scores of all heads and sequences.
   LLMCALC_HD Count row(Count b, Count h, Count i) const { return ((b * s.heads + h) * s.queries + i) * keys(); }
-  /// The query of block n, of (sequences, heads, queries).
+  /// The query of block n, counted in the order (sequences, heads, queries).
   struct Row {
     Count b, h, i;
   };
   LLMCALC_HD Row row_of(Count n) const { return {n / s.queries / s.heads, n / s.queries % s.heads, n % s.queries}; }
-  /// Its index in (sequences, queries, heads).
+  /// The query's index in (sequences, queries, heads).
   LLMCALC_HD Count place(Count b, Count h, Count i) const { return (b * s.queries + i) * s.heads + h; }
   LLMCALC_HD static float dot(Count n, const T* a, const T* b) {
     float sum = 0;
@@ -65,8 +65,8 @@ struct Scores {
   LLMCALC_HD float sink(Count h) const { return wide(static_cast<const T*>(in.sinks)[h]); }
 };
 
-/// A row of probabilities by tiles of a block's size, with online correction of maximum and sum (Milakov, Gimelshein
-/// 2018, arXiv:1805.02867).
+/// Computes a row of probabilities in tiles of a block's size, with online correction of maximum and sum (Milakov,
+/// Gimelshein 2018, arXiv:1805.02867).
 struct Softmax {
   float most = -std::numeric_limits<float>::infinity(), total = 0;
 
@@ -81,7 +81,7 @@ struct Softmax {
     most = next;
     return e;
   }
-  /// A score without a value.
+  /// Takes a sink, a score without a value.
   LLMCALC_HD void take_sink(float sink, float& shrink) {
     const float next = sink > most ? sink : most;
     shrink = exp_of(most - next);

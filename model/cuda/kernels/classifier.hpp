@@ -1,6 +1,6 @@
 #pragma once
-/// Cross-entropy of the vocabulary's logits, in float32 or the format of the products: one pass reads them for the
-/// loss, and one for their gradient, which replaces them. In between only the log-sum-exp of every row is kept.
+/// Cross-entropy of the vocabulary's logits, in float32 or the format of the matmuls: one pass reads them for the loss,
+/// and one for their gradient, which replaces them. In between only the log-sum-exp of every row is kept.
 
 #include <limits>
 #include <memory>

@@ -12,7 +12,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Softmax of a row of logits, its top_k renormalised; not_chosen elsewhere; ties go to the lower expert.
+/// Softmax of a row of logits, its top_k renormalized; not_chosen elsewhere; ties go to the lower expert.
 template <typename T>
 LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* gates) {
   float most = wide(logits[0]), all = 0, chosen = 0;
@@ -35,7 +35,7 @@ LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* 
   for (Count e = 0; e < s.width; ++e)
     if (!(gates[e] < 0)) gates[e] = gates[e] / chosen;
 }
-/// kept: rows x experts probabilities, then as many gates.
+/// saved: rows x experts probabilities, then as many gates.
 template <typename Device, typename T>
 void route(Device& device, const Pointwise& s, const T* logits, float* saved, T* gates) {
   everywhere(device, s.rows, [=] LLMCALC_DEVICE(Count t) {
@@ -130,7 +130,7 @@ class DeviceRouting {
                   threads, threads * sizeof(Count));
   }
   const Count* token() const { return part(1); }   ///< of each row
-  const Count* row() const { return part(2); }     ///< rows of one token after another, in order of experts
+  const Count* row() const { return part(2); }     ///< rows of each token in turn, in expert order
   const Count* expert() const { return part(3); }  ///< of each row
   /// f(expert, its first row, its number of rows).
   template <typename F>
@@ -151,7 +151,7 @@ class DeviceRouting {
   std::vector<Count> first_;
 };
 
-/// Routings by the tensor that they were computed from, for as long as operators need them.
+/// Routings by the tensor that they were computed from, kept for as long as operators need them.
 template <typename Device>
 class Routings {
  public:
@@ -183,7 +183,7 @@ void row_gates(Device& device, Count rows, Count experts, const Count* token, co
                float* to) {
   everywhere(device, rows, [=] LLMCALC_DEVICE(Count i) { to[i] = wide(gates[token[i] * experts + expert[i]]); });
 }
-/// to = the sum over a token's rows of factor x row, in order of experts; without factors: the sum of the rows.
+/// to = the sum over a token's rows of factor x row, in expert order; without factors: the sum of the rows.
 template <typename Device, typename T>
 void sum_rows(Device& device, Count tokens, Count top_k, const Count* row, const float* factor, Count width, const T* x,
               T* to, bool add) {

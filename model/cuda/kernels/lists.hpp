@@ -31,7 +31,7 @@ std::vector<Count> stretch_begins(const std::vector<Array>& arrays, Count size, 
   return begins;
 }
 
-/// Kernels over columns of elements, an array each.
+/// Kernels over columns of elements, one per array.
 template <typename Kernel>
 struct EachOf {
   static constexpr bool alone = true;

@@ -58,7 +58,7 @@ LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const S
 
 inline constexpr Count norm_line = 64;  ///< bytes for the sums of a block: a float for each of 16 warps
 
-/// y = (x - mean) inverse w + b. Shared memory: a line, then a row if `kept`.
+/// y = (x - mean) inverse w + b. Shared memory: a line, then a row if `saved`.
 template <typename T, int N>
 struct NormRows {
   Norm s;
@@ -103,9 +103,9 @@ struct NormSums {
 };
 
 /// The gradient of a norm. A block takes one head and a group of tokens, and reads x and dy once:
-///   dx = (g - mean(g) - n mean(g n)) inverse   with g = dy w and n the normalised row.
+///   dx = inverse (g - mean(g) - n mean(g n))   with g = dy w and n the normalized row.
 /// It also sums its tokens' contributions to the gradients of w and b. Statistics that were not saved are recomputed.
-/// Shared memory: a line for block sums; a row of x and of dy if `kept`; the sums if `near`, otherwise they accumulate
+/// Shared memory: a line for block sums; a row of x and of dy if `saved`; the sums if `near`, otherwise they accumulate
 /// in `partial`.
 template <typename T, int N>
 struct NormRowsGradient {
@@ -205,7 +205,7 @@ class Norms {
   static constexpr int N = pack_of<T>;
   static constexpr Count most_room = 96 * 1024;  ///< per block, so a multiprocessor holds two or more
 
-  /// Threads with a pack each, in whole warps.
+  /// Number of threads of a block: one per pack, in whole warps.
   static int threads(Count width, int pack) {
     return static_cast<int>(std::clamp<Count>((width + pack * warp - 1) / (pack * warp), 1, 8)) * warp;
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// Packs of 16 bytes, by which a GPU's memory is read fastest, and kernels over columns of elements that take packs if
-/// all pointers are aligned to them, single elements otherwise.
+/// Packs of 16 bytes, the size at which a GPU's memory is read fastest, and kernels over columns of elements, which use
+/// packs if all pointers are aligned to them and single elements otherwise.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// N adjacent elements, read or written at once.
+/// N adjacent elements, read or written in one access.
 template <typename X, int N>
 struct alignas(sizeof(X) * N < 16 ? sizeof(X) * N : 16) Pack {
   X x[N];

@@ -1,5 +1,5 @@
 #pragma once
-/// Matrix products on a device, with one matrix for all rows, one per expert or one per head; and their gradients.
+/// Matmuls on a device, with one matrix for all rows, one per expert or one per head; and their gradients.
 
 #include "model/cpu/products/matmul_shape.hpp"
 #include "model/cuda/fast/matvec.hpp"
@@ -36,15 +36,15 @@ class Products {
   }
 
  private:
-  /// `timed` and `bias`: see GpuDevice::matmul. An expert's rows differ in every step. Returns true if the bias is
-  /// added.
+  /// `timed` and `bias`: see GpuDevice::matmul; experts' matmuls are not timed, since their rows differ in every step.
+  /// Returns true if the bias is added.
   bool product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true, In bias = nullptr) {
     if (s.m == 0 || s.n == 0 || s.k == 0) return false;
     const bool with_bias = device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed, bias);
     replays_.count(flops(2, s.m, s.n, s.k));
     return with_bias;
   }
-  /// A bias that a product adds has y's format.
+  /// A bias that a matmul adds has y's format.
   void dense(const FewRows<T>& a, bool timed = true) {
     if (a.can()) {
       a.run(device_);
@@ -84,7 +84,7 @@ class Products {
                      db != nullptr ? w(db) + e * s.out : nullptr);
     });
   }
-  /// Absorbed projections of latent attention: each head multiplies its part of x with its rows of the up-projection.
+  /// Absorbed projections of latent attention: each head multiplies its part of x by its rows of the up-projection.
   void per_head(const Linear& s, const LinearView& v, const T* x, const T* weight, T* y) {
     const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
     for (Count h = 0; h < heads; ++h)

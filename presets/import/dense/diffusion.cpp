@@ -1,4 +1,4 @@
-// Masked diffusion models: a pass predicts all masked tokens of a text at once, with bidirectional attention.
+// Masked diffusion models: a pass predicts all masked tokens of a text, with bidirectional attention.
 
 #include "presets/import/families.hpp"
 
@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Makes attention bidirectional. A class of labels has no head.
+/// Makes attention bidirectional. Removes the head if the class has label logits.
 void see_both_ways(const Config& c, Arch& a) {
   a.bidirectional = true;
   if (!names_labels(c)) return;
@@ -14,7 +14,7 @@ void see_both_ways(const Config& c, Arch& a) {
   a.tied_head = false;
 }
 
-/// Throws InputError for options of hub GSAI-ML/LLaDA-8B-Instruct, configuration_llada.py, that no released model uses.
+/// Throws InputError for options in configuration_llada.py (hub GSAI-ML/LLaDA-8B-Instruct) that no released model uses.
 void refuse_other_llada(const Config& c) {
   if (c.text("block_type", "llama") != "llama") c.refuse("\"block_type\": only llama is supported");
   if (c.text("layer_norm_type", "rms") != "rms") c.refuse("\"layer_norm_type\": only rms is supported");

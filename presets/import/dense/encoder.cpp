@@ -10,8 +10,8 @@ namespace llmcalc::import {
 namespace {
 
 /// Head of the class that `architectures` names, among classes whose names begin with `model`. Without a class, the
-/// bare model, with or without BERT's pooler. Heads for labels are outside the model: of a sequence after BERT's
-/// pooler, or after a separate matrix (RobertaClassificationHead).
+/// bare model, with or without BERT's pooler. Heads for labels are outside the model, whether they follow BERT's pooler
+/// or a separate matrix (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
   const bool bert = model == "Bert", pools = bert || model == "Albert";
@@ -149,7 +149,7 @@ Arch albert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf electra/modeling_electra.py: BERT without a pooler. Its small models have tables narrower than the layers,
+/// hf electra/modeling_electra.py: BERT without a pooler. Small ELECTRA models have tables narrower than the layers,
 /// followed by a biased projection. ElectraForPreTraining classifies every token as replaced or not: labels.
 Arch electra(const Config& c, const Defaults& d) {
   Arch a = bert_layers(c, d, "Electra");
@@ -181,8 +181,8 @@ Arch distilbert(const Config& c, const Defaults& d) {
 
 /// hf t5/modeling_t5.py: num_layers encoder layers, then num_decoder_layers decoder layers that read the encoder's
 /// result. RMSNorms before every sub-layer and after each stack, no biases; heads of d_kv, independent of the hidden
-/// size; a table of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, or
-/// "gated-" and one.
+/// size; a table of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, possibly
+/// with the prefix "gated-".
 Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
   Arch a = base_arch(c, d);
   const Count encoder = a.layers, decoder_layers = c.size("num_decoder_layers", encoder);
@@ -314,8 +314,8 @@ void refuse_other_nomic(const Config& c) {
 }
 
 /// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, also for nomic-embed-text-v1.5: BERT under other names,
-/// with RoPE instead of learned positions, a gated MLP and switches for its biases; no pooler. Masked tokens: a dense
-/// layer, a norm and the token table, with biases if the MLP has them.
+/// with RoPE instead of learned positions, a gated MLP and separate keys for its biases; no pooler. Masked tokens: a
+/// dense layer, a norm and the token table, with biases if the MLP has them.
 Arch nomic_bert(const Config& c, const Defaults& d) {
   refuse_other_nomic(c);
   Arch a = base_arch(c, d);

@@ -37,8 +37,8 @@ Arch gemma2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// In an encoder, a window of w tokens covers w tokens on each side (hf masking_utils.py,
-/// sliding_window_bidirectional_overlay).
+/// Makes attention bidirectional. In an encoder, a window of w tokens covers w tokens on each side (hf
+/// masking_utils.py, sliding_window_bidirectional_overlay).
 void see_both_ways(Arch& a) {
   const LocalAttention causal = a.local;
   a.bidirectional = true;
@@ -101,14 +101,14 @@ Arch gemma3(const Config& c, const Defaults& d) {
 /// Layers [first, end) of the model.
 LayerSet layers_from(const Arch& a, Count first) { return LayerSet::every(first, 1, a.layers); }
 
-/// Layer index from a key of an object by layer: "5" or "05".
+/// Layer index from an object key: "5" or "05".
 Count full_layer_number(const Config& c, const std::string& name) {
   if (name.empty() || name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos)
     c.refuse("expected layer numbers, got " + in_quotes(name));
   return leading_whole(name);
 }
 
-/// Entry of per_layer_config for the full layers, which transformers 5 writes by layer: {"5": {"head_dim": 512}}.
+/// Entry of per_layer_config for the full layers. Transformers 5 writes one entry per layer: {"5": {"head_dim": 512}}.
 Config full_layers_config(const Config& c, const LayerSet& full) {
   const Config by_layer = c.object("per_layer_config");
   LayerSet named;

@@ -16,14 +16,14 @@ Arch gpt_arch(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Learned positions, one row per position.
+/// Sets learned positions, one row per position.
 void learn_positions(const Config& c, Arch& a) {
   a.position = Position::learned;
   a.context = a.position_rows = c.first_size({"n_positions", "max_position_embeddings", "n_ctx"}, a.context);
 }
 
-/// hf gpt2/modeling_gpt2.py. Biases everywhere, learned positions, tied by default. `d_head`, which Hugging Face does
-/// not have, is the head width in descriptions of GPT-3; two of its models have an attention width other than the
+/// hf gpt2/modeling_gpt2.py. Biases everywhere, learned positions, tied by default. `d_head`, a key that Hugging Face
+/// does not have, is the head width in descriptions of GPT-3; in two GPT-3 models, the attention width differs from the
 /// hidden size.
 Arch gpt2(const Config& c, const Defaults& d) {
   if (c.flag("add_cross_attention", false))

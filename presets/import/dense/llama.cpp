@@ -32,8 +32,9 @@ Arch mobilellm(const Config& c, const Defaults& d) {
 
 /// hub ByteDance/Ouro-1.4B, modeling_ouro.py: Llama without biases, with norms before and after both sub-layers. All
 /// layers run total_ut_steps (4) times with the same weights, each time with separate keys and values in the cache; the
-/// final norm follows every run. A gate with bias decides after each run whether to stop; with early_exit_threshold 1,
-/// it never stops early. Excludes the gates of the first runs, and logits of all but the last run in training.
+/// final norm follows every run. After each run, a gate with bias decides whether to stop; if early_exit_threshold is
+/// 1, the model never stops early. Excludes the gates of the first runs, and logits of all but the last run in
+/// training.
 Arch ouro(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_sliding_window", false) || layers_of_type(c, a, "sliding_attention").value_or(LayerSet()).size() > 0)
@@ -59,7 +60,7 @@ Arch mistral(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf ministral3/modeling_ministral3.py: Mistral without a window unless one is given; RoPE in rope_parameters.
+/// hf ministral3/modeling_ministral3.py: Mistral without a window unless the config sets one; RoPE in rope_parameters.
 Arch ministral3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   set_reach(a, {c.has("sliding_window") ? c.count("sliding_window", 0) : 0}, LayerSet::all(a.layers));
@@ -202,7 +203,7 @@ LayerSet local_layers(const Config& c, Count layers) {
 }
 
 /// hf exaone4/modeling_exaone4.py: norms on the output of each sub-layer, RMSNorms of the head width on q and k, no
-/// biases; if a window is given, three layers in four have it (the 1.2B model omits the key and has no window).
+/// biases; if the config sets a window, three layers in four have it (the 1.2B model omits the key and has no window).
 Arch exaone4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::output;
@@ -319,7 +320,7 @@ Arch plamo(const Config& c, const Defaults& d) {
 }
 
 /// hf mllama/modeling_mllama.py, the text model: Llama with some layers (cross_attention_layers) that only read images
-/// and are skipped without one. These count with the encoders, as do the 8 additional rows of the token table.
+/// and are skipped without one. These layers and 8 additional rows of the token table are counted with the encoders.
 Arch mllama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.layers -= static_cast<Count>(image_layers(c).size());

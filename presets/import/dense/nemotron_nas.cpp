@@ -14,8 +14,8 @@ struct NasBlock {
   Count kv_heads = 0, mlp_width = 0;
 };
 
-/// Throws InputError for unsupported variants in the modeling code: a matrix in place of the part, sinks, a window,
-/// experts.
+/// Throws InputError for unsupported variants in the modeling code: a linear layer in place of the part, sinks, a
+/// window, experts.
 void refuse_others(const Config& part) {
   if (part.flag("replace_with_linear", false))
     part.refuse("\"replace_with_linear\" is true; a linear layer in place of attention or an MLP is not supported");
@@ -48,7 +48,7 @@ Count block_mlp_width(const Config& part, Count hidden) {
   return mul(ceil_div(static_cast<Count>(2 * factor * static_cast<double>(hidden) / 3), 256), 256);
 }
 
-/// Entries with attention, an MLP or both. Other entries have no parameters and compute nothing.
+/// Entries with attention, an MLP or both. Other entries have no parameters and no computation.
 std::vector<NasBlock> blocks(const Config& c, const Arch& a) {
   const json::Value* list = c.find("block_configs");
   if (list == nullptr || !list->is_array() || static_cast<Count>(list->size()) != a.layers)

@@ -4,7 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Windows only exist with use_sliding_window: in layers from max_window_layers on, or in those that layer_types names.
+/// Sets sliding windows if use_sliding_window is true: in layers from max_window_layers on, or in those that
+/// layer_types names.
 void qwen_window(const Config& c, Arch& a, Count first_by_default) {
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   const Count first = c.count("max_window_layers", first_by_default);
@@ -12,8 +13,8 @@ void qwen_window(const Config& c, Arch& a, Count first_by_default) {
   if (c.flag("use_sliding_window", false)) set_reach(a, {window}, typed.value_or(LayerSet::every(first, 1, a.layers)));
 }
 
-/// hub Qwen/Qwen-7B, modeling_qwen.py: the first Qwen. Biases on q, k, v always, elsewhere unless no_bias (default
-/// true); intermediate_size is twice the gated MLP's width; heads are kv_channels wide.
+/// hub Qwen/Qwen-7B, modeling_qwen.py: the first Qwen. Biases on q, k and v always, on other projections only if
+/// no_bias (default true) is false; intermediate_size is twice the gated MLP's width; heads are kv_channels wide.
 Arch qwen(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.head_dim = c.size("kv_channels", d.head_dim);
@@ -25,7 +26,7 @@ Arch qwen(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf qwen2/modeling_qwen2.py: Llama with biases on q, k and v only, which have no key.
+/// hf qwen2/modeling_qwen2.py: Llama with biases only on q, k and v, for which no key exists.
 Arch qwen2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = true;
@@ -34,7 +35,7 @@ Arch qwen2(const Config& c, const Defaults& d) {
 }
 
 /// hf qwen3/modeling_qwen3.py: `attention_bias` (default false) on q, k, v and o; RMSNorms of the head width on q and
-/// k. hub JetLM/SDAR-8B-Chat, modeling_sdar.py: the same, but generates blocks of tokens at once.
+/// k. hub JetLM/SDAR-8B-Chat, modeling_sdar.py: the same, but generates tokens in blocks.
 Arch qwen3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

@@ -46,7 +46,7 @@ Arch sarvam_moe(const Config& c, const Defaults& d) {
   return bailing_layers(c, d, {128, 6, 1024, true});
 }
 
-/// hub inclusionAI/LLaDA2.0-mini, modeling_llada2_moe.py: Ling 2.0 that generates blocks of tokens at once.
+/// hub inclusionAI/LLaDA2.0-mini, modeling_llada2_moe.py: Ling 2.0, but generates tokens in blocks.
 Arch llada2_moe(const Config& c, const Defaults& d) { return bailing_layers(c, d, {256, 8, 512, true}); }
 
 /// Layers with softmax attention: the last of each group of layer_group_size, and those after the last whole group.
@@ -57,7 +57,7 @@ LayerSet last_of_groups(const Config& c, const Arch& a) {
   return set;
 }
 
-/// Lightning attention in all other layers, with keys and values for every head.
+/// Sets lightning attention in all layers without softmax attention, with keys and values for every head.
 void lightning_layers(const Config& c, Arch& a) {
   if (c.flag("use_qkv_bias", false) || c.flag("use_bias", false))
     c.refuse("\"use_qkv_bias\" or \"use_bias\" is true; linear attention with biases is not supported");
@@ -69,8 +69,8 @@ void lightning_layers(const Config& c, Arch& a) {
 }
 
 /// hub inclusionAI/Ring-mini-linear-2.0, modeling_bailing_moe_linear_v2.py: Ling 2.0 with lightning attention in all
-/// but the last layer of every group. Its queries and keys have the norms of the other layers; its output has a norm
-/// over groups of heads, and a gate.
+/// but the last layer of every group. The queries and keys of lightning attention have the same norms as in the other
+/// layers; its output has a norm over groups of heads, and a gate.
 Arch bailing_linear(const Config& c, const Defaults& d) {
   Arch a = bailing_moe(c, d);
   lightning_layers(c, a);

@@ -76,7 +76,7 @@ Arch deepseek_v2(const Config& c, const Defaults& d) {
 }
 
 /// hf deepseek_v3/modeling_deepseek_v3.py; also hub moonshotai/Kimi-K2-Instruct. num_nextn_predict_layers adds MTP
-/// modules outside the model (arXiv:2412.19437, 2.2); files repeat table and head for them.
+/// modules outside the model (arXiv:2412.19437, 2.2); files contain copies of the table and head for them.
 Arch deepseek_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, deepseek_latent);
@@ -105,7 +105,7 @@ Arch sarvam_mla(const Config& c, const Defaults& d) {
 /// index_topk_pattern, or all but every index_topk_freq-th.
 LayerSet layers_without_indexer(const Config& c, const Arch& a) {
   if (const auto shared = layers_of_type(c, a, "shared", "full", "indexer_types", true)) {
-    c.ignore({"index_topk_freq", "index_topk_pattern"});  // they state the same (GLM-5.2)
+    c.ignore({"index_topk_freq", "index_topk_pattern"});  // they contain the same information (GLM-5.2)
     return *shared;
   }
   LayerSet set;

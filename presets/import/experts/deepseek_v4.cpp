@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// compress_ratios; its entries after the layers belong to MTP modules.
+/// Ratios of the layers from compress_ratios. Entries after the layers belong to MTP modules.
 std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return std::nullopt;
   std::vector<Count> all = counts_per_layer(c, a, "compress_ratios", true);
@@ -28,7 +28,7 @@ void require_rates(const Config& c) {
     rates.refuse("expected 4 for \"compressed_sparse_attention\" and 128 for \"heavily_compressed_attention\"");
 }
 
-/// The same from layer_types (hf).
+/// Ratios of the layers from layer_types (hf).
 std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
   require_rates(c);
   const auto words = layer_words(
@@ -52,7 +52,8 @@ std::vector<Count> ratios(const Config& c, const Arch& a) {
   return all;
 }
 
-/// Rotated elements of a head: qk_rope_head_dim, or their share, which transformers saves instead.
+/// Number of rotated elements per head: qk_rope_head_dim, or from partial_rotary_factor, which transformers saves
+/// instead.
 Count rotated(const Config& c, const Arch& a) {
   if (c.has("qk_rope_head_dim") || !c.has("partial_rotary_factor")) return c.count("qk_rope_head_dim", 64);
   const double share = c.number("partial_rotary_factor", 0.125);
@@ -100,7 +101,7 @@ void compressed_attention(const Config& c, Arch& a) {
 
 /// Whether compress_ratios has a 0 after the layers' entries, as it does with MTP modules.
 bool ends_in_window(const Config& c, const Arch& a) {
-  if (!c.has("compress_ratios")) return true;  // transformers saves no entries for modules
+  if (!c.has("compress_ratios")) return true;  // transformers saves no entries for MTP modules
   const std::vector<Count> all = c.counts("compress_ratios");
   return std::ssize(all) > a.layers && all.back() == 0;
 }

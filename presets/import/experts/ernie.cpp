@@ -9,10 +9,10 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Input of a group of experts, as the index into lists of two.
+/// Input of a group of experts; also the index into lists of two entries.
 enum class Reader : std::size_t { text, images };
 
-/// Number under `key`; from a list with entries for text and for images, the reader's.
+/// Number under `key`; the reader's entry if `key` is a list with entries for text and for images.
 Count number_for(const Config& c, std::string_view key, Reader reader, Count otherwise) {
   const json::Value* v = c.find(key);
   if (v == nullptr || !v->is_array()) return c.count(key, otherwise);

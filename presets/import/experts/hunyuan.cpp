@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Hunyuan's own code and hf have different keys for the head width.
+/// Checks that the keys for the head width in Hunyuan's own code and in hf agree.
 void check_head_width(const Config& c, const Arch& a) {
   c.require_repeated("attention_head_dim", "the head width (\"head_dim\")", a.head_dim);
 }

@@ -18,7 +18,8 @@ std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
 
 using HeadKinds = InplaceVector<LayerMixer, 4>;
 
-/// The entry of `kinds` with this number of heads and this reach, or else a new one, otherwise equal to `own`.
+/// The entry of `kinds` with this number of heads and this reach; if there is none, a new entry that otherwise equals
+/// `own`.
 LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count heads, const Reach& reach) {
   for (LayerMixer& kind : kinds)
     if (kind.heads == heads && kind.reach == reach) return kind;
@@ -31,8 +32,8 @@ LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count
   return kinds.push(kind);
 }
 
-/// The model's own mixer is the first layer's. Layers with another number of heads have separate mixers, with or
-/// without the window.
+/// Sets mixers: the model's own mixer is the first layer's; layers with another number of heads have separate mixers,
+/// with or without the window.
 void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& slide) {
   const std::vector<Count> heads = laguna_heads(c, a);
   const Reach near{window < a.context ? window : 0};
@@ -58,7 +59,7 @@ AttentionGate gate_called(const Config& c, const json::Value& said) {
            in_quotes(said.is_string() ? said.get<std::string>() : said.dump()));
 }
 
-/// From gating for all layers, or gating_types for each; a gate per head if both are absent.
+/// Gate from "gating" for all layers, or from "gating_types" for each layer; a gate per head if both are absent.
 AttentionGate laguna_gate(const Config& c) {
   const json::Value* said = c.find("gating");
   std::vector<AttentionGate> gates;

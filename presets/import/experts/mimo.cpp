@@ -37,10 +37,11 @@ LayerSet mimo_v2_windows(const Config& c, const Arch& a) {
       .value_or(others(full, a.layers));
 }
 
-/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py; hf mimo_v2_flash/. Window layers have separate heads
-/// (swa_*, default: twice the KV heads) with a sink each; values are narrower than keys (v_head_dim). Experts in layers
-/// with moe_layer_freq 1 or sparse in mlp_layer_types (default: all but the first), with a load-balancing bias that is
-/// a buffer; no biases elsewhere. Three MTP modules, for which no key exists, have window attention and the dense MLP.
+/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py; hf mimo_v2_flash/. Window layers have separate head counts
+/// (swa_*, default: twice the KV heads) and a sink per head; values are narrower than keys (v_head_dim). Experts in
+/// layers with moe_layer_freq 1 or sparse in mlp_layer_types (default: all but the first), with a load-balancing bias
+/// that is a buffer; no biases elsewhere. Three MTP modules, for which no key exists, have window attention and the
+/// dense MLP.
 Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
   Arch a = base_arch(c, d);
   a.value_dim = c.size("v_head_dim", 128);

@@ -14,7 +14,7 @@ LayerSet lightning_layers_by_type(const Config& c, const Arch& a) {
       .value_or(LayerSet::every(1, 2, a.layers));
 }
 
-/// `experts`, `top_k`: defaults for absent keys.
+/// Experts in every layer. `experts`, `top_k`: defaults for absent keys.
 Moe minimax_experts(const Config& c, const Arch& a, Count experts = 8, Count top_k = 2) {
   return {.experts = c.size({"num_local_experts", "num_experts"}, experts),
           .top_k = c.size("num_experts_per_tok", top_k),
@@ -146,7 +146,7 @@ void refuse_other_lightning(const Config& c) {
 
 /// hub openbmb/MiniCPM-SALA, modeling_minicpm_sala.py: lightning attention with RMSNorms of the head width on q and k,
 /// and softmax attention with fewer KV heads and without RoPE; both have an output gate per element. sparse_config is
-/// not supported: softmax attention counts as attention to all tokens, as is the case up to dense_len.
+/// not supported: softmax attention is counted as attention to all tokens, which is exact up to dense_len.
 Arch minicpm_sala(const Config& c, const Defaults& d) {
   refuse_other_lightning(c);
   Arch a = base_arch(c, d);

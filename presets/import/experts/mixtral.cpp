@@ -14,7 +14,7 @@ Moe mixture(const Config& c, const Arch& a, Count experts, Count top_k) {
           .layers = LayerSet::all(a.layers)};
 }
 
-/// hf mixtral/modeling_mixtral.py: Mistral with experts; no window unless one is given.
+/// hf mixtral/modeling_mixtral.py: Mistral with experts; no window unless the config sets one.
 Arch mixtral(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   set_reach(a, {c.count("sliding_window", 0)}, LayerSet::all(a.layers));

@@ -34,8 +34,8 @@ void queries_keys_values(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (v > 0) p(both({"v_proj", "wv"}, fused_names), v, hidden, m.qkv_bias);
 }
 
-/// A gate per channel is fused with the queries (Qwen3-Next) or a separate matrix (AFMoE), like a gate per head
-/// (Step 3.5).
+/// Grouped attention. A gate per channel is fused with the queries (Qwen3-Next) or is a separate matrix (AFMoE), as is
+/// a gate per head (Step 3.5).
 void grouped(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   queries_keys_values(l, m, hidden);
@@ -74,8 +74,8 @@ void latent(const NamedLayer& l, const Mixer& m, Count hidden, const NameChoices
   p({"o_proj", "dense"}, hidden, mul(m.heads, w.v_dim));
 }
 
-/// Queries of an indexer, and its key if every token has one. The head weights of a lightning indexer stay in the
-/// config's dtype. An indexer of blocks projects the layer's input (MiniMax-M3).
+/// The query matrix of an indexer, and its key matrix if every token has a key. The head weights of a lightning indexer
+/// stay in the config's dtype. An indexer of blocks projects the layer's input (MiniMax-M3).
 void indexer(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (!m.indexer.runs()) return;
   const Projections p(l, attention_names);
@@ -140,7 +140,7 @@ void mixture(const NamedLayer& l, const Arch& a) {
   const NameChoices usual{"mlp.experts.0",    "mlp.experts",          "block_sparse_moe.experts.0",
                           "block_sparse_moe", "feed_forward.experts", "feed_forward.experts.0",
                           "ffn.experts.0",    "mixer.experts.0",      "moe"};
-  const NameChoices with_dense_mlp{"experts", "experts.0", "moe.experts"};  // Gemma 4, where mlp is the dense MLP
+  const NameChoices with_dense_mlp{"experts", "experts.0", "moe.experts"};  // Gemma 4, in which "mlp" is the dense MLP
   feed_forward(l, a, Component::experts, m.with_dense_mlp ? with_dense_mlp : usual, m.width, in, m.experts);
   if (m.latent_width > 0) {
     l.matrix(Component::mlp, {"mixer"}, {"fc1_latent_proj"}, m.latent_width, a.hidden);
@@ -206,7 +206,7 @@ void layer(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   second_half(l, a, kind);
 }
 
-/// Logits, and the dense layers before them.
+/// Matrices of the head, and of the dense layers before it.
 void heads(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   const auto square = [&](NameChoices names, Count groups, bool biased) {
     visit({Component::lm_head, std::move(names), groups, a.hidden, a.hidden, biased});
@@ -226,7 +226,7 @@ void routers(const NamedLayer& l, const Arch& a) {
   if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
 }
 
-/// One matrix for both inputs, or two that are packed like the others.
+/// The join of an MTP module: one matrix for both inputs, or two matrices that are packed like the others.
 void join(const Arch& a, const MtpModule& m, const std::function<void(const Matrix&)>& visit) {
   const bool apart = !m.token.empty();
   for (const std::string& name : {m.join, m.token})

@@ -18,7 +18,7 @@ struct Matrix {
   std::vector<std::string> paths;
   Count groups = 1, rows = 0, columns = 0;  ///< number of experts, and shape of one expert's matrix
   bool biased = false;                      ///< the model adds a bias to its output
-  bool by_name = false;                     ///< only picked by a group that names it, not by one for all matrices
+  bool by_name = false;                     ///< only picked by a group that names it, not by a group for all matrices
   bool is_table = false;                    ///< the token table
   Count numbers() const { return mul(groups, rows, columns); }
 };
@@ -29,13 +29,13 @@ Matrix token_table(const Arch& arch);
 /// Calls visit(const Matrix&) for the routers of all layers, and for the gates of shared experts.
 void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>& visit);
 
-/// Calls visit(const Matrix&) for the matrices of all layers and for an untied head, as the files of a family (a
-/// model_type) store them: fused matrices are one. Excludes routers and tables.
+/// Calls visit(const Matrix&) for the matrices of all layers and for an untied head, as stored in the files of a family
+/// (a model_type), where fused matrices count as one matrix. Excludes routers and tables.
 void for_each_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 
-/// The same for MTP modules. The matrix that joins a result and a token's embedding stays in the config's dtype unless
-/// a block names it: no published checkpoint packs it with the others (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3,
-/// NVIDIA's in NVFP4).
+/// Like for_each_router() and for_each_matrix(), for MTP modules. The matrix that joins a hidden state and a token's
+/// embedding stays in the config's dtype unless a block names it: no published checkpoint packs it with the others
+/// (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3, NVIDIA's in NVFP4).
 void for_each_mtp_router(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 void for_each_mtp_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 

@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, 8> text_prefixes{"model.language_model.mo
                                                         "backbone.",
                                                         "model."};
 
-/// A name or a pattern without such a prefix. The prefixes that encoders and MTP modules put before "layers." stay, as
-/// these modules are outside the language model.
+/// A name or a pattern without a prefix in text_prefixes. The prefixes that encoders and MTP modules put before
+/// "layers." stay, as these modules are outside the language model.
 std::string in_text_model(const std::string& name) {
   for (const std::string_view prefix : text_prefixes)
     if (name.starts_with(prefix)) return name.substr(prefix.size());
@@ -81,7 +81,8 @@ bool has_alternatives(const std::string& pattern) {
   return false;
 }
 
-/// Most expressions are or begin like ".*name.*". A search for the name at any position is faster than a match.
+/// Compiles an expression. Most expressions are of the form ".*name.*" or begin with it; searching the name at any
+/// position is faster than matching.
 NameExpression name_expression(const std::string& pattern) {
   constexpr std::string_view any = ".*";
   NameExpression e{.rest = Expression(pattern), .name = {}};

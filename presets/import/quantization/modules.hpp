@@ -12,7 +12,7 @@
 
 namespace llmcalc::import {
 
-/// A name with *, ? or [...], which also picks every module below.
+/// A name with *, ? or [...], which also picks every module below a matching one.
 struct NameGlob {
   std::string begin;   ///< literal prefix
   std::string module;  ///< pattern of the module
@@ -34,9 +34,10 @@ class Modules {
   /// Throws ExpressionError.
   explicit Modules(const std::vector<std::string>& patterns, bool below = true);
 
-  /// `path` begins with "layers.", or names a module outside the model's layers: "lm_head", "mtp.layers.0".
+  /// Whether the set contains the module. `path` begins with "layers.", or names a module outside the model's layers:
+  /// "lm_head", "mtp.layers.0".
   bool contain(const std::string& path) const;
-  /// Whether it has no patterns; only then is names() complete.
+  /// Whether the set has names only, without globs and expressions; only then is names() complete.
   bool has_names_alone() const { return globs_.empty() && expressions_.empty(); }
   const std::unordered_set<std::string>& names() const { return names_; }
   bool reaches_below() const { return below_; }
@@ -54,7 +55,7 @@ class NamedModules {
  public:
   /// Adds the names of a set. If two sets have the same name, the first applies.
   void add(const Modules& set, std::size_t number);
-  /// Lowest number of a set that contains the path.
+  /// Lowest number of a set that names the path; absent if there is none.
   std::optional<std::size_t> first(const std::string& path) const;
 
  private:

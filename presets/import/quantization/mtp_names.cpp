@@ -8,12 +8,12 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Names in MTP modules, with {} for a number: of a module's layer, and of the matrix that joins a result and the next
-/// token's embedding.
+/// Names in MTP modules, with {} for the module's number: prefix of the module's layer, and name of the matrix that
+/// joins a hidden state and the next token's embedding.
 struct MtpNames {
   std::string_view family;  ///< prefix of its model_type
   std::string_view layer, join;
-  std::string_view token = "";  ///< of the token's half, if the join is two matrices
+  std::string_view token = "";  ///< name of the token's half, if the join is two matrices
   bool counts_on = false;       ///< numbers continue after the model's layers
   Count layers = 1;             ///< per module; with two, the first has attention, the second the MLP or experts
 };

@@ -12,7 +12,7 @@ namespace llmcalc::import {
 /// Names of one module.
 struct MtpModule {
   std::string mixer, mlp;   ///< prefixes of the layer's two halves
-  std::string join, token;  ///< name of the join, or of its halves; `token` is empty if the join is one matrix
+  std::string join, token;  ///< name of the joining matrix, or of its two halves; `token` is empty if it is one matrix
 };
 
 /// All modules of the model under the names of a family (a model_type).

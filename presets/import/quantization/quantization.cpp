@@ -31,16 +31,16 @@ std::string_view spoken(Component c) {
   }
 }
 
-/// Matrices of one component: elements by format and by format of their products, and bytes as packed and as they would
-/// be in the dtype.
+/// Matrices of one component: elements by storage format and by matmul format, and bytes as packed and in the config's
+/// dtype.
 struct ComponentMatrices {
   std::map<std::string_view, Count> numbers, products;
   Bytes packed{}, plain{};
 };
 
-constexpr std::string_view in_16_bits = "";  ///< products in 16 bits
+constexpr std::string_view in_16_bits = "";  ///< matmuls in 16 bits
 
-/// Name with the most elements of a component.
+/// The name with the most elements.
 std::string_view most_of(const std::map<std::string_view, Count>& numbers) {
   auto most = numbers.begin();
   for (auto i = numbers.begin(); i != numbers.end(); ++i)
@@ -56,7 +56,7 @@ DType settled_format(StoredWeights& out, Component c, const std::map<std::string
   if (numbers.size() > 1)
     out.caveats.push_back(fmt::format(
         "{:.0f} % of the weights of {} are stored in a format other than {}; their bytes are counted as stored, "
-        "their products in the main format",
+        "their matmuls in the main format",
         100 * (1 - static_cast<double>(numbers.at(most)) / static_cast<double>(all)), spoken(c), most));
   return *dtype(most);
 }
@@ -67,8 +67,8 @@ std::optional<NarrowPart> part_of(Component c) {
   return in_mlp(c) ? std::optional(NarrowPart::experts) : std::nullopt;
 }
 
-/// Sets one product format for all blocks, or for some components with the others in 16 bits. Of several formats, the
-/// widest counts, as no device multiplies faster in it.
+/// Sets one matmul format for all blocks, or for some components with the others in 16 bits. If there are several
+/// formats, the widest is used, as no device multiplies faster in it.
 void settle_products(StoredWeights& out, const std::map<Component, ComponentMatrices>& matrices) {
   NarrowParts narrow, wide_parts;
   for (const auto& [component, of] : matrices) {
@@ -81,9 +81,8 @@ void settle_products(StoredWeights& out, const std::map<Component, ComponentMatr
     const DType t = *dtype(name), before = out.products.value_or(t);
     out.products = whole_bits(t.format()) > whole_bits(before.format()) ? t : before;
     if (before != t)
-      out.caveats.push_back(
-          fmt::format("products in {} and in {} are all counted in {}, which is not the faster format", before.name(),
-                      name, out.products->name()));
+      out.caveats.push_back(fmt::format("matmuls in {} and in {} are all counted in {}, the wider format",
+                                        before.name(), name, out.products->name()));
   }
   if (wide_parts.empty() || !out.products) return;
   out.product_parts = {};

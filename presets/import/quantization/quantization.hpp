@@ -14,8 +14,8 @@ namespace llmcalc::import {
 struct StoredWeights {
   std::optional<WeightFormats> formats;  ///< absent if the config does not state them
   std::vector<std::string> caveats;
-  std::optional<DType> products{};                 ///< format of both operands, if the block quantizes inputs, too
-  NarrowParts product_parts = NarrowParts::all();  ///< parts with these products
+  std::optional<DType> products{};                 ///< format of both operands, if the block also quantizes inputs
+  NarrowParts product_parts = NarrowParts::all();  ///< parts with these matmuls
   std::vector<std::string> unknown_keys{};         ///< keys of the block that were never read
 };
 

@@ -5,7 +5,7 @@
 namespace llmcalc::import {
 
 /// Visits the matrices of a layer's recurrence, under the names of each kind's own code. Excludes convolutions and
-/// vectors of heads. hidden: width of the model.
+/// per-head vectors. `hidden`: width of the model.
 void recurrent_matrices(const NamedLayer& l, const Recurrent& r, Count hidden);
 
 }  // namespace llmcalc::import

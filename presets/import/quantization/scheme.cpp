@@ -66,7 +66,7 @@ void index_groups(Scheme& s) {
   }
 }
 
-/// First group that names the matrix, or the number of groups if there is no such group.
+/// Index of the first group that names the matrix; the number of groups if there is none.
 std::size_t naming_group(const Scheme& s, const Matrix& m) {
   std::size_t first = s.groups.size();
   for (const std::string& path : m.paths) first = std::min(first, s.named.first(path).value_or(first));

@@ -15,15 +15,15 @@ struct Scheme {
   struct Group {
     std::optional<Packing> packing{};  ///< absent: in the config's dtype
     Modules targets{};                 ///< empty: all matrices
-    std::optional<DType> products{};   ///< format of both operands if inputs are quantized, too; absent: 16 bits
+    std::optional<DType> products{};   ///< format of both operands if inputs are also quantized; absent: 16 bits
     std::string said{};                ///< targets as written in the block, for a note if they match no matrix
   };
-  std::vector<Group> groups{};         ///< a matrix belongs to the first whose targets match it
-  Modules kept{};                      ///< in the config's dtype, regardless of groups
+  std::vector<Group> groups{};         ///< a matrix belongs to the first group whose targets match it
+  Modules kept{};                      ///< modules in the config's dtype, regardless of groups
   bool head_as_other = false;          ///< the head is packed like other matrices unless the block excludes it
-  bool table_as_other = false;         ///< the same for the token table
-  bool routers_as_others = false;      ///< the same for routers
-  Count cache_bits = 0;                ///< of a cache for which the checkpoint has scales; 0: no scales
+  bool table_as_other = false;         ///< the token table is packed like other matrices
+  bool routers_as_others = false;      ///< routers are packed like other matrices
+  Count cache_bits = 0;                ///< bits of the KV cache for which the checkpoint has scales; 0: no scales
   std::vector<std::string> caveats{};  ///< properties that the block leaves open
   std::vector<std::string> unread{};   ///< unread keys with values that may matter
   NamedModules named{};                ///< groups that consist of names, by index
@@ -32,8 +32,8 @@ struct Scheme {
 
 /// Inputs of a block other than its own keys.
 struct SchemeContext {
-  std::string model_type;    ///< Qwen3.5 stores the scales of fp8 blocks in bf16, DeepSeek-V4 in one byte
-  std::string dtype;         ///< of unquantized tensors, as named by PyTorch
+  std::string model_type;  ///< needed because Qwen3.5 stores the scales of fp8 blocks in bf16, DeepSeek-V4 in one byte
+  std::string dtype;       ///< dtype of unquantized tensors, as named by PyTorch
   bool fp4_experts = false;  ///< "expert_dtype": "fp4" (DeepSeek-V4)
 };
 

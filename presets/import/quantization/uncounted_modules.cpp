@@ -5,7 +5,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hub baidu/ERNIE-4.5-21B-A3B-PT: attention and a dense MLP; 0 if no layer has a dense MLP.
+/// Parameters of an MTP module of hub baidu/ERNIE-4.5-21B-A3B-PT: attention and a dense MLP; 0 if no layer has a dense
+/// MLP.
 Count ernie_module(Arch a) {
   const LayerSet dense = others(a.moe.layers, a.layers);
   if (dense.empty()) return 0;

@@ -28,7 +28,7 @@ Recurrent delta_net(const Config& c, const DeltaDefaults& d) {
           .state_bytes = c.text("mamba_ssm_dtype", "float32") == "float32" ? 4 : 2};
 }
 
-/// `otherwise`: number of MTP modules if no key states it.
+/// Sets MTP modules. `otherwise`: their number if no key states it.
 void set_modules(const Config& c, Arch& a, Count otherwise) {
   a.mtp = modules_like_last(c, a, "mtp_num_hidden_layers", otherwise);
   if (a.mtp.modules == 0) return;
@@ -81,7 +81,7 @@ Arch with_experts(const Config& c, const Defaults& d, Count experts, Count top_k
 
 Arch qwen3_5_moe(const Config& c, const Defaults& d) { return with_experts(c, d, 256, 8); }
 
-/// MTP modules have no key: Qwen3-Next-80B-A3B's files have one, Qwen3-Coder-Next's do not.
+/// No key states the MTP modules: Qwen3-Next-80B-A3B's files have one module, Qwen3-Coder-Next's have none.
 Arch qwen3_next(const Config& c, const Defaults& d) {
   Arch a = with_experts(c, d, 512, 10);
   set_modules(c, a, 1);
@@ -102,7 +102,8 @@ LayerSet olmo_linear_layers(const Config& c, const Arch& a) {
 
 /// hf olmo_hybrid/modeling_olmo_hybrid.py: OLMo 2's attention, with or without RoPE, and gated DeltaNets whose keys
 /// share three quarters of the hidden size and whose values are twice as wide. Two RMSNorms in every layer: before both
-/// sub-layers in linear layers, on their outputs in attention layers; all count as the former.
+/// sub-layers in linear layers, and on the outputs of both in attention layers; all are counted as norms before
+/// sub-layers.
 Arch olmo_hybrid(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::full;

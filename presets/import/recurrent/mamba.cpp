@@ -27,7 +27,7 @@ Arch mamba(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
   require_words(c, "layer_types", {"linear_attention"});
-  c.ignore({"rms_norm", "fused_add_norm"});  // kernels for norms that every file has
+  c.ignore({"rms_norm", "fused_add_norm"});  // choices of norm kernels; the norms themselves are in every file
   const Count expanded = mul(c.size("expand", 2), a.hidden), width = c.size({"intermediate_size", "d_inner"}, expanded);
   const json::Value* rank = c.find("time_step_rank");
   const bool automatic = rank == nullptr || rank->is_string();
@@ -109,8 +109,8 @@ void check_channels(const Config& c, Count hidden, Count width, Count inner) {
     c.require_equal("\"mamba_expand\" x \"hidden_size\"", mul(c.size("mamba_expand", 2), hidden), heads, width);
 }
 
-/// Keys of hf granitemoehybrid, falcon_h1 and bamba. `inner`: the class's default of mamba_d_ssm; 0: the class has no
-/// such key.
+/// Mamba-2 mixer from the keys of hf granitemoehybrid, falcon_h1 and bamba. `inner`: the class's default for
+/// mamba_d_ssm; 0: the class has no such key.
 Recurrent mamba2_mixer(const Config& c, Count hidden, bool norm, Count inner = 0) {
   refuse_bias(c, {"mamba_proj_bias"});
   const Count heads = c.size("mamba_n_heads", 128), width = head_width(c, hidden, heads, inner);
@@ -127,7 +127,7 @@ Recurrent mamba2_mixer(const Config& c, Count hidden, bool norm, Count inner = 0
           .state_bytes = state_bytes(c)};
 }
 
-/// Layers with Mamba according to layer_types; empty if the config has no such list. Some classes name the list
+/// Layers with Mamba according to layer_types; absent if the config has no such list. Some classes name the list
 /// layers_block_type.
 std::optional<LayerSet> mamba_typed(const Config& c, const Arch& a) {
   return said_layers(c, {{"layer_types", layers_of_type(c, a, "mamba", "attention")},
@@ -147,7 +147,7 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   m.attention = AttentionKind::none;
   m.layers = mamba_typed(c, a).value_or(LayerSet::all(a.layers));
   if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
-  // also present if no layer has Mamba
+  // these keys are present even if no layer has Mamba
   c.ignore({"mamba_chunk_size", "mamba_conv_bias", "mamba_d_conv", "mamba_d_head", "mamba_d_state", "mamba_n_groups",
             "mamba_n_heads", "mamba_proj_bias", "mamba_ssm_cache_dtype"});
   set_mixer(a, m);
@@ -165,7 +165,7 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// mamba_dt_rank; absent or "auto": hidden / 16, rounded up.
+/// Rank of the step: mamba_dt_rank; if absent or "auto", hidden / 16, rounded up.
 Count step_rank(const Config& c, Count hidden) {
   const json::Value* said = c.find("mamba_dt_rank");
   return said == nullptr || said->is_string() ? ceil_div(hidden, 16) : c.size("mamba_dt_rank", 1);
@@ -180,14 +180,14 @@ LayerSet one_in(const Config& c, const Arch& a, std::string_view period, Count u
   return LayerSet::every(from, step, a.layers);
 }
 
-/// Jamba's layers with Mamba: according to a list, else all but one in attn_layer_period.
+/// Jamba's layers with Mamba: according to a list, otherwise all but one in every attn_layer_period layers.
 LayerSet jamba_mamba(const Config& c, const Arch& a) {
   const LayerSet periodic = others(one_in(c, a, "attn_layer_period", 8, "attn_layer_offset", 4), a.layers);
   return listed_or(c, {c.has("layer_types") ? "layer_types" : "layers_block_type", mamba_typed(c, a)}, periodic,
                    {"attn_layer_period", "attn_layer_offset"});
 }
 
-/// Jamba's layers with experts, by the same rule.
+/// Jamba's layers with experts: according to a list, otherwise one in every expert_layer_period layers.
 LayerSet jamba_experts(const Config& c, const Arch& a) {
   const LayerSet periodic = one_in(c, a, "expert_layer_period", 2, "expert_layer_offset", 1);
   return sparse_or(c, a, periodic, {"expert_layer_period", "expert_layer_offset"});
@@ -243,7 +243,7 @@ Arch bamba(const Config& c, const Defaults& d) {
 }
 
 /// hf falcon_h1/modeling_falcon_h1.py: the sum of attention and Mamba-2, which read the same norm, then a gated MLP;
-/// the mixer has an RMSNorm only with mamba_rms_norm. mamba_d_ssm is heads x their width. Untied by default.
+/// the mixer has an RMSNorm only with mamba_rms_norm. mamba_d_ssm is heads x head width. Untied by default.
 Arch falcon_h1(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"mamba_expand", "mamba_use_mlp", "mamba_norm_before_gate", "attn_layer_indices"});
@@ -300,7 +300,7 @@ NemotronLayers nemotron_layers(const Config& c, const Arch& a) {
   return n;
 }
 
-/// MTP modules of two model layers, attention and experts, which form one layer with both.
+/// MTP modules whose two layers, attention and experts, are counted as one layer with both.
 Mtp nemotron_modules(const Config& c, const Arch& a, const NemotronLayers& n) {
   const std::vector<std::string> usual{"full_attention", "moe"};
   const auto words = nemotron_words(c, "mtp_hybrid_override_pattern", {"mtp_layers_block_type"});
@@ -311,9 +311,9 @@ Mtp nemotron_modules(const Config& c, const Arch& a, const NemotronLayers& n) {
   return m;
 }
 
-/// hub nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, modeling_nemotron_h.py: every layer is one norm and one of Mamba-2,
+/// hub nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, modeling_nemotron_h.py: every layer is a norm followed by Mamba-2,
 /// attention without RoPE, a plain MLP, or plain experts (with moe_latent_size between two projections) parallel to a
-/// shared one. The load-balancing bias is a buffer.
+/// shared expert. The load-balancing bias is a buffer.
 Arch nemotron_h(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.head_dim = c.size({"head_dim", "attention_head_dim"}, d.head_dim);

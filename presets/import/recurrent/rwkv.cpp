@@ -6,8 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// fla layers/rwkv7.py: a low rank of null is `factor` sqrt(hidden) in multiples of 32, times the head width over 64 if
-/// `wide`; halves round to the even multiple.
+/// Low rank under `key` (fla layers/rwkv7.py): if null, `factor` sqrt(hidden), multiplied by the head width over 64 if
+/// `wide`, and rounded to a multiple of 32, with halves to even.
 Count rank(const Config& c, std::string_view key, Count otherwise, double factor, Count hidden, Count head, bool wide) {
   if (!c.is_null(key)) return c.size(key, otherwise);
   const double heads = wide ? static_cast<double>(head) / 64 : 1;
@@ -34,7 +34,7 @@ Recurrent time_mix(const Config& c, Count hidden) {
           .chunk = 64};
 }
 
-/// Requires values as wide as the model in every layer.
+/// Throws InputError unless values are as wide as the model in every layer.
 void check_values(const Config& c, Count hidden) {
   if (!c.has("value_dim")) return;
   const bool one = c.find("value_dim")->is_number();
@@ -111,7 +111,7 @@ Arch rwkv6(const Config& c, const Defaults& d) {
 
 }  // namespace
 
-/// Trained on 4096 tokens (arXiv:2404.05892), for which RWKV-5 and RWKV-6 have no key.
+/// The context of RWKV-5 and RWKV-6, for which no key exists, is the training length of 4096 tokens (arXiv:2404.05892).
 std::vector<Family> rwkv_families() {
   return {
       {"rwkv7", rwkv7, {24, 2048, 0, 0, 0, 0, 32000, 2048}},

@@ -8,7 +8,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// A share of the width, rounded up to a multiple of `multiple`.
+/// The share of `width` that `key` states, rounded up to a multiple of `multiple`.
 Count share(const Config& c, std::string_view key, double otherwise, Count width, Count multiple) {
   const double whole = static_cast<double>(width) * c.number(key, otherwise);
   if (!(whole >= 1 && whole < 1e9)) c.refuse(fmt::format("\"{}\" must result in a width of 1 to 10^9", key));
@@ -25,7 +25,7 @@ Count width_of_head(const Config& c, Count width, Count heads) {
 /// hf xlstm/modeling_xlstm.py: an RMSNorm, an mLSTM (queries and keys of qk_dim_factor x hidden, values of v_dim_factor
 /// x hidden, in multiples of mlstm_round_up_to_multiple_of, gates with biases regardless of use_bias), an RMSNorm, a
 /// gated MLP of ffn_proj_factor x hidden in multiples of ffn_round_up_to_multiple_of. Matrices fused by weight_mode
-/// have the same parameters. States are float32, without a limit of tokens; the model was trained on 8192
+/// have the same parameters. States are float32, and context is unlimited; the model was trained on 8192 tokens
 /// (arXiv:2503.13427).
 Arch xlstm(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);

@@ -1,5 +1,5 @@
 #pragma once
-/// Parameters of a list of modules, in the order of modeling code.
+/// Parameter count of a list of modules, in the order of the modeling code.
 
 #include "calc/units.hpp"
 

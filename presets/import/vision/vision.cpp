@@ -13,7 +13,7 @@
 namespace llmcalc::import {
 
 Count colours(const Config& v) {
-  v.ignore({"num_channels", "in_channels", "in_chans"});  // configs of Qwen's omni models have two of these
+  v.ignore({"num_channels", "in_channels", "in_chans"});  // synonyms; configs of Qwen's omni models have two of them
   for (const std::string_view key : {"num_channels", "in_channels", "in_chans"})
     if (v.has(key)) return v.size(key, 3);
   return 3;
@@ -42,7 +42,7 @@ namespace {
 /// Keys of an encoder's config that affect no parameter count, in addition to harmless_keys.hpp.
 constexpr std::array harmless = {
     std::string_view{"tie_word_embeddings"}, std::string_view{"logit_scale_init_value"}, std::string_view{"vocab_size"},
-    // heads share the widths; activations, positions without a table, epsilons and rates have no size
+    // heads divide the width; activations, positions without a table, epsilons and rates have no parameters
     std::string_view{"num_heads"}, std::string_view{"num_attention_heads"}, std::string_view{"vt_num_attention_heads"},
     std::string_view{"encoder_attention_heads"}, std::string_view{"hidden_act"}, std::string_view{"hidden_activation"},
     std::string_view{"activation_function"}, std::string_view{"activation_func"},
@@ -53,7 +53,7 @@ constexpr std::array harmless = {
     std::string_view{"layer_norm_eps"}, std::string_view{"rms_norm_eps"}, std::string_view{"norm_eps"},
     std::string_view{"projector_ln_eps"}, std::string_view{"drop_path_rate"},
     std::string_view{"layer_scale_init_value"},
-    // selection, merging and pooling of rows, and their number
+    // selection, merging and pooling of rows, and the number of rows
     std::string_view{"window_size"}, std::string_view{"fullatt_block_indexes"}, std::string_view{"tokens_per_second"},
     std::string_view{"image_size"}, std::string_view{"num_image_tokens"}, std::string_view{"head_dim"},
     std::string_view{"merge_type"}, std::string_view{"video_attn_type"}, std::string_view{"vision_segment_max_frames"},
@@ -87,7 +87,7 @@ std::vector<Row> together(const Lists&... lists) {
   return all;
 }
 
-/// One kind of encoder: key of its config, and supported families.
+/// One kind of encoder, for images or sounds: key of its config, and supported families.
 struct Sense {
   std::string_view key, name;
   Count MediaEncoders::*parameters;
@@ -113,7 +113,7 @@ const Sense& hearing() {
   return all;
 }
 
-/// Sizes that the config omits and the class determines.
+/// Text that lists sizes that the config omits and the class determines.
 std::string defaults_taken(const Config& c) {
   std::string out;
   for (const Assumption& a : c.assumptions()) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", a.key, a.value);

@@ -28,15 +28,15 @@ struct MediaEncoderFamily {
 struct Joint {
   const Config& whole;          ///< the composite config
   const Config& media_encoder;  ///< the part that describes the encoder
-  Count width;                  ///< of the encoder's rows
-  Count hidden;                 ///< of the text model
+  Count width;                  ///< width of the encoder's rows
+  Count hidden;                 ///< width of the text model
 };
 
 /// A model with an encoder and text, by the model_type of the composite config.
 struct Composite {
   std::string_view model_types;                ///< separated by spaces
   std::string_view media_encoder;              ///< the encoder's model_type, if its config has no model_type
-  bool always;                                 ///< this encoder applies, regardless of its config
+  bool always;                                 ///< this encoder is used, regardless of the model_type in its config
   Count (*projector)(const Joint&) = nullptr;  ///< null: inside the encoder, or absent
   Count (*cross)(const Joint&) = nullptr;      ///< parts of the text model that only read images; null: absent
 };
@@ -71,11 +71,11 @@ struct CountedMediaEncoders {
   std::vector<std::string> unknown_keys;  ///< keys of their configs that are not understood
 };
 CountedMediaEncoders count_media_encoders(const Config& whole, Count hidden);
-/// The same for Phi-4 multimodal's own config ("phi4mm"), which has a part only for sound. No effect on configs with
-/// other parts.
+/// Counts the encoders of Phi-4 multimodal's own config ("phi4mm"), which describes only the audio encoder. No effect
+/// on configs with other parts.
 void count_phi4mm(const Config& whole, Count hidden, CountedMediaEncoders& out);
 
-/// The same for Phi-3 vision's config ("phi3_v", image_embedding_phi3_v.py).
+/// Counts the encoder of Phi-3 vision's config ("phi3_v", image_embedding_phi3_v.py).
 void count_phi3v(const Config& whole, Count hidden, CountedMediaEncoders& out);
 
 /// Indices of the layers of Llama 3.2's text model that only read images.

@@ -40,7 +40,8 @@ ModuleTally two_matrices(Count in, Count hidden) { return ModuleTally().linear(i
 Count phi4_vision_projector(const Joint& j) { return two_matrices(j.width, j.hidden).numbers(mul(2, j.width)).total(); }
 
 /// Sizes of a conformer for sound: width h, MLPs m, heads, channels of convolutions (outer e, depthwise x, separable s)
-/// and taps, channels of the first convolutions and their reduction of time, values of a frame, rows of distances.
+/// and taps, channels of the first convolutions and their reduction of time, values per frame, rows of the table of
+/// distances.
 struct Conformer {
   Count h, m, heads, layers, e, x, s, taps, channels, shortens, frame, distances;
 };
@@ -82,7 +83,7 @@ struct SizeName {
   std::string_view object, key;
 };
 
-/// Names of a conformer's sizes that differ between the two configs.
+/// Names of a conformer's sizes that differ between the configs of hf and of the hub's own code.
 struct ConformerNames {
   std::string_view h, m, heads, s;
   SizeName channels, far, symmetric;
@@ -110,7 +111,7 @@ T named(const Config& c, const SizeName& name, T otherwise, const Read& read) {
   return c.has(name.object) ? read(c.object(name.object), name.key) : otherwise;
 }
 
-/// A conformer whose config has these names, and the width of its rows.
+/// The encoder of a conformer whose config has these names.
 MediaEncoder conformer(const Config& c, const ConformerNames& n) {
   const auto size = [&](const SizeName& name, Count otherwise) {
     return named(c, name, otherwise, [&](const Config& in, std::string_view key) { return in.size(key, otherwise); });
@@ -154,7 +155,7 @@ Count phi4mm_adapters(const Config& whole, std::string_view key) {
   return mul(whole.object(key).size("r", 1), sides, whole.size("num_hidden_layers", 32));
 }
 
-/// CLIP ViT-L/14 for images of 336 pixels, which Phi-3's code names but does not describe.
+/// CLIP ViT-L/14 for images of 336 pixels, which the code of Phi-3 names without describing its sizes.
 MediaEncoder clip_l_336() {
   static const json::Value sizes = json::parse(
       R"({"hidden_size": 1024, "image_size": 336, "intermediate_size": 4096, "num_hidden_layers": 24,

@@ -40,7 +40,8 @@ MediaEncoder moonvit(const Config& v) {
   return {moon_vit(v, b, v.size("num_hidden_layers", 27), true), h};
 }
 
-/// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: the same, with or without vt_ in names.
+/// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: the same, with keys that may begin with
+/// vt_.
 MediaEncoder kimi_k25(const Config& v) {
   const Count h = v.size({"vt_hidden_size", "hidden_size"}, 1152);
   const MoonBlock b{h, h, v.size({"vt_intermediate_size", "intermediate_size"}, 4304), true, true, true};
@@ -82,7 +83,7 @@ Count kimi_vl(const Joint& j) {
   return ModuleTally().layer_norms(1, j.width).linear(in, in).linear(in, j.hidden).total();
 }
 
-/// PatchMergerMLP: the same.
+/// PatchMergerMLP: like KimiVLMultiModalProjector.
 Count kimi_k25_projector(const Joint& j) {
   require(j.media_encoder, "mm_projector_type", "patchmerger");
   const Count row = j.media_encoder.size("mm_hidden_size", j.width), in = merged(j.media_encoder, row);

@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Rows of a table with one row per arrangement of tiles, and an additional one.
+/// Number of rows of a table with one row per arrangement of tiles and an additional row.
 Count arrangements(const Config& v) {
   const json::Value* known = v.find("supported_aspect_ratios");
   const Count given = known != nullptr && known->is_array() ? static_cast<Count>(known->size()) : 8;
@@ -25,7 +25,7 @@ MediaEncoder mllama(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14), tiles = v.size("max_num_tiles", 4);
   const Count positions = add(patches(v, 448, 14), 1), each = mul(arrangements(v), tiles);
   const ModuleTally block = ModuleTally(vit_block(h, v.size("intermediate_size", 5120))).numbers(-mul(4, h));
-  v.ignore({"attention_heads", "intermediate_layers_indices"});  // rows of some layers join the last layer's
+  v.ignore({"attention_heads", "intermediate_layers_indices"});  // rows of these layers join the last layer's rows
   return {ModuleTally()
               .linear(mul(colours(v), p, p), h, false)
               .numbers(h)

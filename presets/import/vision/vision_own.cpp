@@ -13,8 +13,8 @@ namespace {
 
 /// hf gemma4/modular_gemma4.py, Gemma4VisionModel: input_proj 3 p^2 h; position_embedding_table (2, P, h); blocks
 /// without biases: q and o 2 h n d, k and v 2 h g d, norms of queries and keys 2 d, gate, up, down 3 h m, four RMSNorms
-/// 4 h. Also buffers, which are saved with the weights: four limits for each clipped linear, seven to a block, and a
-/// shift and a scale 2 h in a standardized encoder.
+/// 4 h. Also buffers, which are saved with the weights: four limits for each clipped linear layer, seven per block, and
+/// a shift and a scale 2 h in a standardized encoder.
 MediaEncoder gemma4(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
   const Count n = v.size("num_attention_heads", 12), g = v.size("num_key_value_heads", 12);
@@ -57,7 +57,8 @@ MediaEncoder llama4(const Config& v) {
 /// Llama4MultiModalProjector: linear_1 without bias.
 Count llama4_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden, false).total(); }
 
-/// InternVL's vision transformer. `qkv_bias`: on queries, keys and values; `qk_norm`: RMSNorms over all their heads.
+/// InternVL's vision transformer. `qkv_bias`: biases on queries, keys and values; `qk_norm`: RMSNorms on queries and
+/// keys over all heads.
 struct InternVit {
   Count h, m, layers;
   bool qkv_bias, qk_norm, layer_norms;

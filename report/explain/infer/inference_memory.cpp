@@ -38,7 +38,7 @@ Expr cached_by_core(const Sizes& of) {
 }
 
 Expr cached_numbers(const Sizes& of) { return cached_by_core(of) + index_key(of); }
-/// Elements cached per token by all layers with one mixer; the mean for pooled keys.
+/// Elements cached per token by all layers with one mixer; for pooled keys, the mean over tokens.
 Expr cached_in_mean(const Sizes& of) {
   if (!pools(of)) return of.L_s * cached_numbers(of);
   const Expr index = of.i.L == Expr(0) ? Expr(0) : floor(of.i.L * of.i.d / of.c.ratio);
@@ -52,7 +52,7 @@ Expr key_row(S s, const Expr& width) {
 Expr value_row(S s, const Expr& width) {
   return textbook::matrix_bytes<Expr>(s.plan().kv_precision.values.format(), value_format(s), width, 1);
 }
-/// Whether a row has a fixed number of bytes per element.
+/// Whether a cached row has a fixed number of bytes per element.
 bool counts_numbers(S s) {
   const CacheFormats& cache = s.plan().kv_precision;
   const Format& f = cache.keys.format();
@@ -112,7 +112,7 @@ Formula bytes_per_sequence(S s) {
   return {(cached + state(s)).text()};
 }
 
-/// The layers of one mixer whose cache ends at a window or chunk; null if no mixer or several mixers have them.
+/// The layers of one mixer whose cache ends at a window or chunk; null if no mixer or several mixers have such layers.
 struct Windowed {
   const Sizes* part = nullptr;
   Count mixers = 0;
@@ -155,7 +155,7 @@ Formula equals_weights(S s) {
   const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
-/// A limit, with the memory at the limit and at one more.
+/// A limit, with the peak memory at the limit and at one above it.
 Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
   const Row* row = s.row(path);
   const Count n = row ? std::get<Count>(row->value) : 0;
@@ -172,7 +172,7 @@ Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
 Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
 Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
 
-/// All parts are live at once.
+/// Total inference memory; all parts are live at once.
 Formula all_bytes(S s) {
   Formula f{"M_w + M_kv + M_ws"};
   const auto add = [&](const char* name, const char* meaning, Bytes b) {
@@ -225,8 +225,7 @@ constexpr Definition memory[] = {
      per_gpu, "Goon (6.1), (7.1)"},
     {"inference_memory.host_bytes", "host memory", "bytes",
      [](S s) {
-       return from_engine(s, "M_host", "offloaded fractions of weights and KV cache, bytes",
-                          "inference_memory.host_bytes");
+       return from_engine(s, "M_host", "offloaded parts of weights and KV cache, bytes", "inference_memory.host_bytes");
      },
      per_gpu, "--offload", "--offload"},
     {"inference_memory.workspace_bytes", "workspace: tensors live at the peak of prefill or decode", "bytes",

@@ -220,7 +220,7 @@ constexpr Definition pass_table[] = {
      "prompts run one at a time: (1 + 2 + ... + B)/B prefills", "arithmetic"},
     {"end_to_end.total_s", "total generation time", "s",
      [](S s) { return generation_time(s, &PassEstimate::estimate, &BothSeconds::estimate); },
-     "prefill, then one decode step per further token at its context", "Goon §7"},
+     "prefill, then one decode step for each further token at its context length", "Goon §7"},
     {"end_to_end.usd_per_1m_tokens", "cost per million generated tokens", "USD",
      [](S s) -> Formula {
        return {"price_h*n_g*t_all/3600*1000000/(n_s*n_t)",
@@ -236,7 +236,7 @@ constexpr Definition pass_table[] = {
      [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, "prefill", "Pope 2022 (arXiv:2211.05102)"},
     {"end_to_end.bound_total_s", "total generation time at full efficiency", "s",
      [](S s) { return generation_time(s, &PassEstimate::bound, &BothSeconds::bound); },
-     "prefill, then one decode step per further token at its context", "Goon §7"},
+     "prefill, then one decode step for each further token at its context length", "Goon §7"},
     {"end_to_end.tokens_per_s", "end-to-end throughput", "tokens/s", fixed<"B*n_out/total_time">, "all sequences",
      pass_sources},
     {"end_to_end.words_per_s", "words per second per sequence", "", fixed<"n_out/total_time/1.3">,

@@ -21,7 +21,7 @@ Symbol time_counted(S s) {
   return as_symbol(s, "t_r", "length of the interval in which answers are counted, s", "serving.counted_s");
 }
 
-/// A total over the counted answers, divided by the time in which they came.
+/// A total over the counted answers, divided by the length of the interval in which they are counted.
 Formula over_time(S s, const char* meaning, Count CountedAnswers::*tokens) {
   const WholeRun& w = s.run();
   return {"n_a/t_r", {{"n_a", meaning, number_text(w.served.counted.*tokens)}, time_counted(s)}};
@@ -54,12 +54,12 @@ Formula gap_percentile(S s) {
   return from_engine(s, "t_p", "mean of the latencies in the percentile's bin, each bin 1 % wide, s", path.text);
 }
 
-/// A percentile of a time of requests.
+/// A percentile of one of the requests' times.
 template <Letters path>
 constexpr Definition percentile_row(std::string_view what, std::string_view wants = whole_traffic) {
   return {path.text, what, "s", percentile_of<path>, "over the run's requests", by_request, wants};
 }
-/// The same for the time between two tokens.
+/// A percentile of the time between two tokens.
 template <Letters path>
 constexpr Definition gap_row(std::string_view what) {
   return {path.text, what, "s", gap_percentile<path>, "per token", by_request, continued};

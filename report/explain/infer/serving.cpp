@@ -64,7 +64,7 @@ constexpr std::string_view by_time =
     "GPUs are billed busy or idle; a pass with prompts and answers is split in proportion to the times of separate "
     "passes";
 
-/// Memory that the other terms leave; terms that the engine does not have are 0.
+/// An engine's cache: the memory that the other terms leave. Terms that the engine does not have are 0.
 Formula cache_of_engine(S s) {
   const EngineMemory m = s.serving().engine().memory;
   const auto symbol = [](const char* name, const char* meaning, Bytes b) {
@@ -274,7 +274,7 @@ constexpr Definition serving_table[] = {
      "traffic, and an engine with known startup logs"},
     {"engine_memory.host_bytes", "weights in host memory", "bytes",
      [](S s) {
-       return from_engine(s, "M_host", "offloaded fraction of the blocks' weights, bytes", "engine_memory.host_bytes");
+       return from_engine(s, "M_host", "offloaded part of the blocks' weights, bytes", "engine_memory.host_bytes");
      },
      of_engine, "--offload", "traffic and --offload"},
     {"engine_memory.towers_bytes", "vision and audio encoders", "bytes", media_encoder_bytes, media_encoder_convention,

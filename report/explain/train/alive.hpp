@@ -14,10 +14,10 @@ struct AliveTensor {
   Bytes bytes;
 };
 
-/// At the peak of a training micro-batch, without weights, gradients and optimizer state.
+/// Tensors live at the peak of a training micro-batch, without weights, gradients and optimizer state.
 std::vector<AliveTensor> alive_in_training(const Setting& s);
 
-/// At the peak of prefill or of the last decode step, without weights and KV cache.
+/// Tensors live at the peak of prefill or of the last decode step, without weights and KV cache.
 std::vector<AliveTensor> alive_in_inference(const Setting& s);
 
 /// The tensors as terms b_i of a sum.

@@ -126,7 +126,7 @@ std::string markdown_footer(const Definition& d) {
   return out + "\n";
 }
 
-/// Each formula below its condition.
+/// The text of all variants, each formula below its condition.
 std::string variants_text(const std::string& indent, const std::vector<Variant>& variants, const Screen& screen) {
   std::string out;
   for (const Variant& v : variants) {

@@ -23,13 +23,13 @@ constexpr Definition part(std::string_view what) {
 }
 
 constexpr Definition spent_table[] = {
-    part<"prefill.breakdown_s.matmul">("prefill time of matrix products"),
+    part<"prefill.breakdown_s.matmul">("prefill time of matmuls"),
     part<"prefill.breakdown_s.attention">("prefill time of attention cores"),
     part<"prefill.breakdown_s.elementwise">("prefill time of other operators"),
     part<"prefill.breakdown_s.host">("prefill launch overhead"),
     part<"prefill.breakdown_s.tp">("prefill time of tensor-parallel collectives"),
     part<"prefill.breakdown_s.engine">("engine loop overhead per prefill"),
-    part<"decode.breakdown_s.matmul">("decode time of products with weights"),
+    part<"decode.breakdown_s.matmul">("decode time of matmuls with weights"),
     part<"decode.breakdown_s.attention">("decode time of attention over the KV cache"),
     part<"decode.breakdown_s.elementwise">("decode time of other operators"),
     part<"decode.breakdown_s.host">("decode launch overhead"),

@@ -49,13 +49,13 @@ bool is_one_group(S s) {
          (!s.tensor_parallel() || is_one_ring(s));
 }
 
-/// States are read and written once. Weights are also read if there is no master copy.
+/// Time of the optimizer's update: states are read and written once; weights are also read if there is no master copy.
 std::string optimizer_text(S s, bool bound) {
   const bool master = s.plan().master && training_weights(s.plan()).format().element_bits < 32;
   const char* read = s.plan().gradient_bytes > 4 ? "2*M_o + 4*M_g/p_g + " : "2*M_o + M_g + ";
   return ratio(read + std::string(master ? "M_w" : "2*M_w"), memory_rate(s, bound));
 }
-/// The same if ranks update shards, or stages hold different states: the mean over the stages.
+/// The update's time. If ranks update shards, or stages hold different states, the mean over the stages.
 Formula update_time(S s) {
   const bool muon = traits(s.plan().optimizer).orthogonalizes;
   if (!muon && !trains_part(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
@@ -102,7 +102,7 @@ void add_gradient_collective(S s, bool bound, Formula& f) {
 bool has_software(S s) { return s.request().software.has_value(); }
 Formula estimated_part(S s, const char* what, const char* path) { return from_engine(s, "t_e", what, path); }
 constexpr const char* product_seconds =
-    "sum over matrix products of FLOPs / (peak x achieved fraction of the architecture x F/(F + half_matmul)) plus the "
+    "sum over matmuls of FLOPs / (peak x achieved fraction of the architecture x F/(F + half_matmul)) plus the "
     "non-overlapped fraction of their memory time; mean over stages, s";
 constexpr const char* core_seconds =
     "sum over attention cores of executed FLOPs / throughput of the stack's kernel, or bytes of stored scores / "
@@ -170,7 +170,7 @@ Formula limiting(S s) {
            as_symbol(s, "communication", "communication time, s", "step.limited_s.communication"),
            as_symbol(s, "launches", "launch overhead, s", "step.limited_s.latency")}};
 }
-/// Muon's products are limited by compute or memory.
+/// Time of compute-bound operators. Muon's matmuls are limited by compute or memory.
 Formula limited_compute(S s) {
   if (has_software(s)) return estimated_part(s, "compute-bound operators, s", "step.limited_s.compute");
   if (!traits(s.plan().optimizer).orthogonalizes) return compute_time(s, training_pass(s.plan()), repeats(s));
@@ -265,7 +265,7 @@ constexpr Definition step_table[] = {
      "sum over all kinds of communication", step_sources},
     {"step.limited_s.latency", "launch overhead", "s", [](S s) { return launches(s, "step.limited_s.latency"); },
      "measured; 0 if missing from the hardware file", "the hardware file"},
-    {"step.breakdown_s.matmul", "time of matrix products", "s",
+    {"step.breakdown_s.matmul", "time of matmuls", "s",
      [](S s) { return work(s, Part::matmul, product_seconds, "step.breakdown_s.matmul"); }, per_stage, step_sources},
     {"step.breakdown_s.attention", "time of attention cores", "s",
      [](S s) { return work(s, Part::attention, core_seconds, "step.breakdown_s.attention"); }, per_stage, step_sources},
@@ -320,7 +320,7 @@ constexpr Definition step_table[] = {
      "ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857); PyTorch save_on_cpu", "--offload WHAT"},
 };
 
-// ---- The same throughput by convention.
+// ---- MFU of the same throughput under each convention.
 
 Formula by_convention(S s, std::string_view key) {
   for (const Convention& c : conventions(s.arch(), s.plan(), s.layout(), s.cluster()))

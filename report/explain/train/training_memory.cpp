@@ -35,7 +35,7 @@ std::string shared_numbers(S s, Zero from) {
   if (s.layout().zero < from || ranks(s.layout(), Group::shard) == 1) return "N_T";
   return "ceil(N_T/d)";
 }
-/// Whether expert states are sharded across fewer ranks than the others.
+/// Whether expert states are sharded across fewer ranks than all other states.
 bool has_two_groups(S s, Zero from) { return s.layout().zero >= from && folds_experts(s.layout()); }
 
 /// The bytes that remain on the device.
@@ -165,13 +165,13 @@ Formula messages_held(S s) {
 
 Formula transit(S s) {
   return from_engine(s, "M_tra",
-                     "offloaded fractions of a layer's activations, two layers' weights and a layer's gradients, bytes",
+                     "offloaded parts of a layer's activations, two layers' weights and a layer's gradients, bytes",
                      "memory.transit_bytes");
 }
 Formula on_host(S s) {
-  return from_engine(
-      s, "M_host", "offloaded fractions of weights, optimizer states, their gradients and activations in flight, bytes",
-      "memory.host_bytes");
+  return from_engine(s, "M_host",
+                     "offloaded parts of weights, optimizer states, their gradients and activations in flight, bytes",
+                     "memory.host_bytes");
 }
 
 /// The stage with the most bytes on the host may differ from the fullest.
@@ -182,7 +182,7 @@ Formula fits_training(S s) {
            as_symbol(s, "M_hc", "host memory per GPU, bytes", "memory.host_capacity_bytes")}};
 }
 
-constexpr std::string_view shared = "per GPU, the most loaded one; under ZeRO its shard, ceil(n/d) of n elements";
+constexpr std::string_view shared = "on the most loaded GPU; under ZeRO its shard, ceil(n/d) of n elements";
 constexpr std::string_view offloading = "--offload WHAT";
 constexpr std::string_view sharded_weights = "--dp above 1 with --zero 3";
 constexpr Definition training_memory_table[] = {
@@ -246,7 +246,7 @@ constexpr Definition training_memory_table[] = {
      },
      "of the server in the hardware file", "the hardware file", offloading},
     {"memory.fits", "does it fit?", "", fits_training,
-     "per GPU, the most loaded one; with --offload also host memory per GPU", "the hardware file", "",
+     "on the most loaded GPU; with --offload also host memory per GPU", "the hardware file", "",
      "yes if this is at most 1"},
 };
 

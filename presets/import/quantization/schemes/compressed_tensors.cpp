@@ -104,7 +104,7 @@ Count input_scale_bytes(const Object& inputs) {
   return known && inputs.text_or("strategy", "tensor") == "tensor" ? 2 : 0;
 }
 
-/// Product format for quantized inputs; weights in fewer bits are widened to it.
+/// Matmul format for quantized inputs; weights in fewer bits are dequantized to it.
 std::optional<DType> products_of_inputs(const Object& inputs, DType weights) {
   const Count bits = inputs.count_or("num_bits", 8);
   const bool is_float = inputs.text_or("type", "int") == "float";

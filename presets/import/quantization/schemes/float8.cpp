@@ -18,7 +18,7 @@ Count block_scale_bits(const SchemeContext& context) {
   return context.model_type == "qwen3" || context.model_type.starts_with("qwen3_5") ? 16 : 32;
 }
 
-/// The format with its blocks; without a block size, one float32 scale per tensor, and one of its input if that is not
+/// fp8 with scales by block; without a block size, one float32 scale per tensor, and one for its input unless that is
 /// determined at run time.
 Packing float8_packing(const Object& q, const SchemeContext& context) {
   const bool static_inputs = q.text_or("activation_scheme", "static") == "static";

@@ -1,4 +1,4 @@
-// GPTQ, AutoRound, which packs like GPTQ or others, and AWQ.
+// GPTQ, AWQ, and AutoRound, which packs like GPTQ, AWQ or other methods.
 
 #include <fmt/format.h>
 
@@ -46,7 +46,7 @@ bool is_of_gptqmodel(const Object& q) {
 }
 
 /// The packing with other data in layers of AutoGPTQ and GPTQModel (nn_modules/qlinear): the group of each column as
-/// int32, with or without desc_act; AutoGPTQ up to 0.7 gives every layer a 16-bit bias.
+/// int32, with or without desc_act; AutoGPTQ up to 0.7 also gives every layer a 16-bit bias.
 Packing gptq_layer(const Object& q, const GptqSetting& s) {
   Packing p = gptq_packing(s);
   p.bytes.column_bits = 32;
@@ -82,7 +82,7 @@ std::vector<std::string> names_in_blocks(const Object& q, std::string_view key) 
   return out;
 }
 
-/// Modules that are quantized at all; empty: all modules of a block.
+/// Modules that are quantized; empty: all modules of the model's blocks.
 Modules blocks_modules(const Object& q, bool head) {
   constexpr std::string_view key = "modules_in_block_to_quantize";
   if (!q.has(key)) return {};
@@ -123,11 +123,11 @@ Scheme awq(const Object& q, const SchemeContext&) {
 
 namespace {
 
-/// AutoRound's settings for all layers, or for one by "extra_config".
+/// AutoRound's settings for all layers, or for one layer in "extra_config".
 struct RoundSetting {
   GptqSetting gptq{};
   std::string type = "int";
-  bool inputs = false;  ///< quantized, too
+  bool inputs = false;  ///< inputs are also quantized
 };
 
 RoundSetting round_setting(const Object& q, const RoundSetting& otherwise) {

@@ -17,8 +17,8 @@ using json::Object;
 
 struct Algorithm {
   std::string_view name, row;
-  Count tensor_bytes = -1;         ///< float32 scales of the tensor and of its input; -1: the row's
-  std::string_view products = "";  ///< if inputs are quantized, too
+  Count tensor_bytes = -1;         ///< bytes of the float32 scales of the tensor and of its input; -1: as in `row`
+  std::string_view products = "";  ///< matmul format, if inputs are also quantized
   bool folds_scales = false;       ///< input scales are folded into norms and other weights
 };
 

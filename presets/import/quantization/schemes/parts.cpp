@@ -93,13 +93,13 @@ std::vector<Scheme::Group> every_matrix(Packing p, std::optional<DType> products
 
 namespace {
 
-/// Keys of all methods' blocks that change neither bytes nor products: how values were found, with which program, and
-/// how it runs them.
+/// Keys of all methods that affect neither bytes nor matmuls: how the values were computed, by which program, and how
+/// they are run.
 constexpr std::array without_effect = {
     // the program
     "quant_method", "version", "producer", "autoround_version", "model_name_or_path", "model_file_base_name",
     "is_prequantized", "quantization_status", "registry_requires_subclass", "created", "pack_dtype", "pack_method",
-    // how values were found
+    // how the values were computed
     "damp_percent", "damp_auto_increment", "static_groups", "true_sequential", "sym", "dataset", "tokenizer",
     "batch_size", "seqlen", "nsamples", "iters", "lr", "minmax_lr", "low_gpu_mem_usage", "enable_quanted_input",
     "enable_minmax_tuning", "gradient_accumulate_steps", "scale_dtype", "mse", "calibration", "calib", "act_group_size",

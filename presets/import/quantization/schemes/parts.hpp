@@ -17,8 +17,8 @@ namespace llmcalc::import {
 /// Row of calc/formats/dtype.hpp with this name.
 constexpr DType row(std::string_view name) { return *dtype(name); }
 
-/// Modules that `patterns`, read from `key`, pick; `below`: including those below a name. Throws InputError for an
-/// invalid regular expression.
+/// The modules that `patterns`, read from `key`, pick; `below`: including modules below a name. Throws InputError for
+/// an invalid regular expression.
 Modules picked(const json::Object& q, std::string_view key, const std::vector<std::string>& patterns,
                bool below = true);
 
@@ -40,14 +40,13 @@ Packing with_tensor_bytes(DType row, Count bytes);
 /// "gptq" for groups of 128, "gptq-g64" for other sizes with a row, and "gptq" for sizes without a row.
 DType grouped_row(std::string_view stem, Count group);
 
-/// Format in which a device multiplies if both operands have the weights' format; scales per tensor or row do not
-/// change it.
+/// Matmul format of a device if both operands have the weights' format; scales per tensor or row do not affect it.
 std::optional<DType> products_in(DType weights);
 
 /// Groups for all matrices in one packing.
 std::vector<Scheme::Group> every_matrix(Packing p, std::optional<DType> products = std::nullopt);
 
-/// Records the keys of `o`, a part of the block called `name`, that were never read and may change bytes or products.
+/// Records the keys of `o`, a part of the block called `name`, that were never read and may affect bytes or matmuls.
 void remember_unread(Scheme& s, const json::Object& o, const std::string& name = "");
 
 }  // namespace llmcalc::import

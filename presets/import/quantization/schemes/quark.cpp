@@ -54,7 +54,7 @@ std::optional<DType> quark_products(const QuarkTensor& inputs, DType weights) {
   return inputs.type == "fp4" ? products_in(weights) : std::nullopt;
 }
 
-/// A setting of layers. Without weights, the layers stay in the config's dtype.
+/// Group of a setting. If it has no "weight", the layers stay in the config's dtype.
 Scheme::Group quark_group(Scheme& s, const Object& o) {
   Scheme::Group g;
   if (!o.has("weight")) return g;
