@@ -270,12 +270,55 @@ json::Value hardware_json(std::string_view name_or_path) {
   return std::move(d.value);
 }
 
+namespace {
+
+/// A software file, the preset's name or path that leads to it, and the version wanted.
+struct SoftwareDocument {
+  Document file;
+  std::string word;
+  std::optional<std::string_view> version;
+};
+SoftwareDocument software_document(std::string_view text) {
+  const auto [name, version] = exists(text) ? VersionedName{text, {}} : versioned(text);
+  if (const Builtin* preset = preset_named(builtin_software(), name))
+    return {{preset_name(*preset), preset_json(*preset)}, std::string(preset->name), version};
+  if (!is_path(name)) refuse_name("software", name, builtin_software());
+  return {read_document(std::string(name)), std::string(name), version};
+}
+
+/// The file at its version, over the keys of its parent.
+SoftwareAtVersion whole_software(const SoftwareDocument& d, int depth) {
+  SoftwareAtVersion at = at_version(d.file.value, d.version, d.file.where);
+  const json::Object o(at.value, d.file.where);
+  const std::string parent = o.text_or("parent", "");
+  if (parent.empty()) return at;
+  if (depth == 0)
+    throw InputError(fmt::format("{}: \"parent\" leads through too many files, or back to this one", o.where()));
+  json::Value whole = whole_software(software_document(parent), depth - 1).value;
+  for (const char* key : {"name", "title", "aliases", "notes"}) whole.erase(key);
+  at.value.erase("parent");
+  whole.merge_patch(at.value);
+  at.value = std::move(whole);
+  return at;
+}
+constexpr int most_parents = 8;
+
+}  // namespace
+
 SoftwareCard load_software(std::string_view name_or_path) {
-  if (const Builtin* preset = preset_named(builtin_software(), name_or_path))
-    return named(read_software_file(preset_json(*preset), preset_name(*preset)), preset->name);
-  if (!is_path(name_or_path)) refuse_name("software", name_or_path, builtin_software());
-  const Document d = read_document(std::string(name_or_path));
-  return named(read_software_file(d.value, d.where), name_or_path);
+  const SoftwareDocument d = software_document(name_or_path);
+  SoftwareAtVersion at = whole_software(d, most_parents);
+  SoftwareCard card = named(read_software_file(at.value, d.file.where),
+                            d.version ? fmt::format("{}@{}", d.word, at.version.name) : d.word);
+  card.parent = json::Object(d.file.value, d.file.where).text_or("parent", "");
+  card.version = std::move(at.version);
+  card.versions = std::move(at.versions);
+  return card;
+}
+
+json::Value software_at(std::string_view name_or_path) {
+  load_software(name_or_path);
+  return whole_software(software_document(name_or_path), most_parents).value;
 }
 
 ModelCard load_model(const Builtin& preset) {

@@ -48,7 +48,9 @@ constexpr std::array loop_words{Said{"none", ServingLoop::none},
 constexpr std::array product_words{Said{"library", false}, Said{"own", true}};
 constexpr std::array prompt_words{Said{"beside decoding", false}, Said{"first", true}};
 constexpr std::array sum_words{Said{"fp32", false}, Said{"fp16", true}};
-constexpr std::array use_words{Said{"training", true}, Said{"inference", false}};
+enum class Use : std::uint8_t { training, inference, both };
+constexpr std::array use_words{Said{"training", Use::training}, Said{"inference", Use::inference},
+                               Said{"both", Use::both}};
 
 /// The value of the word under `key`.
 template <typename T, std::size_t n>
@@ -85,6 +87,13 @@ InferenceStack read_inference(const json::Object& o) {
           .half_sums = read_word(o, "sums", sum_words)};
 }
 
+double read_utilization(const json::Object& o) {
+  const double share = o.number_or("memory_utilization", 0);
+  if (share <= 0 || share > 1)
+    throw InputError(fmt::format("{}, \"memory_utilization\": expected a number above 0 and at most 1", o.where()));
+  return share;
+}
+
 }  // namespace
 
 std::string_view word(Fusion f) { return word_of(f, fusion_words); }
@@ -96,12 +105,13 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   card.name = o.text("name");
   card.title = o.text_or("title", card.name);
   if (o.has("aliases")) card.aliases = o.texts("aliases");
-  if (read_word(o, "for", use_words))
-    card.training = read_training(o);
-  else
-    card.inference = read_inference(o);
+  const Use use = read_word(o, "for", use_words);
+  if (use != Use::inference) card.training = read_training(o);
+  if (use != Use::training) card.inference = read_inference(o);
   if (card.training && o.has("memory")) card.memory = read_word(o, "memory", memory_words);
   if (card.training && o.has("vocabulary_multiple")) card.vocabulary_multiple = o.positive("vocabulary_multiple");
+  if (card.inference && o.has("memory_utilization")) card.memory_utilization = read_utilization(o);
+  if (o.has("capabilities")) card.capabilities = read_capabilities(o.object("capabilities"));
   card.source = o.text("source");
   card.notes = o.text_or("notes", "");
   o.refuse_unread();

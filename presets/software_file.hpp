@@ -1,7 +1,7 @@
 #pragma once
-/// A software profile: the properties of a training stack or an inference engine that affect estimates.
+/// A software stack: a training framework, an inference engine, or both.
 ///
-/// { "name", "title"?, "aliases"?, "source", "notes"?, "for": "training",
+/// { "name", "title"?, "aliases"?, "source", "notes"?, "parent"?, "capabilities"?, "versions"?, "for": "training",
 ///   "fusion":           "megatron", "tuned", "compiled", "eager", "unfused" or "native" (Fusion,
 ///                       presets/estimators/training_estimator.hpp)
 ///   "attention":        "vendor" or "flash-2"          flash kernel, on devices with both
@@ -14,7 +14,7 @@
 ///   "vocabulary_multiple"?: 128                        pads the vocabulary rows of each tensor-parallel rank to a
 ///                       multiple (calc/parallel/vocabulary.hpp) }
 ///
-/// or "for": "inference",
+/// or "for": "inference" ("both": all keys),
 ///   "launching": "recorded", "compiled", "local", "eager" or "persistent" (Launching,
 ///                presets/estimators/inference_estimator.hpp)
 ///   "loop":      "none", "vllm", "vllm v0", "tensorrt-llm", "tensorrt-llm c++", "server" or "compiled program":
@@ -23,8 +23,11 @@
 ///   "exchanges": "library" or "own"               kernels of tensor-parallel collectives
 ///   "prompts":   "beside decoding" or "first"     in a server's passes
 ///   "sums":      "fp32" or "fp16"                 accumulation of matmuls on GeForce cards
+///   "memory_utilization"?: 0.9                    share of the device's memory that a server takes by default
 ///
-/// The numeric parameters for these words are fitted (presets/estimates/).
+/// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (all but name, title,
+/// aliases, notes and versions). "versions": presets/stack/version.hpp. "capabilities": presets/stack/capabilities.hpp.
+/// Numeric parameters for these words are fitted: presets/estimates/.
 
 #include <optional>
 #include <string>
@@ -36,24 +39,32 @@
 #include "presets/estimators/inference_estimator.hpp"
 #include "presets/estimators/stored_plan.hpp"
 #include "presets/estimators/training_estimator.hpp"
+#include "presets/stack/capabilities.hpp"
+#include "presets/stack/version.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
 
 struct SoftwareCard {
   std::string name, title, source, notes;
-  std::string word;  ///< name in commands: the preset's name, or the path of its file
+  std::string word;  ///< name in commands: the preset's name or the path of its file, and "@VERSION" if one was chosen
+  std::string parent;                     ///< empty: none
+  SoftwareVersion version;                ///< the chosen one, or the newest; empty name: the stack has no versions
+  std::vector<SoftwareVersion> versions;  ///< all, oldest first
+  Capabilities capabilities;
   std::vector<std::string> aliases;
-  std::optional<TrainingStack> training;    ///< for a model with RMSNorm and flash attention
-  std::optional<InferenceStack> inference;  ///< exactly one of `training` and `inference` is present
-  std::optional<MemorySoftware> memory;     ///< memory model of a training process; absent: unknown
-  Count vocabulary_multiple = 1;  ///< multiple for padding a rank's vocabulary rows in training; 1: no padding
+  std::optional<TrainingStack> training;     ///< for a model with RMSNorm and flash attention
+  std::optional<InferenceStack> inference;   ///< `training`, `inference` or both are present
+  std::optional<MemorySoftware> memory;      ///< memory model of a training process; absent: unknown
+  Count vocabulary_multiple = 1;             ///< for the rows of a tensor-parallel rank, in training; 1: no padding
+  std::optional<double> memory_utilization;  ///< default share of the device's memory for a server; absent: unknown
 };
 
 /// The word in a software file.
 std::string_view word(Fusion f);
 std::string_view word(Launching l);
 
+/// Reads a file at one version, without "versions" and "parent". Throws InputError.
 SoftwareCard read_software_file(const json::Value& value, const std::string& where);
 
 /// The training stack for this model and plan. Precondition: `software` is for training.

@@ -126,6 +126,7 @@ void KeySearch::search_run(const Run& run) {
     if (!can_enter(slack * (work + update), bytes)) continue;
     if (now_.pp > 1 && !can_enter(slack * (least_pipelined(p, zero, true) + update), bytes)) continue;
     if (!can_enter(slack * nearly(), bytes)) continue;
+    if (space_.process_fits && !space_.process_fits(space_, now_, bytes)) continue;
     const Seconds step = exact();
     const Found found{now_, step, bytes, value_of(space_, now_.gpus, step, bytes)};
     best_.add(found);

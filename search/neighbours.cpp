@@ -63,7 +63,8 @@ class Neighbourhood {
     for (const auto& [change, degree] :
          {std::pair{PlanChange::tp, &Candidate::tp}, std::pair{PlanChange::cp, &Candidate::cp},
           std::pair{PlanChange::pp, &Candidate::pp}})
-      for (const Count n : beside(numbers, plan_.*degree)) degree_step(change, degree, n);
+      for (const Count n : beside(numbers, plan_.*degree))
+        if (n == 1 || launches(degree)) degree_step(change, degree, n);
   }
   /// Sets a degree to n and changes the number of replicas if the devices divide evenly, otherwise the number of stages
   /// or context ranks.
@@ -92,15 +93,25 @@ class Neighbourhood {
       if (plan_.recompute == Recompute::full) try_with(PlanChange::recompute, [&](Candidate& c) { c.block = n; });
     if (can_shard(space_, plan_))
       for (const int step : {-1, 1})
-        if (const int z = static_cast<int>(plan_.zero) + step; z >= 0 && z <= static_cast<int>(Zero::weights))
+        if (const int z = static_cast<int>(plan_.zero) + step;
+            z >= 0 && z <= static_cast<int>(Zero::weights) && launches(static_cast<Zero>(z)))
           try_with(PlanChange::zero, [&](Candidate& c) { c.zero = static_cast<Zero>(z); });
     if (plan_.pp == 1) return;
-    for (const Schedule s : searched_schedules)
+    for (const Schedule s : space_.launchable.schedules)
       if (s != plan_.schedule)
         try_with(PlanChange::schedule, [&](Candidate& c) {
           c.schedule = s;
           c.chunks = std::max<Count>(fixed_chunks(s), s == Schedule::interleaved ? 2 : 1);
         });
+  }
+
+  bool launches(Count Candidate::*degree) const {
+    const Launchable& all = space_.launchable;
+    return degree == &Candidate::tp ? all.tp : degree == &Candidate::cp ? all.cp : all.pp;
+  }
+  bool launches(Zero z) const {
+    const Launchable& all = space_.launchable;
+    return (plan_.pp > 1 ? all.zero_in_pipeline : all.zero)[static_cast<std::size_t>(z)];
   }
 
   template <typename F>

@@ -57,4 +57,14 @@ void Front::add(const Found& f) {
   list_.insert(list_.erase(first, next), f);
 }
 
+void prefer_free_memory(std::vector<Found>& all) {
+  constexpr double tie = 1.01;
+  for (auto from = all.begin(); from != all.end();) {
+    const double most = tie * from->value;
+    const auto to = std::find_if(from, all.end(), [&](const Found& f) { return f.value > most; });
+    std::stable_sort(from, to, [](const Found& a, const Found& b) { return a.peak < b.peak; });
+    from = to;
+  }
+}
+
 }  // namespace llmcalc

@@ -32,6 +32,9 @@ class Best {
   std::vector<Found> list_;
 };
 
+/// Ranks plans whose values differ by at most 1 % by memory, smallest first. `all` is sorted by value.
+void prefer_free_memory(std::vector<Found>& all);
+
 /// The Pareto front of time and memory, by increasing memory.
 class Front {
  public:

@@ -162,20 +162,25 @@ std::vector<T> stated_or(const std::optional<T>& given, std::vector<T> all) {
   return given ? std::vector<T>{*given} : std::move(all);
 }
 
+/// The given degree, else all divisors of n, or 1 if the software has no such parallelism.
+std::vector<Count> degrees(Count given, bool launchable, Count n) {
+  return stated_or(given, launchable ? divisors(n) : std::vector<Count>{1});
+}
+
 std::vector<Count> tensor_ranks(const Space& s, Count gpus) {
-  std::vector<Count> all = stated_or(s.fixed.tp, divisors(gpus));
+  std::vector<Count> all = degrees(s.fixed.tp, s.launchable.tp, gpus);
   std::erase_if(all, [&](Count n) { return gpus % n != 0 || s.arch.heads % n != 0; });
   return all;
 }
 std::vector<Count> context_ranks(const Space& s, Count rest) {
-  std::vector<Count> all = stated_or(s.fixed.cp, divisors(rest));
+  std::vector<Count> all = degrees(s.fixed.cp, s.launchable.cp, rest);
   std::erase_if(all, [&](Count n) { return rest % n != 0; });
   return all;
 }
 /// Expert-parallel ranks: divisors of the experts that also divide the devices.
 std::vector<Count> expert_ranks(const Space& s, Count gpus) {
   if (!s.arch.has_experts()) return {1};
-  std::vector<Count> all = stated_or(s.fixed.ep, divisors(s.arch.moe.experts));
+  std::vector<Count> all = degrees(s.fixed.ep, s.launchable.ep, s.arch.moe.experts);
   std::erase_if(all, [&](Count n) { return gpus % n != 0; });
   return all;
 }
@@ -210,7 +215,8 @@ void add_experts(const Space& s, Candidate c, std::vector<Candidate>& all) {
 void add_contexts(const Space& s, Candidate c, std::vector<Candidate>& all) {
   for (const Count cp : context_ranks(s, c.gpus / c.tp)) {
     c.cp = cp;
-    for (const bool sp : stated_or(s.fixed.sp, c.tp > 1 ? std::vector<bool>{true, false} : std::vector<bool>{false})) {
+    for (const bool sp : stated_or(
+             s.fixed.sp, c.tp > 1 && s.launchable.sp ? std::vector<bool>{true, false} : std::vector<bool>{false})) {
       c.sp = sp && c.tp > 1;
       add_experts(s, c, all);
     }
@@ -228,7 +234,7 @@ std::vector<Candidate> keys(const Space& space) {
 
 std::vector<Count> stage_counts(const Space& space, const Candidate& key) {
   const Count rest = key.gpus / mul(key.tp, key.cp);
-  std::vector<Count> all = stated_or(space.fixed.pp, divisors(rest));
+  std::vector<Count> all = degrees(space.fixed.pp, space.launchable.pp, rest);
   std::erase_if(all, [&](Count n) {
     return rest % n != 0 || n > space.arch.layers || space.plan.global_batch % mul(key.micro_batch, rest / n) != 0;
   });
@@ -243,10 +249,12 @@ std::vector<Run> runs(const Space& space, Count stages) {
   };
   if (stages == 1) return wanted(Schedule::one_f_one_b, 1) ? std::vector<Run>{{}} : all;
   const Count most = std::min<Count>(space.arch.layers / stages, most_chunks);
-  for (const Schedule s : searched_schedules)
+  const std::vector<Schedule>& known = space.launchable.schedules;
+  for (const Schedule s : known)
     if (const Count chunks = fixed_chunks(s); chunks > 0 && chunks <= most && wanted(s, chunks))
       all.push_back({s, chunks});
-  for (Count chunks = 2; chunks <= most; ++chunks)
+  const bool interleaves = std::find(known.begin(), known.end(), Schedule::interleaved) != known.end();
+  for (Count chunks = 2; interleaves && chunks <= most; ++chunks)
     if (wanted(Schedule::interleaved, chunks)) all.push_back({Schedule::interleaved, chunks});
   return all;
 }
@@ -268,6 +276,8 @@ std::vector<Zero> all_zeros(const Space& space, const Candidate& c) {
 std::vector<Zero> zeros(const Space& space, const Candidate& c) {
   std::vector<Zero> all = all_zeros(space, c);
   if (space.layout.hsdp > 0) std::erase(all, Zero::none);
+  const auto& known = c.pp > 1 ? space.launchable.zero_in_pipeline : space.launchable.zero;
+  if (!space.fixed.zero) std::erase_if(all, [&](Zero z) { return !known[static_cast<std::size_t>(z)]; });
   return all;
 }
 

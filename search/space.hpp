@@ -1,6 +1,8 @@
 #pragma once
 /// The plans that a search compares: all ways to map a model onto a number of devices and to divide its batch.
 
+#include <array>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,17 @@ struct Fixed {
   std::optional<Schedule> schedule{};
 };
 
+/// The schedules that a search tries.
+inline constexpr std::array searched_schedules{Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1,
+                                               Schedule::zb_h2, Schedule::zb_v};
+
+/// Capabilities of the software that limit a search.
+struct Launchable {
+  std::vector<Schedule> schedules{searched_schedules.begin(), searched_schedules.end()};
+  bool tp = true, sp = true, cp = true, ep = true, pp = true;
+  std::array<bool, 4> zero{true, true, true, true}, zero_in_pipeline{true, true, true, true};  ///< by stage
+};
+
 /// A model, the given part of its plan and layout, a cluster and an objective. The plan sets seq, global_batch,
 /// optimizer and formats; the layout sets the method of context parallelism, the order of its axes, the load of experts
 /// and the way to shard states.
@@ -57,16 +70,16 @@ struct Space {
   std::vector<Count> gpus{};  ///< device counts to try
   Objective objective = Objective::time;
   double price_per_hour = 1, watts = 1;  ///< per device
-  std::vector<Count> blocks{};           ///< numbers of layers of each chunk to recompute, in addition to all
+  Launchable launchable{};
+  /// Whether the process of a plan with this tensor peak is expected to fit; empty: only tensors count. Runs on all
+  /// threads of a search, for plans that would enter its lists.
+  std::function<bool(const Space&, const Candidate&, Bytes peak)> process_fits{};
+  std::vector<Count> blocks{};  ///< numbers of layers of each chunk to recompute, in addition to all
   Fixed fixed{};
   std::size_t best = 10;       ///< number of plans to return
   bool some_numbers = false;   ///< some possible device counts are left out
   bool offload_tried = false;  ///< offload was tried too, and no plan fits even with it
 };
-
-/// The schedules that a search tries.
-inline constexpr std::array searched_schedules{Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1,
-                                               Schedule::zb_h2, Schedule::zb_v};
 
 /// Sets the recomputation of a candidate.
 void recompute_as(Plan& p, const Candidate& c);

@@ -41,10 +41,12 @@ std::string changed_option(const Remedied& m) {
   return "";
 }
 
-Request typed(const Request& r, const Remedied& m) {
+/// Absent if no software can launch the changed plan.
+std::optional<Request> typed(const Request& r, const Remedied& m) {
   Request one = r;
   one.plan = m.plan;
   one.layout = m.layout;
+  if (!is_launchable(one)) return std::nullopt;
   if (!r.software || r.gave("--software")) return one;
   one.software.reset();
   choose_software(one);
@@ -71,7 +73,10 @@ double device_seconds(const TypedRemedy& t) {
 std::vector<TypedRemedy> typed_remedies(const Request& r) {
   std::vector<TypedRemedy> all;
   for (const Remedied& m : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
-    TypedRemedy t{m, typed(r, m), remedy_option(r, m), devices(m.layout), devices(m.layout) != devices(r.layout)};
+    std::optional<Request> changed = typed(r, m);
+    if (!changed) continue;
+    TypedRemedy t{m, *std::move(changed), remedy_option(r, m), devices(m.layout),
+                  devices(m.layout) != devices(r.layout)};
     const Request& one = t.request;
     const TrainEstimate e = train(one.model.arch, one.plan, one.layout, one.hardware->cluster);
     t.change.step = e.estimate.total();

@@ -45,7 +45,8 @@ constexpr Field software{[](Request& r, Text text, Text) {
                            r.without_software = text == no_software;
                            if (r.without_software) return;
                            const SoftwareCard card = load_software(std::string(text));
-                           (card.training ? r.software : r.engine) = card;
+                           if (card.training) r.software = card;
+                           if (card.inference) r.engine = card;
                          },
                          [](const Request& r) {
                            if (r.without_software) return json::Value(no_software);
@@ -255,10 +256,13 @@ constexpr std::array kernel_options{
            both | formulas, "", "", mla, idle::latent_attention},
 };
 constexpr std::array time_options{
-    Option{"--software", "NAME",
+    Option{"--software", "NAME[@VERSION]",
            "software stack to estimate: any of 'llmcalc list software', a file, or none [training: megatron-lm with "
-           "--tp or --pp, else torch-fsdp; inference: vllm, or llama.cpp on personal devices]",
+           "--tp or --pp, else torch-fsdp; inference: vllm, or llama.cpp on personal devices; another stack if these "
+           "lack a capability]",
            common, time | part::process, "--hardware", "", software},
+    Option{"--any-software", "", "price plans that the software cannot run [off]", !common, time | part::process,
+           "--hardware", "", flag<&Request::any_software, true>},
     Option{"--efficiency", "X", "achieved fraction of peak matmul throughput, for the estimate [none]", !common, time,
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of peak memory bandwidth [none]", !common, time, "--hardware",

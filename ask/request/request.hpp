@@ -62,6 +62,7 @@ struct Request {
   std::optional<SoftwareCard> software;  ///< for the estimate of a training step; optional
   std::optional<SoftwareCard> engine;    ///< for the estimate of inference; optional
   bool without_software = false;         ///< --software none: measured rates of the device, or the bound
+  bool any_software = false;             ///< prices plans that the software cannot run
   Plan plan;
   WeightsGiven weights_given;  ///< by --weight-precision; settle() derives the plan's formats from it
   Layout layout;

@@ -5,19 +5,11 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "ask/request/capability.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
-
-bool has_stated_efficiency(const Request& r) {
-  return r.plan.efficiency || r.plan.memory_efficiency || r.plan.roofline == Roofline::step;
-}
-
-std::string_view usual_software(const Request& r) {
-  const bool cut = ranks(r.layout, Group::tensor) > 1 || ranks(r.layout, Group::pipeline) > 1;
-  return cut || r.searches_layouts ? "megatron-lm" : "torch-fsdp";
-}
 
 namespace {
 
@@ -25,22 +17,68 @@ bool begins_with(const std::string& name, std::initializer_list<const char*> beg
   return std::any_of(begins.begin(), begins.end(), [&](const char* b) { return name.starts_with(b); });
 }
 
+}  // namespace
+
+bool has_stated_efficiency(const Request& r) {
+  return r.plan.efficiency || r.plan.memory_efficiency || r.plan.roofline == Roofline::step;
+}
+
+bool is_processor(const HardwareCard& card) {
+  return begins_with(card.name, {"amd-epyc", "intel-xeon", "nvidia-grace-cpu"});
+}
+
+namespace {
+
+/// `usual` or a capable stack in its place.
+std::string capable(const Request& r, std::string_view usual, std::string_view found,
+                    const std::vector<Demand>& demands) {
+  if (!found.empty()) return std::string(found);
+  if (r.any_software || r.without_software || has_stated_efficiency(r)) return std::string(usual);
+  const SoftwareCard card = load_software(usual);
+  throw InputError(fmt::format("no known software has all of this; {}; add --any-software to price it under {} anyway",
+                               unmet_text(card, *unmet(card, demands)), usual));
+}
+
 /// Devices on which one user runs one model.
 bool is_personal(const HardwareCard& card) {
   const Chip chip = chip_of(card);
-  const bool processor = begins_with(card.name, {"amd-epyc", "intel-xeon", "nvidia-grace-cpu"});
-  return chip == Chip::apple || chip == Chip::unified || processor ||
+  return chip == Chip::apple || chip == Chip::unified || is_processor(card) ||
          begins_with(card.name, {"rtx-20", "rtx-30", "rtx-40", "rtx-50", "rx-"});
 }
 
 }  // namespace
 
-std::string_view usual_engine(const Request& r) {
+namespace {
+
+std::string_view familiar_trainer(const Request& r) {
+  const bool sharded = ranks(r.layout, Group::tensor) > 1 || ranks(r.layout, Group::pipeline) > 1;
+  return sharded || r.searches_layouts ? "megatron-lm" : "torch-fsdp";
+}
+
+std::string_view familiar_engine(const Request& r) {
   const HardwareCard& card = *r.hardware;
   if (chip_of(card) == Chip::neuron) return "transformers-neuronx";
   if (chip_of(card) == Chip::gaudi) return "optimum-habana";
   if (card.name.starts_with("tpu")) return "jetstream";
   return is_personal(card) && ranks(r.layout, Group::tensor) == 1 ? "llama.cpp" : "vllm";
+}
+
+}  // namespace
+
+std::string usual_software(const Request& r) {
+  const std::string_view familiar = familiar_trainer(r);
+  return capable(r, familiar, capable_trainer(r, familiar), training_demands(r));
+}
+
+std::string usual_engine(const Request& r) {
+  const std::string_view familiar = familiar_engine(r);
+  return capable(r, familiar, capable_engine(r, familiar), inference_demands(r));
+}
+
+bool is_launchable(const Request& r) {
+  if (r.any_software || r.without_software) return true;
+  if (r.gave("--software")) return !r.software || !unmet(*r.software, training_demands(r));
+  return !capable_trainer(r, familiar_trainer(r)).empty();
 }
 
 void choose_software(Request& r) {
@@ -51,11 +89,24 @@ void choose_software(Request& r) {
   if (!given && (!r.engine || r.engine->name != usual_engine(r))) r.engine = load_software(usual_engine(r));
 }
 
+namespace {
+
+void refuse_unmet(const Request& r, const std::optional<SoftwareCard>& software, const std::vector<Demand>& demands) {
+  if (!software || r.any_software) return;
+  if (const auto missing = unmet(*software, demands))
+    throw InputError(fmt::format("{}; add --any-software to price it anyway", unmet_text(*software, *missing)));
+}
+
+}  // namespace
+
 void check_software(const Request& r, Parts parts) {
   const bool trains = (parts & part::training) != 0;
   // Only times of inference depend on an engine.
   const bool infers = (parts & part::of_inference) != 0 && (parts & part::time) != 0;
-  if (trains == infers || !r.gave("--software")) return;
+  if (!r.gave("--software")) return;
+  if (trains) refuse_unmet(r, r.software, training_demands(r));
+  if (infers) refuse_unmet(r, r.engine, inference_demands(r));
+  if (trains == infers) return;
   const SoftwareCard* other = trains ? (r.engine ? &*r.engine : nullptr) : r.software ? &*r.software : nullptr;
   if (other != nullptr)
     throw InputError(fmt::format(

@@ -11,17 +11,26 @@ namespace llmcalc {
 /// Whether the user gives efficiencies, which replace the software's.
 bool has_stated_efficiency(const Request& r);
 
-/// Default training software: megatron-lm if tensor or pipeline parallelism is used or searched, else torch-fsdp.
-std::string_view usual_software(const Request& r);
+/// Whether the device is a CPU.
+bool is_processor(const HardwareCard& card);
+
+/// Default training software: megatron-lm if tensor or pipeline parallelism is used or searched, else torch-fsdp; if it
+/// lacks a capability that the request requires, the first capable stack. Throws InputError if no stack is capable,
+/// unless --any-software is given.
+std::string usual_software(const Request& r);
 /// Default engine: llama.cpp on a single GeForce or Radeon card, Apple chip, CPU or device with unified memory; the
-/// vendor's on Neuron, Gaudi and TPU; else vllm.
-std::string_view usual_engine(const Request& r);
+/// vendor's on Neuron, Gaudi and TPU; else vllm. Capabilities: as above.
+std::string usual_engine(const Request& r);
+
+/// Whether the given training software, else some known one, can launch the plan, or --any-software is given.
+bool is_launchable(const Request& r);
 
 /// Sets default software. The default engine follows the layout and replaces an earlier default. Leaves the software
 /// unset for user-given efficiencies, for "--software none", and for answers without times. Rates measured on a device
 /// apply under any software.
 void choose_software(Request& r);
-/// Throws InputError if the given software is for the half that these parts of the answer lack.
+/// Throws InputError if the given software is for the half that these parts of the answer lack, or lacks a required
+/// capability without --any-software.
 void check_software(const Request& r, Parts parts);
 
 /// Multiple to which the training software pads a rank's vocabulary rows: for the given software, else the default one.

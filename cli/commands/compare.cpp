@@ -12,6 +12,7 @@
 #include "report/commands/questions.hpp"
 #include "report/compare.hpp"
 #include "report/question.hpp"
+#include "report/software_grids.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -90,14 +91,34 @@ std::vector<std::string> without_measured(std::vector<std::string> words) {
   return words;
 }
 
+/// The other side under the first side's stack, or under the default stack if the first side's cannot launch it.
+Side other_side(const Side& first, const std::string& name, const std::vector<std::string>& words) {
+  try {
+    return asked(name, with_software_of(first, words));
+  } catch (const InputError&) {
+    return asked(name, words);
+  }
+}
+
+Report compared_software(const Arguments& arguments) {
+  const std::string a = arguments.word("A"), b = arguments.word("B");
+  if (b.empty()) throw InputError("'llmcalc compare --software' needs two stacks: vllm@0.10 vllm@0.19");
+  Report report;
+  report.command = "compare";
+  report.grids = {software_differences(a, b)};
+  if (report.grids[0].rows.empty()) report.notes = {fmt::format("{} and {} have the same keys", a, b)};
+  return report;
+}
+
 int run_compare(const Arguments& arguments) {
+  if (arguments.has("--software")) return print(compared_software(arguments), screen_of(arguments));
   const std::string of = arguments.text("--of"), vs = arguments.text("--vs");
   std::vector<Side> sides;
   if (of.empty() != vs.empty()) throw InputError("--of and --vs must be used together; pass both");
   if (!of.empty()) {
     const std::vector<std::string> words = words_of(of);
     const Side first = asked("first", words);
-    sides = {first, asked(vs, with_software_of(first, replaced(without_measured(words), words_of(vs))))};
+    sides = {first, other_side(first, vs, replaced(without_measured(words), words_of(vs)))};
   }
   for (const char* word : {"A", "B", "C", "D"})
     if (const std::string path = arguments.word(word); !path.empty()) sides.push_back(saved(path));
@@ -111,6 +132,7 @@ constexpr std::array compare_words{Word{"A", "a report saved with --json", false
                                    Word{"C", "a third report", false}, Word{"D", "a fourth report", false}};
 constexpr std::array compare_options{
     Option{"--of", "COMMAND", "quoted command with its options, instead of a file"},
+    Option{"--software", "", "A and B are software stacks; list the keys in which they differ"},
     Option{"--vs", "OPTIONS", "quoted options to replace or add on the other side; may start with a model"}};
 
 }  // namespace
@@ -127,7 +149,8 @@ const Command compare_command{
         "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
         "  llmcalc compare --of 'infer llama-3-70b --hardware h200' --vs '--tp 2'\n"
         "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
-        "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'",
+        "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'\n"
+        "  llmcalc compare --software vllm@0.10 vllm@0.19",
     .words = compare_words,
     .own = compare_options,
     .parts = part::styles,

@@ -339,7 +339,8 @@ void Arguments::refuse_file(const Option& o, const std::string& text) const {
   if (files_ == Files::read) return;
   if (o.value.find("FILE") != std::string_view::npos || o.value.find("DIR") != std::string_view::npos)
     throw InputError(fmt::format("{} takes a file, which a request cannot name; omit it", o.flag));
-  if (o.flag == "--software" && text != "none") require_preset(builtin_software(), text, "software");
+  if (o.flag == "--software" && text != "none")
+    require_preset(builtin_software(), std::string(versioned(text).name), "software");
 }
 
 void Arguments::read_model(const json::Value& value) {

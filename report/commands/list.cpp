@@ -16,6 +16,7 @@
 #include "report/commands/shares.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/report.hpp"
+#include "report/software_grids.hpp"
 #include "text/error.hpp"
 #include "text/format.hpp"
 #include "text/names.hpp"
@@ -116,20 +117,6 @@ Grid dtypes_grid() {
   return g;
 }
 
-Grid software_grid() {
-  Grid g{.key = "software", .title = "", .columns = {"name", "for", "kernels", "description"}, .left = 4, .rows = {}};
-  for (const Builtin& b : builtin_software()) {
-    const SoftwareCard card = load_software(b.name);
-    const std::string_view use = card.training ? "training" : "inference",
-                           kernels = card.training ? word(card.training->fusion) : word(card.inference->launching);
-    g.rows.push_back({std::string(b.name), std::string(use), std::string(kernels), std::string(b.title)});
-    json::Value row = head_json(b);
-    row.update({{"for", use}, {card.training ? "fusion" : "launching", kernels}, {"source", card.source}});
-    g.json.push_back(std::move(row));
-  }
-  return g;
-}
-
 Grid families_grid() {
   Grid g{.key = "families", .title = "", .columns = {"model_type"}, .left = 1, .rows = {}};
   for (const std::string& type : importable_types()) {
@@ -140,7 +127,7 @@ Grid families_grid() {
 }
 
 Output answer_list(const Arguments& arguments, Runner& runner) {
-  const std::string what = arguments.word("models|hardware|software|dtypes|families");
+  const std::string what = arguments.word("models|hardware|software|capabilities|dtypes|families");
   Report report;
   report.command = "list";
   if (same_name(what, "models")) {
@@ -157,9 +144,12 @@ Output answer_list(const Arguments& arguments, Runner& runner) {
   } else if (same_name(what, "software")) {
     report.grids.push_back(software_grid());
     report.notes = {
-        fmt::format("{} profiles; 'llmcalc show NAME' prints one with its source, 'llmcalc show training' and 'llmcalc "
-                    "show inference' print the estimator parameters",
+        fmt::format("{} stacks; 'llmcalc show NAME' prints one with its source, 'llmcalc list capabilities' shows what "
+                    "each can launch, 'llmcalc show training' and 'show inference' print the estimator parameters",
                     builtin_software().size())};
+  } else if (same_name(what, "capabilities")) {
+    report.grids = {capabilities_grid(), versions_grid()};
+    report.notes = {"a capability of a version also holds for later ones until a row changes it"};
   } else if (same_name(what, "dtypes")) {
     report.grids.push_back(dtypes_grid());
     report.notes = {fmt::format("{} number formats", formats.size())};
@@ -167,14 +157,15 @@ Output answer_list(const Arguments& arguments, Runner& runner) {
     report.grids.push_back(families_grid());
     report.notes = {fmt::format("{} values of model_type in config.json", report.grids.back().rows.size())};
   } else {
-    throw InputError(fmt::format("'llmcalc list': expected models, hardware, software, dtypes or families, got {}",
-                                 in_quotes(what)));
+    throw InputError(
+        fmt::format("'llmcalc list': expected models, hardware, software, capabilities, dtypes or families, got {}",
+                    in_quotes(what)));
   }
   return {std::move(report)};
 }
 
 constexpr std::array list_words{
-    Word{.name = "models|hardware|software|dtypes|families", .help = "the list to print", .key = "kind"}};
+    Word{.name = "models|hardware|software|capabilities|dtypes|families", .help = "the list to print", .key = "kind"}};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ask/answer/process_estimate.hpp"
+#include "ask/request/capability.hpp"
 #include "ask/request/options.hpp"
 #include "calc/training/offload.hpp"
 #include "text/counted.hpp"
@@ -71,7 +72,9 @@ SearchResult spread_search(Runner& runner, const Space& space, const SearchTask&
                           }};
     parts[i] = search(space, {static_cast<Count>(i), static_cast<Count>(shares)}, watch);
   });
-  return merge(space, parts);
+  SearchResult all = merge(space, parts);
+  prefer_free_memory(all.best);
+  return all;
 }
 
 void ask_with_offload(Request& r, Space& space,
@@ -82,6 +85,7 @@ void ask_with_offload(Request& r, Space& space,
     Request with = r;
     Space other = space;
     give(with, *find_option("--offload"), what);
+    if (with.software && !with.any_software && unmet(*with.software, training_demands(with))) continue;
     other.plan.offload = with.plan.offload;
     if (other.plan.offload.optimizer.numerator > 0 && !updates_on_host(space.plan)) continue;
     if (!ask(other, fmt::format("with --offload {}, ", what))) continue;

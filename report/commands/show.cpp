@@ -4,6 +4,7 @@
 
 #include "presets/builtin.hpp"
 #include "presets/header/checkpoint.hpp"
+#include "presets/load.hpp"
 #include "presets/meant_model.hpp"
 #include "report/checkpoint_report.hpp"
 #include "report/commands/arguments.hpp"
@@ -41,6 +42,11 @@ void refuse_format(const std::string& name) {
 Output answer_show(const Arguments& arguments, Runner&) {
   const std::string name = arguments.word("NAME");
   if (arguments.reads_files() && is_checkpoint(name)) return {checkpoint_report(read_checkpoint(name))};
+  if (const VersionedName v = versioned(name); v.version && find_meant(builtin_software(), v.name)) {
+    const json::Value value = software_at(name);
+    return {
+        Page{.json = value, .text = [text = value.dump(2) + "\n"](const Screen&) { return text; }, .verbatim = true}};
+  }
   const std::array all{builtin_models(), builtin_hardware(), builtin_software(), builtin_estimates()};
   refuse_format(name);
   for (const auto presets : all)
@@ -65,7 +71,9 @@ const Command show_command{
     .about =
         "Prints a preset as its JSON file. For a checkpoint, reads only the headers and prints the tensors by group; "
         "tensors that match no group are listed by name.",
-    .examples = "  llmcalc show h100 > my-h100.json\n  llmcalc show training\n  llmcalc show model.gguf",
+    .examples =
+        "  llmcalc show h100 > my-h100.json\n  llmcalc show training\n  llmcalc show vllm@0.19\n  llmcalc show "
+        "model.gguf",
     .words = show_words,
     .parts = part::styles,
     .answer = answer_show};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "ask/answer/interval.hpp"
 #include "ask/answer/process_estimate.hpp"
@@ -104,8 +103,19 @@ std::string too_large_text(const Neighbour& n) {
                                         : fmt::format("stage {} exceeds memory by {}", n.plan.fullest + 1, over);
 }
 
+/// "0.4 % faster, but needs 2.1 GiB more": ranked below a plan that is slower by less than 1 % and smaller.
+std::string near_tie_text(const Neighbour& n, const Space& space, const Found& best) {
+  const Candidate& c = n.plan.found.candidate;
+  if (space.process_fits && !space.process_fits(space, c, n.plan.found.peak))
+    return "the process is expected to exceed the device memory";
+  const double faster = -n.slower.value / best.step.value;
+  const Bytes more = n.plan.found.peak - best.peak;
+  if (faster <= 0 || more <= Bytes()) return "no worse";
+  return fmt::format("{:.1f} % faster, but needs {} more", 100 * faster, bytes_text(more));
+}
+
 /// Reason why a neighbor of the best plan lost.
-std::string why_lost(const Neighbour& n) {
+std::string why_lost(const Neighbour& n, const Space& space, const Found& best) {
   switch (n.verdict) {
     case Verdict::impossible:
       return "impossible";
@@ -116,7 +126,7 @@ std::string why_lost(const Neighbour& n) {
     case Verdict::larger:
       return fmt::format("needs {} more: {}", bytes_text(n.over), grown_text(n.term));
     case Verdict::no_worse:
-      return "no worse";
+      return near_tie_text(n, space, best);
   }
   return "";
 }
@@ -149,17 +159,17 @@ std::string change_text(const Request& r, const Neighbour& n) {
   return "";
 }
 
-Grid neighbours_grid(const Request& r, const Space& space, const Candidate& best) {
+Grid neighbours_grid(const Request& r, const Space& space, const Found& best) {
   Grid g{.key = "neighbours",
          .title = "the best plan with one change",
          .columns = {"change", "why not"},
          .left = 2,
          .rows = {}};
-  for (Neighbour n : neighbours(space, best)) {
+  for (Neighbour n : neighbours(space, best.candidate)) {
     for (Seconds* t : {&n.slower, &n.part.by, &n.plan.found.step}) *t = rescale(r.run.measured_scale) * *t;
     if (n.verdict == Verdict::impossible) continue;
     const Candidate& c = n.plan.found.candidate;
-    const std::string why = why_lost(n);
+    const std::string why = why_lost(n, space, best);
     g.rows.push_back({change_text(r, n), why});
     json::Value row{{"change", std::string(change_names[static_cast<std::size_t>(n.change)])},
                     {"layout", layout_json(request_of(r, space, c))},
@@ -184,25 +194,6 @@ Grid searched_grid(const Space& space, const SearchResult& found) {
   g.json["not_searched"] = json::Value::array();
   for (const std::string_view s : not_searched(space)) g.json["not_searched"].push_back(std::string(s));
   return g;
-}
-
-/// Notes a memory utilization at which tensors leave room for the rest of the best plan's process.
-void note_room(Report& report, const TrainingAnswer& p) {
-  if (p.process_fits()) return;
-  const Bytes beside = needed(p.process()->fullest()) - p.estimate().memory.peak;
-  const double room = 1 - real(beside.value) / real(p.request().hardware->cluster.device.memory.value);
-  const double percent = std::floor(100 * std::max(0.01, room));
-  report.notes.push_back(
-      fmt::format("the search considers only tensor memory, and the process of the best plan exceeds the device "
-                  "memory: --memory-utilization {:g} restricts the search to plans that leave enough free memory",
-                  percent / 100));
-}
-
-/// " of 80.00 GiB: does not fit," if the process needs more.
-std::string of_memory(const TrainingAnswer& p) {
-  if (p.process_fits()) return "";
-  const Count memory = p.request().hardware->cluster.device.memory.value;
-  return fmt::format(" of {}: does not fit,", human_text(Quantity(memory), Unit::bytes));
 }
 
 /// " (4.9 to 7.6 s)"
@@ -231,14 +222,12 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
       {"fits", fmt::format("{} of {} per GPU", bytes_text(f.peak), bytes_text(r.hardware->cluster.device.memory))}};
   if (p.process())
     report.verdict.push_back(
-        {"process", fmt::format("{}{} under {}", process_text(*p.process()), of_memory(p), p.process()->software),
-         !p.process_fits()});
+        {"process", fmt::format("{} under {}", process_text(*p.process()), p.process()->software)});
   if (const Bytes host = p.estimate().host; host != Bytes())
     report.verdict.push_back(
         {"on the host", fmt::format("{} per GPU: {}", bytes_text(host), offload_text(p.request().plan.offload))});
   if (const std::string run = whole_run_text(p); !run.empty()) report.verdict.push_back({"run", run});
   report.verdict.push_back({"command", command_of(r, f.candidate)});
-  note_room(report, p);
   if (r.run.measured_scale != 1) note_beyond_device(p.request(), tokens_per_second(p.estimate(), t), report);
   for (const std::string& note : {host_updates_note(p.request()), host_memory_note(p.request(), p.estimate().host)})
     if (!note.empty()) report.notes.push_back(note);
@@ -287,6 +276,11 @@ Request request_of(const Request& r, const Space& space, const Candidate& c) {
   return one;
 }
 
+namespace {
+/// Default software of 'llmcalc train' for a plan with tensor or pipeline parallelism.
+constexpr std::string_view usual_planned = "megatron-lm";
+}  // namespace
+
 std::string command_of(const Request& r, const Candidate& c) {
   std::string s = fmt::format("llmcalc train {} --hardware {} --gpus {}", shell_word(r.model.word),
                               shell_word(r.hardware->word), c.gpus);
@@ -307,7 +301,8 @@ std::string command_of(const Request& r, const Candidate& c) {
   if (c.recompute != Recompute::none) s += " --recompute " + recompute_text(r, c);
   s += fmt::format(" --global-batch {}", r.plan.global_batch);
   if (r.run.tokens) s += " --tokens " + count_text(*r.run.tokens);
-  if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + shell_word(r.software->word);
+  if (r.software && !r.gave("--software") && ((c.tp == 1 && c.pp == 1) || r.software->name != usual_planned))
+    s += " --software " + shell_word(r.software->word);
   // The context method has no effect without context-parallel ranks.
   return s + given_text(r, {"--tokens",
                             c.cp == 1 ? "--cp-method" : "--tokens",
@@ -347,7 +342,7 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
   add_verdict(report, r, space, found);
   report.grids.push_back(plans_grid(r, space, found.best, "plans", ""));
   if (!found.best.empty()) {
-    report.grids.push_back(neighbours_grid(r, space, found.best[0].candidate));
+    report.grids.push_back(neighbours_grid(r, space, found.best[0]));
     add_estimate(report, planned(r, space, found.best[0].candidate));
   }
   if (!found.best.empty() && r.run.tokens) report.grids.push_back(run_grid(r, space, found.best[0]));

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
+#include "ask/answer/process_estimate.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/prices.hpp"
 #include "ask/request/request.hpp"
+#include "ask/request/software.hpp"
 #include "report/plan/plan_report.hpp"
 #include "report/question.hpp"
 #include "report/train/run_section.hpp"
@@ -42,10 +45,44 @@ void refuse_schedule(const Request& r) {
 
 /// Checks the request independently of its layout: lengths, formats, weights, a batch of whole micro-batches.
 void check_besides_layout(const Request& r) {
+  check_software(r, part::training | part::time);
   Request one = r;
   one.layout = Layout{.collectives = r.layout.collectives};
   one.layout.zero = r.layout.zero;
   check(one, part::training | part::time);
+}
+
+}  // namespace
+
+namespace {
+
+/// What the request's software can launch; everything with --any-software or without known software.
+Launchable launchable_by(const Request& r) {
+  Launchable all;
+  if (!r.software || r.any_software) return all;
+  const Capabilities& has = r.software->capabilities;
+  std::erase_if(all.schedules, [&](Schedule s) { return !has.has(Capability::schedules, name(s)); });
+  const auto degree = [&](std::string_view word) { return has.has(Capability::parallelism, word); };
+  all.tp = degree("tp");
+  all.sp = degree("sp");
+  all.cp = degree("cp") && has.has(Capability::context, name(r.layout.context_method));
+  all.ep = degree("ep");
+  all.pp = degree("pp");
+  for (std::size_t stage = 1; stage < all.zero.size(); ++stage) {
+    all.zero[stage] = has.has(Capability::zero, std::to_string(stage));
+    all.zero_in_pipeline[stage] = all.zero[stage] && has.has(Capability::zero_in_pipeline, std::to_string(stage));
+  }
+  return all;
+}
+
+/// Whether the process of a plan is expected to fit. Empty without a process estimate.
+decltype(Space::process_fits) process_test(const Request& r) {
+  if (!has_process_estimate(r)) return {};
+  return [shared = std::make_shared<const Request>(r)](const Space& space, const Candidate& c, Bytes peak) {
+    const Request one = request_of(*shared, space, c);
+    const auto process = process_estimate(one, peak);
+    return !process || fits(*process, space.cluster.device);
+  };
 }
 
 }  // namespace
@@ -65,6 +102,8 @@ Space space_of(const Request& r, Objective objective, std::size_t best) {
   s.price_per_hour = price_of(r).value_or(1);
   s.watts = r.run.watts.value_or(r.hardware->watts > 0 ? r.hardware->watts : 1);
   s.best = best;
+  s.launchable = launchable_by(r);
+  s.process_fits = process_test(r);
   const auto fix = [&](std::string_view option, Count& to, Count value) {
     if (r.gave(option)) to = value;
   };

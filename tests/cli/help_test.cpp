@@ -81,7 +81,7 @@ TEST_CASE("shell completion offers commands, options, choices and names", "[help
   CHECK(has(out("complete train gpt2 --precision ''"), "bf16\tbfloat16\n"));
   CHECK(has(out("complete train --json ll"), "llama-3.1-8b\t"));
   CHECK(has(out("complete collective ''"), "reduce-scatter\n"));
-  CHECK(out("complete list ''") == "models\nhardware\nsoftware\ndtypes\nfamilies\n");
+  CHECK(out("complete list ''") == "models\nhardware\nsoftware\ncapabilities\ndtypes\nfamilies\n");
   CHECK(out("complete show h100 ''").empty());
   CHECK(out("complete learn ''").empty());  // a file, completed by the shell
   CHECK(out("complete nothing ''").empty());

@@ -41,8 +41,9 @@ TEST_CASE("events of a trace do not overlap within a row, and the last ends with
   for (const char* options :
        {"--global-batch 4", "--pp 4 --global-batch 12", "--pp 4 --schedule zb-h1 --global-batch 12",
         "--pp 4 --dp 2 --zero 1 --schedule interleaved --chunks 3 --global-batch 16",
-        "--pp 4 --schedule zb-1p --dp 8 --zero 2 --global-batch 64",
-        "--pp 4 --schedule dualpipe --tp 2 --dp 2 --zero 3 --global-batch 32", "--dp 8 --zero 3 --efficiency 0.5"}) {
+        "--pp 4 --schedule zb-1p --dp 8 --zero 2 --any-software --global-batch 64",
+        "--pp 4 --schedule dualpipe --tp 2 --dp 2 --zero 3 --any-software --global-batch 32",
+        "--dp 8 --zero 3 --efficiency 0.5"}) {
     INFO(options);
     const Traced t = traced(options);
     std::map<std::pair<int, int>, std::int64_t> until;

@@ -127,7 +127,7 @@ TEST_CASE("states of two bytes, chunked Mamba-1 scans, and operators without GPU
   arch.mixers[0].recurrent.state_bytes = 2;
   CHECK(sentence(arch, *cpu) ==
         "the reference transformer supports only float32 recurrent states, but this model's states have 2 bytes per "
-        "number; set \"state_bytes\": 4");
+        "element; set \"state_bytes\": 4");
   arch.mixers[0].recurrent = test::mamba();
   arch.mixers[0].recurrent.chunk = 64;
   CHECK(sentence(arch, *cpu) == "the reference transformer scans Mamba-1 channels token by token; omit \"chunk\"");

@@ -266,7 +266,7 @@ TEST_CASE("two keys with contradictory layers or heads are refused", "[import][s
   CHECK_THAT(refusal(step.dump()), Catch::Contains("\"num_attention_heads_per_layer\" contradicts"));
   step = saved_step(released_config("Step-3.5-Flash"));
   step["num_attention_heads_per_layer"][1] = 48;
-  CHECK_THAT(refusal(step.dump()), Catch::Contains("\"num_attention_heads_per_layer\": layer 2 has 96 heads but"));
+  CHECK_THAT(refusal(step.dump()), Catch::Contains("\"num_attention_heads_per_layer\": layer 2 has 96 heads, but"));
   Value v4 = saved_deepseek_v4(released_config("DeepSeek-V4-Flash"));
   v4["compress_rates"]["heavily_compressed_attention"] = 64;
   CHECK_THAT(refusal(v4.dump()), Catch::Contains("expected 4 for"));

@@ -53,7 +53,7 @@ TEST_CASE("an encoder and its projector have as many parameters as their checkpo
     CHECK(card.unknown_keys == std::vector<std::string>());
     for (const std::string& caveat : card.caveats)
       CHECK((caveat.find("not counted") == std::string::npos ||
-             caveat.find("cache of images is not counted") != std::string::npos));
+             caveat.find("image cache is not counted") != std::string::npos));
   }
 }
 

@@ -1,0 +1,88 @@
+// Versions, parents and capabilities of software files.
+
+#include "presets/load.hpp"
+#include "presets/stack/version.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using llmcalc::test::sentence;
+
+namespace {
+
+/// Three versions: the first states a, the second changes it and adds an object, the third removes a key of it.
+json::Value file() {
+  return json::parse(R"({"a": 0, "versions": [
+    {"version": "0.2", "released": "2023-09-28", "a": 1},
+    {"version": "0.9", "released": "2025-05-15", "a": 2, "o": {"x": 1, "y": 2}},
+    {"version": "0.10", "released": "2025-07-24", "o": {"x": null}}]})",
+                     "test");
+}
+SoftwareAtVersion at(const char* version) { return at_version(file(), version, "mine"); }
+
+}  // namespace
+
+TEST_CASE("a version takes the newest entry that is not newer", "[software]") {
+  CHECK(at("0.2").value == json::parse(R"({"a": 1})", "test"));
+  CHECK(at("0.8.5").version.name == "0.2");
+  CHECK(at("0.9").value == json::parse(R"({"a": 2, "o": {"x": 1, "y": 2}})", "test"));
+  CHECK(at("0.10.1").value == json::parse(R"({"a": 2, "o": {"y": 2}})", "test"));
+  CHECK(at("v0.10.0").version.name == "0.10");
+  CHECK(at_version(file(), std::nullopt, "mine").version.name == "0.10");
+  CHECK(at("0.10").versions.size() == 3);
+}
+
+TEST_CASE("a date takes the newest version released by then", "[software]") {
+  CHECK(at("2023-09").version.name == "0.2");
+  CHECK(at("2025-05-14").version.name == "0.2");
+  CHECK(at("2025-05").version.name == "0.9");
+  CHECK(at("2026-01-01").version.name == "0.10");
+}
+
+TEST_CASE("versions that do not exist are refused with the first one", "[software]") {
+  CHECK(sentence([] { at("0.1"); }) == "mine: version 0.1 is older than the first known version, 0.2");
+  CHECK(sentence([] { at("2023-08"); }) ==
+        "mine: version 2023-08 is older than the first known version, 0.2, of 2023-09-28");
+  CHECK(sentence([] { at("new"); }).find("neither a version number nor a date") != std::string::npos);
+  CHECK(sentence([] { at_version(json::parse("{}", "test"), "1", "mine"); }) == "mine has no versions; omit @1");
+  json::Value wrong = file();
+  std::swap(wrong["versions"][0], wrong["versions"][1]);
+  CHECK(sentence([&] { at_version(wrong, std::nullopt, "mine"); }).find("must be newer than 0.9") != std::string::npos);
+}
+
+TEST_CASE("versions are compared number by number", "[software]") {
+  CHECK(is_older("0.9", "0.10"));
+  CHECK_FALSE(is_older("0.10.0", "0.10"));
+  CHECK(is_older("b4500", "b6000"));
+  CHECK(is_older("24.07", "26.08"));
+}
+
+TEST_CASE("vLLM before 0.8 is the engine V0", "[software]") {
+  const SoftwareCard old = load_software("vllm@0.6.3"), now = load_software("vllm");
+  CHECK((old.inference->loop == ServingLoop::vllm_legacy && old.inference->prompts_first));
+  CHECK((now.inference->loop == ServingLoop::vllm && !now.inference->prompts_first));
+  CHECK(old.word == "vllm@0.6");
+  CHECK(*load_software("vllm@0.19").memory_utilization == 0.9);
+  CHECK(*load_software("vllm@0.20").memory_utilization == 0.92);
+}
+
+TEST_CASE("a stack has its parent's keys, and its own capabilities", "[software]") {
+  const SoftwareCard parent = load_software("megatron-lm"), zb = load_software("zero-bubble");
+  CHECK(zb.training->fusion == parent.training->fusion);
+  CHECK(zb.vocabulary_multiple == 128);
+  CHECK(zb.capabilities.has(Capability::schedules, "zb-v"));
+  CHECK_FALSE(parent.capabilities.has(Capability::schedules, "zb-v"));
+  CHECK(zb.capabilities.of(Capability::context) == parent.capabilities.of(Capability::context));
+}
+
+TEST_CASE("an absent list of capabilities allows everything, an empty one nothing", "[software]") {
+  const auto read = [](const char* text) {
+    const json::Value value = json::parse(text, "test");
+    return read_capabilities(json::Object(value, "mine"));
+  };
+  const Capabilities all = read(R"({"schedules": [], "zero": ["1"]})");
+  CHECK(all.has(Capability::devices, "tpu"));
+  CHECK_FALSE(all.has(Capability::schedules, "1f1b"));
+  CHECK((all.has(Capability::zero, "1") && !all.has(Capability::zero, "2")));
+  CHECK(sentence([&] { read(R"({"zero": ["4"]})"); }).find("\"zero\": unknown word \"4\"") != std::string::npos);
+}
