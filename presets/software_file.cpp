@@ -87,13 +87,6 @@ InferenceStack read_inference(const json::Object& o) {
           .half_sums = read_word(o, "sums", sum_words)};
 }
 
-double read_utilization(const json::Object& o) {
-  const double share = o.number_or("memory_utilization", 0);
-  if (share <= 0 || share > 1)
-    throw InputError(fmt::format("{}, \"memory_utilization\": expected a number above 0 and at most 1", o.where()));
-  return share;
-}
-
 }  // namespace
 
 std::string_view word(Fusion f) { return word_of(f, fusion_words); }
@@ -110,7 +103,7 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   if (use != Use::training) card.inference = read_inference(o);
   if (card.training && o.has("memory")) card.memory = read_word(o, "memory", memory_words);
   if (card.training && o.has("vocabulary_multiple")) card.vocabulary_multiple = o.positive("vocabulary_multiple");
-  if (card.inference && o.has("memory_utilization")) card.memory_utilization = read_utilization(o);
+  if (card.inference && o.has("server")) card.server = read_engine_law(o.object("server"));
   if (o.has("capabilities")) card.capabilities = read_capabilities(o.object("capabilities"));
   card.source = o.text("source");
   card.notes = o.text_or("notes", "");

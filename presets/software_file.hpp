@@ -23,7 +23,7 @@
 ///   "exchanges": "library" or "own"               kernels of tensor-parallel collectives
 ///   "prompts":   "beside decoding" or "first"     in a server's passes
 ///   "sums":      "fp32" or "fp16"                 accumulation of matmuls on GeForce cards
-///   "memory_utilization"?: 0.9                    share of the device's memory that a server takes by default
+///   "server"?:                                    memory and limits of a server (presets/stack/engine_law.hpp)
 ///
 /// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (all but name, title,
 /// aliases, notes and versions). "versions": presets/stack/version.hpp. "capabilities": presets/stack/capabilities.hpp.
@@ -40,6 +40,7 @@
 #include "presets/estimators/stored_plan.hpp"
 #include "presets/estimators/training_estimator.hpp"
 #include "presets/stack/capabilities.hpp"
+#include "presets/stack/engine_law.hpp"
 #include "presets/stack/version.hpp"
 #include "text/json.hpp"
 
@@ -53,11 +54,11 @@ struct SoftwareCard {
   std::vector<SoftwareVersion> versions;  ///< all, oldest first
   Capabilities capabilities;
   std::vector<std::string> aliases;
-  std::optional<TrainingStack> training;     ///< for a model with RMSNorm and flash attention
-  std::optional<InferenceStack> inference;   ///< `training`, `inference` or both are present
-  std::optional<MemorySoftware> memory;      ///< memory model of a training process; absent: unknown
-  Count vocabulary_multiple = 1;             ///< for the rows of a tensor-parallel rank, in training; 1: no padding
-  std::optional<double> memory_utilization;  ///< default share of the device's memory for a server; absent: unknown
+  std::optional<TrainingStack> training;    ///< for a model with RMSNorm and flash attention
+  std::optional<InferenceStack> inference;  ///< `training`, `inference` or both are present
+  std::optional<MemorySoftware> memory;     ///< memory model of a training process; absent: unknown
+  Count vocabulary_multiple = 1;            ///< for the rows of a tensor-parallel rank, in training; 1: no padding
+  std::optional<EngineLaw> server;          ///< memory and limits of a server; absent: those of vLLM
 };
 
 /// The word in a software file.

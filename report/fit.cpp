@@ -11,6 +11,7 @@
 #include "ask/answer/serving/serving.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/options.hpp"
+#include "ask/request/server.hpp"
 #include "ask/request/settle.hpp"
 #include "calc/parameters.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
@@ -19,8 +20,6 @@
 
 namespace llmcalc {
 namespace {
-
-constexpr double usual_fit = 0.9;
 
 /// Names of the weight format and of the matmul format; empty: the default.
 struct FitFormat {
@@ -171,9 +170,13 @@ Request request_to_fit(Request r, const FitQuestion& q) {
   const bool given = r.gave("--prompt") || r.gave("--generate");
   r.plan = with_context(r.plan, given ? tokens : std::min(tokens, made_for));
   r.given.push_back("--prompt");  // protects the prompt from defaults when a format is settled
-  if (!r.gave("--memory-utilization"))
-    r.plan.memory_utilization =
-        r.hardware->usable > 0 && !has_engine(r) ? std::min(usual_fit, r.hardware->usable) : usual_fit;
+  if (!r.gave("--memory-utilization")) {
+    constexpr double usual = 0.9;
+    r.plan.memory_utilization = has_engine(r)            ? serving_utilization(r)
+                                : r.hardware->usable > 0 ? std::min(usual, r.hardware->usable)
+                                                         : usual;
+    r.given.push_back("--memory-utilization");  // as above
+  }
   check(r);
   return r;
 }

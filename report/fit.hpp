@@ -43,9 +43,9 @@ struct ModelFit {
   std::string why{};              ///< reason why the model cannot run under these options; empty if it can
 };
 
-/// Adapts the request to one model: 0.9 of the device's memory unless --memory-utilization is given; sequences of the
-/// question's length, else of the request's, up to the model's context. Throws InputError if check() does, or if the
-/// question's length exceeds the model's context.
+/// Adapts the request to one model: the share that the engine takes unless --memory-utilization is given; sequences of
+/// the question's length, else of the request's, up to the model's context. Throws InputError if check() does, or if
+/// the question's length exceeds the model's context.
 Request request_to_fit(Request r, const FitQuestion& q);
 
 /// Usable memory of a device: the fraction available to tensors of the memory that a known engine sees (as in `serve`),

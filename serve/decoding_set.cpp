@@ -5,7 +5,8 @@
 namespace llmcalc {
 
 Count saturating_tokens(const SchedulerRules& rules, const Reach& reach) {
-  return (ceil_div(reach.tokens, rules.block_tokens) + 1) * rules.block_tokens;
+  const Count block = limited_block(rules);
+  return (ceil_div(reach.tokens, block) + 1) * block;
 }
 
 SchedulerRules of_states_alone(SchedulerRules rules, Count states) {
@@ -20,14 +21,24 @@ Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens) {
   if (tokens <= 0) return 0;
   const Count all = rules.state_blocks + rules.whole_groups * ceil_div(tokens, rules.block_tokens);
   if (rules.limited_groups == 0 || !reach.limited()) return all;
-  return all + rules.limited_groups * ceil_div(std::min(tokens, saturating_tokens(rules, reach)), rules.block_tokens);
+  return all + rules.limited_groups * ceil_div(std::min(tokens, saturating_tokens(rules, reach)), limited_block(rules));
+}
+
+Count most_blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens) {
+  const Count full = blocks_of(rules, reach, tokens);
+  if (tokens <= 0 || rules.limited_groups == 0 || !reach.limited()) return full;
+  const Count held = std::min(tokens, add(reach.tokens - 1, rules.pass_tokens)), block = limited_block(rules);
+  const Count whole = rules.state_blocks + rules.whole_groups * ceil_div(tokens, rules.block_tokens);
+  const Count filling = std::min(ceil_div(held, block) + 1, ceil_div(tokens, block));
+  return std::max(full, add(whole, mul(rules.limited_groups, filling)));
 }
 
 DecodingSet::DecodingSet(const SchedulerRules& rules, const Reach& reach)
     : rules_(rules),
       reach_(reach),
       saturating_(rules.limited_groups > 0 && reach.limited() ? saturating_tokens(rules, reach) : 0),
-      by_start_(static_cast<std::size_t>(rules.block_tokens)) {}
+      whole_(rules.block_tokens),
+      limited_(limited_block(rules)) {}
 
 void DecodingSet::expect(SequenceSlot slot, Count context, Border border) {
   const Member& m = members_[slot];
@@ -48,8 +59,8 @@ void DecodingSet::join(SequenceSlot slot, Count order, Count context, Count left
   ++growing_[0];
   expect(slot, context + left, Border::end);
   expect_borders(slot, context);
-  blocks_at(m) += weight(m);
-  per_block_ += weight(m);
+  whole_.add(m.start, rules_.whole_groups);
+  if (m.fills_limited) limited_.add(m.start, rules_.limited_groups);
 }
 
 /// Schedules the borders in layers of limited reach: a full window, the end of a chunk, the last block.
@@ -76,17 +87,16 @@ void DecodingSet::leave(SequenceSlot slot) {
   --growing_[0];
   if (reach_.limited()) keys_[1] -= reach_.seen(now - 1);
   growing_[1] -= m.grows ? 1 : 0;
-  blocks_at(m) -= weight(m);
-  per_block_ -= weight(m);
+  whole_.add(m.start, -rules_.whole_groups);
+  if (m.fills_limited) limited_.add(m.start, -rules_.limited_groups);
   m.present = false;
   ++m.stamp;
 }
 
-/// Blocks allocated in passes step_ + 1 to step_ + n: whole cycles of block_tokens passes, then the remaining passes.
-Count DecodingSet::later_blocks(Count passes) const {
-  const Count cycles = passes / rules_.block_tokens;
-  Count sum = cycles * per_block_;
-  for (Count i = cycles * rules_.block_tokens; i < passes; ++i) sum += by_start_[place(step_ + 1 + i)];
+Count BlockCycle::later(Count step, Count passes) const {
+  const Count cycles = passes / period();
+  Count sum = cycles * per_period_;
+  for (Count i = cycles * period(); i < passes; ++i) sum += at(step + 1 + i);
   return sum;
 }
 
@@ -120,8 +130,7 @@ void DecodingSet::cross(SequenceSlot slot, Border border) {
       return expect(slot, context(slot) + reach_.tokens, Border::chunk);
     case Border::blocks:
       m.fills_limited = false;
-      blocks_at(m) -= rules_.limited_groups;
-      per_block_ -= rules_.limited_groups;
+      limited_.add(m.start, -rules_.limited_groups);
       return;
     case Border::end:
       return;

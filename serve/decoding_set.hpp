@@ -15,6 +15,30 @@ namespace llmcalc {
 using SequenceSlot = std::uint32_t;
 inline constexpr SequenceSlot no_slot = ~SequenceSlot{0};
 
+/// Blocks of one length that sequences allocate as they grow, one token per pass: a sequence allocates in every
+/// `period` passes once.
+class BlockCycle {
+ public:
+  explicit BlockCycle(Count period) : by_start_(static_cast<std::size_t>(period)) {}
+
+  /// Adds n blocks per period for a sequence whose context in pass s is start + s.
+  void add(Count start, Count n) {
+    by_start_[index(start)] += n;
+    per_period_ += n;
+  }
+  /// Blocks allocated in a pass.
+  Count at(Count step) const { return by_start_[index(1 - step)]; }
+  /// Blocks allocated in the `passes` passes after `step`.
+  Count later(Count step, Count passes) const;
+
+ private:
+  Count period() const { return static_cast<Count>(by_start_.size()); }
+  std::size_t index(Count n) const { return static_cast<std::size_t>(((n % period()) + period()) % period()); }
+
+  std::vector<Count> by_start_;  ///< by `start` modulo the period
+  Count per_period_ = 0;
+};
+
 class DecodingSet {
  public:
   DecodingSet(const SchedulerRules& rules, const Reach& reach);
@@ -32,8 +56,8 @@ class DecodingSet {
   CoreWork work(std::size_t reach_kind) const { return {size_, keys_[reach_kind], keys_[reach_kind]}; }
   CoreWork growth(std::size_t reach_kind) const { return {0, growing_[reach_kind], growing_[reach_kind]}; }
   /// Blocks allocated in the next pass, and in the `passes` passes after it.
-  Count new_blocks() const { return by_start_[place(step_)]; }
-  Count later_blocks(Count passes) const;
+  Count new_blocks() const { return whole_.at(step_) + limited_.at(step_); }
+  Count later_blocks(Count passes) const { return whole_.later(step_, passes) + limited_.later(step_, passes); }
   /// Passes until a sequence ends or reaches a border; at least 1.
   Count passes_alike() const;
   /// Advances by `passes` passes, at most passes_alike(). Finished sequences leave and are appended to `done`.
@@ -57,10 +81,6 @@ class DecodingSet {
     bool operator>(const Event& o) const { return std::tie(pass, border, order) > std::tie(o.pass, o.border, o.order); }
   };
 
-  std::size_t place(Count step) const { return static_cast<std::size_t>(wrapped(1 - step)); }
-  Count wrapped(Count n) const { return ((n % rules_.block_tokens) + rules_.block_tokens) % rules_.block_tokens; }
-  Count weight(const Member& m) const { return rules_.whole_groups + (m.fills_limited ? rules_.limited_groups : 0); }
-  Count& blocks_at(const Member& m) { return by_start_[static_cast<std::size_t>(wrapped(m.start))]; }
   void expect(SequenceSlot slot, Count context, Border border);
   void expect_borders(SequenceSlot slot, Count context);
   void cross(SequenceSlot slot, Border border);
@@ -71,8 +91,7 @@ class DecodingSet {
   Count saturating_;
   Count step_ = 0, size_ = 0;
   std::array<Count, reach_kinds> keys_{}, growing_{};
-  std::vector<Count> by_start_;  ///< blocks allocated when sequences start a block, by `start` modulo block_tokens
-  Count per_block_ = 0;          ///< sum of by_start_: blocks allocated in block_tokens passes
+  BlockCycle whole_, limited_;
   std::vector<Member> members_;
   std::vector<Event> events_;  ///< a heap, earliest first
 };

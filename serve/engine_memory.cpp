@@ -67,16 +67,24 @@ void put_model(EngineMemory& m, const Arch& arch, const Plan& plan, const Prices
   m.weights = stage_share(weights_bytes(all, plan.weight_precision), all, chunk, arch) - m.host;
   for_each_row(all, chunk, [&](const LayerPrice& row, Count n) {
     m.token_cache += n * row.cache.per_token;
+    if (row.cache.reach.limited()) m.limited_token_cache += n * row.cache.per_token;
     m.state += n * row.cache.state;
   });
   m.token_cache -= share_of(m.token_cache, plan.offload.cache);
+  m.limited_token_cache -= share_of(m.limited_token_cache, plan.offload.cache);
   m.state -= share_of(m.state, plan.offload.cache);
 }
 
-/// Sets the KV cache to the memory that the other terms leave.
-void put_cache(EngineMemory& m, const EngineLimits& limits) {
-  m.kv_cache = m.granted - (m.weights + m.media_encoders + m.padding + m.draft + m.adapters + m.activations +
-                            m.libraries + m.graphs);
+/// Sets the KV cache to the memory that the engine grants it, and `granted` to the sum of all terms.
+void put_cache(EngineMemory& m, const EngineLimits& limits, const EngineTerms& terms) {
+  const Bytes other =
+      m.weights + m.media_encoders + m.padding + m.draft + m.adapters + m.activations + m.libraries + m.graphs;
+  if (terms.grant == CacheGrant::static_share) m.granted += m.activations + m.graphs;
+  m.kv_cache = m.granted - other;
+  if (terms.grant == CacheGrant::share_of_free && m.kv_cache > Bytes()) {
+    m.kv_cache = whole_bytes(terms.share_of_free * static_cast<double>(m.kv_cache.value));
+    m.granted = other + m.kv_cache;
+  }
   const Bytes block = limits.block_tokens * m.token_cache;
   if (block > Bytes())
     m.blocks = std::max(Bytes(), m.kv_cache).value / block.value;
@@ -112,7 +120,7 @@ EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& lay
                    .pass = pass,
                    .token_cache = terms.draft_token_cache};
     put_model(m, arch, plan, holdings, chunk);
-    put_cache(m, limits);
+    put_cache(m, limits, terms);
     if (i == 0 || is_fuller(m, fullest)) fullest = m;
   }
   return fullest;

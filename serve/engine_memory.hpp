@@ -26,14 +26,24 @@ struct EngineLimits {
   constexpr bool operator==(const EngineLimits&) const = default;
 };
 
+/// How an engine grants memory to its cache.
+enum class CacheGrant : std::uint8_t {
+  share,          ///< the rest of a share of the device
+  static_share,   ///< the rest of a share for weights and cache; activations and graphs are outside the share
+  share_of_free,  ///< a share of the memory that all other terms leave
+  whole           ///< the rest of the device
+};
+
 /// Bytes on a device that are not derived from the model's operators.
 struct EngineTerms {
-  double logit_bytes = 0;     ///< c
-  Bytes libraries{};          ///< driver, communicators, libraries: allocated outside PyTorch
-  Bytes graphs{};             ///< reserved for CUDA graphs; 0 if they are outside the granted memory
-  Bytes adapters{};           ///< low-rank adapters in memory at once
-  Bytes padding{};            ///< padding of weights to the sizes that kernels require
-  Bytes draft{};              ///< weights of a draft model
+  double logit_bytes = 0;  ///< c
+  Bytes libraries{};       ///< driver, communicators, libraries: allocated outside PyTorch
+  Bytes graphs{};          ///< reserved for CUDA graphs; 0 if they are outside the granted memory
+  Bytes adapters{};        ///< low-rank adapters in memory at once
+  Bytes padding{};         ///< padding of weights to the sizes that kernels require
+  Bytes draft{};           ///< weights of a draft model
+  CacheGrant grant = CacheGrant::share;
+  double share_of_free = 1;   ///< for CacheGrant::share_of_free
   Bytes draft_token_cache{};  ///< bytes per token of the draft model's cache, in addition to the model's own
 };
 
@@ -52,15 +62,17 @@ struct EngineMemory {
   Count blocks = 0;     ///< whole blocks of the KV cache
   Count kv_tokens = 0;  ///< tokens in these blocks if every layer keeps every token
   Bytes token_cache{};  ///< bytes per token in the caches of all layers on the device, including the draft model's
-  Bytes state{};        ///< bytes per sequence, independent of its length: the states of linear attention
-  Count states = 0;     ///< number of sequences whose states fit, if the cache holds only states; otherwise 0
-  Bytes host{};         ///< weights in host memory
+  Bytes limited_token_cache{};  ///< the part of token_cache in layers with a window or chunk
+  Bytes state{};                ///< bytes per sequence, independent of its length: the states of linear attention
+  Count states = 0;             ///< number of sequences whose states fit, if the cache holds only states; otherwise 0
+  Bytes host{};                 ///< weights in host memory
 };
 
 /// The part of a device's memory that an engine may fill (--memory-utilization), rounded to whole bytes.
 Bytes granted_memory(Bytes of_device, double utilization);
 
-/// Memory of one tensor-parallel rank; for a pipeline, of the stage whose cache holds the fewest tokens. Throws
+/// Memory of one tensor-parallel rank. `granted`: bytes of the device that the engine may fill; for share_of_free the
+/// whole device. For a pipeline, memory of the stage whose cache holds the fewest tokens. Throws
 /// Overflow if a count exceeds 2^63. Precondition: limits above 0.
 EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
                            const EngineLimits& limits, const EngineTerms& terms);

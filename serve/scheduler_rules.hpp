@@ -47,8 +47,11 @@ struct SchedulerRules {
   bool whole_prompt_fits = true;  ///< admits a chunked prompt only if all of it fits (vLLM since 0.18)
 
   // the cache: a sequence of c tokens holds ceil(c / block_tokens) blocks for every group of layers that see all
-  // tokens; as many, up to one more than its window's, for every group of limited reach; and blocks for its states
+  // tokens; for every group of limited reach ceil(c / limited_block_tokens), at most one more than its window's; and
+  // blocks for its states
   Count block_tokens = 16;
+  Count limited_block_tokens = 0;              ///< of a block of limited reach; 0: block_tokens. All blocks have the
+                                               ///< same bytes, so layers with fewer bytes per token have longer ones
   Count blocks = Count{1} << 40;               ///< blocks in the cache of one rank
   Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); at least one of whole reach,
                                                ///< unless the cache holds only states or windows
@@ -62,6 +65,13 @@ struct SchedulerRules {
 SchedulerRules of_states_alone(SchedulerRules rules, Count states);
 /// Blocks that a sequence holds for its first `tokens` tokens.
 Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
+/// Blocks that a sequence of `tokens` tokens holds at most, while its prompt fills: a group of limited reach then also
+/// holds the tokens of the pass (vLLM, SlidingWindowSpec.max_memory_usage_bytes).
+Count most_blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
+/// Tokens of a block in the groups of limited reach.
+constexpr Count limited_block(const SchedulerRules& rules) {
+  return rules.limited_block_tokens > 0 ? rules.limited_block_tokens : rules.block_tokens;
+}
 /// Number of tokens beyond which the groups of limited reach need no further blocks.
 Count saturating_tokens(const SchedulerRules& rules, const Reach& reach);
 

@@ -1,4 +1,5 @@
 #include "ask/request/offload.hpp"
+#include "ask/request/server.hpp"
 
 #include <fmt/format.h>
 
@@ -79,7 +80,7 @@ void settle_way_to_host(Request& r) {
 }
 
 double usual_utilization(const Request& r) {
-  if (has_traffic(r.serving)) return 0.9;  // of the visible memory
+  if (r.hardware && has_traffic(r.serving)) return serving_utilization(r);
   return r.hardware && r.hardware->usable > 0 && !r.has(part::training) ? r.hardware->usable : 1;
 }
 

@@ -4,20 +4,49 @@
 
 #include "ask/request/serving_inputs.hpp"
 #include "calc/links/route.hpp"
+#include "text/leading_number.hpp"
 
 namespace llmcalc {
 
 bool is_vllm(const Request& r) { return r.engine && r.engine->name.starts_with("vllm"); }
 
-EngineHost host_of(const Request& r) { return {std::nullopt, ranks(r.layout, Group::tensor), *r.hardware}; }
+EngineHost host_of(const Request& r) {
+  std::optional<Count> minor;
+  if (const std::string& v = r.engine ? r.engine->version.name : std::string(); v.starts_with("0."))
+    minor = leading_whole(v.substr(2));
+  return {minor, ranks(r.layout, Group::tensor), *r.hardware};
+}
+
+namespace {
+
+/// The engine's default limits.
+EngineLimits default_limits(const Request& r) {
+  EngineLimits l = usual_limits(host_of(r), 0);
+  if (!r.engine || !r.engine->server) return l;
+  const EngineLaw& law = *r.engine->server;
+  const EngineLaw::BySize* size = size_class(law, r.hardware->cluster.device.memory);
+  l.pass_tokens = law.pass_tokens.value_or(size != nullptr ? size->pass_tokens : l.pass_tokens);
+  l.sequences = law.sequences.value_or(l.sequences);
+  l.block_tokens = law.block_tokens.value_or(l.block_tokens);
+  return l;
+}
+
+}  // namespace
 
 EngineLimits serving_limits(const Request& r) {
-  EngineLimits l = usual_limits(host_of(r), 0);
+  EngineLimits l = default_limits(r);
   const ServingInputs& v = r.serving;
   l.pass_tokens = v.pass_tokens.value_or(l.pass_tokens);
   l.sequences = std::min(v.sequences.value_or(l.sequences), l.pass_tokens / (1 + v.draft_tokens));
-  l.block_tokens = v.block_tokens;
+  l.block_tokens = v.block_tokens.value_or(l.block_tokens);
   return l;
+}
+
+double serving_utilization(const Request& r) {
+  constexpr double usual = 0.9;
+  if (!r.engine || !r.engine->server) return usual;
+  return default_utilization(*r.engine->server, r.hardware->cluster.device.memory, ranks(r.layout, Group::tensor),
+                             ranks(r.layout, Group::pipeline));
 }
 
 bool has_lengths_of_its_own(const Request& r) { return !r.serving.log.empty() || !r.serving.lengths.empty(); }

@@ -13,6 +13,8 @@ bool is_vllm(const Request& r);
 EngineHost host_of(const Request& r);
 /// The engine's per-pass limits: as given, else the engine's defaults.
 EngineLimits serving_limits(const Request& r);
+/// The engine's default for --memory-utilization. Precondition: hardware.
+double serving_utilization(const Request& r);
 /// Tokens of the last request of a session, by --prompt and --generate; 2 if a file sets the lengths.
 Count usual_tokens(const Request& r);
 /// Whether a file sets the lengths.

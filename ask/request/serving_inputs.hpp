@@ -36,8 +36,8 @@ struct ServingInputs {
   Count seed = 0;
 
   // engine
-  std::optional<Count> pass_tokens, sequences;  ///< absent: the engine's defaults
-  Count block_tokens = 16, chunk_tokens = 0;
+  std::optional<Count> pass_tokens, sequences, block_tokens;  ///< absent: the engine's defaults
+  Count chunk_tokens = 0;
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;

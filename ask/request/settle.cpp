@@ -106,9 +106,9 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.learned_rows() > 0 && a.learned_rows() < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.learned_rows() - p.generate);
-  if (!r.gave("--memory-utilization") && p.memory_utilization == 1) p.memory_utilization = usual_utilization(r);
   settle_way_to_host(r);
   choose_software(r);
+  if (!r.gave("--memory-utilization")) p.memory_utilization = usual_utilization(r);
   if (r.has(part::training)) r.layout.vocabulary_multiple = vocabulary_multiple(r);
   settle_media_encoders(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));

@@ -29,20 +29,37 @@ bool has_windows_alone(const Arch& arch) {
   return any;
 }
 
-/// Sets the blocks of the cache. If layers of two kinds share the cache, a block holds tokens of one group of layers,
-/// so the same bytes are split into more blocks: a block of all layers becomes one block per group, without padding. If
-/// all layers have a limited reach, they form one group. A recurrent state takes as many blocks as its bytes require.
+/// Sets the blocks of layers of two kinds that share the cache. A block holds tokens of one group of layers, and all
+/// blocks have the same bytes: the group with fewer bytes per token has longer blocks, by a whole factor (vLLM,
+/// kv_cache_utils.py: unify_kv_cache_spec_page_size). Returns the bytes of a block.
+Bytes use_groups(const AttendingLayers& layers, const EngineMemory& memory, SchedulerRules& rules) {
+  const Count size = group_layers(layers.whole, layers.limited), all = add(layers.whole, layers.limited);
+  rules.whole_groups = ceil_div(layers.whole, size);
+  rules.limited_groups = ceil_div(layers.limited, size);
+  const Count of_limited = memory.limited_token_cache.value * size / layers.limited;
+  const Count of_whole = (memory.token_cache - memory.limited_token_cache).value * size / layers.whole;
+  if (of_limited == of_whole || std::min(of_limited, of_whole) <= 0) {
+    rules.blocks = mul(memory.blocks, all) / size;
+    return Bytes(ceil_div(mul(rules.block_tokens, memory.token_cache.value, size), all));
+  }
+  const Bytes block = rules.block_tokens * Bytes(std::max(of_limited, of_whole));
+  rules.limited_block_tokens = mul(rules.block_tokens, std::max<Count>(1, of_whole / of_limited));
+  rules.block_tokens = mul(rules.block_tokens, std::max<Count>(1, of_limited / of_whole));
+  rules.blocks = std::max(Bytes(), memory.kv_cache).value / block.value;
+  return block;
+}
+
+/// Sets the blocks of the cache. A block of all layers becomes one per group of layers. Layers with chunks count as
+/// whole (vLLM disables its hybrid cache for them, github.com/vllm-project/vllm/issues/16118). If all layers have a
+/// window, they form one group. A state takes blocks according to its bytes.
 void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
-  const auto [whole, limited] = attending_layers(arch);
+  const AttendingLayers layers = attending_layers(arch);
+  const bool chunked = arch.local.reach.chunked;
   rules.blocks = memory.blocks;
   Bytes block = rules.block_tokens * memory.token_cache;  // over all layers
-  if (limited > 0 && whole > 0) {
-    const Count size = group_layers(whole, limited), all = add(whole, limited);
-    rules.whole_groups = ceil_div(whole, size);
-    rules.limited_groups = ceil_div(limited, size);
-    rules.blocks = mul(memory.blocks, all) / size;
-    block = Bytes(ceil_div(mul(block.value, size), all));
-  } else if (has_windows_alone(arch)) {
+  if (layers.limited > 0 && layers.whole > 0 && !chunked) {
+    block = use_groups(layers, memory, rules);
+  } else if (!chunked && has_windows_alone(arch)) {
     rules.whole_groups = 0;
     rules.limited_groups = 1;
   }

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "text/error.hpp"
+#include "text/leading_number.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -21,7 +22,7 @@ std::vector<Count> numbers_of(std::string_view text) {
     const std::size_t n = std::min(text.find('.'), text.size());
     const std::string_view part = text.substr(0, n);
     if (part.empty() || part.size() > 9 || !std::all_of(part.begin(), part.end(), is_digit)) return {};
-    all.push_back(std::stoll(std::string(part)));
+    all.push_back(leading_whole(std::string(part)));
     text.remove_prefix(std::min(n + 1, text.size()));
   }
   while (!all.empty() && all.size() > 1 && all.back() == 0) all.pop_back();

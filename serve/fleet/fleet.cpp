@@ -33,13 +33,15 @@ EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Co
 
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach) {
   const Count of_whole = rules.whole_groups, of_windows = rules.limited_groups;
-  if (of_whole == 0 && blocks_of(rules, reach, any_length) <= rules.blocks) return any_length;
+  if (of_whole == 0 && most_blocks_of(rules, reach, any_length) <= rules.blocks) return any_length;
   Count fits = 0, too_long = 1;
-  if (of_whole + of_windows > 0)
-    too_long = rules.blocks / (of_whole > 0 ? of_whole : of_windows) * rules.block_tokens + 1;
+  if (of_whole > 0)
+    too_long = rules.blocks / of_whole * rules.block_tokens + 1;
+  else if (of_windows > 0)
+    too_long = rules.blocks / of_windows * limited_block(rules) + 1;
   while (too_long - fits > 1) {
     const Count middle = fits + (too_long - fits) / 2;
-    (blocks_of(rules, reach, middle) <= rules.blocks ? fits : too_long) = middle;
+    (most_blocks_of(rules, reach, middle) <= rules.blocks ? fits : too_long) = middle;
   }
   return fits;
 }
@@ -49,7 +51,7 @@ Count shared_blocks(const SchedulerRules& rules, Count prefix) {
 }
 
 Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens, Count prefix) {
-  const Count once = shared_blocks(rules, prefix), each = blocks_of(rules, reach, tokens) - once;
+  const Count once = shared_blocks(rules, prefix), each = most_blocks_of(rules, reach, tokens) - once;
   if (each <= 0) return rules.sequences;
   return std::clamp<Count>((rules.blocks - once) / each, 0, rules.sequences);
 }

@@ -85,11 +85,11 @@ TEST_CASE("fit shows every model once, largest first, in the widest weights that
   for (const json::Value& row : fit["runnable"]) {
     CHECK(row["parameters"] <= last);
     last = row["parameters"];
-    CHECK(row["peak_bytes"].get<double>() <= 0.9 * 24 * (1 << 30));
+    CHECK(row["peak_bytes"].get<double>() <= 0.99 * 24 * (1 << 30));
   }
   CHECK(row_of(fit, "llama-3.1-8b")["weight_precision"]["all"] == "bf16");  // 15 of 24 GiB
   CHECK(row_of(fit, "qwen2.5-14b")["weight_precision"]["all"] == "q8_0");   // 27.5 GiB in bf16, 14.6 in 8.5 bits
-  CHECK(row_of(fit, "qwen2.5-32b")["weight_precision"]["all"] == "q4_k");  // 32.8e9 x 5.5 bits take 21 GiB, 4.5 bits 17
+  CHECK(row_of(fit, "qwen2.5-32b")["weight_precision"]["all"] == "q5_k");  // 32.8e9 x 5.5 bits take 21 GiB, 4.5 bits 17
   for (const json::Value& out : fit["left_out"]) {
     const bool encoder = out["model"] == "bge-large-en-v1.5";
     CHECK_THAT(out["reason"].get<std::string>(),
@@ -124,7 +124,7 @@ TEST_CASE("a card that runs no model reports the needs of the smallest one", "[f
   CHECK(r.code == 0);
   CHECK(r.out.find("runs      0 of 1 models") != std::string::npos);
   CHECK(r.out.find("llama-3.1-405b in q3_k needs") != std::string::npos);
-  CHECK(r.out.find("available: 21.38 GiB") != std::string::npos);  // 0.9 of the visible part of 24
+  CHECK(r.out.find("available: 23.76 GiB") != std::string::npos);  // 0.9 of the visible part of 24
 }
 
 TEST_CASE("fit refuses unusable options", "[fit][cli]") {
@@ -149,17 +149,20 @@ TEST_CASE("the table of fit fits 80 columns", "[fit][cli]") {
   }
 }
 
-// Mistral 7B v0.1 has a window of 4096 tokens in every layer. A sequence holds the 257 blocks of 16 tokens that a
-// window spans, with 32 x 2 x 8 x 128 two-byte elements per token.
+// Mistral 7B v0.1 has a window of 4096 tokens in every layer, with 32 x 2 x 8 x 128 two-byte elements per token. A
+// sequence holds the blocks of 16 tokens that a window spans, 257, and while its prompt fills those of the window and
+// of a pass of 2048 tokens, ceil((4095 + 2048) / 16) + 1 = 385.
 TEST_CASE("a model with a window in every layer caches no more than its windows", "[serve][fit][cli]") {
-  const json::Value m =
-      test::ask("serve mistral-7b-v0.1 --hardware rtx-4090 --prompt 12000 --generate 300 --rate 0.1 --num-requests 20");
+  const json::Value m = test::ask(
+      "serve mistral-7b-v0.1 --hardware rtx-4090 --software vllm --prompt 12000 --generate 300 --rate 0.1 "
+      "--num-requests 20");
   const json::Value& memory = m["engine_memory"];
-  CHECK(memory["most_sequences"] == memory["blocks"].get<Count>() / 257);
+  CHECK(memory["most_sequences"] == memory["blocks"].get<Count>() / 385);
   CHECK(memory["blocks"] == memory["kv_cache_bytes"].get<Count>() / (16 * 131072));
   CHECK_FALSE(memory.contains("longest_sequence"));  // any length fits
   const auto peak = [](const char* context) {
-    const std::string words = "fit mistral-7b-v0.1 --hardware rtx-4090 --weight-precision bf16 --context ";
+    const std::string words =
+        "fit mistral-7b-v0.1 --hardware rtx-4090 --software vllm --weight-precision bf16 --context ";
     return row_of(test::ask(words + context), "mistral-7b-v0.1")["peak_bytes"].get<double>();
   };
   CHECK(peak("30000") - peak("4096") == Approx(16 * 131072).epsilon(0.01));  // one more block

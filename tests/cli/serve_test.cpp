@@ -36,7 +36,7 @@ TEST_CASE("a serving report has the JSON names that other programs read", "[serv
     CHECK(s.contains(key));
   }
   CHECK(r["inputs"]["rate"] == 4);
-  CHECK(r["inputs"]["memory_utilization"] == 0.9);
+  CHECK(r["inputs"]["memory_utilization"] == 0.92);
   CHECK(r["layout"]["gpus"] == 1);
   CHECK(r["timeline"].size() > 1);
 }

@@ -62,8 +62,8 @@ TEST_CASE("vLLM before 0.8 is the engine V0", "[software]") {
   CHECK((old.inference->loop == ServingLoop::vllm_legacy && old.inference->prompts_first));
   CHECK((now.inference->loop == ServingLoop::vllm && !now.inference->prompts_first));
   CHECK(old.word == "vllm@0.6");
-  CHECK(*load_software("vllm@0.19").memory_utilization == 0.9);
-  CHECK(*load_software("vllm@0.20").memory_utilization == 0.92);
+  CHECK(*load_software("vllm@0.19").server->utilization == 0.9);
+  CHECK(*load_software("vllm@0.20").server->utilization == 0.92);
 }
 
 TEST_CASE("a stack has its parent's keys, and its own capabilities", "[software]") {
@@ -85,4 +85,19 @@ TEST_CASE("an absent list of capabilities allows everything, an empty one nothin
   CHECK_FALSE(all.has(Capability::schedules, "1f1b"));
   CHECK((all.has(Capability::zero, "1") && !all.has(Capability::zero, "2")));
   CHECK(sentence([&] { read(R"({"zero": ["4"]})"); }).find("\"zero\": unknown word \"4\"") != std::string::npos);
+}
+
+// SGLang on an H100: 81,920 MiB; reserved 512 + 1.5 x 8192 + 2 x 256 + 1024 / 8 = 13,440 MiB; 1 - 13440 / 81920 =
+// 0.836.
+TEST_CASE("SGLang's static share follows from memory, chunk and ranks", "[software]") {
+  const json::Value file = json::parse(R"({"memory": "static share", "by_memory": [
+    {"below_gib": 35, "pass_tokens": 2048, "graph_batch": 24, "graph_batch_tp4": 80},
+    {"pass_tokens": 8192, "graph_batch": 256, "graph_batch_tp4": 512}]})",
+                                       "test");
+  const EngineLaw law = read_engine_law(json::Object(file, "mine"));
+  CHECK(default_utilization(law, Bytes(80LL << 30), 1, 1) == Approx(0.836));
+  // 512 + 1.5 x 8192 + 2 x 512 + 1024 = 14,848 MiB
+  CHECK(default_utilization(law, Bytes(80LL << 30), 8, 1) == Approx(0.819));
+  // 24,564 MiB: 512 + 1.5 x 2048 + 2 x 24 + 128 = 3,760 MiB
+  CHECK(default_utilization(law, Bytes(24564LL << 20), 1, 1) == Approx(0.847));
 }

@@ -107,7 +107,7 @@ TEST_CASE("blocks of a prefix shared by all sequences are held once", "[engine-m
 
 TEST_CASE("a cache of only windows holds sequences of any length if one window fits", "[engine-memory]") {
   const SchedulerRules rules{
-      .sequences = 100, .block_tokens = 16, .blocks = 15, .whole_groups = 0, .limited_groups = 1};
+      .pass_tokens = 1, .sequences = 100, .block_tokens = 16, .blocks = 15, .whole_groups = 0, .limited_groups = 1};
   CHECK(longest_sequence(rules, {.tokens = 60}) == any_length);
   CHECK(most_sequences(rules, {.tokens = 60}, 1'000'000) == 3);  // four blocks for 60 tokens, and one
   CHECK(most_sequences(rules, {.tokens = 60}, 20) == 7);

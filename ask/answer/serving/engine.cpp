@@ -17,9 +17,19 @@
 namespace llmcalc {
 namespace {
 
-/// Sampler and library memory of engines other than vLLM is unknown and counts as 0.
+/// vLLM's terms; of other engines the libraries on NVIDIA devices (driver, kernel code, communicators), which do not
+/// depend on the engine. Sampler memory of other engines is unknown and counts as 0.
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
-  EngineTerms t = is_vllm(r) ? engine_terms(host_of(r), r.model.arch, r.plan, r.layout) : EngineTerms{};
+  EngineTerms t;
+  if (is_vllm(r))
+    t = engine_terms(host_of(r), r.model.arch, r.plan, r.layout);
+  else if (r.engine && r.engine->server && r.hardware->vendor == "NVIDIA")
+    t.libraries = engine_terms({std::nullopt, ranks(r.layout, Group::tensor), *r.hardware}).libraries;
+  if (r.engine && r.engine->server) {
+    t.graphs = r.engine->server->graphs;
+    t.grant = r.engine->server->grant;
+  }
+  t.share_of_free = r.plan.memory_utilization;
   t.adapters = adapter_bytes(r.model.arch, r.plan, r.layout, r.serving.adapters);
   if (!draft) return t;
   Plan plan = r.plan;
@@ -104,8 +114,10 @@ namespace {
 ServingEngine without_times(const Request& r, const std::optional<ModelCard>& draft) {
   ServingEngine e;
   e.limits = serving_limits(r);
-  const Bytes granted = granted_memory(visible_memory(*r.hardware), r.plan.memory_utilization);
-  e.memory = engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms_of(r, draft));
+  const EngineTerms terms = terms_of(r, draft);
+  const double share = terms.grant == CacheGrant::share_of_free ? 1 : r.plan.memory_utilization;
+  const Bytes granted = granted_memory(visible_memory(*r.hardware), share);
+  e.memory = engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms);
   const Reach& reach = r.model.arch.local.reach;
   e.rules = with_micro_batches({.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)}, reach,
                                ranks(r.layout, Group::pipeline), usual_tokens(r));

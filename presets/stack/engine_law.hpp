@@ -1,0 +1,46 @@
+#pragma once
+/// How a serving engine divides the memory of a device, and the limits of its passes.
+///
+/// "server": { "memory": "share",              of the device (vLLM): the cache is the rest of a share of visible memory
+///                       "static share"        for weights and cache (SGLang): activations are outside the share
+///                       "share of free"       of the memory that is free after weights and activations (TensorRT-LLM)
+///                       "whole"               the cache is allocated as requested, up to all of the memory (llama.cpp)
+///             "utilization"?: 0.9             that share; absent for "static share": computed from "by_memory"
+///             "graphs_gib"?: 0.5              reserved for recorded graphs before the cache
+///             "pass_tokens"?, "sequences"?, "block_tokens"?: limits; absent: vLLM's (engine_memory_table.hpp)
+///             "by_memory"?: [{"below_gib"?, "pass_tokens", "graph_batch", "graph_batch_tp4"}] }
+///
+/// Static share (SGLang, server_args.py, _handle_gpu_memory_settings), in MiB of device memory M: reserved = 512 +
+/// 1.5 max(pass_tokens, 2048) + 2 graph_batch + 1024 tp pp / 8, at least 10240 above 60 GiB; share = (M - reserved) /
+/// M, rounded to three digits. The first entry of "by_memory" that M is below applies.
+
+#include <optional>
+#include <vector>
+
+#include "serve/engine_memory.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+struct EngineLaw {
+  struct BySize {
+    std::optional<Bytes> below;
+    Count pass_tokens = 8192;
+    Count graph_batch = 256, graph_batch_tp4 = 512;  ///< largest recorded batch; with 4 tensor-parallel ranks or more
+  };
+  CacheGrant grant = CacheGrant::share;
+  std::optional<double> utilization;
+  Bytes graphs{};
+  std::optional<Count> pass_tokens, sequences, block_tokens;
+  std::vector<BySize> by_memory;
+};
+
+/// Throws InputError.
+EngineLaw read_engine_law(const json::Object& o);
+
+/// The entry for a device; null without "by_memory".
+const EngineLaw::BySize* size_class(const EngineLaw& law, Bytes memory);
+/// The default share for a device with this memory; `ranks`: tensor-parallel ranks x pipeline stages.
+double default_utilization(const EngineLaw& law, Bytes memory, Count tensor_ranks, Count stages);
+
+}  // namespace llmcalc
