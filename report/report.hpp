@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ask/answer/fit_verdict.hpp"
 #include "text/format.hpp"
 #include "text/json.hpp"
 
@@ -68,6 +69,7 @@ struct Report {
   std::string command;
   std::string title;             ///< first line of text
   std::vector<Finding> verdict;  ///< summary of the numbers; follows the title
+  std::optional<Fit> fit;        ///< of the plan, the worse of training and inference; absent without a capacity
   json::Value model, hardware, inputs, conventions, layout;
   std::vector<Section> sections;
   std::vector<Grid> grids;

@@ -185,7 +185,13 @@ void add_head(Value& schema) {
   head["properties"] = {{"version", {{"type", "string"}}}, {"schema", {{"const", report_schema}}}};
   head["required"] = {"version", "schema"};
   schema["properties"]["command"] = described("string", "the requested command");
-  add_sentences(schema, "verdict", "the answer, one line each: memory fit, time, bottleneck");
+  Value& verdict = schema["properties"]["verdict"] = described("object", "the answer");
+  verdict["properties"] = {
+      {"fit", {{"enum", {"yes", "likely", "unlikely", "no"}}, {"description", "whether the plan fits into memory"}}},
+      {"fit_probability", described("number", "probability that the plan fits")},
+      {"text", {{"type", "array"}, {"items", {{"type", "string"}}}}}};
+  schema["properties"]["possible"] =
+      described("boolean", "false: the plan is not expected to fit, and days, energy and cost are of no use");
   add_sentences(schema, "notes", "caveats and assumptions of the numbers");
   schema["required"] = {"llmcalc", "command"};
 }

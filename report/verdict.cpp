@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "ask/answer/fit.hpp"
 #include "calc/roofline.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/interval.hpp"
@@ -143,20 +144,47 @@ std::string generation_text(const InferenceAnswer& a) {
 
 }  // namespace
 
-Finding fit_finding(const InferenceAnswer& a, std::string_view about) {
+namespace {
+
+/// The worse of the report's verdict and this one.
+void add_fit(Report& report, const Fit& fit) {
+  if (!report.fit || fit.probability < report.fit->probability) report.fit = fit;
+}
+
+/// "likely (62 %)"
+std::string fit_text(const Fit& fit) {
+  if (fit.verdict == FitVerdict::yes || fit.verdict == FitVerdict::no) return std::string(name(fit.verdict));
+  return fmt::format("{} ({:.0f} %)", name(fit.verdict), 100 * fit.probability);
+}
+
+Finding process_finding(const ProcessEstimate& p, const Fit& fit, Bytes memory, std::string_view about) {
+  return {labelled(about, "fits"),
+          fmt::format("{}: about {} per GPU ({})", fit_text(fit), part_of(p.needed(), memory),
+                      bytes_interval_text(p.low(), p.high())),
+          !fit.is_expected()};
+}
+
+}  // namespace
+
+void add_inference_fit(const InferenceAnswer& a, Report& report, std::string_view about) {
   const bool fits = a.request().hardware && a.fits();
-  return memory_finding(a.request(), a.memory(), a.memory().host, fits, inference_parts, about);
+  if (a.request().hardware) add_fit(report, fit_of(a));
+  report.verdict.push_back(memory_finding(a.request(), a.memory(), a.memory().host, fits, inference_parts, about));
 }
 
 void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view about) {
-  const bool fits = a.request().hardware && a.fits();
-  report.verdict.push_back(memory_finding(a.request(), a.memory(), a.memory().host, fits, training_parts, about));
-  const auto& p = a.process();
-  if (!p) return;
-  report.verdict.push_back({labelled(about, "process"),
-                            fmt::format("needs about {} per GPU ({}) under {}", bytes_text(p->needed()),
-                                        bytes_interval_text(p->low(), p->high()), p->software),
-                            !a.process_fits()});
+  const Request& r = a.request();
+  const bool fits = r.hardware && a.fits();
+  if (r.hardware) add_fit(report, fit_of(a));
+  if (fits && a.process()) {
+    const Bytes memory = r.hardware->cluster.device.memory;
+    report.verdict.push_back(process_finding(*a.process(), fit_of(a), memory, about));
+    report.verdict.push_back(
+        {labelled(about, "tensors"), fmt::format("{} per GPU, {}; under {}", part_of(a.memory().peak, memory),
+                                                 largest_part(a.memory(), training_parts), a.process()->software)});
+    return;
+  }
+  report.verdict.push_back(memory_finding(r, a.memory(), a.memory().host, fits, training_parts, about));
 }
 
 void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view about) {
@@ -169,7 +197,7 @@ void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view
   say("bound by", bound_text(a.step().bound, step));
   if (a.request().software) say("spent on", step_spent_text(a.step(), step));
   if (!a.sensitivity().empty()) say("helps", helps_text(a.sensitivity()));
-  if (a.fits() && a.run().whole) say("run", run_text(*a.run().whole));
+  if (a.run().possible && a.run().whole) say("run", run_text(*a.run().whole));
 }
 
 void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_view about) {
@@ -177,7 +205,7 @@ void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_vie
   const auto say = [&](std::string_view label, std::string text) {
     report.verdict.push_back({labelled(about, label), std::move(text)});
   };
-  report.verdict.push_back(fit_finding(a, about));
+  add_inference_fit(a, report, about);
   say(time_label(e.estimated), generation_text(a));
   const std::string prefill = bound_name(e.prefill), decode = bound_name(e.middle);
   say("bound by", prefill == decode ? prefill + " in prefill and decode"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ask/answer/process_estimate.hpp"
 #include "ask/request/offload.hpp"
 #include "ask/request/software.hpp"
 
@@ -81,7 +82,9 @@ std::vector<TypedRemedy> typed_remedies(const Request& r) {
     const TrainEstimate e = train(one.model.arch, one.plan, one.layout, one.hardware->cluster);
     t.change.step = e.estimate.total();
     t.change.peak = e.memory.peak;
-    if (lacking({one.model.arch, one.plan, one.layout, one.hardware->cluster}) == Bytes()) all.push_back(std::move(t));
+    if (lacking({one.model.arch, one.plan, one.layout, one.hardware->cluster}) > Bytes()) continue;
+    const auto process = process_estimate(one, e.memory.peak);
+    if (!process || fits(*process, r.hardware->cluster.device)) all.push_back(std::move(t));
   }
   std::stable_sort(all.begin(), all.end(), [](const TypedRemedy& a, const TypedRemedy& b) {
     return device_seconds(a) != device_seconds(b) ? device_seconds(a) < device_seconds(b)

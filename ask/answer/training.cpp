@@ -22,7 +22,12 @@ const std::vector<Utilization>& TrainingAnswer::utilization() const {
 }
 
 const RunEstimate& TrainingAnswer::run() const {
-  return run_.get([&] { return run_estimate(request_, estimate(), interval()); });
+  return run_.get([&] {
+    RunEstimate run = run_estimate(request_, estimate(), interval());
+    const bool achieved = request_.run.measured_tokens_per_s || request_.run.mfu;
+    run.possible = run.possible && (achieved || process_fits());
+    return run;
+  });
 }
 
 const std::vector<TimeChange>& TrainingAnswer::sensitivity() const {
@@ -51,7 +56,7 @@ namespace {
 /// The request with device memory reduced to the part that the process leaves for tensors.
 Request beside_process(Request r, const ProcessEstimate& p) {
   Bytes& memory = r.hardware->cluster.device.memory;
-  memory -= std::min(memory, p.needed() - p.tensors);
+  memory -= std::clamp(p.needed() - p.tensors, Bytes(), memory);
   return r;
 }
 
@@ -59,9 +64,8 @@ Request beside_process(Request r, const ProcessEstimate& p) {
 
 const std::vector<TypedRemedy>& TrainingAnswer::remedies() const {
   return remedies_.get([&]() -> std::vector<TypedRemedy> {
-    if (!fits()) return typed_remedies(request_);
-    if (!process_fits()) return typed_remedies(beside_process(request_, *process()));
-    return {};
+    if (fits() && process_fits()) return {};
+    return typed_remedies(process() ? beside_process(request_, *process()) : request_);
   });
 }
 

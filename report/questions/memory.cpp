@@ -20,7 +20,7 @@ void fill_inference(const Answer& answer, Report& report, std::string_view about
   report.sections.push_back(inference_memory_section(a));
   report.sections.push_back(kv_cache_section(a.request()));
   note_engine(answer.request(), report);
-  report.verdict.push_back(fit_finding(a, about));
+  add_inference_fit(a, report, about);
 }
 
 void fill_memory(const Answer& answer, Report& report) {

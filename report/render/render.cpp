@@ -185,7 +185,12 @@ json::Value report_json(const Report& r) {
   for (const Grid& g : r.grids)
     if (!g.key.empty()) v[g.key] = g.json;
   if (!r.notes.empty()) v["notes"] = r.notes;
-  for (const Finding& f : r.verdict) v["verdict"].push_back(f.label.empty() ? f.text : f.label + ": " + f.text);
+  if (r.fit) {
+    v["verdict"]["fit"] = name(r.fit->verdict);
+    v["verdict"]["fit_probability"] = r.fit->probability;
+    if (!r.fit->is_expected()) v["possible"] = false;
+  }
+  for (const Finding& f : r.verdict) v["verdict"]["text"].push_back(f.label.empty() ? f.text : f.label + ": " + f.text);
   return v;
 }
 

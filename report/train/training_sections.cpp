@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ask/answer/conventions.hpp"
+#include "ask/answer/fit.hpp"
 #include "ask/answer/interval.hpp"
 #include "ask/answer/measured_scale.hpp"
 #include "ask/answer/process_estimate.hpp"
@@ -35,7 +36,7 @@ void add_capacity(Section& s, const Half& a, Bytes host) {
   s.add("capacity_bytes", "capacity", d.memory, r.hardware->name);
   if (host != Bytes() && d.host.capacity != Bytes())
     s.add("host_capacity_bytes", "host capacity", d.host.capacity, "per GPU");
-  s.add("fits", "fits", a.fits());
+  s.add("fits", "fits", fit_of(a).is_expected());
 }
 
 void add_process(Section& s, const Memory& m) {

@@ -152,7 +152,7 @@ TEST_CASE("a dense run on an unknown card is predicted, and the assumptions are 
   CHECK(row["class"] == "assumed input");
   CHECK(row_called(report, "known-card")["inputs"]["gpu"] == "rtx-4090");
   CHECK(report["skipped"].size() == 3);
-  CHECK_THAT(report["verdict"].back().get<std::string>(), Contains("skipped: 3 of 5 rows (60.0 %)"));
+  CHECK_THAT(report["verdict"]["text"].back().get<std::string>(), Contains("skipped: 3 of 5 rows (60.0 %)"));
 
   const json::Value memory = test::ask("accuracy memory " + test::measurements("dense"));
   REQUIRE(memory["rows"].size() == 1);

@@ -57,7 +57,7 @@ void refused(const std::string& arguments, const std::string& says) {
   CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
 }
 
-std::string verdict_of(const json::Value& report) { return report["verdict"].dump(); }
+std::string verdict_of(const json::Value& report) { return report["verdict"]["text"].dump(); }
 std::string notes_of(const json::Value& report) { return report["notes"].dump(); }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST_CASE("the suggested smaller load keeps the limits and does not exceed the c
     CAPTURE(load);
     const json::Value r = test::ask(llama + load + limits);
     REQUIRE(r["serving"]["slo_met"] < 0.95);
-    const std::string text = r["verdict"][1], label = "instead: ";
+    const std::string text = r["verdict"]["text"][1], label = "instead: ";
     REQUIRE(text.starts_with(label));
     const double most = std::stod(text.substr(label.size()));
     const bool users = load.find("users") != std::string::npos;

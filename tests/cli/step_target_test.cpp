@@ -81,7 +81,7 @@ TEST_CASE("only a plan that fits reaches its target", "[target]") {
   const json::Value v = test::ask("train llama-3.1-405b --hardware h100 --tp 8 --sp --target '1000 s'");
   CHECK(v["step_target"]["reached"] == false);
   bool said = false;
-  for (const json::Value& line : v["verdict"])
+  for (const json::Value& line : v["verdict"]["text"])
     said |= line.get<std::string>().starts_with("target: 1000 s is met in time, but the plan does not fit in memory") &&
             line.get<std::string>().find("does not fit") != std::string::npos;
   CHECK(said);

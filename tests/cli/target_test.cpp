@@ -147,7 +147,7 @@ TEST_CASE("without software the target is checked at the given rates", "[target]
 TEST_CASE("the verdict states whether the plan reaches the target, and the changes that do", "[target]") {
   const auto line = [](const std::string& target) {
     const json::Value report = test::ask("infer " + llama + target);
-    for (const json::Value& v : report["verdict"])
+    for (const json::Value& v : report["verdict"]["text"])
       if (v.get<std::string>().starts_with("target: ")) return v.get<std::string>();
     return std::string("none");
   };

@@ -153,16 +153,16 @@ TEST_CASE("the headline of a run with failures counts them in every number", "[c
       "--price 2");
   const double cost = v["run"]["cost_usd"], hours = v["run"]["effective_gpu_hours"];
   CHECK(cost == Approx(2 * hours));
-  CHECK(has_line(v["verdict"], fmt::format("run: {:.2f} days", v["run"]["effective_days"].get<double>())));
-  CHECK(has_line(v["verdict"], "including failures"));
+  CHECK(has_line(v["verdict"]["text"], fmt::format("run: {:.2f} days", v["run"]["effective_days"].get<double>())));
+  CHECK(has_line(v["verdict"]["text"], "including failures"));
 }
 
 TEST_CASE("if only memory misses the target, its line suggests changes that make the plan fit in time", "[cli]") {
   const json::Value v = ask(
       "train llama-3.1-8b --hardware h100 --gpus 8 --tp 2 --sp --micro-batch 8 --global-batch 64 --target '1000 s'");
   REQUIRE(v["memory"]["fits"] == false);
-  CHECK(has_line(v["verdict"], "target: 1000 s is met in time, but the plan does not fit in memory"));
-  CHECK(has_line(v["verdict"], "each of these changes makes it fit in that time: "));
+  CHECK(has_line(v["verdict"]["text"], "target: 1000 s is met in time, but the plan does not fit in memory"));
+  CHECK(has_line(v["verdict"]["text"], "each of these changes makes it fit in that time: "));
   CHECK_FALSE(v["step_target"].contains("bandwidth_factor"));
 }
 

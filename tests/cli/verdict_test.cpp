@@ -192,6 +192,6 @@ TEST_CASE("--check-time fails for another machine's description, and keeps the r
   CHECK(test::llmcalc(command).code == 0);
   const test::Ran r = test::llmcalc(command + " --check-time --json");
   CHECK(r.code == 1);
-  CHECK_THAT(json::parse(r.out, "the report")["verdict"][0].get<std::string>(),
+  CHECK_THAT(json::parse(r.out, "the report")["verdict"]["text"][0].get<std::string>(),
              Catch::Contains("outside the band, worst step: predicted "));
 }
