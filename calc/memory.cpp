@@ -319,6 +319,12 @@ Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& la
   return cache_bytes_per_token(price_holdings(arch, plan, layout));
 }
 
+Bytes growing_cache_bytes(const Arch& arch, const Plan& plan, const Layout& layout) {
+  return sum_of(price_holdings(arch, plan, layout), [](const LayerPrice& row) {
+    return row.cache.reach.limited() ? row.cache.each() - row.cache.per_token : row.cache.each();
+  });
+}
+
 Bytes open_bytes(const Arch& arch, const Plan& plan, const Layout& layout) {
   return open_bytes(price_holdings(arch, plan, layout));
 }

@@ -190,6 +190,8 @@ Bytes open_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 /// Cache bytes of one more token while no window or chunk is full.
 Bytes cache_bytes_per_token(const Prices& prices);
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout = {});
+/// Bytes by which the cache of a sequence grows per token once all windows and chunks are full.
+Bytes growing_cache_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
 /// Prices of a pass over a single token, which determine a device's weights and cache.
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout = {});

@@ -68,7 +68,8 @@ Finding memory_finding(const Request& r, const Memory& m, Bytes host, bool fits,
   const Device& device = r.hardware->cluster.device;
   const std::string of = part_of(m.peak, device.memory), label = labelled(about, "fits");
   const double share = real(m.peak.value) / real(device.memory.value);
-  if (fits) return {label, fmt::format("yes: {} per GPU ({:.0f} %)", of, 100 * share)};
+  const std::string ram = host == Bytes() ? "" : fmt::format(", and {} of host memory", bytes_text(host));
+  if (fits) return {label, fmt::format("yes: {} per GPU ({:.0f} %){}", of, 100 * share, ram)};
   if (share <= 1 && m.host != Bytes() && device.host.capacity != Bytes() && m.host > device.host.capacity)
     return {label, fmt::format("no: needs {} of host memory per GPU", part_of(host, device.host.capacity)), true};
   const std::string why = share > 1 ? largest_part(m, parts) : "more than --memory-utilization allows";

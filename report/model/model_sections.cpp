@@ -133,6 +133,10 @@ Section kv_cache_section(const Request& r) {
   s.add("elements_per_token", "elements per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
         "whole model, all layers");
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout), cache_text(p.kv_precision));
+  const Bytes each = cache_bytes_per_token(r.model.arch, p, r.layout),
+              growing = growing_cache_bytes(r.model.arch, p, r.layout);
+  s.add("growing_bytes_per_token", growing == each ? "" : "  per additional token", growing,
+        "once windows and chunks are full");
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
   // For encoder-decoder models, the rows that do not grow are the encoder's result, not states.
   const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);

@@ -110,6 +110,13 @@ void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens
           fmt::format("of {}, for any sequence length", bytes_text(m.state)));
   if (e.longest == 0) return;
   if (e.longest < any_length) s.add("longest_sequence", "  longest sequence", e.longest, Unit::tokens);
+  if (is_vllm(r) && rules.blocks > 0) {
+    const Count context = r.model.arch.context, each = most_blocks_of(rules, r.model.arch.local.reach, context);
+    const double sequences = real(rules.blocks) / real(std::max<Count>(1, each));
+    s.add("maximum_concurrency", "  at full context", sequences, Unit::none,
+          fmt::format("vLLM's \"Maximum concurrency\" for {} tokens", context));
+    s.add("concurrent_tokens", "", static_cast<Count>(sequences * real(context)), Unit::tokens);
+  }
   if (tokens == 0 && has_lengths_of_its_own(r)) return;
   const Count of = tokens > 0 ? tokens : usual_tokens(r);
   const Count prefix = r.serving.shared_prefix;
@@ -137,7 +144,10 @@ Section engine_memory_section(const Request& r, const ServingEngine& e, Count to
   s.add("activations_bytes", "activations", m.activations,
         fmt::format("of {} tokens and {} sequences", e.limits.pass_tokens, e.limits.sequences));
   if (m.libraries > Bytes()) s.add("libraries_bytes", "libraries", m.libraries);
-  s.add("", "CUDA graphs", std::string("unknown, counted as 0"));
+  if (m.graphs > Bytes())
+    s.add("graphs_bytes", "CUDA graphs", m.graphs, "reserved before the cache");
+  else
+    s.add("", "CUDA graphs", std::string("unknown, counted as 0"));
   if (m.kv_cache < Bytes())
     s.add("missing_bytes", "missing", Bytes() - m.kv_cache);
   else

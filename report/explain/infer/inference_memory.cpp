@@ -263,6 +263,13 @@ constexpr Definition memory[] = {
                       }).text()};
      },
      heads, "Goon (6.1) with G d_h = D"},
+    {"kv_cache.growing_bytes_per_token", "bytes cached per additional token once all windows and chunks are full",
+     "bytes",
+     [](S s) {
+       return from_engine(s, "M_grow", "bytes per token of the layers without window or chunk, and of pooled keys",
+                          "kv_cache.growing_bytes_per_token");
+     },
+     heads, "Goon (6.1), without layers of limited reach"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,
      "at full length: prompt and generated tokens; a window caches W of them, a chunk W_c; rows are byte-aligned and "
      "begin a new group",

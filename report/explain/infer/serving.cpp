@@ -76,7 +76,8 @@ Formula cache_of_engine(S s) {
        symbol("M_tow", "vision and audio encoders, bytes", m.media_encoders),
        symbol("M_pad", "expert padding, bytes", m.padding), symbol("M_dr", "draft model, bytes", m.draft),
        symbol("M_ad", "adapters, bytes", m.adapters), symbol("M_act", "activations, bytes", m.activations),
-       symbol("M_lib", "libraries, bytes", m.libraries), symbol("M_gr", "captured graphs, bytes; unknown", m.graphs)}};
+       symbol("M_lib", "libraries, bytes", m.libraries),
+       symbol("M_gr", "recorded graphs, bytes, if reserved before the cache", m.graphs)}};
 }
 
 Formula adapters_of_engine(S s) {
@@ -264,8 +265,25 @@ constexpr Definition serving_table[] = {
     {"engine_memory.most_sequences", "maximum number of concurrent sequences", "", sequences_at_once,
      "per engine; for the given prompt and output lengths, including the tokens of all turns",
      "PagedAttention (arXiv:2309.06180)", traffic},
+    {"engine_memory.maximum_concurrency", "concurrent sequences of the model's full context, as vLLM prints it", "",
+     [](S s) {
+       return from_engine(s, "n_full", "blocks of the cache over blocks of one sequence of that length",
+                          "engine_memory.maximum_concurrency");
+     },
+     of_engine, "vLLM, kv_cache_utils.py (get_max_concurrency_for_kv_cache_config)", traffic},
+    {"engine_memory.concurrent_tokens", "tokens of these sequences", "",
+     [](S s) {
+       return from_engine(s, "n_tok", "maximum concurrency times the model's context, tokens",
+                          "engine_memory.concurrent_tokens");
+     },
+     of_engine, "vLLM, kv_cache_utils.py", traffic},
     {"engine_memory.activations_bytes", "peak activations of an engine's largest pass", "bytes", profiled, of_engine,
      "vLLM, gpu_model_runner.py (profile_run); the sampler's bytes per logit fitted to startup logs", traffic},
+    {"engine_memory.graphs_bytes", "memory of recorded graphs, reserved before the cache", "bytes",
+     [](S s) {
+       return from_engine(s, "M_gr", "estimate of the engine's version, bytes", "engine_memory.graphs_bytes");
+     },
+     of_engine, "the software file (presets/software)", "an engine that reserves it: vllm since 0.20"},
     {"engine_memory.libraries_bytes", "driver, communicators and libraries", "bytes",
      [](S s) {
        return from_engine(s, "M_lib", "depends on version, ranks and device", "engine_memory.libraries_bytes");
