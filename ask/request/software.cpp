@@ -24,7 +24,7 @@ bool has_stated_efficiency(const Request& r) {
 }
 
 bool is_processor(const HardwareCard& card) {
-  return begins_with(card.name, {"amd-epyc", "intel-xeon", "nvidia-grace-cpu"});
+  return begins_with(card.name, {"amd-epyc", "amd-ryzen", "intel-xeon", "intel-core", "nvidia-grace-cpu"});
 }
 
 namespace {
@@ -43,7 +43,7 @@ std::string capable(const Request& r, std::string_view usual, std::string_view f
 bool is_personal(const HardwareCard& card) {
   const Chip chip = chip_of(card);
   return chip == Chip::apple || chip == Chip::unified || is_processor(card) ||
-         begins_with(card.name, {"rtx-20", "rtx-30", "rtx-40", "rtx-50", "rx-"});
+         begins_with(card.name, {"gtx-", "rtx-20", "rtx-30", "rtx-40", "rtx-50", "rx-", "arc-a", "arc-b", "arc-1"});
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ constexpr Meant meant[] = {
     {"Standard_ND96isr_H100_v5", 0, "h100-sxm-80gb"},
     {"P100", 16, "p100-pcie-16gb"},
     {"A40", 0, "a40"},
-    {"H20-3e", 141, "h20-96gb"},
+    {"H20-3e", 141, "h20-141gb"},
     {"A100-SXM", 80, "a100-sxm-80gb"},
     {"A100-SXM", 40, "a100-sxm-40gb"},
     {"H100-SXM", 80, "h100-sxm-80gb"},

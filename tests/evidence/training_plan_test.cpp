@@ -316,16 +316,16 @@ TEST_CASE("a device without a preset resembles devices whose kind its name conta
   const char *h100 = ": a H100 SXM 80GB with 48 GB", *geforce = ": a RTX 4090 with 48 GB";
   CHECK_THAT(like("RTX 4090 Laptop"), Contains(geforce));
   for (const auto& [device, title] : {std::pair{"Quadro RTX 8000", ": a T4 with"},
-                                      {"Tesla P40", ": a P100 PCIe 16GB with"},
-                                      {"GeForce RTX 2080 Ti", ": a T4 with"},
-                                      {"GTX 1080 Ti", ": a P100 PCIe 16GB with"},
+                                      {"Quadro P6000", ": a P100 PCIe 16GB with"},
+                                      {"GeForce RTX 2070", ": a T4 with"},
+                                      {"GTX 1070", ": a P100 PCIe 16GB with"},
                                       {"RTX A5500", ": a RTX A6000 with"},
                                       {"RTX 2000 Ada", ": a RTX 6000 Ada"},
                                       {"Tesla A16", ": a A10 with"},
                                       {"L20", ": a L40S with"},
                                       {"RTX PRO 6000 Blackwell Max-Q", ": a RTX PRO 6000"},
                                       {"AMD Instinct MI450", ": a MI355X"},
-                                      {"Intel Arc B580", "Arc Pro B60"},
+                                      {"Intel Arc B570", "Arc Pro B60"},
                                       {"Apple M5 Ultra", "M5 Max"},
                                       {"TPU v2", "TPU v3"},
                                       {"B150", "B200"}}) {
