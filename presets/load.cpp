@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -305,14 +307,27 @@ constexpr int most_parents = 8;
 
 }  // namespace
 
-SoftwareCard load_software(std::string_view name_or_path) {
-  const SoftwareDocument d = software_document(name_or_path);
+namespace {
+
+SoftwareCard read_software(const SoftwareDocument& d) {
   SoftwareAtVersion at = whole_software(d, most_parents);
   SoftwareCard card = named(read_software_file(at.value, d.file.where),
                             d.version ? fmt::format("{}@{}", d.word, at.version.name) : d.word);
   card.parent = json::Object(d.file.value, d.file.where).text_or("parent", "");
   card.version = std::move(at.version);
   card.versions = std::move(at.versions);
+  return card;
+}
+
+}  // namespace
+
+SoftwareCard load_software(std::string_view name_or_path) {
+  static std::mutex mutex;
+  static std::map<std::string, SoftwareCard, std::less<>> presets;  // read once: a search asks for them often
+  const std::lock_guard lock(mutex);
+  if (const auto known = presets.find(name_or_path); known != presets.end()) return known->second;
+  SoftwareCard card = read_software(software_document(name_or_path));
+  if (find_builtin(builtin_software(), name_or_path) != nullptr) presets.emplace(name_or_path, card);
   return card;
 }
 

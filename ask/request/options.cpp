@@ -246,7 +246,8 @@ constexpr std::array kernel_options{
     Option{"--wide-layers", "first:N,last:M", "number of first and last blocks whose matmuls stay in 16 bits [none]",
            !common, step, "--precision", "", wide_layers},
     Option{"--weight-precision", "F",
-           "weight format: any of 'llmcalc list dtypes'; a llama-quantize mix (q4_k_m, gguf:q6_k); per component "
+           "weight format: any of 'llmcalc list dtypes'; a llama-quantize mix (q4_k_m; under llama.cpp also q6_k, "
+           "whose bare blocks are ggml:q6_k); per component "
            "(experts=mxfp4,attention=bf16) [the checkpoint's, else same as --precision]",
            common, both, "", "", weight_precision},
     Option{"--attention", choice_names<AttentionImpl>, "attention implementation [flash]", !common, both | formulas, "",

@@ -108,6 +108,10 @@ void settle(Request& r) {
     p.prompt = std::max<Count>(1, a.learned_rows() - p.generate);
   settle_way_to_host(r);
   choose_software(r);
+  if (r.engine && r.engine->name == "llama.cpp") {
+    r.weights_given = as_file(r.weights_given, "--weight-precision", r.model);
+    p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
+  }
   if (!r.gave("--memory-utilization")) p.memory_utilization = usual_utilization(r);
   if (r.has(part::training)) r.layout.vocabulary_multiple = vocabulary_multiple(r);
   settle_media_encoders(r);

@@ -13,7 +13,12 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::string_view gguf_prefix = "gguf:";
+constexpr std::string_view gguf_prefix = "gguf:", block_prefix = "ggml:";
+
+/// A number format, optionally with the prefix that distinguishes it from a mix: "ggml:q2_k".
+DType read_block(std::string_view text, std::string_view where) {
+  return read_stored(text.starts_with(block_prefix) ? text.substr(block_prefix.size()) : text, where);
+}
 
 std::string mix_note(std::string_view mix, const ModelCard& model) {
   const std::string_view older = older_fused_type(model.arch, mix, model.family);
@@ -32,7 +37,7 @@ WeightFormats formats_for_all(WeightsGiven& given, std::string_view text, std::s
     given.note = mix_note(name, model);
     return gguf_mix(model.arch, name, model.family);
   }
-  if (!said) return read_stored(text, where);
+  if (!said) return read_block(text, where);
   std::string known;
   for (const std::string_view mix : gguf_mixes()) known += (known.empty() ? "" : "|") + std::string(mix);
   refuse_value(where, fmt::format("gguf: followed by one of {}", one_of(known)), text);
@@ -55,7 +60,7 @@ void add_part(WeightsGiven& given, std::string_view text, std::string_view where
   const auto c = component_called(name);
   if (!c) refuse_value(where, fmt::format("{} before '='", one_of(component_names())), name);
   check_part(given, *c, where, arch);
-  given.parts.emplace_back(*c, read_stored(text.substr(equals + 1), where));
+  given.parts.emplace_back(*c, read_block(text.substr(equals + 1), where));
 }
 
 }  // namespace
@@ -76,6 +81,12 @@ WeightsGiven read_weight_precision(std::string_view text, std::string_view where
     if (comma == std::string_view::npos) return given;
     rest.remove_prefix(comma + 1);
   }
+}
+
+WeightsGiven as_file(const WeightsGiven& given, std::string_view where, const ModelCard& model) {
+  const auto block = given.all && given.parts.empty() ? dtype(given.text) : std::nullopt;
+  const bool names_block = block && bits_per_weight(*block) < 16 && is_gguf_mix(given.text);
+  return names_block ? read_weight_precision(std::string(gguf_prefix) + given.text, where, model) : given;
 }
 
 WeightFormats settled(const WeightsGiven& given, const WeightFormats& otherwise, const Arch& arch) {

@@ -18,9 +18,13 @@ struct WeightsGiven {
   std::string note{};                              ///< caveat about the byte counts
 };
 
-/// "bf16"; "q4_k_m", or "gguf:q6_k" if a format has the mix's name; "experts=mxfp4,attention=bf16", optionally with a
-/// format or mix for the rest: "q8_0,router=fp32". Throws InputError; `where` begins the sentence.
+/// "bf16"; "q4_k_m", or "gguf:q6_k" if a format has the mix's name, which "ggml:q6_k" always means;
+/// "experts=mxfp4,attention=bf16", optionally with a format or mix for the rest: "q8_0,router=fp32". Throws InputError;
+/// `where` begins the sentence.
 WeightsGiven read_weight_precision(std::string_view text, std::string_view where, const ModelCard& model);
+
+/// Under llama.cpp a bare name ("q2_k") is the file that llama-quantize writes, not the block format.
+WeightsGiven as_file(const WeightsGiven& given, std::string_view where, const ModelCard& model);
 
 /// The given formats, and `otherwise` for components without one. A tied head has the table's format.
 WeightFormats settled(const WeightsGiven& given, const WeightFormats& otherwise, const Arch& arch);

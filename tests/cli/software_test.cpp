@@ -46,3 +46,16 @@ TEST_CASE("a version of the software is part of the inputs and reproduces the an
   CHECK(test::ask(infer + "vllm@0.6")["decode"] == old["decode"]);
   CHECK(refusal_in(infer + "vllm@0.1").find("older than the first known version, 0.2") != std::string::npos);
 }
+
+// llama-quantize's Q2_K of Llama 3.1 8B has 3.17 GB, its blocks alone would take 2.64 GB.
+TEST_CASE("under llama.cpp a bare format name is the file of that name, and ggml: the block format",
+          "[software][cli]") {
+  const auto bytes = [](const std::string& more) {
+    return test::ask("infer llama-3.1-8b --weight-precision " + more)["inference_memory"]["weights_bytes"].get<Count>();
+  };
+  CHECK(bytes("q2_k --hardware rtx-4090") == 3171295232);
+  CHECK(bytes("gguf:q2_k --hardware rtx-4090") == 3171295232);
+  CHECK(bytes("ggml:q2_k --hardware rtx-4090") == 2635374592);
+  CHECK(bytes("q2_k --hardware h100") == 2635374592);
+  CHECK(bytes("bf16 --hardware rtx-4090") == bytes("bf16 --hardware h100"));
+}
