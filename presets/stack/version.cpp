@@ -29,9 +29,10 @@ std::vector<Count> numbers_of(std::string_view text) {
   return all;
 }
 
-/// Whether the text is a date: 2026-03 or 2026-03-28.
+/// Whether the text is a date: 2026, 2026-03 or 2026-03-28.
 bool is_date(std::string_view text) {
-  if (text.size() != 7 && text.size() != 10) return false;
+  const bool year = text.size() == 4 && text.starts_with("20");
+  if (!year && text.size() != 7 && text.size() != 10) return false;
   for (std::size_t i = 0; i < text.size(); ++i)
     if (i == 4 || i == 7 ? text[i] != '-' : !is_digit(text[i])) return false;
   return true;

@@ -36,6 +36,7 @@ TEST_CASE("a date takes the newest version released by then", "[software]") {
   CHECK(at("2023-09").version.name == "0.2");
   CHECK(at("2025-05-14").version.name == "0.2");
   CHECK(at("2025-05").version.name == "0.9");
+  CHECK(at("2023").version.name == "0.2");
   CHECK(at("2026-01-01").version.name == "0.10");
 }
 
@@ -43,6 +44,7 @@ TEST_CASE("versions that do not exist are refused with the first one", "[softwar
   CHECK(sentence([] { at("0.1"); }) == "mine: version 0.1 is older than the first known version, 0.2");
   CHECK(sentence([] { at("2023-08"); }) ==
         "mine: version 2023-08 is older than the first known version, 0.2, of 2023-09-28");
+  CHECK(sentence([] { at("2022"); }).find("is older than the first known version") != std::string::npos);
   CHECK(sentence([] { at("new"); }).find("neither a version number nor a date") != std::string::npos);
   CHECK(sentence([] { at_version(json::parse("{}", "test"), "1", "mine"); }) == "mine has no versions; omit @1");
   json::Value wrong = file();
