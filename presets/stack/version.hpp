@@ -35,9 +35,9 @@ struct SoftwareAtVersion {
   std::vector<SoftwareVersion> versions;  ///< all, oldest first
 };
 
-/// The newest entry that is not newer than `wanted`: by number, or by release date for a date (2026, 2026-03, 2026-03-28).
-/// Without `wanted`, the newest. Throws InputError if `wanted` precedes the first entry or is not a version, and if the
-/// file's versions are not in increasing order.
+/// The newest entry that is not newer than `wanted`: by number, or by release date for a date (2026, 2026-03,
+/// 2026-03-28). Without `wanted`, the newest. Throws InputError if `wanted` precedes the first entry or is not a
+/// version, and if the file's versions are not in increasing order.
 SoftwareAtVersion at_version(const json::Value& file, std::optional<std::string_view> wanted, const std::string& where);
 
 }  // namespace llmcalc
