@@ -298,7 +298,7 @@ void check_streams(const Arch& a, const Check& check) {
   check.that(a.streams == 1 || (a.residual_block == 0 && a.per_layer.width == 0 && !a.output_scale &&
                                 !a.moe.with_dense_mlp && !a.bidirectional && a.position != Position::relative),
              "several residual streams require a decoder without mixed residuals, per-layer inputs, layer scales, "
-             "dense MLPs parallel to experts and relative positions; remove these or \"streams\"");
+             "relative positions or dense MLPs parallel to experts; remove these or \"streams\"");
 }
 
 /// Checks a first layer without a norm before its mixer.

@@ -172,7 +172,7 @@ class Mender {
     degree(Remedy::more_context_ranks, &Layout::cp, s_.plan.seq);
     if (s_.arch.has_experts()) degree(Remedy::more_expert_ranks, &Layout::ep, s_.arch.moe.experts);
   }
-  /// Tries the next multiples of a degree, with devices released by replicas if possible.
+  /// Tries 2, 4, 8, ... times a degree, with devices taken from data-parallel replicas if possible.
   void degree(Remedy remedy, Count Layout::*of, Count most) {
     const Count now = s_.layout.*of;
     const bool takes_devices = remedy != Remedy::more_expert_ranks;

@@ -56,7 +56,8 @@ void refuse_impossible(const FormatRates& f) {
   constexpr double most_exposed = 5;
   const std::string name(f.format.name());
   if (f.exposed > most_exposed)
-    contradiction(fmt::format("a matmul in {} exposes {:.3g} times its memory time", name, f.exposed));
+    contradiction(
+        fmt::format("the non-overlapped part of a matmul in {} takes {:.3g} times its memory time", name, f.exposed));
   for (const CoreRates& core : {f.flash, f.naive})
     for (const FlopsPerSecond rate : {core.forward, core.backward})
       if (rate.value > band * f.best().value)

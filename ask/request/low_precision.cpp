@@ -91,9 +91,9 @@ std::string formats_note(const Request& r) {
   if (!is_narrow(p)) return r.has(part::inference) ? dequantised_note(r) : "";
   std::string wide = inference_parts_note(r);
   if (p.low_precision.parts != NarrowParts::all())
-    wide += fmt::format("; in training only matmuls of {} are low-precision", set_text(p.low_precision.parts));
+    wide += fmt::format("; in training, only matmuls of {} are low-precision", set_text(p.low_precision.parts));
   if (const std::string layers = wide_layers_text(p.low_precision); !layers.empty())
-    wide += fmt::format("; in training blocks {} run matmuls in {}", layers, working_format(p).name());
+    wide += fmt::format("; in training, blocks {} run their matmuls in {}", layers, working_format(p).name());
   return fmt::format(
       "matmuls of the blocks are in {}; activations, core attention, routers, norms, embedding and head are in {}{}",
       p.precision.name(), working_format(p).name(), wide);

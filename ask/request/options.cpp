@@ -198,9 +198,10 @@ constexpr std::array rank_options{
     Option{"--stage-layers", "N,N,...",
            "layers per chunk, for example 8,6x9,8 [balanced to minimize the time of the slowest stage]", !common,
            training, "--pp", "", stage_layers, idle::pipeline_of_one},
-    Option{"--dp", "N",
-           "data-parallel size; for servers: attention ranks that step together [derived from --gpus, else 1]", common,
-           training | serving, "", "", value<&Layout::dp, parse_positive>},
+    Option{
+        "--dp", "N",
+        "data-parallel size; for servers: attention replicas that run each pass together [derived from --gpus, else 1]",
+        common, training | serving, "", "", value<&Layout::dp, parse_positive>},
     Option{"--zero", "0..3",
            "ZeRO stage: shard optimizer states (1), gradients (2), weights (3) across data-parallel ranks [0]", common,
            training, "", "", zero},
@@ -245,11 +246,12 @@ constexpr std::array kernel_options{
            !common, step, "--precision", "", narrow},
     Option{"--wide-layers", "first:N,last:M", "number of first and last blocks whose matmuls stay in 16 bits [none]",
            !common, step, "--precision", "", wide_layers},
-    Option{"--weight-precision", "F",
-           "weight format: any of 'llmcalc list dtypes'; a llama-quantize mix (q4_k_m; under llama.cpp also q6_k, "
-           "whose bare blocks are ggml:q6_k); per component "
-           "(experts=mxfp4,attention=bf16) [the checkpoint's, else same as --precision]",
-           common, both, "", "", weight_precision},
+    Option{
+        "--weight-precision", "F",
+        "weight format: any of 'llmcalc list dtypes', a llama-quantize mix (q4_k_m), or a format per component "
+        "(experts=mxfp4,attention=bf16); under llama.cpp q6_k is the mix of that name, and ggml:q6_k the plain block "
+        "format [the checkpoint's, else same as --precision]",
+        common, both, "", "", weight_precision},
     Option{"--attention", choice_names<AttentionImpl>, "attention implementation [flash]", !common, both | formulas, "",
            "", choice<AttentionImpl, &Plan::attention>},
     Option{"--mla", choice_names<Mla>,

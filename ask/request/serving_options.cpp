@@ -90,7 +90,7 @@ constexpr std::array traffic_rows{
            "--rate", "", arrivals},
     Option{"--lengths", "LENGTHS",
            "distribution of prompt and answer lengths: constant, lognormal:CV (standard deviation over mean), or a CSV "
-           "of weights: up_to, prompts, answers [constant]",
+           "file with the columns up_to (length), prompts and answers (weights) [constant]",
            !common, serving, "", "", lengths},
     Option{"--turns", "N", "requests per session; each prompt includes the previous conversation [1]", !common, serving,
            "", "", unusual<&V::turns, parse_positive>},
@@ -105,7 +105,7 @@ constexpr std::array traffic_rows{
 };
 
 constexpr std::array server_rows{
-    Option{"--replicas", "N", "number of engines, each on --tp x --dp GPUs [1]", common, simulated, "", "",
+    Option{"--replicas", "N", "number of engines, each on --tp x --pp x --dp GPUs [1]", common, simulated, "", "",
            of_server<&V::replicas, parse_positive>},
     Option{"--router", choice_names<Routing>, "routing of requests to replicas [round-robin]", !common, simulated,
            "--replicas", "", of_server<&V::routing, read_choice<Routing>>},

@@ -139,7 +139,7 @@ constexpr std::array compare_options{
 
 const Command compare_command{
     .name = "compare",
-    .arguments = "[A.json B.json]",
+    .arguments = "[A.json B.json ...]",
     .summary = "compare plans, models or devices",
     .about =
         "Shows reports of the same command side by side and breaks down the differences between them. A plan "

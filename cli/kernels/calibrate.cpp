@@ -56,7 +56,7 @@ Section rest(const validate::Calibration& c) {
   s.add("copy_bytes_per_s", "copy bandwidth", gigabytes(c.copy), Unit::none, "bytes read and written");
   s.add("cache_bytes_per_s", "cache bandwidth", gigabytes(c.cache_bandwidth), Unit::none,
         "additions that fit in the cache");
-  s.add("cache_bytes", "cache size", c.cache, "largest addition at the cache bandwidth");
+  s.add("cache_bytes", "cache size", c.cache, "largest addition that still runs at the cache bandwidth");
   s.add("launch_s", "operator overhead", c.launch.forward, "operator with minimal work");
   if (c.launch.backward.value > 0)
     s.add("launch_backward_s", "operator overhead, backward", c.launch.backward, "gradient of the same operator");

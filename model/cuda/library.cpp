@@ -36,7 +36,7 @@ cudaDeviceProp chosen(int index) {
     throw DeviceError(std::string("driver error: ") + cudaGetErrorString(e));
   if (devices == 0) throw DeviceError("no device was found");
   if (index >= devices)
-    throw DeviceError("device " + std::to_string(index) + " does not exist, the last device is " +
+    throw DeviceError("device " + std::to_string(index) + " does not exist; the last device is " +
                       std::to_string(devices - 1));
   cudaDeviceProp p{};
   cuda::check(cudaGetDeviceProperties(&p, index), "querying the device properties");

@@ -59,7 +59,7 @@ Output answer_show(const Arguments& arguments, Runner&) {
 
 constexpr std::array show_words{
     Word{"NAME",
-         "a preset: a model, hardware, software, or 'training' and 'inference', the estimator parameters; or a "
+         "a model, hardware or software preset; 'training' or 'inference' for the estimator parameters; or a "
          "checkpoint: a GGUF or safetensors file, a shard index, or a folder that contains one"}};
 
 }  // namespace

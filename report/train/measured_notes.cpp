@@ -35,11 +35,11 @@ void note_measured_scale(const TrainingAnswer& a, Report& report) {
 void note_beyond_device(const Request& r, double tokens_per_s, Report& report) {
   const double share = share_of_peak(r, tokens_per_s);
   if (share <= 1) return;
-  report.notes.insert(
-      report.notes.begin(),
-      fmt::format("the measured step is faster than the device peak allows: rescaled to it, the best "
-                  "plan reaches {:.4g} % of the peak of {} {} in {}; check --measured-tokens-per-s and --measured-plan",
-                  100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
+  report.notes.insert(report.notes.begin(),
+                      fmt::format("the measured step is faster than the device peak allows; with estimates rescaled to "
+                                  "this measurement, the best plan reaches {:.4g} % of the peak of {} {} in {}; check "
+                                  "--measured-tokens-per-s and --measured-plan",
+                                  100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
 }
 
 namespace {

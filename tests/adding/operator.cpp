@@ -13,7 +13,7 @@ struct Filter {
 
 namespace {
 
-// ---- Filter: taps multiply-adds per element.
+// ---- Filter: `taps` multiply-adds per element.
 Cost forward(const Filter& s, const Pricing& p, const Stored&) {
   const Flops f = flops(2, s.rows, s.width, s.taps);
   return {f, f, {.activations = 2 * bytes(p.activation, d(s.rows) * d(s.width))}};

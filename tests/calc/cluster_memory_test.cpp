@@ -239,7 +239,8 @@ TEST_CASE("the fullest rank of ZB-H1, ZB-H2 and DualPipe keeps P, 2P - 1 and P +
   for (const Count p : {2, 4, 8}) {
     CHECK(most(Schedule::zb_h1, p, 1) == textbook::in_flight(textbook::Schedule::zb_h1, p, 6 * p, 0));
     CHECK(most(Schedule::zb_h2, p, 1) == textbook::in_flight(textbook::Schedule::zb_h2, p, 6 * p, 0));
-    // DualPipe's README counts a micro-batch per chunk of a rank, each with a stage's layers: P + 1 in both counts.
+    // DualPipe's README and the textbook count micro-batches per chunk (one stage of layers) and get P + 1. A rank has
+    // two chunks and most() counts whole ranks, hence the factor 2.
     CHECK(Fraction(2) * most(Schedule::dualpipe, p, 2) ==
           textbook::in_flight(textbook::Schedule::dualpipe, p, 6 * p, 0));
   }

@@ -244,7 +244,7 @@ TEST_CASE("with unequal F, B and W ZB-V stays near its bound and below 1F1B") {
 }
 
 // The README of github.com/deepseek-ai/DualPipe: (PP/2 - 1)(F&B + B - 3W), PP stages; DualPipe-V has PP/2 ranks.
-TEST_CASE("DualPipe and DualPipe-V have their authors' bubble if F equals the input part of B") {
+TEST_CASE("the bubbles of DualPipe and DualPipe-V match their authors' formula") {
   for (const Count stages : {2, 4, 8, 12})
     for (const auto& [f, w] : {std::array{1, 1}, {10, 9}, {10, 6}, {3, 1}}) {
       const textbook::StageTimes stage{1.0 * f, 1.0 * (f + w), 1.0 * w, 1.0 * (2 * f + w)};

@@ -118,7 +118,7 @@ TEST_CASE("contradictory measurements are refused with a remedy", "[calibrate]")
   CHECK(refused(c) == says("in-cache additions at 1.05 GB/s are slower than memory copies at 26 GB/s"));
   c = quiet();
   c.formats[0].exposed = 117;
-  CHECK(refused(c) == says("a matmul in fp32 exposes 117 times its memory time"));
+  CHECK(refused(c) == says("the non-overlapped part of a matmul in fp32 takes 117 times its memory time"));
   c = quiet();
   c.formats[0].flash.forward = FlopsPerSecond(500e9);
   CHECK(refused(c) == says("attention in fp32 at 500 GFLOP/s is faster than the fastest matmul at 320 GFLOP/s"));

@@ -30,7 +30,7 @@ TEST_CASE("matmuls that --wide-layers or --narrow exclude run at the 16-bit rate
   CHECK(step(narrow) < step(some));
   CHECK(step(some) < step(wide));
   CHECK(narrow["memory"] == wide["memory"]);
-  CHECK(some["notes"].dump().find("in training blocks first:2,last:4 run matmuls in bf16") != std::string::npos);
+  CHECK(some["notes"].dump().find("in training, blocks first:2,last:4 run their matmuls in bf16") != std::string::npos);
 }
 
 TEST_CASE("under a scaled format training memory equals bf16, and served blocks have the format's bytes",

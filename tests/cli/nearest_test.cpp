@@ -60,7 +60,7 @@ TEST_CASE("an indivisible head count is reported before the GPU count", "[cli]")
           "48, 96");
 }
 
-TEST_CASE("ranks per expert are lowered before expert ranks", "[cli]") {
+TEST_CASE("refusals suggest lowering --etp before --ep", "[cli]") {
   const std::string moe = "train mixtral-8x7b --hardware h100 --gpus 8 ";
   refused(moe + "--ep 8 --etp 8",
           "--ep 8 x --etp 8 does not divide --tp x --cp x --dp = 8, the ranks available to experts; omit --etp, which "

@@ -78,7 +78,7 @@ TEST_CASE("a serving plan has the fewest engines with which serve keeps the limi
 }
 
 // Three engines barely keep the limits in some draws of the traffic and miss them in others.
-TEST_CASE("a serving plan does not keep its limits by chance", "[plan][serve][cli]") {
+TEST_CASE("a serving plan meets its limits for every seed", "[plan][serve][cli]") {
   const std::string server =
       "llama-3.1-70b --hardware mi300x --tp 4 --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot "
       "33ms";

@@ -136,7 +136,7 @@ TEST_CASE("DeepSeek-V4 Flash in nvfp4 also has the scales of its experts", "[qua
 
 // microsoft/bitnet-b1.58-2B-4T: 849787090 elements: four ternary values per byte, and a bf16 scale for each of 210
 // matrices. With "online" the matrices are in bf16.
-TEST_CASE("BitNet b1.58 2B4T has its published elements and bytes", "[quantized]") {
+TEST_CASE("BitNet b1.58 2B4T has the published number of elements and bytes", "[quantized]") {
   constexpr Count matrices = 30 * (2 * 2560 * 2560 + 2 * 640 * 2560 + 3 * 2560 * 6912), packed = matrices / 4;
   constexpr Count others = 849787090 - packed - 210;
   const std::string config = R"({"model_type": "bitnet", "hidden_act": "relu2", "hidden_size": 2560,

@@ -170,7 +170,7 @@ TEST_CASE("Kimi-K2 has its published elements except for 3416", "[quantized]") {
 
 // moonshotai/Kimi-K2.5: 1014686023680 elements of routed experts in int4 with a bf16 scale per 32, 11722208768 others
 // of the text model in bf16; 16 bytes of shape for each of 60 x 384 x 3 matrices.
-TEST_CASE("Kimi-K2.5's routed experts are packed integers with shapes", "[quantized]") {
+TEST_CASE("Kimi-K2.5's routed experts count packed integers, scales and the shape of each matrix", "[quantized]") {
   const ModelCard card = quantised(kimi, R"({"config_groups": {"group_0": {"targets": ["Linear"], "weights":
     {"actorder": null, "group_size": 32, "num_bits": 4, "strategy": "group", "symmetric": true, "type": "int"}}},
     "format": "pack-quantized", "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",

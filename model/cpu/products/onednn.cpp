@@ -75,7 +75,7 @@ Library& library() {
   return *one;
 }
 
-/// A matrix of rows x columns elements as stored, seen through op.
+/// Describes op(M), of rows x columns elements; if `transposed`, M is stored as columns x rows.
 dnnl_memory_desc_t matrix(Library& l, Number format, Count rows, Count columns, Count stride, bool transposed) {
   dnnl_memory_desc_t d{};
   const dnnl_dims_t size = {rows, columns}, strides = {transposed ? 1 : stride, transposed ? stride : 1};

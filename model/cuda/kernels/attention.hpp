@@ -148,7 +148,8 @@ struct FlashDelta {
   }
 };
 
-/// The gradients of one pair: `value` times do to v, `score` times k to q and times q to k.
+/// Factors of one query-key pair's gradients: `value` * do is added to the gradient of v, `score` * k to the gradient
+/// of q, and `score` * q to the gradient of k.
 struct PairGradient {
   float value, score;
 };

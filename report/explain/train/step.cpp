@@ -278,7 +278,7 @@ constexpr Definition step_table[] = {
      "ring collectives, one per network level; --overlap sets the overlapped fraction",
      "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009", "--tp N"},
     {"step.breakdown_s.cp", "time of context-parallel communication", "s", context_messages,
-     "ring messages overlap with the attention core, other methods block; --overlap sets the overlapped fraction",
+     "ring messages overlap with the attention core, other methods do not; --overlap sets the overlapped fraction",
      "ring arXiv:2310.01889; all-gather arXiv:2407.21783; Ulysses arXiv:2309.14509", "--cp N"},
     {"step.breakdown_s.ep", "time of expert-parallel collectives", "s", expert_messages,
      "all-to-all of each rank's tokens for dispatch and combine; DualPipe overlaps it with the work of another slot; "
