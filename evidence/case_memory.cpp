@@ -96,7 +96,7 @@ std::optional<double> predicted_memory(const InferenceCase& c, const Figure& f) 
     case FigureKind::cache_tokens:
       return cache_tokens(c);
     case FigureKind::memory:
-      return memory_in_use(c) * static_cast<double>(f.devices);
+      return memory_in_use(c) * static_cast<double>(f.devices) / static_cast<double>(ranks(c.layout, Group::pipeline));
     case FigureKind::weight_memory:
       return as_real(weights_bytes(c.arch, c.plan, c.layout) + terms_of(c).padding);
     case FigureKind::cache_memory:

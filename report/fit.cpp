@@ -6,9 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "ask/answer/fit.hpp"
 #include "ask/answer/interval.hpp"
-#include "ask/answer/serving/engine.hpp"
-#include "ask/answer/serving/serving.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/server.hpp"
@@ -30,7 +29,7 @@ struct FitFormat {
 /// and 4-bit weights, with fp8 and nvfp4 matmuls if the device has peaks for them.
 std::vector<FitFormat> usual_formats(const Request& r) {
   const Device& device = r.hardware->cluster.device;
-  if (r.engine && r.engine->name == "llama.cpp") return {{"bf16"}, {"q8_0"}, {"q6_k"}, {"q5_k"}, {"q4_k"}, {"q3_k"}};
+  if (r.engine && r.engine->gguf_weights) return {{"bf16"}, {"q8_0"}, {"q6_k"}, {"q5_k"}, {"q4_k"}, {"q3_k"}};
   const bool has_fp8 = device.peak(dtypes::fp8).value > 0;
   std::vector<FitFormat> all{{"bf16"}, has_fp8 ? FitFormat{"fp8-row", "fp8"} : FitFormat{"int8-row"}, {"awq"}};
   if (device.peak(*dtype("nvfp4")).value > 0) all.push_back({"nvfp4", "nvfp4"});
@@ -68,67 +67,17 @@ std::vector<Request> in_formats(const Request& r) {
   return all;
 }
 
-/// Whether a known engine would serve the request: it limits the size of a pass, runs its largest pass at startup, and
-/// gives the remaining memory to the cache. Otherwise a prompt is one pass of any length.
-bool has_engine(const Request& r) {
-  return r.engine && r.engine->inference && r.plan.kv_cache && !r.model.arch.is_encoder_decoder();
-}
-
-/// Scheduler rules with the cache blocks available to one sequence of a batch. Micro-batches split both batch and
-/// blocks.
-SchedulerRules of_one(const SchedulerRules& rules, Count batch, Count parts) {
-  SchedulerRules one = rules;
-  one.blocks /= ceil_div(batch, parts);
-  return one;
-}
-
-/// Memory of the engine that 'serve' simulates, for the request's sequences.
-struct EngineCapacity {
-  ServingEngine engine;
-  Count parts = 1;  ///< micro-batches that split a batch
-  explicit EngineCapacity(const Request& r) : engine(serving_room(r)), parts(engine.rules.ranks / replicas(r.layout)) {}
-
-  Count longest(const Request& r) const {
-    if (engine.memory.kv_cache <= Bytes()) return 0;
-    return longest_sequence(of_one(engine.rules.scheduler, r.plan.batch, parts), r.model.arch.local.reach);
-  }
-  Count most(const Request& r) const {
-    SchedulerRules any = engine.rules.scheduler;
-    any.sequences = any.blocks;
-    return mul(most_sequences(any, r.model.arch.local.reach, add(r.plan.prompt, r.plan.generate), 0), parts);
-  }
-  /// Peak device memory with the cache of the plan's sequences, in whole blocks if the engine has blocks.
-  Bytes peak(const Request& r) const {
-    const EngineMemory& m = engine.memory;
-    return m.granted - m.kv_cache + cache(r);
-  }
-
- private:
-  Bytes cache(const Request& r) const {
-    const SchedulerRules& rules = engine.rules.scheduler;
-    const Count of_one = blocks_of(rules, r.model.arch.local.reach, add(r.plan.prompt, r.plan.generate));
-    if (rules.blocks <= 0) return inference_memory(r.model.arch, r.plan, r.layout).kv_cache;
-    const double share = real(mul(of_one, r.plan.batch)) / real(mul(rules.blocks, parts));
-    return Bytes(std::llround(share * real(engine.memory.kv_cache.value)));
-  }
-};
-
 /// A request's row, without speeds.
-FitRow row_of_memory(const Request& r) {
+FitRow row_of_memory(const InferenceAnswer& a) {
+  const Request& r = a.request();
   FitRow row{.model = r.model.name,
              .parameters = parameters(r.model.arch).total,
              .weights = r.plan.weight_precision,
              .precision = r.plan.precision,
+             .context = r.model.arch.context,
              .tokens = add(r.plan.prompt, r.plan.generate)};
-  if (has_engine(r)) {
-    const EngineCapacity room(r);
-    row.peak = room.peak(r);
-    row.limits = {room.most(r), room.longest(r)};
-    row.fits = *row.limits.max_context >= row.tokens;
-    return row;
-  }
-  row.peak = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r)).peak;
-  row.fits = row.peak <= memory_to_fit(r);
+  row.peak = a.memory().peak;
+  row.fit = fit_of(a);
   return row;
 }
 
@@ -148,17 +97,16 @@ void add_speeds(FitRow& row, const Request& r) {
   row.prompt_interval = interval_of_pass(r, InferenceClass::prefill, prompts);
 }
 
-void add_limits(FitRow& row, const Request& r) {
-  if (!has_engine(r)) row.limits = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
-  if (!row.limits.max_batch) return;  // no limits without a cache
-  const Count longest = std::max(r.model.arch.context, row.tokens);
-  row.limits.max_context = std::min(row.limits.max_context.value_or(longest), longest);
+/// A sequence of unlimited length counts as the model's context.
+void add_limits(FitRow& row, const InferenceAnswer& a) {
+  row.limits = a.limits();
+  if (row.limits.max_batch && !row.limits.max_context) row.limits.max_context = row.context;
 }
 
 }  // namespace
 
 Bytes memory_to_fit(const Request& r) {
-  const Bytes all = has_engine(r) ? visible_memory(*r.hardware) : r.hardware->cluster.device.memory;
+  const Bytes all = has_engine_memory(r) ? visible_memory(*r.hardware) : r.hardware->cluster.device.memory;
   return granted_memory(all, r.plan.memory_utilization);
 }
 
@@ -172,7 +120,7 @@ Request request_to_fit(Request r, const FitQuestion& q) {
   r.given.push_back("--prompt");  // protects the prompt from defaults when a format is settled
   if (!r.gave("--memory-utilization")) {
     constexpr double usual = 0.9;
-    r.plan.memory_utilization = has_engine(r)            ? serving_utilization(r)
+    r.plan.memory_utilization = has_engine_memory(r)     ? serving_utilization(r)
                                 : r.hardware->usable > 0 ? std::min(usual, r.hardware->usable)
                                                          : usual;
     r.given.push_back("--memory-utilization");  // as above
@@ -183,14 +131,15 @@ Request request_to_fit(Request r, const FitQuestion& q) {
 
 ModelFit model_fit(const Request& r, const FitQuestion& q) {
   ModelFit fit{.model = r.model.name, .request = r};
-  for (const Request& one : in_formats(r)) {
-    FitRow row = row_of_memory(one);
+  for (Request& one : in_formats(r)) {
+    const InferenceAnswer answer(std::move(one));
+    FitRow row = row_of_memory(answer);
     fit.least = row;
-    if (!row.fits) continue;
-    add_speeds(row, one);
+    if (!row.fit.is_expected()) continue;
+    add_speeds(row, answer.request());
     fit.least = row;
     if (row.speed < q.min_speed) continue;
-    add_limits(row, one);
+    add_limits(row, answer);
     fit.rows.push_back(row);
     if (!q.all_formats) break;
   }

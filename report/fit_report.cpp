@@ -8,6 +8,7 @@
 #include "ask/request/request.hpp"
 #include "presets/formats/weight_formats.hpp"
 #include "report/fit.hpp"
+#include "report/infer/remedy_finding.hpp"
 #include "report/interval.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/question.hpp"
@@ -42,6 +43,12 @@ std::string speed_text(const FitRow& row) {
 
 std::string count_or_dash(std::optional<Count> n) { return n ? exact_text(*n) : "-"; }
 
+/// The longest context that fits, up to the model's.
+std::optional<Count> usable_context(const FitRow& row) {
+  const auto& most = row.limits.max_context;
+  return most ? std::optional(std::min(*most, std::max(row.context, row.tokens))) : std::nullopt;
+}
+
 json::Value fit_row_json(const FitRow& row) {
   json::Value v{{"model", row.model},
                 {"parameters", row.parameters},
@@ -49,6 +56,8 @@ json::Value fit_row_json(const FitRow& row) {
                 {"precision", row.precision.name()},
                 {"tokens", row.tokens},
                 {"peak_bytes", row.peak.value},
+                {"fit", name(row.fit.verdict)},
+                {"fit_probability", row.fit.probability},
                 {"tokens_per_s_per_sequence", row.speed},
                 {"prompt_tokens_per_s", row.prompt_speed}};
   if (row.limits.max_batch) v["max_batch"] = *row.limits.max_batch;
@@ -72,7 +81,7 @@ Grid runnable_grid(const std::vector<ModelFit>& models) {
          .rows = {}};
   for (const ModelFit& m : models)
     for (const FitRow& row : m.rows) {
-      g.rows.push_back({row.model, format_text(row), gibibytes(row.peak), count_or_dash(row.limits.max_context),
+      g.rows.push_back({row.model, format_text(row), gibibytes(row.peak), count_or_dash(usable_context(row)),
                         count_or_dash(row.limits.max_batch), speed_text(row), rate_text(row.prompt_speed)});
       g.json.push_back(fit_row_json(row));
     }
@@ -88,9 +97,9 @@ Grid left_out_models_grid(const Request& like, const FitQuestion& q, const std::
     if (m.least) {
       row["weight_precision"] = weight_formats_json(m.least->weights);
       row["peak_bytes"] = m.least->peak.value;
-      row["reason"] = m.least->fits ? fmt::format("slower than {:g} tokens/s", q.min_speed)
-                                    : fmt::format("does not fit {}", like.hardware->name);
-      if (m.least->fits) row["tokens_per_s_per_sequence"] = m.least->speed;
+      row["reason"] = m.least->fit.is_expected() ? fmt::format("slower than {:g} tokens/s", q.min_speed)
+                                                 : fmt::format("does not fit {}", like.hardware->name);
+      if (m.least->fit.is_expected()) row["tokens_per_s_per_sequence"] = m.least->speed;
     }
     g.json.push_back(std::move(row));
   }
@@ -118,14 +127,15 @@ const FitRow* smallest_missing(const std::vector<ModelFit>& models) {
 }
 
 std::string missing_text(const Request& like, const FitRow& row) {
-  if (row.fits) return fmt::format("{} in {} reaches {} tokens/s", row.model, format_text(row), rate_text(row.speed));
+  if (row.fit.is_expected())
+    return fmt::format("{} in {} reaches {} tokens/s", row.model, format_text(row), rate_text(row.speed));
   return fmt::format("{} in {} needs {}; available: {}", row.model, format_text(row), bytes_text(row.peak),
                      room_of(like));
 }
 
 std::string row_sentence(const FitRow& row) {
   return fmt::format("{} in {}: {} tokens/s, context up to {}", row.model, format_text(row), rate_text(row.speed),
-                     count_or_dash(row.limits.max_context));
+                     count_or_dash(usable_context(row)));
 }
 
 std::vector<Finding> fit_verdict(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {
@@ -174,7 +184,7 @@ std::vector<std::string> fit_notes(const Request& like, const FitQuestion& q, co
                   "tokens/s are per sequence",
                   counted(p.batch, "sequence"), exact_text(tokens), 100 * p.memory_utilization));
   if (like.engine)
-    notes.push_back(fmt::format("estimates for {}; --software selects another engine", like.engine->name));
+    notes.push_back(fmt::format("estimates for {}; --software selects another engine", like.engine->named_version()));
   if (!q.all_formats)
     notes.push_back(
         fmt::format("each model is in the widest weight format that fits; 'llmcalc fit MODEL --hardware {}' shows all "
@@ -183,6 +193,18 @@ std::vector<std::string> fit_notes(const Request& like, const FitQuestion& q, co
   const auto impossible = std::find_if(models.begin(), models.end(), [](const ModelFit& m) { return !m.why.empty(); });
   if (impossible != models.end()) notes.push_back(fmt::format("omitted, among others: {}", impossible->why));
   return notes;
+}
+
+/// The verdict on the first model, which runs if any does; for a single model that does not run, changes that help.
+void add_verdict_of_first(const std::vector<ModelFit>& models, Report& report) {
+  const ModelFit& first = models.front();
+  if (!first.rows.empty()) {
+    report.fit = first.rows.front().fit;
+  } else if (first.least) {
+    report.fit = first.least->fit;
+    if (models.size() == 1 && !first.least->fit.is_expected())
+      report.verdict.push_back(remedy_finding(InferenceAnswer(*first.request)));
+  }
 }
 
 }  // namespace
@@ -196,6 +218,7 @@ Report fit_report(const FitQuestion& q, std::vector<ModelFit> models) {
   report.hardware = hardware_json(*like.hardware);
   report.inputs = shared_inputs(like, q);
   report.verdict = fit_verdict(like, q, models);
+  add_verdict_of_first(models, report);
   report.grids = {runnable_grid(models), left_out_models_grid(like, q, models)};
   report.notes = fit_notes(like, q, models);
   note_wider_inference(like, report);

@@ -10,6 +10,7 @@
 #include "ask/answer/fit.hpp"
 #include "calc/roofline.hpp"
 #include "report/infer/inference_sections.hpp"
+#include "report/infer/remedy_finding.hpp"
 #include "report/interval.hpp"
 #include "report/train/run_section.hpp"
 #include "report/train/training_sections.hpp"
@@ -60,20 +61,27 @@ std::string part_of(Bytes one, Bytes all) {
   return fmt::format("{} of {}", part, whole);
 }
 
-/// `host`: host memory of the GPU that uses the most.
-Finding memory_finding(const Request& r, const Memory& m, Bytes host, bool fits, std::span<const MemoryPart> parts,
-                       std::string_view about) {
+/// "likely (62 %)"
+std::string fit_text(const Fit& fit) {
+  if (fit.verdict == FitVerdict::yes || fit.verdict == FitVerdict::no) return std::string(name(fit.verdict));
+  return fmt::format("{} ({:.0f} %)", name(fit.verdict), 100 * fit.probability);
+}
+
+/// `host`: host memory of the GPU that uses the most; `limit`: the memory that the plan may not exceed, as a reason.
+Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit& fit, std::span<const MemoryPart> parts,
+                       std::string_view about, const std::string& limit = "more than --memory-utilization allows") {
   if (!r.hardware)
     return {labelled(about, "needs"), fmt::format("{} per GPU, {}", bytes_text(m.peak), largest_part(m, parts))};
   const Device& device = r.hardware->cluster.device;
   const std::string of = part_of(m.peak, device.memory), label = labelled(about, "fits");
   const double share = real(m.peak.value) / real(device.memory.value);
   const std::string ram = host == Bytes() ? "" : fmt::format(", and {} of host memory", bytes_text(host));
-  if (fits) return {label, fmt::format("yes: {} per GPU ({:.0f} %){}", of, 100 * share, ram)};
+  if (fit.is_expected())
+    return {label, fmt::format("{}: {} per GPU ({:.0f} %){}", fit_text(fit), of, 100 * share, ram)};
   if (share <= 1 && m.host != Bytes() && device.host.capacity != Bytes() && m.host > device.host.capacity)
     return {label, fmt::format("no: needs {} of host memory per GPU", part_of(host, device.host.capacity)), true};
-  const std::string why = share > 1 ? largest_part(m, parts) : "more than --memory-utilization allows";
-  return {label, fmt::format("no: needs {} per GPU, {}", of, why), true};
+  const std::string why = share > 1 ? largest_part(m, parts) : limit;
+  return {label, fmt::format("{}: needs {} per GPU, {}", fit_text(fit), of, why), true};
 }
 
 // ---- Times
@@ -152,12 +160,6 @@ void add_fit(Report& report, const Fit& fit) {
   if (!report.fit || fit.probability < report.fit->probability) report.fit = fit;
 }
 
-/// "likely (62 %)"
-std::string fit_text(const Fit& fit) {
-  if (fit.verdict == FitVerdict::yes || fit.verdict == FitVerdict::no) return std::string(name(fit.verdict));
-  return fmt::format("{} ({:.0f} %)", name(fit.verdict), 100 * fit.probability);
-}
-
 Finding process_finding(const ProcessEstimate& p, const Fit& fit, Bytes memory, std::string_view about) {
   return {labelled(about, "fits"),
           fmt::format("{}: about {} per GPU ({})", fit_text(fit), part_of(p.needed(), memory),
@@ -168,9 +170,14 @@ Finding process_finding(const ProcessEstimate& p, const Fit& fit, Bytes memory, 
 }  // namespace
 
 void add_inference_fit(const InferenceAnswer& a, Report& report, std::string_view about) {
-  const bool fits = a.request().hardware && a.fits();
-  if (a.request().hardware) add_fit(report, fit_of(a));
-  report.verdict.push_back(memory_finding(a.request(), a.memory(), a.memory().host, fits, inference_parts, about));
+  const Request& r = a.request();
+  const Fit fit = r.hardware ? fit_of(a) : Fit();
+  if (r.hardware) add_fit(report, fit);
+  const std::string limit =
+      a.capacity() ? fmt::format("more than the {} that {} may fill", bytes_text(a.usable()), r.engine->named_version())
+                   : "more than --memory-utilization allows";
+  report.verdict.push_back(memory_finding(r, a.memory(), a.memory().host, fit, inference_parts, about, limit));
+  if (r.hardware && !fit.is_expected()) report.verdict.push_back(remedy_finding(a));
 }
 
 void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view about) {
@@ -185,7 +192,8 @@ void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view 
                                                  largest_part(a.memory(), training_parts), a.process()->software)});
     return;
   }
-  report.verdict.push_back(memory_finding(r, a.memory(), a.memory().host, fits, training_parts, about));
+  const Fit fit{fits ? FitVerdict::yes : FitVerdict::no, fits ? 1.0 : 0.0};
+  report.verdict.push_back(memory_finding(r, a.memory(), a.memory().host, fit, training_parts, about));
 }
 
 void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view about) {

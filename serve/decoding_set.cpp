@@ -9,8 +9,9 @@ Count saturating_tokens(const SchedulerRules& rules, const Reach& reach) {
   return (ceil_div(reach.tokens, block) + 1) * block;
 }
 
-SchedulerRules of_states_alone(SchedulerRules rules, Count states) {
+SchedulerRules of_states_alone(SchedulerRules rules, Count states, Bytes each) {
   rules.blocks = states;
+  rules.block = each;
   rules.whole_groups = rules.limited_groups = 0;
   rules.state_blocks = 1;
   rules.prefix_cache = false;

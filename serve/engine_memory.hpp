@@ -13,7 +13,9 @@
 /// sampler runs on the last stage. Excludes image inputs.
 
 #include <algorithm>
+#include <array>
 
+#include "calc/choice.hpp"
 #include "calc/price.hpp"
 
 namespace llmcalc {
@@ -33,6 +35,11 @@ enum class CacheGrant : std::uint8_t {
   share_of_free,  ///< a share of the memory that all other terms leave
   whole           ///< the rest of the device
 };
+
+template <>
+inline constexpr auto choices<CacheGrant> =
+    std::array{Choice{CacheGrant::share, "share"}, Choice{CacheGrant::static_share, "static share"},
+               Choice{CacheGrant::share_of_free, "share of free"}, Choice{CacheGrant::whole, "whole"}};
 
 /// Bytes on a device that are not derived from the model's operators.
 struct EngineTerms {

@@ -53,6 +53,7 @@ struct SchedulerRules {
   Count limited_block_tokens = 0;              ///< of a block of limited reach; 0: block_tokens. All blocks have the
                                                ///< same bytes, so layers with fewer bytes per token have longer ones
   Count blocks = Count{1} << 40;               ///< blocks in the cache of one rank
+  Bytes block{};                               ///< bytes of a block on one device
   Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); at least one of whole reach,
                                                ///< unless the cache holds only states or windows
   Count state_blocks = 0;                      ///< per sequence, for the states of linear attention
@@ -60,9 +61,9 @@ struct SchedulerRules {
   Speculation speculation{};
 };
 
-/// The rules for a cache that holds only recurrent states: a block is one state, and `states` of them fit, regardless
-/// of sequence length. Prompts are not cached.
-SchedulerRules of_states_alone(SchedulerRules rules, Count states);
+/// The rules for a cache that holds only recurrent states: a block is one state of `each` bytes, and `states` of them
+/// fit, regardless of sequence length. Prompts are not cached.
+SchedulerRules of_states_alone(SchedulerRules rules, Count states, Bytes each = {});
 /// Blocks that a sequence holds for its first `tokens` tokens.
 Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
 /// Blocks that a sequence of `tokens` tokens holds at most, while its prompt fills: a group of limited reach then also

@@ -7,13 +7,23 @@ namespace {
 
 double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
-Fit fit_of(const ProcessEstimate& p, Bytes memory) {
+Fit fit_of(double needed, double all, double factor) {
   constexpr double end = 1.6448536269514722;  // of a 90 % interval, in standard deviations
-  const double all = static_cast<double>(memory.value), needed = static_cast<double>(p.needed().value);
-  const double probability = normal_distribution(end * std::log(all / needed) / std::log(p.interval.factor));
-  if (p.needed_high() <= all) return {FitVerdict::yes, probability};
-  if (p.needed_low() > all) return {FitVerdict::no, probability};
+  const double probability = normal_distribution(end * std::log(all / needed) / std::log(factor));
+  if (needed * factor <= all) return {FitVerdict::yes, probability};
+  if (needed / factor > all) return {FitVerdict::no, probability};
   return {probability >= 0.5 ? FitVerdict::likely : FitVerdict::unlikely, probability};
+}
+
+double as_real(Bytes b) { return static_cast<double>(b.value); }
+
+/// Bytes that an engine holds for certain: weights and the cache of the batch.
+Bytes exact_bytes(const Memory& m) { return m.weights + m.media_encoders + m.kv_cache; }
+
+/// Whole blocks and micro-batches, which a continuous estimate ignores, decide a verdict near one half.
+Fit decided(Fit fit, bool fits) {
+  if (fits == fit.is_expected()) return fit;
+  return fits ? Fit{FitVerdict::likely, 0.5} : Fit{FitVerdict::unlikely, std::nextafter(0.5, 0)};
 }
 
 }  // namespace
@@ -21,9 +31,17 @@ Fit fit_of(const ProcessEstimate& p, Bytes memory) {
 Fit fit_of(const TrainingAnswer& a) {
   if (!a.fits()) return {};
   if (!a.process()) return {FitVerdict::yes, 1};
-  return fit_of(*a.process(), a.request().hardware->cluster.device.memory);
+  const ProcessEstimate& p = *a.process();
+  return fit_of(as_real(p.needed()), as_real(a.request().hardware->cluster.device.memory), p.interval.factor);
 }
 
-Fit fit_of(const InferenceAnswer& a) { return a.fits() ? Fit{FitVerdict::yes, 1} : Fit{}; }
+Fit fit_of(const InferenceAnswer& a) {
+  const bool fits = a.fits();
+  if (!a.capacity()) return fits ? Fit{FitVerdict::yes, 1} : Fit{};
+  const Device& device = a.request().hardware->cluster.device;
+  const bool impossible = exact_bytes(a.memory()) > device.memory || !device.host.holds(a.memory().host);
+  if (impossible) return {};
+  return decided(fit_of(as_real(a.memory().peak), as_real(a.usable()), a.capacity()->interval().factor), fits);
+}
 
 }  // namespace llmcalc

@@ -1,6 +1,7 @@
 #include "ask/answer/inference.hpp"
 
 #include "ask/answer/process_estimate.hpp"
+#include "ask/request/server.hpp"
 
 namespace llmcalc {
 namespace {
@@ -60,19 +61,31 @@ const std::vector<TimeChange>& InferenceAnswer::sensitivity() const {
   return sensitivity_.get([&] { return decode_sensitivity(request_); });
 }
 
+const std::optional<EngineCapacity>& InferenceAnswer::capacity() const {
+  return capacity_.get([&] {
+    return has_engine_memory(request_) ? std::optional<EngineCapacity>(std::in_place, request_) : std::nullopt;
+  });
+}
+
 const Limits& InferenceAnswer::limits() const {
   return limits_.get([&] {
+    if (capacity()) return capacity()->limits(request_);
     return llmcalc::limits(request_.model.arch, request_.plan, request_.layout, request_.hardware->cluster.device);
   });
 }
 
 const Memory& InferenceAnswer::memory() const {
-  return memory_.get(
-      [&] { return inference_memory(request_.model.arch, request_.plan, request_.layout, process_bytes(request_)); });
+  return memory_.get([&] {
+    if (capacity()) return capacity()->memory();
+    return inference_memory(request_.model.arch, request_.plan, request_.layout, process_bytes(request_));
+  });
 }
 
+Bytes InferenceAnswer::usable() const { return capacity() ? capacity()->granted() : usable_memory(request_); }
+
 bool InferenceAnswer::fits() const {
-  return memory().peak <= usable_memory(request_) && request_.hardware->cluster.device.host.holds(memory().host);
+  if (!request_.hardware->cluster.device.host.holds(memory().host)) return false;
+  return capacity() ? capacity()->holds_batch() : memory().peak <= usable();
 }
 
 }  // namespace llmcalc

@@ -8,6 +8,7 @@
 #include "ask/answer/interval.hpp"
 #include "ask/answer/lazy.hpp"
 #include "ask/answer/sensitivity.hpp"
+#include "ask/answer/serving/engine_capacity.hpp"
 #include "ask/request/request.hpp"
 #include "calc/infer.hpp"
 #include "calc/memory.hpp"
@@ -35,7 +36,12 @@ class InferenceAnswer {
   const std::vector<TimeChange>& sensitivity() const;
   const Limits& limits() const;
 
+  /// Memory law of the engine; absent without one (has_engine_memory).
+  const std::optional<EngineCapacity>& capacity() const;
+  /// By the engine's law, else of the plan's tensors with prompts as one pass.
   const Memory& memory() const;
+  /// Device memory that the plan may use: the engine's, else by --memory-utilization. Precondition: hardware.
+  Bytes usable() const;
   /// Whether device and host memory suffice. Precondition: hardware.
   bool fits() const;
 
@@ -45,6 +51,7 @@ class InferenceAnswer {
   Lazy<PassSpent> prefill_spent_, decode_spent_;
   Lazy<std::vector<TimeChange>> sensitivity_;
   Lazy<Limits> limits_;
+  Lazy<std::optional<EngineCapacity>> capacity_;
   Lazy<Memory> memory_;
 };
 

@@ -8,6 +8,10 @@
 
 namespace llmcalc {
 
+bool has_engine_memory(const Request& r) {
+  return r.hardware && r.engine && r.engine->inference && r.plan.kv_cache && !r.model.arch.is_encoder_decoder();
+}
+
 bool is_vllm(const Request& r) { return r.engine && r.engine->name.starts_with("vllm"); }
 
 EngineHost host_of(const Request& r) {
@@ -28,6 +32,8 @@ EngineLimits default_limits(const Request& r) {
   l.pass_tokens = law.pass_tokens.value_or(size != nullptr ? size->pass_tokens : l.pass_tokens);
   l.sequences = law.sequences.value_or(l.sequences);
   l.block_tokens = law.block_tokens.value_or(l.block_tokens);
+  const Count prompts = law.prompts == PromptPass::batch ? r.plan.batch : law.prompts == PromptPass::one ? 1 : 0;
+  l.pass_tokens = std::max(l.pass_tokens, mul(prompts, r.plan.prompt));
   return l;
 }
 

@@ -7,6 +7,10 @@
 
 namespace llmcalc {
 
+/// Whether an engine serves the request's sequences: it limits the tokens of a pass, reserves the memory of its largest
+/// pass, and gives the rest to the cache. Otherwise a prompt is one pass of any length. Absent without hardware, engine
+/// or KV cache, and for encoder-decoder models.
+bool has_engine_memory(const Request& r);
 /// Whether the engine is vLLM.
 bool is_vllm(const Request& r);
 /// The device and ranks that determine an engine's memory.

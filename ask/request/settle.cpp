@@ -53,10 +53,10 @@ WeightFormats default_weights(const Request& r, const LowPrecision& low_precisio
   return w;
 }
 
-/// Engines load vision and audio encoders with the model, except llama.cpp, which has them in a separate file. The
+/// Engines load vision and audio encoders with the model, except from GGUF files, which have them separately. The
 /// reference transformer has no encoders.
 void settle_media_encoders(Request& r) {
-  const bool apart = r.engine && r.engine->name == "llama.cpp";
+  const bool apart = r.engine && r.engine->gguf_weights;
   const MediaEncoders t =
       r.loads_media_encoders && !apart && !r.usual_precision ? r.model.media_encoders : MediaEncoders();
   r.plan.cut_media_encoders = t.cut_bytes();
@@ -108,7 +108,7 @@ void settle(Request& r) {
     p.prompt = std::max<Count>(1, a.learned_rows() - p.generate);
   settle_way_to_host(r);
   choose_software(r);
-  if (r.engine && r.engine->name == "llama.cpp") {
+  if (r.engine && r.engine->gguf_weights) {
     r.weights_given = as_file(r.weights_given, "--weight-precision", r.model);
     p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
   }

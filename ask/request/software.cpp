@@ -82,11 +82,11 @@ bool is_launchable(const Request& r) {
 }
 
 void choose_software(Request& r) {
-  if (!r.hardware || !r.has(part::time) || has_stated_efficiency(r) || r.without_software) return;
-  if (!r.software && r.has(part::training)) r.software = load_software(usual_software(r));
+  if (!r.hardware || has_stated_efficiency(r) || r.without_software) return;
+  if (!r.software && r.has(part::training) && r.has(part::time)) r.software = load_software(usual_software(r));
   if (!r.has(part::of_inference)) return;
-  const bool given = r.engine && r.gave("--software");
-  if (!given && (!r.engine || r.engine->name != usual_engine(r))) r.engine = load_software(usual_engine(r));
+  if (r.engine && r.gave("--software")) return;
+  if (const std::string usual = usual_engine(r); !r.engine || r.engine->name != usual) r.engine = load_software(usual);
 }
 
 namespace {
@@ -101,8 +101,7 @@ void refuse_unmet(const Request& r, const std::optional<SoftwareCard>& software,
 
 void check_software(const Request& r, Parts parts) {
   const bool trains = (parts & part::training) != 0;
-  // Only times of inference depend on an engine.
-  const bool infers = (parts & part::of_inference) != 0 && (parts & part::time) != 0;
+  const bool infers = (parts & part::of_inference) != 0;
   if (!r.gave("--software")) return;
   if (trains) refuse_unmet(r, r.software, training_demands(r));
   if (infers) refuse_unmet(r, r.engine, inference_demands(r));
@@ -128,6 +127,7 @@ Request for_training(Request r) {
 }
 
 Request for_inference(Request r) {
+  if (has_engine_memory(r) && !r.gave("--memory-utilization")) r.plan.memory_utilization = serving_utilization(r);
   if (r.engine && r.hardware)
     r.hardware->cluster.device.achieved =
         inference_rates(inference_estimator().parameters, *r.hardware, *r.engine->inference, r.plan);

@@ -26,8 +26,8 @@ std::string usual_engine(const Request& r);
 bool is_launchable(const Request& r);
 
 /// Sets default software. The default engine follows the layout and replaces an earlier default. Leaves the software
-/// unset for user-given efficiencies, for "--software none", and for answers without times. Rates measured on a device
-/// apply under any software.
+/// unset for user-given efficiencies and for "--software none"; training software also for answers without times. Rates
+/// measured on a device apply under any software.
 void choose_software(Request& r);
 /// Throws InputError if the given software is for the half that these parts of the answer lack, or lacks a required
 /// capability without --any-software.
@@ -38,7 +38,8 @@ void check_software(const Request& r, Parts parts);
 Count vocabulary_multiple(const Request& r);
 /// The request with its device at the achieved training rates under its software.
 Request for_training(Request r);
-/// The request with its device at the achieved inference rates under its engine.
+/// The request with its device at the achieved inference rates under its engine, and the engine's default for
+/// --memory-utilization.
 Request for_inference(Request r);
 
 /// Multiplies every peak of the device, and its measured arithmetic rates, by `times`.

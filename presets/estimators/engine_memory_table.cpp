@@ -52,6 +52,14 @@ const Line& first_line(const std::vector<Line>& all, const Holds& holds) {
   return found == all.end() ? all.back() : *found;
 }
 
+EstimateInterval read_interval(const json::Object& intervals, std::string_view key) {
+  const json::Object o = intervals.object(key);
+  o.text("source");
+  const EstimateInterval interval{.factor = positive_number(o, "factor"), .families = o.positive("families")};
+  o.refuse_unread();
+  return interval;
+}
+
 bool is_at_most(const std::optional<Count>& said, const std::optional<Count>& most) {
   return !most || (said && *said <= *most);
 }
@@ -83,6 +91,10 @@ EngineMemoryTable read_engine_memory_table(const json::Value& value, const std::
                          l.text_or("not", ""),      l.positive("sequences"),
                          l.positive("pass_tokens"), l.count_or("whole_prompts_to", 0)};
   });
+  const json::Object intervals = o.object("intervals");
+  t.pool = read_interval(intervals, "pool");
+  t.process = read_interval(intervals, "process");
+  intervals.refuse_unread();
   o.refuse_unread();
   return t;
 }

@@ -6,7 +6,9 @@
 ///   "logit_bytes": [{"until"?, "value"}],           EngineTerms::logit_bytes
 ///   "libraries":   [{"until"?, "ranks"?, "architecture"?, "gib"}],
 ///   "padding":     [{"until"?, "architecture"?, "width", "hidden"}],      mxfp4 experts: sizes are multiples
-///   "limits":      [{"until"?, "least_gib"?, "not"?, "sequences", "pass_tokens", "whole_prompts_to"?}] }
+///   "limits":      [{"until"?, "least_gib"?, "not"?, "sequences", "pass_tokens", "whole_prompts_to"?}],
+///   "intervals":   {"pool", "process"} of {"factor", "families"} }    90 % interval of an engine's memory: of one that
+///                                                  fills a share of the device; of one that allocates on demand
 ///
 /// Each entry has a source. In a list, the first entry whose conditions hold applies: version 0.N with N at most
 /// `until`, at most `ranks` tensor-parallel ranks, a device of this architecture with at least this memory, and a name
@@ -16,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "presets/estimators/estimate.hpp"
 #include "presets/hardware_file.hpp"
 #include "serve/engine_memory.hpp"
 #include "text/json.hpp"
@@ -50,6 +53,7 @@ struct EngineMemoryTable {
   std::vector<Libraries> libraries;
   std::vector<Padding> padding;
   std::vector<Limits> limits;
+  EstimateInterval pool, process;
 };
 
 /// Throws InputError.

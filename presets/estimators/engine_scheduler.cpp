@@ -31,8 +31,8 @@ bool has_windows_alone(const Arch& arch) {
 
 /// Sets the blocks of layers of two kinds that share the cache. A block holds tokens of one group of layers, and all
 /// blocks have the same bytes: the group with fewer bytes per token has longer blocks, by a whole factor (vLLM,
-/// kv_cache_utils.py: unify_kv_cache_spec_page_size). Returns the bytes of a block.
-Bytes use_groups(const AttendingLayers& layers, const EngineMemory& memory, SchedulerRules& rules) {
+/// kv_cache_utils.py: unify_kv_cache_spec_page_size).
+void use_groups(const AttendingLayers& layers, const EngineMemory& memory, SchedulerRules& rules) {
   const Count size = group_layers(layers.whole, layers.limited), all = add(layers.whole, layers.limited);
   rules.whole_groups = ceil_div(layers.whole, size);
   rules.limited_groups = ceil_div(layers.limited, size);
@@ -40,13 +40,13 @@ Bytes use_groups(const AttendingLayers& layers, const EngineMemory& memory, Sche
   const Count of_whole = (memory.token_cache - memory.limited_token_cache).value * size / layers.whole;
   if (of_limited == of_whole || std::min(of_limited, of_whole) <= 0) {
     rules.blocks = mul(memory.blocks, all) / size;
-    return Bytes(ceil_div(mul(rules.block_tokens, memory.token_cache.value, size), all));
+    rules.block = Bytes(ceil_div(mul(rules.block_tokens, memory.token_cache.value, size), all));
+    return;
   }
-  const Bytes block = rules.block_tokens * Bytes(std::max(of_limited, of_whole));
+  rules.block = rules.block_tokens * Bytes(std::max(of_limited, of_whole));
   rules.limited_block_tokens = mul(rules.block_tokens, std::max<Count>(1, of_whole / of_limited));
   rules.block_tokens = mul(rules.block_tokens, std::max<Count>(1, of_limited / of_whole));
-  rules.blocks = std::max(Bytes(), memory.kv_cache).value / block.value;
-  return block;
+  rules.blocks = std::max(Bytes(), memory.kv_cache).value / rules.block.value;
 }
 
 /// Sets the blocks of the cache. A block of all layers becomes one per group of layers. Layers with chunks count as
@@ -56,14 +56,15 @@ void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rul
   const AttendingLayers layers = attending_layers(arch);
   const bool chunked = arch.local.reach.chunked;
   rules.blocks = memory.blocks;
-  Bytes block = rules.block_tokens * memory.token_cache;  // over all layers
+  rules.block = rules.block_tokens * memory.token_cache;  // over all layers
   if (layers.limited > 0 && layers.whole > 0 && !chunked) {
-    block = use_groups(layers, memory, rules);
+    use_groups(layers, memory, rules);
   } else if (!chunked && has_windows_alone(arch)) {
     rules.whole_groups = 0;
     rules.limited_groups = 1;
   }
-  if (memory.state > Bytes() && block > Bytes()) rules.state_blocks = ceil_div(memory.state.value, block.value);
+  if (memory.state > Bytes() && rules.block > Bytes())
+    rules.state_blocks = ceil_div(memory.state.value, rules.block.value);
 }
 
 }  // namespace

@@ -14,23 +14,12 @@ namespace {
 
 constexpr double mib = 1 << 20, gib = 1 << 30;
 
-struct GrantWord {
-  std::string_view word;
-  CacheGrant grant;
-};
-constexpr std::array grant_words{
-    GrantWord{"share", CacheGrant::share}, GrantWord{"static share", CacheGrant::static_share},
-    GrantWord{"share of free", CacheGrant::share_of_free}, GrantWord{"whole", CacheGrant::whole}};
-
 CacheGrant read_grant(const json::Object& o) {
-  const std::string said = o.text("memory");
-  const auto found =
-      std::find_if(grant_words.begin(), grant_words.end(), [&](const auto& g) { return g.word == said; });
-  if (found == grant_words.end())
-    throw InputError(
-        fmt::format("{}, \"memory\": expected \"share\", \"static share\", \"share of free\" or \"whole\", got {}",
-                    o.where(), in_quotes(said)));
-  return found->grant;
+  const std::string text = o.text("memory");
+  if (const auto grant = parse<CacheGrant>(text)) return *grant;
+  throw InputError(
+      fmt::format("{}, \"memory\": expected \"share\", \"static share\", \"share of free\" or \"whole\", got {}",
+                  o.where(), in_quotes(text)));
 }
 
 double positive_real(const json::Object& o, std::string_view key, double most) {
@@ -42,6 +31,15 @@ double positive_real(const json::Object& o, std::string_view key, double most) {
 
 std::optional<Count> limit(const json::Object& o, std::string_view key) {
   return o.has(key) ? std::optional(o.positive(key)) : std::nullopt;
+}
+
+PromptPass read_prompt_pass(const json::Object& o) {
+  const json::Value* value = o.find("pass_tokens");
+  if (value == nullptr || !value->is_string()) return PromptPass::chunks;
+  if (*value == "prompt") return PromptPass::one;
+  if (*value == "prompts") return PromptPass::batch;
+  throw InputError(fmt::format("{}, \"pass_tokens\": expected a number, \"prompt\" or \"prompts\", got {}", o.where(),
+                               in_quotes(o.text("pass_tokens"))));
 }
 
 EngineLaw::BySize read_size(const json::Object& o) {
@@ -67,12 +65,14 @@ double static_share(const EngineLaw::BySize& size, Bytes memory, Count tensor_ra
 }  // namespace
 
 EngineLaw read_engine_law(const json::Object& o) {
+  const PromptPass prompts = read_prompt_pass(o);
   EngineLaw law{.grant = read_grant(o),
                 .utilization = {},
                 .graphs = {},
-                .pass_tokens = limit(o, "pass_tokens"),
+                .pass_tokens = prompts == PromptPass::chunks ? limit(o, "pass_tokens") : std::nullopt,
                 .sequences = limit(o, "sequences"),
                 .block_tokens = limit(o, "block_tokens"),
+                .prompts = prompts,
                 .by_memory = {}};
   if (o.has("utilization")) law.utilization = positive_real(o, "utilization", 1);
   if (o.has("graphs_gib")) law.graphs = Bytes(std::llround(positive_real(o, "graphs_gib", 1e3) * gib));

@@ -7,7 +7,9 @@
 ///                       "whole"               the cache is allocated as requested, up to all of the memory (llama.cpp)
 ///             "utilization"?: 0.9             that share; absent for "static share": computed from "by_memory"
 ///             "graphs_gib"?: 0.5              reserved for recorded graphs before the cache
-///             "pass_tokens"?, "sequences"?, "block_tokens"?: limits; absent: vLLM's (engine_memory_table.hpp)
+///             "pass_tokens"?, "sequences"?, "block_tokens"?: limits; absent: vLLM's (engine_memory_table.hpp);
+///                                             "pass_tokens": "prompt": a prompt is one pass;
+///                                             "prompts": all prompts of a batch are one pass
 ///             "by_memory"?: [{"below_gib"?, "pass_tokens", "graph_batch", "graph_batch_tp4"}] }
 ///
 /// Static share (SGLang, server_args.py, _handle_gpu_memory_settings), in MiB of device memory M: reserved = 512 +
@@ -22,6 +24,13 @@
 
 namespace llmcalc {
 
+/// Prompts of a pass.
+enum class PromptPass : std::uint8_t {
+  chunks,  ///< up to pass_tokens
+  one,     ///< one prompt of any length
+  batch    ///< all prompts of a batch
+};
+
 struct EngineLaw {
   struct BySize {
     std::optional<Bytes> below;
@@ -32,6 +41,7 @@ struct EngineLaw {
   std::optional<double> utilization;
   Bytes graphs{};
   std::optional<Count> pass_tokens, sequences, block_tokens;
+  PromptPass prompts = PromptPass::chunks;
   std::vector<BySize> by_memory;
 };
 

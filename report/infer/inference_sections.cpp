@@ -44,7 +44,7 @@ std::string range(const Interval& interval, double value, Unit unit) {
 std::string how(const Request& r, const InferEstimate& e, const Interval& interval, Seconds time) {
   if (!e.estimated) return "lower bound: full efficiency";
   if (!r.engine) return "at the specified efficiencies";
-  return joined(fmt::format("under {}", r.engine->name), range(interval, time.value, Unit::seconds));
+  return joined(fmt::format("under {}", r.engine->named_version()), range(interval, time.value, Unit::seconds));
 }
 
 /// Adds the interval ends of the rows that have them, given an interval.
@@ -191,6 +191,7 @@ Section end_to_end_section(const InferenceAnswer& a) {
 Section inference_estimate_section(const Request& r) {
   Section s{"inference_estimate", "", {}};
   s.add("software", "", r.engine->name);
+  if (!r.engine->version.name.empty()) s.add("software_version", "", r.engine->version.name);
   s.add("parameters", "", inference_estimator().fitted);
   const auto add_class = [&](const std::string& figure, InferenceClass kind) {
     s.add(figure + "_class", "", std::string(name(class_of(r, kind))));

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "ask/answer/inference.hpp"
 #include "ask/answer/interval.hpp"
-#include "ask/answer/process_estimate.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/software.hpp"
 #include "ask/request/target.hpp"
@@ -40,8 +40,8 @@ Seconds target_seconds(const Request& r) {
 
 Attempt attempt(const Request& r, std::string change) {
   try {
-    const Memory m = inference_memory(r.model.arch, r.plan, r.layout, r.hardware->cluster.device.achieved.overhead);
-    return {std::move(change), m.peak <= usable_memory(r), m.weights, target_seconds(r), r.target->time};
+    const InferenceAnswer a(for_inference(r));
+    return {std::move(change), a.fits(), a.memory().weights, target_seconds(r), r.target->time};
   } catch (const Overflow&) {
     return {std::move(change), false, {}, endless, r.target->time};
   }

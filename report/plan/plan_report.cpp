@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ask/answer/fit.hpp"
 #include "ask/answer/interval.hpp"
 #include "ask/answer/process_estimate.hpp"
 #include "ask/request/offload.hpp"
@@ -206,10 +207,12 @@ std::string step_interval(const TrainingAnswer& p) {
 void add_verdict(Report& report, const Request& r, const Space& space, const SearchResult& found) {
   if (found.best.empty()) {
     report.verdict = {{"best", "none: " + nothing_fits(found), true}};
+    if (!found.stopped) report.fit = Fit{};
     return;
   }
   const Found& f = found.best[0];
   const TrainingAnswer p = planned(r, space, f.candidate);
+  report.fit = fit_of(p);
   const StepTime& t = p.estimate().estimate;
   report.verdict = {
       {"best", fmt::format("{}; {}", degrees_text(f.candidate), run_text(r, f.candidate))},

@@ -7,6 +7,7 @@
 #include <array>
 #include <set>
 
+#include "ask/answer/fit.hpp"
 #include "ask/answer/process_estimate.hpp"
 #include "ask/answer/serving/capacity.hpp"
 #include "ask/answer/serving/offer.hpp"
@@ -225,9 +226,9 @@ std::string bound_text(const Request& r) {
   const PassEstimate prompt = prefill(r.model.arch, alone, r.layout, on, alone.prompt);
   const Seconds engine = r.engine ? request_seconds(inference_estimator().parameters, *r.engine->inference) : Seconds();
   return fmt::format("prefill is bound by {}, decode by {}",
-                     engine > prompt.estimate.total()
-                         ? fmt::format("the {} that {} spends per request", seconds_text(engine), r.engine->name)
-                         : std::string(name(prompt)),
+                     engine > prompt.estimate.total() ? fmt::format("the {} that {} spends per request",
+                                                                    seconds_text(engine), r.engine->named_version())
+                                                      : std::string(name(prompt)),
                      name(decode(r.model.arch, alone, r.layout, on, alone.prompt + alone.generate)));
 }
 
@@ -274,6 +275,12 @@ Grid nearest_grid(const std::vector<ServingOffer>& offers) {
   add("ttft", v.slo_first_token, &Served::first_token);
   add("tpot", v.slo_per_token, &Served::per_token);
   return g;
+}
+
+/// Of the offer whose uncontended requests come nearest to the limits; no if no offer holds a request.
+Fit fit_of_nearest(const std::vector<ServingOffer>& offers) {
+  const ServingOffer* best = least_of(offers, fits, distance);
+  return best == nullptr ? Fit() : fit_of(InferenceAnswer(best->request));
 }
 
 /// The nearest offers if no offer meets the limits.
@@ -366,8 +373,10 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
   report.inputs = inputs_json(like);
   if (shown.empty()) {
     report.verdict = {{"best", "no layout meets the limits", true}};
+    report.fit = fit_of_nearest(offers);
     add_nearest(report, offers);
   } else {
+    report.fit = fit_of(InferenceAnswer(shown.front()->request));
     add_best(report, shown,
              **std::min_element(shown.begin(), shown.end(),
                                 [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); }));

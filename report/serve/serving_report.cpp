@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ask/answer/fit.hpp"
 #include "ask/answer/interval.hpp"
 #include "ask/answer/serving/capacity.hpp"
 #include "ask/answer/serving/engine.hpp"
@@ -187,8 +188,9 @@ void add_time_findings(Report& report, const Request& r, const Served& s) {
 std::string estimate_note(const Request& r) {
   if (!interval_of(r, InferenceClass::served_decode))
     return fmt::format("times are estimates for {}; published data is insufficient for an error interval",
-                       r.engine->name);
-  return fmt::format("times are estimates for {}; 9 of 10 measured means are within the printed range", r.engine->name);
+                       r.engine->named_version());
+  return fmt::format("times are estimates for {}; 9 of 10 measured means are within the printed range",
+                     r.engine->named_version());
 }
 
 namespace {
@@ -240,6 +242,7 @@ Report serving_head(const Request& r) {
   report.model = model_json(r.model);
   report.hardware = hardware_json(*r.hardware);
   report.inputs = inputs_json(r);
+  report.fit = fit_of(InferenceAnswer(r));
   report.layout = {{"gpus", serving_gpus(r)},
                    {"tp", ranks(r.layout, Group::tensor)},
                    {"pp", ranks(r.layout, Group::pipeline)},

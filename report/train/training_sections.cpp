@@ -141,6 +141,20 @@ Section training_memory_section(const TrainingAnswer& a) {
   return s;
 }
 
+namespace {
+
+/// The pass whose peak is the workspace.
+std::string pass_text(const InferenceAnswer& a) {
+  if (!a.capacity()) return "peak of a pass";
+  return fmt::format("largest pass: {}", counted(a.capacity()->engine().limits.pass_tokens, "token"));
+}
+
+std::string granted_text(const Request& r) {
+  return fmt::format("to {}: {:g} % of the memory", r.engine->named_version(), 100 * r.plan.memory_utilization);
+}
+
+}  // namespace
+
 Section inference_memory_section(const InferenceAnswer& a) {
   const Request& r = a.request();
   const Memory& m = a.memory();
@@ -150,10 +164,14 @@ Section inference_memory_section(const InferenceAnswer& a) {
     s.add("towers_bytes", "media encoders", m.media_encoders, media_encoder_place(r.plan));
   s.add("kv_cache_bytes", "KV cache", m.kv_cache,
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
-  s.add("workspace_bytes", "workspace", m.workspace, "peak of a pass");
-  add_process(s, m);
+  s.add("workspace_bytes", "workspace", m.workspace, pass_text(a));
+  if (a.capacity())
+    s.add("process_bytes", "process", m.process, "libraries, recorded graphs, padding, draft model, adapters");
+  else
+    add_process(s, m);
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "", m.peak);
+  if (a.capacity()) s.add("granted_bytes", "granted", a.usable(), granted_text(r));
   if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
   s.add("parameters", "", m.parameters, Unit::parameters);
   add_capacity(s, a, m.host);

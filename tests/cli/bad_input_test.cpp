@@ -55,7 +55,7 @@ TEST_CASE("an unknown command, model or device gets the nearest names as suggest
   refused("infer gpt2 --hardware h100 --software nemo",
           "--software: nemo is for training, but the result is for inference; 'llmcalc list software' lists the "
           "alternatives");
-  refused("memory gpt2 --hardware h100 --software vllm",
+  refused("memory gpt2 --train --hardware h100 --software vllm",
           "--software: vllm is for inference, but the result is for training; 'llmcalc list software' lists the "
           "alternatives");
   for (const char* command : {"flops", "validate"})

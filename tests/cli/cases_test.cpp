@@ -67,7 +67,7 @@ TEST_CASE("mixed precision saves memory for GPT-3 from batch 1.5, Goon's (2.9)",
 TEST_CASE("Falcon-40B in Goon's form has 3.75 GiB of cache per sequence, is memory-bound and needs 11 devices",
           "[golden][seeds]") {
   const std::string plan = " --hardware a100 --prompt 1792 --generate 256";
-  const json::Value r = ask("infer docs/cases/goon-falcon-40b.json" + plan + " --batch 200 --tp 4");
+  const json::Value r = ask("infer docs/cases/goon-falcon-40b.json" + plan + " --software none --batch 200 --tp 4");
   CHECK(number(r, "kv_cache", "bytes_per_sequence") == 2LL * 2 * 8192 * 60 * 2048 / 4);  // (8.1): 4 GiB rounded
   CHECK(r["decode"]["bound"] == "memory");                                               // the seed claims compute
   CHECK_FALSE(r["decode"].contains("compute_bound_batch"));                              // never
@@ -77,8 +77,8 @@ TEST_CASE("Falcon-40B in Goon's form has 3.75 GiB of cache per sequence, is memo
   constexpr Count sequence = 2LL * 2 * 8192 * 60 * 2048;
   constexpr Count room = 4LL * 80 * (1LL << 30) - weights;
   CHECK(room / sequence == 61);
-  const Count workspace =
-      number(ask("infer docs/cases/goon-falcon-40b.json" + plan + " --tp 4"), "inference_memory", "workspace_bytes");
+  const Count workspace = number(ask("infer docs/cases/goon-falcon-40b.json" + plan + " --software none --tp 4"),
+                                 "inference_memory", "workspace_bytes");
   CHECK(number(r, "limits", "max_batch") == room / (sequence + 4 * workspace));
 }
 

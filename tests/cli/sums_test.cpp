@@ -69,11 +69,15 @@ TEST_CASE("memory, FLOPs and caches are the sums of their parts", "[contract][cl
     CHECK(real(i["total_bytes"]) ==
           sum(i, {"weights_bytes", "towers_bytes", "kv_cache_bytes", "workspace_bytes", "process_bytes"}));
     CHECK(m["fits"].get<bool>() == (real(m["peak_bytes"]) <= real(m["capacity_bytes"])));
-    CHECK(i["fits"].get<bool>() == (real(i["peak_bytes"]) <= real(i["capacity_bytes"])));
+    const json::Value& most = i.contains("granted_bytes") ? i["granted_bytes"] : i["capacity_bytes"];
+    CHECK(i["fits"].get<bool>() == (real(i["peak_bytes"]) <= real(most)));
     CHECK(real(f["forward"]) == sum(f, {"forward_linear", "forward_attention", "forward_head"}));
     CHECK(real(f["model_total"]) == about(sum(f, {"forward", "backward"})));
     CHECK(real(f["hardware_total"]) == about(sum(f, {"model_total", "recompute"})));
-    CHECK(cache["bytes_total"] == i["kv_cache_bytes"]);
+    if (plan.starts_with("gemma"))  // a filling window also caches the tokens of the pass
+      CHECK(real(cache["bytes_total"]) < real(i["kv_cache_bytes"]));
+    else
+      CHECK(cache["bytes_total"] == i["kv_cache_bytes"]);
     CHECK(real(cache["bytes_total"]) == real(r["inputs"]["batch"]) * real(cache["bytes_per_sequence"]));
     CHECK(r["end_to_end"]["ttft_s"] == r["prefill"]["time_s"]);
   }

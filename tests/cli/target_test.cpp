@@ -61,7 +61,7 @@ double number(const Section& s, std::string_view key) {
   return 0;
 }
 
-const std::string llama = "llama-3.1-70b --hardware h200 ";
+const std::string llama = "llama-3.1-70b --hardware mi300x ";
 
 }  // namespace
 

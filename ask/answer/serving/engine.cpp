@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ask/answer/serving/engine_capacity.hpp"
 #include "ask/answer/serving/serving.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
@@ -81,16 +82,11 @@ PassTimes times_of(const Request& r, const EngineLimits& limits, const std::opti
   return t;
 }
 
-/// Time to move a block of the cache to or from host memory; 0 without swapping. If groups of layers have separate
-/// blocks, a block holds its group's share of a token's bytes.
+/// Time to move a block of the cache to or from host memory; 0 without swapping.
 Ticks moved_block_time(const Request& r, const ServingEngine& e) {
   const BytesPerSecond link = r.hardware->cluster.device.host.link;
   if (r.serving.preemption != Preemption::swap || link.value <= 0) return 0;
-  if (e.memory.states > 0) return ticks(Seconds(static_cast<double>(e.memory.state.value) / link.value));
-  const SchedulerRules& s = e.rules.scheduler;
-  const double groups = static_cast<double>(s.whole_groups + s.limited_groups);
-  const double bytes = static_cast<double>(mul(s.block_tokens, e.memory.token_cache.value)) / groups;
-  return ticks(Seconds(bytes / link.value));
+  return ticks(Seconds(static_cast<double>(e.rules.scheduler.block.value) / link.value));
 }
 
 /// The engine's default rules, overridden by the request's options.
@@ -104,28 +100,34 @@ SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const 
   s.preemption = v.preemption;
   s.prefix_cache = v.prefix_cache && s.whole_groups > 0;
   s.speculation = speculation_of(v);
-  return memory.states > 0 ? of_states_alone(s, memory.states) : s;
+  return memory.states > 0 ? of_states_alone(s, memory.states, memory.state) : s;
 }
 
 }  // namespace
 
 namespace {
 
-ServingEngine without_times(const Request& r, const std::optional<ModelCard>& draft) {
+ServingEngine memory_with(const Request& r, const std::optional<ModelCard>& draft) {
   ServingEngine e;
   e.limits = serving_limits(r);
   const EngineTerms terms = terms_of(r, draft);
   const double share = terms.grant == CacheGrant::share_of_free ? 1 : r.plan.memory_utilization;
   const Bytes granted = granted_memory(visible_memory(*r.hardware), share);
   e.memory = engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms);
-  const Reach& reach = r.model.arch.local.reach;
-  e.rules = with_micro_batches({.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)}, reach,
-                               ranks(r.layout, Group::pipeline), usual_tokens(r));
-  e.longest = longest_sequence(e.rules.scheduler, reach);
+  e.rules = with_micro_batches({.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)},
+                               r.model.arch.local.reach, ranks(r.layout, Group::pipeline), usual_tokens(r));
+  return e;
+}
+
+ServingEngine without_times(const Request& r, const std::optional<ModelCard>& draft) {
+  ServingEngine e = memory_with(r, draft);
+  e.longest = EngineCapacity(r, e).longest(r);
   return e;
 }
 
 }  // namespace
+
+ServingEngine serving_memory(const Request& r) { return memory_with(r, draft_of(r)); }
 
 ServingEngine serving_room(const Request& r) { return without_times(r, draft_of(r)); }
 

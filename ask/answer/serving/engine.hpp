@@ -8,7 +8,9 @@ namespace llmcalc {
 
 /// Precondition: the request passed check_serving().
 ServingEngine serving_engine(const Request& r);
-/// The engine without pass times: its memory, and the sequences that its cache can hold.
+/// The memory and rules of the engine, without pass times and the longest sequence.
+ServingEngine serving_memory(const Request& r);
+/// The engine without pass times.
 ServingEngine serving_room(const Request& r);
 /// Whether the cache can hold one request.
 bool holds_a_request(const Request& r, const ServingEngine& e);

@@ -5,6 +5,7 @@
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
 #include "report/explain/infer/media_encoders.hpp"
+#include "report/explain/infer/profiled_pass.hpp"
 #include "report/explain/modules.hpp"
 #include "report/explain/sum.hpp"
 #include "report/explain/train/alive.hpp"
@@ -161,13 +162,15 @@ Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
   const Count n = row ? std::get<Count>(row->value) : 0;
   const auto peak = [&](Count k) {
     if (k == 0) return number_text(Count{0});
-    return number_text(
-        inference_memory(s.arch(), with(s.plan(), k), s.layout(), process_bytes(s.request())).peak.value);
+    Request other = s.inference().request();
+    other.plan = with(other.plan, k);
+    return number_text(InferenceAnswer(std::move(other)).memory().peak.value);
   };
-  return {"n_max",
-          {{"n_max", "largest n with M_n <= u*M", number_text(n)},
-           {"M_n", "peak bytes at n_max", peak(n)},
-           {"M_n+1", "peak bytes at n_max + 1", peak(n + 1)}}};
+  return {
+      "n_max",
+      {{"n_max", s.inference().capacity() ? "largest n with M_n <= M_g" : "largest n with M_n <= u*M", number_text(n)},
+       {"M_n", "peak bytes at n_max", peak(n)},
+       {"M_n+1", "peak bytes at n_max + 1", peak(n + 1)}}};
 }
 Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
 Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
@@ -181,17 +184,44 @@ Formula all_bytes(S s) {
     f.own.push_back({name, meaning, number_text(b.value)});
   };
   add("M_tow", "bytes of vision and audio encoders", media_encoder_bytes(s.plan(), s.layout()));
-  add("M_proc", "measured bytes of a process before it allocates tensors", process_bytes(s.request()));
+  if (s.inference().capacity())
+    add("M_proc", "bytes of libraries, recorded graphs, padding, draft model and adapters",
+        s.inference().memory().process);
+  else
+    add("M_proc", "measured bytes of a process before it allocates tensors", process_bytes(s.request()));
   return f;
 }
 
 constexpr std::string_view heads =
     "KV heads are replicated if there are fewer than ranks; MLA's latent row is replicated on every rank";
 Formula fits_inference(S s) {
-  if (s.row("inference_memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
-  return {"max(M_peak/(u*M), M_host/M_hc)",
-          {as_symbol(s, "M_host", "bytes in host memory", "inference_memory.host_bytes"),
-           as_symbol(s, "M_hc", "host memory per GPU, bytes", "inference_memory.host_capacity_bytes")}};
+  Formula f{s.inference().capacity() ? "M_peak/M_g" : "M_peak/(u*M)"};
+  if (s.inference().capacity())
+    f.own.push_back(as_symbol(s, "M_g", "bytes that the engine may fill", "inference_memory.granted_bytes"));
+  if (s.row("inference_memory.host_capacity_bytes") == nullptr) return f;
+  f.expression = fmt::format("max({}, M_host/M_hc)", f.expression);
+  f.own.push_back(as_symbol(s, "M_host", "bytes in host memory", "inference_memory.host_bytes"));
+  f.own.push_back(as_symbol(s, "M_hc", "host memory per GPU, bytes", "inference_memory.host_capacity_bytes"));
+  return f;
+}
+
+/// The blocks of the batch's sequences; without an engine, the bytes of their tokens.
+Formula cached_by_batch(S s) {
+  if (s.plan().offload.cache.numerator > 0)
+    return from_engine(s, "M_kv_dev", "bytes of the KV cache in device memory", "inference_memory.kv_cache_bytes");
+  if (!s.plan().kv_cache) return {"0"};
+  if (!s.inference().capacity()) return {"B*M_seq"};
+  const SchedulerRules& rules = s.inference().capacity()->engine().rules.scheduler;
+  const Count blocks = most_blocks_of(rules, s.arch().local.reach, add(s.plan().prompt, s.plan().generate));
+  return {"B*b_s*M_b",
+          {{"b_s", "cache blocks per sequence", number_text(blocks)},
+           {"M_b", "bytes per block", number_text(rules.block.value)}}};
+}
+
+/// The largest of an engine's passes; without an engine, the tensors live at the peak of prefill or decode.
+Formula workspace(S s) {
+  if (s.inference().capacity()) return profiled_pass_formula(s.inference().capacity()->engine().memory.pass);
+  return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
 }
 
 constexpr Definition memory[] = {
@@ -208,7 +238,8 @@ constexpr Definition memory[] = {
      [](S s) {
        if (s.plan().offload.weights.numerator + s.plan().offload.experts.numerator > 0)
          return from_engine(s, "M_dev", "bytes of the weights in device memory", "inference_memory.weights_bytes");
-       if (s.plan().weight_precision.any_held() || has_modules(s))
+       const bool is_stage = s.inference().capacity() && ranks(s.layout(), Group::pipeline) > 1;
+       if (s.plan().weight_precision.any_held() || has_modules(s) || is_stage)
          return from_engine(s, "M_held", "bytes of one rank's tensors in their storage formats",
                             "inference_memory.weights_bytes");
        return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters");
@@ -216,23 +247,28 @@ constexpr Definition memory[] = {
      per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
     {"inference_memory.towers_bytes", "vision and audio encoders", "bytes", media_encoder_bytes,
      media_encoder_convention, media_encoder_sources, "a model with vision or audio encoders"},
-    {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
-     [](S s) -> Formula {
-       if (s.plan().offload.cache.numerator > 0)
-         return from_engine(s, "M_kv_dev", "bytes of the KV cache in device memory", "inference_memory.kv_cache_bytes");
-       return {s.plan().kv_cache ? "B*M_seq" : "0"};
-     },
-     per_gpu, "Goon (6.1), (7.1)"},
+    {"inference_memory.kv_cache_bytes", "KV cache", "bytes", cached_by_batch,
+     "per GPU; an engine's cache has blocks of several tokens", "Goon (6.1), (7.1)"},
     {"inference_memory.host_bytes", "host memory", "bytes",
      [](S s) {
        return from_engine(s, "M_host", "offloaded parts of weights and KV cache, bytes", "inference_memory.host_bytes");
      },
      per_gpu, "--offload", "--offload"},
-    {"inference_memory.workspace_bytes", "workspace: tensors live at the peak of prefill or decode", "bytes",
-     [](S s) -> Formula {
-       return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
+    {"inference_memory.workspace_bytes", "workspace: tensors live at the peak of prefill or decode", "bytes", workspace,
+     "per GPU; an engine reserves the peak of its largest pass",
+     "liveness of the operators' tensors; vLLM's profiling"},
+    {"inference_memory.process_bytes", "memory of the process other than tensors of the plan", "bytes",
+     [](S s) {
+       return from_engine(s, "M_p", "bytes of libraries, recorded graphs, padding, draft model and adapters",
+                          "inference_memory.process_bytes");
      },
-     per_gpu, "liveness of the operators' tensors"},
+     per_gpu, "presets/estimates/engine-memory.json", "--hardware NAME"},
+    {"inference_memory.granted_bytes", "memory that the engine may fill", "bytes",
+     [](S s) {
+       return from_engine(s, "M_gr", "share of the memory that processes see, by the engine's law",
+                          "inference_memory.granted_bytes");
+     },
+     per_gpu, "presets/software, \"server\"", "--hardware NAME"},
     {"inference_memory.total_bytes", "sum of all parts", "bytes", all_bytes, per_gpu, "Goon (7.1), (8.1)"},
     {"inference_memory.peak_bytes", "peak memory", "bytes", all_bytes, per_gpu, "Goon (7.1)"},
     {"inference_memory.host_capacity_bytes", "host memory per GPU", "bytes",

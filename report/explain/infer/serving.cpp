@@ -12,6 +12,7 @@
 #include "ask/request/serving_inputs.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/infer/media_encoders.hpp"
+#include "report/explain/infer/profiled_pass.hpp"
 #include "report/explain/interval.hpp"
 #include "report/interval.hpp"
 #include "report/plan/planned.hpp"
@@ -150,13 +151,7 @@ Formula sequences_at_once(S s) {
            {"b_s", "blocks per sequence", number_text(blocks_of(rules, s.arch().local.reach, tokens))}}};
 }
 
-Formula profiled(S s) {
-  const ProfiledPass p = s.serving().engine().memory.pass;
-  return {"max(M_s + M_h, M_l + 3*M_h)",
-          {{"M_s", "bytes of all logits in the sampler", number_text(p.sampler.value)},
-           {"M_h", "hidden states of the largest pass, bytes", number_text(p.hidden.value)},
-           {"M_l", "peak of one of its layers, bytes", number_text(p.layer.value)}}};
-}
+Formula profiled(S s) { return profiled_pass_formula(s.serving().engine().memory.pass); }
 
 constexpr std::string_view of_engine = "per GPU; in a pipeline, the stage whose cache fits the fewest tokens";
 constexpr std::string_view passes = "the run's passes at mean lengths";

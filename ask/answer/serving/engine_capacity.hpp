@@ -1,0 +1,53 @@
+#pragma once
+/// Memory and limits of the engine that serves a request's batch: the engine that `serve` simulates, with chunked
+/// prompts, so that the workspace does not grow with the prompt. The only memory law of infer, memory, report, fit and
+/// the remedies for requests with an engine; without one, a prompt is one pass (calc/memory.hpp).
+
+#include "ask/answer/serving/serving.hpp"
+#include "calc/infer.hpp"
+#include "calc/memory.hpp"
+
+namespace llmcalc {
+
+class EngineCapacity {
+ public:
+  /// Precondition of both: has_engine_memory(r) (ask/request/server.hpp). `engine`: serving_memory(r).
+  explicit EngineCapacity(const Request& r);
+  EngineCapacity(const Request& r, ServingEngine engine);
+
+  const ServingEngine& engine() const { return engine_; }
+  /// Memory that the engine may fill on one device.
+  Bytes granted() const { return engine_.memory.granted; }
+  /// Tokens of the longest sequence at the plan's batch, ignoring the model's context except for learned positions;
+  /// any_length if sequences of every length fit. `r`: the constructor's request.
+  Count longest(const Request& r) const;
+  /// Sequences of prompt + generate tokens, or of the longest request of a server, that fit at once, ignoring the
+  /// engine's limit on sequences.
+  Count most(const Request& r) const;
+  /// The same as limits; a context that always fits is absent.
+  Limits limits(const Request& r) const;
+  /// 90 % interval of the memory in use.
+  const EstimateInterval& interval() const;
+  /// Whether the plan's batch fits. The host is not checked.
+  bool holds_batch() const { return longest_in_pass() >= tokens_; }
+  /// One device, with the cache of the plan's batch in whole blocks. `workspace`: the engine's activations; `process`:
+  /// libraries, recorded graphs, padding, draft model and adapters. Excludes the unused part of the cache.
+  Memory memory() const;
+
+ private:
+  Bytes cache() const;
+  /// longest() and most() with the workspace of the plan's prompts.
+  Count longest_in_pass() const;
+  Count most_in_pass() const;
+  /// Whether the workspace grows with the prompt.
+  bool has_whole_prompts() const { return law_.prompts != PromptPass::chunks; }
+
+  Count batch_, tokens_, learned_rows_;
+  Reach reach_;
+  EngineLaw law_;
+  Memory plain_;  ///< the plan's tensors, if a prompt is one pass
+  ServingEngine engine_;
+  Count parts_;  ///< micro-batches that split a batch
+};
+
+}  // namespace llmcalc

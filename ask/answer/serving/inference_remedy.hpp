@@ -1,0 +1,25 @@
+#pragma once
+/// Command-line options that make a batch, or a request of a server, fit into an engine's memory.
+
+#include <string>
+#include <vector>
+
+#include "ask/answer/inference.hpp"
+
+namespace llmcalc {
+
+/// A change, and the engine after it.
+struct InferenceRemedy {
+  std::string option;  ///< "--tp 2"
+  std::string engine;  ///< its name if it changes, else empty
+  Count gpus = 1;      ///< of one engine
+  Bytes peak{};        ///< of one device
+  Seconds token{};     ///< a decode step at mid-generation
+};
+
+/// Single changes that each make the plan fit; of each option the first value that suffices. Sorted by GPU-seconds per
+/// token, lowest first; shorter prompts and smaller batches, which change the question, are last. Empty if the plan
+/// fits. Precondition: hardware.
+std::vector<InferenceRemedy> inference_remedies(const InferenceAnswer& a);
+
+}  // namespace llmcalc

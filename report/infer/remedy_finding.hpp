@@ -1,0 +1,13 @@
+#pragma once
+/// Changes that make a batch, or a server's request, fit.
+
+#include "ask/answer/inference.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+
+/// "to fit: --tp 2 (9.21 GiB per GPU on 2 GPUs, 8.2 ms per token); ...", best first. Precondition: hardware; the plan
+/// does not fit.
+Finding remedy_finding(const InferenceAnswer& a);
+
+}  // namespace llmcalc
