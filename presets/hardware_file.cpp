@@ -70,6 +70,14 @@ void read_names(Sheet& s) {
   c.notes = s.file.text_or("notes", "");
 }
 
+/// A size below `whole`; 0 if absent.
+Bytes read_part(Sheet& s, const Object& memory, const char* key, Bytes whole) {
+  if (!memory.has(key)) return {};
+  const Bytes part = s.quantity(memory, key, std::string("memory.") + key, parse_bytes);
+  if (part > Bytes() && part <= whole) return part;
+  throw InputError(fmt::format("{}: \"{}\" must be above zero and at most {} bytes", memory.where(), key, whole.value));
+}
+
 void read_memory(Sheet& s) {
   const Object memory = s.file.object("memory");
   s.card.cluster.device.memory = s.quantity(memory, "capacity", "memory.capacity", parse_bytes);
@@ -77,6 +85,9 @@ void read_memory(Sheet& s) {
     throw InputError(memory.where() + ": \"capacity\" is zero; set the memory size of the device");
   s.card.cluster.device.bandwidth = s.quantity(memory, "bandwidth", "memory.bandwidth", parse_rate);
   s.card.memory_type = memory.text_or("type", "");
+  s.card.driver = read_part(s, memory, "driver", s.card.cluster.device.memory);
+  s.card.visible =
+      read_part(s, memory, "visible", s.card.driver > Bytes() ? s.card.driver : s.card.cluster.device.memory);
   if (memory.has("usable")) {
     s.card.usable = memory.number_or("usable", 0);
     if (s.card.usable <= 0 || s.card.usable > 1)
@@ -254,12 +265,25 @@ std::array<double, peak_count> shares(const Object& o, const char* key) {
   return all;
 }
 
+/// PCI Express beyond a bridge between few cards, in a server with eight slots; absent without a bridge.
+std::optional<Link> link_beyond_bridge(const HardwareCard& card, const Link& link) {
+  constexpr Count slots = 8;
+  const bool bridge = card.link_type.starts_with("NVLink") && link.ranks > 1 && link.ranks < slots;
+  if (!bridge || card.pcie.value <= 0 || card.form_factor.find("PCIe") == std::string::npos) return std::nullopt;
+  return Link{.ranks = slots, .bandwidth = card.pcie, .latency = Seconds(1e-6)};
+}
+
 /// Reads the link levels: inside a node, the network between nodes, and a spine between networks with "ranks". The
-/// spine's bandwidth is per device, after oversubscription.
+/// spine's bandwidth is per device, after oversubscription. Cards with a bridge and no network reach others over PCI
+/// Express.
 void read_levels(Sheet& s) {
   const Link link = read_link(s, "link"), network = read_link(s, "network");
   if (link.bandwidth.value > 0) s.card.cluster.levels.push(link);
   if (network.bandwidth.value > 0) s.card.cluster.levels.push(network);
+  if (const auto pcie = link_beyond_bridge(s.card, link); pcie && network.bandwidth.value <= 0) {
+    s.card.cluster.levels.push(*pcie);
+    s.card.bridged = true;
+  }
   if (!s.file.has("spine")) return;
   if (network.bandwidth.value <= 0 || network.ranks <= link.ranks)
     throw InputError(
@@ -323,9 +347,10 @@ HardwareCard read_hardware_file(const json::Value& value, const std::string& whe
   read_memory(s);
   read_matmul(s);
   read_cache_and_power(s);
-  read_levels(s);
   read_pcie(s);
+  read_levels(s);
   read_host(s);
+  s.card.host = s.card.cluster.device.host;
   read_prices(s);
   read_achieved(s);
   s.finish();

@@ -3,6 +3,8 @@
 ///
 /// { "name", "title"?, "aliases"?, "vendor"?, "architecture"?, "form_factor"?,
 ///   "memory": { "capacity": "80 GiB", "bandwidth": "3.35 TB/s", "type"?,
+///               "driver"?: "79.65 GiB",            total that the driver reports (nvidia-smi)
+///               "visible"?: "79.15 GiB",           total that a process sees (CUDA)
 ///               "usable"?: 0.75 }                  share available to a program if the system shares the memory
 ///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8; FP32
 ///                                                  accumulation for formats below 32 bits
@@ -61,10 +63,13 @@ struct HardwareCard {
   std::vector<std::string> aliases;
   std::string source;  ///< preset name, or path of the file
   std::string vendor, architecture, form_factor, memory_type, link_type;
+  HostSide host;                          ///< as in the file
   Cluster cluster;                        ///< the device, and its links from the innermost outward
   std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates change only the copy in `cluster`
   BytesPerSecond pcie;                    ///< one way; 0: unknown
+  bool bridged = false;                   ///< a bridge joins a few cards, PCI Express the others
   double watts = 0;                       ///< 0: unknown
+  Bytes driver{}, visible{};              ///< memory that the driver reports, and that a process sees; 0: unknown
   double usable = 0;                      ///< share of the memory available to a program; 0: unknown, or all
   std::vector<Price> prices;
   std::vector<std::pair<std::string, std::string>> sources;  ///< "memory.capacity" and its source

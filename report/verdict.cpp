@@ -160,9 +160,9 @@ void add_fit(Report& report, const Fit& fit) {
   if (!report.fit || fit.probability < report.fit->probability) report.fit = fit;
 }
 
-Finding process_finding(const ProcessEstimate& p, const Fit& fit, Bytes memory, std::string_view about) {
+Finding process_finding(const ProcessEstimate& p, const Fit& fit, std::string_view about) {
   return {labelled(about, "fits"),
-          fmt::format("{}: about {} per GPU ({})", fit_text(fit), part_of(p.needed(), memory),
+          fmt::format("{}: about {} per GPU ({})", fit_text(fit), part_of(p.needed(), p.capacity),
                       bytes_interval_text(p.low(), p.high())),
           !fit.is_expected()};
 }
@@ -186,7 +186,7 @@ void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view 
   if (r.hardware) add_fit(report, fit_of(a));
   if (fits && a.process()) {
     const Bytes memory = r.hardware->cluster.device.memory;
-    report.verdict.push_back(process_finding(*a.process(), fit_of(a), memory, about));
+    report.verdict.push_back(process_finding(*a.process(), fit_of(a), about));
     report.verdict.push_back(
         {labelled(about, "tensors"), fmt::format("{} per GPU, {}; under {}", part_of(a.memory().peak, memory),
                                                  largest_part(a.memory(), training_parts), a.process()->software)});

@@ -32,7 +32,7 @@ Fit fit_of(const TrainingAnswer& a) {
   if (!a.fits()) return {};
   if (!a.process()) return {FitVerdict::yes, 1};
   const ProcessEstimate& p = *a.process();
-  return fit_of(as_real(p.needed()), as_real(a.request().hardware->cluster.device.memory), p.interval.factor);
+  return fit_of(as_real(p.needed()), as_real(p.capacity), p.interval.factor);
 }
 
 Fit fit_of(const InferenceAnswer& a) {

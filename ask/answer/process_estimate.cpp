@@ -34,7 +34,7 @@ double ProcessEstimate::needed_high() const { return static_cast<double>(needed(
 
 bool has_process_estimate(const Request& r) { return process_software(r).has_value(); }
 
-bool fits(const ProcessEstimate& p, const Device& device) { return p.needed() <= device.memory; }
+bool fits(const ProcessEstimate& p) { return p.needed() <= p.capacity; }
 
 std::optional<ProcessEstimate> process_estimate(const Request& r, Bytes tensors) {
   const std::optional<SoftwareCard> software = process_software(r);
@@ -50,6 +50,7 @@ std::optional<ProcessEstimate> process_estimate(const Request& r, Bytes tensors)
       .software = software->name,
       .stages = process_memories(p, ranks(r.layout, Group::pipeline), MemoryKind::process, e.parameters),
       .tensors = tensors,
+      .capacity = r.hardware->driver > Bytes() ? r.hardware->driver : r.hardware->cluster.device.memory,
       .interval = e.interval(memory_class(MemoryKind::process))};
 }
 

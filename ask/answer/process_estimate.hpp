@@ -15,6 +15,7 @@ struct ProcessEstimate {
   std::string software;               ///< profile of the process
   std::vector<ProcessMemory> stages;  ///< one per pipeline rank
   Bytes tensors{};                    ///< of the fullest stage, as in the plan
+  Bytes capacity{};                   ///< of the device, as the driver reports it
   EstimateInterval interval{};
   const ProcessMemory& fullest() const { return llmcalc::fullest(stages); }
   double needed_low() const;  ///< bytes; ends of the interval of the fullest stage
@@ -29,7 +30,7 @@ std::optional<ProcessEstimate> process_estimate(const Request& r, Bytes tensors)
 bool has_process_estimate(const Request& r);
 
 /// Whether device memory holds the process without the slack that its allocator can release.
-bool fits(const ProcessEstimate& p, const Device& device);
+bool fits(const ProcessEstimate& p);
 /// Device memory available to the plan's tensors.
 Bytes usable_memory(const Request& r);
 

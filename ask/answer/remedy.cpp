@@ -84,7 +84,7 @@ std::vector<TypedRemedy> typed_remedies(const Request& r) {
     t.change.peak = e.memory.peak;
     if (lacking({one.model.arch, one.plan, one.layout, one.hardware->cluster}) > Bytes()) continue;
     const auto process = process_estimate(one, e.memory.peak);
-    if (!process || fits(*process, r.hardware->cluster.device)) all.push_back(std::move(t));
+    if (!process || fits(*process)) all.push_back(std::move(t));
   }
   std::stable_sort(all.begin(), all.end(), [](const TypedRemedy& a, const TypedRemedy& b) {
     return device_seconds(a) != device_seconds(b) ? device_seconds(a) < device_seconds(b)

@@ -47,9 +47,7 @@ const std::optional<ProcessEstimate>& TrainingAnswer::process() const {
   return process_.get([&] { return process_estimate(request_, memory().peak); });
 }
 
-bool TrainingAnswer::process_fits() const {
-  return !process() || llmcalc::fits(*process(), request_.hardware->cluster.device);
-}
+bool TrainingAnswer::process_fits() const { return !process() || llmcalc::fits(*process()); }
 
 namespace {
 

@@ -156,6 +156,7 @@ EngineLimits usual_limits(const EngineHost& host, Count longest) {
 }
 
 Bytes visible_memory(const HardwareCard& card) {
+  if (card.visible > Bytes()) return card.visible;
   return granted_memory(card.cluster.device.memory, card.usable > 0 ? card.usable : engine_memory_table().visible);
 }
 

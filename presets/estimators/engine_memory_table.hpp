@@ -76,7 +76,7 @@ EngineTerms engine_terms(const EngineHost& host, const Arch& arch, const Plan& p
 Bytes expert_padding(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
 /// vLLM's default limits. `longest`: the longest request that it accepts; 0: unknown.
 EngineLimits usual_limits(const EngineHost& host, Count longest);
-/// Bytes of the device's memory that are visible to processes: the share stated in its file, or a default.
+/// Bytes of the device's memory that are visible to processes: as stated in its file, or a usual share.
 Bytes visible_memory(const HardwareCard& card);
 
 }  // namespace llmcalc

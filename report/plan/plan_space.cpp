@@ -81,7 +81,7 @@ decltype(Space::process_fits) process_test(const Request& r) {
   return [shared = std::make_shared<const Request>(r)](const Space& space, const Candidate& c, Bytes peak) {
     const Request one = request_of(*shared, space, c);
     const auto process = process_estimate(one, peak);
-    return !process || fits(*process, space.cluster.device);
+    return !process || fits(*process);
   };
 }
 

@@ -16,7 +16,7 @@ double number(const json::Value& v, const char* key) { return v[key].get<double>
 TEST_CASE("the probability that training fits follows from the interval of its process", "[fit][cli]") {
   const json::Value v = test::ask("train llama-3.1-8b --hardware h100 --gpus 8 --pp 4 --global-batch 32");
   const json::Value& p = v["memory"]["process"];
-  const double memory = 80.0 * (1 << 30), factor = number(p, "needed_high_bytes") / number(p, "needed_bytes");
+  const double memory = 81559.0 * (1 << 20), factor = number(p, "needed_high_bytes") / number(p, "needed_bytes");
   // Phi(1.645 ln(C/n) / ln f)
   const double x = 1.6448536269514722 * std::log(memory / number(p, "needed_bytes")) / std::log(factor);
   CHECK(number(v["verdict"], "fit_probability") == Approx(0.5 * std::erfc(-x / std::sqrt(2.0))));
