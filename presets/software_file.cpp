@@ -48,6 +48,7 @@ constexpr std::array loop_words{Said{"none", ServingLoop::none},
 constexpr std::array product_words{Said{"library", false}, Said{"own", true}};
 constexpr std::array prompt_words{Said{"beside decoding", false}, Said{"first", true}};
 constexpr std::array weight_words{Said{"gguf", true}};
+constexpr std::array host_words{Said{"computes", true}};
 constexpr std::array sum_words{Said{"fp32", false}, Said{"fp16", true}};
 enum class Use : std::uint8_t { training, inference, both };
 constexpr std::array use_words{Said{"training", Use::training}, Said{"inference", Use::inference},
@@ -105,6 +106,7 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   if (card.training && o.has("memory")) card.memory = read_word(o, "memory", memory_words);
   if (card.training && o.has("vocabulary_multiple")) card.vocabulary_multiple = o.positive("vocabulary_multiple");
   if (card.inference && o.has("weights")) card.gguf_weights = read_word(o, "weights", weight_words);
+  if (card.inference && o.has("host")) card.computes_on_host = read_word(o, "host", host_words);
   if (card.inference && o.has("server")) card.server = read_engine_law(o.object("server"));
   if (o.has("capabilities")) card.capabilities = read_capabilities(o.object("capabilities"));
   card.source = o.text("source");

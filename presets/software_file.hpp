@@ -24,6 +24,7 @@
 ///   "prompts":   "beside decoding" or "first"     in a server's passes
 ///   "sums":      "fp32" or "fp16"                 accumulation of matmuls on GeForce cards
 ///   "weights"?:  "gguf"                           weights are GGUF files, without vision and audio encoders
+///   "host"?:     "computes"                       decodes with weights in host memory on the host; absent: loads them
 ///   "server"?:                                    memory and limits of a server (presets/stack/engine_law.hpp)
 ///
 /// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (all but name, title,
@@ -61,6 +62,7 @@ struct SoftwareCard {
   Count vocabulary_multiple = 1;            ///< for the rows of a tensor-parallel rank, in training; 1: no padding
   std::optional<EngineLaw> server;          ///< memory and limits of a server; absent: those of vLLM
   bool gguf_weights = false;                ///< weights are GGUF files, without vision and audio encoders
+  bool computes_on_host = false;            ///< decodes with weights in host memory on the host
 
   /// "vllm 0.20"; the name if the stack has no versions.
   std::string named_version() const { return version.name.empty() ? name : name + " " + version.name; }

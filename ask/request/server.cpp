@@ -16,8 +16,7 @@ bool is_vllm(const Request& r) { return r.engine && r.engine->name.starts_with("
 
 EngineHost host_of(const Request& r) {
   std::optional<Count> minor;
-  if (const std::string& v = r.engine ? r.engine->version.name : std::string(); v.starts_with("0."))
-    minor = leading_whole(v.substr(2));
+  if (is_vllm(r) && r.engine->version.name.starts_with("0.")) minor = leading_whole(r.engine->version.name.substr(2));
   return {minor, ranks(r.layout, Group::tensor), *r.hardware};
 }
 
@@ -32,8 +31,7 @@ EngineLimits default_limits(const Request& r) {
   l.pass_tokens = law.pass_tokens.value_or(size != nullptr ? size->pass_tokens : l.pass_tokens);
   l.sequences = law.sequences.value_or(l.sequences);
   l.block_tokens = law.block_tokens.value_or(l.block_tokens);
-  const Count prompts = law.prompts == PromptPass::batch ? r.plan.batch : law.prompts == PromptPass::one ? 1 : 0;
-  l.pass_tokens = std::max(l.pass_tokens, mul(prompts, r.plan.prompt));
+  if (law.whole_prompts) l.pass_tokens = std::max(l.pass_tokens, mul(r.plan.batch, r.plan.prompt));
   return l;
 }
 

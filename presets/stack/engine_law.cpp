@@ -33,54 +33,93 @@ std::optional<Count> limit(const json::Object& o, std::string_view key) {
   return o.has(key) ? std::optional(o.positive(key)) : std::nullopt;
 }
 
-PromptPass read_prompt_pass(const json::Object& o) {
+/// Whether "pass_tokens" is "prompts" instead of a number.
+bool has_whole_prompts(const json::Object& o) {
   const json::Value* value = o.find("pass_tokens");
-  if (value == nullptr || !value->is_string()) return PromptPass::chunks;
-  if (*value == "prompt") return PromptPass::one;
-  if (*value == "prompts") return PromptPass::batch;
-  throw InputError(fmt::format("{}, \"pass_tokens\": expected a number, \"prompt\" or \"prompts\", got {}", o.where(),
+  if (value == nullptr || !value->is_string()) return false;
+  if (*value == "prompts") return true;
+  throw InputError(fmt::format("{}, \"pass_tokens\": expected a number or \"prompts\", got {}", o.where(),
                                in_quotes(o.text("pass_tokens"))));
 }
 
+bool has_scaled_rows(const json::Object& o) {
+  if (!o.has("sparse_latent_rows")) return false;
+  const std::string text = o.text("sparse_latent_rows");
+  if (text == "scaled") return true;
+  throw InputError(fmt::format("{}, \"sparse_latent_rows\": expected \"scaled\", got {}", o.where(), in_quotes(text)));
+}
+
 EngineLaw::BySize read_size(const json::Object& o) {
-  EngineLaw::BySize s{.below = {},
-                      .pass_tokens = o.positive("pass_tokens"),
-                      .graph_batch = o.positive("graph_batch"),
-                      .graph_batch_tp4 = o.positive("graph_batch_tp4")};
+  EngineLaw::BySize s{.below = {}, .pass_tokens = o.positive("pass_tokens"), .reserved_gib = {}};
   if (o.has("below_gib")) s.below = Bytes(std::llround(positive_real(o, "below_gib", 1e6) * gib));
+  if (o.has("reserved_gib")) {
+    s.reserved_gib = positive_real(o, "reserved_gib", 1e3);
+    s.reserved_gib_per_rank = o.number_or("reserved_gib_per_rank", 0);
+  } else {
+    s.graph_batch = o.positive("graph_batch");
+    s.graph_batch_tp4 = o.positive("graph_batch_tp4");
+  }
   o.refuse_unread();
   return s;
 }
 
+EngineLaw::ByRanks read_ranks(const json::Object& o) {
+  const EngineLaw::ByRanks r{.ranks = o.positive("ranks"), .utilization = positive_real(o, "utilization", 1)};
+  o.refuse_unread();
+  return r;
+}
+
+/// The objects of a list, read one by one.
+template <typename Read>
+auto read_list(const json::Object& o, const char* key, const Read& read) {
+  std::vector<decltype(read(o))> all;
+  if (const json::Value* list = o.find(key); list != nullptr && list->is_array())
+    for (const json::Value& entry : *list)
+      all.push_back(read(json::Object(entry, fmt::format("{}, \"{}\"", o.where(), key))));
+  return all;
+}
+
+void read_logit_bytes(const json::Object& o, EngineLaw& law) {
+  if (!o.has("logit_bytes")) return;
+  const json::Object each = o.object("logit_bytes");
+  law.logit_bytes_per_sequence = each.number_or("per_sequence", 0);
+  law.logit_bytes_per_token = each.number_or("per_token", 0);
+  each.refuse_unread();
+}
+
 /// SGLang's share, by the formula above.
 double static_share(const EngineLaw::BySize& size, Bytes memory, Count tensor_ranks, Count stages) {
-  const double all = static_cast<double>(memory.value) / mib;
+  const double all = static_cast<double>(memory.value) / mib, ranks = static_cast<double>(mul(tensor_ranks, stages));
+  const auto share = [&](double reserved) { return std::round(1000 * (all - reserved) / all) / 1000; };
+  if (size.reserved_gib) return share(1024 * (*size.reserved_gib + size.reserved_gib_per_rank * ranks));
   const Count batch = tensor_ranks >= 4 ? size.graph_batch_tp4 : size.graph_batch;
   double reserved = 512 + 1.5 * static_cast<double>(std::max<Count>(size.pass_tokens, 2048)) +
-                    2 * static_cast<double>(batch) + 1024.0 / 8 * static_cast<double>(mul(tensor_ranks, stages));
+                    2 * static_cast<double>(batch) + 1024.0 / 8 * ranks;
   if (all > 60 * 1024) reserved = std::max(reserved, 10.0 * 1024);
-  return std::round(1000 * (all - reserved) / all) / 1000;
+  return share(reserved);
 }
 
 }  // namespace
 
 EngineLaw read_engine_law(const json::Object& o) {
-  const PromptPass prompts = read_prompt_pass(o);
+  const bool whole_prompts = has_whole_prompts(o);
   EngineLaw law{.grant = read_grant(o),
                 .utilization = {},
                 .graphs = {},
-                .pass_tokens = prompts == PromptPass::chunks ? limit(o, "pass_tokens") : std::nullopt,
+                .pass_tokens = whole_prompts ? std::nullopt : limit(o, "pass_tokens"),
                 .sequences = limit(o, "sequences"),
                 .block_tokens = limit(o, "block_tokens"),
-                .prompts = prompts,
+                .whole_prompts = whole_prompts,
+                .scaled_sparse_rows = has_scaled_rows(o),
+                .by_ranks = {},
                 .by_memory = {}};
   if (o.has("utilization")) law.utilization = positive_real(o, "utilization", 1);
   if (o.has("graphs_gib")) law.graphs = Bytes(std::llround(positive_real(o, "graphs_gib", 1e3) * gib));
-  if (const json::Value* list = o.find("by_memory"); list != nullptr && list->is_array())
-    for (const json::Value& entry : *list)
-      law.by_memory.push_back(read_size(json::Object(entry, o.where() + ", \"by_memory\"")));
-  if (law.grant == CacheGrant::static_share && !law.utilization && law.by_memory.empty())
-    throw InputError(fmt::format("{}: a static share needs \"utilization\" or \"by_memory\"", o.where()));
+  read_logit_bytes(o, law);
+  law.by_ranks = read_list(o, "by_ranks", read_ranks);
+  law.by_memory = read_list(o, "by_memory", read_size);
+  if (law.grant == CacheGrant::static_share && !law.utilization && law.by_memory.empty() && law.by_ranks.empty())
+    throw InputError(fmt::format("{}: a static share needs \"utilization\", \"by_ranks\" or \"by_memory\"", o.where()));
   o.refuse_unread();
   return law;
 }
@@ -95,6 +134,10 @@ double default_utilization(const EngineLaw& law, Bytes memory, Count tensor_rank
   constexpr double usual = 0.9;
   if (law.utilization) return *law.utilization;
   if (law.grant == CacheGrant::whole) return 1;
+  double of_ranks = 0;
+  for (const EngineLaw::ByRanks& r : law.by_ranks)
+    if (tensor_ranks >= r.ranks) of_ranks = r.utilization;
+  if (of_ranks > 0) return of_ranks;
   const EngineLaw::BySize* size = size_class(law, memory);
   return size == nullptr ? usual : static_share(*size, memory, tensor_ranks, stages);
 }

@@ -8,13 +8,19 @@
 ///             "utilization"?: 0.9             that share; absent for "static share": computed from "by_memory"
 ///             "graphs_gib"?: 0.5              reserved for recorded graphs before the cache
 ///             "pass_tokens"?, "sequences"?, "block_tokens"?: limits; absent: vLLM's (engine_memory_table.hpp);
-///                                             "pass_tokens": "prompt": a prompt is one pass;
-///                                             "prompts": all prompts of a batch are one pass
-///             "by_memory"?: [{"below_gib"?, "pass_tokens", "graph_batch", "graph_batch_tp4"}] }
+///                                             "pass_tokens": "prompts": all prompts of a batch are one pass
+///             "sparse_latent_rows"?: "scaled" cache rows of sparse latent attention have scales
+///                                             (CacheFormats::scaled_latent, scaled_index)
+///             "logit_bytes"?: {"per_sequence" or "per_token"}: bytes per logit in the largest pass (llama.cpp), of the
+///                                             sequences or of all tokens of the pass; absent: vLLM's, else 0
+///             "by_ranks"?: [{"ranks", "utilization"}]: the default share from this many tensor-parallel ranks on
+///             "by_memory"?: [{"below_gib"?, "pass_tokens", "graph_batch", "graph_batch_tp4"}], or with
+///                           "reserved_gib", "reserved_gib_per_rank" instead of the graphs' batches }
 ///
 /// Static share (SGLang, server_args.py, _handle_gpu_memory_settings), in MiB of device memory M: reserved = 512 +
 /// 1.5 max(pass_tokens, 2048) + 2 graph_batch + 1024 tp pp / 8, at least 10240 above 60 GiB; share = (M - reserved) /
-/// M, rounded to three digits. The first entry of "by_memory" that M is below applies.
+/// M, rounded to three digits; "reserved_gib" r and "reserved_gib_per_rank" s: reserved = 1024 (r + s tp pp). The first
+/// entry of "by_memory" that M is below applies.
 
 #include <optional>
 #include <vector>
@@ -24,24 +30,26 @@
 
 namespace llmcalc {
 
-/// Prompts of a pass.
-enum class PromptPass : std::uint8_t {
-  chunks,  ///< up to pass_tokens
-  one,     ///< one prompt of any length
-  batch    ///< all prompts of a batch
-};
-
 struct EngineLaw {
   struct BySize {
     std::optional<Bytes> below;
     Count pass_tokens = 8192;
     Count graph_batch = 256, graph_batch_tp4 = 512;  ///< largest recorded batch; with 4 tensor-parallel ranks or more
+    std::optional<double> reserved_gib;              ///< replaces the formula of the graphs' batches
+    double reserved_gib_per_rank = 0;
+  };
+  struct ByRanks {
+    Count ranks = 1;
+    double utilization = 0;
   };
   CacheGrant grant = CacheGrant::share;
   std::optional<double> utilization;
   Bytes graphs{};
   std::optional<Count> pass_tokens, sequences, block_tokens;
-  PromptPass prompts = PromptPass::chunks;
+  bool whole_prompts = false;       ///< all prompts of a batch are one pass, of any length
+  bool scaled_sparse_rows = false;  ///< cache rows of sparse latent attention have scales
+  double logit_bytes_per_sequence = 0, logit_bytes_per_token = 0;
+  std::vector<ByRanks> by_ranks;  ///< ascending
   std::vector<BySize> by_memory;
 };
 

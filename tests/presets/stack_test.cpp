@@ -89,6 +89,48 @@ TEST_CASE("an absent list of capabilities allows everything, an empty one nothin
   CHECK(sentence([&] { read(R"({"zero": ["4"]})"); }).find("\"zero\": unknown word \"4\"") != std::string::npos);
 }
 
+// On an H100 of 81,920 MiB: 0.4 takes the share of its ranks, 0.5.1 reserves 9.5 + 0.5 tp GiB, 0.5.3 what the formula
+// of engine_law.hpp gives.
+TEST_CASE("SGLang's static share depends on its version", "[software]") {
+  const auto share = [](const char* version, Count ranks) {
+    const SoftwareCard card = load_software(std::string("sglang@") + version);
+    return default_utilization(*card.server, Bytes(Count{80} << 30), ranks, 1);
+  };
+  CHECK(share("0.4.1", 1) == 0.88);
+  CHECK(share("0.4.1", 4) == 0.85);
+  CHECK(share("0.4.1", 16) == 0.79);
+  CHECK(share("0.5.1", 1) == 0.875);
+  CHECK(share("0.5.1", 8) == 0.831);
+  CHECK(share("0.5.3", 1) == share("0.5.18", 1));
+  CHECK(share("0.5.3", 1) == 0.836);
+}
+
+TEST_CASE("capabilities appear with the version that introduced them", "[software]") {
+  const auto has = [](const char* stack, Capability c, const char* word) {
+    return load_software(stack).capabilities.has(c, word);
+  };
+  CHECK_FALSE(has("sglang@0.4.5", Capability::parallelism, "pp"));
+  CHECK(has("sglang@0.4.6", Capability::parallelism, "pp"));
+  CHECK_FALSE(has("megatron-lm@0.9", Capability::context, "ulysses"));
+  CHECK(has("megatron-lm@0.10.1", Capability::context, "ulysses"));
+  CHECK_FALSE(has("megatron-lm@2025-12", Capability::optimizers, "muon"));
+  CHECK(has("megatron-lm@2026-03", Capability::optimizers, "muon"));
+  CHECK_FALSE(has("nemo@24.09", Capability::offload, "optimizer"));
+  CHECK(has("nemo@25.04", Capability::offload, "optimizer"));
+  CHECK_FALSE(has("llama.cpp@b6000", Capability::offload, "experts"));
+  CHECK(has("llama.cpp@b6100", Capability::offload, "experts"));
+  CHECK(load_software("tensorrt-llm@0.20").inference->loop == ServingLoop::tensorrt_legacy);
+  CHECK(load_software("tensorrt-llm@1.1").inference->loop == ServingLoop::tensorrt);
+}
+
+// Until build 9460, the graph of a prompt has logits of all its 512 tokens: 512 x 128,256 x 4 bytes.
+TEST_CASE("llama.cpp's older builds reserve the logits of every token of a pass", "[software]") {
+  CHECK(load_software("llama.cpp@b9000").server->logit_bytes_per_token == 4);
+  CHECK(load_software("llama.cpp@b9000").server->logit_bytes_per_sequence == 0);
+  CHECK(load_software("llama.cpp").server->logit_bytes_per_token == 0);
+  CHECK(load_software("llama.cpp").server->logit_bytes_per_sequence == 4);
+}
+
 // SGLang on an H100: 81,920 MiB; reserved 512 + 1.5 x 8192 + 2 x 256 + 1024 / 8 = 13,440 MiB; 1 - 13440 / 81920 =
 // 0.836.
 TEST_CASE("SGLang's static share follows from memory, chunk and ranks", "[software]") {

@@ -18,8 +18,13 @@
 namespace llmcalc {
 namespace {
 
+/// Bytes per logit, as if only sequences had logits.
+double logit_bytes(const EngineLaw& law, const EngineLimits& limits) {
+  return law.logit_bytes_per_sequence + law.logit_bytes_per_token * real(limits.pass_tokens) / real(limits.sequences);
+}
+
 /// vLLM's terms; of other engines the libraries on NVIDIA devices (driver, kernel code, communicators), which do not
-/// depend on the engine. Sampler memory of other engines is unknown and counts as 0.
+/// depend on the engine. Sampler memory of other engines is 0 unless their law states it.
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   EngineTerms t;
   if (is_vllm(r))
@@ -29,6 +34,7 @@ EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   if (r.engine && r.engine->server) {
     t.graphs = r.engine->server->graphs;
     t.grant = r.engine->server->grant;
+    if (!is_vllm(r)) t.logit_bytes = logit_bytes(*r.engine->server, serving_limits(r));
   }
   t.share_of_free = r.plan.memory_utilization;
   t.adapters = adapter_bytes(r.model.arch, r.plan, r.layout, r.serving.adapters);

@@ -47,7 +47,7 @@ EngineCapacity::EngineCapacity(const Request& r, ServingEngine engine)
       tokens_(has_traffic(r.serving) ? usual_tokens(r) : add(r.plan.prompt, r.plan.generate)),
       learned_rows_(r.model.arch.learned_rows()),
       reach_(r.model.arch.local.reach),
-      law_(r.engine->server.value_or(EngineLaw())),
+      law_(r.engine && r.engine->server ? *r.engine->server : EngineLaw()),
       plain_(inference_memory(r.model.arch, r.plan, r.layout)),
       engine_(std::move(engine)),
       parts_(engine_.rules.ranks / replicas(r.layout)) {}
@@ -70,7 +70,7 @@ Count EngineCapacity::most_in_pass() const {
 }
 
 Count EngineCapacity::most(const Request& r) const {
-  if (law_.prompts != PromptPass::batch) return most_in_pass();
+  if (!has_whole_prompts()) return most_in_pass();
   return largest([&](Count n) { return EngineCapacity(with_plan(r, with_batch(r.plan, n))).most_in_pass() >= n; });
 }
 

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 class EngineCapacity {
  public:
-  /// Precondition of both: has_engine_memory(r) (ask/request/server.hpp). `engine`: serving_memory(r).
+  /// Precondition of both: hardware, a KV cache, and no encoder-decoder model. `engine`: serving_memory(r).
   explicit EngineCapacity(const Request& r);
   EngineCapacity(const Request& r, ServingEngine engine);
 
@@ -40,7 +40,7 @@ class EngineCapacity {
   Count longest_in_pass() const;
   Count most_in_pass() const;
   /// Whether the workspace grows with the prompt.
-  bool has_whole_prompts() const { return law_.prompts != PromptPass::chunks; }
+  bool has_whole_prompts() const { return law_.whole_prompts; }
 
   Count batch_, tokens_, learned_rows_;
   Reach reach_;
