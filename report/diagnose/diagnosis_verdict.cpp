@@ -208,12 +208,6 @@ void add_failure_notes(std::vector<std::string>& notes, const BookedLog& booked)
   if (o.private_pools) notes.push_back("allocated memory includes tensors in CUDA graph pools");
 }
 
-/// Whether some layer's cache does not grow with the sequence.
-bool is_bounded(const Request& r) {
-  const Arch& a = r.model.arch;
-  return cache_bytes(a, r.plan, a.context, r.layout) != a.context * cache_bytes_per_token(a, r.plan, r.layout);
-}
-
 /// Source of the tokens per pass.
 std::string_view pass_said(const Request& r, const VllmStart& s) {
   if (s.config.batched_tokens) return " (from the log)";
@@ -233,10 +227,13 @@ void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) 
   if (!s.tokens && s.blocks && !s.config.block_size && !s.concurrency)
     notes.push_back("the log does not contain the block size: 16 tokens are assumed, the vLLM default");
   if (!q.plan) return;
-  if (is_bounded(*q.plan))
+  if (has_bounded_cache(*q.plan))
     notes.push_back(
-        "the cache of some layers does not grow with the sequence; the prediction assumes that every layer's cache "
-        "grows");
+        s.concurrency && s.config.max_model_len
+            ? "the cache of some layers does not grow with the sequence: the prediction is the cache of the "
+              "logged \"Maximum concurrency\", not of the logged tokens"
+            : "the cache of some layers does not grow with the sequence; the prediction assumes that every "
+              "layer's cache grows");
   if (const Bytes padding = server_padding(*q.plan, s); padding > Bytes())
     notes.push_back(
         fmt::format("the predicted weights include {} of expert padding, required by kernels", signed_bytes(padding)));

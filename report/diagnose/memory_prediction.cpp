@@ -49,15 +49,25 @@ Bytes libraries_of(const Request& r, const VllmStart& s) {
   return measured != Bytes() ? measured : engine_terms(host_of(r, s)).libraries;
 }
 
+/// Cache bytes of the logged capacity. For layers whose cache is bounded, the logged tokens do not state it
+/// (github.com/vllm-project/vllm/issues/40691): the cache of the logged concurrent requests, without states.
+std::optional<Bytes> cache_of_log(const Request& r, const VllmStart& s) {
+  const Arch& a = r.model.arch;
+  if (has_bounded_cache(r) && s.concurrency && s.config.max_model_len) {
+    const Bytes each = cache_bytes(a, r.plan, *s.config.max_model_len, r.layout) - cache_bytes(a, r.plan, 0, r.layout);
+    return Bytes(std::llround(*s.concurrency * static_cast<double>(each.value)));
+  }
+  const auto tokens = s.cache_tokens();
+  return tokens ? std::optional(*tokens * cache_bytes_per_token(a, r.plan, r.layout)) : std::nullopt;
+}
+
 std::vector<PredictedShare> server_terms(const Request& r, const VllmStart& s) {
   const Bytes activations = profiled_activations(r.model.arch, r.plan, r.layout, server_limits(r, s),
                                                  engine_terms(host_of(r, s)).logit_bytes);
   std::vector<PredictedShare> all{
       {MemoryTerm::weights, "weights", "weights", weights_bytes(r.model.arch, r.plan, r.layout) + server_padding(r, s)},
       {MemoryTerm::activations, "activations", "activations", activations}};
-  if (const auto tokens = s.cache_tokens())
-    all.push_back({MemoryTerm::kv_cache, "kv_cache", "KV cache",
-                   *tokens * cache_bytes_per_token(r.model.arch, r.plan, r.layout)});
+  if (const auto cache = cache_of_log(r, s)) all.push_back({MemoryTerm::kv_cache, "kv_cache", "KV cache", *cache});
   all.push_back({MemoryTerm::libraries, "process", "process", libraries_of(r, s)});
   return all;
 }
@@ -78,6 +88,11 @@ std::vector<PredictedShare> joined(std::vector<PredictedShare> all, const Memory
 }
 
 }  // namespace
+
+bool has_bounded_cache(const Request& r) {
+  const Arch& a = r.model.arch;
+  return cache_bytes(a, r.plan, a.context, r.layout) != a.context * cache_bytes_per_token(a, r.plan, r.layout);
+}
 
 EngineLimits server_limits(const Request& r, const VllmStart& s) {
   EngineLimits limits = usual_limits(host_of(r, s), s.config.max_model_len.value_or(0));

@@ -18,6 +18,8 @@ struct PredictedShare {
   Bytes bytes{};                ///< negative for the correction for tensors that are not live at the same time
 };
 
+/// Whether the cache of some layer does not grow with the sequence.
+bool has_bounded_cache(const Request& r);
 /// Limits from a server's log; else --prompt as the tokens of a pass; else the defaults of its version.
 EngineLimits server_limits(const Request& r, const VllmStart& s);
 

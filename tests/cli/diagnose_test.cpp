@@ -309,3 +309,21 @@ TEST_CASE("a share of reserved memory is shown only if the log states reserved m
     CHECK(r.out.find("nan") == std::string::npos);
   }
 }
+
+// Lines of github.com/vllm-project/vllm/issues/40691, whose token count ignores that the states of linear attention
+// take no tokens: 33.04 x 32,768 tokens of 20 KiB are 20.65 GiB.
+TEST_CASE("the cache of a model with states is predicted from the logged concurrency", "[diagnose][cli]") {
+  const std::string log = log_file(
+      "hybrid.log",
+      "(EngineCore pid=21) INFO 11-23 10:00:00 [core.py:77] Initializing a V1 LLM engine (v0.19.0) with config: "
+      "model='/models/Qwen3.5-35B-A3B/', dtype=torch.bfloat16, max_seq_len=32768, tensor_parallel_size=1\n"
+      "(EngineCore pid=21) INFO 11-23 10:00:30 [gpu_model_runner.py:1] Model loading took 65.3 GiB memory and 9 s\n"
+      "(EngineCore pid=21) INFO 11-23 10:00:40 [gpu_worker.py:298] Available KV cache memory: 20.90 GiB\n"
+      "(EngineCore pid=21) INFO 11-23 10:00:40 [kv_cache_utils.py:1087] GPU KV cache size: 290,864 tokens\n"
+      "(EngineCore pid=21) INFO 11-23 10:00:40 [kv_cache_utils.py:1] Maximum concurrency for 32,768 tokens per "
+      "request: 33.04x\n");
+  const json::Value report = test::ask("diagnose " + log + " qwen3.5-35b-a3b --hardware h20");
+  const double predicted = line_of(report, "kv_cache")["predicted_bytes"].get<double>();
+  CHECK(predicted == Approx(33.04 * 32768 * 20480).epsilon(1e-6));
+  CHECK(predicted == Approx(20.90 * (1 << 30)).epsilon(0.02));
+}
