@@ -54,10 +54,13 @@ constexpr std::array<T, peak_count> for_each_format(T x) {
 struct Achieved {
   bool present = false;
   std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
-  double memory = 1;                                             ///< achieved / peak bytes/s of a large copy
-  LinkRates links{};                                             ///< of collectives
-  Software software{};                                           ///< overheads of the software on the device
-  Seconds launch;                                                ///< time of an empty kernel
+  double fastest = 1;  ///< fastest matmul of the software / peak of its format: above 1 with narrower products or sums
+  double memory = 1;   ///< achieved / peak bytes/s of a large copy
+  double host_memory = 1, host_compute = 1;  ///< the same for the host's memory and matmuls
+  double host_link = 1;                      ///< the same for copies of weights from the host
+  LinkRates links{};                         ///< of collectives
+  Software software{};                       ///< overheads of the software on the device
+  Seconds launch;                            ///< time of an empty kernel
   Bytes overhead;  ///< memory that driver, libraries and kernels take before any tensor is allocated; 0: unknown
 
   // Rates of individual operators, by multiplication format.
@@ -82,6 +85,11 @@ struct Achieved {
 struct HostSide {
   BytesPerSecond link, memory;
   Bytes capacity{};
+  // Decoding with weights in host memory: whether their operators run on the host instead of loading the weights over
+  // the link; matmul rate; time to start an operator there, with its input's copy.
+  bool computes = false;
+  FlopsPerSecond compute{};
+  Seconds start{};
   constexpr bool holds(Bytes b) const { return capacity == Bytes() || b <= capacity; }
 };
 

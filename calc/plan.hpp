@@ -141,6 +141,7 @@ struct Offload {
   Ratio weights{};    ///< fraction of the weights, or of the rank's shard; in inference, only of the weights in blocks
   Ratio experts{};    ///< inference: fraction of the routed experts' weights; 0: same as `weights`
   Ratio cache{};      ///< inference: fraction of cached keys and values
+  Count passes = 1;   ///< inference: passes of a prompt, each of which loads the offloaded weights
   constexpr bool any() const { return for_training_alone() || weights.numerator > 0 || for_inference_alone(); }
   constexpr bool for_training_alone() const { return activations.numerator + optimizer.numerator > 0; }
   constexpr bool for_inference_alone() const { return experts.numerator + cache.numerator > 0; }

@@ -15,10 +15,10 @@ DType muon_format(const Device& d, const Plan& plan) {
 
 Rates bound_rates(const Device& d, const Plan& plan) {
   const DType working = working_format(plan);
-  return {.compute = d.peak(plan.precision),
+  return {.compute = d.achieved.fastest * d.peak(plan.precision),
           .memory = d.bandwidth,
           .bandwidth = d.bandwidth,
-          .working = working == plan.precision ? FlopsPerSecond() : d.peak(working),
+          .working = working == plan.precision ? FlopsPerSecond() : d.achieved.fastest * d.peak(working),
           .orthogonalizing = d.peak(muon_format(d, plan)),
           .host = d.host,
           .hidden_inside = hidden_inside(plan),
@@ -34,10 +34,14 @@ bool has_estimate(const Device& d, const Plan& plan) {
 Rates estimated_rates(const Device& d, const Plan& plan) {
   Rates r = bound_rates(d, plan);
   const Achieved& a = d.achieved;
-  r.compute = plan.efficiency.value_or(Device::of(a.matmul, plan.precision)) * r.compute;
-  r.working = plan.efficiency.value_or(Device::of(a.matmul, working_format(plan))) * r.working;
+  r.compute = plan.efficiency.value_or(Device::of(a.matmul, plan.precision)) * d.peak(plan.precision);
+  if (r.mixed())
+    r.working = plan.efficiency.value_or(Device::of(a.matmul, working_format(plan))) * d.peak(working_format(plan));
   r.orthogonalizing = plan.efficiency.value_or(Device::of(a.matmul, muon_format(d, plan))) * r.orthogonalizing;
   r.memory = plan.memory_efficiency.value_or(a.memory) * r.memory;
+  r.host.memory = a.host_memory * r.host.memory;
+  r.host.compute = a.host_compute * r.host.compute;
+  r.host.link = a.host_link * r.host.link;
   r.links = a.links;
   r.launch = a.launch;
   if (!a.present) return r;
@@ -143,10 +147,27 @@ OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction directi
   return own;
 }
 
+namespace {
+
+/// Additional seconds if the host runs its share of an operator after the device has run the rest.
+Seconds computed_on_host(const Cost& c, double share, double bytes, const Rates& r) {
+  if (bytes <= 0) return {};
+  const double compute =
+      r.host.compute.value > 0 ? share * static_cast<double>(c.executed.value) / r.host.compute.value : 0;
+  const double seconds = std::max(bytes / r.host.memory.value, compute) - bytes / r.memory.value;
+  return std::max(Seconds(), Seconds(seconds)) + share * r.host.start;
+}
+
+}  // namespace
+
 Seconds host_seconds(const Op& op, const Cost& c, const Pricing& p, const Rates& r) {
   if (!p.offload.any() || r.host.link.value <= 0) return {};
-  const double weights = host_share(p.offload, op.component).value() * c.moved.weights;
-  return Seconds((weights + p.offload.cache.value() * c.moved.cache) / r.host.link.value);
+  const double share = host_share(p.offload, op.component).value();
+  const double weights = share * c.moved.weights, cache = p.offload.cache.value() * c.moved.cache;
+  if (r.host.computes && p.phase == Phase::decode)
+    return computed_on_host(c, std::max(share, cache > 0 ? p.offload.cache.value() : 0), weights + cache, r);
+  const double passes = p.phase == Phase::prefill ? real(p.offload.passes) : 1;
+  return Seconds((passes * weights + cache) / r.host.link.value);
 }
 
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r) {

@@ -119,8 +119,9 @@ constexpr Time op_time(const Cost& c, const OpRates& r) {
   return op_time(static_cast<double>(c.executed.value), c.moved.total(), r);
 }
 
-/// Seconds to transfer an operator's offloaded bytes from the host: in inference, the offloaded shares of its weights
-/// and of the cached keys and values that it reads. Added without overlap.
+/// Seconds to transfer an operator's offloaded bytes from the host: in inference, the offloaded shares of its weights,
+/// in each pass of a prompt, and of the cached keys and values that it reads. Added without overlap. In a decode step
+/// with HostSide::computes, the host runs the offloaded share instead, limited by its memory or matmul rate.
 Seconds host_seconds(const Op& op, const Cost& c, const Pricing& p, const Rates& r);
 
 /// Time of one direction of one operator at these rates.

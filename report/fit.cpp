@@ -13,6 +13,7 @@
 #include "ask/request/server.hpp"
 #include "ask/request/settle.hpp"
 #include "calc/parameters.hpp"
+#include "calc/search.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 #include "report/interval.hpp"
 #include "text/error.hpp"
@@ -20,29 +21,41 @@
 namespace llmcalc {
 namespace {
 
-/// Names of the weight format and of the matmul format; empty: the default.
+/// Names of the weight format and of the matmul format, empty: the default; and the value of --offload, empty: none.
 struct FitFormat {
   std::string_view weights, precision{};
+  std::string offload{};
 };
 
-/// The usual formats of the device's engine, widest first: bf16 and GGUF blocks for llama.cpp; otherwise bf16, 8-bit
-/// and 4-bit weights, with fp8 and nvfp4 matmuls if the device has peaks for them.
+constexpr std::string_view usual_on_host = "q4_k_m";
+
+/// The usual formats of the device's engine, widest first: bf16 and the mixes of llama-quantize for GGUF files;
+/// otherwise bf16, 8-bit and 4-bit weights, with fp8 and nvfp4 matmuls if the device has peaks for them.
 std::vector<FitFormat> usual_formats(const Request& r) {
   const Device& device = r.hardware->cluster.device;
-  if (r.engine && r.engine->gguf_weights) return {{"bf16"}, {"q8_0"}, {"q6_k"}, {"q5_k"}, {"q4_k"}, {"q3_k"}};
+  if (r.engine && r.engine->gguf_weights)
+    return {{"bf16"}, {"q8_0"}, {"q6_k"}, {"q5_k_m"}, {usual_on_host}, {"q3_k_m"}, {"q2_k"}, {"iq2_xs"}, {"iq1_m"}};
   const bool has_fp8 = device.peak(dtypes::fp8).value > 0;
   std::vector<FitFormat> all{{"bf16"}, has_fp8 ? FitFormat{"fp8-row", "fp8"} : FitFormat{"int8-row"}, {"awq"}};
   if (device.peak(*dtype("nvfp4")).value > 0) all.push_back({"nvfp4", "nvfp4"});
   return all;
 }
 
-Request in_format(const Request& r, const FitFormat& f) {
+/// A request in one format; `name` and `offload` as given, empty: the model's own and none.
+struct InFormat {
+  Request request;
+  std::string name, offload{};
+  Count layers_on_host = 0;
+};
+
+InFormat in_format(const Request& r, const FitFormat& f) {
   Request one = r;
   const std::string wide(working_format(r.plan).name());  // fp16 on a device without bf16
   give(one, *find_option("--weight-precision"), f.weights == "bf16" ? wide : std::string(f.weights));
   if (!f.precision.empty() && !one.gave("--precision")) give(one, *find_option("--precision"), f.precision);
+  if (!f.offload.empty()) give(one, *find_option("--offload"), f.offload);
   settle(one);
-  return one;
+  return {std::move(one), f.weights == "bf16" ? wide : std::string(f.weights), f.offload};
 }
 
 /// Bytes of the model's weights; the sort key of formats.
@@ -50,21 +63,47 @@ Bytes stored_bytes(const Request& r) { return weights_bytes(r.model.arch, r.plan
 
 /// The request in each format for which a row makes sense, widest first: the given format, else the checkpoint's and
 /// the engine's. Formats wider than a quantized checkpoint add no precision and are left out.
-std::vector<Request> in_formats(const Request& r) {
-  std::vector<Request> all{r};
+std::vector<InFormat> in_formats(const Request& r) {
+  std::vector<InFormat> all{{r, ""}};
   if (r.gave("--weight-precision")) return all;
   const bool quantised = r.model.weights && !r.model.weights->plain();
   for (const FitFormat& f : usual_formats(r)) {
-    Request one = in_format(r, f);
-    if (!quantised || stored_bytes(one) < stored_bytes(r)) all.push_back(std::move(one));
+    InFormat one = in_format(r, f);
+    if (!quantised || stored_bytes(one.request) < stored_bytes(r)) all.push_back(std::move(one));
   }
-  const auto is_wider = [](const Request& a, const Request& b) { return stored_bytes(a) > stored_bytes(b); };
-  const auto same = [](const Request& a, const Request& b) {
-    return a.plan.weight_precision == b.plan.weight_precision;
+  const auto is_wider = [](const InFormat& a, const InFormat& b) {
+    return stored_bytes(a.request) > stored_bytes(b.request);
+  };
+  const auto same = [](const InFormat& a, const InFormat& b) {
+    return a.request.plan.weight_precision == b.request.plan.weight_precision;
   };
   std::stable_sort(all.begin(), all.end(), is_wider);
   all.erase(std::unique(all.begin(), all.end(), same), all.end());
   return all;
+}
+
+/// The fewest layers in host memory with which the request fits; absent if all of them do not suffice.
+std::optional<InFormat> with_layers_on_host(const Request& r) {
+  const Count layers = r.model.arch.layers;
+  const auto moved = [&](Count n) {
+    return in_format(r, {usual_on_host, {}, fmt::format("weights:{:.6f}", real(n) / real(layers))});
+  };
+  const auto fits = [&](Count n) { return InferenceAnswer(moved(n).request).fits(); };
+  const std::optional<Count> fewest = first(layers, fits);
+  if (!fewest) return std::nullopt;
+  InFormat one = moved(*fewest);
+  one.layers_on_host = *fewest;
+  return one;
+}
+
+/// The usual format with experts, else with layers, in host memory, if the engine computes there and the format does
+/// not fit otherwise.
+std::optional<InFormat> on_host(const Request& r) {
+  if (!r.engine || !r.engine->computes_on_host || r.gave("--weight-precision") || r.gave("--offload")) return {};
+  if (InferenceAnswer(in_format(r, {usual_on_host}).request).fits()) return {};
+  if (!r.model.arch.has_experts()) return with_layers_on_host(r);
+  InFormat one = in_format(r, {usual_on_host, {}, "experts"});
+  return InferenceAnswer(one.request).fits() ? std::optional(std::move(one)) : with_layers_on_host(r);
 }
 
 /// A request's row, without speeds.
@@ -77,6 +116,7 @@ FitRow row_of_memory(const InferenceAnswer& a) {
              .context = r.model.arch.context,
              .tokens = add(r.plan.prompt, r.plan.generate)};
   row.peak = a.memory().peak;
+  row.host = a.memory().host;
   row.fit = fit_of(a);
   return row;
 }
@@ -131,9 +171,15 @@ Request request_to_fit(Request r, const FitQuestion& q) {
 
 ModelFit model_fit(const Request& r, const FitQuestion& q) {
   ModelFit fit{.model = r.model.name, .request = r};
-  for (Request& one : in_formats(r)) {
-    const InferenceAnswer answer(std::move(one));
+  std::vector<InFormat> formats = in_formats(r);
+  if (q.all_formats)
+    if (std::optional<InFormat> hosted = on_host(r)) formats.push_back(std::move(*hosted));
+  for (InFormat& one : formats) {
+    const InferenceAnswer answer(std::move(one.request));
     FitRow row = row_of_memory(answer);
+    row.format = one.name;
+    row.offload = one.offload;
+    row.layers_on_host = one.layers_on_host;
     fit.least = row;
     if (!row.fit.is_expected()) continue;
     add_speeds(row, answer.request());

@@ -20,12 +20,20 @@
 namespace llmcalc {
 namespace {
 
-/// "q4_k"; with several formats, the format of the experts or MLPs, which have the most parameters: "mxfp4+".
-std::string format_text(const FitRow& row) {
+/// The checkpoint's format: "bf16"; with several, that of the experts or MLPs, which have the most parameters:
+/// "mxfp4+".
+std::string own_format(const FitRow& row) {
   if (row.weights.uniform()) return std::string(row.weights[Component::mlp].name());
   const DType most = std::min(row.weights[Component::experts], row.weights[Component::mlp],
                               [](DType a, DType b) { return bits_per_weight(a) < bits_per_weight(b); });
   return std::string(most.name()) + "+";
+}
+
+/// "q4_k_m", "q4_k_m, 30 layers on host".
+std::string format_text(const FitRow& row) {
+  const std::string format = row.format.empty() ? own_format(row) : row.format;
+  if (row.layers_on_host > 0) return fmt::format("{}, {} on host", format, counted(row.layers_on_host, "layer"));
+  return row.offload.empty() ? format : fmt::format("{}, {} on host", format, row.offload);
 }
 
 std::string gibibytes(Bytes b) { return fmt::format("{:.1f}", real(b.value) / real(Count{1} << 30)); }
@@ -56,10 +64,13 @@ json::Value fit_row_json(const FitRow& row) {
                 {"precision", row.precision.name()},
                 {"tokens", row.tokens},
                 {"peak_bytes", row.peak.value},
+                {"host_bytes", row.host.value},
                 {"fit", name(row.fit.verdict)},
                 {"fit_probability", row.fit.probability},
                 {"tokens_per_s_per_sequence", row.speed},
                 {"prompt_tokens_per_s", row.prompt_speed}};
+  if (!row.format.empty()) v["format"] = row.format;
+  if (!row.offload.empty()) v["offload"] = row.offload;
   if (row.limits.max_batch) v["max_batch"] = *row.limits.max_batch;
   if (row.limits.max_context) v["max_context"] = *row.limits.max_context;
   const auto add_ends_of = [&](const std::string& key, double value, const std::optional<EstimateInterval>& interval) {
@@ -78,6 +89,7 @@ Grid runnable_grid(const std::vector<ModelFit>& models) {
          .columns = {"model", "weights", "GiB", "longest context", "largest batch", "tokens/s (9 of 10)",
                      "prompt tokens/s"},
          .left = 2,
+         .spare = {"prompt tokens/s", "largest batch"},
          .rows = {}};
   for (const ModelFit& m : models)
     for (const FitRow& row : m.rows) {
@@ -134,8 +146,9 @@ std::string missing_text(const Request& like, const FitRow& row) {
 }
 
 std::string row_sentence(const FitRow& row) {
-  return fmt::format("{} in {}: {} tokens/s, context up to {}", row.model, format_text(row), rate_text(row.speed),
-                     count_or_dash(usable_context(row)));
+  const std::string host = row.host > Bytes() ? fmt::format(", {} of host memory", bytes_text(row.host)) : "";
+  return fmt::format("{} in {}: {} tokens/s, context up to {}{}", row.model, format_text(row), rate_text(row.speed),
+                     count_or_dash(usable_context(row)), host);
 }
 
 std::vector<Finding> fit_verdict(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {

@@ -1,5 +1,6 @@
 #include "ask/answer/interval.hpp"
 
+#include "ask/request/host.hpp"
 #include "ask/request/software.hpp"
 
 namespace llmcalc {
@@ -33,7 +34,8 @@ std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimat
 }
 
 InferenceClass class_of(const Request& r, InferenceClass kind) {
-  const bool known = chip_of(*r.hardware) != Chip::other && stands_on_runs(inference_estimator(), *r.hardware);
+  const bool known =
+      chip_of(*r.hardware) != Chip::other && stands_on_runs(inference_estimator(), *r.hardware) && !has_assumed_host(r);
   return known ? kind : class_on_unmeasured(inference_estimator(), kind);
 }
 

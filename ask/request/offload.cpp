@@ -73,12 +73,6 @@ std::string offload_text(const Offload& o) {
   return s.empty() ? "none" : s;
 }
 
-void settle_way_to_host(Request& r) {
-  if (!r.offload_rate || !r.hardware) return;
-  BytesPerSecond& link = r.hardware->cluster.device.host.link;
-  link = link.value > 0 ? std::min(link, *r.offload_rate) : *r.offload_rate;
-}
-
 double usual_utilization(const Request& r) {
   if (r.hardware && has_traffic(r.serving)) return serving_utilization(r);
   return r.hardware && r.hardware->usable > 0 && !r.has(part::training) ? r.hardware->usable : 1;

@@ -12,9 +12,6 @@ namespace llmcalc {
 Offload read_offload(std::string_view text, std::string_view where);
 std::string offload_text(const Offload& o);
 
-/// Limits the host link to --offload-bandwidth.
-void settle_way_to_host(Request& r);
-
 /// Default share of device memory that tensors may fill: 0.9 for servers, as in vLLM; for inference on unified memory,
 /// the share that the system grants to a program.
 double usual_utilization(const Request& r);

@@ -226,6 +226,12 @@ std::string freeze_text(const Frozen& f) {
 double read_price(Text text, Text where) { return parse_price(text, where, Bare::allowed); }
 double read_watts(Text text, Text where) { return parse_watts(text, where, Bare::allowed); }
 
+Bytes read_size(Text text, Text where) {
+  const Bytes size = parse_bytes(text, where, Bare::allowed);
+  if (size == Bytes()) refuse_value(where, "a size above 0, for example 64GiB", text);
+  return size;
+}
+
 BytesPerSecond read_storage(Text text, Text where) { return parse_rate(text, where, Bare::allowed); }
 
 double read_pue(Text text, Text where) {

@@ -89,6 +89,7 @@ double read_price(std::string_view text, std::string_view where);            ///
 double read_watts(std::string_view text, std::string_view where);            ///< W
 double read_pue(std::string_view text, std::string_view where);              ///< at least 1
 BytesPerSecond read_storage(std::string_view text, std::string_view where);  ///< bytes per second
+Bytes read_size(std::string_view text, std::string_view where);              ///< bytes, above 0
 
 Zero read_zero(std::string_view text, std::string_view where);                 ///< 0 to 3
 Ratio read_load(std::string_view text, std::string_view where);                ///< "1.25", at least 1, in thousandths

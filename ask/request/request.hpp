@@ -69,6 +69,8 @@ struct Request {
   std::optional<Count> gpus;  ///< of the run; absent: one replica of the model
   RunInputs run;
   std::optional<BytesPerSecond> offload_rate;  ///< rate of offload transfers, if below the host link's
+  std::optional<HardwareCard> host;            ///< processor and memory of the host; absent: the hardware file's
+  std::optional<Bytes> host_memory;            ///< capacity of the host's memory, for all devices of a replica
   std::optional<SpeedTarget> target;           ///< desired speed of generation or of a training step
   ServingInputs serving;
   Parts parts = 0;                       ///< of the command, without the half that --train or --infer excludes

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ask/request/check/layout.hpp"
+#include "ask/request/host.hpp"
 #include "ask/request/nearest.hpp"
 #include "ask/request/offload.hpp"
 #include "ask/request/option_values.hpp"
@@ -63,6 +64,20 @@ void settle_media_encoders(Request& r) {
   r.plan.media_encoders = t.bytes() - t.cut_bytes();
 }
 
+bool has_sparse_latent_attention(const Arch& a) {
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    if (a.mixer(i).attention == AttentionKind::latent && a.mixer(i).indexer.kind == IndexerKind::lightning) return true;
+  return false;
+}
+
+/// Cache rows with scales, if the engine has them.
+void settle_cache_rows(Request& r) {
+  CacheFormats& cache = r.plan.kv_precision;
+  cache.scaled_index =
+      r.engine && r.engine->server && r.engine->server->scaled_sparse_rows && has_sparse_latent_attention(r.model.arch);
+  cache.scaled_latent = cache.scaled_index && cache.keys == dtypes::fp8;
+}
+
 /// Replicas of the model on the given GPUs.
 Count replicas_on(Count available, const Request& r) {
   const Count replica = replica_devices(r.layout);
@@ -106,12 +121,13 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.learned_rows() > 0 && a.learned_rows() < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.learned_rows() - p.generate);
-  settle_way_to_host(r);
   choose_software(r);
   if (r.engine && r.engine->gguf_weights) {
     r.weights_given = as_file(r.weights_given, "--weight-precision", r.model);
     p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
   }
+  settle_cache_rows(r);
+  settle_host(r);
   if (!r.gave("--memory-utilization")) p.memory_utilization = usual_utilization(r);
   if (r.has(part::training)) r.layout.vocabulary_multiple = vocabulary_multiple(r);
   settle_media_encoders(r);

@@ -6,6 +6,8 @@
 #include <initializer_list>
 
 #include "ask/request/capability.hpp"
+#include "ask/request/host.hpp"
+#include "ask/request/server.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
 
@@ -23,9 +25,7 @@ bool has_stated_efficiency(const Request& r) {
   return r.plan.efficiency || r.plan.memory_efficiency || r.plan.roofline == Roofline::step;
 }
 
-bool is_processor(const HardwareCard& card) {
-  return begins_with(card.name, {"amd-epyc", "amd-ryzen", "intel-xeon", "intel-core", "nvidia-grace-cpu"});
-}
+bool is_processor(const HardwareCard& card) { return card.form_factor == "socket" || card.name == "nvidia-grace-cpu"; }
 
 namespace {
 
@@ -131,6 +131,7 @@ Request for_inference(Request r) {
   if (r.engine && r.hardware)
     r.hardware->cluster.device.achieved =
         inference_rates(inference_estimator().parameters, *r.hardware, *r.engine->inference, r.plan);
+  settle_host_rates(r);
   return r;
 }
 

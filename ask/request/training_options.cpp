@@ -56,6 +56,11 @@ constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload =
 constexpr Field offload_bandwidth{value<&Request::offload_rate, read_storage>.read, [](const Request& r) {
                                     return r.offload_rate ? json::Value(r.offload_rate->value) : json::Value();
                                   }};
+constexpr Field host{[](Request& r, Text text, Text) { r.host = load_hardware(std::string(text)); },
+                     [](const Request& r) { return r.host ? json::Value(r.host->word) : json::Value(); }};
+constexpr Field host_memory{
+    [](Request& r, Text text, Text where) { r.host_memory = read_size(text, where); },
+    [](const Request& r) { return r.host_memory ? json::Value(r.host_memory->value) : json::Value(); }};
 constexpr Field mtp{value<&Plan::mtp, parse_count>.read,
                     [](const Request& r) { return r.plan.mtp > 0 ? json::Value(r.plan.mtp) : json::Value(); }};
 constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
@@ -95,6 +100,12 @@ constexpr std::array rows{
     Option{"--offload-bandwidth", "B/S",
            "bandwidth per GPU to offloaded tensors, if slower than the host link, as with NVMe drives [the link's]",
            !common, training | inference, "--offload", "", offload_bandwidth},
+    Option{"--host", "CPU",
+           "preset or file of the host's processor, for weights, caches and updates in host memory [the hardware "
+           "file's; a desktop with two channels of DDR5-5600]",
+           !common, training | inference, "--hardware", "", host},
+    Option{"--host-memory", "SIZE", "memory of the host, for all GPUs of the plan [the hardware file's, or unlimited]",
+           !common, training | inference, "--hardware", "", host_memory},
     Option{"--lora", "RANK[:TARGETS]",
            "train LoRA adapters of this rank on the blocks' matrices (q, k, v, out, gate, up, down) and freeze all "
            "else [none; all matrices]",

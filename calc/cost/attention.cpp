@@ -114,8 +114,8 @@ Flops index_flops(const IndexScores& s, const Pairs& of, const Documents& docume
 double index_queries(const IndexScores& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.width + 1));
 }
-double index_keys(const IndexScores& s, DType t) {
-  return d(s.sequences) * d(s.all_keys()) * d(row_bytes(t, s.width).value);
+double index_keys(const IndexScores& s, const CacheFormats& t) {
+  return d(s.sequences) * d(s.all_keys()) * d(index_row(s, t).value);
 }
 }  // namespace
 
@@ -131,9 +131,9 @@ Cost forward(const IndexScores& s, const Pricing& p, const Stored&) {
     c.moved.activations += index_keys(s, p.activation);
     return c;
   }
-  c.moved.cache = index_keys(s, p.cache.keys);
+  c.moved.cache = index_keys(s, p.cache);
   if (s.pooled == 0)
-    c.moved.activations += d(s.rows()) * d(row_bytes(p.cache.keys, s.width).value);  // writes the new keys to the cache
+    c.moved.activations += d(s.rows()) * d(index_row(s, p.cache).value);  // writes the new keys to the cache
   return c;
 }
 Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {

@@ -121,7 +121,7 @@ CacheRow cache_row(const Attention& s, const Pricing& p) {
 }
 /// The key of every token, in addition to attention's own cache.
 CacheRow cache_row(const IndexScores& s, const Pricing& p) {
-  return {.per_token = s.pooled > 0 ? Bytes() : row_bytes(p.cache.keys, s.width)};
+  return {.per_token = s.pooled > 0 ? Bytes() : index_row(s, p.cache)};
 }
 /// Pooled keys, plus the keys and gates, in the format in which they are computed, of the last tokens, from which the
 /// next pooled key is formed: one group, or two if groups overlap.

@@ -9,6 +9,9 @@ namespace llmcalc {
 /// or values that are the keys), to an indexer's keys and to pooled keys.
 struct CacheFormats {
   DType keys = dtypes::bf16, values = dtypes::bf16;
+  /// Rows of sparse latent attention as in FlashMLA's 8-bit kernels: a latent row has 8-bit numbers with a float32
+  /// scale per 128 of them, and its rotary part in 16 bits; an indexer's key has 8-bit numbers with such scales.
+  bool scaled_latent = false, scaled_index = false;
 
   constexpr CacheFormats() = default;
   /// One format for keys and values; implicit, since this is the usual case.
@@ -18,5 +21,8 @@ struct CacheFormats {
   constexpr bool uniform() const { return keys == values; }
   constexpr bool operator==(const CacheFormats&) const = default;
 };
+
+/// Bytes of a row of 8-bit numbers with a float32 scale per 128 of them.
+constexpr Bytes scaled_row_bytes(Count numbers) { return Bytes(add(numbers, mul(4, ceil_div(numbers, 128)))); }
 
 }  // namespace llmcalc

@@ -60,8 +60,14 @@ inline Stored stored(const Op& op, const Pricing& p) {
 
 /// Bytes of one token's keys and values in these formats, each in a separate row: one per KV head, or the latent row.
 inline Bytes token_rows(const Attention& a, const CacheFormats& t, bool latent) {
+  if (latent && t.scaled_latent) return scaled_row_bytes(a.latent_dim - a.rope_dim) + Bytes(mul(2, a.rope_dim));
   if (latent) return row_bytes(t.keys, a.latent_dim);
   return a.kv_heads * (row_bytes(t.keys, a.qk_dim) + (a.shared ? Bytes() : row_bytes(t.values, a.v_dim)));
+}
+
+/// Bytes of one token's key of an indexer.
+inline Bytes index_row(const IndexScores& s, const CacheFormats& t) {
+  return t.scaled_index ? scaled_row_bytes(s.width) : row_bytes(t.keys, s.width);
 }
 
 }  // namespace llmcalc

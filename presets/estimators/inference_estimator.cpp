@@ -129,6 +129,16 @@ bool widens_weights(const Plan& plan) {
   return stored < static_cast<double>(whole_bits(plan.precision.format()));
 }
 
+/// Engines with kernels of their own multiply quantized blocks in int8, and some add in fp16.
+double fastest_products(const HardwareCard& card, const InferenceStack& stack, const Plan& plan) {
+  const Device& d = card.cluster.device;
+  const double peak = d.peak(plan.precision).value;
+  double fastest = stack.half_sums && is_geforce(card) ? 2 : 1;
+  if (stack.own_products && widens_weights(plan) && peak > 0)
+    fastest = std::max(fastest, d.peak(*dtype("int8")).value / peak);
+  return fastest;
+}
+
 void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                                const Plan& plan, const MeasuredRates& measured, Achieved& a) {
   double saved = 1;  // rate relative to the library's 16-bit rate
@@ -168,7 +178,7 @@ LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card, con
   const I start = through_host ? I::start_host : stack.own_collectives ? I::start : I::start_library;
   constexpr Seconds round(8e-7);  // NCCL's base latencies (src/graph/tuning.cc)
   return {.inside = p[through_host ? I::link_host : I::link],
-          .between = p[I::link],
+          .between = p[card.bridged ? I::link_host : I::link],
           .round_inside = round,
           .round_between = round,
           .start = Seconds(p[start]),
@@ -190,6 +200,7 @@ Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card,
   a.present = true;
   a.links = link_rates(p, card, stack);
   if (measured.links) a.links.inside = a.links.between = measured.rates.links.inside;
+  a.fastest = fastest_products(card, stack, plan);
   put_products_of_inference(p, card, stack, plan, measured, a);
   put_kernels(p, stack.launching, a);
   if (!measured.memory) a.memory = p[memory_parameter(chip_of(card))];

@@ -10,6 +10,7 @@
 #include "ask/request/check/modules.hpp"
 #include "ask/request/check/target.hpp"
 #include "ask/request/check/trained.hpp"
+#include "ask/request/host.hpp"
 #include "ask/request/low_precision.hpp"
 #include "ask/request/nearest.hpp"
 #include "ask/request/offload.hpp"
@@ -158,6 +159,7 @@ void check(const Request& r, Parts parts) {
     check_weights(r);
   }
   if ((parts & (part::training | part::inference)) != 0) check_offload(r, parts);
+  check_host(r);
   if ((parts & part::serving) != 0) check_served_stages(r);
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
   if ((parts & part::inference) != 0) check_generates(r, parts);

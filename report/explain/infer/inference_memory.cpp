@@ -53,11 +53,17 @@ Expr key_row(S s, const Expr& width) {
 Expr value_row(S s, const Expr& width) {
   return textbook::matrix_bytes<Expr>(s.plan().kv_precision.values.format(), value_format(s), width, 1);
 }
+/// Bytes of a row of 8-bit numbers with a float32 scale per 128 of them.
+Expr scaled_row(const Expr& width) { return width + Expr(4) * ceil(width / Expr(128)); }
+/// Bytes of an indexer's key.
+Expr index_row(S s, const Sizes& of) {
+  return s.plan().kv_precision.scaled_index ? scaled_row(of.i.d) : key_row(s, of.i.d);
+}
 /// Whether a cached row has a fixed number of bytes per element.
 bool counts_numbers(S s) {
   const CacheFormats& cache = s.plan().kv_precision;
   const Format& f = cache.keys.format();
-  return cache.uniform() && f.group == 0 && f.element_bits % 8 == 0;
+  return cache.uniform() && f.group == 0 && f.element_bits % 8 == 0 && !cache.scaled_index;
 }
 
 /// Bytes of the rows that one rank caches per token in one attention layer, with their scales.
@@ -67,9 +73,10 @@ Expr cached_bytes(S s, const Sizes& of) {
   const bool expanded = is_latent(of) && s.plan().mla == Mla::expanded;
   if (counts_numbers(s))
     return key_format(s).each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) + index_key(of) : cached_numbers(of));
-  const Expr index = of.i.L == Expr(0) || pools(of) ? Expr(0) : key_row(s, of.i.d);
+  const Expr index = of.i.L == Expr(0) || pools(of) ? Expr(0) : index_row(s, of);
   if (of.mixer.attention == AttentionKind::compressed) return key_row(s, of.d_h);
   if (expanded) return heads * (key_row(s, of.d_n + of.d_r) + value_row(s, of.d_v)) + index;
+  if (is_latent(of) && s.plan().kv_precision.scaled_latent) return scaled_row(of.r_kv) + Expr(2) * of.d_r + index;
   if (is_latent(of)) return key_row(s, of.r_kv + of.d_r) + index;
   const bool alike = of.d_v == of.d_h && s.plan().kv_precision.uniform();
   return (alike ? Expr(2) * groups * key_row(s, of.d_h) : groups * (key_row(s, of.d_h) + value_row(s, of.d_v))) + index;

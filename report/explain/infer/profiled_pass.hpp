@@ -2,6 +2,7 @@
 /// Activations of an engine: the peak of its largest pass (serve/engine_memory.hpp).
 
 #include "report/explain/formula.hpp"
+#include "report/explain/setting.hpp"
 #include "serve/engine_memory.hpp"
 
 namespace llmcalc::explain {
