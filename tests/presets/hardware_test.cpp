@@ -340,3 +340,28 @@ TEST_CASE("shared system memory states the share usable by a program", "[presets
     if (card.usable > 0) CHECK((card.vendor == "Apple" || card.memory_type.starts_with("LPDDR")));
   }
 }
+
+TEST_CASE("cards joined in pairs by a bridge reach others over PCI Express", "[hardware]") {
+  const HardwareCard card = load_hardware("rtx-3090");
+  CHECK(card.bridged);
+  REQUIRE(card.cluster.levels.size() == 2);
+  CHECK(card.cluster.levels[0].ranks == 2);
+  CHECK(card.cluster.levels[1].ranks == 8);
+  CHECK(card.cluster.levels[1].bandwidth == card.pcie);
+  CHECK_FALSE(load_hardware("rtx-4090").bridged);
+  CHECK_FALSE(load_hardware("h100-nvl-94gb").bridged);  // its file states a network
+}
+
+TEST_CASE("the memory that a process sees is at most the driver's, and that at most the capacity", "[hardware]") {
+  int stated = 0;
+  for (const Builtin& b : builtin_hardware()) {
+    const HardwareCard card = load_hardware(b.name);
+    if (card.visible == Bytes()) continue;
+    ++stated;
+    INFO(b.name);
+    CHECK(card.visible <= card.cluster.device.memory);
+    if (card.driver > Bytes()) CHECK(card.visible <= card.driver);
+    CHECK(real(card.visible.value) > 0.9 * real(card.cluster.device.memory.value));
+  }
+  CHECK(stated >= 80);
+}
