@@ -253,7 +253,7 @@ void check_mlp(const Arch& a, const Check& check) {
   check.that(!a.mlp_out_bias || !a.mlp_bias,
              "the mlp's out_bias requires an MLP without other biases; remove it or set \"bias\": false");
   check.that(a.mlp_shift || !a.mlp_receptance,
-             "the mlp's receptance requires a mix of two tokens; set \"shift\": true or remove it");
+             "the mlp's receptance requires a mix of two tokens; set \"shift\": true or remove \"receptance\"");
   check.that(!a.mlp_shift || !a.has_experts(),
              "the mlp's shift is true, but experts do not read the previous token; remove one of the two");
 }

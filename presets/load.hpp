@@ -20,7 +20,7 @@ HardwareCard load_hardware(const Builtin& preset);
 /// JSON of the file that load_hardware() reads, with the same checks; for callers that extend it.
 json::Value hardware_json(std::string_view name_or_path);
 
-/// Loads a software stack, with the same rules; the name may end with a version (presets/stack/version.hpp).
+/// Loads a software stack, by the same rules; the name may end with a version (presets/stack/version.hpp).
 SoftwareCard load_software(std::string_view name_or_path);
 /// The JSON keys in effect at its version, with those of its parents. Checked as by load_software().
 json::Value software_at(std::string_view name_or_path);

@@ -89,7 +89,7 @@ void add_energy(Metered& m, Instruments& device, const std::string& what, Count 
     m.no_energy = "not reported by this board";
 }
 
-/// Counts run() in one session; its ranges match `phases`, in order.
+/// Collects hardware counters over run() in one session; the counter ranges match `phases`, in order.
 template <typename Run>
 void add_counts(Metered& m, Instruments& device, const std::vector<PhaseWork>& phases, const Run& run) {
   if (!m.no_counts.empty()) return;

@@ -175,8 +175,8 @@ constexpr std::array rank_options{
     Option{"--cp", "N", "context-parallel size [1]", common, training, "", "", value<&Layout::cp, parse_positive>},
     Option{"--cp-method", choice_names<ContextMethod>, "context-parallel attention method [ring]", !common, training,
            "--cp", "", cp_method},
-    Option{"--ep", "N", "expert-parallel size; ranks are taken from --tp, --cp and --dp [1]", common,
-           training | serving, "", "", value<&Layout::ep, parse_positive>, idle::expert_ranks},
+    Option{"--ep", "N", "expert-parallel size; reuses the ranks of --tp, --cp and --dp [1]", common, training | serving,
+           "", "", value<&Layout::ep, parse_positive>, idle::expert_ranks},
     Option{"--etp", "N", "tensor-parallel size of each expert [same as --tp]", !common, training | serving, "", "", etp,
            idle::expert_tensor_ranks},
     Option{"--expert-nodes", "N",
@@ -261,7 +261,7 @@ constexpr std::array kernel_options{
 constexpr std::array time_options{
     Option{"--software", "NAME[@VERSION]",
            "software stack to estimate: any of 'llmcalc list software', a file, or none [training: megatron-lm with "
-           "--tp or --pp, else torch-fsdp; inference: vllm, or llama.cpp on personal devices; another stack if these "
+           "--tp or --pp, else torch-fsdp; inference: vllm, or llama.cpp on consumer devices; another stack if these "
            "lack a capability]",
            common, time | part::process, "--hardware", "", software},
     Option{"--any-software", "", "price plans that the software cannot run [off]", !common, time | part::process,
@@ -270,7 +270,8 @@ constexpr std::array time_options{
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of peak memory bandwidth [none]", !common, time, "--hardware",
            "", memory_efficiency},
-    Option{"--overlap", "X", "fraction of communication overlapped with compute [0 inside layers, 1 outside]", !common,
+    Option{"--overlap", "X",
+           "fraction of communication overlapped with compute [0 for communication within a layer, else 1]", !common,
            time, "--hardware", "", value<&Plan::overlap, parse_share>},
     Option{
         "--collectives", choice_names<Collectives>,
@@ -311,7 +312,7 @@ constexpr std::array output_options{
     Option{"--train", "", "training only", common, halves, "", "", mark<&Request::train>},
     Option{"--infer", "", "inference only", common, halves, "", "", mark<&Request::infer>},
     Option{"--stages", "", "add one line per pipeline stage", !common, training, "", "", mark<&Request::stages>},
-    Option{"--require-fit", "", "exit with code 1 if the plan does not fit [0]", !common, training | inference,
+    Option{"--require-fit", "", "exit with code 1 if the plan does not fit [off]", !common, training | inference,
            "--hardware", "", mark<&Request::require_fit>},
     Option{"--ops", "", "add one line per operator", common, operators, "", "", mark<&Request::ops>},
     Option{"--json", "", "print one JSON object in base units, with the unit in the key", common, part::json},

@@ -8,6 +8,7 @@
 #include "ask/request/option_values.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/weight_precision.hpp"
+#include "presets/load.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
@@ -101,10 +102,10 @@ constexpr std::array rows{
            "bandwidth per GPU to offloaded tensors, if slower than the host link, as with NVMe drives [the link's]",
            !common, training | inference, "--offload", "", offload_bandwidth},
     Option{"--host", "CPU",
-           "preset or file of the host's processor, for weights, caches and updates in host memory [the hardware "
+           "host CPU, preset or file; used for weights, caches and optimizer updates on the host [the hardware "
            "file's; a desktop with two channels of DDR5-5600]",
            !common, training | inference, "--hardware", "", host},
-    Option{"--host-memory", "SIZE", "memory of the host, for all GPUs of the plan [the hardware file's, or unlimited]",
+    Option{"--host-memory", "SIZE", "host memory shared by the GPUs of one replica [the hardware file's, or unlimited]",
            !common, training | inference, "--hardware", "", host_memory},
     Option{"--lora", "RANK[:TARGETS]",
            "train LoRA adapters of this rank on the blocks' matrices (q, k, v, out, gate, up, down) and freeze all "

@@ -1,5 +1,5 @@
 #pragma once
-/// Least time of a pipeline, without a simulation.
+/// Lower bound on the time of a pipeline, without a simulation.
 
 #include "calc/pipeline/times.hpp"
 
@@ -12,9 +12,9 @@ Seconds busy_seconds(const Pipeline& p, const PipelineTimes& t, Count rank);
 /// Seconds that a rank saves because forward and backward of paired slots overlap.
 Seconds saved_by_pairs(const Pipeline& p, const PipelineTimes& t, Count rank);
 
-/// A lower bound of the makespan, for every schedule: the maximum over ranks of the path of a micro-batch to the rank,
-/// plus the rank's work, plus the path of gradients back. Separate weight gradients need not precede the path back,
-/// which is then added only to the rank's other work. Precondition: no flaw.
+/// A lower bound on the makespan, for every schedule: the maximum over ranks of the path of a micro-batch to the rank,
+/// plus the rank's work, plus the path of gradients back. The path back need not wait for separate weight gradients;
+/// for ranks that have them it is added only to the rest of the rank's work. Precondition: no flaw.
 Seconds least_makespan(const Pipeline& p, const PipelineTimes& t);
 
 }  // namespace llmcalc

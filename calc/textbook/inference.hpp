@@ -24,7 +24,7 @@ Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precisi
 // ---- States that do not grow
 
 /// Bytes of a sequence's states on one rank: linear attention 4 A d_h^2 per layer (float32); a recurrence H d_p d_k
-/// values in its state's format (RG-LRU: d_k is 1; mLSTM: H (d_k (d_p + 1) + 1), with a normaliser and its scale) and
+/// values in its state's format (RG-LRU: d_k is 1; mLSTM: H (d_k (d_p + 1) + 1), with a normalizer and its scale) and
 /// the last t_c - 1 inputs of its convolutions, p bytes each, or RWKV's last token of D values on every rank; another D
 /// values for an MLP that mixes tokens. A short convolution has no state.
 template <class N>

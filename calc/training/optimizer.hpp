@@ -21,7 +21,7 @@ enum class MomentStorage : std::uint8_t {
   factored  ///< float32: one per row and one per column of a matrix, one per element of a vector
 };
 
-/// Number of elements that share a scale of quantised moments.
+/// Number of elements that share a scale of quantized moments.
 inline constexpr Count coded_block = 256;
 
 struct OptimizerTraits {
@@ -51,7 +51,7 @@ constexpr const OptimizerTraits& traits(Optimizer optimizer) { return optimizers
 static_assert(std::all_of(optimizers.begin(), optimizers.end(),
                           [](const OptimizerTraits& t) { return &traits(t.optimizer) == &t; }));
 
-/// Bytes of quantised moments of n consecutive elements.
+/// Bytes of quantized moments of n consecutive elements.
 constexpr Bytes coded_moment_bytes(const OptimizerTraits& t, Count n) {
   return Bytes(mul(t.moments, add(n, mul(4, ceil_div(n, coded_block)))));
 }

@@ -20,7 +20,7 @@ namespace {
 
 /// Bytes of text from which byte pairs are frequent enough to learn.
 constexpr std::size_t enough_for_pairs = 100'000;
-/// Bytes of text from which the larger model learns more per step; it would memorize a shorter text.
+/// Text size in bytes above which the larger model learns more per step; it would memorize a shorter text.
 constexpr std::size_t enough_for_larger = 1'000'000;
 /// Bytes of text below which counted token pairs may predict as well as a network.
 constexpr std::size_t enough_to_learn = 20'000;

@@ -212,7 +212,8 @@ void use_like_optimizer(const std::string& said, Plan& plan, Assumptions& assume
     }
 }
 
-/// "bf16 moments" in the text on the optimizer. A "precision-aware" one (Megatron-Core) has low-precision moments.
+/// Whether the description of the optimizer states "bf16 moments". A "precision-aware" optimizer (Megatron-Core) has
+/// low-precision moments.
 void use_moments(const std::string& said, Plan& plan, Assumptions& assumed) {
   const Words words(said);
   const bool aware = words.affirms("precision aware");

@@ -19,7 +19,7 @@ double row_weight(const TrainingCase& c) {
   return quality * (c.input_assumed ? 0.3 : 1) * (composed ? 0.3 : 1);
 }
 
-/// A measured step, and its software as input of the estimator.
+/// A measured step, and its software as input to the estimator.
 struct StepRow {
   TrainingCase c;
   TrainingStack stack;

@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// Current and peak value of a metric. Peaks of different metrics may be at different times.
+/// Current and peak value of a metric. Peaks of different metrics may occur at different times.
 struct UsageNow {
   LoggedBytes current{}, peak{};
 };

@@ -26,8 +26,8 @@ struct TableSubject {
 std::string device_of(const std::vector<OperatorTables>& all);
 
 /// The model is `said`, or otherwise the preset for meta.yaml's model or the model's folder. Formats are from
-/// meta.yaml. Adds assumptions to `assumed` as sentences. Throws InputError for an unknown model or format, for ranks
-/// that do not divide the model, and for a model with experts without expert times.
+/// meta.yaml. Adds assumptions to `assumed` as sentences. Throws InputError for an unknown model or format, for a rank
+/// count that does not divide the model, and for a mixture-of-experts model whose tables lack expert times.
 TableSubject subject_of(const OperatorTables& t, const std::optional<ModelCard>& said, const Device& device,
                         std::vector<std::string>& assumed);
 

@@ -34,7 +34,7 @@ void t5_encoder(const GgufModel& m, Value& c) {
   c["architectures"] = {"T5EncoderModel"};
 }
 
-/// NomicBERT without a head. Biases are detected by their tensors.
+/// NomicBERT without a head. Biases are detected from their tensors.
 void nomic_bert(const GgufModel& m, Value& c) {
   c["activation_function"] = m.in_a_layer("ffn_gate.weight") ? "swiglu" : "gelu";
   c["qkv_proj_bias"] = m.in_a_layer("attn_qkv.bias");

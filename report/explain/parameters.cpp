@@ -75,7 +75,7 @@ constexpr Definition parameter_table[] = {
      "the router chooses as many experts that return their input as possible", "LongCat-Flash (arXiv:2509.01322)",
      "experts that return their input"},
     {"parameters.non_embedding", "non-embedding parameters", "parameters", fixed<"N - N_emb - N_pos - N_head">,
-     "excludes token table, positions and head", "Kaplan 2020 (arXiv:2001.08361)"},
+     "excludes token embeddings, positions and head", "Kaplan 2020 (arXiv:2001.08361)"},
     {"parameters.matmul", "matmul weights per token", "parameters", matmul,
      "includes the head even if tied; excludes tables, vectors and idle experts",
      "forward FLOPs are twice this per token: Narayanan 2021 (arXiv:2104.04473)"},

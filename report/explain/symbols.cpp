@@ -38,7 +38,7 @@ constexpr Size sizes[] = {
     {"V", "vocabulary size", [](S s) { return number_text(s.arch().vocabulary); }},
     {"V_T", "rows of the vocabulary on all tensor-parallel ranks, padded",
      [](S s) { return number_text(padded_vocabulary(s.arch(), s.layout())); }},
-    {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
+    {"K", "rows of the position embedding", [](S s) { return number_text(s.arch().position_rows); }},
     {"K_a", "rows of the learned positions in addition to relative ones",
      [](S s) { return number_text(s.arch().added_rows); }},
     {"n_T", "token types", [](S s) { return number_text(s.arch().token_types); }},

@@ -85,7 +85,7 @@ Section formulas_section(const Request& r) {
   const Count tokens = mul(p.micro_batch, p.seq);
   const Parameters n = parameters(a);
   const auto [chosen, which] = chosen_n(r);
-  Section s{"flops", "named formulas, same micro-batch", {}};
+  Section s{"flops", "published formulas, same micro-batch", {}};
   const auto formula = [&](const char* key, const char* label, Flops value, std::string note) {
     s.add(fmt::format("formulas.{}", key), label, value, std::move(note));
   };

@@ -25,7 +25,8 @@ void fill_flops(const Answer& answer, Report& report) {
 
 const Question flops_question{
     .name = "flops",
-    .summary = "Counts FLOPs of one training micro-batch: forward, backward, recomputed; named formulas.",
+    .summary =
+        "Counts the FLOPs of one training micro-batch: forward, backward, recomputation; compares published formulas.",
     .examples =
         "  llmcalc flops gpt-3-175b --seq 2048 --attention-flops causal-half\n"
         "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",

@@ -77,7 +77,7 @@ class RunTable {
   }
 
   void add_gpus(const GpusForDays& found) {
-    const std::string label = fmt::format("GPUs for {:g} days", *r_.run.days);
+    const std::string label = fmt::format("GPUs to finish in {:g} days", *r_.run.days);
     if (found.gpus)
       s_.add("gpus_needed", label, *found.gpus, Unit::none, found.note);
     else

@@ -166,7 +166,7 @@ Section inference_memory_section(const InferenceAnswer& a) {
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
   s.add("workspace_bytes", "workspace", m.workspace, pass_text(a));
   if (a.capacity())
-    s.add("process_bytes", "process", m.process, "libraries, recorded graphs, padding, draft model, adapters");
+    s.add("process_bytes", "process", m.process, "libraries, CUDA graphs, padding, draft model, adapters");
   else
     add_process(s, m);
   s.add("total_bytes", "sum", m.total);

@@ -175,7 +175,8 @@ TEST_CASE("weights without replicas are not gathered", "[cluster][memory]") {
   CHECK(m.buckets == Bytes(4 * std::max(own, outside)));
 }
 
-TEST_CASE("experts shared by tensor ranks are gathered without data-parallel replicas", "[cluster][memory]") {
+TEST_CASE("ZeRO 3 shards whole experts over the tensor-parallel ranks and gathers them even without replicas",
+          "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.tp = 4, .sp = true, .etp = 1, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
   c.plan.global_batch = 1;

@@ -177,7 +177,7 @@ TEST_CASE("with weights on the host the device holds the two largest neighbours"
   CHECK(sharded.host == Bytes(2 * ceil_div(m.parameters, 2)));
 }
 
-TEST_CASE("transfers of a layer are exposed by the excess over its work", "[offload][train]") {
+TEST_CASE("the exposed part of a layer's transfers is their excess over its compute", "[offload][train]") {
   Plan p;
   p.seq = 64;
   p.micro_batch = 2;

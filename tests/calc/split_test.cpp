@@ -35,7 +35,7 @@ TEST_CASE("latent attention does not depend on the number of KV heads", "[contra
   }
 }
 
-TEST_CASE("a rank of three has whole heads of grouped attention", "[contract][tensor]") {
+TEST_CASE("each of three tensor-parallel ranks has whole heads of grouped attention", "[contract][tensor]") {
   const OpList ops = first_block(even(), training, three);
   CHECK(shape_of<Attention>(ops, "attn.core").heads == 6);
   CHECK(shape_of<Attention>(ops, "attn.core").kv_heads == 3);  // of 8

@@ -105,7 +105,7 @@ TEST_CASE("a gated MLP saves four, three or two tensors of its width, and a para
   CHECK(layer_activations(l) + Fraction(2 * 2 * 96 + 2 * 2 * d) == four);
 }
 
-TEST_CASE("KV heads are replicated if there are more ranks, and context parallelism shards the sequence",
+TEST_CASE("KV heads are replicated if there are fewer than ranks, and context parallelism shards the sequence",
           "[textbook]") {
   LayerActivations l = seed_layer(1, 8, d, a, 2);
   l.kv_heads = 1;

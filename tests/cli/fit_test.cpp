@@ -1,5 +1,7 @@
 // 'llmcalc fit': the models that a device can run.
 
+#include <fmt/format.h>
+
 #include <sstream>
 
 #include "tests/catch.hpp"

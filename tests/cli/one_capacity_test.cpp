@@ -18,14 +18,14 @@ using namespace llmcalc;
 
 namespace {
 
-struct Sample {
+struct Triple {
   ModelCard model;
   HardwareCard hardware;
   std::string engine;
 };
 
 /// The request as typed; absent if it is refused.
-std::optional<Request> typed(const Sample& s, Parts parts, bool served) {
+std::optional<Request> typed(const Triple& s, Parts parts, bool served) {
   try {
     Request r;
     r.model = s.model;
@@ -69,7 +69,7 @@ void check_limits(const Request& r) {
 }
 
 /// Compares the answers on a sample; returns whether it was accepted.
-bool compare(const Sample& s) {
+bool compare(const Triple& s) {
   const auto infer = typed(s, one_batch, false), memory = typed(s, memory_alone, false),
              serve = typed(s, of_server, true), fit = typed(s, of_fit, false);
   if (!infer || !serve || !memory || !fit || !has_engine_memory(*infer)) return false;
@@ -109,7 +109,7 @@ TEST_CASE("infer, memory, fit and serve agree on the longest context, the larges
   const std::vector<std::string> names = engines();
   int accepted = 0;
   for (int i = 0; i < 2000; ++i) {
-    const Sample s{load_model(pick(builtin_models(), random)), load_hardware(pick(builtin_hardware(), random)),
+    const Triple s{load_model(pick(builtin_models(), random)), load_hardware(pick(builtin_hardware(), random)),
                    names[random() % names.size()]};
     CAPTURE(s.model.name, s.hardware.name, s.engine);
     accepted += compare(s);

@@ -31,7 +31,7 @@ TEST_CASE("the largest size that fits also fits when typed, and the next size tr
   }
 }
 
-TEST_CASE("a plan for the most layers is a modified model without a command", "[plan][cli]") {
+TEST_CASE("--largest layers returns a modified model, so its plans have no command", "[plan][cli]") {
   const json::Value all = test::ask("plan train gpt2 --hardware h100 --gpus 1 --largest layers --top 1");
   const Count layers = all["largest"]["value"];
   CHECK(layers > 12);

@@ -31,6 +31,6 @@ TEST_CASE("a ten percent higher rate never lengthens a step, with several kinds 
   }
 }
 
-TEST_CASE("a ten percent higher rate never lengthens a token", "[infer][cli]") {
+TEST_CASE("a ten percent higher rate never increases the time per token", "[infer][cli]") {
   check_never_slower(test::ask("infer llama-3.1-70b --hardware h100 --tp 4")["decode_sensitivity"]);
 }

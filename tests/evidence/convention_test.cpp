@@ -117,7 +117,7 @@ TEST_CASE("with full recomputation, hardware FLOP/s are a third higher than mode
   CHECK(near(step_of(row), hardware * 3 / 4));
 }
 
-TEST_CASE("rows with both a time and a rate give the same step for both", "[convention]") {
+TEST_CASE("rows that state both a time and a rate yield the same step time from either", "[convention]") {
   struct Family {
     const char* name;
     std::optional<double> TrainingMeasured::*rate;

@@ -301,7 +301,7 @@ TEST_CASE("the engine counts the golden bytes of quantized weights", "[golden]")
         }) == 2);
 }
 
-TEST_CASE("the engine counts the golden KV cache bytes", "[golden]") {
+TEST_CASE("the engine reproduces the golden KV cache bytes", "[golden]") {
   CHECK(each_case("kv_bytes_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
           Layout layout;

@@ -180,7 +180,7 @@ TEST_CASE("an obstacle to tensor cores selects the plain core and is recorded", 
   CHECK(any.ran().backward == CoreRun{AttentionCore::plain, CoreObstacle::dropout});
 }
 
-TEST_CASE("LLMCALC_ATTENTION selects one core, and an obstacle to it is an error", "[cuda]") {
+TEST_CASE("LLMCALC_ATTENTION selects one core, and throws if that core cannot run", "[cuda]") {
   CoreChoice plain("plain"), mma("mma");
   CHECK_FALSE(plain.tensor_cores(false, {}));
   CHECK(plain.ran().forward == CoreRun{AttentionCore::plain, CoreObstacle::environment});

@@ -103,7 +103,7 @@ TEST_CASE("Codestral Mamba's parameter count matches its modules", "[import][fam
   CHECK(a.recurrent.chunk == 256);
 }
 
-TEST_CASE("a Mamba-2 model's heads are its channels, and its projections have no bias", "[import][family]") {
+TEST_CASE("a Mamba-2 model's heads make up its channels, and its projections have no bias", "[import][family]") {
   CHECK_FALSE(arch(small_mamba2("")).tied_head);
   CHECK(arch(small_mamba2(R"("tie_word_embeddings": true)")).tied_head);
   CHECK(refusal(small_mamba2(R"("expand": 4)")) ==

@@ -52,7 +52,7 @@ TEST_CASE("a count is exact beyond the precision of a double", "[quantity]") {
   CHECK(parse_wide("170141183460469231731687303715884105727", "--c") == (Int128{1} << 127) - 1);
 }
 
-TEST_CASE("a malformed count is refused with a sentence", "[quantity]") {
+TEST_CASE("a malformed count is rejected with an error message", "[quantity]") {
   const std::string expected = "--seq: expected a whole number (8192, 8k, 8Ki, 300B, 3e11), got ";
   CHECK(count_refused("") == expected + "\"\"");
   CHECK(count_refused("-5") == expected + "\"-5\"");

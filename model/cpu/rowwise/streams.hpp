@@ -147,7 +147,8 @@ void gather_gradient(const Pointwise& s, const StreamView& v, const T* dy, const
   sums.finish(n, to);
 }
 
-/// Results of a token's weights in a spread: shares, the mixing matrix, and space for its gradient.
+/// Values that spreading a token over the residual streams derives from its weights: shares, the mixing matrix, and
+/// scratch for its gradient.
 template <typename T>
 struct SpreadWeights {
   using W = Wide<T>;

@@ -192,8 +192,7 @@ Formula all_bytes(S s) {
   };
   add("M_tow", "bytes of vision and audio encoders", media_encoder_bytes(s.plan(), s.layout()));
   if (s.inference().capacity())
-    add("M_proc", "bytes of libraries, recorded graphs, padding, draft model and adapters",
-        s.inference().memory().process);
+    add("M_proc", "bytes of libraries, CUDA graphs, padding, draft model and adapters", s.inference().memory().process);
   else
     add("M_proc", "measured bytes of a process before it allocates tensors", process_bytes(s.request()));
   return f;
@@ -266,13 +265,13 @@ constexpr Definition memory[] = {
      "liveness of the operators' tensors; vLLM's profiling"},
     {"inference_memory.process_bytes", "memory of the process other than tensors of the plan", "bytes",
      [](S s) {
-       return from_engine(s, "M_p", "bytes of libraries, recorded graphs, padding, draft model and adapters",
+       return from_engine(s, "M_p", "bytes of libraries, CUDA graphs, padding, draft model and adapters",
                           "inference_memory.process_bytes");
      },
      per_gpu, "presets/estimates/engine-memory.json", "--hardware NAME"},
     {"inference_memory.granted_bytes", "memory that the engine may fill", "bytes",
      [](S s) {
-       return from_engine(s, "M_gr", "share of the memory that processes see, by the engine's law",
+       return from_engine(s, "M_e", "share of the memory that processes see, by the engine's law",
                           "inference_memory.granted_bytes");
      },
      per_gpu, "presets/software, \"server\"", "--hardware NAME"},
