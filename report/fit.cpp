@@ -9,6 +9,7 @@
 #include "ask/answer/fit.hpp"
 #include "ask/answer/interval.hpp"
 #include "ask/request/check/check.hpp"
+#include "ask/request/offload.hpp"
 #include "ask/request/options.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/settle.hpp"
@@ -41,11 +42,10 @@ std::vector<FitFormat> usual_formats(const Request& r) {
   return all;
 }
 
-/// A request in one format; `name` and `offload` as given, empty: the model's own and none.
+/// A request in one format; `name` as given, empty: the model's own.
 struct InFormat {
   Request request;
-  std::string name, offload{};
-  Count layers_on_host = 0;
+  std::string name;
 };
 
 InFormat in_format(const Request& r, const FitFormat& f) {
@@ -55,7 +55,7 @@ InFormat in_format(const Request& r, const FitFormat& f) {
   if (!f.precision.empty() && !one.gave("--precision")) give(one, *find_option("--precision"), f.precision);
   if (!f.offload.empty()) give(one, *find_option("--offload"), f.offload);
   settle(one);
-  return {std::move(one), f.weights == "bf16" ? wide : std::string(f.weights), f.offload};
+  return {std::move(one), f.weights == "bf16" ? wide : std::string(f.weights)};
 }
 
 /// Bytes of the model's weights; the sort key of formats.
@@ -91,9 +91,7 @@ std::optional<InFormat> with_layers_on_host(const Request& r) {
   const auto fits = [&](Count n) { return InferenceAnswer(moved(n).request).fits(); };
   const std::optional<Count> fewest = first(layers, fits);
   if (!fewest) return std::nullopt;
-  InFormat one = moved(*fewest);
-  one.layers_on_host = *fewest;
-  return one;
+  return moved(*fewest);
 }
 
 /// The usual format with experts, else with layers, in host memory, if the engine computes there and the format does
@@ -117,6 +115,8 @@ FitRow row_of_memory(const InferenceAnswer& a) {
              .tokens = add(r.plan.prompt, r.plan.generate)};
   row.peak = a.memory().peak;
   row.host = a.memory().host;
+  if (r.plan.offload.any()) row.offload = offload_text(r.plan.offload);
+  row.layers_on_host = std::llround(r.plan.offload.weights.value() * real(r.model.arch.layers));
   row.fit = fit_of(a);
   return row;
 }
@@ -158,11 +158,9 @@ Request request_to_fit(Request r, const FitQuestion& q) {
   const bool given = r.gave("--prompt") || r.gave("--generate");
   r.plan = with_context(r.plan, given ? tokens : std::min(tokens, made_for));
   r.given.push_back("--prompt");  // protects the prompt from defaults when a format is settled
-  if (!r.gave("--memory-utilization")) {
+  if (!r.gave("--memory-utilization") && !has_engine_memory(r)) {
     constexpr double usual = 0.9;
-    r.plan.memory_utilization = has_engine_memory(r)     ? serving_utilization(r)
-                                : r.hardware->usable > 0 ? std::min(usual, r.hardware->usable)
-                                                         : usual;
+    r.plan.memory_utilization = r.hardware->usable > 0 ? std::min(usual, r.hardware->usable) : usual;
     r.given.push_back("--memory-utilization");  // as above
   }
   check(r);
@@ -178,8 +176,6 @@ ModelFit model_fit(const Request& r, const FitQuestion& q) {
     const InferenceAnswer answer(std::move(one.request));
     FitRow row = row_of_memory(answer);
     row.format = one.name;
-    row.offload = one.offload;
-    row.layers_on_host = one.layers_on_host;
     fit.least = row;
     if (!row.fit.is_expected()) continue;
     add_speeds(row, answer.request());

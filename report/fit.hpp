@@ -19,8 +19,8 @@ struct FitQuestion {
   bool all_formats = false;        ///< a row for every format that fits, not only for the widest
 };
 
-/// A model in one weight format, under a plan: a batch of sequences of prompt + generate tokens. Memory and limits are
-/// those of `infer` (ask/answer/inference.hpp).
+/// A model in one weight format, under a plan: a batch of sequences of prompt + generate tokens. Memory and limits
+/// are as in `infer` (ask/answer/inference.hpp).
 struct FitRow {
   std::string model;
   Count parameters = 0;

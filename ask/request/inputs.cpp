@@ -59,7 +59,8 @@ std::string list_text(const json::Value& v) {
 }  // namespace
 
 std::optional<std::string> input_text(const Option& o, const json::Value& v, const std::string& where) {
-  if (o.value.empty()) return flag_value(o, v, where) ? std::optional<std::string>("") : std::nullopt;
+  if (o.value.empty() || (o.has_optional_value() && v.is_boolean()))
+    return flag_value(o, v, where) ? std::optional<std::string>("") : std::nullopt;
   return v.is_array() ? list_text(v) : value_text(o, v, where);
 }
 

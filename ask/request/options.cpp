@@ -104,6 +104,32 @@ constexpr Field weight_precision{[](Request& r, Text text, Text where) {
                                    return one || !r.gave("--weight-precision") ? shown(w)
                                                                                : json::Value(r.weights_given.text);
                                  }};
+constexpr Field what_if_memory{
+    [](Request& r, Text text, Text where) { r.what_if.memory = read_memory_given(text, where); },
+    [](const Request& r) { return r.what_if.memory ? memory_given_json(*r.what_if.memory) : json::Value(); }};
+constexpr Field what_if_network{
+    [](Request& r, Text text, Text where) { r.what_if.network = read_scale(text, where); },
+    [](const Request& r) { return r.what_if.network ? json::Value(scale_text(*r.what_if.network)) : json::Value(); }};
+/// One price, or prices by device.
+constexpr Field price{[](Request& r, Text text, Text where) {
+                        if (text.find('=') != Text::npos)
+                          r.what_if.prices = read_prices(text, where);
+                        else
+                          r.run.price = read_price(text, where);
+                      },
+                      [](const Request& r) {
+                        return r.what_if.prices.empty() ? shown(r.run.price) : json::Value(prices_text(r.what_if));
+                      }};
+constexpr Field require_fit{
+    [](Request& r, Text text, Text where) {
+      if (text != "" && text != "yes" && text != "likely")
+        throw InputError(fmt::format("{}: expected yes or likely, got {}", where, in_quotes(text)));
+      r.require_fit = text == "yes" ? RequiredFit::yes : RequiredFit::likely;
+    },
+    [](const Request& r) {
+      if (r.require_fit == RequiredFit::none) return json::Value();
+      return r.require_fit == RequiredFit::yes ? json::Value("yes") : json::Value(true);
+    }};
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read, [](const Request& r) {
@@ -167,6 +193,10 @@ constexpr std::array rank_options{
     Option{"--hardware", "HW", "hardware preset or file", common, part::hardware, "", "", device},
     Option{"--memory-utilization", "X", "fraction of device memory available to tensors [1; 0.9 for fit and servers]",
            !common, fit | training, "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},
+    Option{"--memory", "SIZE", "memory of a device, or a factor such as 1.5x [the hardware file's]", !common,
+           both | fit, "--hardware", "", what_if_memory},
+    Option{"--network", "FACTOR", "bandwidth between nodes as a factor such as 2x [1x]", !common, time, "--hardware",
+           "", what_if_network},
     Option{"--gpus", "N", "total number of GPUs [--tp x --cp x --pp x --dp]", common, run, "", "", all_gpus},
     Option{"--tp", "N", "tensor-parallel size; must divide the number of attention heads [1]", common, both, "", "",
            value<&Layout::tp, parse_positive>},
@@ -287,8 +317,8 @@ constexpr std::array time_options{
 constexpr std::array run_options{
     Option{"--tokens", "D", "training tokens of the whole run, for total FLOPs, days, energy and cost [none]", common,
            run | formulas, "", "", value<&RunInputs::tokens, parse_positive>},
-    Option{"--price", "USD/h", "price per GPU-hour [first price in the hardware file]", common, run | serving,
-           "--tokens", "", value<&RunInputs::price, read_price>},
+    Option{"--price", "USD/h", "price per GPU-hour, or by device: h100=2.1,mi300x=1.9 [first in the hardware file]",
+           common, run | serving, "--tokens", "", price},
     Option{"--measured-tokens-per-s", "X",
            "measured total throughput of --gpus, for the MFU and the error of the estimate [none]", !common, run,
            "--hardware", "", value<&RunInputs::measured_tokens_per_s, parse_positive_real>},
@@ -312,8 +342,9 @@ constexpr std::array output_options{
     Option{"--train", "", "training only", common, halves, "", "", mark<&Request::train>},
     Option{"--infer", "", "inference only", common, halves, "", "", mark<&Request::infer>},
     Option{"--stages", "", "add one line per pipeline stage", !common, training, "", "", mark<&Request::stages>},
-    Option{"--require-fit", "", "exit with code 1 if the plan does not fit [off]", !common, training | inference,
-           "--hardware", "", mark<&Request::require_fit>},
+    Option{"--require-fit", "[yes]",
+           "exit with code 1 unless the verdict is yes or likely; yes: unless it is yes [off]", !common,
+           training | inference, "--hardware", "", require_fit},
     Option{"--ops", "", "add one line per operator", common, operators, "", "", mark<&Request::ops>},
     Option{"--json", "", "print one JSON object in base units, with the unit in the key", common, part::json},
     Option{"--markdown", "", "print tables in Markdown", common, markdown},

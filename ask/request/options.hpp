@@ -20,7 +20,7 @@ struct Field {
 
 struct Option {
   std::string_view flag;       ///< "--micro-batch"
-  std::string_view value{};    ///< "N", "op|step"; empty for a flag without a value
+  std::string_view value{};    ///< "N", "op|step"; empty for a flag without a value; "[yes]": optional
   std::string_view help{};     ///< one line, default in brackets
   bool common = false;         ///< shown by --help; --help-all shows all options
   Parts parts = 0;             ///< parts that it affects
@@ -30,6 +30,7 @@ struct Option {
   std::string_view (*idle)(const Request&) =
       nullptr;  ///< reason why it has no effect (ask/request/idle.hpp); null: it always has one
 
+  bool has_optional_value() const { return value.starts_with('['); }
   /// Its key under `inputs`: "micro_batch"; "kv_cache" for --no-kv-cache.
   std::string key() const;
 };

@@ -8,6 +8,7 @@
 #include "ask/request/serving_inputs.hpp"
 #include "ask/request/target.hpp"
 #include "ask/request/weight_precision.hpp"
+#include "ask/request/what_if.hpp"
 #include "calc/layout.hpp"
 #include "calc/plan.hpp"
 #include "presets/hardware_file.hpp"
@@ -56,6 +57,9 @@ inline constexpr Parts of_training = training | step | formulas | run | process,
 inline constexpr Parts styles = json | markdown | help;
 }  // namespace part
 
+/// --require-fit: a plan that is expected to fit, or one that fits at the high end of its interval.
+enum class RequiredFit : std::uint8_t { none, likely, yes };
+
 struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
@@ -71,18 +75,19 @@ struct Request {
   std::optional<BytesPerSecond> offload_rate;  ///< rate of offload transfers, if below the host link's
   std::optional<HardwareCard> host;            ///< processor and memory of the host; absent: the hardware file's
   std::optional<Bytes> host_memory;            ///< capacity of the host's memory, for all devices of a replica
+  WhatIf what_if;                              ///< changes to the hardware
   std::optional<SpeedTarget> target;           ///< desired speed of generation or of a training step
   ServingInputs serving;
-  Parts parts = 0;                       ///< of the command, without the half that --train or --infer excludes
-  bool train = false, infer = false;     ///< whether only this half is answered
-  bool ops = false;                      ///< whether to add a line per operator
-  bool stages = false;                   ///< whether to add a line per pipeline stage
-  bool require_fit = false;              ///< whether a plan that does not fit is a failure
-  std::vector<std::string_view> given;   ///< options chosen by the user
-  bool searches_layouts = false;         ///< whether the layout is searched instead of given
-  Count usual_seq = 8192;                ///< default tokens per sequence, if the model's context is not shorter
-  std::optional<DType> usual_precision;  ///< default precision; absent: the hardware's
-  bool loads_media_encoders = true;      ///< whether vision and audio encoders are loaded
+  Parts parts = 0;                              ///< of the command, without the half that --train or --infer excludes
+  bool train = false, infer = false;            ///< whether only this half is answered
+  bool ops = false;                             ///< whether to add a line per operator
+  bool stages = false;                          ///< whether to add a line per pipeline stage
+  RequiredFit require_fit = RequiredFit::none;  ///< verdict below which the command fails
+  std::vector<std::string_view> given;          ///< options chosen by the user
+  bool searches_layouts = false;                ///< whether the layout is searched instead of given
+  Count usual_seq = 8192;                       ///< default tokens per sequence, if the model's context is not shorter
+  std::optional<DType> usual_precision;         ///< default precision; absent: the hardware's
+  bool loads_media_encoders = true;             ///< whether vision and audio encoders are loaded
 
   bool gave(std::string_view option) const;
   /// Whether a search tries the values of an option.

@@ -106,6 +106,7 @@ void settle_schedule(Request& r) {
 void settle(Request& r) {
   Plan& p = r.plan;
   const Arch& a = r.model.arch;
+  apply_what_if(r);
   if (r.train && r.infer) r.train = r.infer = false;
   if (r.train) r.parts &= ~part::of_inference;
   if (r.infer) r.parts &= ~part::of_training;

@@ -65,14 +65,21 @@ void declare(CLI::App& app, const Command& command) {
   }
 }
 
+/// Whether `next` is the value of an option with an optional value.
+bool is_optional_value(const Option& o, std::string_view next) { return o.value == fmt::format("[{}]", next); }
+
 /// The arguments in the order that CLI11 expects, last first. Splits "--seq=" in two, because CLI11 would take the next
-/// argument as its value.
-std::vector<std::string> from_the_end(Args args) {
+/// argument as its value, and adds an empty value to options whose optional value is missing.
+std::vector<std::string> from_the_end(const Command& command, Args args) {
   std::vector<std::string> all;
-  for (const std::string& a : args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string& a = args[i];
     const bool empty_value = a.starts_with("--") && a.find('=') == a.size() - 1;
     all.push_back(empty_value ? a.substr(0, a.size() - 1) : a);
-    if (empty_value) all.emplace_back();
+    const Option* o = option_of(command, a);
+    const bool misses_value =
+        o != nullptr && o->has_optional_value() && (i + 1 == args.size() || !is_optional_value(*o, args[i + 1]));
+    if (empty_value || misses_value) all.emplace_back();
   }
   std::reverse(all.begin(), all.end());
   return all;
@@ -98,7 +105,7 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
   CLI::App app;
   declare(app, command);
   try {
-    app.parse(from_the_end(args));
+    app.parse(from_the_end(command, args));
   } catch (const CLI::ArgumentMismatch&) {  // CLI11 takes any argument as a value, so only the last option can lack one
     throw InputError(fmt::format("{}: missing value ({})", args.back(), option_of(command, args.back())->value));
   }

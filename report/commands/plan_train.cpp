@@ -256,7 +256,9 @@ std::optional<Request> take_measured_scale(Request& r, const Arguments& argument
 
 /// Refuses options that do not apply to several kinds of hardware.
 void refuse_for_rivals(const Arguments& arguments, Objective objective) {
-  for (const char* other : {"--largest", "--pareto", "--price", "--measured-tokens-per-s"})
+  if (arguments.has("--price") && arguments.text("--price").find('=') == std::string::npos)
+    throw InputError("--price: --hardware lists several names; set a price for each, for example h100=2.1,mi300x=1.9");
+  for (const char* other : {"--largest", "--pareto", "--measured-tokens-per-s"})
     if (arguments.has(other))
       throw InputError(
           fmt::format("{} requires a single hardware name, but --hardware lists several; omit one of the two", other));

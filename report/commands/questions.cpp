@@ -18,7 +18,7 @@ constexpr std::array trace_options{
 
 Output answered(const Question& question, const Request& r) {
   Report report = answer(question, r);
-  const bool fit = !r.require_fit || fits(report);
+  const bool fit = fits_as_required(report, r.require_fit);
   return {.content = std::move(report), .fits = fit};
 }
 
@@ -70,6 +70,12 @@ Request request(const Question& question, const Arguments& arguments) {
   arguments.apply(r);
   check(r);
   return r;
+}
+
+bool fits_as_required(const Report& report, RequiredFit required) {
+  if (required == RequiredFit::none) return true;
+  if (required == RequiredFit::yes && report.fit && report.fit->verdict != FitVerdict::yes) return false;
+  return fits(report);
 }
 
 bool fits(const Report& report) {

@@ -13,6 +13,8 @@ Request request(const Question& question, const Arguments& arguments);
 
 /// Whether all memory of a report fits.
 bool fits(const Report& report);
+/// Whether the report's verdict on memory meets --require-fit.
+bool fits_as_required(const Report& report, RequiredFit required);
 
 /// Splits the value of an option that itself contains options.
 std::vector<std::string> words_of(const std::string& text);

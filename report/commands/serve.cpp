@@ -59,7 +59,10 @@ Output served(const Arguments& arguments, const Request& r, const ServingEngine&
   const ServingTraffic traffic = watched_traffic(r, e, runner);
   ServingRun run = watched_run(r, e, traffic, traced, runner);
   run.run.stopped = run.run.stopped || traffic.stopped;
-  return {.content = serving_report(r, e, traffic, run),
+  Report report = serving_report(r, e, traffic, run);
+  const bool fits = fits_as_required(report, r.require_fit);
+  return {.content = std::move(report),
+          .fits = fits,
           .stopped = run.run.stopped,
           .trace = traced ? serving_trace(run) : ""};
 }
@@ -70,7 +73,8 @@ Output answer_serve(const Arguments& arguments, Runner& runner) {
   settle_serving(r);
   check_serving(r);
   const ServingEngine e = serving_engine(r);
-  if (!holds_a_request(r, e)) return {.content = refused_serving_report(r, e), .fits = !r.require_fit};
+  if (!holds_a_request(r, e))
+    return {.content = refused_serving_report(r, e), .fits = r.require_fit == RequiredFit::none};
   try {
     return served(arguments, r, e, runner);
   } catch (const std::bad_alloc&) {

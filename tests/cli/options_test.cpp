@@ -69,6 +69,8 @@ Words values(const Option& o) {
   if (o.value == "F") return {"fp32", "fp16", "q8_0"};
   if (o.value == "X") return {"0.5", "0.1", "1.5", "100"};
   if (o.value == "HW") return {"a100"};
+  if (o.value == "SIZE") return {"30GiB", "2x"};
+  if (o.value == "FACTOR") return {"2x"};
   if (o.value == "0..3") return {"1"};
   if (o.value == "PARTS") return {"attention", "embedding,layers:0-3"};
   if (o.value == "NAME") return {"zb-h1"};
@@ -89,9 +91,10 @@ Words values(const Option& o) {
 Words surroundings(const Question& q, const Option& o) {
   const std::string device = q.needs_hardware && o.flag != "--hardware" ? "--hardware h100 " : "";
   Words all;
-  for (const char* plan : {"", "--hardware h100", "--tp 2", "--tp 4", "--attention naive", "--tokens 1T",
-                           "--tokens 1T --watts 700", "--tp 2 --sp --dp 8", "--pp 4 --global-batch 16", "--dp 8 --fsdp",
-                           "--cp 2", "--dp 2 --ep 2", "--dp 16 --ep 16", "--optimizer muon", "--precision fp8"})
+  for (const char* plan :
+       {"", "--hardware h100", "--tp 2", "--tp 4", "--attention naive", "--tokens 1T", "--tokens 1T --watts 700",
+        "--tp 2 --sp --dp 8", "--pp 4 --global-batch 16", "--dp 8 --fsdp", "--cp 2", "--tp 16", "--dp 2 --ep 2",
+        "--dp 16 --ep 16", "--optimizer muon", "--precision fp8"})
     all.push_back(device + plan);
   return all;
 }

@@ -48,7 +48,7 @@ EngineCapacity::EngineCapacity(const Request& r, ServingEngine engine)
       learned_rows_(r.model.arch.learned_rows()),
       reach_(r.model.arch.local.reach),
       law_(r.engine && r.engine->server ? *r.engine->server : EngineLaw()),
-      plain_(inference_memory(r.model.arch, r.plan, r.layout)),
+      tensors_(inference_memory(price_holdings(r.model.arch, r.plan, r.layout), {}, r.plan, r.layout)),
       engine_(std::move(engine)),
       parts_(engine_.rules.ranks / replicas(r.layout)) {}
 
@@ -92,7 +92,7 @@ Bytes EngineCapacity::cache() const {
 
 Memory EngineCapacity::memory() const {
   const EngineMemory& e = engine_.memory;
-  Memory m = plain_;
+  Memory m = tensors_;
   m.weights = e.weights;
   m.media_encoders = e.media_encoders;
   m.kv_cache = cache();

@@ -1,7 +1,8 @@
 #pragma once
 /// Memory and limits of the engine that serves a request's batch: the engine that `serve` simulates, with chunked
-/// prompts, so that the workspace does not grow with the prompt. The only memory law of infer, memory, report, fit and
-/// the remedies for requests with an engine; without one, a prompt is one pass (calc/memory.hpp).
+/// prompts, so that the workspace grows with the prompt only for EngineLaw::whole_prompts. The only memory law of
+/// infer, memory, report, fit and the remedies for requests with an engine; without one, a prompt is one pass
+/// (calc/memory.hpp).
 
 #include "ask/answer/serving/serving.hpp"
 #include "calc/infer.hpp"
@@ -31,7 +32,7 @@ class EngineCapacity {
   /// Whether the plan's batch fits. The host is not checked.
   bool holds_batch() const { return longest_in_pass() >= tokens_; }
   /// One device, with the cache of the plan's batch in whole blocks. `workspace`: the engine's activations; `process`:
-  /// libraries, recorded graphs, padding, draft model and adapters. Excludes the unused part of the cache.
+  /// libraries, CUDA graphs, padding, draft model and adapters. Excludes the unused part of the cache.
   Memory memory() const;
 
  private:
@@ -45,7 +46,7 @@ class EngineCapacity {
   Count batch_, tokens_, learned_rows_;
   Reach reach_;
   EngineLaw law_;
-  Memory plain_;  ///< the plan's tensors, if a prompt is one pass
+  Memory tensors_;  ///< weights and cache of the plan
   ServingEngine engine_;
   Count parts_;  ///< micro-batches that split a batch
 };

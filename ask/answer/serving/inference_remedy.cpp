@@ -51,7 +51,7 @@ std::optional<Request> typed(const Request& r, std::string_view flag, std::strin
   }
 }
 
-/// The engine after the change; absent if the change is refused, makes no difference to memory, or does not suffice.
+/// The engine after the change; absent if the change is rejected or does not suffice.
 std::optional<InferenceRemedy> remedy(const InferenceAnswer& now, std::string_view flag, std::string_view value) {
   const Request& r = now.request();
   std::optional<Request> changed = typed(r, flag, value);

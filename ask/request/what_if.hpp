@@ -1,0 +1,44 @@
+#pragma once
+/// Changes to the hardware of a request: memory, network and price of a device.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "calc/units.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+struct Request;
+
+/// A memory size: absolute, or as a multiple of the hardware file's.
+struct MemoryGiven {
+  std::optional<Bytes> size{};
+  double scale = 1;
+};
+
+struct WhatIf {
+  std::optional<MemoryGiven> memory{};
+  std::optional<double> network{};                       ///< multiple of the bandwidth between nodes
+  std::vector<std::pair<std::string, double>> prices{};  ///< USD per GPU-hour by hardware name
+  bool is_applied = false;                               ///< whether the request's hardware includes the changes
+};
+
+/// "24GB", "24GiB" or "1.5x".
+MemoryGiven read_memory_given(std::string_view text, std::string_view where);
+/// "2x" as 2.
+double read_scale(std::string_view text, std::string_view where);
+/// "h100=2.1,mi300x=1.9". Throws InputError for unknown hardware.
+std::vector<std::pair<std::string, double>> read_prices(std::string_view text, std::string_view where);
+/// The texts that these functions read.
+json::Value memory_given_json(const MemoryGiven& m);
+std::string scale_text(double scale);
+std::string prices_text(const WhatIf& w);
+
+/// Applies the changes to the request's hardware, once. Throws InputError if the hardware has no network to scale.
+void apply_what_if(Request& r);
+
+}  // namespace llmcalc
