@@ -187,20 +187,20 @@ void dropout_and_norms() {
   element_wise("dropout gradient", 2, mask_byte, [tenth](Backend& b, Arrays& a) {
     return [&b, tenth, x = a.number(), mask = a.number()] { b.dropout_gradient(shape, tenth, mask, x); };
   });
-  for (const bool centred : {true, false}) {
+  for (const bool centered : {true, false}) {
     Norm s = norm_shape;
-    s.centred = centred;
-    const std::string name = centred ? "LayerNorm" : "RMSNorm";
+    s.centered = centered;
+    const std::string name = centered ? "LayerNorm" : "RMSNorm";
     element_wise(name.c_str(), 2, 0, [s](Backend& b, Arrays& a) {
       const model::NormView v{
-          .x = a.number(), .weight = a.number(), .bias = s.centred ? a.number() : nullptr, .x_stride = width};
+          .x = a.number(), .weight = a.number(), .bias = s.centered ? a.number() : nullptr, .x_stride = width};
       return [&b, s, v, y = a.number(), saved = a.wide()] { b.norm(s, v, y, saved); };
     });
     element_wise((name + " gradient").c_str(), 3, 0, [s](Backend& b, Arrays& a) {
       const model::NormView v{.x = a.number(), .weight = a.number(), .x_stride = width};
       void *dy = a.number(), *dx = a.number(), *saved = a.wide();
       b.norm(s, v, dx, saved);
-      return [&b, s, v, saved, dy, dx, dw = a.wide(), db = s.centred ? a.wide() : nullptr] {
+      return [&b, s, v, saved, dy, dx, dw = a.wide(), db = s.centered ? a.wide() : nullptr] {
         b.norm_gradient(s, v, saved, dy, dx, false, dw, db);
       };
     });

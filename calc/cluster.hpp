@@ -17,10 +17,10 @@ struct Cluster {
 /// A cluster of devices with one link.
 Cluster cluster(const Device& device, const Link& link);
 
-/// The innermost level that joins `span` neighbouring devices; bandwidth 0 if there is no such link.
+/// The innermost level that joins `span` neighboring devices; bandwidth 0 if there is no such link.
 Link joining_link(const Cluster& c, Count span);
 
-/// The level as seen by a run of `ranks` neighbouring devices; on a torus, the part that these devices occupy.
+/// The level as seen by a run of `ranks` neighboring devices; on a torus, the part that these devices occupy.
 Link joining_ranks(Link level, Count ranks);
 
 /// The level as seen by a group; on a torus, the axes of its ranks (calc/links/torus.hpp) and their bandwidth.

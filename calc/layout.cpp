@@ -37,7 +37,7 @@ Lines data_lines(const Layout& l) {
   return context.stride <= data.stride ? Lines{context, data} : Lines{data, context};
 }
 
-/// The first `n` ranks of a group, neighbours first. Precondition: n divides the number of ranks of the inner line or
+/// The first `n` ranks of a group, neighbors first. Precondition: n divides the number of ranks of the inner line or
 /// is a multiple of it.
 Lines first_ranks(Lines all, Count n) {
   const Count inner = n < all.inner.ranks ? n : all.inner.ranks;

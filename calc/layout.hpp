@@ -4,7 +4,7 @@
 /// devices = tp x cp x pp x dp. Expert parallelism reuses the ranks of tensor, data and context parallelism: ep x etp
 /// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960) and, under hybrid sharding, tp x hsdp: one
 /// copy of the states holds every expert (torchtitan: efsdp = dp_shard x cp x tp / (ep x etp); Megatron-Core: partial
-/// expert-data groups). The order of the axes determines which ranks are on neighbouring devices.
+/// expert-data groups). The order of the axes determines which ranks are on neighboring devices.
 
 #include <array>
 #include <cstdint>
@@ -38,7 +38,7 @@ inline constexpr std::array<std::string_view, group_count> group_names{
     "tensor",      "context", "expert",  "expert-tensor", "pipeline",      "data",
     "expert-data", "shard",   "replica", "expert-shard",  "expert-replica"};
 
-/// Kinds of parallelism in a layout's order, neighbouring devices first.
+/// Kinds of parallelism in a layout's order, neighboring devices first.
 enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
 using AxisOrder = std::array<Axis, 5>;
 /// As in Megatron-Core.
@@ -144,11 +144,11 @@ constexpr Count replicas(const Layout& l) { return l.dp; }
 /// Whether the residual stream is sharded across the tensor-parallel ranks.
 constexpr bool sequence_parallel(const Layout& l) { return l.sp && l.tp > 1; }
 
-/// The ranks of a group along one axis: their number, and the distance between neighbours in devices.
+/// The ranks of a group along one axis: their number, and the distance between neighbors in devices.
 struct Line {
   Count ranks = 1, stride = 1;
 };
-/// The lines of a group's ranks, one per axis, neighbours first.
+/// The lines of a group's ranks, one per axis, neighbors first.
 struct Lines {
   Line inner, outer;
   constexpr Count ranks() const { return mul(inner.ranks, outer.ranks); }

@@ -55,24 +55,24 @@ HeldRows rows_of(const Prices& p, std::span<const ModelChunk> chunks) {
 
 /// Elements communicated between the ranks that shard one copy: its own elements and its experts', each only if sharded
 /// over several ranks. Replicas all-reduce their shards in place.
-Count travelling(const SharedNumbers& n, const Layout& layout) {
+Count traveling(const SharedNumbers& n, const Layout& layout) {
   return add(shards(layout, ParameterClass::dense) ? n.own : 0,
              shards(layout, ParameterClass::experts) ? n.experts : 0);
 }
-Count travelling(const LargestLayer& n, const Layout& layout) {
+Count traveling(const LargestLayer& n, const Layout& layout) {
   return most_of(n, shards(layout, ParameterClass::dense), shards(layout, ParameterClass::experts));
 }
 Bytes gathered(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero != Zero::weights) return {};
-  const Travelling& w = s.weights;
-  const auto of = [&](const auto& n) { return travelling(n, layout); };
+  const Traveling& w = s.weights;
+  const auto of = [&](const auto& n) { return traveling(n, layout); };
   const Count layers = layout.reshard ? std::min(of(w.layers), mul(2, of(w.largest))) : of(w.layers);
   return bytes_of(training_weights(plan), add(of(w.outside), layers));
 }
 
 Bytes buckets(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
-  const auto of = [&](const auto& n) { return travelling(n, layout); };
+  const auto of = [&](const auto& n) { return traveling(n, layout); };
   return Bytes(mul(summed_gradient_bytes(plan), gradients_at_once(s.gradients, accumulates_gradients(layout), of)));
 }
 

@@ -90,14 +90,14 @@ constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
   return experts ? n.experts : 0;
 }
 /// Elements that data-parallel ranks may communicate.
-struct Travelling {
+struct Traveling {
   SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copy of the token table
   LargestLayer largest{};
 };
 /// Largest amount of unsharded gradients, counted by `of`, that a rank holds at a time: all gradients, or the larger of
 /// those of one layer and those of embedding and head.
 template <typename Of>
-Count gradients_at_once(const Travelling& n, bool all, const Of& of) {
+Count gradients_at_once(const Traveling& n, bool all, const Of& of) {
   return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
 }
 
@@ -105,7 +105,7 @@ Count gradients_at_once(const Travelling& n, bool all, const Of& of) {
 struct HeldSums {
   Learned all{}, experts{};          ///< the rank's parameters, and the part of these in divided experts
   Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights: without divided experts, and of divided experts
-  Travelling weights{}, gradients{};
+  Traveling weights{}, gradients{};
   Bytes largest_outside{}, largest_layer{};  ///< stored weight bytes of embedding or head, and of a layer
 };
 HeldSums held_sums(const Prices& prices, const HeldRows& rows);

@@ -236,7 +236,7 @@ constexpr bool recomputes_partly(const Plan& p) {
 
 /// Number format of activations, the attention core, routers, norms, the token table and the head: 16 bits if the
 /// blocks' matmuls have fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which also saves
-/// its operands for backward in 16 bits. Casts are not modelled, and quantised copies are not held.
+/// its operands for backward in 16 bits. Casts are not modeled, and quantized copies are not held.
 constexpr DType working_format(const Plan& p) {
   return whole_bits(p.precision.format()) < 16 ? p.working : p.precision;
 }
@@ -251,7 +251,7 @@ constexpr bool trains_adapters(const Plan& p) { return p.lora_rank > 0; }
 /// Whether some weights are frozen.
 constexpr bool trains_part(const Plan& p) { return trains_adapters(p) || !p.frozen.empty(); }
 
-/// Weight format of training: the plan's if all components have the same format without groups. A quantised checkpoint
+/// Weight format of training: the plan's if all components have the same format without groups. A quantized checkpoint
 /// is trained in the working format.
 constexpr DType training_weights(const Plan& p) {
   const DType t = p.weight_precision[Component::mlp];

@@ -10,8 +10,8 @@ namespace llmcalc {
 
 inline constexpr double seconds_per_hour = 3600, seconds_per_day = 86400;
 
-/// FLOPs utilisation: flops_per_token x tokens/s / (devices x peak).
-/// With the FLOPs that the model needs (forward and backward, no recomputation) it is the model FLOPs utilisation, MFU:
+/// FLOPs utilization: flops_per_token x tokens/s / (devices x peak).
+/// With the FLOPs that the model needs (forward and backward, no recomputation) it is the model FLOPs utilization, MFU:
 /// Goon (3.5), which intends FLOPs per token but prints FLOPs per batch; PaLM, arXiv:2204.02311, App. B. With the FLOPs
 /// that the hardware executes, including recomputation, it is HFU (arXiv:2205.05198).
 double utilization(double flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
@@ -28,7 +28,7 @@ Seconds training_time(double tokens, double tokens_per_second);
 double days(Seconds run);
 double device_hours(Count devices, Seconds run);
 
-/// device-hours x W x PUE / 1000. PUE: total power of the data centre divided by its machines' power; 1: no overhead.
+/// device-hours x W x PUE / 1000. PUE: total power of the data center divided by its machines' power; 1: no overhead.
 double energy_kwh(double device_hours, double watts, double pue);
 /// kWh x the grid's kg per kWh.
 double co2_kg(double kwh, double kg_per_kwh);

@@ -83,7 +83,7 @@ class StepWorkspace {
 ///
 /// A rank reduces its gradients as soon as its own last backward allows (calc/pipeline/chunk_time.hpp). The optimizers
 /// start together when the slowest rank is done, since clipping needs the norm of all gradients. If a schedule
-/// validates updates afterwards (validates_after), a rank's optimizer follows its own reduction, its next step follows
+/// validates updates afterward (validates_after), a rank's optimizer follows its own reduction, its next step follows
 /// its own optimizer, and the step time is set by the rank that takes longest from its first forward (including the
 /// gathers it waits for) to its update. Excludes the partial norms that ranks pass on meanwhile, rollbacks, and shifts
 /// between ranks of unequal work over later steps. After this reduction follow the once-per-step reductions across
@@ -131,7 +131,7 @@ Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout,
 /// order used to count its memory. Leaves the slots in `room`, without repeating rounds.
 void run_automatic(const Pipeline& p, const Partition& partition, MakespanWorkspace& room);
 
-/// Tokens per second of the whole run; model and hardware FLOPs utilisation of its devices.
+/// Tokens per second of the whole run; model and hardware FLOPs utilization of its devices.
 double tokens_per_second(const TrainEstimate& e, const StepTime& t);
 double model_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Layout& layout,
                          const Device& device);

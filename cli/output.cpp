@@ -44,7 +44,7 @@ std::size_t output_columns() {
   return stated > 0 ? static_cast<std::size_t>(std::clamp(stated, least, most)) : 80;
 }
 
-bool output_colour() {
+bool output_color() {
   return ::isatty(STDOUT_FILENO) == 1 && *environment("NO_COLOR") == '\0' &&
          environment("TERM") != std::string_view("dumb");
 }

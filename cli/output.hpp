@@ -25,6 +25,6 @@ void say_raw(std::string_view text) noexcept;
 std::size_t output_columns();
 
 /// Whether standard output is a terminal with colors and $NO_COLOR (no-color.org) allows them.
-bool output_colour();
+bool output_color();
 
 }  // namespace llmcalc

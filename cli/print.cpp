@@ -31,7 +31,7 @@ void write(const std::string& text) {
 Screen screen_of(const Arguments& arguments) {
   const auto* const given =
       std::find_if(style_flags.begin(), style_flags.end(), [&](const StyleFlag& s) { return arguments.has(s.flag); });
-  return {given == style_flags.end() ? Style::text : given->style, output_columns(), output_colour(),
+  return {given == style_flags.end() ? Style::text : given->style, output_columns(), output_color(),
           arguments.has("--exact")};
 }
 

@@ -58,10 +58,10 @@ CorpusSplit split(std::string_view text) {
 
 Corpus::Corpus(std::string_view text, const Tokenizer& tokenizer) {
   const auto [validation, held_out] = split(text);
-  learnt_ = tokenizer.encode(text.substr(0, validation));
+  learned_ = tokenizer.encode(text.substr(0, validation));
   validation_ = tokenizer.encode(text.substr(validation, held_out - validation));
   held_out_ = tokenizer.encode(text.substr(held_out));
-  if (held_out_.size() < 2 || validation_.size() < 2 || learnt_.size() < 2)
+  if (held_out_.size() < 2 || validation_.size() < 2 || learned_.size() < 2)
     throw InputError(
         fmt::format("a text of {} bytes is too short for training: the held-out last tenth, the validation twentieth "
                     "before it and the rest each need at least two tokens; pass a longer text",
@@ -76,17 +76,17 @@ double bits_per_byte(double loss, Count tokens, Count bytes) {
 
 Batch Corpus::batch(std::uint64_t seed, std::uint64_t index, Count sequences, Count seq) const {
   const auto length = static_cast<std::size_t>(seq) + 1;
-  if (learnt_.size() < length)
+  if (learned_.size() < length)
     throw InputError(
         fmt::format("the training text has {} tokens, fewer than one sequence of {} plus the next token; pass a longer "
                     "text or a smaller --seq",
-                    learnt_.size(), seq));
+                    learned_.size(), seq));
   Batch b;
   for (Count i = 0; i < sequences; ++i) {
     const std::uint64_t which = index * static_cast<std::uint64_t>(sequences) + static_cast<std::uint64_t>(i);
     const double u = uniform<double>(random_key(seed), random_counter(which, batch_stream));
-    const auto begin = static_cast<std::size_t>(u * static_cast<double>(learnt_.size() - length + 1));
-    append(b, learnt().subspan(begin, length));
+    const auto begin = static_cast<std::size_t>(u * static_cast<double>(learned_.size() - length + 1));
+    append(b, learned().subspan(begin, length));
   }
   return b;
 }

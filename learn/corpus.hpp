@@ -27,7 +27,7 @@ class Corpus {
  public:
   Corpus(std::string_view text, const Tokenizer& tokenizer);
 
-  std::span<const std::int32_t> learnt() const { return learnt_; }
+  std::span<const std::int32_t> learned() const { return learned_; }
   std::span<const std::int32_t> validation() const { return validation_; }
   std::span<const std::int32_t> held_out() const { return held_out_; }
   /// Bytes of all predicted held-out tokens: all except the first.
@@ -48,7 +48,7 @@ class Corpus {
                      const std::function<void(Count done, Count all)>& on_token = {});
 
  private:
-  std::vector<std::int32_t> learnt_, validation_, held_out_;
+  std::vector<std::int32_t> learned_, validation_, held_out_;
   Count predicted_bytes_ = 0;
 };
 

@@ -53,7 +53,7 @@ class Learner {
   /// Continues from a checkpoint.
   void resume(const TrainingCheckpoint& c);
   void save(const std::string& path, const ModelCard& model, const std::string& tokenizer, const json::Value& settings);
-  /// Loads the best weights into the model. Training cannot continue afterwards.
+  /// Loads the best weights into the model. Training cannot continue afterward.
   void take_best();
 
  private:

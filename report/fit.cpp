@@ -66,10 +66,10 @@ Bytes stored_bytes(const Request& r) { return weights_bytes(r.model.arch, r.plan
 std::vector<InFormat> in_formats(const Request& r) {
   std::vector<InFormat> all{{r, ""}};
   if (r.gave("--weight-precision")) return all;
-  const bool quantised = r.model.weights && !r.model.weights->plain();
+  const bool quantized = r.model.weights && !r.model.weights->plain();
   for (const FitFormat& f : usual_formats(r)) {
     InFormat one = in_format(r, f);
-    if (!quantised || stored_bytes(one.request) < stored_bytes(r)) all.push_back(std::move(one));
+    if (!quantized || stored_bytes(one.request) < stored_bytes(r)) all.push_back(std::move(one));
   }
   const auto is_wider = [](const InFormat& a, const InFormat& b) {
     return stored_bytes(a.request) > stored_bytes(b.request);

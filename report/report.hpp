@@ -92,8 +92,8 @@ inline constexpr std::array style_flags{StyleFlag{"--json", Style::json}, StyleF
 struct Screen {
   Style style = Style::text;
   std::size_t columns = 80;
-  bool colour = false;  ///< bold and colors
-  bool exact = false;   ///< every digit next to the rounded numbers; JSON always has them
+  bool color = false;  ///< bold and colors
+  bool exact = false;  ///< every digit next to the rounded numbers; JSON always has them
 };
 
 /// Version of the JSON of reports; changes when the meaning of a key changes.

@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-std::string labelled(std::string_view about, std::string_view label) {
+std::string labeled(std::string_view about, std::string_view label) {
   return about.empty() ? std::string(label) : fmt::format("{} {}", about, label);
 }
 
@@ -71,9 +71,9 @@ std::string fit_text(const Fit& fit) {
 Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit& fit, std::span<const MemoryPart> parts,
                        std::string_view about, const std::string& limit = "more than --memory-utilization allows") {
   if (!r.hardware)
-    return {labelled(about, "needs"), fmt::format("{} per GPU, {}", bytes_text(m.peak), largest_part(m, parts))};
+    return {labeled(about, "needs"), fmt::format("{} per GPU, {}", bytes_text(m.peak), largest_part(m, parts))};
   const Device& device = r.hardware->cluster.device;
-  const std::string of = part_of(m.peak, device.memory), label = labelled(about, "fits");
+  const std::string of = part_of(m.peak, device.memory), label = labeled(about, "fits");
   const double share = real(m.peak.value) / real(device.memory.value);
   const std::string ram = host == Bytes() ? "" : fmt::format(", and {} of host memory", bytes_text(host));
   if (fit.is_expected())
@@ -161,7 +161,7 @@ void add_fit(Report& report, const Fit& fit) {
 }
 
 Finding process_finding(const ProcessEstimate& p, const Fit& fit, std::string_view about) {
-  return {labelled(about, "fits"),
+  return {labeled(about, "fits"),
           fmt::format("{}: about {} per GPU ({})", fit_text(fit), part_of(p.needed(), p.capacity),
                       bytes_interval_text(p.low(), p.high())),
           !fit.is_expected()};
@@ -188,8 +188,8 @@ void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view 
     const Bytes memory = r.hardware->cluster.device.memory;
     report.verdict.push_back(process_finding(*a.process(), fit_of(a), about));
     report.verdict.push_back(
-        {labelled(about, "tensors"), fmt::format("{} per GPU, {}; under {}", part_of(a.memory().peak, memory),
-                                                 largest_part(a.memory(), training_parts), a.process()->software)});
+        {labeled(about, "tensors"), fmt::format("{} per GPU, {}; under {}", part_of(a.memory().peak, memory),
+                                                largest_part(a.memory(), training_parts), a.process()->software)});
     return;
   }
   const Fit fit{fits ? FitVerdict::yes : FitVerdict::no, fits ? 1.0 : 0.0};
@@ -199,7 +199,7 @@ void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view 
 void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view about) {
   const Seconds step = a.estimate().estimate.total();
   const auto say = [&](std::string_view label, std::string text) {
-    report.verdict.push_back({labelled(about, label), std::move(text)});
+    report.verdict.push_back({labeled(about, label), std::move(text)});
   };
   add_training_fit(a, report, about);
   say(time_label(a.estimate().estimated), step_text(a));
@@ -212,7 +212,7 @@ void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view
 void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_view about) {
   const InferEstimate& e = a.estimate();
   const auto say = [&](std::string_view label, std::string text) {
-    report.verdict.push_back({labelled(about, label), std::move(text)});
+    report.verdict.push_back({labeled(about, label), std::move(text)});
   };
   add_inference_fit(a, report, about);
   say(time_label(e.estimated), generation_text(a));

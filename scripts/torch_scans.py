@@ -1,4 +1,4 @@
-"""Scans of torch_decoder.py's models, token by token, from the papers and modelling code: Mamba whose heads share a step
+"""Scans of torch_decoder.py's models, token by token, from the papers and modeling code: Mamba whose heads share a step
 (hub pfnet/plamo-2-1b, modeling_plamo.py), RG-LRU (arXiv:2402.19427), mLSTM (arXiv:2405.04517), RWKV-5 and RWKV-6
 (arXiv:2404.05892). No chunks, no kernels, autograd. x: (sequences, tokens, hidden).
 """

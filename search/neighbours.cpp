@@ -37,11 +37,11 @@ bool fill(Candidate& c) {
   return true;
 }
 
-class Neighbourhood {
+class Neighborhood {
  public:
-  Neighbourhood(const Space& space, const Candidate& plan) : space_(space), plan_(plan), here_(evaluate(space, plan)) {}
+  Neighborhood(const Space& space, const Candidate& plan) : space_(space), plan_(plan), here_(evaluate(space, plan)) {}
 
-  std::vector<Neighbour> run() {
+  std::vector<Neighbor> run() {
     degrees();
     for (const Count n : beside(divisors(std::max<Count>(space_.arch.moe.experts, 1)), plan_.ep))
       try_with(PlanChange::ep, [&](Candidate& c) { c.ep = n; });
@@ -53,7 +53,7 @@ class Neighbourhood {
       try_with(PlanChange::micro_batch, [&](Candidate& c) { c.micro_batch = n; });
     kinds();
     std::stable_sort(all_.begin(), all_.end(),
-                     [](const Neighbour& a, const Neighbour& b) { return a.change < b.change; });
+                     [](const Neighbor& a, const Neighbor& b) { return a.change < b.change; });
     return std::move(all_);
   }
 
@@ -121,7 +121,7 @@ class Neighbourhood {
     judge(change, settled(space_, c));
   }
   void judge(PlanChange change, const Candidate& c) {
-    Neighbour n{.change = change, .plan = evaluate(space_, c)};
+    Neighbor n{.change = change, .plan = evaluate(space_, c)};
     if (n.plan.possible()) {
       n.term = most_grown(space_, here_, n.plan);
       n.part = most_grown(here_.time, n.plan.time);
@@ -133,7 +133,7 @@ class Neighbourhood {
     all_.push_back(n);
   }
   /// Sets the bytes in excess of the capacity of the device, or of a host with a given capacity.
-  void lack(Neighbour& n) const {
+  void lack(Neighbor& n) const {
     const HostSide& host = space_.cluster.device.host;
     n.over = n.plan.found.peak - usable(space_);
     n.on_host = !host.holds(n.plan.host) && n.plan.host - host.capacity > n.over;
@@ -152,13 +152,11 @@ class Neighbourhood {
   const Space& space_;
   const Candidate& plan_;
   Evaluated here_;
-  std::vector<Neighbour> all_;
+  std::vector<Neighbor> all_;
 };
 
 }  // namespace
 
-std::vector<Neighbour> neighbours(const Space& space, const Candidate& plan) {
-  return Neighbourhood(space, plan).run();
-}
+std::vector<Neighbor> neighbors(const Space& space, const Candidate& plan) { return Neighborhood(space, plan).run(); }
 
 }  // namespace llmcalc

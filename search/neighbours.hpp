@@ -1,11 +1,11 @@
 #pragma once
-/// The neighbours of a plan, and why they are worse.
+/// The neighbors of a plan, and why they are worse.
 
 #include "search/evaluate.hpp"
 
 namespace llmcalc {
 
-/// The choice in which a neighbour differs. A degree changes by one step; the devices that it gains or frees come from
+/// The choice in which a neighbor differs. A degree changes by one step; the devices that it gains or frees come from
 /// or go to data parallelism or, if that is impossible, pipeline or context parallelism.
 enum class PlanChange : std::uint8_t { tp, sp, cp, ep, pp, chunks, micro_batch, recompute, zero, schedule };
 inline constexpr std::array<std::string_view, 10> change_names{
@@ -19,7 +19,7 @@ enum class Verdict : std::uint8_t {
   no_worse     ///< as good as the plan in a search
 };
 
-struct Neighbour {
+struct Neighbor {
   PlanChange change = PlanChange::tp;
   Verdict verdict = Verdict::impossible;
   Evaluated plan{};
@@ -30,7 +30,7 @@ struct Neighbour {
   Seconds slower{};  ///< additional step time relative to the plan; negative: faster
 };
 
-/// Every neighbour of a plan that can run, in the order of PlanChange.
-std::vector<Neighbour> neighbours(const Space& space, const Candidate& plan);
+/// Every neighbor of a plan that can run, in the order of PlanChange.
+std::vector<Neighbor> neighbors(const Space& space, const Candidate& plan);
 
 }  // namespace llmcalc

@@ -34,7 +34,7 @@ std::string shell_word(std::string_view text);
 /// "adam|sgd|lion" as "adam, sgd or lion".
 std::string one_of(std::string_view names);
 
-/// Number of single-character insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`; no
+/// Number of single-character insertions, deletions, substitutions and swaps of neighbors that turn `a` into `b`; no
 /// character is edited twice (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

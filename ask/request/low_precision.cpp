@@ -63,7 +63,7 @@ bool is_multiplied_as_stored(const Request& r, Component c) {
 }
 
 /// Note on stored weights with fewer bits than their matmuls.
-std::string dequantised_note(const Request& r) {
+std::string dequantized_note(const Request& r) {
   const Plan& p = r.plan;
   const DType product = working_format(p);
   const ComponentBytes numbers = component_numbers(r.model.arch);
@@ -81,14 +81,14 @@ std::string dequantised_note(const Request& r) {
 std::string inference_parts_note(const Request& r) {
   const Plan& p = r.plan;
   if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";
-  const std::string widened = dequantised_note(r);
+  const std::string widened = dequantized_note(r);
   return fmt::format("; in inference only matmuls of {} are low-precision{}{}", set_text(p.multiplied),
                      widened.empty() ? "" : "; ", widened);
 }
 
 std::string formats_note(const Request& r) {
   const Plan& p = r.plan;
-  if (!is_narrow(p)) return r.has(part::inference) ? dequantised_note(r) : "";
+  if (!is_narrow(p)) return r.has(part::inference) ? dequantized_note(r) : "";
   std::string wide = inference_parts_note(r);
   if (p.low_precision.parts != NarrowParts::all())
     wide += fmt::format("; in training, only matmuls of {} are low-precision", set_text(p.low_precision.parts));

@@ -32,7 +32,7 @@ inline constexpr auto choices<AttentionGate> =
     std::array{Choice{AttentionGate::none, "none"}, Choice{AttentionGate::per_head, "per_head"},
                Choice{AttentionGate::per_channel, "per_channel"}};
 
-/// Normalisation of queries and keys before the scores, with parameter counts.
+/// Normalization of queries and keys before the scores, with parameter counts.
 enum class QkNorm : std::uint8_t {
   none,
   weight_free,    ///< 0 parameters (Llama 4)
@@ -159,7 +159,7 @@ enum class RecurrentKind : std::uint8_t {
   rg_lru,             ///< RecurrentGemma: one state value per channel; gates from a block-diagonal matrix over channels
                       ///< (arXiv:2402.19427)
   rwkv6,  ///< RWKV-5 and RWKV-6: one decay per key channel; a bonus on the current token's key (arXiv:2404.05892)
-  mlstm   ///< xLSTM: one decay and one exponential gate per head, outputs divided by a normaliser (arXiv:2405.04517)
+  mlstm   ///< xLSTM: one decay and one exponential gate per head, outputs divided by a normalizer (arXiv:2405.04517)
 };
 template <>
 inline constexpr auto choices<RecurrentKind> = std::array{Choice{RecurrentKind::none, "none"},

@@ -20,12 +20,12 @@ Norm qk_norm_shape(const Mixer& a, Count tokens, Count heads) {
   const bool spans = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
   const bool own = spans || a.qk_norm == QkNorm::each_head || a.qk_norm == QkNorm::each_head_rms;
   const bool bias = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
-  const bool centred = bias || a.qk_norm == QkNorm::each_head;
+  const bool centered = bias || a.qk_norm == QkNorm::each_head;
   const Count learned = mul(own ? heads : 1, a.head_dim, bias ? 2 : 1);
   return {.rows = spans ? tokens : mul(tokens, heads),
           .width = spans ? mul(heads, a.head_dim) : a.head_dim,
           .weights = a.qk_norm == QkNorm::weight_free ? 0 : learned,
-          .centred = centred,
+          .centered = centered,
           .per_head = own,
           .spans = spans};
 }

@@ -27,7 +27,7 @@ struct Step {
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
 
-/// The step as one half of an encoder-decoder sees it: the encoder reads the prompt and is idle afterwards; the decoder
+/// The step as one half of an encoder-decoder sees it: the encoder reads the prompt and is idle afterward; the decoder
 /// begins with one token after the prompt. Unchanged in training and for all other models.
 Step half_step(const Arch& arch, const Step& step, bool encoder);
 

@@ -18,7 +18,7 @@ TensorId lightning_key(SegmentBuilder& b, TensorId x) {
   const Count width = b.mixer().indexer.width;
   if (b.mixer().compressed.ratio > 0) return pooled_keys(b, pool_names, x, width, true);
   const TensorId k = b.detached("attn.index_k", Component::attention, x, b.arch().hidden, width);
-  const Norm layer_norm{.rows = b.tokens(), .width = width, .weights = mul(2, width), .centred = true};
+  const Norm layer_norm{.rows = b.tokens(), .width = width, .weights = mul(2, width), .centered = true};
   return b.add("attn.index_k_norm", Component::attention, layer_norm, Split::inside, k);
 }
 

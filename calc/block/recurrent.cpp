@@ -73,7 +73,7 @@ class Recurrence {
   /// key and value, and through low ranks, decay, in-context learning rate, gate and, if an earlier layer's values are
   /// mixed in, the mixing share. The state loses its component along the removal key, at a rate set by the learning
   /// rate, and gains the value along the other key. Both keys come from one projection: the removal key is multiplied
-  /// by learned weights k_k and normalised to length 1 (a norm per head), the other key is gated by the learning rate
+  /// by learned weights k_k and normalized to length 1 (a norm per head), the other key is gated by the learning rate
   /// (k_a). A LayerNorm per head, the token's bonus (r_k) and the gate follow. Kernels that read decay and learning
   /// rate compute them from their projections.
   TensorId rwkv7() {
@@ -138,17 +138,17 @@ class Recurrence {
   }
 
   /// H heads with keys of width N and values of width P: an input gate and a forget gate (`decay`) per head, with
-  /// biases. The state has one extra value for normalisation. A LayerNorm per head without bias and a gate follow.
+  /// biases. The state has one extra value for normalization. A LayerNorm per head without bias and a gate follow.
   TensorId mlstm() {
     const Count keys = mul(r_.heads, r_.key_dim), w = r_.width();
     const TensorId q = projected("mlstm.q", keys, r_.key_dim), k = projected("mlstm.k", keys, r_.key_dim);
     const TensorId v = projected("mlstm.v", w, r_.head_dim);
     const TensorId in = biased("mlstm.in_gate", r_.heads, 1), decay = biased("mlstm.decay", r_.heads, 1);
     LinearAttention state = core(StateRule::state_space, mul(2, r_.heads), 0);
-    state.normalised = true;
+    state.normalized = true;
     const TensorId h = b_.add("mlstm.core", Component::attention, state, Split::heads, {q, k, v, in, decay});
     const Norm each{
-        .rows = mul(b_.tokens(), r_.heads), .width = r_.head_dim, .weights = w, .centred = true, .per_head = true};
+        .rows = mul(b_.tokens(), r_.heads), .width = r_.head_dim, .weights = w, .centered = true, .per_head = true};
     const TensorId o = b_.add("mlstm.o_norm", Component::attention, each, Split::heads, h, r_.heads);
     return out("mlstm.out", gated("mlstm.gate_mul", projected("mlstm.gate", w, r_.head_dim), o));
   }
@@ -240,12 +240,12 @@ class Recurrence {
     if (!n.act.empty()) low = b_.add(n.act, Component::attention, act, Split::inside, low);
     return b_.linear(n.up, Component::attention, Split::column, low, n.rank, r_.width(), n.bias, r_.head_dim);
   }
-  /// Norm of every head with separate weights: LayerNorm with bias, or normalisation to length 1.
-  TensorId each_head(std::string_view name, TensorId x, bool centred) {
+  /// Norm of every head with separate weights: LayerNorm with bias, or normalization to length 1.
+  TensorId each_head(std::string_view name, TensorId x, bool centered) {
     const Norm n{.rows = mul(b_.tokens(), r_.heads),
                  .width = r_.head_dim,
-                 .weights = mul(centred ? 2 : 1, r_.width()),
-                 .centred = centred,
+                 .weights = mul(centered ? 2 : 1, r_.width()),
+                 .centered = centered,
                  .per_head = true};
     return b_.add(name, Component::attention, n, Split::heads, x, r_.heads);
   }

@@ -83,7 +83,7 @@ class SegmentBuilder {
   Norm norm_shape(Count rows, Count width) const {
     const Count vectors = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count weights = a_.norm == NormKind::weight_free ? 0 : mul(vectors, width);
-    return {.rows = rows, .width = width, .weights = weights, .centred = a_.norm != NormKind::rms_norm};
+    return {.rows = rows, .width = width, .weights = weights, .centered = a_.norm != NormKind::rms_norm};
   }
   void dropout(std::string_view name, Component c, TensorId x, Count rows) { dropout(name, c, x, rows, a_.hidden); }
   void dropout(std::string_view name, Component c, TensorId x, Count rows, Count width) {

@@ -47,7 +47,7 @@ constexpr Cost operator*(Count n, const Cost& c) {
 enum class Direction : std::uint8_t { forward, backward_input, backward_weight };
 constexpr bool is_backward(Direction d) { return d != Direction::forward; }
 
-/// Cost of the forward pass. `component` selects the weight format in a block-quantised model.
+/// Cost of the forward pass. `component` selects the weight format in a block-quantized model.
 Cost forward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 /// Costs of the gradients of inputs and of weights, separate because a pipeline may defer weight gradients. A kernel
 /// that computes both counts with the inputs.

@@ -10,7 +10,7 @@ namespace {
 Held held(const Lookup& s, const Pricing&) { return {.saved = Bytes(mul(8, s.tokens))}; }  // 64-bit token ids
 Held held(const Linear&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Norm& s, const Pricing& p) {
-  return {.needs = {{true}}, .saved = p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes()};
+  return {.needs = {{true}}, .saved = p.norm_stats ? Bytes(mul(s.rows, s.centered ? 8 : 4)) : Bytes()};
 }
 /// Bytes that the attention core saves. Flash: a float32 log-sum-exp per row. Naive: the softmax output and, under
 /// SoftmaxStore::seed, its input; with dropout also the mask and, under `minimal`, the masked output.
@@ -38,11 +38,11 @@ Held held(const Attention& s, const Pricing& p) {
 /// Only the scores of selected keys have a gradient.
 Held held(const IndexScores&, const Pricing&) { return {.needs = {{true, true, true}, true}}; }
 Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
-/// States at chunk ends are recomputed in backward. With a normaliser (mLSTM) backward needs the output, and saves the
-/// normaliser and its scale, two float32 values per row and head.
+/// States at chunk ends are recomputed in backward. With a normalizer (mLSTM) backward needs the output, and saves the
+/// normalizer and its scale, two float32 values per row and head.
 Held held(const LinearAttention& s, const Pricing&) {
-  return {.needs = {{true, true, true, true, true, true}, s.normalised},
-          .saved = s.normalised ? Bytes(mul(8, s.rows(), s.heads)) : Bytes()};
+  return {.needs = {{true, true, true, true, true, true}, s.normalized},
+          .saved = s.normalized ? Bytes(mul(8, s.rows(), s.heads)) : Bytes()};
 }
 Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Shift& s, const Pricing&) { return {.needs = {{true, s.moved}}}; }

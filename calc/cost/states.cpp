@@ -11,10 +11,10 @@ namespace llmcalc::shape_costs {
 //                                            updated (arXiv:2412.06464; excludes the inverse of the system)
 //   removal          8 C N + 8 C P + 8 N P   as delta, with scores, values and updates of both keys (arXiv:2503.14456)
 //   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6); mLSTM's P is one
-//                                            larger for the normaliser (arXiv:2405.04517)
+//                                            larger for the normalizer (arXiv:2405.04517)
 //   RG-LRU           2 P                     only a S + v, which is the output (arXiv:2402.19427)
 // The last chunk may have fewer tokens. Half of the C x C scores are masked but still computed. Excludes element-wise
-// decays and the normalisation of queries and keys. Backward has two matmuls for each matmul of forward and recomputes
+// decays and the normalization of queries and keys. Backward has two matmuls for each matmul of forward and recomputes
 // all but the read of the state (2 N P; in chunks also 2 C P, with two keys 4 C P), since states and scores are not
 // saved.
 

@@ -31,7 +31,7 @@ inline Stored stored(const Shape& shape, Component c, const WeightFormats& weigh
 }
 
 /// Formats of an operator's weights under a pricing. `narrow`: the matmul is in the plan's format, and training
-/// quantises a wider matrix to that format.
+/// quantizes a wider matrix to that format.
 inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool narrow, Owner owner = Owner::model) {
   Stored s = stored(shape, c, p.weight, p.activation, owner);
   if (narrow) s.operand = p.product;

@@ -15,7 +15,7 @@
 ///
 /// On a torus each operation has only its default algorithm, over the links counted in calc/links/torus.hpp.
 ///
-/// Not modelled: the arithmetic of a reduction, copies into and out of buffers, contention.
+/// Not modeled: the arithmetic of a reduction, copies into and out of buffers, contention.
 /// Sources: Patarasuk & Yuan 2009 (ring); Thakur, Rabenseifner & Gropp 2005 (tree, recursive, Bruck, pairwise); Goon
 /// App. B and its footnote 36 (the primitives; ring vs. reduction through a chief); Sanders, Speck & Traeff 2009
 /// (double binary trees); SHARP, Graham et al. 2016, and NCCL's NVLink SHARP (reduction in switches).
@@ -50,7 +50,7 @@ inline constexpr auto choices<CollectiveOp> =
                Choice{CollectiveOp::all_to_all, "all-to-all"}, Choice{CollectiveOp::p2p, "p2p"}};
 
 enum class CollectiveAlgorithm : std::uint8_t {
-  ring,               ///< neighbour to neighbour, M/n per message
+  ring,               ///< neighbor to neighbor, M/n per message
   recursive,          ///< recursive halving and doubling; n is rounded up to a power of two
   tree,               ///< binomial tree, whole messages, no pipelining
   tree_pipelined,     ///< double binary tree, in the limit of large M

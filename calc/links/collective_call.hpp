@@ -45,7 +45,7 @@ void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, b
 /// top_k experts on `most` nodes (0: all nodes), with all choices equally likely. Of A = min(most, nodes) nodes with e
 /// = E / nodes experts each, a node is missed if all K picks fall on the (A - 1) e experts of the others:
 ///   A (1 - C((A - 1) e, K) / C(A e, K)) = A (1 - product over i < K of ((A - 1) e - i) / (A e - i))
-/// At most A and at most K. DeepSeek-V3 (arXiv:2412.19437, 2.1.2) limits nodes in this way. Not modelled: its routers
+/// At most A and at most K. DeepSeek-V3 (arXiv:2412.19437, 2.1.2) limits nodes in this way. Not modeled: its routers
 /// pick the best-matching nodes and then among their experts; experts differ in popularity.
 double expected_nodes(const ExpertRouting& r, double nodes, Count most);
 

@@ -129,7 +129,7 @@ class Groups {
     return r;
   }
 
-  /// Groups interleaved on neighbouring devices have the same placement if no node boundary separates neighbours, so
+  /// Groups interleaved on neighboring devices have the same placement if no node boundary separates neighbors, so
   /// one group suffices. Otherwise every group is checked.
   Count differing() const {
     const Count stride = lines_.inner.stride;

@@ -24,9 +24,9 @@ using Route = std::array<Meeting, 4>;
 /// have the same route, and the product of `parts` is the size of the group.
 ///
 /// A group is placed as in calc/layout.hpp: a first rank b, and ranks at b + i s + j t. A node of J devices spans two
-/// consecutive multiples of J. A group of 12 neighbours in nodes of 8 has 8 ranks in one node and 4 in the next: parts
+/// consecutive multiples of J. A group of 12 neighbors in nodes of 8 has 8 ranks in one node and 4 in the next: parts
 /// 2, fewest 4, most 12 on the network. Groups of 3 in nodes of 8 are each inside one node, except the third, on
-/// devices 6, 7 and 8: parts 2, fewest 1. A run starts at a node boundary; devices of other runs are not modelled.
+/// devices 6, 7 and 8: parts 2, fewest 1. A run starts at a node boundary; devices of other runs are not modeled.
 Route route(const Cluster& c, const Layout& l, Group g);
 
 /// Number of nodes that a group occupies; a node is the set of devices joined by the innermost level.

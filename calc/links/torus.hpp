@@ -1,7 +1,7 @@
 #pragma once
 /// A torus of links, and the part of it that a group's ranks occupy.
 ///
-/// Along each axis a device has two links of one-way rate w, one to each neighbour. A group has m ranks on an axis, on
+/// Along each axis a device has two links of one-way rate w, one to each neighbor. A group has m ranks on an axis, on
 /// every s-th device. An axis with joined ends is a ring and gives each rank c = 2 links; otherwise it is a line, whose
 /// ends have c = 1. The s groups interleaved on an axis share its links, so a rank has
 ///   L = sum over axes of c / s   links, and the bandwidth L w
@@ -14,7 +14,7 @@
 /// A collective takes the latency of its longest path: the sum over the axes of m/2 (ring) or m - 1 (line) steps. With
 /// one axis, m even and V = m M these are V / (2 w) and V / (8 w) of "How to Scale Your Model" (Austin et al. 2025,
 /// jax-ml.github.io/scaling-book, chapter 3), whose W is 2 w. The volume of an all-to-all times its mean distance is in
-/// Dally & Towles 2004, section 3.3. Not modelled: contention between groups of different kinds, and routing around a
+/// Dally & Towles 2004, section 3.3. Not modeled: contention between groups of different kinds, and routing around a
 /// busy axis.
 
 #include "calc/inplace_vector.hpp"

@@ -37,11 +37,11 @@ struct Linear {
   constexpr bool operator==(const Linear&) const = default;
 };
 
-/// y (rows, width) = norm(x) * w + b. `weights` is the total number of parameters; qk-norms normalise rows of a head's
+/// y (rows, width) = norm(x) * w + b. `weights` is the total number of parameters; qk-norms normalize rows of a head's
 /// width and may share them.
 struct Norm {
   Count rows = 0, width = 0, weights = 0;
-  bool centred = false;   ///< LayerNorm: saves mean and deviation; RMSNorm saves one statistic
+  bool centered = false;  ///< LayerNorm: saves mean and deviation; RMSNorm saves one statistic
   bool per_head = false;  ///< qk-norm with separate weights for each head
   bool spans = false;     ///< qk-norm in which a row spans all heads of a token
   constexpr bool operator==(const Norm&) const = default;
@@ -148,17 +148,17 @@ struct LinearAttention {
   Count gates = 0, weights = 0;
   Count state_bytes = 4;       ///< bytes per state element
   bool shares_values = false;  ///< later layers also read its values, which are input `values_at`
-  bool normalised = false;  ///< mLSTM: values have an extra element, 1, and outputs are divided by the normaliser that
+  bool normalized = false;  ///< mLSTM: values have an extra element, 1, and outputs are divided by the normalizer that
                             ///< it accumulates. The state is stored divided by e^m, where m, the largest gate so far,
                             ///< is one more value per head
   static constexpr std::size_t values_at = 2;
   constexpr bool operator==(const LinearAttention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Width of one head's values in the state.
-  constexpr Count value_dim() const { return add(head_dim, normalised ? 1 : 0); }
+  constexpr Count value_dim() const { return add(head_dim, normalized ? 1 : 0); }
   /// Number of elements of the state that every token updates; cached(): number of elements cached per sequence.
   constexpr Count state() const { return mul(heads, key_dim, value_dim()); }
-  constexpr Count cached() const { return add(state(), normalised ? heads : 0); }
+  constexpr Count cached() const { return add(state(), normalized ? heads : 0); }
   /// Number of elements in one token's queries, keys, values and gates.
   constexpr Count inputs() const { return add(add(mul(2, key_heads, key_dim), mul(heads, head_dim)), gates); }
 };

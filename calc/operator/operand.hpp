@@ -1,8 +1,8 @@
 #pragma once
-/// Operands of a matmul, quantised if the matmul's format has fewer than 16 bits.
+/// Operands of a matmul, quantized if the matmul's format has fewer than 16 bits.
 ///
 /// In formats with groups, elements that are summed together share a scale: a group lies along the dimension of the
-/// sum. Training therefore quantises every operand twice, in these shapes:
+/// sum. Training therefore quantizes every operand twice, in these shapes:
 ///
 ///              forward         input's gradient   weights' gradient
 ///   sum over   in              out                rows
@@ -11,9 +11,9 @@
 ///
 /// Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.2 and 3.5.2: 1 x 128 tiles of activations, 128 x 1 tiles for the
 /// weights' gradient, 128 x 128 blocks of weights, which serve both directions. MXFP8 (arXiv:2506.08027): both
-/// directions are quantised from the 16-bit tensor, because neither follows from the other. NVFP4 (arXiv:2509.25149):
+/// directions are quantized from the 16-bit tensor, because neither follows from the other. NVFP4 (arXiv:2509.25149):
 /// 16 x 16 blocks of weights, whose scale the matmul reads with every row of 16 elements; gradients are rounded
-/// stochastically, which changes no count. x and dy are quantised in every micro-batch, W once per step or more often.
+/// stochastically, which changes no count. x and dy are quantized in every micro-batch, W once per step or more often.
 /// Not counted: casts, which read 16 bits and write the copies (a kernel that makes x or dy can do it, and then writes
 /// less than is counted here); padding of scales and of experts' rows to whole tiles; Hadamard transforms. The rows of
 /// all experts are one tensor.
@@ -25,10 +25,10 @@ namespace llmcalc {
 
 /// Bytes that a matmul reads of an input or gradient (rows, depth), summing over `depth`.
 double operand_read(DType t, Count rows, Count depth);
-/// Bytes of the matrix of one expert or head as forward reads it: with quantisation groups along the input dimension.
+/// Bytes of the matrix of one expert or head as forward reads it: with quantization groups along the input dimension.
 double matrix_read(const Linear& s, const Stored& w);
 /// Bytes of that matrix as the input's gradient reads it: with the stored groups, or with groups along the output
-/// dimension if training quantises the matrix.
+/// dimension if training quantizes the matrix.
 double transposed_read(const Linear& s, const Stored& w);
 
 /// Expected number of distinct groups that `tokens` tokens visit, each choosing top_k at random:

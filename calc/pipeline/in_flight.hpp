@@ -24,7 +24,7 @@ struct SavedCount {
 
 /// Peak bytes of a rank: its saved tensors, and the largest `rest` of the chunks with a micro-batch between the start
 /// of its forward and the end of its backward. A paired slot holds both micro-batches. `saved`: by model chunk.
-/// `counts`: buffer of the caller, twice as many as local chunks; afterwards the first half holds the counts at the
+/// `counts`: buffer of the caller, twice as many as local chunks; afterward the first half holds the counts at the
 /// first peak, by local chunk.
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts);
 

@@ -239,7 +239,7 @@ void PipelineRun::stop_at_steady(Rank& rank) const {
   }
 }
 
-/// Calls visit(time) for the ends of neighbours' slots whose results the chunks have not used, as long as it returns
+/// Calls visit(time) for the ends of neighbors' slots whose results the chunks have not used, as long as it returns
 /// true. Returns whether it always did.
 template <typename Visit>
 bool PipelineRun::all_unused(Visit visit) const {

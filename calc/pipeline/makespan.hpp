@@ -70,7 +70,7 @@ class MakespanWorkspace {
   std::vector<double> unused_;  // at the mark: ends of slots whose results have not been used
 };
 
-/// Simulates the pipeline. Precondition: the pipeline has no flaw, and every chunk and boundary has a time. Afterwards
+/// Simulates the pipeline. Precondition: the pipeline has no flaw, and every chunk and boundary has a time. Afterward
 /// `room` holds the slots of an automatic schedule, without the skipped rounds. ZB-1p and ZB-2p may run every order
 /// within their memory, including the orders of ZB-H1 and ZB-H2. If such an order is faster than the order found by the
 /// rule for filling gaps, it is used.
@@ -81,7 +81,7 @@ inline Seconds step_of(const Pipeline& p, const Makespan& m) {
   return validates_after(p.schedule) ? m.longest : m.total;
 }
 
-/// Simulates the pipeline without skipping rounds, so that `room` afterwards holds all slots of an automatic schedule.
+/// Simulates the pipeline without skipping rounds, so that `room` afterward holds all slots of an automatic schedule.
 Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
 
 }  // namespace llmcalc

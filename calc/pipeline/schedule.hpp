@@ -54,7 +54,7 @@ constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Sched
 /// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, which
 /// clips them, is checked during the next step, and a wrong update is rolled back (arXiv:2401.10241, section 4).
 /// Otherwise ranks that begin one after another with equal work would also end one after another, and the first rank
-/// would wait, so the bubble could not be 0. The paper validates afterwards for ZB-H2 and ZB-2p, its authors' settings
+/// would wait, so the bubble could not be 0. The paper validates afterward for ZB-H2 and ZB-2p, its authors' settings
 /// also for ZB-V (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not. Gradients of a
 /// token table shared by both ends are reduced while other weight gradients are left, so that no rank waits.
 constexpr bool validates_after(Schedule s) {

@@ -23,7 +23,7 @@ struct PipelineTimes {
   std::span<const Seconds> ready{};  ///< earliest start of a chunk's forwards; empty: 0
 };
 
-/// Inputs of a simulation for one local chunk of one rank. Neighbours are indices (see chunk_index()), or `none`.
+/// Inputs of a simulation for one local chunk of one rank. Neighbors are indices (see chunk_index()), or `none`.
 struct ChunkNode {
   static constexpr Count none = -1;
   Count before = none, after = none;       ///< local chunks that its activations, and its gradients, come from

@@ -45,12 +45,12 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 ///   fastest      on each level the least of these and the ring, at the rates that links reach
 /// In an all-to-all each rank sends M/N to every other rank; the levels work concurrently, so the slowest determines
 /// the time. Tokens sent to experts on a limited number of nodes follow calc/parallel/expert.hpp, where a node is the
-/// ranks joined by the innermost level. A message between neighbours crosses the outermost level of the group. If the
+/// ranks joined by the innermost level. A message between neighbors crosses the outermost level of the group. If the
 /// links of a level form a torus, the bandwidth covers the links that a rank of the group has there, and an all-to-all
 /// waits for the busiest axis (calc/links/torus.hpp).
 ///
 /// Sources: Megatron-LM (arXiv:2104.04473) section 4 for shares of the network per rank; Thakur et al. 2005; NCCL 2.4
-/// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Not modelled: NCCL's protocols,
+/// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Not modeled: NCCL's protocols,
 /// whose thresholds and bandwidths are fitted to each generation of GPUs. No protocol is faster than this model, which
 /// has the latency of the one for short messages and the bandwidth of the one for long messages.
 CommunicationTime communication_time(const CollectiveCall& e, const Layout& layout, const Cluster& cluster,

@@ -70,7 +70,7 @@ Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& 
 /// Seconds of the ring of c context-parallel ranks in one direction of a layer (arXiv:2310.01889). Attention's core
 /// runs in c steps, one for the keys and values of each rank. A rank sends a block of keys and values on during every
 /// step but the last, and in backward the block's gradients during every step but the first: c - 1 messages of each
-/// overlap with c - 1 steps. The last message returns the gradients to their rank without overlap. Not modelled: the
+/// overlap with c - 1 steps. The last message returns the gradients to their rank without overlap. Not modeled: the
 /// first and the last step of backward overlap with one message each, not two; steps of unequal work.
 struct RingTime {
   Seconds passing;  ///< messages that overlap with the attention core

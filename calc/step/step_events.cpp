@@ -211,7 +211,7 @@ class StepBuilder {
     if (sums > Seconds()) done_.push_back({rank, add(sharing(rank), TaskKind::reduce_gradients, sums)});
   }
 
-  /// Makes a task wait for the reductions of all ranks; if updates are validated afterwards, only for those of this
+  /// Makes a task wait for the reductions of all ranks; if updates are validated afterward, only for those of this
   /// rank.
   void wait_for_sums(std::size_t task, Count rank) {
     for (const Done& d : done_)

@@ -21,7 +21,7 @@ struct StepSeconds {
 StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                          const Partition& partition, Efficiency e = Efficiency::full);
 
-/// Appends a step to an empty timeline, runs it and returns its seconds. If updates are validated afterwards
+/// Appends a step to an empty timeline, runs it and returns its seconds. If updates are validated afterward
 /// (validates_after), a rank's next step begins with the end of its update, and the seconds are between steps.
 ///   gather_weights    ZeRO-1 and -2: from the step's start on, unit by unit; a unit's first forward waits for its own,
 ///                     and longer if the possible overlap is not fully hidden
@@ -31,7 +31,7 @@ StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& l
 ///                     backwards end, or later, likewise; the other sums of the rank follow (unit -1)
 ///   offload_gradients  a unit's, when they are reduced
 ///   optimizer         on all ranks at once, when the last has its sums, because clipping needs the norm of all
-///                     gradients; if validated afterwards, on every rank when it has its own
+///                     gradients; if validated afterward, on every rank when it has its own
 ///   update_on_host    at the same time, if the rank's gradients are on the host
 Seconds add_step(Timeline& timeline, PipelineTasks& tasks, const StepSeconds& s);
 

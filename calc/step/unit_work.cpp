@@ -54,15 +54,15 @@ class UnitMaker {
 
   void add_row(const LayerPrice& row, const RowTime& t, bool recomputes, ChunkUnit& u) {
     const RowTravel bytes = plan_.offload.any() ? row_travel(row, plan_, layout_, recomputes) : RowTravel();
-    const auto travelling = [&](Bytes b) { return b > Bytes() ? b / rates_.host.link : Seconds(); };
+    const auto traveling = [&](Bytes b) { return b > Bytes() ? b / rates_.host.link : Seconds(); };
     const Bytes every = sends_every_gradient(layout_) ? bytes.gradients : Bytes();
-    const Seconds down = travelling(every);
+    const Seconds down = traveling(every);
     Leg forward{.works = {{TaskKind::forward, own_work(t.forward)}}};
     add_collectives(row.forward, {}, forward);
     hide(t.forward, forward);
-    u.forward.push_back({{forward}, travelling(bytes.weights), travelling(bytes.activations)});
+    u.forward.push_back({{forward}, traveling(bytes.weights), traveling(bytes.activations)});
     RowPass back = backward(row, t, recomputed(row, recomputes));
-    back.up = travelling(bytes.backward_weights + bytes.activations);
+    back.up = traveling(bytes.backward_weights + bytes.activations);
     if (apart_)
       u.weights.push_back({{gradients_of_weights(row, t)}, {}, down});
     else

@@ -33,7 +33,7 @@ class Exact {
     if (__builtin_mul_overflow(a.v_, b.v_, &a.v_)) throw Overflow();
     return a;
   }
-  /// Integer quotient, rounded towards 0. b > 0.
+  /// Integer quotient, rounded toward 0. b > 0.
   friend constexpr Exact operator/(Exact a, Exact b) {
     a.v_ /= b.v_;
     return a;
@@ -108,7 +108,7 @@ constexpr Fraction operator/(const Fraction& a, const Fraction& b) { return a * 
 constexpr bool operator<(const Fraction& a, const Fraction& b) { return (a - b).numerator < Exact(0); }
 
 constexpr Fraction floor(const Fraction& a) {
-  const Exact down = a.numerator / a.denominator;  // towards 0
+  const Exact down = a.numerator / a.denominator;  // toward 0
   return {a.numerator < down * a.denominator ? down - 1 : down, 1};
 }
 constexpr Fraction ceil(const Fraction& a) { return Fraction() - floor(Fraction() - a); }

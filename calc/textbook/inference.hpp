@@ -11,7 +11,7 @@ namespace llmcalc::textbook {
 // ---- KV cache
 
 /// Bytes of one token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on
-/// every rank; an indexer's key adds d_i p on every rank. `scale_bytes`: scales of a quantised cache per head vector.
+/// every rank; an indexer's key adds d_i p on every rank. `scale_bytes`: scales of a quantized cache per head vector.
 /// Layers that read another layer's keys and values cache none, nor do the layers of an encoder. A decoder with
 /// cross-attention caches the same bytes per token of the encoder, which are not counted. States, which do not grow,
 /// are not counted.
@@ -35,12 +35,12 @@ N sequence_state(const Sizes<N>& all, const N& p) {
     const N others = s.shifts_mlp ? attention + p * layers_with_dense_mlp(s) * s.D : attention;
     if (!recurs) return others;
     const Recurrent& r = s.mixer.recurrent;
-    const bool normalises = r.kind == RecurrentKind::mlstm;
+    const bool normalizes = r.kind == RecurrentKind::mlstm;
     const N shifted = shifts(r) ? p * s.D : N(0);
     const N inputs = has_convolutions(r) ? p * (s.r.K - N(1)) * convolved_channels(s) : shifted;
     if (!has_states(r)) return others + s.L_r * inputs;
     const N state = state_values(s) * s.r.d;
-    return others + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * (normalises ? state + N(1) : state) + inputs);
+    return others + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * (normalizes ? state + N(1) : state) + inputs);
   });
 }
 /// Bytes of a sequence's states in a whole model, with p = `precision` bytes per element of a convolution's inputs.
@@ -89,7 +89,7 @@ double speculative_tokens(double acceptance, Count draft);
 /// Speedup over one token per step: tokens / (g c + 1), c the draft's cost per token relative to the target's.
 /// Verifying g + 1 tokens counts as one step, which holds while the target is memory-bound.
 double speculative_speedup(double acceptance, Count draft, double cost_ratio);
-/// The smallest g in [0, limit] that maximises the speedup.
+/// The smallest g in [0, limit] that maximizes the speedup.
 Count best_draft(double acceptance, double cost_ratio, Count limit);
 
 // ---- Continuous batching, steady state: B slots, prefills one after another between decode steps

@@ -50,7 +50,7 @@ class RecurrentStored : StoredRows<N, Visit> {
                                   // mix that they come from, decay, low ranks, twice with tanh
         all(N(has(r.R_m) ? 11 : 4) * s_.D + N(has(r.R_m) ? 8 : 7) * values + N(2) * (r.R + N(5) * r.R_m));
         return statistics(s_.L_r, Tokens::all, heads, true);
-      case RecurrentKind::mlstm:  // q, k, v, input gate, decay; o, normed o, gate, product; normaliser and its scale
+      case RecurrentKind::mlstm:  // q, k, v, input gate, decay; o, normed o, gate, product; normalizer and its scale
         all(N(2) * keys + N(5) * values + N(2) * heads);
         bytes(s_.L_r, Tokens::all, N(8) * heads);
         return statistics(s_.L_r, Tokens::all, heads, true);

@@ -118,7 +118,7 @@ inline bool has_activated_convolutions(const Recurrent& r) {
   return has_convolutions(r) && r.kind != RecurrentKind::short_convolution && r.kind != RecurrentKind::rg_lru;
 }
 
-/// Width of a head's values in a recurrence's state: mLSTM's have one more value, which normalises.
+/// Width of a head's values in a recurrence's state: mLSTM's have one more value, which normalizes.
 template <class N>
 N state_values(const Sizes<N>& s) {
   return s.mixer.recurrent.kind == RecurrentKind::mlstm ? s.r.P + N(1) : s.r.P;

@@ -27,9 +27,9 @@ Bytes integer_group_bytes(Count rows, Count cols, Count bits, Count group, Count
   return ceil(Exact(rows) * cols * bits + groups * (8 * scale_bytes + zero_bits), 8).bytes();
 }
 
-Bytes nf4_bytes(Count weights, Count block, bool double_quantised, Count outer) {
+Bytes nf4_bytes(Count weights, Count block, bool double_quantized, Count outer) {
   const Exact data = ceil(weights, 2), scales = ceil(weights, block);
-  return (data + (double_quantised ? scales + Exact(4) * ceil(scales, outer) : Exact(4) * scales)).bytes();
+  return (data + (double_quantized ? scales + Exact(4) * ceil(scales, outer) : Exact(4) * scales)).bytes();
 }
 
 }  // namespace llmcalc::textbook

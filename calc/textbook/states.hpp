@@ -50,8 +50,8 @@ Bytes adam8bit_bytes(Count params, Count block);
 /// Bytes of a (rows, cols) matrix in b-bit integers, groups along the rows: a scale and a z-bit zero point per group.
 Bytes integer_group_bytes(Count rows, Count cols, Count bits, Count group, Count scale_bytes, Count zero_bits);
 
-/// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block; with double quantisation, each
+/// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block; with double quantization, each
 /// scale takes one byte, plus a float32 per `outer` scales.
-Bytes nf4_bytes(Count weights, Count block, bool double_quantised, Count outer = 256);
+Bytes nf4_bytes(Count weights, Count block, bool double_quantized, Count outer = 256);
 
 }  // namespace llmcalc::textbook

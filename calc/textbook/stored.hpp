@@ -30,7 +30,7 @@ class StoredTable : StoredRows<N, Visit> {
   /// same tensor, which is saved once.
   void without_first_norm() {
     numbers(N(-1), Tokens::mine, s_.D);
-    statistics(N(-1), Tokens::mine, 1, centred());
+    statistics(N(-1), Tokens::mine, 1, centered());
   }
   /// Tensors of the layers with one mixer.
   void blocks() {
@@ -49,14 +49,14 @@ class StoredTable : StoredRows<N, Visit> {
   /// Input of the final norm between two loops over the layers.
   void run_norms() {
     numbers(s_.L_e, Tokens::mine, s_.D);
-    statistics(s_.L_e, Tokens::mine, 1, centred());
+    statistics(s_.L_e, Tokens::mine, 1, centered());
   }
   /// The residual stream before the gate; gate, act(gate) and product, fewer if fused or recomputed; the projection
   /// before the norm.
   void per_layer_input() {
     const Count inside = m_.glu == GluStore::recompute ? 1 : m_.glu == GluStore::all ? 3 : 2;
     numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
-    statistics(s_.L_p, Tokens::mine, 1, centred());
+    statistics(s_.L_p, Tokens::mine, 1, centered());
   }
   /// Streams and predictions, the input of two norms; values of the router before and after tanh, for each; their
   /// weights. The layer's result, before and after the norm; the first stream before its factors, in place of a
@@ -68,7 +68,7 @@ class StoredTable : StoredRows<N, Visit> {
     statistics(s_.L_p, Tokens::mine, 2, false);
     if (a_.laurel_rank == 0) return;
     numbers(s_.L_p, Tokens::mine, s_.r_l + s_.D);
-    statistics(s_.L_p, Tokens::mine, 1, centred());
+    statistics(s_.L_p, Tokens::mine, 1, centered());
   }
   /// Projections of all streams except the first, sharded row by row.
   void projected_streams() {
@@ -82,7 +82,7 @@ class StoredTable : StoredRows<N, Visit> {
   }
   void once(Tokens tokens, bool number, const N& each) { visit_(StoredActivation<N>{1, tokens, number, each, false}); }
   void core(bool number, const N& each) { visit_(StoredActivation<N>{s_.L_s, Tokens::all, number, each, true, true}); }
-  bool centred() const { return a_.norm != NormKind::rms_norm; }
+  bool centered() const { return a_.norm != NormKind::rms_norm; }
 
   /// Number of layer stacks with an embedding.
   Count stacks() const { return a_.is_encoder_decoder() ? 2 : 1; }
@@ -97,7 +97,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (s_.narrows_head) once(Tokens::scattered, true, s_.D_e);
     if (a_.embedding_norm) {
       once(looked_up, true, s_.D_w);
-      if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+      if (m_.norm_stats) once(Tokens::mine, false, statistic(centered()));
     }
     if (a_.narrow_ends) once(a_.embedding_norm ? Tokens::mine : looked_up, true, s_.D_w);
     if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D_w);
@@ -116,14 +116,14 @@ class StoredTable : StoredRows<N, Visit> {
     visit_(StoredActivation<N>{.layers = 1, .tokens = Tokens::mine, .each = s_.D, .cross_layer_tensors = true});
     if (!a_.final_norm) return;
     numbers(1, Tokens::mine, s_.D);
-    statistics(1, Tokens::mine, 1, centred());
+    statistics(1, Tokens::mine, 1, centered());
   }
 
   /// Tensors of the residual stream: inputs of norms, of the mixer and of the MLP; dropout masks.
   void residual() {
     if (a_.block == BlockKind::parallel) {
       numbers(s_.L_p, Tokens::mine, N(1 + a_.norms_per_layer) * s_.D);
-      statistics(s_.L_p, Tokens::mine, N(a_.norms_per_layer), centred());
+      statistics(s_.L_p, Tokens::mine, N(a_.norms_per_layer), centered());
       if (m_.hidden_dropout) bytes(s_.L_p, Tokens::mine, N(2) * s_.D);
       return;
     }
@@ -150,7 +150,7 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
     if (both || after) numbers(layers, result, N(each) * s_.D);                // the summed result before its norm
     if (a_.residual_block > 0) numbers(layers, Tokens::mine, N(each) * s_.D);  // the stream before the mix
-    statistics(layers, Tokens::mine, N(each * (both ? 2 : 1)), centred());
+    statistics(layers, Tokens::mine, N(each * (both ? 2 : 1)), centered());
     if (m_.hidden_dropout) bytes(layers, Tokens::mine, N(each) * s_.D);
   }
 
@@ -318,7 +318,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m.with_dense_mlp) {  // both results before their norms
       dense(s_.L_m, s_.cut(s_.F));
       numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
-      statistics(s_.L_m, Tokens::mine, 3, centred());
+      statistics(s_.L_m, Tokens::mine, 3, centered());
     }
     bytes(s_.L_m, Tokens::mine, N(8) * (s_.n_E + s_.n_I));  // a rank routes its own tokens
     bytes(s_.L_m, Tokens::mine, N(4) * s_.k);
@@ -330,7 +330,7 @@ class StoredTable : StoredRows<N, Visit> {
   /// Input of the pooler or of the last norm. Backward needs the result of neither, because no operator follows.
   void without_logits() {
     if (a_.head.pooler || a_.final_norm) once(Tokens::mine, true, s_.D);
-    if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+    if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centered()));
   }
 
   void head() {
@@ -342,7 +342,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (!h.has_logits()) return without_logits();
     if (h.kind == HeadKind::masked_token) {  // the dense layer's input and result, and its activation
       once(Tokens::mine, true, s_.D + N(2) * s_.D_w);
-      if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+      if (m_.norm_stats) once(Tokens::mine, false, statistic(centered()));
     }
     if (a_.residual_block > 0) once(Tokens::mine, true, s_.D);
     const N read = h.kind == HeadKind::masked_token ? s_.D_w : s_.D;  // read by the logits
@@ -352,7 +352,7 @@ class StoredTable : StoredRows<N, Visit> {
       once(Tokens::mine, true, s_.n_h * s_.D);
       projected_streams();
     }
-    if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+    if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centered()));
     if (s_.narrows_head) once(Tokens::mine, true, s_.D_e);
     if (h.exit_gate) once(Tokens::mine, true, 1);
     if (m_.log_sum_exps) once(Tokens::all, false, 4);

@@ -63,9 +63,9 @@ class StoredRows {
     visit_(StoredActivation<N>{layers, tokens, false, each});
   }
   /// Bytes of a norm's statistics in float32: mean and deviation, or one mean square.
-  static N statistic(bool centred) { return centred ? 8 : 4; }
-  void statistics(const N& layers, Tokens tokens, const N& norms, bool centred) {
-    if (m_.norm_stats) bytes(layers, tokens, statistic(centred) * norms);
+  static N statistic(bool centered) { return centered ? 8 : 4; }
+  void statistics(const N& layers, Tokens tokens, const N& norms, bool centered) {
+    if (m_.norm_stats) bytes(layers, tokens, statistic(centered) * norms);
   }
 
   const MicroBatch<N>& m_;

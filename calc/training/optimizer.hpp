@@ -30,7 +30,7 @@ struct OptimizerTraits {
   Count moments = 0;             ///< number per trained element that is updated element-wise
   Count matrix_moments = 0;      ///< number per element of a matrix that is updated as a whole
   MomentStorage storage = MomentStorage::plain;
-  bool orthogonalizes = false;  ///< Newton-Schulz iterations orthogonalise block matrices (calc/training/muon.hpp)
+  bool orthogonalizes = false;  ///< Newton-Schulz iterations orthogonalize block matrices (calc/training/muon.hpp)
 
   constexpr bool updates_matrices() const { return orthogonalizes || storage == MomentStorage::factored; }
 };

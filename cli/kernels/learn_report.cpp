@@ -23,17 +23,17 @@ Section model_section(const LearnRequest& r) {
 }
 
 Section learning_section(const LearnRequest& r, const model::Corpus& corpus, const LearnOutcome& o) {
-  const auto learnt = static_cast<Count>(corpus.learnt().size());
+  const auto learned = static_cast<Count>(corpus.learned().size());
   Section s{"learning", "training", {}};
   s.add("text_bytes", "text", Bytes(static_cast<Count>(r.text.size())));
-  s.add("text_tokens", "training tokens", learnt, Unit::tokens);
+  s.add("text_tokens", "training tokens", learned, Unit::tokens);
   s.add("validation_tokens", "validation tokens", static_cast<Count>(corpus.validation().size()), Unit::tokens);
   s.add("held_out_tokens", "held-out tokens", static_cast<Count>(corpus.held_out().size()), Unit::tokens);
   s.add("steps", "steps", o.progress.updates, Unit::none,
         fmt::format("{} x {} tokens", r.settings.batch, r.settings.seq));
-  s.add(
-      "tokens", "tokens seen", o.progress.tokens, Unit::tokens,
-      fmt::format("{:.1f} passes over the text", static_cast<double>(o.progress.tokens) / static_cast<double>(learnt)));
+  s.add("tokens", "tokens seen", o.progress.tokens, Unit::tokens,
+        fmt::format("{:.1f} passes over the text",
+                    static_cast<double>(o.progress.tokens) / static_cast<double>(learned)));
   if (o.progress.loss) s.add("loss", "training loss", *o.progress.loss, Unit::none, "last step, per token");
   s.add("time_s", "time", Seconds(o.seconds));
   if (o.seconds > 0 && o.tokens > 0)
@@ -70,9 +70,9 @@ Report learn_report(const LearnRequest& r, const model::Corpus& corpus, const Le
          .left = 1,
          .rows = {}};
   const Count vocabulary = r.tokenizer->vocabulary();
-  const double bigram = perplexity(model::Bigram(corpus.learnt(), vocabulary), corpus.held_out());
+  const double bigram = perplexity(model::Bigram(corpus.learned(), vocabulary), corpus.held_out());
   const double own = std::exp(o.held_out_loss);
-  add_row(g, corpus, "unigram", perplexity(model::Unigram(corpus.learnt(), vocabulary), corpus.held_out()));
+  add_row(g, corpus, "unigram", perplexity(model::Unigram(corpus.learned(), vocabulary), corpus.held_out()));
   add_row(g, corpus, "bigram", bigram);
   add_row(g, corpus, "this model", own);
   report.grids.push_back(std::move(g));

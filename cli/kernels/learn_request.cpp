@@ -67,15 +67,15 @@ void check_checkpoint_out(const std::string& out) {
 }
 
 std::shared_ptr<const model::Tokenizer> tokenizer_for(const Arguments& a, const LearnRequest& r) {
-  const std::string learnt = r.text.substr(0, model::split(r.text).validation);
+  const std::string learned = r.text.substr(0, model::split(r.text).validation);
   const bool usual_pairs = model::has_byte_pairs() && r.text.size() >= enough_for_pairs;
   const std::string kind = a.text("--tokenizer", usual_pairs || a.has("--vocabulary") ? "bpe" : "bytes");
   if (kind == "bytes" && a.has("--vocabulary"))
     throw InputError("--vocabulary applies only to --tokenizer bpe; bytes has 256 tokens; omit it");
   if (kind == "bytes") return model::byte_tokenizer();
   const Count usual = std::clamp(static_cast<Count>(r.text.size()) / bytes_per_pair, least_pairs, most_pairs);
-  return model::learnt_tokenizer(
-      learnt, a.has("--vocabulary") ? parse_positive(a.text("--vocabulary"), "--vocabulary") : usual);
+  return model::learned_tokenizer(
+      learned, a.has("--vocabulary") ? parse_positive(a.text("--vocabulary"), "--vocabulary") : usual);
 }
 
 ModelCard model_for(const Arguments& a, const LearnRequest& r) {
@@ -112,7 +112,7 @@ void settle_new(const Arguments& a, LearnRequest& r) {
   const std::string usual = is_gpu(a.text("--device", "cpu")) ? "bf16" : "fp32";
   r.precision = a.text("--precision", usual) == "bf16" ? dtypes::bf16 : dtypes::fp32;
   r.tokenizer = tokenizer_for(a, r);
-  const auto learnt = static_cast<Count>(
+  const auto learned = static_cast<Count>(
       r.tokenizer->encode(std::string_view(r.text).substr(0, model::split(r.text).validation)).size());
   model::LearningSettings& s = r.settings;
   if (a.has("--batch")) s.batch = parse_positive(a.text("--batch"), "--batch");
@@ -121,17 +121,17 @@ void settle_new(const Arguments& a, LearnRequest& r) {
   if (a.has("--seq"))
     s.seq = parse_positive(a.text("--seq"), "--seq");
   else
-    s.seq = std::clamp<Count>(learnt - 1, 1, s.seq);
+    s.seq = std::clamp<Count>(learned - 1, 1, s.seq);
   r.model = model_for(a, r);
   const Arch& arch = r.model.arch;
   if (!a.has("--seq")) s.seq = std::min(s.seq, arch.context);
   if (arch.learned_rows() > 0 && s.seq > arch.learned_rows())
     throw InputError(fmt::format("--seq {} exceeds the {} learned positions of {}; set at most {}", s.seq,
                                  arch.learned_rows(), r.model.name, arch.learned_rows()));
-  if (a.has("--seq") && s.seq >= learnt)
-    throw InputError(
-        fmt::format("--seq {}: the training text has {} tokens; pass a longer text or a smaller --seq", s.seq, learnt));
-  if (!a.has("--steps")) s.steps = usual_steps(r, learnt);
+  if (a.has("--seq") && s.seq >= learned)
+    throw InputError(fmt::format("--seq {}: the training text has {} tokens; pass a longer text or a smaller --seq",
+                                 s.seq, learned));
+  if (!a.has("--steps")) s.steps = usual_steps(r, learned);
   read_run(a, r);
 }
 

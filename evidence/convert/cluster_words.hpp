@@ -26,7 +26,7 @@ std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on);
 /// 1 if a chip is one device, like a GPU.
 Count cores_of_chip(const HardwareCard& chip);
 
-/// One of `parts` equal parts of a chip as a device: memory, bandwidth, rates and links are divided, neighbours
+/// One of `parts` equal parts of a chip as a device: memory, bandwidth, rates and links are divided, neighbors
 /// multiplied (two NeuronCores on a chip, two TensorCores on a TPU7x).
 HardwareCard part_of(const HardwareCard& chip, Count parts);
 

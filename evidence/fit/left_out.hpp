@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Strength of the pull towards the defaults, chosen by leave-one-family-out errors among 0.3, 0.5, 1, 2 and 3. In
+/// Strength of the pull toward the defaults, chosen by leave-one-family-out errors among 0.3, 0.5, 1, 2 and 3. In
 /// training, the mean of the family medians hardly changes from 0.3 to 2 (8.9 to 9.3 %), nor do the largest errors; 0.5
 /// is a compromise between rows and defaults. In inference, which has smaller sources, 3 and 10 predict left-out
 /// figures equally well (time per token 6 to 8 %, whole batches 11 to 13 %) and better than weaker pulls (8 to 9 %, 13

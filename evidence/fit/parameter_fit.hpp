@@ -6,7 +6,7 @@
 /// logarithm (Cauchy), to limit the influence of rows that the source describes wrongly. Cauchy's loss has several
 /// minima, so a fit with it starts at the result with soft L1. At most 80 rows of a family are used, and the weights of
 /// its n rows are divided by n^0.35, so that a family with a hundred sweeps of one run does not dominate. Every
-/// parameter is pulled towards its default: by `ridge` residuals of that width per quarter of its range. It stays
+/// parameter is pulled toward its default: by `ridge` residuals of that width per quarter of its range. It stays
 /// within its bounds.
 
 #include <functional>

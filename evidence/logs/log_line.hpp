@@ -42,7 +42,7 @@ std::optional<LoggedBytes> size_at(std::string_view text, const LogLine& line);
 /// Digits at the beginning of a text, with points and commas.
 std::string_view digits_at(std::string_view text);
 
-/// A log as displayed: without colours, and with line ends for the carriage returns of progress bars.
+/// A log as displayed: without colors, and with line ends for the carriage returns of progress bars.
 std::string plain_log(std::string_view text);
 /// Lines of a text. The text must outlive them.
 std::vector<LogLine> log_lines(std::string_view text, std::string_view file);

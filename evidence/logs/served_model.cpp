@@ -68,8 +68,8 @@ std::string_view last_part(std::string_view path) {
   if (const std::size_t cache = path.find("models--"); cache != std::string_view::npos) {
     path.remove_prefix(cache + 8);
     path = path.substr(0, path.find('/'));
-    const std::size_t organisation = path.find("--");
-    return organisation == std::string_view::npos ? path : path.substr(organisation + 2);
+    const std::size_t organization = path.find("--");
+    return organization == std::string_view::npos ? path : path.substr(organization + 2);
   }
   while (path.ends_with('/')) path.remove_suffix(1);
   return path.substr(path.rfind('/') + 1);

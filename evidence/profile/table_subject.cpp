@@ -16,7 +16,7 @@ namespace {
 
 [[noreturn]] void refuse_preset(const OperatorTables& t, std::string_view kind, std::string_view said,
                                 std::span<const Builtin> presets, std::string_view option) {
-  const std::string_view name = said.substr(said.rfind('/') + 1);  // without the organisation
+  const std::string_view name = said.substr(said.rfind('/') + 1);  // without the organization
   throw InputError(fmt::format("the tables in '{}': {}; alternatively, pass {}", t.path,
                                unknown_name(kind, name, builtin_names(presets), presets.size()), option));
 }

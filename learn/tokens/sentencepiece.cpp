@@ -42,7 +42,7 @@ constexpr Count fixed_tokens = 2 + 256;
 constexpr Count least_vocabulary = fixed_tokens + 2;
 
 /// The lines of a text to train on; for a long text, an evenly spaced subset.
-std::vector<std::string_view> learnt_lines(std::string_view text) {
+std::vector<std::string_view> learned_lines(std::string_view text) {
   const std::size_t stride = text.size() / enough_text + 1;
   std::vector<std::string_view> lines;
   for (std::size_t at = 0, line = 0; at < text.size(); ++line) {
@@ -91,7 +91,7 @@ std::unordered_set<std::string_view> own_characters(const std::vector<std::strin
 
 /// Training sentences for the library: runs of these characters, limited in length.
 std::vector<std::string> sentences(std::string_view text, Count vocabulary) {
-  const auto lines = learnt_lines(text);
+  const auto lines = learned_lines(text);
   const auto own = own_characters(lines, vocabulary);
   std::vector<std::string> all;
   for (const auto line : lines) {
@@ -122,7 +122,7 @@ class Sentences : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// Texts are not normalised, spaces are neither added nor removed, every byte has a token, and one thread with a fixed
+/// Texts are not normalized, spaces are neither added nor removed, every byte has a token, and one thread with a fixed
 /// order makes the model reproducible.
 std::unordered_map<std::string, std::string> learning_options(Count vocabulary) {
   return {{"model_type", "bpe"},
@@ -308,7 +308,7 @@ std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string model, const
   return std::make_unique<ForeignPieces>(std::move(model), where);
 }
 
-std::string learnt_sentencepiece(std::string_view text, Count vocabulary) {
+std::string learned_sentencepiece(std::string_view text, Count vocabulary) {
   if (vocabulary < least_vocabulary || vocabulary > std::numeric_limits<std::int32_t>::max())
     throw InputError(fmt::format("a vocabulary of {} is out of range for byte-pair encoding; set it to {} or more",
                                  vocabulary, least_vocabulary));
@@ -355,7 +355,7 @@ namespace {
 
 }  // namespace
 
-std::string learnt_sentencepiece(std::string_view, Count) { missing("byte-pair encoding"); }
+std::string learned_sentencepiece(std::string_view, Count) { missing("byte-pair encoding"); }
 
 std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string, const std::string& where) {
   missing("'" + where + "'");

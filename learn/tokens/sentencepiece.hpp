@@ -13,7 +13,7 @@ namespace llmcalc::model {
 inline constexpr std::string_view sentencepiece_name = "sentencepiece-bpe";
 
 /// Trains SentencePiece on `text` and returns the serialized model.
-std::string learnt_sentencepiece(std::string_view text, Count vocabulary);
+std::string learned_sentencepiece(std::string_view text, Count vocabulary);
 
 /// The tokenizer of a serialized model. Throws InputError if it is not a model, or cannot reproduce every text.
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string model, const std::string& where);

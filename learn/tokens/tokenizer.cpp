@@ -76,8 +76,8 @@ std::string Tokenizer::serialized() const {
 
 std::unique_ptr<Tokenizer> byte_tokenizer() { return std::make_unique<Bytewise>(); }
 
-std::unique_ptr<Tokenizer> learnt_tokenizer(std::string_view text, Count vocabulary) {
-  return sentencepiece_tokenizer(learnt_sentencepiece(text, vocabulary), "the trained tokenizer");
+std::unique_ptr<Tokenizer> learned_tokenizer(std::string_view text, Count vocabulary) {
+  return sentencepiece_tokenizer(learned_sentencepiece(text, vocabulary), "the trained tokenizer");
 }
 
 std::unique_ptr<Tokenizer> loaded_tokenizer(std::string_view serialized, const std::string& where) {

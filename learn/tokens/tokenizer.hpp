@@ -44,7 +44,7 @@ std::unique_ptr<Tokenizer> byte_tokenizer();
 /// Byte-pair encoding (Sennrich et al. 2016) with a token for every byte, trained on `text` by SentencePiece. The same
 /// text and vocabulary give the same tokens. A short text gives fewer tokens than requested; see vocabulary(). Throws
 /// InputError for a vocabulary below 260, a text without a word, or a program built without SentencePiece.
-std::unique_ptr<Tokenizer> learnt_tokenizer(std::string_view text, Count vocabulary);
+std::unique_ptr<Tokenizer> learned_tokenizer(std::string_view text, Count vocabulary);
 
 /// Whether this program was built with SentencePiece.
 bool has_byte_pairs();

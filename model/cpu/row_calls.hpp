@@ -47,8 +47,8 @@ RowStatistics<W> row_statistics(const Norm& s, const W* x, double epsilon) {
 }
 
 template <typename W>
-void normalise(Count n, const W* x, RowStatistics<W> st, const W* weight, const W* bias, W* y) {
-  return wide_tiles().normalise(n, x, st, weight, bias, y);
+void normalize(Count n, const W* x, RowStatistics<W> st, const W* weight, const W* bias, W* y) {
+  return wide_tiles().normalize(n, x, st, weight, bias, y);
 }
 
 template <typename W>

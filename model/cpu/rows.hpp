@@ -169,13 +169,13 @@ template <typename W>
 [[gnu::noinline]] RowStatistics<W> row_statistics(const Norm& s, const W* x, double epsilon) {
   const W n = number<W>(static_cast<double>(s.width));
   W mean(0);
-  if (s.centred) mean = sum_of<W>(s.width, [=](Count i) { return x[i]; }) / n;
+  if (s.centered) mean = sum_of<W>(s.width, [=](Count i) { return x[i]; }) / n;
   const W square = sum_of<W>(s.width, [=](Count i) { return (x[i] - mean) * (x[i] - mean); });
   return {mean, W(1) / sqrt_of(square / n + W(epsilon))};
 }
 
 template <typename W>
-[[gnu::noinline]] void normalise(Count n, const W* x, RowStatistics<W> st, const W* w, const W* b, W* y) {
+[[gnu::noinline]] void normalize(Count n, const W* x, RowStatistics<W> st, const W* w, const W* b, W* y) {
   const W m = st.mean, f = st.inverse;
   if (w == nullptr)
     lanes<W>(0, n, [=](Count i) { y[i] = (x[i] - m) * f; });
@@ -199,7 +199,7 @@ template <typename W>
   const W* const g = own;
   if (sums.weight != nullptr) lanes<W>(0, s.width, [=](Count i) { sums.weight[i] += d[i] * normal[i]; });
   if (sums.bias != nullptr) lanes<W>(0, s.width, [=](Count i) { sums.bias[i] += d[i]; });
-  const W sum = s.centred ? sum_of<W>(s.width, [=](Count i) { return g[i]; }) / n : W(0);
+  const W sum = s.centered ? sum_of<W>(s.width, [=](Count i) { return g[i]; }) / n : W(0);
   const W with_n = sum_of<W>(s.width, [=](Count i) { return g[i] * normal[i]; }) / n;
   if (add)
     lanes<W>(0, s.width, [=](Count i) { dx[i] = dx[i] + (g[i] - sum - normal[i] * with_n) * f; });

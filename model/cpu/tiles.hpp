@@ -70,7 +70,7 @@ struct WideTiles {
   void (*scale_row)(Count, W, const W*, W*);
   ActivationRows<W> (*activation_rows)(Activation);
   RowStatistics<W> (*row_statistics)(const Norm&, const W*, double);
-  void (*normalise)(Count, const W*, RowStatistics<W>, const W*, const W*, W*);
+  void (*normalize)(Count, const W*, RowStatistics<W>, const W*, const W*, W*);
   void (*norm_row_gradient)(const Norm&, const W*, const W*, const W*, RowStatistics<W>, W*, bool, WeightSums<W>);
   void (*turn_rows)(Count, const W*, const W*, const W*, const W*, W, W*, W*);
   void (*add_exponentials)(Count, const W*, OnlineSum<W>&);

@@ -145,7 +145,7 @@ void GpuDevice::upload(void* to, const void* from, Count bytes) {
   }
   if (bytes > most_staged) {
     check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, stream_), "uploading");
-    return wait();  // `from` may be freed afterwards
+    return wait();  // `from` may be freed afterward
   }
   const Staged& s = staged(bytes);
   std::memcpy(s.data, from, size);

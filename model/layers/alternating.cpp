@@ -42,7 +42,7 @@ Value corrected_streams(Pass& p, Value predicted, Value result) {
 
 Value low_rank(Pass& p, const Value& x) {
   Value y = p.linear("laurel.up", p.linear("laurel.down", x));
-  const Norm shape{.rows = y.rows, .width = y.width, .centred = p.arch().norm != NormKind::rms_norm};
+  const Norm shape{.rows = y.rows, .width = y.width, .centered = p.arch().norm != NormKind::rms_norm};
   y = p.norm("laurel.norm", std::move(y), shape);
   return p.add("laurel.add", x, std::move(y));
 }

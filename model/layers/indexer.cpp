@@ -19,7 +19,7 @@ constexpr PooledKeyNames index_pool_names{"attn.index_keys", "attn.index_gate", 
 Value lightning_key(Pass& p, const Value& x) {
   const Count width = p.mixer().indexer.width;
   if (p.mixer().compressed.ratio > 0) return pooled_keys(p, index_pool_names, x, width, true);
-  const Norm shape{.rows = x.rows, .width = width, .centred = true};
+  const Norm shape{.rows = x.rows, .width = width, .centered = true};
   return p.norm("attn.index_k_norm", p.detached("attn.index_k", x), shape);
 }
 

@@ -16,11 +16,11 @@ Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
   const Mixer& m = p.mixer();
   if (m.qk_norm == QkNorm::none) return x;
   const bool together = m.qk_norm == QkNorm::full || m.qk_norm == QkNorm::full_bias;
-  const bool centred =
+  const bool centered =
       m.qk_norm == QkNorm::per_head_bias || m.qk_norm == QkNorm::full_bias || m.qk_norm == QkNorm::each_head;
   const Norm shape{.rows = together ? x.rows : x.rows * heads,
                    .width = together ? x.width : m.head_dim,
-                   .centred = centred,
+                   .centered = centered,
                    .per_head = together || m.qk_norm == QkNorm::each_head || m.qk_norm == QkNorm::each_head_rms,
                    .spans = together};
   return p.norm(op, std::move(x), shape);

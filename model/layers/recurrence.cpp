@@ -118,7 +118,7 @@ class RecurrenceRun {
     if (p_.kind().shares_kv) p_.share_onward({}, v);
     Value o = state("rwkv.core", StateRule::removal, mul(3, r_.width()), layout,
                     {q, k, v, std::move(decay), std::move(removed), std::move(rate)});
-    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centred = true, .per_head = true};
+    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centered = true, .per_head = true};
     o = p_.output_norm("rwkv.o_norm", std::move(o), each, static_cast<double>(r_.head_dim));
     Value low = p_.sigmoid("rwkv.gate_act", mixed("rwkv.gate_down", for_gate));
     x_ = {};
@@ -169,7 +169,7 @@ class RecurrenceRun {
     at.k = at.v = at.decay = at.q;
     at.k.tensor = 1, at.v.tensor = 2, at.decay.tensor = moves ? 3 : 0;
     Value o = state("rwkv.core", StateRule::state_space, moves ? r_.width() : 0, at, std::move(in));
-    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centred = true, .per_head = true};
+    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centered = true, .per_head = true};
     o = p_.output_norm("rwkv.o_norm", std::move(o), each, 64);
     Value z = p_.linear_of_part("rwkv.gate", std::exchange(x_, {}), part);
     return p_.linear("rwkv.out", p_.silu_gate("rwkv.gate_mul", std::move(z), std::move(o)));
@@ -188,7 +188,7 @@ class RecurrenceRun {
                          .beta = heads(3, r_.heads, 1)};
     Value o = state("mlstm.core", StateRule::state_space, mul(2, r_.heads), at,
                     {std::move(q), std::move(k), std::move(v), std::move(in), std::move(decay)});
-    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centred = true, .per_head = true};
+    const Norm each{.rows = mul(o.rows, r_.heads), .width = r_.head_dim, .centered = true, .per_head = true};
     o = p_.output_norm("mlstm.o_norm", std::move(o), each);
     Value z = p_.linear("mlstm.gate", std::exchange(x_, {}));
     return p_.linear("mlstm.out", p_.sigmoid_gate("mlstm.gate_mul", std::move(z), std::move(o)));
@@ -240,7 +240,7 @@ class RecurrenceRun {
                                 .gates = gates,
                                 .state_bytes = r_.state_bytes,
                                 .shares_values = rule == StateRule::removal && p_.kind().shares_kv,
-                                .normalised = r_.kind == RecurrentKind::mlstm};
+                                .normalized = r_.kind == RecurrentKind::mlstm};
     return p_.recur(op, shape, at, std::move(in));
   }
   /// RMSNorm of every head's output.

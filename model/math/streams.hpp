@@ -9,7 +9,7 @@ namespace llmcalc::model {
 
 /// Normalizations of a mixing matrix, columns and rows combined, and the epsilon added to weights and divisors:
 /// DeepSeek-V4's hc_sinkhorn_iters 20 (its first iteration uses the softmax instead of the rows) and hc_eps.
-inline constexpr Count stream_normalisations = 39;
+inline constexpr Count stream_normalizations = 39;
 inline constexpr double stream_epsilon = 1e-6;
 
 /// An n x n mixing matrix: the softmax of each row, then columns and rows in turn divided by their sums (Sinkhorn,
@@ -32,12 +32,12 @@ class Balanced {
       softmax(row);
       for (Count j = 0; j < n_; ++j) mixed_[i * n_ + j] = row[j] + number<W>(stream_epsilon);
     }
-    for (Count k = 0; k < stream_normalisations; ++k) normalise(k);
+    for (Count k = 0; k < stream_normalizations; ++k) normalize(k);
   }
 
   /// Replaces the gradient d (n x n) of the result by the gradient of the logits. Destroys the result.
   void gradient(W* d) {
-    for (Count k = stream_normalisations; k-- > 0;) undo(k, d);
+    for (Count k = stream_normalizations; k-- > 0;) undo(k, d);
     for (Count i = 0; i < n_; ++i) {
       W sum(0);
       for (Count j = 0; j < n_; ++j) sum += d[i * n_ + j] * soft_[i * n_ + j];
@@ -54,7 +54,7 @@ class Balanced {
   }
   /// Index of element `at` of line `line`: a column if k is even, else a row.
   Count place(Count k, Count line, Count at) const { return k % 2 == 0 ? at * n_ + line : line * n_ + at; }
-  void normalise(Count k) {
+  void normalize(Count k) {
     for (Count line = 0; line < n_; ++line) {
       W sum = number<W>(stream_epsilon);
       for (Count at = 0; at < n_; ++at) sum += mixed_[place(k, line, at)];
@@ -84,6 +84,6 @@ class Balanced {
 };
 
 /// Workspace of Balanced for n streams, in elements.
-constexpr Count stream_room(Count n) { return n * (2 * n + stream_normalisations); }
+constexpr Count stream_room(Count n) { return n * (2 * n + stream_normalizations); }
 
 }  // namespace llmcalc::model

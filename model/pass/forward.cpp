@@ -16,12 +16,12 @@ namespace {
 Value norm(Pass& p, std::string_view op, Value x) {
   const Count rows = x.rows;
   return p.norm(op, std::move(x),
-                {.rows = rows, .width = p.arch().hidden, .centred = p.arch().norm != NormKind::rms_norm});
+                {.rows = rows, .width = p.arch().hidden, .centered = p.arch().norm != NormKind::rms_norm});
 }
 
 /// The same norm, over the width of x.
 Value own_norm(Pass& p, std::string_view op, Value x) {
-  const Norm shape{.rows = x.rows, .width = x.width, .centred = p.arch().norm != NormKind::rms_norm};
+  const Norm shape{.rows = x.rows, .width = x.width, .centered = p.arch().norm != NormKind::rms_norm};
   return p.norm(op, std::move(x), shape);
 }
 
@@ -231,7 +231,7 @@ Value mlp_layer(Pass& p, Value x) {
 /// The mixer on the first of the streams x, to which it is added, and the low-rank path.
 Value mixer_of_first(Pass& p, const Value& x) {
   const Arch& a = p.arch();
-  const Norm shape{.rows = x.rows, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
+  const Norm shape{.rows = x.rows, .width = a.hidden, .centered = a.norm != NormKind::rms_norm};
   Value in = p.norm(attention_names[0], x, shape, x.width), beside;
   if (a.laurel_rank > 0) beside = low_rank(p, in);
   Value y = mixed(p, std::move(in));
@@ -345,7 +345,7 @@ Value final_norm(Pass& p, Value x, std::optional<Count> token) {
   const Arch& a = p.arch();
   const Step& s = p.step();
   if (!token || x.rows == s.sequences) return norm(p, "head.norm", std::move(x));
-  const Norm one{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
+  const Norm one{.rows = s.sequences, .width = a.hidden, .centered = a.norm != NormKind::rms_norm};
   return p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
 }
 

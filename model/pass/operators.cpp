@@ -157,7 +157,7 @@ Value Pass::normed(std::string_view op, Value given, Norm s, const NormNumbers& 
   Value y = stride > 0 ? make(op, s.rows, s.width) : make(op, x.rows, x.width);
   const bool back = flows(op, {&x}, y);
   Tensor statistics;
-  if (back && plan().norm_stats) statistics = own(op, mul(s.rows, s.centred ? 2 : 1) * backend_.wide());
+  if (back && plan().norm_stats) statistics = own(op, mul(s.rows, s.centered ? 2 : 1) * backend_.wide());
   forward(op, s, [&] { backend_.norm(s, v, y.data->data(), data(statistics)); });
   if (back)
     remember(op, s,

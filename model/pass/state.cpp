@@ -62,19 +62,19 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
   v.begins = step_.past == 0;
   Value y = make(op, s.rows(), mul(s.heads, s.head_dim));
   const bool back = flows(op, in, y);
-  const Tensor normaliser = back && s.normalised ? own(op, mul(2, s.rows(), s.heads) * backend_.wide()) : nullptr;
-  v.normaliser = data(normaliser);
+  const Tensor normalizer = back && s.normalized ? own(op, mul(2, s.rows(), s.heads) * backend_.wide()) : nullptr;
+  v.normalizer = data(normalizer);
   forward(op, s, [&] { backend_.recur(s, v, y.data->data()); });
   if (!back) return y;
 
-  const Saved result = s.normalised ? keep(op, y) : Saved();
+  const Saved result = s.normalized ? keep(op, y) : Saved();
   std::vector<Tensor> held;
   std::vector<std::shared_ptr<TapeSlot>> slots;
   for (const Value& x : in) {
     held.push_back(keep(op, x).data);
     slots.push_back(x.slot);
   }
-  remember(op, s, [this, op, s, l, held, slots, learned, normaliser, result, out = y.slot] {
+  remember(op, s, [this, op, s, l, held, slots, learned, normalizer, result, out = y.slot] {
     const Tensor dy = taken(out), y_data = result.get();
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -83,7 +83,7 @@ Value Pass::recur(std::string_view op, const LinearAttention& shape, const State
     }
     const StateView to = state_view(op, l, gradients);
     StateView from = state_view(op, l, held);
-    from.normaliser = data(normaliser);
+    from.normalizer = data(normalizer);
     from.out = data(y_data);
     backend_.recur_gradient(s, from, dy->data(),
                             {.q = to.q,

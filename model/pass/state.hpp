@@ -20,7 +20,7 @@ namespace llmcalc::model {
 ///   rg_lru           a = e^(-8 sigmoid(d + bias) s(log_decay)) per channel; the state receives sqrt(1 - a^2) times
 ///                    sigmoid(b + input_bias) v, for a sequence's first token without the root
 ///   mlstm            q / sqrt(N); decay sigmoid(c(d)) and strength e^c(b) per head, c(x) = 15 tanh(x / 15); outputs
-///                    divided by max(|normaliser|, 1)
+///                    divided by max(|normalizer|, 1)
 ///   none             lightning attention: silu of q, k and v; decay e^(-slope), the slope 2^(-8 (h + 1) / H) x `slope`
 ///
 /// Sources: calc/block/recurrent.hpp; hf minimax/modeling_minimax.py.
@@ -32,9 +32,9 @@ struct StateView {
   double slope = 1;       ///< lightning attention: the layer's factor
   void* state = nullptr;  ///< wide, (sequences, heads, N, P), updated to the state after the last token; null: not kept
   bool begins = true;     ///< the state before the first token is zero; `state` is not read
-  /// mlstm: wide, a normaliser and its scale per row and head, written by forward for backward; null: not kept. out:
+  /// mlstm: wide, a normalizer and its scale per row and head, written by forward for backward; null: not kept. out:
   /// forward's output, read by backward.
-  void* normaliser = nullptr;
+  void* normalizer = nullptr;
   const void* out = nullptr;
 };
 

@@ -4,7 +4,7 @@
 ///
 /// A pass depends on at most 40 parameters; no parameter is specific to one type of device. Each has physical bounds
 /// and a default with a public source. `llmcalc accuracy inference --fit` fits them to published measurements,
-/// regularized towards the defaults, and writes presets/estimates/inference.json.
+/// regularized toward the defaults, and writes presets/estimates/inference.json.
 
 #include <array>
 #include <cstdint>

@@ -4,7 +4,7 @@
 ///
 /// A step's time depends on at most 40 parameters; no parameter is specific to one type of GPU. Each has physical
 /// bounds and a default with a public source. `llmcalc accuracy training --fit` fits them to published measurements,
-/// regularized towards the defaults, and writes presets/estimates/training.json.
+/// regularized toward the defaults, and writes presets/estimates/training.json.
 
 #include <array>
 #include <cstdint>

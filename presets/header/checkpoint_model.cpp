@@ -135,7 +135,7 @@ Count learned_in_keys(const Checkpoint& c, const Arch& a) {
 
 /// Number of elements of unrecognized tensors, which may belong to missing parts. Packed tensors may contain any
 /// number.
-Count unrecognised_numbers(const Holdings& all) {
+Count unrecognized_numbers(const Holdings& all) {
   const auto found = all.beside().find(std::string(unknown_group));
   if (found == all.beside().end()) return 0;
   return found->second.counted ? found->second.parameters : std::numeric_limits<Count>::max();
@@ -145,7 +145,7 @@ Count unrecognised_numbers(const Holdings& all) {
 /// the part.
 void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
-  const Count elsewhere = unrecognised_numbers(all);
+  const Count elsewhere = unrecognized_numbers(all);
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto part = static_cast<Component>(i);
     const Count wanted = engine[part].value;
@@ -241,7 +241,7 @@ void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
 /// Checks the parameter count of each component. Missing parameters may be in unrecognized tensors.
 void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
-  const Count elsewhere = unrecognised_numbers(all);
+  const Count elsewhere = unrecognized_numbers(all);
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto part = static_cast<Component>(i);
     const Holding& h = all.of(part);

@@ -14,7 +14,7 @@ namespace llmcalc {
 struct TensorGroup {
   std::optional<Component> component;     ///< absent: the tensor is outside the text model, or its name is unknown
   std::optional<Component> of_modules{};  ///< component of an MTP tensor in its module
-  std::string_view name;  ///< of the component, "vision and audio", "MTP modules", "buffers" or "not recognised"
+  std::string_view name;  ///< of the component, "vision and audio", "MTP modules", "buffers" or "not recognized"
   bool parameter =
       true;  ///< false: rotary factors, a router's correction, data of a quantized matrix other than its values
   bool packed = false;  ///< packs several values per element, so the shape does not count parameters

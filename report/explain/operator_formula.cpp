@@ -73,7 +73,7 @@ class Writer {
   Expr operator()(const LinearAttention& s) {
     const Expr value = letter("d_h", "head width", s.head_dim);
     const Expr key = s.key_dim == s.head_dim ? value : letter("d_k", "width of queries and keys", s.key_dim);
-    const Expr values = s.normalised ? value + Expr(1) : value;
+    const Expr values = s.normalized ? value + Expr(1) : value;
     return Expr(2 * passes(s.rule)) * rows(s.rows()) * letter("A", "heads", s.heads) * key * values;
   }
   Expr operator()(const Convolution& s) {

@@ -97,7 +97,7 @@ std::string grown_text(const GrownTerm& t) {
 
 /// "exceeds memory by 1.2 GiB"; in a pipeline "stage 1 exceeds memory by 1.2 GiB"; for host memory "host memory is
 /// exceeded by 1.2 GiB".
-std::string too_large_text(const Neighbour& n) {
+std::string too_large_text(const Neighbor& n) {
   const std::string over = bytes_text(n.over);
   if (n.on_host) return fmt::format("host memory is exceeded by {}", over);
   return n.plan.found.candidate.pp == 1 ? "exceeds memory by " + over
@@ -105,7 +105,7 @@ std::string too_large_text(const Neighbour& n) {
 }
 
 /// "0.4 % faster, but needs 2.1 GiB more": ranked below a plan that is slower by less than 1 % and smaller.
-std::string near_tie_text(const Neighbour& n, const Space& space, const Found& best) {
+std::string near_tie_text(const Neighbor& n, const Space& space, const Found& best) {
   const Candidate& c = n.plan.found.candidate;
   if (space.process_fits && !space.process_fits(space, c, n.plan.found.peak))
     return "the process is expected to exceed the device memory";
@@ -116,7 +116,7 @@ std::string near_tie_text(const Neighbour& n, const Space& space, const Found& b
 }
 
 /// Reason why a neighbor of the best plan lost.
-std::string why_lost(const Neighbour& n, const Space& space, const Found& best) {
+std::string why_lost(const Neighbor& n, const Space& space, const Found& best) {
   switch (n.verdict) {
     case Verdict::impossible:
       return "impossible";
@@ -133,7 +133,7 @@ std::string why_lost(const Neighbour& n, const Space& space, const Found& best) 
 }
 
 /// The changed setting of a neighbor: "tp 8", "recompute full".
-std::string change_text(const Request& r, const Neighbour& n) {
+std::string change_text(const Request& r, const Neighbor& n) {
   const Candidate& c = n.plan.found.candidate;
   switch (n.change) {
     case PlanChange::tp:
@@ -160,13 +160,13 @@ std::string change_text(const Request& r, const Neighbour& n) {
   return "";
 }
 
-Grid neighbours_grid(const Request& r, const Space& space, const Found& best) {
+Grid neighbors_grid(const Request& r, const Space& space, const Found& best) {
   Grid g{.key = "neighbours",
          .title = "the best plan with one change",
          .columns = {"change", "why not"},
          .left = 2,
          .rows = {}};
-  for (Neighbour n : neighbours(space, best.candidate)) {
+  for (Neighbor n : neighbors(space, best.candidate)) {
     for (Seconds* t : {&n.slower, &n.part.by, &n.plan.found.step}) *t = rescale(r.run.measured_scale) * *t;
     if (n.verdict == Verdict::impossible) continue;
     const Candidate& c = n.plan.found.candidate;
@@ -345,7 +345,7 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
   add_verdict(report, r, space, found);
   report.grids.push_back(plans_grid(r, space, found.best, "plans", ""));
   if (!found.best.empty()) {
-    report.grids.push_back(neighbours_grid(r, space, found.best[0]));
+    report.grids.push_back(neighbors_grid(r, space, found.best[0]));
     add_estimate(report, planned(r, space, found.best[0].candidate));
   }
   if (!found.best.empty() && r.run.tokens) report.grids.push_back(run_grid(r, space, found.best[0]));

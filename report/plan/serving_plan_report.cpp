@@ -156,7 +156,7 @@ std::string why_not(const ServingOffer& o, const ServingOffer& best) {
 }
 
 /// The other layouts on the best plan's hardware, and why each lost.
-Grid neighbours_grid(const std::vector<ServingOffer>& offers, const ServingOffer& best) {
+Grid neighbors_grid(const std::vector<ServingOffer>& offers, const ServingOffer& best) {
   Grid g{.key = "neighbours",
          .title = fmt::format("other layouts on {}", best.request.hardware->name),
          .columns = {"engine", "why not"},
@@ -380,7 +380,7 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
     add_best(report, shown,
              **std::min_element(shown.begin(), shown.end(),
                                 [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); }));
-    report.grids = {offers_grid(shown, q), neighbours_grid(offers, *shown.front())};
+    report.grids = {offers_grid(shown, q), neighbors_grid(offers, *shown.front())};
     const auto front = serving_front(offers_of(offers, shown.front()->request.hardware->name));
     if (!front.empty()) report.grids.push_back(front_grid(front));
     add_serving_estimate(report, shown);

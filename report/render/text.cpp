@@ -16,7 +16,7 @@ namespace llmcalc {
 namespace {
 
 std::string painted(const std::string& lines, const fmt::text_style& style, const Screen& screen) {
-  if (!screen.colour || lines.empty()) return lines;
+  if (!screen.color || lines.empty()) return lines;
   return fmt::format(style, "{}", lines.substr(0, lines.size() - 1)) + "\n";
 }
 

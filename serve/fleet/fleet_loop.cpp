@@ -20,7 +20,7 @@ ServerRun FleetLoop::run() {
   for (Ticks now = next(); now != never && goes_on(); now = next()) {
     finish_passes(now);
     while (arrivals_.next() == now) arrive(now);
-    while (!travelling_.empty() && travelling_.top().time == now) land(now);
+    while (!traveling_.empty() && traveling_.top().time == now) land(now);
     start_passes(now);
   }
   return std::move(run_);
@@ -34,7 +34,7 @@ Server& FleetLoop::server(std::uint32_t replica) {
 Ticks FleetLoop::next() {
   while (!ends_.empty() && server(ends_.top().replica).end() != ends_.top().time) ends_.pop();
   const Ticks passes = ends_.empty() ? never : ends_.top().time;
-  return std::min({arrivals_.next(), travelling_.empty() ? never : travelling_.top().time, passes});
+  return std::min({arrivals_.next(), traveling_.empty() ? never : traveling_.top().time, passes});
 }
 
 /// Finishes the passes that end at `now`, in the order of replicas.
@@ -94,13 +94,13 @@ void FleetLoop::send(Pool& from, RequestId id) {
   Ticks& sending = from.sending[a.replica - from.first];
   sending = std::max(sending, computed) + from.transfer.wait + requests_[id].prompt * from.transfer.token;
   run_.presence += sending - computed;
-  travelling_.push({sending, id});
+  traveling_.push({sending, id});
   a.last = never;
 }
 
 void FleetLoop::land(Ticks now) {
-  const RequestId id = travelling_.top().id;
-  travelling_.pop();
+  const RequestId id = traveling_.top().id;
+  traveling_.pop();
   const Ticks token = run_.answers[id].first - pools_.front().request;
   give(pools_.back(), id, now, {requests_[id].prompt, 1, token});
 }

@@ -27,10 +27,10 @@ class FleetLoop {
     std::vector<Ticks> sending;  ///< end of each replica's transfers
     std::uint32_t first = 0;     ///< number of its first replica
   };
-  struct Travelling {
+  struct Traveling {
     Ticks time;
     RequestId id;
-    bool operator>(const Travelling& o) const { return time != o.time ? time > o.time : id > o.id; }
+    bool operator>(const Traveling& o) const { return time != o.time ? time > o.time : id > o.id; }
   };
 
   /// The end of a replica's passes, as expected when the entry was made.
@@ -57,7 +57,7 @@ class FleetLoop {
   const ServerWatch& watch_;
   Arrivals arrivals_;
   std::deque<Pool> pools_;
-  std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling_;
+  std::priority_queue<Traveling, std::vector<Traveling>, std::greater<>> traveling_;
   std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< may contain outdated entries
   std::vector<std::uint32_t> changed_;  ///< replicas with events since passes were last started, which may start one
   ServerRun run_;

@@ -170,7 +170,7 @@ double of_weights(const Unit& u) { return u.weights; }
 
 }  // namespace
 
-TEST_CASE("ZeRO-3 gathers weights and reduces gradients during the neighbouring layer in every micro-batch",
+TEST_CASE("ZeRO-3 gathers weights and reduces gradients during the neighboring layer in every micro-batch",
           "[cluster][chunk_time]") {
   Cases cases(13);
   for (int i = 0; i < 500; ++i) {

@@ -118,7 +118,7 @@ TEST_CASE("ZB-H2, ZB-2p and ZB-V have no bubble if F, B and W take equal times",
   }
 }
 
-TEST_CASE("a rank that validates its update afterwards waits only for its own gradients", "[cluster][bubble]") {
+TEST_CASE("a rank that validates its update afterward waits only for its own gradients", "[cluster][bubble]") {
   // Two stages of one layer, F = B = W = 1, four micro-batches, updates of 2 and 20 s. Rank 0 runs F F F B W F B W B W
   // B W from 0 to 12, rank 1 F B F B F B W F B W W W from 1 to 13: 12 s each, so a step takes 12 + 20 s.
   Prices p = equal_layers(2);

@@ -87,7 +87,7 @@ TEST_CASE("latency grows with the number of messages", "[cluster][exchange]") {
   }
 }
 
-TEST_CASE("pipeline messages use the level that connects neighbouring stages", "[cluster][exchange]") {
+TEST_CASE("pipeline messages use the level that connects neighboring stages", "[cluster][exchange]") {
   const double m = 1 << 20;
   CHECK(seconds(CollectiveOp::p2p, Group::pipeline, {.tp = 2, .pp = 4}, two_levels()) ==
         Approx(m / near + wait_near).epsilon(1e-12));

@@ -100,7 +100,7 @@ TEST_CASE("the fastest algorithm is chosen per level for the size of the message
               (other == least || other == Collectives::fastest ||
                (other == Collectives::in_network && least == Collectives::ring)));
   }
-  // Two messages of half the length favour a tree. Links at half bandwidth act as if messages were twice as long.
+  // Two messages of half the length favor a tree. Links at half bandwidth act as if messages were twice as long.
   const Count both = 8 * share * 3 / 2;
   const auto is_tree = [&](Count messages, double link) {
     return seconds(CollectiveOp::all_reduce, replicas_of(128, Collectives::fastest), c, both, link, messages) ==

@@ -143,7 +143,7 @@ TEST_CASE("a step scheduled as tasks ends at the sum of its parts", "[cluster][e
   CHECK(seen.size() == 10);
 }
 
-TEST_CASE("tasks of a stream do not overlap, and optimizers start together unless updates are validated afterwards",
+TEST_CASE("tasks of a stream do not overlap, and optimizers start together unless updates are validated afterward",
           "[cluster][events]") {
   Cases cases(52);
   int alone = 0;

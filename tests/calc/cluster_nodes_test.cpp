@@ -115,7 +115,7 @@ TEST_CASE("with four nodes NVLink becomes the bottleneck from 13 experts per tok
   CHECK_FALSE(takes_longer(16, 1));
 }
 
-TEST_CASE("a rank sends one message to each node, and inside a node one to each neighbour", "[cluster][nodes]") {
+TEST_CASE("a rank sends one message to each node, and inside a node one to each neighbor", "[cluster][nodes]") {
   Cluster c = h800();
   c.levels[0].latency = Seconds(1e-6);
   c.levels[1].latency = Seconds(5e-6);

@@ -78,7 +78,7 @@ TEST_CASE("a group communicates over the innermost level that connects all its r
   CHECK(bandwidth({.tp = 8}, Group::tensor) == 1000);
   CHECK(bandwidth({.tp = 16}, Group::tensor) == 100);
   CHECK(bandwidth({.tp = 128}, Group::tensor) == 10);
-  // Data-parallel neighbours are tp devices apart: 8 ranks at a stride of 8 span 57 devices, 9 span 65.
+  // Data-parallel neighbors are tp devices apart: 8 ranks at a stride of 8 span 57 devices, 9 span 65.
   CHECK(bandwidth({.tp = 8, .dp = 8}, Group::data) == 100);
   CHECK(bandwidth({.tp = 8, .dp = 9}, Group::data) == 10);
   CHECK(bandwidth({.tp = 2, .dp = 4}, Group::data) == 1000);

@@ -101,7 +101,7 @@ TEST_CASE("a lookup reads its tokens' rows and has the table as parameters", "[c
 }
 
 TEST_CASE("a norm moves its rows and has no matmul", "[cost]") {
-  const Shape s = Norm{.rows = 3, .width = 13, .weights = 26, .centred = true};
+  const Shape s = Norm{.rows = 3, .width = 13, .weights = 26, .centered = true};
   CHECK(forward(s, train).model == Flops());
   CHECK(forward(s, train).moved.activations == 2 * 2 * 3 * 13);
   CHECK(forward(s, train).moved.weights == 2 * 26);

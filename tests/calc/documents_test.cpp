@@ -80,7 +80,7 @@ TEST_CASE("packed documents take the FLOPs of separate sequences and the memory 
   }
 }
 
-TEST_CASE("kernels that store scores compute them across documents and mask them afterwards", "[documents]") {
+TEST_CASE("kernels that store scores compute them across documents and mask them afterward", "[documents]") {
   Plan naive = plan(64), packed_too = plan(64, packed({{4, 16}}));
   naive.attention = packed_too.attention = AttentionImpl::naive;
   CHECK(training_flops(even(), packed_too).executed == training_flops(even(), naive).executed);

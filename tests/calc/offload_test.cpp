@@ -154,7 +154,7 @@ TEST_CASE("a device holds the kept part of every layer, all of the running layer
   }
 }
 
-TEST_CASE("with weights on the host the device holds the two largest neighbours", "[offload][memory]") {
+TEST_CASE("with weights on the host the device holds the two largest neighbors", "[offload][memory]") {
   Plan p;
   p.seq = 64;
   p.global_batch = 1;
@@ -264,7 +264,7 @@ TEST_CASE("device and host update their parts concurrently", "[offload][train]")
   CHECK(u.total({}, 1).value == Approx(std::max(u.host, u.weights).value));
   CHECK(u.total({}, 0).value == Approx((u.host + u.weights).value));
   CHECK(u.total(Seconds(1), 1) == Seconds(1) + std::max(u.host, u.weights));
-  // Weights that the device updates and the host holds go to the host afterwards, and come to the device first if it
+  // Weights that the device updates and the host holds go to the host afterward, and come to the device first if it
   // has no copy.
   p.offload = {.activations = {}, .optimizer = {1, 4}, .weights = {3, 4}};
   CHECK(update_seconds(s, p, bound_rates(c.device, p)).weights.value == Approx(0.5 * 2 * n / 1e9));

@@ -135,7 +135,7 @@ TEST_CASE("a long line has the route of a shorter one that begins and ends at th
   // 1,000 ranks at a stride of 3: 0, 3, 6 | 9, 12, 15 | 18, 21, then repeating. 8 ranks per 3 nodes: 375 nodes, the
   // last full.
   CHECK(route(c, {.tp = 3, .dp = 1000}, Group::data)[1] == Meeting{375, 2, 1000});
-  // 8,001 neighbours: 1,000 nodes and one rank
+  // 8,001 neighbors: 1,000 nodes and one rank
   CHECK(route(c, {.dp = 8001}, Group::data)[1] == Meeting{1001, 1, 8001});
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("each of three levels counts the parts that it joins", "[cluster][rout
   CHECK(route(c, {.pp = 2, .dp = 35}, Group::data) == Route{{{8, 1, 8}, {4, 8, 32}, {2, 3, 35}}});
 }
 
-TEST_CASE("a gather or scatter takes the send time of the ranks with the fewest neighbours in their node",
+TEST_CASE("a gather or scatter takes the send time of the ranks with the fewest neighbors in their node",
           "[cluster][route]") {
   // 9 = 8 + 1: the single rank sends 8/9 of its sum and keeps a ninth. 12 = 8 + 4: each of 4 sends a quarter of 8/12.
   const std::array<std::pair<Count, double>, 4> cases{

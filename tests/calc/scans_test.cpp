@@ -148,7 +148,7 @@ TEST_CASE("RG-LRU takes a multiply-add per channel and token, and mLSTM's normal
                        .key_dim = N,
                        .rule = StateRule::state_space,
                        .gates = 2 * H,
-                       .normalised = true};
+                       .normalized = true};
   CHECK(forward(lstm, p).model == Flops(6 * 10 * H * N * (P + 1)));
   CHECK(forward(lstm, p).executed == Flops(4 * 10 * H * N * (P + 1)));
   lstm.chunk = 5;  // one chunk per sequence

@@ -178,10 +178,10 @@ TEST_CASE("Jia §1.3: the loss to minimize is the negative log-likelihood", "[se
 
 TEST_CASE("Jia §2.2: LayerNorm and RMSNorm of 100, 200, 100, 0", "[seed]") {
   const Four x{100, 200, 100, 0};
-  const Four centred{x[0] - mean(x), x[1] - mean(x), x[2] - mean(x), x[3] - mean(x)};
+  const Four centered{x[0] - mean(x), x[1] - mean(x), x[2] - mean(x), x[3] - mean(x)};
   CHECK(mean(x) == 100);
-  CHECK(rms(centred) == Approx(70.711).epsilon(1e-5));
-  CHECK(centred[1] / rms(centred) == Approx(1.41421).epsilon(1e-5));
+  CHECK(rms(centered) == Approx(70.711).epsilon(1e-5));
+  CHECK(centered[1] / rms(centered) == Approx(1.41421).epsilon(1e-5));
   CHECK(rms(x) == Approx(122.474).epsilon(1e-5));
   CHECK(x[0] / rms(x) == Approx(0.816497).epsilon(1e-6));
   CHECK(x[1] / rms(x) == Approx(1.632993).epsilon(1e-6));

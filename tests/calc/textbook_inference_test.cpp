@@ -91,7 +91,7 @@ TEST_CASE("without drafts a step yields one token; if all drafts are accepted, i
   CHECK(speculative_speedup(0.5, 2, 0.25) == Approx(1.75 / 1.5));
 }
 
-TEST_CASE("the best draft length beats its neighbours", "[textbook]") {
+TEST_CASE("the best draft length beats its neighbors", "[textbook]") {
   const double a = GENERATE(0.6, 0.8, 0.95), c = GENERATE(0.02, 0.1);
   const Count g = best_draft(a, c, 64);
   CHECK(speculative_speedup(a, g, c) >= speculative_speedup(a, g + 1, c));

@@ -81,7 +81,7 @@ TEST_CASE("an all-to-all over a pod of 256 TPU v5e passes eight links on average
   // rank's own part.
   CHECK(seconds(Kind::all_gather, Bytes(1 << 30), 256, v5e()) == Approx(255.0 / 256 * gib / (2 * 90e9)).epsilon(1e-12));
   CHECK(seconds(Kind::all_reduce, Bytes(1 << 30), 256, v5e()) == Approx(255.0 / 128 * gib / (2 * 90e9)).epsilon(1e-12));
-  // One chip to its neighbour: one link.
+  // One chip to its neighbor: one link.
   CHECK(seconds(Kind::p2p, Bytes(1 << 30), 2, v5e()) == Approx(gib / 45e9).epsilon(1e-12));
 }
 

@@ -377,7 +377,7 @@ TEST_CASE("Ctrl-C ends a long comparison cleanly, and progress is shown", "[accu
   }
   const std::string path = test::scratch() + "/long.jsonl";
   REQUIRE(test::llmcalc("accuracy convert " + file("long.json", rows + "]") + " " + path).code == 0);
-  const test::Ran r = test::signalled("accuracy training " + path, {SIGINT}, std::chrono::milliseconds(3000));
+  const test::Ran r = test::signaled("accuracy training " + path, {SIGINT}, std::chrono::milliseconds(3000));
   CHECK(r.code == 130);
   CHECK(r.out.empty());
   CHECK_THAT(r.err, Contains("row ") && Contains(" of 60") && Catch::EndsWith("stopped\n"));

@@ -86,7 +86,7 @@ TEST_CASE("Ctrl-C ends calibrate with a message and exit code 130, and leaves fi
 
 TEST_CASE("calibrate shows within seconds what it measures, and a signal ends it immediately", "[calibrate]") {
   const test::Ran r =
-      test::signalled("calibrate --out " + path("term.json"), {SIGTERM}, std::chrono::milliseconds(2500));
+      test::signaled("calibrate --out " + path("term.json"), {SIGTERM}, std::chrono::milliseconds(2500));
   CHECK(r.code == 128 + SIGTERM);
   CHECK(r.err.starts_with("0:01  round 1 of 5: "));
   CHECK(r.err.ends_with("stopped\n"));

@@ -16,8 +16,8 @@ std::vector<WrittenTensor> tensors() {
 }
 
 /// A Llama of 2 layers with this quantization block.
-std::string quantised_config(const std::string& block, const std::string& hidden = "256") {
-  const std::string path = scratch() + "/quantised-" + hidden + ".json";
+std::string quantized_config(const std::string& block, const std::string& hidden = "256") {
+  const std::string path = scratch() + "/quantized-" + hidden + ".json";
   write_file(path, R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "intermediate_size": 512, "vocab_size": 512, "max_position_embeddings": 4096,
     "hidden_size": )" + hidden +
@@ -70,7 +70,7 @@ TEST_CASE("a damaged checkpoint gives one sentence and exit code 2", "[cli][chec
 }
 
 TEST_CASE("--weight-precision accepts a mix and formats by component", "[cli][checkpoint]") {
-  const std::string config = quantised_config("null");
+  const std::string config = quantized_config("null");
   const auto bytes = [&](const std::string& given) {
     return ask("memory " + config + " --infer --prompt 8 --generate 8 --weight-precision " +
                given)["inference_memory"]["weights_bytes"];
@@ -107,7 +107,7 @@ TEST_CASE("a component of --weight-precision must exist in the model and be name
 TEST_CASE("a checkpoint with quantized inputs runs matmuls in its format if the hardware supports it",
           "[cli][checkpoint]") {
   const auto precision = [](const std::string& block, const std::string& options) {
-    return ask("infer " + quantised_config(block) + " --prompt 8 --generate 8 --hardware " +
+    return ask("infer " + quantized_config(block) + " --prompt 8 --generate 8 --hardware " +
                options)["inputs"]["precision"];
   };
   const std::string fp8 = R"({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})";
@@ -120,7 +120,7 @@ TEST_CASE("a checkpoint with quantized inputs runs matmuls in its format if the 
 }
 
 TEST_CASE("weight-only formats run matmuls in 16 bits, with a note", "[cli][checkpoint]") {
-  const std::string awq = quantised_config(R"({"quant_method": "awq", "bits": 4, "group_size": 128})");
+  const std::string awq = quantized_config(R"({"quant_method": "awq", "bits": 4, "group_size": 128})");
   const json::Value r = ask("infer " + awq + " --prompt 2048 --generate 8 --hardware h100");
   CHECK(r["inputs"]["precision"] == "bf16");
   const auto notes = r["notes"].get<std::vector<std::string>>();
@@ -130,12 +130,12 @@ TEST_CASE("weight-only formats run matmuls in 16 bits, with a note", "[cli][chec
 TEST_CASE("the note on a checkpoint's matmul format matches infer", "[cli][checkpoint]") {
   const auto notes = [](const std::string& command) { return ask(command)["notes"].dump(); };
   const std::string fp8 =
-      quantised_config(R"({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})");
+      quantized_config(R"({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})");
   CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8"), !Catch::Contains("dequantized"));
   CHECK_THAT(notes("memory " + fp8 + " --infer --prompt 8 --generate 8 --precision bf16"),
              Catch::Contains("weights in fp8-block are dequantized and multiplied in bf16"));
   // Inputs are quantized for attention, not for the MLP.
-  const std::string mixed = quantised_config(
+  const std::string mixed = quantized_config(
       R"({"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["re:.*mlp.*"], "weights":
       {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}}, "b": {"targets":
       ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}, "input_activations":

@@ -124,7 +124,7 @@ TEST_CASE("a model beats bigram counts if the next token depends on more than on
 
 TEST_CASE("a run resumed after an interrupt equals an uninterrupted run", "[learn]") {
   CHECK(test::llmcalc(learn("whole.safetensors") + " --steps 600").code == 0);
-  CHECK(test::signalled(learn("half.safetensors") + " --steps 600", {SIGINT}, std::chrono::milliseconds(20)).code ==
+  CHECK(test::signaled(learn("half.safetensors") + " --steps 600", {SIGINT}, std::chrono::milliseconds(20)).code ==
         130);
   CHECK(test::llmcalc("learn " + text_file() + " --out " + path("half.safetensors") + " --resume").code == 0);
   CHECK((test::read_file(path("whole.safetensors")) == test::read_file(path("half.safetensors"))));

@@ -82,8 +82,8 @@ TEST_CASE("a model that fits in no layout still gets an answer", "[plan][cli]") 
 }
 
 TEST_CASE("an interrupted search prints the plans found so far", "[plan][cli]") {
-  const test::Ran r = test::signalled("plan train llama-3.1-405b --hardware h100 --gpus 3072 --global-batch 6144",
-                                      {SIGINT}, std::chrono::milliseconds(300));
+  const test::Ran r = test::signaled("plan train llama-3.1-405b --hardware h100 --gpus 3072 --global-batch 6144",
+                                     {SIGINT}, std::chrono::milliseconds(300));
   CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
   CHECK(r.out.find("plans:") != std::string::npos);
   CHECK((r.code == 0) == (r.out.find("stopped") == std::string::npos));
@@ -100,7 +100,7 @@ TEST_CASE("an incomplete question for a search is refused with the missing part"
         std::string::npos);
 }
 
-TEST_CASE("each neighbour of the best plan states why it lost", "[plan][cli]") {
+TEST_CASE("each neighbor of the best plan states why it lost", "[plan][cli]") {
   const json::Value all = test::ask(mixtral);
   const json::Value &best = all["plans"][0], &near = all["neighbours"];
   REQUIRE(near.size() > 3);
@@ -210,14 +210,14 @@ TEST_CASE("--max-gpus excludes --gpus and must be enough for the model", "[plan]
 }
 
 TEST_CASE("an interrupted search over GPU counts prints the plans found so far", "[plan][cli]") {
-  const test::Ran r = test::signalled("plan train llama-3.1-405b --hardware h100 --max-gpus 3072 --global-batch 6144",
-                                      {SIGINT}, std::chrono::milliseconds(300));
+  const test::Ran r = test::signaled("plan train llama-3.1-405b --hardware h100 --max-gpus 3072 --global-batch 6144",
+                                     {SIGINT}, std::chrono::milliseconds(300));
   CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
   CHECK(r.out.find("plans:") != std::string::npos);
 }
 
 TEST_CASE("an interrupted comparison of hardware prints the plans found so far", "[plan][cli]") {
-  const test::Ran r = test::signalled(
+  const test::Ran r = test::signaled(
       "plan train llama-3.1-70b --hardware h100,h200,b200 --max-gpus 2048 --tokens 1T --global-batch 4096", {SIGINT},
       std::chrono::milliseconds(1000));
   CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
@@ -388,7 +388,7 @@ TEST_CASE("a search proposes only schedules of the software, and all with --any-
 }
 
 TEST_CASE("an interrupted search for a deadline does not present its last plan as the answer", "[plan][cli]") {
-  const test::Ran r = test::signalled(
+  const test::Ran r = test::signaled(
       "plan train llama-3.1-405b --hardware h100 --gpus 3072 --global-batch 6144 --tokens 15T --deadline 60", {SIGINT},
       std::chrono::milliseconds(300));
   CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished

@@ -118,7 +118,7 @@ std::string measurements(const std::string& name) {
 
 Ran llmcalc_fit(const std::string& arguments) { return ran(LLMCALC_PROGRAM "-fit", arguments, {}); }
 
-Ran signalled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after) {
+Ran signaled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after) {
   const std::string out = scratch() + "/out", err = scratch() + "/err";
   const pid_t pid = started(arguments, out, err);
   int status = 0;
@@ -132,7 +132,7 @@ Ran signalled(const std::string& arguments, const std::vector<int>& signals, std
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err), seconds};
 }
 
-Ran interrupted(const std::string& arguments) { return signalled(arguments, {SIGINT}); }
+Ran interrupted(const std::string& arguments) { return signaled(arguments, {SIGINT}); }
 std::string on_terminal(const std::string& arguments, unsigned short columns) {
   const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
   int terminal = -1;

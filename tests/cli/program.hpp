@@ -36,7 +36,7 @@ void refused(const std::string& arguments, const std::string& sentence);
 std::string refusal_in(const std::string& arguments);
 
 /// Runs the program without a shell and sends these signals in quick succession, `after` it has installed its handlers.
-Ran signalled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after = {});
+Ran signaled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after = {});
 /// Sends one Ctrl-C.
 Ran interrupted(const std::string& arguments);
 

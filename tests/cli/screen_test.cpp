@@ -1,4 +1,4 @@
-// Text reports: verdict first, no line wider than the screen, colours on a terminal only, all digits with --exact.
+// Text reports: verdict first, no line wider than the screen, colors on a terminal only, all digits with --exact.
 
 #include <algorithm>
 #include <array>
@@ -142,7 +142,7 @@ TEST_CASE("a memory report without a device leads with the bytes needed", "[scre
              Catch::Matches("needs: [0-9.]+ GiB per GPU, weights [0-9.]+ GiB"));
 }
 
-TEST_CASE("bold and colours appear on a terminal only, and not with NO_COLOR", "[screen][cli]") {
+TEST_CASE("bold and colors appear on a terminal only, and not with NO_COLOR", "[screen][cli]") {
   const std::string plan = "infer llama-3.1-70b --hardware h100";
   const std::string escape = "\033[";
   CHECK_THAT(test::llmcalc(plan).out, !Contains(escape));

@@ -204,15 +204,15 @@ TEST_CASE("a server that cannot hold the model states the limit and a remedy", "
 }
 
 TEST_CASE("Ctrl-C prints the results of a run so far", "[serve][cli]") {
-  const test::Ran r = test::signalled(llama + "--rate 20 --num-requests 20M --lengths lognormal:1", {SIGINT},
-                                      std::chrono::milliseconds(400));
+  const test::Ran r = test::signaled(llama + "--rate 20 --num-requests 20M --lengths lognormal:1", {SIGINT},
+                                     std::chrono::milliseconds(400));
   CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
   CHECK(has(r.out, "first token"));
   CHECK((r.code == 0) == !has(r.out, "stopped early"));
 }
 
 TEST_CASE("Ctrl-C while requests are being drawn ends the run", "[serve][cli]") {
-  const test::Ran r = test::signalled(llama + "--rate 5 --num-requests 90M", {SIGINT}, std::chrono::milliseconds(200));
+  const test::Ran r = test::signaled(llama + "--rate 5 --num-requests 90M", {SIGINT}, std::chrono::milliseconds(200));
   CHECK(r.code == 130);
   CHECK(has(r.out, "stopped early"));
   CHECK(r.seconds_to_end < 5);

@@ -134,7 +134,7 @@ TEST_CASE("learning keeps a checkpoint on every termination signal", "[streams]"
   const Hangup heard(SIG_DFL);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string out = "signal-" + std::to_string(signal) + ".safetensors";
-    const test::Ran r = test::signalled(learn(out, "--steps 100000000"), {signal});
+    const test::Ran r = test::signaled(learn(out, "--steps 100000000"), {signal});
     INFO(r.err);
     CHECK(r.code == 128 + signal);
     CHECK(r.err.find("stopped; the trained model is saved in '" + path(out) + "'") != std::string::npos);
@@ -145,7 +145,7 @@ TEST_CASE("learning keeps a checkpoint on every termination signal", "[streams]"
 }
 
 TEST_CASE("a second signal ends learning immediately", "[streams]") {
-  const test::Ran r = test::signalled(learn("twice.safetensors", "--steps 100000000"), {SIGINT, SIGTERM});
+  const test::Ran r = test::signaled(learn("twice.safetensors", "--steps 100000000"), {SIGINT, SIGTERM});
   CHECK((r.code == 128 + SIGINT || r.code == 128 + SIGTERM));  // the system may deliver the two signals in either order
   CHECK(r.out.empty());
   CHECK(r.err.ends_with("stopped\n"));
@@ -153,7 +153,7 @@ TEST_CASE("a second signal ends learning immediately", "[streams]") {
 
 TEST_CASE("a signal ignored from the start, as under nohup, stays ignored", "[streams]") {
   const Hangup ignored(SIG_IGN);
-  const test::Ran r = test::signalled(learn("nohup.safetensors", "--minutes 0.02"), {SIGHUP});
+  const test::Ran r = test::signaled(learn("nohup.safetensors", "--minutes 0.02"), {SIGHUP});
   CHECK(r.code == 0);
   CHECK(r.out.find("Interrupted") == std::string::npos);
 }

@@ -316,7 +316,7 @@ TEST_CASE("the twentieth before the held-out text is the validation set, and the
   text.insert(0, "12345");
   CHECK(split(text).validation == 845);  // 17/18 x 895 = 845, where a line starts
   const Corpus c(text, *byte_tokenizer());
-  CHECK(c.learnt().size() == 845);
+  CHECK(c.learned().size() == 845);
   CHECK(c.validation().size() == 50);
   CHECK(c.held_out().size() == 110);
   CHECK(sentence([] { Corpus(std::string(19, 'a'), *byte_tokenizer()); }).find("too short") != std::string::npos);

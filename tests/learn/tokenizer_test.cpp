@@ -92,7 +92,7 @@ TEST_CASE("a tokenizer that is damaged or from another program is refused", "[to
 
 TEST_CASE("without SentencePiece, byte-pair encoding is refused with a remedy", "[tokenizer]") {
   if (has_byte_pairs()) return;
-  CHECK_THROWS_WITH(learnt_tokenizer("a b c", 300),
+  CHECK_THROWS_WITH(learned_tokenizer("a b c", 300),
                     "byte-pair encoding requires SentencePiece, but this llmcalc was built without it; install it "
                     "(Debian: libsentencepiece-dev) and rebuild, or use plain bytes");
   CHECK_THROWS_WITH(loaded_tokenizer("llmcalc-tokenizer sentencepiece-bpe cbf29ce484222325\n", "x"),
@@ -101,7 +101,7 @@ TEST_CASE("without SentencePiece, byte-pair encoding is refused with a remedy", 
 
 TEST_CASE("byte-pair encoding round-trips every text byte for byte", "[tokenizer]") {
   if (!has_byte_pairs()) return;
-  const auto tokenizer = learnt_tokenizer(lesson(), 320);
+  const auto tokenizer = learned_tokenizer(lesson(), 320);
   CHECK(tokenizer->name() == "sentencepiece-bpe");
   CHECK(tokenizer->vocabulary() == 320);
   check_round_trips(*tokenizer);
@@ -110,7 +110,7 @@ TEST_CASE("byte-pair encoding round-trips every text byte for byte", "[tokenizer
 
 TEST_CASE("frequent byte pairs take few tokens", "[tokenizer]") {
   if (!has_byte_pairs()) return;
-  const auto tokenizer = learnt_tokenizer(lesson(), 400);
+  const auto tokenizer = learned_tokenizer(lesson(), 400);
   CHECK(tokenizer->encode("the token").size() == 2);
   CHECK(tokenizer->encode("\n").size() == 1);
   CHECK(tokenizer->encode("  ").size() == 1);  // an indent is one token
@@ -120,7 +120,7 @@ TEST_CASE("frequent byte pairs take few tokens", "[tokenizer]") {
 
 TEST_CASE("the end-of-text token decodes to an empty string, and no text encodes to it", "[tokenizer]") {
   if (!has_byte_pairs()) return;
-  const auto tokenizer = learnt_tokenizer(lesson(), 320);
+  const auto tokenizer = learned_tokenizer(lesson(), 320);
   REQUIRE(tokenizer->end_of_text().has_value());
   const std::int32_t end = *tokenizer->end_of_text();
   CHECK(tokenizer->decode(Tokens{end}).empty());
@@ -132,7 +132,7 @@ TEST_CASE("the end-of-text token decodes to an empty string, and no text encodes
 
 TEST_CASE("every token decodes, and tokens outside the vocabulary are refused", "[tokenizer]") {
   if (!has_byte_pairs()) return;
-  const auto tokenizer = learnt_tokenizer(lesson(), 320);
+  const auto tokenizer = learned_tokenizer(lesson(), 320);
   std::set<std::string> texts;
   for (std::int32_t t = 0; t < tokenizer->vocabulary(); ++t) texts.insert(tokenizer->decode(Tokens{t}));
   for (int b = 0; b < 256; ++b) CHECK(texts.contains(std::string(1, static_cast<char>(static_cast<unsigned char>(b)))));
@@ -142,9 +142,9 @@ TEST_CASE("every token decodes, and tokens outside the vocabulary are refused", 
 
 TEST_CASE("byte-pair training is deterministic, and its result is stored and loaded", "[tokenizer]") {
   if (!has_byte_pairs()) return;
-  const auto tokenizer = learnt_tokenizer(lesson(), 320);
+  const auto tokenizer = learned_tokenizer(lesson(), 320);
   const std::string stored = tokenizer->serialized();
-  CHECK(learnt_tokenizer(lesson(), 320)->serialized() == stored);
+  CHECK(learned_tokenizer(lesson(), 320)->serialized() == stored);
   const auto loaded = loaded_tokenizer(stored, "x");
   CHECK(loaded->encode(lesson()) == tokenizer->encode(lesson()));
   CHECK(loaded->serialized() == stored);
@@ -152,7 +152,7 @@ TEST_CASE("byte-pair training is deterministic, and its result is stored and loa
 
 TEST_CASE("a byte-pair tokenizer with any damaged byte is refused", "[tokenizer]") {
   if (!has_byte_pairs()) return;
-  const std::string stored = learnt_tokenizer(lesson(), 300)->serialized();
+  const std::string stored = learned_tokenizer(lesson(), 300)->serialized();
   for (std::size_t i = 0; i < stored.size(); ++i) {
     std::string damaged = stored;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
@@ -175,17 +175,17 @@ TEST_CASE("byte-pair training handles difficult texts", "[tokenizer]") {
   }
   for (const std::string& text : {many_characters, reserved_lines, std::string(200000, 'x'), std::string(200000, ' '),
                                   "a"s, "a\xFF"s, "</s> <unk>"s, "abc\0def abc"s}) {
-    const auto tokenizer = learnt_tokenizer(text, 300);
+    const auto tokenizer = learned_tokenizer(text, 300);
     CHECK(tokenizer->vocabulary() <= 300);
     CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
     check_round_trips(*tokenizer);
   }
-  CHECK(learnt_tokenizer(reserved_lines, 300)->encode(" return").size() == 1);
+  CHECK(learned_tokenizer(reserved_lines, 300)->encode(" return").size() == 1);
 }
 
 TEST_CASE("a short text yields fewer tokens than requested", "[tokenizer]") {
   if (!has_byte_pairs()) return;
-  const auto tokenizer = learnt_tokenizer("ab ab ab", 100000);
+  const auto tokenizer = learned_tokenizer("ab ab ab", 100000);
   CHECK(tokenizer->vocabulary() > 258);
   CHECK(tokenizer->vocabulary() < 270);
   check_round_trips(*tokenizer);
@@ -194,13 +194,13 @@ TEST_CASE("a short text yields fewer tokens than requested", "[tokenizer]") {
 TEST_CASE("byte-pair training refuses a vocabulary that is too small or too large, and a text without lines",
           "[tokenizer]") {
   if (!has_byte_pairs()) return;
-  CHECK_THROWS_WITH(learnt_tokenizer(lesson(), 259),
+  CHECK_THROWS_WITH(learned_tokenizer(lesson(), 259),
                     "a vocabulary of 259 is out of range for byte-pair encoding; set it to 260 or more");
-  CHECK_THROWS_AS(learnt_tokenizer(lesson(), -1), InputError);
-  CHECK_THROWS_AS(learnt_tokenizer(lesson(), Count{1} << 40), InputError);
-  CHECK(learnt_tokenizer(lesson(), 260)->vocabulary() == 260);
+  CHECK_THROWS_AS(learned_tokenizer(lesson(), -1), InputError);
+  CHECK_THROWS_AS(learned_tokenizer(lesson(), Count{1} << 40), InputError);
+  CHECK(learned_tokenizer(lesson(), 260)->vocabulary() == 260);
   for (const char* text : {"", "\n\n", "\t", "\xFF"})
-    CHECK_THROWS_WITH(learnt_tokenizer(text, 300),
+    CHECK_THROWS_WITH(learned_tokenizer(text, 300),
                       "the text has no line to train byte-pair encoding on; pass a longer text");
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("byte-pair training prints no output", "[tokenizer]") {
   REQUIRE(caught != nullptr);
   const int before = dup(2);
   dup2(fileno(caught), 2);
-  const auto tokenizer = learnt_tokenizer(lesson(), 300);
+  const auto tokenizer = learned_tokenizer(lesson(), 300);
   std::fflush(stderr);
   dup2(before, 2);
   close(before);

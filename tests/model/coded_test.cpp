@@ -34,7 +34,7 @@ std::vector<float> there_and_back(const CodedShape& s, const std::vector<float>&
   return y;
 }
 
-/// Half of the widest gap between neighbours, relative to a group's largest value: the bound of the rounding error,
+/// Half of the widest gap between neighbors, relative to a group's largest value: the bound of the rounding error,
 /// including the rounded scale.
 double widest_half_gap(std::string_view format) {
   if (format == "fp32" || format == "tf32") return 0;
@@ -76,7 +76,7 @@ TEST_CASE("every code of a small float decodes to a value that encodes to it", "
       CHECK(x > before);
       CHECK(f.code(x) == code);
       if (code > 0) CHECK(f.code(-x) == (code | 1U << (f.bits() - 1)));
-      // A value halfway between neighbours gets the even code.
+      // A value halfway between neighbors gets the even code.
       if (code > 0) CHECK(f.code((before + x) / 2) == (code % 2 == 0 ? code : code - 1));
       before = x;
     }

@@ -17,8 +17,8 @@ void run(const F& f, const Emulation& how = {}) {
   test::Blocks().run(f, 1, threads, 1024, how);
 }
 
-/// Every thread stores its index and reads its left neighbour's.
-struct Neighbours {
+/// Every thread stores its index and reads its left neighbor's.
+struct Neighbors {
   int* seen;
   static constexpr unsigned barrier = __LINE__ + 5;  ///< line of the barrier
   template <typename Thread>
@@ -30,9 +30,9 @@ struct Neighbours {
   }
 };
 
-bool neighbours_seen(const Emulation& how) {
+bool neighbors_seen(const Emulation& how) {
   std::vector<int> seen(threads);
-  run(Neighbours{seen.data()}, how);
+  run(Neighbors{seen.data()}, how);
   for (int i = 0; i < threads; ++i)
     if (seen[static_cast<std::size_t>(i)] != (i + threads - 1) % threads) return false;
   return true;
@@ -44,7 +44,7 @@ TEST_CASE("threads meet at barriers and lanes at shuffles, in any order", "[emul
   for (const bool last_first : {false, true}) {
     Emulation how;
     how.last_first = last_first;
-    CHECK(neighbours_seen(how));
+    CHECK(neighbors_seen(how));
     float sum = 0;
     run(
         [&](const test::Thread& t) {
@@ -59,10 +59,10 @@ TEST_CASE("threads meet at barriers and lanes at shuffles, in any order", "[emul
 TEST_CASE("removing a barrier is detected", "[emulator]") {
   Emulation how;
   how.file = "emulated_test.cpp";
-  how.line = Neighbours::barrier;
-  CHECK(!neighbours_seen(how));
-  how.line = Neighbours::barrier + 1;
-  CHECK(neighbours_seen(how));
+  how.line = Neighbors::barrier;
+  CHECK(!neighbors_seen(how));
+  how.line = Neighbors::barrier + 1;
+  CHECK(neighbors_seen(how));
 }
 
 TEST_CASE("lanes that shuffle at different places are refused", "[emulator]") {

@@ -127,7 +127,7 @@ std::uint16_t half_of(float x) {
   const std::uint16_t sign = std::signbit(x) ? 0x8000 : 0;
   const double size = std::fabs(static_cast<double>(x));
   if (std::isinf(x) || size >= 65520) return sign | 0x7c00;
-  // Neighbours differ by 2^-10 of their power of two, or by 2^-24 below 2^-14; nearbyint rounds ties to even.
+  // Neighbors differ by 2^-10 of their power of two, or by 2^-24 below 2^-14; nearbyint rounds ties to even.
   const int power = std::max(size > 0 ? std::ilogb(size) : -14, -14);
   const double steps = std::nearbyint(std::ldexp(size, 10 - power));
   return static_cast<std::uint16_t>(sign + ((power + 14) << 10) + static_cast<int>(steps));

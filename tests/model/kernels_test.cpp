@@ -99,11 +99,11 @@ TEST_CASE("activations, gates and their gradients equal the results in double", 
 
 TEST_CASE("norms and their gradients equal the results in double", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
-    for (const bool centred : {true, false})
+    for (const bool centered : {true, false})
       for (const bool weights : {true, false})
         for (const bool saved : {true, false}) {
-          INFO("centred " << centred << ", weights " << weights << ", statistics kept " << saved);
-          const Norm s{.rows = rows, .width = width, .centred = centred};
+          INFO("centered " << centered << ", weights " << weights << ", statistics kept " << saved);
+          const Norm s{.rows = rows, .width = width, .centered = centered};
           const Count stride = width + 3;
           const Pair x = lab.input(rows * stride), w = lab.input(width), b = lab.input(width),
                      dy = lab.input(rows * width);
@@ -112,16 +112,16 @@ TEST_CASE("norms and their gradients equal the results in double", "[kernels]") 
           lab.run([&](Backend& k, auto p) {
             const NormView v{.x = p(x),
                              .weight = weights ? p(w) : nullptr,
-                             .bias = weights && centred ? p(b) : nullptr,
+                             .bias = weights && centered ? p(b) : nullptr,
                              .x_stride = stride};
             k.norm(s, v, p(y), p(st));
             k.norm_gradient(s, v, saved ? p(st) : nullptr, p(dy), p(dx), saved, weights ? p(dw) : nullptr,
-                            weights && centred ? p(db) : nullptr);
+                            weights && centered ? p(db) : nullptr);
           });
           lab.check("norm", y);
           lab.check("dx", dx);
           if (weights) lab.check("dw", dw);
-          if (weights && centred) lab.check("db", db);
+          if (weights && centered) lab.check("db", db);
         }
   });
 }

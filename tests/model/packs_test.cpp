@@ -82,10 +82,10 @@ TEST_CASE("optimizers accept arrays of any alignment", "[kernels]") {
 TEST_CASE("norms accept rows with any alignment, stride or head width", "[kernels]") {
   each_begin([](Lab& lab, Count skip) {
     for (const auto& [width, gap, heads] : {std::tuple<Count, Count, Count>{64, 8, 1}, {64, 3, 1}, {24, 0, 2}})
-      for (const bool centred : {true, false}) {
+      for (const bool centered : {true, false}) {
         INFO("width " << width << ", gap " << gap << ", heads " << heads);
         const Count rows = 70, stride = width + gap;
-        const Norm s{.rows = rows, .width = width, .centred = centred};
+        const Norm s{.rows = rows, .width = width, .centered = centered};
         const Pair x = lab.input(rows * stride + 1), w = lab.input(heads * width), y = lab.output(rows * width);
         const Pair dy = lab.input(rows * width), dx = lab.input(rows * stride + 1), dw = lab.input(heads * width, true);
         const NormView shape{.heads = heads, .x_stride = stride};
@@ -108,7 +108,7 @@ TEST_CASE("a norm's row, or its column sums, may exceed the memory of a block", 
   each_begin([](Lab& lab, Count) {
     for (const Count width : {Count{60000}, Count{10000}}) {
       INFO("width " << width);
-      const Norm s{.rows = 20, .width = width, .centred = true};
+      const Norm s{.rows = 20, .width = width, .centered = true};
       const Pair x = lab.input(s.rows * width), y = lab.output(s.rows * width), dy = lab.input(s.rows * width);
       const Pair w = lab.input(width), dx = lab.output(s.rows * width);
       const Pair dw = lab.input(width, true), db = lab.input(width, true);

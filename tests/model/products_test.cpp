@@ -66,7 +66,7 @@ std::vector<double> numbers(Backend& b, In from, Count n, bool wide) {
   return all;
 }
 
-/// x W' + b on the emulator, with the bias added in the matmul's epilogue or afterwards.
+/// x W' + b on the emulator, with the bias added in the matmul's epilogue or afterward.
 std::vector<double> with_bias(Number number, bool wide, bool epilogue) {
   test::add_biases_in_epilogues(epilogue);
   const Linear s{.rows = 20, .in = 24, .out = 13, .bias = true};

@@ -161,7 +161,7 @@ oracle::Machine machine_of(const Case& c) {
 
 bool goes_on_alone(Schedule s) { return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v; }
 
-/// Seconds of a step. All ranks update together, after the last has its sums. With updates validated afterwards
+/// Seconds of a step. All ranks update together, after the last has its sums. With updates validated afterward
 /// (arXiv:2401.10241, section 4) a step is the longest time of a rank from its first forward to the end of its update.
 double step_of(const Case& c) {
   const oracle::Run run = oracle::simulate(orders(c), machine_of(c));

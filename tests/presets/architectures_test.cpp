@@ -1,4 +1,4 @@
-// Models from mid-2025 to 2026, and Jamba: published configs, and counts derived from the modelling code.
+// Models from mid-2025 to 2026, and Jamba: published configs, and counts derived from the modeling code.
 
 #include "calc/memory.hpp"
 #include "calc/operator/liveness.hpp"

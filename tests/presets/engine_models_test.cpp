@@ -242,10 +242,10 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
   if (x.attention_gate != AttentionGate::none)                    // the ungated output, and the gate
     more += 2 * x.heads * (x.v_dim() + (x.attention_gate == AttentionGate::per_head ? 1 : x.v_dim()));
   if (x.qk_norm != QkNorm::none) {
-    const bool centred =
+    const bool centered =
         x.qk_norm == QkNorm::per_head_bias || x.qk_norm == QkNorm::full_bias || x.qk_norm == QkNorm::each_head;
     const Count rows = x.qk_norm == QkNorm::full ? 2 : x.heads + x.kv_heads;  // one norm each for q and k
-    more += 2 * (x.heads + x.kv_heads) * x.head_dim + rows * (centred ? 8 : 4);
+    more += 2 * (x.heads + x.kv_heads) * x.head_dim + rows * (centered ? 8 : 4);
   }
   if (a.sub_norms) more += 2 * (x.attention_width() + kind.mlp_width) + 2 * 4;  // inputs of these norms; statistics
   if (kind.experts) {

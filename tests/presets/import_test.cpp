@@ -40,7 +40,7 @@ TEST_CASE("a published config imports with its published parameter count and com
 }
 
 // tests/presets/data/more_configs.json: other sizes and switches of every family. "working" is the count by hand from
-// the modelling code: tables, then layers x (attention, MLP, norms), then the final norm.
+// the modeling code: tables, then layers x (attention, MLP, norms), then the final norm.
 TEST_CASE("a config imports with the parameter count computed by hand", "[import]") {
   const json::Value rows = data("more_configs.json");
   REQUIRE(rows.size() >= 80);

@@ -27,7 +27,7 @@ const std::string kimi = R"({"model_type": "kimi_k2", "num_hidden_layers": 61, "
   "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 1, "vocab_size": 163840,
   "max_position_embeddings": 131072, "tie_word_embeddings": false})";
 
-ModelCard quantised(const std::string& name, const std::string& block) {
+ModelCard quantized(const std::string& name, const std::string& block) {
   json::Value v = name.starts_with("{") ? json::parse(name, "config") : released_config(name);
   v["quantization_config"] = json::parse(block, "block");
   return import_config(v, "c.json");
@@ -40,7 +40,7 @@ Count bytes(const ModelCard& card) {
 }
 
 std::string refusal(const std::string& block) {
-  return sentence([&] { quantised("llama-3.1-8b", block); });
+  return sentence([&] { quantized("llama-3.1-8b", block); });
 }
 
 /// Bytes of all weights in `formats`, given as in a model file.
@@ -59,20 +59,20 @@ const std::string deepseek_block = R"({"activation_scheme": "dynamic", "fmt": "e
 // Sums over the checkpoints' tensors: the index's total_size, or all data_offsets in the safetensors headers.
 TEST_CASE("a quantized checkpoint has its published bytes", "[quantized]") {
   // openai/gpt-oss-20b: experts mxfp4; attention, sinks, router, biases, embedding, head and norms bf16.
-  CHECK(bytes(quantised("gpt-oss-20b", R"({"quant_method": "mxfp4", "modules_to_not_convert":
+  CHECK(bytes(quantized("gpt-oss-20b", R"({"quant_method": "mxfp4", "modules_to_not_convert":
     ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]})")) == 13761264768);
   // RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic: a bf16 scale per row of the layers' matrices.
-  CHECK(bytes(quantised("llama-3.1-8b", R"({"quant_method": "compressed-tensors", "format": "float-quantized",
+  CHECK(bytes(quantized("llama-3.1-8b", R"({"quant_method": "compressed-tensors", "format": "float-quantized",
     "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float",
     "strategy": "channel", "symmetric": true, "dynamic": false}}}, "ignore": ["lm_head"]})")) == 9083953152);
   // RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16: g_idx and a bias for every matrix.
-  CHECK(bytes(quantised("llama-3.1-8b", R"({"quant_method": "gptq", "bits": 4, "group_size": 128,
+  CHECK(bytes(quantized("llama-3.1-8b", R"({"quant_method": "gptq", "bits": 4, "group_size": 128,
     "desc_act": true, "sym": true})")) == 5735587840);
   // hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4.
-  CHECK(bytes(quantised("llama-3.1-70b", R"({"quant_method": "awq", "bits": 4, "group_size": 128,
+  CHECK(bytes(quantized("llama-3.1-70b", R"({"quant_method": "awq", "bits": 4, "group_size": 128,
     "zero_point": true, "version": "gemm", "modules_to_not_convert": null})")) == 39767785472);
   // nvidia/Llama-3.3-70B-Instruct-FP4, with the shape of 3.1: two float32 scales for each of 560 matrices.
-  CHECK(bytes(quantised("llama-3.1-70b", R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4",
+  CHECK(bytes(quantized("llama-3.1-70b", R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4",
     "kv_cache_quant_algo": "FP8", "group_size": 16, "exclude_modules": ["lm_head"]}})")) == 42709045632);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("DeepSeek-V3 has its published bytes minus the prediction layer and bu
   constexpr Count sixteen = 5 * h + 1536 + 512 + 2 * h * h + 256 * h + 2 * table;
   constexpr Count prediction = attention + experts + 2 * sixteen + 4 * (attention_blocks + expert_blocks + 256);
   constexpr Count published = 680571043840 + 2 * 3918786560 + 4 * 41555600, buffers = 4 * 58 * 256;
-  CHECK(bytes(quantised("deepseek-v3", deepseek_block)) == published - prediction - buffers);
+  CHECK(bytes(quantized("deepseek-v3", deepseek_block)) == published - prediction - buffers);
 }
 
 // Tensor bytes of GGUF files: file minus header (llama.cpp leaves norms and routers in float32).
@@ -102,37 +102,37 @@ TEST_CASE("a GGUF file with one type has its published bytes", "[quantized]") {
 
 TEST_CASE("modules excluded by a quantization block keep the config's dtype", "[quantized]") {
   const auto formats = [](const ModelCard& card) { return weight_formats_text(*card.weights); };
-  CHECK(formats(quantised("deepseek-v3", deepseek_block)) ==
+  CHECK(formats(quantized("deepseek-v3", deepseek_block)) ==
         "fp8-block (attention, mlp, experts, shared_experts), bf16");
   // The block of moonshotai/Kimi-K2.5: only routed experts.
-  CHECK(formats(quantised("deepseek-v3", R"({"config_groups": {"group_0": {"targets": ["Linear"], "weights":
+  CHECK(formats(quantized("deepseek-v3", R"({"config_groups": {"group_0": {"targets": ["Linear"], "weights":
     {"actorder": null, "group_size": 32, "num_bits": 4, "strategy": "group", "symmetric": true, "type": "int"}}},
     "format": "pack-quantized", "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",
     "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"], "kv_cache_scheme": null, "quant_method": "compressed-tensors"})")) ==
         "int4-g32 (experts), bf16");
   // MiniMax-M2.5 excludes its router "gate", which does not match "gate_proj".
-  CHECK(formats(quantised("deepseek-v3", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
+  CHECK(formats(quantized("deepseek-v3", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]})")) ==
         "fp8-block (attention, mlp, experts, shared_experts), bf16");
-  CHECK(formats(quantised("mixtral-8x7b", R"({"quant_method": "awq", "w_bit": 4, "q_group_size": 64,
+  CHECK(formats(quantized("mixtral-8x7b", R"({"quant_method": "awq", "w_bit": 4, "q_group_size": 64,
     "modules_to_not_convert": ["gate"]})")) == "awq-g64 (attention, experts), bf16");
   std::string every_attention;
   for (int i = 0; i < 32; ++i)
     every_attention += (i > 0 ? ", " : "") + ("\"model.language_model.layers." + std::to_string(i)) + ".self_attn*\"";
-  const ModelCard globs = quantised("llama-3.1-8b", R"({"quant_method": "modelopt", "quant_algo": "NVFP4",
+  const ModelCard globs = quantized("llama-3.1-8b", R"({"quant_method": "modelopt", "quant_algo": "NVFP4",
     "ignore": ["lm_head", )" + every_attention + "]}");
   CHECK(formats(globs) == "nvfp4-input (mlp), bf16");
   CHECK(globs.caveats.empty());
-  CHECK(formats(quantised("llama-3.1-8b", R"({"load_in_4bit": true, "bnb_4bit_quant_type": "nf4",
+  CHECK(formats(quantized("llama-3.1-8b", R"({"load_in_4bit": true, "bnb_4bit_quant_type": "nf4",
     "bnb_4bit_use_double_quant": true})")) == "nf4-dq (attention, mlp), bf16");
   CHECK(formats(
-            quantised("llama-3.1-8b", R"({"quant_method": "gptq", "bits": 8, "group_size": 128, "lm_head": true})")) ==
+            quantized("llama-3.1-8b", R"({"quant_method": "gptq", "bits": 8, "group_size": 128, "lm_head": true})")) ==
         "gptq-8bit (attention, mlp, lm_head), bf16");
 }
 
 TEST_CASE("a component stored in two formats has the bytes of both", "[quantized]") {
   // One attention layer of 32: 3.125 %.
-  const ModelCard card = quantised("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
+  const ModelCard card = quantized("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["model.layers.0.self_attn"]})");
   CHECK((*card.weights)[Component::attention].name() == "fp8-block");
   REQUIRE(card.caveats.size() == 1);
@@ -140,7 +140,7 @@ TEST_CASE("a component stored in two formats has the bytes of both", "[quantized
       card.caveats[0] ==
       "3 % of the weights of attention are stored in a format other than fp8-block; their bytes are counted as stored, "
       "their matmuls in the main format");
-  const ModelCard all = quantised("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128]})");
+  const ModelCard all = quantized("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128]})");
   // 2 x 4096 x 4096 and 2 x 1024 x 4096 elements in two bytes each instead of one with a float32 per 128 x 128.
   constexpr Count numbers = 2 * 4096 * 4096 + 2 * 1024 * 4096;
   CHECK(bytes(card) - bytes(all) == numbers - 4 * numbers / (128 * 128));
@@ -151,7 +151,7 @@ TEST_CASE("a component stored in two formats has the bytes of both", "[quantized
 TEST_CASE("MiniMax-M2.5 has its published elements", "[quantized]") {
   const std::string block = R"({"quant_method": "fp8", "fmt": "float8_e4m3fn", "activation_scheme": "dynamic",
     "weight_block_size": [128, 128], "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]})";
-  const ModelCard card = quantised(minimax, block);
+  const ModelCard card = quantized(minimax, block);
   const Count numbers = parameters(card.arch).total, fp8 = 227410968576, others = numbers - fp8;
   const Count scales = (bytes(card) - fp8 - 2 * others) / 4;
   CHECK(scales == 13880064);
@@ -161,7 +161,7 @@ TEST_CASE("MiniMax-M2.5 has its published elements", "[quantized]") {
 // moonshotai/Kimi-K2-Instruct: 1026470731056 published elements; parameters, float32 scales and 384 router biases in
 // each of 60 layers are 3416 fewer.
 TEST_CASE("Kimi-K2 has its published elements except for 3416", "[quantized]") {
-  const ModelCard card = quantised(kimi, deepseek_block);
+  const ModelCard card = quantized(kimi, deepseek_block);
   const Count numbers = parameters(card.arch).total, fp8 = 1023893241856;
   const Count scales = (bytes(card) - fp8 - 2 * (numbers - fp8)) / 4;
   CHECK(numbers == 1026408209408);
@@ -171,7 +171,7 @@ TEST_CASE("Kimi-K2 has its published elements except for 3416", "[quantized]") {
 // moonshotai/Kimi-K2.5: 1014686023680 elements of routed experts in int4 with a bf16 scale per 32, 11722208768 others
 // of the text model in bf16; 16 bytes of shape for each of 60 x 384 x 3 matrices.
 TEST_CASE("Kimi-K2.5's routed experts count packed integers, scales and the shape of each matrix", "[quantized]") {
-  const ModelCard card = quantised(kimi, R"({"config_groups": {"group_0": {"targets": ["Linear"], "weights":
+  const ModelCard card = quantized(kimi, R"({"config_groups": {"group_0": {"targets": ["Linear"], "weights":
     {"actorder": null, "group_size": 32, "num_bits": 4, "strategy": "group", "symmetric": true, "type": "int"}}},
     "format": "pack-quantized", "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",
     "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"], "kv_cache_scheme": null, "quant_method": "compressed-tensors"})");

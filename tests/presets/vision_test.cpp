@@ -1,5 +1,5 @@
 // Vision and audio encoders: published encoder configs with a small text model of matching width, compared with the
-// checkpoints' tensors outside their text models, or with the sum of modules in the modelling code.
+// checkpoints' tensors outside their text models, or with the sum of modules in the modeling code.
 
 #include <algorithm>
 

@@ -11,23 +11,23 @@ using namespace llmcalc::test;
 
 namespace {
 
-const Neighbour* find(const std::vector<Neighbour>& all, const Candidate& c) {
-  for (const Neighbour& n : all)
+const Neighbor* find(const std::vector<Neighbor>& all, const Candidate& c) {
+  for (const Neighbor& n : all)
     if (n.plan.found.candidate == c && n.verdict != Verdict::impossible) return &n;
   return nullptr;
 }
 
 }  // namespace
 
-TEST_CASE("no neighbour of the best plan is better", "[search]") {
+TEST_CASE("no neighbor of the best plan is better", "[search]") {
   for (const Arch& a : {with_layers(even(), 6), with_layers(even_moe(), 6)})
     for (const Objective o : {Objective::time, Objective::memory}) {
       Space s = space_of(a, 8, 8'000'000, 512, 16);
       s.objective = o;
       const Found best = search(s).best[0];
-      const std::vector<Neighbour> all = neighbours(s, best.candidate);
+      const std::vector<Neighbor> all = neighbors(s, best.candidate);
       CHECK(all.size() >= 5);
-      for (const Neighbour& n : all) {
+      for (const Neighbor& n : all) {
         if (n.verdict == Verdict::impossible) continue;
         CHECK(n.plan.found == trained(s, n.plan.found.candidate));
         CHECK((n.verdict == Verdict::too_large) == (n.plan.found.peak > s.cluster.device.memory));
@@ -39,16 +39,16 @@ TEST_CASE("no neighbour of the best plan is better", "[search]") {
     }
 }
 
-TEST_CASE("a neighbour that does not fit reports the excess and the tensors that cause it", "[search]") {
+TEST_CASE("a neighbor that does not fit reports the excess and the tensors that cause it", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 64);
   const Candidate plan{.gpus = 8, .dp = 8, .micro_batch = 2, .recompute = Recompute::full, .zero = Zero::optimizer};
   const Found here = trained(s, plan);
   s.cluster.device.memory = here.peak;  // it just fits
-  const std::vector<Neighbour> all = neighbours(s, plan);
+  const std::vector<Neighbor> all = neighbors(s, plan);
 
   Candidate saved = plan;
   saved.recompute = Recompute::none;
-  const Neighbour* n = find(all, saved);
+  const Neighbor* n = find(all, saved);
   REQUIRE(n != nullptr);
   CHECK(n->change == PlanChange::recompute);
   CHECK(n->verdict == Verdict::too_large);
@@ -67,14 +67,14 @@ TEST_CASE("a neighbour that does not fit reports the excess and the tensors that
   CHECK(n->term.by == Bytes(12 * numbers - 12 * ceil_div(numbers, 8)));
 }
 
-TEST_CASE("a slower neighbour reports the part of its step that takes longer", "[search]") {
+TEST_CASE("a slower neighbor reports the part of its step that takes longer", "[search]") {
   const Space s = space_of(with_layers(even(), 8), 8, 80'000'000, 512, 16);
   const Candidate plan{.gpus = 8, .pp = 2, .dp = 4, .micro_batch = 2};
-  const std::vector<Neighbour> all = neighbours(s, plan);
+  const std::vector<Neighbor> all = neighbors(s, plan);
   Candidate wide = plan;
   wide.tp = 2;
   wide.dp = 2;
-  const Neighbour* n = find(all, wide);
+  const Neighbor* n = find(all, wide);
   REQUIRE(n != nullptr);
   CHECK(n->verdict == Verdict::slower);
   CHECK(n->change == PlanChange::tp);
@@ -84,7 +84,7 @@ TEST_CASE("a slower neighbour reports the part of its step that takes longer", "
   CHECK(n->part.by == b[n->part.part] - a[n->part.part]);
 }
 
-TEST_CASE("growth of a memory term is measured on the neighbour's fullest stage", "[search]") {
+TEST_CASE("growth of a memory term is measured on the neighbor's fullest stage", "[search]") {
   Space s = space_of(with_layers(even(), 8), 8, 0, 512, 64);
   const Candidate plan{.gpus = 8, .tp = 2, .pp = 2, .dp = 2, .micro_batch = 4, .sp = true, .zero = Zero::none};
   s.cluster.device.memory = trained(s, plan).peak;
@@ -94,7 +94,7 @@ TEST_CASE("growth of a memory term is measured on the neighbour's fullest stage"
     const Prices prices = price(s.arch, p, l, s.cluster.device);
     return stage(prices, p, l, partition(prices, p, l, s.cluster), rank).memory;
   };
-  for (const Neighbour& n : neighbours(s, plan)) {
+  for (const Neighbor& n : neighbors(s, plan)) {
     if (n.verdict == Verdict::impossible || n.plan.found.candidate.pp != plan.pp) continue;
     const Memory before = stage_of(plan, n.plan.fullest), after = stage_of(n.plan.found.candidate, n.plan.fullest);
     CHECK(n.term.by == term(after, n.term.term) - term(before, n.term.term));

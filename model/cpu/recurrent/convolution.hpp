@@ -22,7 +22,7 @@ struct Window {
     if (t >= 0) return static_cast<const T*>(v.x) + (sequence * s.queries + t) * s.channels;
     return v.begins || v.state == nullptr ? zeros : state() + (before() + t) * s.channels;
   }
-  /// Saves the inputs that the next token will see; rows move towards the front.
+  /// Saves the inputs that the next token will see; rows move toward the front.
   void keep() const {
     for (Count i = 0; i < before(); ++i)
       std::copy_n(row(s.queries - before() + i), s.channels, state() + i * s.channels);

@@ -34,7 +34,7 @@ class StateGroup {
       Rows<W> state(s_.key_dim, s_.value_dim()), out(s_.queries, s_.value_dim());
       W* const saved = state_of(head);
       if (saved != nullptr && !in_.begins) std::copy_n(saved, state.size(), state.data());
-      if (s_.normalised) return forward_normalised(rows, saved, state, out, o);
+      if (s_.normalized) return forward_normalized(rows, saved, state, out, o);
       with_form(rows, [&](auto form) { form.forward(state.data(), out.data()); });
       if (saved != nullptr) std::copy_n(state.data(), state.size(), saved);
       rows.write(out, o);
@@ -89,7 +89,7 @@ class StateGroup {
     return static_cast<W*>(in_.state) + (sequence_ * s_.heads + head) * (s_.cached() / s_.heads);
   }
   /// A cached state is scaled by e^(-m) and followed by m.
-  void forward_normalised(const HeadRows<T>& rows, W* saved, Rows<W>& state, Rows<W>& out, T* o) {
+  void forward_normalized(const HeadRows<T>& rows, W* saved, Rows<W>& state, Rows<W>& out, T* o) {
     const Count size = static_cast<Count>(state.size());
     W* const s = state.data();
     W m(0);
@@ -99,7 +99,7 @@ class StateGroup {
       lanes<W>(0, size, [=](Count i) { s[i] = s[i] * grown; });
     }
     with_form(rows, [&](auto form) { form.forward(s, out.data()); });
-    m = rows.write_normalised(out, m, o);
+    m = rows.write_normalized(out, m, o);
     if (saved == nullptr) return;
     const W shrunk = exp_of(-m);
     lanes<W>(0, size, [=](Count i) { saved[i] = s[i] * shrunk; });

@@ -145,14 +145,14 @@ class HeadRows {
             .along = along_.data(),
             .bonus = bonus_.data()};
   }
-  /// Writes o (tokens, P + 1) over the normaliser to the result; the state has scale e^(-m). Returns m after the
+  /// Writes o (tokens, P + 1) over the normalizer to the result; the state has scale e^(-m). Returns m after the
   /// tokens.
-  W write_normalised(const Rows<W>& o, W m, T* to) const {
+  W write_normalized(const Rows<W>& o, W m, T* to) const {
     for (Count t = 0; t < s_.queries; ++t) {
       const W* const from = o.row(t);
       m = std::max(m + *log_decay_.row(t), log_of(*beta_.row(t)));
       const W z = from[s_.head_dim], over = W(1) / std::max(z < W(0) ? -z : z, W(1));
-      if (W* const saved = normaliser(t)) saved[0] = z * exp_of(-m), saved[1] = m;
+      if (W* const saved = normalizer(t)) saved[0] = z * exp_of(-m), saved[1] = m;
       put_lanes(0, s_.head_dim, to + place(t), false, [=](Count p) { return from[p] * over; });
     }
     return m;
@@ -167,7 +167,7 @@ class HeadRows {
     }
   }
   Rows<W> output_gradient(const T* d_o) const {
-    if (s_.normalised) return normalised_gradient(d_o);
+    if (s_.normalized) return normalized_gradient(d_o);
     Rows<W> d(s_.queries, s_.head_dim);
     for (Count t = 0; t < s_.queries; ++t)
       for (Count p = 0; p < s_.head_dim; ++p) d.row(t)[p] = wide(d_o[place(t) + p]);
@@ -188,7 +188,7 @@ class HeadRows {
         add_channel_gradients(t, d.log_decay.row(t), to, sums);
         continue;
       }
-      if (s_.normalised) {
+      if (s_.normalized) {
         add_gate_gradients(t, d, to);
         continue;
       }
@@ -200,17 +200,17 @@ class HeadRows {
   }
 
  private:
-  /// The normaliser of token t, and the logarithm of its scale; null if not saved.
-  W* normaliser(Count t) const {
-    if (in_.normaliser == nullptr) return nullptr;
-    return static_cast<W*>(in_.normaliser) + 2 * ((sequence_ * s_.queries + t) * s_.heads + head_);
+  /// The normalizer of token t, and the logarithm of its scale; null if not saved.
+  W* normalizer(Count t) const {
+    if (in_.normalizer == nullptr) return nullptr;
+    return static_cast<W*>(in_.normalizer) + 2 * ((sequence_ * s_.queries + t) * s_.heads + head_);
   }
   /// mLSTM divides its output, o = y / max(|z|, 1). Returns rows of the gradients of y, each followed by z's.
-  Rows<W> normalised_gradient(const T* d_o) const {
+  Rows<W> normalized_gradient(const T* d_o) const {
     Rows<W> d(s_.queries, s_.value_dim());
     const T* const o = static_cast<const T*>(in_.out);
     for (Count t = 0; t < s_.queries; ++t) {
-      const W z = normaliser(t)[0] * exp_of(normaliser(t)[1]), size = z < W(0) ? -z : z;
+      const W z = normalizer(t)[0] * exp_of(normalizer(t)[1]), size = z < W(0) ? -z : z;
       const T *const from = d_o + place(t), *const y = o + place(t);
       const W over = W(1) / std::max(size, W(1));
       for (Count p = 0; p < s_.head_dim; ++p) d.row(t)[p] = wide(from[p]) * over;
@@ -244,7 +244,7 @@ class HeadRows {
       return;
     }
     if (s_.rule == StateRule::removal) return read_removal(t);
-    if (s_.normalised) return read_gated(t);
+    if (s_.normalized) return read_gated(t);
     if (in_.kind == RecurrentKind::rwkv6) return read_channels(t);
     const T* const raw = at<T>(in_.decay, sequence_, t, head_);
     for (Count n = 0; n < make_.steps; ++n) steps_.row(t)[n] = softplus(before_step(raw, n));
@@ -329,7 +329,7 @@ class HeadRows {
     const T* const x = value(t);
     T* const dx = at_mutable<T>(to.v, sequence_, t, head_);
     const W skip = in_.skip != nullptr ? learned(in_.skip, head_) : W(0);
-    const W times = scales_inputs(in_.kind) ? *steps_.row(t) : s_.normalised ? *beta_.row(t) : W(1);
+    const W times = scales_inputs(in_.kind) ? *steps_.row(t) : s_.normalized ? *beta_.row(t) : W(1);
     if (in_.kind == RecurrentKind::none)
       put_lanes(0, s_.head_dim, dx, true, [=](Count p) { return dv[p] * Silu::slope(wide(x[p])); });
     else

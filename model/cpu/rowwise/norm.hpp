@@ -9,7 +9,7 @@ namespace llmcalc::model::LLMCALC_ISA {
 
 template <typename W>
 RowStatistics<W> saved_statistics(const Norm& s, const W* saved, Count row) {
-  return s.centred ? RowStatistics<W>{saved[2 * row], saved[2 * row + 1]} : RowStatistics<W>{W(0), saved[row]};
+  return s.centered ? RowStatistics<W>{saved[2 * row], saved[2 * row + 1]} : RowStatistics<W>{W(0), saved[row]};
 }
 
 /// Offset of a row's weights: one set, or one per head.
@@ -76,14 +76,14 @@ void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
     const Count o = weights_of(s, v, r);
     T* const to = y + r * s.width;
     if constexpr (std::is_same_v<T, W>) {
-      normalise(s.width, x, st, weights.weight(o), weights.bias(o), to);
+      normalize(s.width, x, st, weights.weight(o), weights.bias(o), to);
     } else {
-      normalise(s.width, x, st, weights.weight(o), weights.bias(o), room + s.width);
+      normalize(s.width, x, st, weights.weight(o), weights.bias(o), room + s.width);
       put_row(s.width, room + s.width, to, false);
     }
     if (statistics == nullptr) return;
-    if (s.centred) statistics[2 * r] = st.mean;
-    statistics[s.centred ? 2 * r + 1 : r] = st.inverse;
+    if (s.centered) statistics[2 * r] = st.mean;
+    statistics[s.centered ? 2 * r + 1 : r] = st.inverse;
   });
 }
 

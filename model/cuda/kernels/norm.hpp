@@ -45,7 +45,7 @@ LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const S
       square += wide(p.x[k]) * wide(p.x[k]);
     }
   });
-  if (s.centred) {
+  if (s.centered) {
     mean = block_sum(t, sum, room) / n;
     square = 0;
     in_row<N>(t, s.width, [&](Count i) {
@@ -88,7 +88,7 @@ struct NormRows {
       *packs<N>(y + r * s.width + i) = to;
     });
     if (statistics == nullptr || t.index() != 0) return;
-    if (s.centred) {
+    if (s.centered) {
       statistics[2 * r] = st.mean;
       statistics[2 * r + 1] = st.inverse;
     } else {
@@ -163,7 +163,7 @@ struct NormRowsGradient {
     if (statistics == nullptr)
       st = row_statistics(t, s, x, v.epsilon, room);
     else
-      st = s.centred ? NormStatistics{statistics[2 * r], statistics[2 * r + 1]} : NormStatistics{0.0f, statistics[r]};
+      st = s.centered ? NormStatistics{statistics[2 * r], statistics[2 * r + 1]} : NormStatistics{0.0f, statistics[r]};
     float sum = 0, with_n = 0;
     in_row<N>(t, s.width, [&](Count i) {
       const Pack<T, N> row = statistics == nullptr ? x.reload(i) : x.first(i), from = d.first(i);
@@ -178,7 +178,7 @@ struct NormRowsGradient {
         sums.bias[i + k] += wide(from.x[k]);
       }
     });
-    const float width = static_cast<float>(s.width), mean = s.centred ? block_sum(t, sum, room) / width : 0.0f;
+    const float width = static_cast<float>(s.width), mean = s.centered ? block_sum(t, sum, room) / width : 0.0f;
     with_n = block_sum(t, with_n, room) / width;
     T* const to = dx + r * v.x_stride;
     in_row<N>(t, s.width, [&](Count i) {

@@ -160,7 +160,7 @@ std::string cache_note(Count bits) {
                    : "the checkpoint has scales for an 8-bit KV cache; set --kv-precision fp8 to count it";
 }
 
-StoredWeights quantised(const Object& q, const SchemeContext& context, const Arch& arch, DType base) {
+StoredWeights quantized(const Object& q, const SchemeContext& context, const Arch& arch, DType base) {
   const Scheme s = scheme(q, context);
   StoredWeights out{.formats = base, .caveats = {}};
   WeightFormats& formats = *out.formats;
@@ -227,7 +227,7 @@ StoredWeights stored_weights(const Config& whole, const Config& text, const Arch
                               .fp4_experts = text.text("expert_dtype", "") == "fp4"};
   const bool of_modelopt = !q.has("quant_method") || lower(q.text("quant_method")).starts_with("modelopt");
   const bool own_file = q.has("quantization") && of_modelopt;
-  return own_file ? quantised(q.object("quantization"), context, arch, dtype) : quantised(q, context, arch, dtype);
+  return own_file ? quantized(q.object("quantization"), context, arch, dtype) : quantized(q, context, arch, dtype);
 }
 
 }  // namespace llmcalc::import

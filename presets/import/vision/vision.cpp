@@ -12,7 +12,7 @@
 
 namespace llmcalc::import {
 
-Count colours(const Config& v) {
+Count colors(const Config& v) {
   v.ignore({"num_channels", "in_channels", "in_chans"});  // synonyms; configs of Qwen's omni models have two of them
   for (const std::string_view key : {"num_channels", "in_channels", "in_chans"})
     if (v.has(key)) return v.size(key, 3);

@@ -85,7 +85,7 @@ std::vector<Count> image_layers(const Config& text);
 Count image_experts(const Config& text, Count hidden);
 
 /// Color channels of a pixel: 3, unless the config states otherwise.
-Count colours(const Config& media_encoder);
+Count colors(const Config& media_encoder);
 /// A size that may be a list of two equal values.
 Count side(const Config& c, std::string_view key, Count otherwise);
 /// Patches of a square image: (image_size / patch_size)^2, rounded down.

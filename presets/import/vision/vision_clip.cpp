@@ -13,7 +13,7 @@ MediaEncoder clip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 32);
   return {ModuleTally()
               .numbers(h)
-              .linear(mul(colours(v), p, p), h, false)
+              .linear(mul(colors(v), p, p), h, false)
               .table(add(patches(v, 224, 32), 1), h)
               .layer_norms(2, h)
               .copies(v.size("num_hidden_layers", 12), vit_block(h, v.size("intermediate_size", 3072)))
@@ -27,7 +27,7 @@ MediaEncoder clip(const Config& v) {
 MediaEncoder siglip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 3072);
   ModuleTally all;
-  all.linear(mul(colours(v), p, p), h)
+  all.linear(mul(colors(v), p, p), h)
       .table(patches(v, 224, 16), h)
       .layer_norms(1, h)
       .copies(v.size("num_hidden_layers", 12), vit_block(h, m));
@@ -42,7 +42,7 @@ MediaEncoder pixtral(const Config& v) {
   const Count h = v.size("hidden_size", 1024), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 4096);
   const ModuleTally block = ModuleTally().table(mul(4, h), h).table(mul(3, h), m).numbers(mul(2, h));
   return {ModuleTally()
-              .linear(mul(colours(v), p, p), h, false)
+              .linear(mul(colors(v), p, p), h, false)
               .numbers(h)
               .copies(v.size("num_hidden_layers", 24), block)
               .total(),

@@ -15,7 +15,7 @@ MediaEncoder ernie(const Config& v) {
   const Count m = v.has("intermediate_size") ? v.size("intermediate_size", 0) : mul(h, v.size("mlp_ratio", 4));
   v.ignore({"embed_dim", "in_chans", "spatial_patch_size", "vit_first_fwd_bsz", "attn_sep"});
   return {ModuleTally()
-              .linear(mul(colours(v), p, p), h, false)
+              .linear(mul(colors(v), p, p), h, false)
               .copies(v.size("depth", 32), vit_block(h, m))
               .layer_norms(1, h)
               .total(),

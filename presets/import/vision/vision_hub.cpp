@@ -27,7 +27,7 @@ ModuleTally phi4_sight(Count c, Count h, Count m, Count layers, Count image, Cou
 /// hf phi4_multimodal/modeling_phi4_multimodal.py, Phi4MultimodalVisionModel.
 MediaEncoder phi4_vision(const Config& v) {
   const Count h = v.size("hidden_size", 1152);
-  return {phi4_sight(colours(v), h, v.size("intermediate_size", 4304), v.size("num_hidden_layers", 27),
+  return {phi4_sight(colors(v), h, v.size("intermediate_size", 4304), v.size("num_hidden_layers", 27),
                      side(v, "image_size", 448), side(v, "patch_size", 14))
               .total(),
           h};

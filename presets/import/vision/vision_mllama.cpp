@@ -27,7 +27,7 @@ MediaEncoder mllama(const Config& v) {
   const ModuleTally block = ModuleTally(vit_block(h, v.size("intermediate_size", 5120))).numbers(-mul(4, h));
   v.ignore({"attention_heads", "intermediate_layers_indices"});  // rows of these layers join the last layer's rows
   return {ModuleTally()
-              .linear(mul(colours(v), p, p), h, false)
+              .linear(mul(colors(v), p, p), h, false)
               .numbers(h)
               .table(positions, h)
               .table(mul(each, positions), h)

@@ -54,7 +54,7 @@ MediaEncoder qwen3_omni(const Config& c) {
 /// post_layernorm 2 h.
 ModuleTally siglip_body(const Config& v, Count h, Count m, Count p, Count positions) {
   return ModuleTally()
-      .linear(mul(colours(v), p, p), h)
+      .linear(mul(colors(v), p, p), h)
       .table(positions, h)
       .copies(v.size("num_hidden_layers", 12), vit_block(h, m))
       .layer_norms(1, h);

@@ -44,7 +44,7 @@ MediaEncoder llama4(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = v.size("patch_size", 14), m = v.size("intermediate_size", 5632);
   const Count o = v.size("projector_output_dim", 4096);
   return {ModuleTally()
-              .linear(mul(colours(v), p, p), h, false)
+              .linear(mul(colors(v), p, p), h, false)
               .numbers(h)
               .table(add(patches(v, 448, 14), 1), h)
               .layer_norms(2, h)
@@ -77,7 +77,7 @@ ModuleTally intern_vit(const Config& v, const InternVit& s, Count image, Count p
                                 .numbers(mul(s.layer_norms ? 4 : 2, s.h))
                                 .numbers(mul(2, s.h));
   return ModuleTally()
-      .linear(mul(colours(v), p, p), s.h)
+      .linear(mul(colors(v), p, p), s.h)
       .numbers(s.h)
       .table(add(patches(v, image, patch), 1), s.h)
       .copies(s.layers, block);
@@ -137,7 +137,7 @@ MediaEncoder minimax_m3_vl(const Config& v) {
   const Count t = nested ? v.object("img_token_compression_config").size("temporal_patch_size", 2)
                          : v.size("temporal_patch_size", 2);
   return {ModuleTally()
-              .linear(mul(colours(v), t, p, p), h, false)
+              .linear(mul(colors(v), t, p, p), h, false)
               .layer_norms(1, h)
               .copies(v.size("num_hidden_layers", 32), vit_block(h, v.size("intermediate_size", 5120)))
               .total(),

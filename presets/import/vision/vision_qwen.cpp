@@ -20,7 +20,7 @@ VisionSizes sizes(const Config& v, const VisionSizes& d) {
           v.size({"patch_size", "spatial_patch_size"}, d.p),
           v.size("temporal_patch_size", d.t),
           v.size("spatial_merge_size", d.s),
-          colours(v)};
+          colors(v)};
 }
 
 /// A convolution whose stride equals its kernel: (h, c, t, p, p).

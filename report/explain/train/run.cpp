@@ -46,7 +46,7 @@ Formula with_failures(S s, std::string text) {
            as_symbol(s, "days", "days excluding failures", "run.days"),
            as_symbol(s, "g", "goodput", "run.goodput")}};
 }
-Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
+Formula utilization(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
 
 /// An end of the interval for a quantity derived from the step's time.
 Formula end_of_interval(S s, const char* expression, const char* path) {
@@ -79,12 +79,12 @@ constexpr Definition run_table[] = {
        return {"r", measured(s)};
      },
      "input", "--measured-tokens-per-s", throughput},
-    {"run.mfu", "model FLOPs utilization of the measured run", "", [](S s) { return utilisation(s, "F_model/(B*S)"); },
+    {"run.mfu", "model FLOPs utilization of the measured run", "", [](S s) { return utilization(s, "F_model/(B*S)"); },
      "model FLOPs per token x tokens/s / total peak of all GPUs",
      "Goon (3.5) with FLOPs per token; PaLM (arXiv:2204.02311) App. B", throughput},
-    {"run.hfu", "hardware FLOPs utilization of the measured run", "", [](S s) { return utilisation(s, "F_hw/(B*S)"); },
+    {"run.hfu", "hardware FLOPs utilization of the measured run", "", [](S s) { return utilization(s, "F_hw/(B*S)"); },
      "includes recomputation", "Korthikanti 2022 (arXiv:2205.05198)", throughput},
-    {"run.mfu_6nd", "utilization, 6 N formula", "", [](S s) { return utilisation(s, "6*N_act"); },
+    {"run.mfu_6nd", "utilization, 6 N formula", "", [](S s) { return utilization(s, "6*N_act"); },
      "active parameters; excludes attention", "Goon (3.4), (3.5)", throughput},
     {"run.tokens", "tokens of the run", "tokens", fixed<"D_run">, "input", "--tokens", given_tokens},
     {"run.words", "words of the run", "", fixed<"D_run/1.3">, "English, on average", "Goon §1, footnote 1",
