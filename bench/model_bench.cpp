@@ -378,7 +378,7 @@ void decode(benchmark::State& state, Number format) {
     t.logits(tokens(1), 1, done, &cache);
     if (++done == prompt + steps) done = prompt;
   });
-  // Every matrix, the token table as the head's, and keys and values; one row of the lookup tables.
+  // Every matrix, the token embedding as the head's, and keys and values; one row of the lookup tables.
   const Count saved = arch.layers * 2 * arch.hidden * prompt;
   const double bytes = static_cast<double>(124'439'808 - 1024 * 768 + saved) * static_cast<double>(cpu->number().value);
   report_bytes(state, bytes, seconds);

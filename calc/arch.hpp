@@ -167,7 +167,7 @@ struct Mtp {
   Count modules = 0;               ///< number of modules in the model
   Count mixer_of = 0, mlp_of = 0;  ///< model layers whose mixer, and whose MLP or experts, the module's layer copies
   bool own_norm = false;           ///< has its own norm before the head; otherwise uses the model's final norm
-  bool own_embedding = false, own_head = false;  ///< has its own token table, its own head; otherwise uses the model's
+  bool own_embedding = false, own_head = false;  ///< has its own token embedding, its own head; else uses the model's
   constexpr bool operator==(const Mtp&) const = default;
 };
 
@@ -184,10 +184,10 @@ struct Repeats {
 struct Arch : Mixer {
   Count layers = 0, hidden = 0, vocabulary = 0;
   Count context = 0;          ///< longest sequence that the model was trained on
-  Count embedding_width = 0;  ///< width of the token table; if not `hidden`, two projections connect them (OPT-350M)
+  Count embedding_width = 0;  ///< width of the token embedding; if not `hidden`, two projections join them (OPT-350M)
 
-  bool narrow_ends = false;  ///< positions, token types and embedding norm have the token table's width, and a biased
-                             ///< projection follows; the masked-token layer projects back (ALBERT)
+  bool narrow_ends = false;  ///< positions, token types and embedding norm have the token embedding's width, and a
+                             ///< biased projection follows; the masked-token layer projects back (ALBERT)
 
   BlockKind block = BlockKind::serial;
 
@@ -242,7 +242,7 @@ struct Arch : Mixer {
   constexpr bool operator==(const Arch&) const = default;
   /// Width of the summed embedding and its norm.
   constexpr Count summed_width() const { return narrow_ends ? embedding_width : hidden; }
-  /// Whether the head projects from the model's width to the narrower width of the token table.
+  /// Whether the head projects from the model's width to the narrower width of the token embedding.
   constexpr bool narrows_head() const { return embedding_width != hidden && !narrow_ends; }
   /// Rows of learned positions added to the embedding.
   constexpr Count learned_rows() const { return position == Position::learned ? position_rows : added_rows; }

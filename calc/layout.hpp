@@ -128,7 +128,7 @@ struct Layout {
   AxisOrder order = usual_order;
   Schedule schedule = Schedule::one_f_one_b;
   Collectives collectives = Collectives::ring;
-  Count vocabulary_multiple = 1;  ///< training: a rank's rows of token table and head are padded to a multiple of this
+  Count vocabulary_multiple = 1;  ///< training: a rank's rows of embedding and head are padded to a multiple of this
   constexpr bool operator==(const Layout&) const = default;
 };
 

@@ -148,7 +148,7 @@ HeldSums held_sums(const Prices& p, const HeldRows& rows) {
     outside(p.head());
     hold_modules(s, p);
   }
-  if (rows.head && !rows.embedding) {  // the last stage has a copy of the token table
+  if (rows.head && !rows.embedding) {  // the last stage has a copy of the token embedding
     const Learned& table = p.head().tied;
     s.all += table;
     s.frozen += p.head().tied_frozen;

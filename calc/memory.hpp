@@ -91,7 +91,7 @@ constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
 }
 /// Elements that data-parallel ranks may communicate.
 struct Traveling {
-  SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copy of the token table
+  SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copy of the token embedding
   LargestLayer largest{};
 };
 /// Largest amount of unsharded gradients, counted by `of`, that a rank holds at a time: all gradients, or the larger of

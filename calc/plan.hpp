@@ -147,8 +147,8 @@ struct Offload {
   constexpr bool for_inference_alone() const { return experts.numerator + cache.numerator > 0; }
   constexpr bool operator==(const Offload&) const = default;
 };
-/// The fraction of a component's weights that inference offloads to the host. The token table, norms and the head stay
-/// on the device.
+/// The fraction of a component's weights that inference offloads to the host. The token embedding, norms and the head
+/// stay on the device.
 constexpr Ratio host_share(const Offload& o, Component c) {
   if (!is_inside_block(c)) return {};
   return c == Component::experts && o.experts.numerator > 0 ? o.experts : o.weights;
@@ -234,7 +234,7 @@ constexpr bool recomputes_partly(const Plan& p) {
          (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core);
 }
 
-/// Number format of activations, the attention core, routers, norms, the token table and the head: 16 bits if the
+/// Number format of activations, the attention core, routers, norms, the token embedding and the head: 16 bits if the
 /// blocks' matmuls have fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which also saves
 /// its operands for backward in 16 bits. Casts are not modeled, and quantized copies are not held.
 constexpr DType working_format(const Plan& p) {

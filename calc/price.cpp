@@ -200,7 +200,7 @@ class Pricer {
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
   }
 
-  /// Records the token table that a tied head or MTP modules use; with modules, the head's rank always has a table.
+  /// Records the token embedding that a tied head or MTP modules use; with modules, the head's rank always has a table.
   void hold_table(LayerPrice& row, const Op& op) const {
     Op own = op;
     if (Linear* l = std::get_if<Linear>(&own.shape); l != nullptr && l->tied && !row.mtp) {

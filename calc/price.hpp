@@ -114,8 +114,8 @@ struct LayerPrice {
   Learned learned{};
   Learned experts{};  ///< the part of `learned` divided over expert-parallel ranks
   Borrowed borrowed{};
-  Learned tied{};       ///< head: parameters of the token table, if the head or an MTP module also uses it
-  Bytes tied_frozen{};  ///< bytes of the token table if it is frozen
+  Learned tied{};       ///< head: parameters of the token embedding, if the head or an MTP module also uses it
+  Bytes tied_frozen{};  ///< bytes of the token embedding if it is frozen
   Bytes weights{};
   Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights: without divided experts, and of divided experts
   CacheRow cache{};

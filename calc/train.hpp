@@ -87,8 +87,8 @@ class StepWorkspace {
 /// its own optimizer, and the step time is set by the rank that takes longest from its first forward (including the
 /// gathers it waits for) to its update. Excludes the partial norms that ranks pass on meanwhile, rollbacks, and shifts
 /// between ranks of unequal work over later steps. After this reduction follow the once-per-step reductions across
-/// tensor-parallel ranks, of the gradients of a token table shared by first and last stage, and between DualPipe's two
-/// model copies.
+/// tensor-parallel ranks, of the gradients of a token embedding shared by first and last stage, and between DualPipe's
+/// two model copies.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 /// Assembles the estimate from the rows of price() for this plan and layout.

@@ -133,7 +133,7 @@ void check_pace(const InferenceCase& c, const Figure& f) {
   if (c.on.preset && !c.work_assumed) check_against_datasheet(c, f);
 }
 
-/// Refuses a cache with more tokens than all devices could hold.
+/// Rejects a cache with more tokens than all devices could hold.
 void check_cache(const InferenceCase& c, const Figure& f) {
   const double number = bits_per_weight(c.plan.kv_precision.keys) / 8;
   const double token = number * static_cast<double>(cache_elements_per_token(c.arch));

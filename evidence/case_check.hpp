@@ -9,13 +9,13 @@
 
 namespace llmcalc {
 
-/// Refuses a step shorter than its model FLOPs take at the peak of all devices, with causal attention counted exactly
+/// Rejects a step shorter than its model FLOPs take at the peak of all devices, with causal attention counted exactly
 /// and no recomputation. Steps on devices without a preset pass, since their peak is unknown.
 void check_step(const TrainingCase& c);
 /// Fraction of all devices' peak that the step's model FLOPs need, with the lowest possible FLOP count. 0 without a
 /// step or a known peak.
 double least_utilization(const TrainingCase& c);
-/// Refuses memory peaks below a mebibyte or above the memory of a device.
+/// Rejects memory peaks below a mebibyte or above the memory of a device.
 void check_memories(const TrainingCase& c);
 /// Checks an inference figure: memory as above, a cache that fits on all devices, a bandwidth of at most the device's,
 /// unless its on-chip cache holds the weights, and a time or rate within reach of the devices:

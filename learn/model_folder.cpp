@@ -123,7 +123,7 @@ void ModelFolder::add(const SafetensorsFile& from) {
 
 // ---- names
 
-/// Finds the name prefix of the token table.
+/// Finds the name prefix of the token embedding.
 void ModelFolder::find_prefix() {
   const std::string table = stored_place(*names_, "embedding.tokens.weight").name;
   for (const std::string_view prefix : names_->prefixes)

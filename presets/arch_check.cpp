@@ -151,7 +151,7 @@ void check_head(const Arch& a, const Check& check) {
   check.that(a.head.kind == HeadKind::masked_token || a.head.transform_bias,
              "the head's transform_bias requires a masked_token head; set that kind or omit transform_bias");
   check.that(a.head.has_logits() || has_plain_end(a),
-             "a model without logits requires one residual stream, a token table as wide as the model, no decoder "
+             "a model without logits requires one residual stream, a token embedding as wide as the model, no decoder "
              "after an encoder and no MTP modules; set another head kind");
   check.that(!a.head.sentence_pair || a.head.pooler, "sentence_pair reads the pooler's output; add the pooler");
   check.that(a.head.kind != HeadKind::masked_token || !a.narrows_head(),
@@ -352,7 +352,7 @@ void check_mtp(const Arch& a, const Check& check) {
   if (m.modules == 0) return check.that(m == Mtp{}, "MTP modules are described, but their number is 0; remove them");
   check.size(m.mixer_of, "mixer_of of the MTP modules", 0, a.layers - 1);
   check.size(m.mlp_of, "mlp_of of the MTP modules", 0, a.layers - 1);
-  check.that(a.embedding_width == a.hidden, "MTP modules require a token table as wide as the model; remove them");
+  check.that(a.embedding_width == a.hidden, "MTP modules require a token embedding as wide as the model; remove them");
   const LayerKind layer = mtp_layer(a);
   check.that(layer.has_mlp() || layer.linear || !a.mixer(layer.mixer).is_empty(),
              "the layer of the MTP modules has neither a mixer nor an MLP; specify a layer that has one");

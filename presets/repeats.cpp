@@ -74,8 +74,8 @@ void check_exit_gate(const Arch& a, const Check& check) {
 void check_narrow_ends(const Arch& a, const Check& check) {
   check.that(!a.narrow_ends || (a.embedding_width != a.hidden && a.is_encoder() && a.streams == 1 &&
                                 a.per_layer.width == 0 && a.head.kind != HeadKind::next_token),
-             "narrow_ends requires an encoder with a token table narrower than the model and a masked_token head or "
-             "no head; remove it");
+             "narrow_ends requires an encoder with a token embedding narrower than the model and a masked_token head "
+             "or no head; remove it");
 }
 
 }  // namespace llmcalc

@@ -17,7 +17,7 @@ json::Value stored_bytes_json(const ModelCard& card);
 void read_products(const json::Object& o, ModelCard& card);
 json::Value products_json(const ModelCard& card);
 
-/// Throws InputError if a head that is tied to the token table has a different format.
+/// Throws InputError if a head that is tied to the token embedding has a different format.
 void check_weights(const ModelCard& card);
 
 }  // namespace llmcalc

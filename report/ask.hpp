@@ -6,16 +6,16 @@
 ///
 /// "command" may be two words ("plan train"). Keys under "inputs" are those in the option table, and positional words:
 /// explain "quantity", collective "operation", list "kind", show "name", diagnose "log" (its text). compare takes
-/// "sides": [request, ...]. Quantities are numbers in base units or text as typed; unknown keys are refused. "command",
-/// the names of model and hardware, and "inputs" of an answer form a request that reproduces it. Remedies name --gpus
-/// if the answered request had --dp.
+/// "sides": [request, ...]. Quantities are numbers in base units or text as typed; unknown keys are rejected.
+/// "command", the names of model and hardware, and "inputs" of an answer form a request that reproduces it. Remedies
+/// name --gpus if the answered request had --dp.
 
 #include "report/commands/runner.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
 
-/// The answer as 'llmcalc COMMAND --json' prints it, or the refusal {"error": {"key", "message", "exit_code": 2}}.
+/// The answer as 'llmcalc COMMAND --json' prints it, or the error {"error": {"key", "message", "exit_code": 2}}.
 /// "key": the input that the sentence begins with. Throws only std::bad_alloc.
 json::Value ask(const json::Value& request, Runner& runner);
 /// Like the above, on one thread.

@@ -236,7 +236,7 @@ std::optional<EstimateInterval> interval_once_measured(const json::Value& report
   return known ? std::optional(training_estimator().interval_once_measured(*known)) : std::nullopt;
 }
 
-/// Rescales the step of `b` if a step of `a` was measured on the same devices under the same software.
+/// Rescales the step of `b` if a step of `a` was measured on the same devices with the same software.
 void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
   const auto scale = number_at(a.report, "estimate.measured_scale");
   const auto estimated = number_at(a.report, "step.time_s"), time = number_at(b.report, "step.time_s");

@@ -45,7 +45,7 @@ std::string interval_of_measured_text(const Request& r) {
         "other figures keep the interval of their class",
         fmt::join(low_precision_classes(), ", "));
   return "the interval of its class applies: no published source measured both the operators of a machine and whole "
-         "runs under this software, so the narrowing is unknown";
+         "runs with this software, so the narrowing is unknown";
 }
 
 }  // namespace

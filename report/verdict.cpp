@@ -188,7 +188,7 @@ void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view 
     const Bytes memory = r.hardware->cluster.device.memory;
     report.verdict.push_back(process_finding(*a.process(), fit_of(a), about));
     report.verdict.push_back(
-        {labeled(about, "tensors"), fmt::format("{} per GPU, {}; under {}", part_of(a.memory().peak, memory),
+        {labeled(about, "tensors"), fmt::format("{} per GPU, {}; with {}", part_of(a.memory().peak, memory),
                                                 largest_part(a.memory(), training_parts), a.process()->software)});
     return;
   }

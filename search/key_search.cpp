@@ -153,7 +153,7 @@ void KeySearch::price_staging(const Pipeline& p) {
   change_splitting(splits_backward(p.schedule));
   const Zero waits = space_.plan.offload.any() || waits_for_weights(layout_) ? layout_.zero : Zero::none;
   if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v && staging_waits_ == waits) return;
-  if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no separate token table
+  if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no separate token embedding
   const Staging* before = staging_chunks_ == p.chunks && staging_is_v_ == is_v ? staging_ : nullptr;
   staging_chunks_ = p.chunks;
   staging_is_v_ = is_v;

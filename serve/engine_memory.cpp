@@ -49,8 +49,8 @@ Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& lay
 
 namespace {
 
-/// The chunk's share of `whole`, in proportion to its weights. A head that is tied to the token table also needs the
-/// table on its stage.
+/// The chunk's share of `whole`, in proportion to its weights. A head that is tied to the token embedding also needs
+/// the table on its stage.
 Bytes stage_share(Bytes whole, const Prices& all, const ModelChunk& chunk, const Arch& arch) {
   Bytes part, sum;
   for_each_row(all, chunk, [&](const LayerPrice& row, Count n) { part += n * row.weights; });

@@ -14,7 +14,7 @@ inline std::string sentence(const std::function<void()>& act) {
   } catch (const InputError& e) {
     return e.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 }  // namespace llmcalc::test

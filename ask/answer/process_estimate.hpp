@@ -1,5 +1,5 @@
 #pragma once
-/// Estimate of a training process's device memory under its software, with an interval. Includes everything that
+/// Estimate of a training process's device memory with its software, with an interval. Includes everything that
 /// nvidia-smi counts; tensors of the plan are exact.
 
 #include <optional>

@@ -27,7 +27,7 @@ void hurry_links(Cluster& c) {
   for (Seconds* s : {&links.start, &links.round_inside, &links.round_between}) *s = (1 / better) * *s;
 }
 
-/// Changes of an estimated time. `reached`: sets the device to its achieved rates under the software. `seconds`: the
+/// Changes of an estimated time. `reached`: sets the device to its achieved rates with the software. `seconds`: the
 /// estimate on a cluster.
 class TimeChanges {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-/// Nearest valid values to a refused number: the smallest changes that an error message suggests.
+/// Nearest valid values to a rejected number: the smallest changes that an error message suggests.
 
 #include <string>
 #include <string_view>

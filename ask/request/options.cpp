@@ -276,12 +276,11 @@ constexpr std::array kernel_options{
            !common, step, "--precision", "", narrow},
     Option{"--wide-layers", "first:N,last:M", "number of first and last blocks whose matmuls stay in 16 bits [none]",
            !common, step, "--precision", "", wide_layers},
-    Option{
-        "--weight-precision", "F",
-        "weight format: any of 'llmcalc list dtypes', a llama-quantize mix (q4_k_m), or a format per component "
-        "(experts=mxfp4,attention=bf16); under llama.cpp q6_k is the mix of that name, and ggml:q6_k the plain block "
-        "format [the checkpoint's, else same as --precision]",
-        common, both, "", "", weight_precision},
+    Option{"--weight-precision", "F",
+           "weight format: any of 'llmcalc list dtypes', a llama-quantize mix (q4_k_m), or a format per component "
+           "(experts=mxfp4,attention=bf16); with llama.cpp q6_k is the mix of that name, and ggml:q6_k the plain block "
+           "format [the checkpoint's, else same as --precision]",
+           common, both, "", "", weight_precision},
     Option{"--attention", choice_names<AttentionImpl>, "attention implementation [flash]", !common, both | formulas, "",
            "", choice<AttentionImpl, &Plan::attention>},
     Option{"--mla", choice_names<Mla>,

@@ -32,7 +32,7 @@ struct RunInputs {
 };
 
 /// Parts of an answer, as bits. A command has some of these parts and an option affects some: the option is accepted if
-/// the two intersect, else refused.
+/// the two intersect, else rejected.
 using Parts = unsigned;
 namespace part {
 inline constexpr Parts training = 1;      ///< memory of a training micro-batch

@@ -35,7 +35,7 @@ std::string capable(const Request& r, std::string_view usual, std::string_view f
   if (!found.empty()) return std::string(found);
   if (r.any_software || r.without_software || has_stated_efficiency(r)) return std::string(usual);
   const SoftwareCard card = load_software(usual);
-  throw InputError(fmt::format("no known software has all of this; {}; add --any-software to price it under {} anyway",
+  throw InputError(fmt::format("no known software has all of this; {}; add --any-software to price it with {} anyway",
                                unmet_text(card, *unmet(card, demands)), usual));
 }
 

@@ -27,7 +27,7 @@ bool is_launchable(const Request& r);
 
 /// Sets default software. The default engine follows the layout and replaces an earlier default. Leaves the software
 /// unset for user-given efficiencies and for "--software none"; training software also for answers without times. Rates
-/// measured on a device apply under any software.
+/// measured on a device apply with any software.
 void choose_software(Request& r);
 /// Throws InputError if the given software is for the half that these parts of the answer lack, or lacks a required
 /// capability without --any-software.
@@ -36,9 +36,9 @@ void check_software(const Request& r, Parts parts);
 /// Multiple to which the training software pads a rank's vocabulary rows: for the given software, else the default one.
 /// 1 with user-given efficiencies or --software none.
 Count vocabulary_multiple(const Request& r);
-/// The request with its device at the achieved training rates under its software.
+/// The request with its device at the achieved training rates with its software.
 Request for_training(Request r);
-/// The request with its device at the achieved inference rates under its engine, and the engine's default for
+/// The request with its device at the achieved inference rates with its engine, and the engine's default for
 /// --memory-utilization.
 Request for_inference(Request r);
 

@@ -23,7 +23,7 @@ struct WeightsGiven {
 /// `where` begins the sentence.
 WeightsGiven read_weight_precision(std::string_view text, std::string_view where, const ModelCard& model);
 
-/// Under llama.cpp a bare name ("q2_k") is the file that llama-quantize writes, not the block format.
+/// With llama.cpp a bare name ("q2_k") is the file that llama-quantize writes, not the block format.
 WeightsGiven as_file(const WeightsGiven& given, std::string_view where, const ModelCard& model);
 
 /// The given formats, and `otherwise` for components without one. A tied head has the table's format.

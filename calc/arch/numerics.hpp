@@ -40,7 +40,7 @@ struct Rope {
 struct Numerics {
   double norm_epsilon = 1e-5;
   bool unit_offset = false;    ///< norms over the residual width and of q and k multiply by 1 + w (Gemma)
-  double embedding_scale = 1;  ///< factor on the token table's rows (Gemma: square root of the hidden size)
+  double embedding_scale = 1;  ///< factor on the token embedding's rows (Gemma: square root of the hidden size)
   double score_scale = 0;      ///< factor on q k'; 0: 1 / sqrt(query width)
   double score_cap = 0;        ///< scores s become cap tanh(s / cap) (Gemma 2); 0: no cap
   double logit_cap = 0;        ///< cap on the logits, in the same form

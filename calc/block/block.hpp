@@ -31,7 +31,7 @@ struct Step {
 /// begins with one token after the prompt. Unchanged in training and for all other models.
 Step half_step(const Arch& arch, const Step& step, bool encoder);
 
-/// Token table (with learned positions, embedding norm and dropout) up to the first block's input.
+/// Token embedding (with learned positions, embedding norm and dropout) up to the first block's input.
 OpList embedding_ops(const Arch& arch, const Step& step);
 
 /// One block of the given kind.
@@ -40,7 +40,7 @@ OpList block_ops(const Arch& arch, const LayerKind& kind, const Step& step);
 /// Final norm, head and, in training, the loss.
 OpList head_ops(const Arch& arch, const Step& step);
 
-/// Input of an MTP module: token table, norms and projection. W [h ; e] is computed as W_h h + W_e e, which has the
+/// Input of an MTP module: token embedding, norms and projection. W [h ; e] is computed as W_h h + W_e e, which has the
 /// same parameters, FLOPs and bytes moved, since both halves of the concatenated tensor are written and read either
 /// way. With several residual streams W_h reads each stream, and W_e e is added to all (DeepSeek-V4). The projection is
 /// replicated on every tensor-parallel rank.

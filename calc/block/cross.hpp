@@ -1,6 +1,6 @@
 #pragma once
 /// Parts of an encoder-decoder other than its blocks (T5: arXiv:1910.10683, hf t5/modeling_t5.py): cross-attention from
-/// the decoder to the encoder's result, one token table for both, and tables of relative positions, one per stack.
+/// the decoder to the encoder's result, one token embedding for both, and tables of relative positions, one per stack.
 ///
 /// The encoder's result (tokens, hidden) is live until the last layer has run and is saved for backward once. Every
 /// decoder layer adds to its gradient, which is live in backward from the last layer to the encoder's end. The
@@ -18,7 +18,7 @@ namespace llmcalc {
 /// Cross-attention to the encoder's result: the second attention of a layer.
 TensorId cross_attention(SegmentBuilder& builder, TensorId x);
 
-/// Tokens looked up in the token table by encoder and decoder together.
+/// Tokens looked up in the token embedding by encoder and decoder together.
 Count embedded_tokens(const Arch& arch, const Step& step);
 
 /// Computes the biases that relative positions add to the scores of both stacks. The embedding x remains the segment's

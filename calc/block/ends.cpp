@@ -9,7 +9,7 @@
 namespace llmcalc {
 
 namespace {
-/// Projects from the width of the token table to the model's.
+/// Projects from the width of the token embedding to the model's.
 TensorId projected(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   return b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden,
@@ -48,7 +48,7 @@ OpList embedding_ops(const Arch& a, const Step& s) {
 }
 
 namespace {
-/// The parts of a head, and which of their weights belong to the model: norm, token table or head.
+/// The parts of a head, and which of their weights belong to the model: norm, token embedding or head.
 struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
   bool of_model = false;    ///< the model's own head, with its other parts

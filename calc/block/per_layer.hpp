@@ -2,9 +2,9 @@
 /// Per-layer inputs (hf gemma3n/modeling_gemma3n.py, gemma4/modeling_gemma4.py):
 ///   e = (table[ids] + norm(x W)) / sqrt 2      once, for all layers: (tokens, layers p)
 ///   y = x + norm((act(x G) * e_i) P)           at the end of layer i, with its part of e: (tokens, p)
-/// Matrices and norms are replicated on every rank; the table is sharded like the token table. e is live until the last
-/// layer has run and is saved for backward once; in backward the gradient of a layer's part overwrites that part. Not
-/// counted: constant factors, and the split of e into parts, which are views.
+/// Matrices and norms are replicated on every rank; the table is sharded like the token embedding. e is live until the
+/// last layer has run and is saved for backward once; in backward the gradient of a layer's part overwrites that part.
+/// Not counted: constant factors, and the split of e into parts, which are views.
 
 #include "calc/block/segment_builder.hpp"
 

@@ -108,7 +108,7 @@ class SegmentBuilder {
   const OpList& ops() const { return ops_; }
 
  private:
-  /// Whether an operator is frozen. A head tied to the token table is frozen with it.
+  /// Whether an operator is frozen. A head tied to the token embedding is frozen with it.
   bool is_frozen(Component c, const Shape& shape) const {
     const Linear* l = std::get_if<Linear>(&shape);
     const bool is_table = c == Component::lm_head && l != nullptr && l->tied;

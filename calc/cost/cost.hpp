@@ -64,7 +64,7 @@ Cost forward(const Op& op, const Pricing& p);
 /// Both gradients; for frozen weights, only the input gradient.
 Cost backward(const Op& op, const Pricing& p);
 
-/// Learned parameters of an operator. A tied head's matrix belongs to the token table and counts 0 here.
+/// Learned parameters of an operator. A tied head's matrix belongs to the token embedding and counts 0 here.
 struct Learned {
   Count total = 0;
   Count idle = 0;    ///< parameters in routed experts that a given token does not visit

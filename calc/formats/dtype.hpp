@@ -30,7 +30,7 @@ struct Format {
   Count element_bits = 0, group = 0, group_bits = 0;
   Count outer = 0, outer_bits = 0, tensor_bytes = 0;
   Peak peak = Peak::none;        ///< `none`: storage only; matmuls run in another format
-  bool covers_embedding = true;  ///< false: token table and head stay in the compute format
+  bool covers_embedding = true;  ///< false: token embedding and head stay in the compute format
   bool covers_vectors = true;    ///< false: norms and biases stay in the compute format
   std::string_view note;
   Count group_rows = 1;                 ///< rows per group, for blocks of 128 x 128

@@ -32,7 +32,7 @@ struct Lookup {
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
-  bool tied = false;  ///< W is the model's token table or head, where it is counted
+  bool tied = false;  ///< W is the model's token embedding or head, where it is counted
   Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };

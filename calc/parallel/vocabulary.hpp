@@ -11,7 +11,7 @@ namespace llmcalc {
 /// Number of vocabulary rows over all tensor-parallel ranks, including padding.
 Count padded_vocabulary(const Arch& arch, const Layout& layout);
 
-/// Pads token table, head and loss of one rank's operators.
+/// Pads token embedding, head and loss of one rank's operators.
 void pad_vocabulary(OpList& ops, const Layout& layout);
 
 }  // namespace llmcalc

@@ -56,7 +56,7 @@ constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Sched
 /// Otherwise ranks that begin one after another with equal work would also end one after another, and the first rank
 /// would wait, so the bubble could not be 0. The paper validates afterward for ZB-H2 and ZB-2p, its authors' settings
 /// also for ZB-V (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not. Gradients of a
-/// token table shared by both ends are reduced while other weight gradients are left, so that no rank waits.
+/// token embedding shared by both ends are reduced while other weight gradients are left, so that no rank waits.
 constexpr bool validates_after(Schedule s) {
   return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v;
 }
@@ -66,8 +66,8 @@ inline bool pairs_experts(const Layout& l) {
   return has_pairs(l.schedule) && ranks(l, Group::pipeline) > 1 && ranks(l, Group::expert) > 1;
 }
 
-/// Whether the last stage holds a copy of the token table for a head that is tied to the table of the first stage. In a
-/// V, and in DualPipe, one rank holds both ends of the model.
+/// Whether the last stage holds a copy of the token embedding for a head that is tied to the table of the first stage.
+/// In a V, and in DualPipe, one rank holds both ends of the model.
 inline bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1 && fixed_chunks(l.schedule) != 2; }
 
 /// Reason a pipeline is impossible. A value, not an exception.

@@ -116,13 +116,13 @@ class Links {
 
 /// Rows in the order of the prices. Gradients of sharded states (ZeRO) are reduce-scattered, weights gathered; without
 /// sharding gradients are all-reduced. Each row sends one message (a bucket per layer). Gradients travel in the plan's
-/// gradient format, weights in the training format. The head's gradients include those of a copy of the token table, if
-/// the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose hybrid sharding
-/// also all-reduces each shard across the replicas. Transfers to and from host memory in every micro-batch are exposed
-/// as in calc/training/offload.hpp, in backward under backward_input; with separate weight gradients, each transfer is
-/// under the gradients that it overlaps with. A collective inside a layer of e seconds, of which a fraction `hidden`
-/// can overlap with the layer's work of w seconds, is exposed for e - hidden min(w, e); each of several collectives
-/// overlaps with the work that the previous ones leave.
+/// gradient format, weights in the training format. The head's gradients include those of a copy of the token
+/// embedding, if the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose
+/// hybrid sharding also all-reduces each shard across the replicas. Transfers to and from host memory in every
+/// micro-batch are exposed as in calc/training/offload.hpp, in backward under backward_input; with separate weight
+/// gradients, each transfer is under the gradients that it overlaps with. A collective inside a layer of e seconds, of
+/// which a fraction `hidden` can overlap with the layer's work of w seconds, is exposed for e - hidden min(w, e); each
+/// of several collectives overlaps with the work that the previous ones leave.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
                    Efficiency e);

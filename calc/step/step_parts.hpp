@@ -21,7 +21,7 @@ struct StepParts {
 
   // Components of Part::pp:
   Seconds sending{};          ///< stalls of slots for their messages, mean over the ranks
-  Seconds table{};            ///< gradients of a token table that first and last stage share, mean over the ranks
+  Seconds table{};            ///< gradients of a token embedding that first and last stage share, mean over the ranks
   Seconds pipelined, unsent;  ///< time of the pipeline with messages, and without
 };
 

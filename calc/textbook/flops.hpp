@@ -95,9 +95,9 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
                                                                  index_flops(s, convention, batch, seq, seq, true));
 }
 
-/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table narrower than the model (2 t D D_e
-/// if a dense layer projects back), 2 t D L D_p to all layers' inputs, 2 t (n_h - 1) D^2 to the streams of alternating
-/// updates.
+/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token embedding narrower than the model (2 t D
+/// D_e if a dense layer projects back), 2 t D L D_p to all layers' inputs, 2 t (n_h - 1) D^2 to the streams of
+/// alternating updates.
 template <class N>
 N outside_flops(const Sizes<N>& s, const N& tokens) {
   N table = s.D_e == s.D ? N(0) : N(s.narrows_head ? 4 : 2) * tokens * s.D * s.D_e;

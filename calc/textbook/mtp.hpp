@@ -1,13 +1,14 @@
 #pragma once
 /// MTP modules (DeepSeek-V3, arXiv:2412.19437, 2.2) in closed form. A module is a model of one layer plus two norms and
-/// a projection of 2 D to D; unless it has its own token table and head, it uses the main model's.
+/// a projection of 2 D to D; unless it has its own token embedding and head, it uses the main model's.
 
 #include "calc/textbook/flops.hpp"
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
 
-/// The one-layer model of a module. Its token table always counts; its head is tied unless the module has its own head.
+/// The one-layer model of a module. Its token embedding always counts; its head is tied unless the module has its own
+/// head.
 Arch module_model(const Arch& arch);
 
 /// Parameters of a module's input: 2 D D + 2 norms of D (LayerNorms of 2 D), replicated on every tensor-parallel rank.

@@ -54,7 +54,7 @@ Count head_matmul_parameters(const Arch& arch);
 Count pooled_matmul_parameters(const Arch& arch);
 
 /// Elements of Adafactor's state without momentum: rows + columns of each matrix, all of each vector; experts and the
-/// token table are factored one by one (arXiv:1804.04235).
+/// token embedding are factored one by one (arXiv:1804.04235).
 Count adafactor_numbers(const Arch& arch);
 
 }  // namespace llmcalc::textbook

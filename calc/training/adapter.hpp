@@ -16,7 +16,7 @@ struct AdapterNames {
 };
 
 /// The adapter of a block's matrix, by operator name; absent if the matrix is not a target. Routers, gates of shared
-/// experts, the token table and the head never have one.
+/// experts, the token embedding and the head never have one.
 std::optional<AdapterNames> adapter_names(LoraTargets targets, std::string_view base);
 
 }  // namespace llmcalc

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Whether the operator has learned parameters and trains them. A tied head trains the token table.
+/// Whether the operator has learned parameters and trains them. A tied head trains the token embedding.
 bool trains(const Op& op);
 
 /// Whether the operator has a backward pass: the gradient of its inputs, its weights, or both.

@@ -142,7 +142,7 @@ validate::Calibration measured(const validate::Where& where) {
       where, [&](const std::string& next, double done) { line.show(next + left_text(line.seconds(), done)); });
 }
 
-/// Refuses options for operator tables without --from, and --device together with --from.
+/// Rejects options for operator tables without --from, and --device together with --from.
 void refuse_contradictions(const Arguments& arguments) {
   const bool tables = arguments.has("--from");
   if (tables && arguments.has("--device"))

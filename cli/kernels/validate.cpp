@@ -136,7 +136,7 @@ struct Options {
   }
 };
 
-/// Refuses models that the reference cannot run, or that do not fit, before anything runs.
+/// Rejects models that the reference cannot run, or that do not fit, before anything runs.
 void check_all(const Options& o, const std::vector<validate::Case>& cases, bool timed) {
   const validate::Where where = o.where();
   if (o.one()) return check_runnable(cases[0], o.parts(), where);

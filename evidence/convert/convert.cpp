@@ -144,7 +144,7 @@ class Converter {
   Converted out_;
 };
 
-/// Refuses a converted file, which has one row per line.
+/// Rejects a converted file, which has one row per line.
 void refuse_new(std::string_view text, const std::string& where) {
   const json::Value row = json::Value::parse(text.substr(0, text.find('\n')), nullptr, false);
   if (row.is_object() && row.contains("command"))

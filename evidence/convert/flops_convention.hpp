@@ -23,7 +23,7 @@ enum class FlopsFormula {
 struct FlopsConvention {
   FlopsFormula formula = FlopsFormula::unknown;
   std::optional<double> params;       ///< N, if the convention states it
-  bool non_embedding = false;         ///< N excludes token table, positions and head
+  bool non_embedding = false;         ///< N excludes token embedding, positions and head
   std::optional<double> peak_tflops;  ///< peak for MFU, if the convention states it
   /// Whether recomputed forward passes are counted.
   bool counts_recompute() const { return formula == FlopsFormula::hardware_96 || formula == FlopsFormula::eight_n; }

@@ -79,7 +79,7 @@ void count_biases(Arch& a, const std::optional<Count>& reported) {
   if (parameters(a).total != *reported && parameters(bare).total == *reported) a = bare;
 }
 
-/// Why check_arch() refuses an architecture, or empty.
+/// Why check_arch() rejects an architecture, or empty.
 std::string flaw_of(const Arch& a) {
   if (a.mlp_width == 0 && !a.has_experts()) return "the MLP width is not stated";
   try {

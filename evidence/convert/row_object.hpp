@@ -1,6 +1,6 @@
 #pragma once
 /// An object of a row, read with checks: null means not stated, wrong types and physically impossible values are
-/// refused with file, line and row, and unread keys are collected. Numbers other than 0 must be from 1e-9 to 1e15 in
+/// rejected with file, line and row, and unread keys are collected. Numbers other than 0 must be from 1e-9 to 1e15 in
 /// any unit: no measured value is outside this range.
 
 #include <optional>

@@ -178,7 +178,7 @@ void refuse_falling(std::vector<MeasuredAt> rows, const std::string& file, std::
   }
 }
 
-/// Reads a file's rows and refuses impossible ones. `names`: size columns; `layers`: whether there is a layer column.
+/// Reads a file's rows and rejects impossible ones. `names`: size columns; `layers`: whether there is a layer column.
 std::vector<MeasuredAt> rows_of(const CsvTable& t, bool layers, std::span<const std::string_view> names) {
   std::array<std::size_t, 4> columns{};
   for (std::size_t i = 0; i < names.size(); ++i) columns[i] = t.column(names[i]);
@@ -194,7 +194,7 @@ std::vector<MeasuredAt> rows_of(const CsvTable& t, bool layers, std::span<const 
   return rows;
 }
 
-/// Refuses rows with a 0 in the first `n` sizes.
+/// Rejects rows with a 0 in the first `n` sizes.
 void refuse_zero(const std::vector<MeasuredAt>& rows, const std::string& file, std::size_t n,
                  std::span<const std::string_view> names) {
   for (const MeasuredAt& m : rows)

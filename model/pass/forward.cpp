@@ -294,7 +294,7 @@ void make_distances(Pass& p) {
   if (!p.arch().is_encoder()) p.make_distances("embedding.distances", false);
 }
 
-/// Rows of the token table, plus positions if the model adds them: learned ones, or sines and cosines of position x
+/// Rows of the token embedding, plus positions if the model adds them: learned ones, or sines and cosines of position x
 /// 10000^(-2i/width) (Vaswani et al. 2017, arXiv:1706.03762), which the lookup adds to its rows.
 Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   const Arch& a = p.arch();

@@ -280,9 +280,9 @@ class Pass {
   /// The current layer's parameter; modules use the model's for those they lack.
   Parameter* weight(std::string_view op, std::string_view what) const;
   const void* value(const Parameter* p) const { return weights_.numbers(p); }
-  /// Whether the operator's weights are stored elsewhere: the model's in a module, or the token table in a head.
+  /// Whether the operator's weights are stored elsewhere: the model's in a module, or the token embedding in a head.
   bool borrows(std::string_view op) const;
-  /// The operator's matrix or token table. Modules and heads without one use the model's token table.
+  /// The operator's matrix or token embedding. Modules and heads without one use the model's token embedding.
   Parameter& matrix(std::string_view op) const;
   /// chunked_loss: mean loss over the rows with a target. In backward, the logits are replaced by their gradient times
   /// `share`.

@@ -93,7 +93,7 @@ struct InferenceStack {
   bool operator==(const InferenceStack&) const = default;
 };
 
-/// Rates that a device achieves in inference under an engine. Rates measured on the device are kept as they are.
+/// Rates that a device achieves in inference with an engine. Rates measured on the device are kept as they are.
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 

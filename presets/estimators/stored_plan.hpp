@@ -9,7 +9,7 @@ namespace llmcalc {
 /// Training software, grouped by its allocations: "memory" of a software profile.
 enum class MemorySoftware : std::uint8_t {
   megatron,            ///< Megatron-LM without TransformerEngine
-  megatron_deepspeed,  ///< the same models under DeepSpeed's optimizers
+  megatron_deepspeed,  ///< the same models with DeepSpeed's optimizers
   transformer_engine,  ///< Megatron-Core with TransformerEngine's modules
   internevo,
   titan,   ///< torchtitan: FSDP2

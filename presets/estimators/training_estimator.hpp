@@ -104,7 +104,7 @@ struct TrainingStack {
   bool operator==(const TrainingStack&) const = default;
 };
 
-/// Rates that a device achieves in training under a stack. Rates measured on the device are kept as they are.
+/// Rates that a device achieves in training with a stack. Rates measured on the device are kept as they are.
 Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, const TrainingStack& stack);
 
 /// Runs, grouped by prediction accuracy.

@@ -27,7 +27,7 @@ class HeldComponents {
 };
 
 /// For each component, the format of most of its elements; without tensors, the format of most components. A tied head
-/// has the token table's format.
+/// has the token embedding's format.
 WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch);
 
 /// Stores the held bytes of each component in `weights` if they differ from the bytes implied by its format.

@@ -109,8 +109,8 @@ void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups&
   if (found != 0 && found != stored) refuse(card, c, fmt::format("{} layers versus {}", stored, found));
 }
 
-/// Whether the tensor is the token table, not another table or matrix of the embedding.
-bool is_token_table(const CheckpointTensor& t, const TensorGroup& g) {
+/// Whether the tensor is the token embedding, not another table or matrix of the embedding.
+bool is_token_embedding(const CheckpointTensor& t, const TensorGroup& g) {
   static constexpr std::array<std::string_view, 4> others{"proj", "token_type", "per_layer", "altup"};
   return g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
          layer_index(t.name) == std::nullopt && std::none_of(others.begin(), others.end(), [&](std::string_view other) {
@@ -121,9 +121,9 @@ bool is_token_table(const CheckpointTensor& t, const TensorGroup& g) {
 void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
   const Arch& a = card.arch;
   for (const CheckpointTensor& t : c.tensors) {
-    if (is_token_table(t, groups.of(t)) && t.shape != std::vector<Count>{a.vocabulary, a.embedding_width})
+    if (is_token_embedding(t, groups.of(t)) && t.shape != std::vector<Count>{a.vocabulary, a.embedding_width})
       refuse(card, c,
-             fmt::format("a token table of {} x {} versus {}, which is {} x {}", a.vocabulary, a.embedding_width,
+             fmt::format("a token embedding of {} x {} versus {}, which is {} x {}", a.vocabulary, a.embedding_width,
                          in_quotes(t.name), t.shape[0], t.shape[1]));
   }
 }

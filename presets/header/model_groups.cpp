@@ -103,9 +103,9 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
     if (is_of_other_class(t.name, arch_.head)) return "heads omitted by the model class";
     const bool table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.embedding_width};
     if (arch_.tied_head && (table || (own_bias_ && t.name.ends_with("decoder.bias"))))
-      return "head tied to the token table";
+      return "head tied to the token embedding";
   }
-  if (shared_table_ && has_part(t.name, "embed_tokens")) return "copies of the token table";
+  if (shared_table_ && has_part(t.name, "embed_tokens")) return "copies of the token embedding";
   const Mixer* m = mixer(t);
   if (m == nullptr) return std::nullopt;
   if (m->qk_norm == QkNorm::weight_free && has_any(t.name, query_and_key_norms))
@@ -120,7 +120,7 @@ TensorGroup ModelGroups::of_modules(const CheckpointTensor& t, TensorGroup g) co
   const bool is_table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.hidden};
   const bool own = g.of_modules == Component::lm_head ? arch_.mtp.own_head : arch_.mtp.own_embedding;
   if (arch_.mtp.modules > 0 && (!is_table || own)) return g;
-  if (arch_.mtp.modules > 0) g.name = "copies of the token table and head in MTP modules";
+  if (arch_.mtp.modules > 0) g.name = "copies of the token embedding and head in MTP modules";
   g.of_modules = std::nullopt;
   return g;
 }

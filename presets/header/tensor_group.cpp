@@ -67,7 +67,8 @@ bool is_gate_of_heads(const Segments& all) {
 /// Whether the tensor computes a reranker's labels in GGUF, "cls.output.weight".
 bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
 
-/// Whether the tensor is ModernBERT's bias after the token table, "decoder.bias", which is outside any stack of layers.
+/// Whether the tensor is ModernBERT's bias after the token embedding, "decoder.bias", which is outside any stack of
+/// layers.
 bool is_table_output(const Segments& all) { return all.size() == 2 && all[0] == "decoder"; }
 
 /// Whether the tensor is AFMoE's gate on attention's output, "self_attn.gate_proj", which is named like an MLP's gate.

@@ -57,7 +57,7 @@ class Arguments {
   /// The first option on the command line that describes a plan, except `besides`; null if there is none.
   const Option* first_of_plan(std::string_view besides = "") const;
 
-  /// Reads the plan options given into a request whose model is set, settles the rest, and refuses options without
+  /// Reads the plan options given into a request whose model is set, settles the rest, and rejects options without
   /// effect on the answer.
   void apply(Request& r) const;
   /// apply() for an answer that consists of `parts`, a subset of the command's.

@@ -217,7 +217,7 @@ Request request_of_plan(const Arguments& arguments) {
   return r;
 }
 
-/// The plan of --measured-tokens-per-s: the options of --measured-plan, all others from the search, under the software
+/// The plan of --measured-tokens-per-s: the options of --measured-plan, all others from the search, with the software
 /// of the search's estimates.
 Request measured_plan(const Arguments& arguments, const Request& searched) {
   std::vector<std::string> words = words_of(arguments.text("--measured-plan"));
@@ -254,7 +254,7 @@ std::optional<Request> take_measured_scale(Request& r, const Arguments& argument
   return m;
 }
 
-/// Refuses options that do not apply to several kinds of hardware.
+/// Rejects options that do not apply to several kinds of hardware.
 void refuse_for_rivals(const Arguments& arguments, Objective objective) {
   if (arguments.has("--price") && arguments.text("--price").find('=') == std::string::npos)
     throw InputError("--price: --hardware lists several names; set a price for each, for example h100=2.1,mi300x=1.9");

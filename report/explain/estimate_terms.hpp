@@ -21,7 +21,7 @@ struct EstimateTerms {
   std::string interval;                       ///< a sentence with the interval's sources; empty without an interval
 };
 
-/// For a time estimated under software or an engine: "step.time_s", a part of it, "prefill.time_s",
+/// For a time estimated with software or an engine: "step.time_s", a part of it, "prefill.time_s",
 /// "decode.time_per_token_s". Empty for other quantities. Repeats the estimate with each parameter raised by a tenth.
 EstimateTerms estimate_terms(const Setting& s, std::string_view path);
 

@@ -42,13 +42,13 @@ Formula projector(S s) {
 
 Formula cross(S s) {
   return from_engine(s, "N_img",
-                     "sum over the layers of the config's cross_attention_layers and rows of the token table",
+                     "sum over the layers of the config's cross_attention_layers and rows of the token embedding",
                      "parameters.cross");
 }
 
 constexpr std::string_view counted = "trainable tensors; buffers and router correction biases are not parameters";
 constexpr Definition parameter_table[] = {
-    {"parameters.embedding", "parameters of the token table", "parameters", component<Component::embedding>,
+    {"parameters.embedding", "parameters of the token embedding", "parameters", component<Component::embedding>,
      "includes projections to and from the hidden size, if any", "Goon (1.10), (2.2)"},
     {"parameters.position", "parameters of learned positions", "parameters", component<Component::position>,
      "rows of the table, once per model; RoPE, ALiBi and sinusoids have none", "Vaswani 2017 (arXiv:1706.03762)"},
@@ -61,7 +61,7 @@ constexpr Definition parameter_table[] = {
      "LayerNorm 2 D, RMSNorm D; norms of the blocks and the embedding, and the final norm",
      "Goon (1.1); RMSNorm arXiv:1910.07467"},
     {"parameters.lm_head", "parameters of the head", "parameters", component<Component::lm_head>,
-     "0 if tied to the token table", "Goon (1.10)"},
+     "0 if tied to the token embedding", "Goon (1.10)"},
     {"parameters.total", "parameters", "parameters", fixed<"N_emb + N_pos + N_attn + N_mlp + N_norm + N_head">, counted,
      "Goon (2.2), without its O(V/DL) and O(1/D)"},
     {"parameters.active", "active parameters per token", "parameters", active,
@@ -94,8 +94,8 @@ constexpr Definition parameter_table[] = {
      "memory",
      "modeling code of huggingface/transformers or of the checkpoint", "a model with a projector"},
     {"parameters.cross", "parameters of image-only layers", "parameters", cross,
-     "attention to an image's rows, gates, MLP and norms, and rows of the token table for images; skipped for text; "
-     "counted separately, only in inference memory",
+     "attention to an image's rows, gates, MLP and norms, and rows of the token embedding for images; skipped for "
+     "text; counted separately, only in inference memory",
      "modeling code of huggingface/transformers", "a model with image-only layers"},
     {"parameters.with_stored_head", "parameters of a file that also stores the tied head", "parameters",
      with_stored_head, counted, "published checkpoints", "a tied head"},

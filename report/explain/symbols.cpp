@@ -32,7 +32,7 @@ const char* either(bool first, const char* a, const char* b) { return first ? a 
 constexpr Size sizes[] = {
     {"L", "layers", [](S s) { return number_text(s.arch().layers); }},
     {"D", "hidden size", [](S s) { return number_text(s.arch().hidden); }},
-    {"D_e", "width of the token table", [](S s) { return number_text(s.arch().embedding_width); }},
+    {"D_e", "width of the token embedding", [](S s) { return number_text(s.arch().embedding_width); }},
     {"n_h", "residual streams", [](S s) { return number_text(s.arch().streams); }},
     {"r_l", "rank of the branch parallel to attention", [](S s) { return number_text(s.arch().laurel_rank); }},
     {"V", "vocabulary size", [](S s) { return number_text(s.arch().vocabulary); }},
@@ -196,7 +196,7 @@ struct Other {
 constexpr std::string_view none;
 constexpr Other others[] = {
     {"N", "parameters", "parameters.total", "parameters.total"},
-    {"N_emb", "parameters of the token table", "parameters.embedding", none},
+    {"N_emb", "parameters of the token embedding", "parameters.embedding", none},
     {"N_pos", "parameters of the positions", "parameters.position", none},
     {"N_attn", "parameters of attention", "parameters.attention", none},
     {"N_mlp", "parameters of MLPs", "parameters.mlp", none},

@@ -40,11 +40,11 @@ std::string range(const Interval& interval, double value, Unit unit) {
   return interval ? interval_text(*interval, value, unit) + " in 9 of 10 cases" : "";
 }
 
-/// The source of a time and its interval: "under vllm, 4.9 to 7.6 ms in 9 of 10 cases".
+/// The source of a time and its interval: "with vllm, 4.9 to 7.6 ms in 9 of 10 cases".
 std::string how(const Request& r, const InferEstimate& e, const Interval& interval, Seconds time) {
   if (!e.estimated) return "lower bound: full efficiency";
   if (!r.engine) return "at the specified efficiencies";
-  return joined(fmt::format("under {}", r.engine->named_version()), range(interval, time.value, Unit::seconds));
+  return joined(fmt::format("with {}", r.engine->named_version()), range(interval, time.value, Unit::seconds));
 }
 
 /// Adds the interval ends of the rows that have them, given an interval.

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t shown_remedies = 4;
 
 std::string remedy_text(const InferenceRemedy& m) {
-  const std::string engine = m.engine.empty() ? "" : fmt::format(" under {}", m.engine);
+  const std::string engine = m.engine.empty() ? "" : fmt::format(" with {}", m.engine);
   const std::string gpus = m.gpus > 1 ? " per GPU on " + counted(m.gpus, "GPU") : "";
   return fmt::format("{}{} ({}{}, {} per token)", m.option, engine, bytes_text(m.peak), gpus, seconds_text(m.token));
 }

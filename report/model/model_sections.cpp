@@ -166,7 +166,7 @@ json::Value conventions_json(const Request& r) {
   if (traits(p.optimizer).orthogonalizes && r.has(part::training | part::formulas))
     all["optimizer"] =
         "Muon: momentum of the block matrices, each orthogonalized in bf16 (4 m^2 n + 2 m^3 FLOPs per iteration, m <= "
-        "n, each expert separately); AdamW for token table, head, positions, norms and biases";
+        "n, each expert separately); AdamW for token embedding, head, positions, norms and biases";
   return all;
 }
 
@@ -186,7 +186,7 @@ Count document_parts(const Layout& l) {
   return n == 1 || l.context_method == ContextMethod::ulysses ? 1 : mul(2, n);
 }
 
-/// Adds notes on lengths that frameworks refuse or pad, and on how the engine counts them.
+/// Adds notes on lengths that frameworks reject or pad, and on how the engine counts them.
 void add_lengths(const Request& r, std::vector<std::string>& n) {
   const Layout& l = r.layout;
   const Count shared = mul(ranks(l, Group::tensor), ranks(l, Group::context));

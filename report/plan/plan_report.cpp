@@ -224,8 +224,7 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
                    human_text(Quantity(tokens_per_second(p.estimate(), t)), Unit::tokens_per_second))},
       {"fits", fmt::format("{} of {} per GPU", bytes_text(f.peak), bytes_text(r.hardware->cluster.device.memory))}};
   if (p.process())
-    report.verdict.push_back(
-        {"process", fmt::format("{} under {}", process_text(*p.process()), p.process()->software)});
+    report.verdict.push_back({"process", fmt::format("{} with {}", process_text(*p.process()), p.process()->software)});
   if (const Bytes host = p.estimate().host; host != Bytes())
     report.verdict.push_back(
         {"on the host", fmt::format("{} per GPU: {}", bytes_text(host), offload_text(p.request().plan.offload))});

@@ -23,7 +23,7 @@
 namespace llmcalc {
 namespace {
 
-/// Refuses training options without effect on a search.
+/// Rejects training options without effect on a search.
 void refuse_unsearched(const Request& r) {
   constexpr std::array ignored{"--dp",      "--stage-layers",         "--stages", "--mfu",         "--days", "--mtbf",
                                "--restart", "--checkpoint-bandwidth", "--pue",    "--require-fit", "--co2"};
@@ -33,7 +33,7 @@ void refuse_unsearched(const Request& r) {
           "{} has no effect in a search; omit it, and pass it to 'llmcalc train' with one of the plans found", option));
 }
 
-/// Refuses schedules that a search does not try.
+/// Rejects schedules that a search does not try.
 void refuse_schedule(const Request& r) {
   const Schedule s = r.layout.schedule;
   if (!r.gave("--schedule") || std::ranges::find(searched_schedules, s) != searched_schedules.end()) return;

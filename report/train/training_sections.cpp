@@ -226,7 +226,7 @@ std::string time_note(const TrainingAnswer& a) {
   if (!e.estimated) return "lower bound: full efficiency";
   if (!r.software) return "at the specified efficiencies";
   const auto interval = a.interval();
-  if (!interval) return fmt::format("under {}", r.software->name);
+  if (!interval) return fmt::format("with {}", r.software->name);
   return interval_text(*interval, e.estimate.total().value, Unit::seconds) + " in 9 of 10 cases";
 }
 

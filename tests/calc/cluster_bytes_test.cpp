@@ -105,7 +105,7 @@ TEST_CASE("gradients of experts are reduced across ranks that hold the same expe
         Approx(experts + 2 * 7.0 / 8 * 4 * static_cast<double>(rest)).epsilon(1e-12));
 }
 
-TEST_CASE("both copies of a token table shared by the first and last stage are reduced across data ranks",
+TEST_CASE("both copies of a token embedding shared by the first and last stage are reduced across data ranks",
           "[cluster][bytes]") {
   Arch a = even();
   a.layers = 4;

@@ -100,7 +100,7 @@ TEST_CASE("frozen parts have weights but neither gradients nor optimizer states"
   }
 }
 
-TEST_CASE("a head tied to the token table is frozen with it", "[freeze]") {
+TEST_CASE("a head tied to the token embedding is frozen with it", "[freeze]") {
   Arch a = even();
   a.tied_head = true;
   const Count table = a.vocabulary * a.hidden;
@@ -111,7 +111,7 @@ TEST_CASE("a head tied to the token table is frozen with it", "[freeze]") {
 }
 
 TEST_CASE("frozen matrices above trained ones have only an input gradient", "[freeze]") {
-  // The token table is trained, so gradients pass through all layers.
+  // The token embedding is trained, so gradients pass through all layers.
   for (const Arch& a : {even(), even_moe(), even_latent()}) {
     const Flops full = training_flops(a, whole()).backward;
     for (const FreezePart part : {FreezePart::attention, FreezePart::mlp, FreezePart::experts, FreezePart::head}) {
@@ -134,7 +134,7 @@ TEST_CASE("there is no backward below the lowest trained layer", "[freeze]") {
     // pass a gradient to the norm, so no matmul of a trained layer drops out.
     for (const Count n : {1, 3, 7}) CHECK(backward({}) - backward(lower(n)) == 2 * n * layer);
     CHECK(backward({.layers = LayerSet::all(3)}) ==
-          backward({}) - Flops(w.linear.value / 8 * 3));  // the token table needs input gradients
+          backward({}) - Flops(w.linear.value / 8 * 3));  // the token embedding needs input gradients
     const Prices prices = price(a, frozen(lower(3)), {}, cards.device);
     CHECK(prices.kinds.size() == 3);  // frozen, the lowest trained, the others
     CHECK(prices.layer(0).layers == 3);

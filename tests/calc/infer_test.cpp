@@ -32,8 +32,8 @@ Arch chunked() {
   return a;
 }
 
-/// Bytes that a decode step must read of a dense model: all weights except the token table, a table row per token, and
-/// the table as a matrix if it is the head.
+/// Bytes that a decode step must read of a dense model: all weights except the token embedding, a table row per token,
+/// and the table as a matrix if it is the head.
 double must_read(const Arch& a, const Plan& p) {
   const DType weights = p.weight_precision[Component::mlp];
   const DType table = weights.format().covers_embedding ? weights : p.precision;

@@ -113,7 +113,7 @@ TEST_CASE("tensor ranks shard shared keys and values by heads without a collecti
         "mlp.act mlp.mul mlp.down +mlp.down mlp.add");
 }
 
-TEST_CASE("pipeline stages are refused for tensors shared across layers", "[engine][per_layer]") {
+TEST_CASE("pipeline stages are rejected for tensors shared across layers", "[engine][per_layer]") {
   CHECK(flaw(sharing(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(with_input(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(even(), {.pp = 2}) == LayoutFlaw::none);

@@ -114,7 +114,7 @@ TEST_CASE("tensor-parallel ranks sum the gradients of repeated norms once", "[en
   CHECK(p.layer(2).summed == 0);
 }
 
-TEST_CASE("pipeline stages are refused for layers that repeat weights", "[engine][repeats]") {
+TEST_CASE("pipeline stages are rejected for layers that repeat weights", "[engine][repeats]") {
   CHECK(flaw(twice(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(six(), {.pp = 2}) == LayoutFlaw::none);
 }

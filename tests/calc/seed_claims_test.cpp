@@ -202,7 +202,7 @@ TEST_CASE("Goon (2.16), (2.17): GPT-3's states are 2926 GiB, twice the printed 1
   CHECK(std::floor(in_gib(printed.optimizer)) == 975);
 }
 
-TEST_CASE("Goon §2.6: the token table is 0.35% of GPT-3", "[seed]") {
+TEST_CASE("Goon §2.6: the token embedding is 0.35% of GPT-3", "[seed]") {
   CHECK(100.0 * 617'558'016 / 174'563'733'504 == Approx(0.354).epsilon(1e-3));
 }
 

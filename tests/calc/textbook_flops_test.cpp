@@ -161,7 +161,7 @@ TEST_CASE("6 N D omits the attention core and counts parameters outside of matmu
   const Arch a = test::llama3_8b();
   const Count tokens = 8192;
   const ForwardFlops f = forward_flops(a, {.batch = 1, .seq = tokens});
-  const Count no_matmul = parameters(a).total() - matmul_parameters(a);  // token table and norms
+  const Count no_matmul = parameters(a).total() - matmul_parameters(a);  // token embedding and norms
   CHECK(no_matmul == 128256 * 4096 + 65 * 4096);
   CHECK(six_nd(parameters(a).total(), tokens) + 3 * f.core == train_flops(f) + six_nd(no_matmul, tokens));
 }

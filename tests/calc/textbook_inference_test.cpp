@@ -49,7 +49,7 @@ TEST_CASE("one token touches k experts, and many tokens touch all experts", "[te
   CHECK(experts_touched(8, 8, 1) == Approx(8));
 }
 
-TEST_CASE("a dense pass reads every weight outside the token table, plus one table row per token", "[textbook]") {
+TEST_CASE("a dense pass reads every weight outside the token embedding, plus one table row per token", "[textbook]") {
   const Arch a = test::tiny_llama();
   CHECK(weight_bytes_read(a, 5, 2) == Approx(2 * (parameters(a).total() - 103 * 26 + 5 * 26)));
   // tied: the head is the table, read as a matrix

@@ -80,7 +80,7 @@ TEST_CASE("each bias, norm and sink adds exactly its own parameters", "[textbook
   CHECK(added([](Arch& a) { a.norm = NormKind::weight_free; }) == -5 * 26);
   CHECK(added([](Arch& a) { a.tied_head = true; }) == -103 * 26);
   CHECK(added([](Arch& a) { a.activation = Activation::xielu; }) == 2 * 2);
-  // a token table of width 10 and two projections instead of width 26, in and out
+  // a token embedding of width 10 and two projections instead of width 26, in and out
   CHECK(added([](Arch& a) { a.embedding_width = 10; }) == -2 * 103 * 16 + 2 * 10 * 26);
 }
 

@@ -153,7 +153,8 @@ TEST_CASE("PaLM's and Kaplan's formulas differ from the operators by listed term
   p.seq = 2048;
   p.global_batch = 1;
   const Flops per_token(training_flops(a, p).model_total.value / 2048);
-  // 6N counts every parameter, including the token table, which is looked up, and the norms, which are element-wise.
+  // 6N counts every parameter, including the token embedding, which is looked up, and the norms, which are
+  // element-wise.
   CHECK(per_token + flops(6, n.embedding + n.norm) == textbook::palm_flops_per_token(n.total, 32 * 4096, 2048));
   p.attention_flops = AttentionFlops::causal_half;
   const Flops causal(training_flops(a, p).model_total.value / 2048);

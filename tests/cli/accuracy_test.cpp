@@ -206,7 +206,7 @@ TEST_CASE("several files give one report", "[accuracy][cli]") {
           ", row \"new-card\": " + test::measurements("dense") + " has a row with the same id");
 }
 
-TEST_CASE("an invalid file is refused in one sentence with file, line and row", "[accuracy][cli]") {
+TEST_CASE("an invalid file is rejected in one sentence with file, line and row", "[accuracy][cli]") {
   refused("training nowhere.json", "cannot read 'nowhere.json': no such file");
   refused("training " + file("broken.json", "[\n{\"id\": \"a\",}]"), "broken.json:2:12: unexpected '}'");
   refused("training " + file("empty.json", ""), "empty.json");
@@ -223,7 +223,7 @@ TEST_CASE("an invalid file is refused in one sentence with file, line and row", 
           "twice.json:4, row \"a\": line 2 has a row with the same id; ids must be unique");
 }
 
-TEST_CASE("an invalid file in the old schema is refused in one sentence", "[accuracy][cli]") {
+TEST_CASE("an invalid file in the old schema is rejected in one sentence", "[accuracy][cli]") {
   const std::string out = " " + test::scratch() + "/wrong.jsonl";
   const auto says = [&](const std::string& name, const std::string& changed, const std::string& part) {
     refused("convert " + file(name, old_row(changed)) + out, part);
@@ -279,7 +279,7 @@ TEST_CASE("without a kind, every row is scored by its own command", "[accuracy][
   CHECK(all["rows"].size() == rows);
 }
 
-TEST_CASE("a file without rows of the kind is refused", "[accuracy][cli]") {
+TEST_CASE("a file without rows of the kind is rejected", "[accuracy][cli]") {
   refused("inference " + test::measurements("dense"), test::measurements("dense") + ": no rows of inference");
   refused("training " + test::measurements("inference"), test::measurements("inference") + ": no rows of training");
   refused("serving " + test::measurements("inference"),
@@ -337,7 +337,7 @@ TEST_CASE("with operator tables, a replay is within 3 % of time per token and 5 
   }
 }
 
-TEST_CASE("replay options are refused for other kinds, and tables that lack the run's model are refused",
+TEST_CASE("replay options are rejected for other kinds, and tables that lack the run's model are rejected",
           "[accuracy][cli]") {
   refused("inference --tables evidence/operators", "accuracy: --tables applies only to serving, which replays runs");
   refused("memory --hardware h100", "accuracy: --hardware applies only to serving");
@@ -345,7 +345,7 @@ TEST_CASE("replay options are refused for other kinds, and tables that lack the 
           "--tables: no tables for llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
 }
 
-TEST_CASE("llmcalc-fit refuses other kinds, unknown terms and files it did not write", "[accuracy][cli]") {
+TEST_CASE("llmcalc-fit rejects other kinds, unknown terms and files it did not write", "[accuracy][cli]") {
   const auto says = [](const std::string& arguments, const std::string& part) {
     const test::Ran r = test::llmcalc_fit(arguments);
     CHECK(r.code == 2);

@@ -125,7 +125,7 @@ TEST_CASE("control characters are never echoed, and long input is shortened", "[
   }
 }
 
-TEST_CASE("a malformed number or one of the wrong kind is refused, never truncated or guessed", "[cli]") {
+TEST_CASE("a malformed number or one of the wrong kind is rejected, never truncated or guessed", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   const std::string count = "expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got ";
   refused(train + "--seq -5", "--seq: " + count + "\"-5\"");
@@ -195,7 +195,7 @@ TEST_CASE("a malformed number or one of the wrong kind is refused, never truncat
     CHECK(test::llmcalc(train + zero).code == 2);
 }
 
-TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
+TEST_CASE("an impossible plan is rejected with a possible one", "[cli]") {
   refused("train gpt2 --hardware h100 --tp 5",
           "--tp 5 does not divide the 12 attention heads of gpt-2-124m; valid sizes: 1, 2, 3, 4, 6, 12");
   refused("train gpt2 --hardware h100 --seq 2048",
@@ -213,7 +213,7 @@ TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
           "('llmcalc show m3-max' prints a template)");
 }
 
-TEST_CASE("an invalid layout is refused with the smallest change that makes it valid", "[cli]") {
+TEST_CASE("an invalid layout is rejected with the smallest change that makes it valid", "[cli]") {
   const std::string llama = "train llama-3-8b --hardware h100 ", moe = "train mixtral-8x7b --hardware h100 ";
   refused(llama + "--pp 4 --schedule dualpipe --global-batch 4",
           "--schedule dualpipe on 4 ranks cannot run 4 micro-batches per step, but can run 8; set --global-batch 8");
@@ -308,7 +308,7 @@ TEST_CASE("an invalid layout is refused with the smallest change that makes it v
   }
 }
 
-TEST_CASE("a file that is not a model is refused with its name and the position of the error", "[cli]") {
+TEST_CASE("a file that is not a model is rejected with its name and the position of the error", "[cli]") {
   refused("params /nowhere/x.json", "cannot read '/nowhere/x.json': no such file");
   const std::string model = test::read_file(LLMCALC_SOURCE_DIR "/presets/models/gpt-2-124m.json");
   const auto with = [&](const std::string& name, const std::string& from, const std::string& to) {
@@ -332,7 +332,7 @@ TEST_CASE("a file that is not a model is refused with its name and the position 
   refused_file(test::scratch() + "/big.json", "64 MiB");
 }
 
-TEST_CASE("a folder without a config and a config of an unknown family are refused", "[cli]") {
+TEST_CASE("a folder without a config and a config of an unknown family are rejected", "[cli]") {
   const std::string folder = test::scratch() + "/empty-folder";
   std::filesystem::create_directories(folder);
   refused("params " + folder,
@@ -344,7 +344,7 @@ TEST_CASE("a folder without a config and a config of an unknown family are refus
   CHECK(r.err.find("llmcalc list families") != std::string::npos);
 }
 
-TEST_CASE("a file without read permission is refused", "[cli]") {
+TEST_CASE("a file without read permission is rejected", "[cli]") {
   if (::geteuid() == 0) {
     WARN("not tested: the superuser may read every file");
     return;

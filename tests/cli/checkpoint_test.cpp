@@ -101,7 +101,7 @@ TEST_CASE("perplexity of a text does not depend on the window if it holds the te
   refused("perplexity " + at + " " + file + " --window 65", "the model's context has 64 tokens");
 }
 
-TEST_CASE("a prompt longer than the context is refused, and generation stops at the context's end", "[checkpoint]") {
+TEST_CASE("a prompt longer than the context is rejected, and generation stops at the context's end", "[checkpoint]") {
   const std::string at = folder("qwen3", "c");
   refused("generate " + at + " '" + std::string(80, '!') + "'",
           "the prompt has 80 tokens but the model has 64 tokens of context");
@@ -109,7 +109,7 @@ TEST_CASE("a prompt longer than the context is refused, and generation stops at 
   CHECK(r.err.find("the text ends at the model's context limit of 64 tokens") != std::string::npos);
 }
 
-TEST_CASE("a folder with a missing file is refused with the file's name", "[checkpoint]") {
+TEST_CASE("a folder with a missing file is rejected with the file's name", "[checkpoint]") {
   const auto without = [](const char* name, const std::string& part) {
     const std::string at = folder(name, "without");
     fs::remove(at + "/" + part);
@@ -121,7 +121,7 @@ TEST_CASE("a folder with a missing file is refused with the file's name", "[chec
   refused(without("llama-3", "model-00002-of-00003.safetensors"), "lists the shard");
 }
 
-TEST_CASE("a config that disagrees with the tensors is refused with the tensor's name", "[checkpoint]") {
+TEST_CASE("a config that disagrees with the tensors is rejected with the tensor's name", "[checkpoint]") {
   const auto with = [](const char* name, const char* key, const json::Value& value) {
     const std::string at = folder(name, "edited");
     edit(at + "/config.json", [&](json::Value& v) { v[key] = value; });
@@ -137,7 +137,7 @@ TEST_CASE("a config that disagrees with the tensors is refused with the tensor's
           "quantized weights cannot be run");
 }
 
-TEST_CASE("a truncated shard and a wrong index are refused", "[checkpoint]") {
+TEST_CASE("a truncated shard and a wrong index are rejected", "[checkpoint]") {
   const std::string at = folder("llama-3", "cut"), shard = at + "/model-00001-of-00003.safetensors";
   fs::resize_file(shard, fs::file_size(shard) - 10);
   refused("generate " + at + " hello", "model-00001-of-00003.safetensors'");

@@ -89,7 +89,7 @@ TEST_CASE("the second side can have another model", "[compare][cli]") {
   CHECK(c["sides"][1]["inputs"]["micro_batch"] == 2);
 }
 
-TEST_CASE("reports that cannot be compared are refused", "[compare][cli]") {
+TEST_CASE("reports that cannot be compared are rejected", "[compare][cli]") {
   const auto refused = [](const std::string& words) {
     const test::Ran r = test::llmcalc(words);
     CHECK(r.code == 2);

@@ -20,7 +20,7 @@ std::string written(const std::string& name, const json::Value& value) {
 
 }  // namespace
 
-TEST_CASE("an edited report is refused by compare in one sentence", "[damaged]") {
+TEST_CASE("an edited report is rejected by compare in one sentence", "[damaged]") {
   const json::Value good = test::ask("params gpt2"),
                     plan = test::ask("plan train gpt2 --hardware h100 --gpus 2 --top 1");
   const std::string a = written("good.json", good), p = written("plan.json", plan);

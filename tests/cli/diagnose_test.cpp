@@ -272,7 +272,7 @@ TEST_CASE("a log without a preset's name is booked without a prediction, with a 
   CHECK(line_of(given, "kv_cache")["predicted_bytes"] == Count{27886} * 16 * 524288);
 }
 
-TEST_CASE("unusable logs and options are refused", "[diagnose][cli]") {
+TEST_CASE("unusable logs and options are rejected", "[diagnose][cli]") {
   const std::string failure = logs + "out-of-memory.log", start = logs + "vllm-v0.log";
   std::filesystem::create_directories(test::scratch() + "/log-folder");
   std::filesystem::resize_file(log_file("large.log", "x"), std::uintmax_t{70} << 20);

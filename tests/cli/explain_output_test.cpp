@@ -203,7 +203,7 @@ TEST_CASE("explanations fit 80 columns", "[explain][cli][every]") {
   }
 }
 
-TEST_CASE("a quantity without an explanation is refused in one sentence", "[explain][cli]") {
+TEST_CASE("a quantity without an explanation is rejected in one sentence", "[explain][cli]") {
   CHECK_THAT(refused("activation_bytes llama-3.1-8b"), Contains("did you mean activations_bytes"));
   CHECK_THAT(refused("llama-3.1-8b"), Contains("'llmcalc explain all llama-3.1-8b'"));
   CHECK_THAT(refused("step.mfu llama-3.1-8b"), Contains("needs a device: add --hardware HW"));

@@ -157,7 +157,7 @@ bool has_nothing_to_adapt(const Request& r, Parts parts) {
 /// Layers repeated by others cannot be frozen separately.
 bool freezes_layers(const Way& way) { return std::string_view(way.options).find("layers:") != std::string_view::npos; }
 
-/// Checks every quantity of a request unless the command line refuses the plan for this model.
+/// Checks every quantity of a request unless the command line rejects the plan for this model.
 void check_all(const ModelCard& model, const Way& way) {
   if (model.arch.has_repeats() && freezes_layers(way)) return;
   const Request r = request(model, way);

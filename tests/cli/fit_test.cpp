@@ -144,7 +144,7 @@ TEST_CASE("fit goes down to mixes of 2 bits, then to experts and layers on the h
                               share))["inference_memory"]["fits"] == false);
 }
 
-TEST_CASE("fit refuses unusable options", "[fit][cli]") {
+TEST_CASE("fit rejects unusable options", "[fit][cli]") {
   CHECK(refusal("fit") == "llmcalc: 'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' lists the presets\n");
   CHECK(refusal("fit --hardware h10").find("did you mean") != std::string::npos);
   CHECK(refusal("fit lama --hardware h100").find("unknown model \"lama\"") != std::string::npos);

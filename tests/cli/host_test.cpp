@@ -63,7 +63,7 @@ TEST_CASE("host memory is checked if its size is stated", "[host][cli]") {
   CHECK(large["inference_memory"]["fits"] == true);
 }
 
-TEST_CASE("a rate above the link and a host without a processor are refused", "[host][cli][bad_input]") {
+TEST_CASE("a rate above the link and a host without a processor are rejected", "[host][cli][bad_input]") {
   CHECK_THAT(test::refusal_in(offloaded + "q4_k_m --offload-bandwidth 102GB/s"),
              Contains("the link of rtx-3070 to its host has only 31.5 GB/s; set the host's memory with --host CPU"));
   CHECK_THAT(test::refusal_in(offloaded + "q4_k_m --host rtx-4090"),
@@ -73,7 +73,7 @@ TEST_CASE("a rate above the link and a host without a processor are refused", "[
 
 // FlashMLA's 8-bit rows: 512 numbers, 4 scales of 4 bytes, 64 rotary numbers of 2 bytes; an indexer's key of 128
 // numbers and a scale.
-TEST_CASE("sparse latent attention caches rows with scales under vLLM and SGLang", "[host][cli]") {
+TEST_CASE("sparse latent attention caches rows with scales with vLLM and SGLang", "[host][cli]") {
   const std::string fp8 = "infer deepseek-v3.2 --hardware b200 --tp 8 --kv-precision fp8 --software ";
   for (const char* engine : {"vllm", "sglang"})
     CHECK(test::ask(fp8 + engine)["kv_cache"]["bytes_per_token"] == 61 * (656 + 132));

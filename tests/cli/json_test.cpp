@@ -183,7 +183,7 @@ TEST_CASE("a tolerance accepts smaller relative differences only", "[contract][c
   CHECK(test::llmcalc("check --baseline " + path + " --tolerance 0.0035").code == 1);
 }
 
-TEST_CASE("a file that is not a report or has another schema is refused as a baseline", "[contract][cli]") {
+TEST_CASE("a file that is not a report or has another schema is rejected as a baseline", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   const auto refusal = [&](const std::string& text) {
     test::write_file(path, text);

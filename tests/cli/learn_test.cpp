@@ -193,7 +193,7 @@ TEST_CASE("only whole characters are shown", "[learn]") {
   refused("generate " + checkpoint() + " 'caf\xC3'", "is not UTF-8 text");
 }
 
-TEST_CASE("an unusable training text is refused in one sentence", "[learn]") {
+TEST_CASE("an unusable training text is rejected in one sentence", "[learn]") {
   refused("learn " + text_file() + " --device tpu", "--device: expected cpu, cuda or cuda:N, got \"tpu\"");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
@@ -207,7 +207,7 @@ TEST_CASE("an unusable training text is refused in one sentence", "[learn]") {
   CHECK_FALSE(std::filesystem::exists(path("short.safetensors")));
 }
 
-TEST_CASE("impossible training options are refused before training starts", "[learn]") {
+TEST_CASE("impossible training options are rejected before training starts", "[learn]") {
   const std::string go = "learn " + text_file() + " --out " + path("x.safetensors") + " ";
   refused(go + "--steps 0", "--steps");
   refused(go + "--rate 0", "--rate: expected a number above 0");
@@ -225,7 +225,7 @@ TEST_CASE("impossible training options are refused before training starts", "[le
   CHECK_FALSE(std::filesystem::exists(path("x.safetensors")));
 }
 
-TEST_CASE("a model too large for memory is refused with the bytes it needs", "[learn]") {
+TEST_CASE("a model too large for memory is rejected with the bytes it needs", "[learn]") {
   const std::string go = "learn " + text_file() + " --out " + path("x.safetensors") + " ";
   const test::Ran r = test::llmcalc(go + "--model gpt-3-175b");
   CHECK(r.code == 2);
@@ -233,7 +233,7 @@ TEST_CASE("a model too large for memory is refused with the bytes it needs", "[l
   CHECK(r.err.find(" bytes) and this machine has ") != std::string::npos);
 }
 
-TEST_CASE("a damaged or foreign checkpoint is refused by name", "[learn]") {
+TEST_CASE("a damaged or foreign checkpoint is rejected by name", "[learn]") {
   refused("generate /nowhere/x.safetensors hello", "cannot read '/nowhere/x.safetensors'");
   test::write_file(path("text.safetensors"), "this is a text");
   refused("generate " + path("text.safetensors") + " hello", "text.safetensors'");

@@ -67,7 +67,7 @@ TEST_CASE("llama.cpp keeps encoders in a separate file and does not load them", 
   CHECK_FALSE(memory("llama.cpp").contains("towers_bytes"));
 }
 
-TEST_CASE("--no-towers is refused for a model without encoders", "[cli][towers]") {
+TEST_CASE("--no-towers is rejected for a model without encoders", "[cli][towers]") {
   test::refused("infer llama-3.1-8b --hardware h100 --no-towers",
                 "--no-towers applies to models with vision or audio encoders, and this one has none; omit it");
 }

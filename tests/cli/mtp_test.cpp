@@ -70,7 +70,7 @@ TEST_CASE("the command printed for a plan with MTP modules reproduces the plan's
   }
 }
 
-TEST_CASE("validate runs a model with its MTP modules, and refuses drafts with windows", "[cli][mtp]") {
+TEST_CASE("validate runs a model with its MTP modules, and rejects drafts with windows", "[cli][mtp]") {
   const std::string file = test::scratch() + "/ahead.json";
   json::Value model = json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/examples/tiny-llama.json"), "tiny");
   model["mtp"] = {{"modules", 2},     {"mixer_of", 0},          {"mlp_of", 0},
@@ -90,7 +90,7 @@ TEST_CASE("validate runs a model with its MTP modules, and refuses drafts with w
   CHECK(test::llmcalc(train + " --train").code == 0);
 }
 
-TEST_CASE("unsupported uses of MTP modules are refused in one sentence", "[cli][mtp][bad_input]") {
+TEST_CASE("unsupported uses of MTP modules are rejected in one sentence", "[cli][mtp][bad_input]") {
   test::refused("train llama-3.1-8b --hardware h100 --mtp 1",
                 "--mtp applies to multi-token prediction (MTP) modules, which this model does not have; omit it");
   test::refused("memory deepseek-v3 --mtp 2",

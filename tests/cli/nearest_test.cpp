@@ -1,4 +1,4 @@
-/// Refusals of `train` name the smallest working change. The tests apply it and run the command.
+/// Errors of `train` name the smallest working change. The tests apply it and run the command.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("the suggested length divides over context-parallel ranks and stays wi
   works("train gpt2 --hardware h100 --cp 3 --gpus 3 --seq 1020");
 }
 
-TEST_CASE("too many chunks are refused with fewer chunks, or with ranks that the GPUs allow", "[cli]") {
+TEST_CASE("too many chunks are rejected with fewer chunks, or with ranks that the GPUs allow", "[cli]") {
   refused(llama + "--gpus 64 --pp 8 --chunks 5 --global-batch 64",
           "--pp 8 x 5 chunks of layers exceed the 32 layers of llama-3.1-8b; set --chunks 4");
   works(llama + "--gpus 64 --pp 8 --chunks 4 --global-batch 64");
@@ -60,7 +60,7 @@ TEST_CASE("an indivisible head count is reported before the GPU count", "[cli]")
           "48, 96");
 }
 
-TEST_CASE("refusals suggest lowering --etp before --ep", "[cli]") {
+TEST_CASE("error messages suggest lowering --etp before --ep", "[cli]") {
   const std::string moe = "train mixtral-8x7b --hardware h100 --gpus 8 ";
   refused(moe + "--ep 8 --etp 8",
           "--ep 8 x --etp 8 does not divide --tp x --cp x --dp = 8, the ranks available to experts; omit --etp, which "
@@ -77,14 +77,14 @@ TEST_CASE("refusals suggest lowering --etp before --ep", "[cli]") {
   works(alone + "--tp 2 --sp");
 }
 
-TEST_CASE("a link that joins too few devices is refused with its limit", "[cli]") {
+TEST_CASE("a link that joins too few devices is rejected with its limit", "[cli]") {
   refused("train llama-3-8b --hardware rtx-4090 --gpus 64 --tp 8",
           "rtx-4090 defines no link that connects 57 devices; its widest link connects 8: set --gpus 8, or pass a "
           "hardware file that defines one ('llmcalc show rtx-4090' prints a template)");
   works("train llama-3-8b --hardware rtx-4090 --gpus 8 --tp 8");
 }
 
-TEST_CASE("options that contradict each other or have no effect are refused", "[cli]") {
+TEST_CASE("options that contradict each other or have no effect are rejected", "[cli]") {
   const std::string both = "--fsdp means --zero 3 and conflicts with --zero 1; omit one of them";
   refused(llama + "--dp 8 --fsdp --zero 1", both);
   refused(llama + "--dp 8 --zero 1 --fsdp", both);

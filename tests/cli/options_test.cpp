@@ -16,8 +16,8 @@
 
 using namespace llmcalc;
 
-// No option is ignored: an option that a command takes changes a number in its answer for some model or is refused, and
-// any other option is refused.
+// No option is ignored: an option that a command takes changes a number in its answer for some model or is rejected,
+// and any other option is rejected.
 
 namespace {
 
@@ -41,7 +41,7 @@ Words split(const std::string& text, char at = ' ') {
   return out;
 }
 
-/// The computed part of an answer, without inputs and notes. Empty if the request is refused.
+/// The computed part of an answer, without inputs and notes. Empty if the request is rejected.
 std::optional<std::string> numbers(const Question& q, const Words& words) {
   try {
     const Arguments typed(command(q.name), words);
@@ -124,7 +124,7 @@ constexpr Parts how_it_is_printed = part::styles | part::exact;
 
 }  // namespace
 
-TEST_CASE("every option of a command changes a number in its answer or is refused", "[options][long]") {
+TEST_CASE("every option of a command changes a number in its answer or is rejected", "[options][long]") {
   for (const Question* q : questions())
     for (const Option& o : options()) {
       if ((o.parts & q->parts & ~how_it_is_printed) == 0) continue;
@@ -142,7 +142,7 @@ TEST_CASE("every command that takes a device gives different answers for two dev
       CHECK(numbers(*q, split("gpt2 --hardware h100")) != numbers(*q, split("gpt2 --hardware rtx-4090")));
 }
 
-TEST_CASE("an option that a command does not take is refused, but not as unknown", "[options]") {
+TEST_CASE("an option that a command does not take is rejected, but not as unknown", "[options]") {
   for (const Command& c : commands())
     for (const Option& o : options()) {
       const auto own = [&](const Option& other) { return other.flag == o.flag; };
@@ -160,7 +160,7 @@ TEST_CASE("an option that a command does not take is refused, but not as unknown
     }
 }
 
-TEST_CASE("an option without its prerequisite is refused with the prerequisite", "[options]") {
+TEST_CASE("an option without its prerequisite is rejected with the prerequisite", "[options]") {
   const auto sentence = [](const std::string& arguments) {
     const test::Ran r = test::llmcalc(arguments);
     CHECK(r.code == 2);
@@ -194,7 +194,7 @@ TEST_CASE("an option without its prerequisite is refused with the prerequisite",
         std::string::npos);
 }
 
-TEST_CASE("collectives and scaling use every option or refuse it", "[options]") {
+TEST_CASE("collectives and scaling use every option or reject it", "[options]") {
   const auto differ = [](const std::string& a, const std::string& b) {
     INFO(a << " | " << b);
     json::Value x = test::ask(a), y = test::ask(b);

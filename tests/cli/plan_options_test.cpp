@@ -9,7 +9,7 @@ using namespace llmcalc;
 
 using test::refusal_in;
 
-TEST_CASE("invalid degrees are refused with valid ones", "[plan][cli]") {
+TEST_CASE("invalid degrees are rejected with valid ones", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
   CHECK(refusal_in(llama + "--tp 5") ==
         "llmcalc: --tp 5 does not divide the 32 attention heads of llama-3.1-8b; on 8 GPUs use --tp 1, 2, 4 or 8\n");
@@ -37,7 +37,7 @@ TEST_CASE("invalid degrees are refused with valid ones", "[plan][cli]") {
         "value\n");
 }
 
-TEST_CASE("--hsdp applies to every plan or is refused", "[plan][cli]") {
+TEST_CASE("--hsdp applies to every plan or is rejected", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
   CHECK(refusal_in(llama + "--hsdp 3") ==
         "llmcalc: --hsdp 3: no plan on 8 GPUs shards states over 3 ranks; use 2, 4 or 8\n");

@@ -312,7 +312,7 @@ TEST_CASE("32 simulated engines represent a larger number, and totals are scaled
         Approx(whole["usd_per_1m_output"].get<double>()).epsilon(0.03));
 }
 
-TEST_CASE("an incomplete question for a serving plan is refused with the missing part", "[plan][serve][cli]") {
+TEST_CASE("an incomplete question for a serving plan is rejected with the missing part", "[plan][serve][cli]") {
   CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --rate 2") ==
         "llmcalc: 'llmcalc plan serve' needs limits: --slo-ttft TIME, --slo-tpot TIME or both\n");
   CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --slo-ttft 1s").find("a server requires traffic") !=

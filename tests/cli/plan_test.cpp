@@ -89,7 +89,7 @@ TEST_CASE("an interrupted search prints the plans found so far", "[plan][cli]") 
   CHECK((r.code == 0) == (r.out.find("stopped") == std::string::npos));
 }
 
-TEST_CASE("an incomplete question for a search is refused with the missing part", "[plan][cli]") {
+TEST_CASE("an incomplete question for a search is rejected with the missing part", "[plan][cli]") {
   CHECK(refusal_in("plan train gpt2 --hardware h100") ==
         "llmcalc: 'llmcalc plan train' needs --gpus N, the GPUs to plan for\n");
   CHECK(refusal_in("plan train gpt2 --gpus 8").find("needs --hardware") != std::string::npos);
@@ -119,7 +119,7 @@ TEST_CASE("each neighbor of the best plan states why it lost", "[plan][cli]") {
   }
 }
 
-TEST_CASE("a deadline is met with the fewest GPUs, or the refusal gives the days needed", "[plan][cli]") {
+TEST_CASE("a deadline is met with the fewest GPUs, or the error gives the days needed", "[plan][cli]") {
   const std::string plan =
       "plan train gpt2 --hardware h100 --global-batch 64 --tokens 100G --gpus 16 --top 1 --deadline ";
   const json::Value one = test::ask(plan + "30");
@@ -152,7 +152,7 @@ TEST_CASE("with --require-fit a plan that does not fit fails", "[plan][cli]") {
   CHECK(test::llmcalc("infer llama-3.1-8b --hardware h100 --require-fit").code == 0);
 }
 
-TEST_CASE("a search refuses options that are invalid in every layout or have no effect", "[plan][cli]") {
+TEST_CASE("a search rejects options that are invalid in every layout or have no effect", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 8 ";
   CHECK(refusal_in(gpt2 + "--seq 99999") ==
         "llmcalc: --seq 99999 exceeds the 1024 learned positions of gpt-2-124m; set at most 1024\n");
@@ -290,7 +290,7 @@ TEST_CASE("suggested changes that make a plan fit can be typed verbatim", "[plan
   CHECK(changes == 3);
 }
 
-TEST_CASE("suggested changes that make a plan fit take the stated time, under the software they imply", "[plan][cli]") {
+TEST_CASE("suggested changes that make a plan fit take the stated time, with the software they imply", "[plan][cli]") {
   const std::string model = "train llama-3.1-8b --hardware h100 --fsdp ";
   std::string note;
   const json::Value v = test::ask(model);

@@ -49,7 +49,7 @@ TEST_CASE("software changes the tensors' peak through vocabulary padding, and th
   CHECK(engine["process"]["tensors_bytes"] < engine["peak_bytes"]);  // gate x up is not saved, logits are in 16 bits
   // FSDP2 shards float32 weights and needs no other copy.
   CHECK(titan["process"]["tensors_bytes"] < titan["peak_bytes"]);
-  // An explicit option applies under any software.
+  // An explicit option applies with any software.
   const json::Value stated =
       memory_of("train " + laid_out + "--software megatron-lm --glu-store recompute --logits bf16+grad");
   CHECK(stated["process"]["tensors_bytes"] == stated["peak_bytes"]);

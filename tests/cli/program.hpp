@@ -32,7 +32,7 @@ Ran llmcalc_fit(const std::string& arguments);
 
 /// Checks for exit code 2, exactly this sentence on stderr, and an empty stdout.
 void refused(const std::string& arguments, const std::string& sentence);
-/// The sentence of a refusal with exit code 2, without the progress that a slow machine may print.
+/// The error message of a run with exit code 2, without the progress that a slow machine may print.
 std::string refusal_in(const std::string& arguments);
 
 /// Runs the program without a shell and sends these signals in quick succession, `after` it has installed its handlers.

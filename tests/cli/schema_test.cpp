@@ -122,7 +122,7 @@ TEST_CASE("every report conforms to the JSON Schema and contains no null", "[con
   }
 }
 
-TEST_CASE("the schema refuses unknown keys and wrong types", "[contract][cli]") {
+TEST_CASE("the schema rejects unknown keys and wrong types", "[contract][cli]") {
   const json::Value schema = report_json_schema();
   json::Value report = test::ask("memory gpt2 --train");
   report["memory"]["weights_bytes"] = "many";

@@ -106,7 +106,7 @@ TEST_CASE("a report leads with its verdict, one line each: fit, time, bottleneck
   const std::vector<std::string> train = lines(test::llmcalc("train llama-3.1-8b --hardware h200 --tp 8").out);
   REQUIRE(train.size() > 8);
   CHECK_THAT(train[2], Catch::Matches("fits +yes: about [0-9.]+ of [0-9.]+ GiB per GPU \\([0-9.]+ to [0-9.]+ GiB\\)"));
-  CHECK_THAT(train[3], Catch::Matches("tensors +[0-9.]+ of [0-9.]+ GiB per GPU, activations [0-9.]+ GiB; under .*"));
+  CHECK_THAT(train[3], Catch::Matches("tensors +[0-9.]+ of [0-9.]+ GiB per GPU, activations [0-9.]+ GiB; with .*"));
   CHECK_THAT(train[4], Catch::Matches("time +[0-9.]+ m?s per step \\([0-9.]+ to [0-9.]+ m?s\\), [0-9.]+ % MFU, "
                                       "[0-9,.]+ tokens/s"));
   CHECK_THAT(train[5], Catch::Matches("bound by +compute, +[0-9.]+ % of the step"));

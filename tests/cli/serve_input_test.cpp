@@ -1,4 +1,4 @@
-// 'llmcalc serve': refusals, one sentence each.
+// 'llmcalc serve': rejected input, one sentence each.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -16,7 +16,7 @@ std::string log_file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// Checks that the log is refused with its path followed by this text.
+/// Checks that the log is rejected with its path followed by this text.
 void refused_log(const std::string& name, const std::string& text, const std::string& says) {
   const std::string path = log_file(name, text);
   refused(llama + "--requests " + path, path + says);
@@ -40,7 +40,7 @@ TEST_CASE("a server needs exactly one kind of traffic", "[serve][cli]") {
           "--think-time is the time between an answer and the next request; add --users N or --turns N");
 }
 
-TEST_CASE("serve refuses options without an effect", "[serve][cli]") {
+TEST_CASE("serve rejects options without an effect", "[serve][cli]") {
   refused(llama + "--rate 3 --policy priority",
           "--policy priority has no effect without different priorities; pass --requests FILE with a \"priority\" for "
           "each request, or omit it");
@@ -48,7 +48,7 @@ TEST_CASE("serve refuses options without an effect", "[serve][cli]") {
           "--percentile has no effect without --slo-ttft or --slo-tpot; add one, or omit --percentile");
 }
 
-TEST_CASE("times and numbers beyond the simulation's limits are refused", "[serve][cli]") {
+TEST_CASE("times and numbers beyond the simulation's limits are rejected", "[serve][cli]") {
   for (const char* rate : {"1e-300", "1e300"})
     refused(llama + "--rate " + rate,
             std::string("--rate: expected a rate from 1e-6 to 1e9 requests per second, got \"") + rate + "\"");
@@ -64,7 +64,7 @@ TEST_CASE("times and numbers beyond the simulation's limits are refused", "[serv
           "--arrivals: expected a standard deviation of at most 100 times the mean, got \"1e9\"");
 }
 
-TEST_CASE("impossible limits of a server are refused", "[serve][cli]") {
+TEST_CASE("impossible limits of a server are rejected", "[serve][cli]") {
   for (const char* p : {"0", "100"})
     refused(llama + "--rate 3 --percentile " + p,
             std::string("--percentile: expected a percentile above 0 and below 100, got \"") + p + "\"");
@@ -88,7 +88,7 @@ TEST_CASE("impossible limits of a server are refused", "[serve][cli]") {
           "validate; 'llmcalc serve --help-all' lists all options");
 }
 
-TEST_CASE("an unreadable log is refused with the line", "[serve][cli]") {
+TEST_CASE("an unreadable log is rejected with the line", "[serve][cli]") {
   refused_log("empty.jsonl", "\n\n", " is empty; expected a request per line");
   refused_log("order.csv", columns + "2,10,10\n1,10,10\n",
               ", line 3: the request arrives at 1 s, before the previous request at 2 s; sort the log by arrival");

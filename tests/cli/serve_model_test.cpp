@@ -70,7 +70,7 @@ TEST_CASE("offloaded experts leave the GPU and cross the link in every pass", "[
         Approx(2 * bytes(served("llama-3.1-8b --hardware h100"), "kv_tokens")).epsilon(1e-3));
 }
 
-TEST_CASE("invalid uses of offload are refused", "[offload][cli]") {
+TEST_CASE("invalid uses of offload are rejected", "[offload][cli]") {
   refused("infer llama-3.1-8b --hardware h100 --offload experts",
           "--offload experts: llama-3.1-8b has no experts; use weights");
   refused("infer llama-3.1-8b --hardware h100 --offload optimizer",

@@ -219,7 +219,7 @@ TEST_CASE("Ctrl-C while requests are being drawn ends the run", "[serve][cli]") 
 }
 
 // Not under sanitizers, which reserve more address space than the limit. The release build runs [long] tests.
-TEST_CASE("too many requests for the memory are refused with a reason", "[serve][cli][long]") {
+TEST_CASE("too many requests for the memory are rejected with a reason", "[serve][cli][long]") {
   const test::Ran r = test::llmcalc(llama + "--rate 5 --num-requests 100M", {.before = "ulimit -v 2000000;"});
   CHECK(r.code == 2);
   CHECK(has(r.err, "not enough memory for this many requests; reduce --num-requests"));

@@ -1,4 +1,4 @@
-// The software of a request: defaults by capability, refusals, versions.
+// The software of a request: defaults by capability, rejections, versions.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -25,7 +25,7 @@ TEST_CASE("the default stack is the first that can launch the plan", "[software]
   CHECK(software_of("infer qwen3-30b-a3b --hardware h100 --offload experts") == "llama.cpp");
 }
 
-TEST_CASE("a stack that lacks a capability is refused unless --any-software is given", "[software][cli]") {
+TEST_CASE("a stack that lacks a capability is rejected unless --any-software is given", "[software][cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --gpus 8 --pp 4 --global-batch 32 --schedule zb-v ";
   CHECK(refusal_in(train + "--software megatron-lm") ==
         "llmcalc: megatron-lm has no zb-v (it has 1f1b, interleaved); add --any-software to price it anyway\n");
@@ -48,8 +48,7 @@ TEST_CASE("a version of the software is part of the inputs and reproduces the an
 }
 
 // llama-quantize's Q2_K of Llama 3.1 8B has 3.17 GB, its blocks alone would take 2.64 GB.
-TEST_CASE("under llama.cpp a bare format name is the file of that name, and ggml: the block format",
-          "[software][cli]") {
+TEST_CASE("with llama.cpp a bare format name is the file of that name, and ggml: the block format", "[software][cli]") {
   const auto bytes = [](const std::string& more) {
     return test::ask("infer llama-3.1-8b --weight-precision " + more)["inference_memory"]["weights_bytes"].get<Count>();
   };

@@ -176,7 +176,7 @@ TEST_CASE("a target is read as tokens/s, time per token or first-token time", "[
   CHECK(target_text(read("TTFT 500 ms")) == "TTFT 0.5 s");
 }
 
-TEST_CASE("an invalid target is refused in one sentence", "[target][errors]") {
+TEST_CASE("an invalid target is rejected in one sentence", "[target][errors]") {
   for (const char* text : {"", "0", "50", "fast", "0 tokens/s", "-5 tokens/s", "-20 ms", "0 ms", "TTFT", "TTFT 0 s",
                            "TTFT 5 tokens/s", "inf tokens/s", "1e-320 s", "130 % MFU", "0 days", "-3 % MFU", "MFU"}) {
     INFO(text);
@@ -188,7 +188,7 @@ TEST_CASE("an invalid target is refused in one sentence", "[target][errors]") {
   CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
 }
 
-TEST_CASE("a --target of the wrong kind is refused with the right one", "[target][errors]") {
+TEST_CASE("a --target of the wrong kind is rejected with the right one", "[target][errors]") {
   const auto refused = [](const std::string& arguments) {
     const test::Ran r = test::llmcalc(arguments);
     CHECK(r.code == 2);

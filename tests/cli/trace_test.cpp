@@ -161,7 +161,7 @@ TEST_CASE("an unwritable trace gives one sentence and no partial file", "[trace]
   CHECK(files_like("kept.json") == 1);
 }
 
-TEST_CASE("--trace replaces a trace and refuses any other file", "[trace]") {
+TEST_CASE("--trace replaces a trace and rejects any other file", "[trace]") {
   test::write_file(path("thesis.tex"), "\\documentclass");
   for (const char* command : {"train gpt2 --hardware h100", "serve gpt2 --hardware h100 --rate 1 --num-requests 2"}) {
     test::refused(
@@ -183,7 +183,7 @@ TEST_CASE("Ctrl-C ends a step's trace with a message and code 130, and leaves no
   CHECK(files_like("ended.json") == 0);
 }
 
-TEST_CASE("a trace too large for viewers is refused", "[trace]") {
+TEST_CASE("a trace too large for viewers is rejected", "[trace]") {
   const std::string traced_to = " --dp 2 --pp 4 --trace " + path("step.json");
   test::refused(model + "--global-batch 1e7" + traced_to,
                 "--trace writes every layer of every micro-batch, but 5000000 micro-batches of 12 layers exceed "

@@ -19,7 +19,7 @@ bool has_line(const json::Value& lines, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a length that Megatron-LM refuses under --sp is counted, with a note", "[cli]") {
+TEST_CASE("a length that Megatron-LM rejects under --sp is counted, with a note", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 2 ";
   const std::string note = "Megatron-LM rejects --seq 1023 under --sp, because 2 ranks do not divide it";
   CHECK(has_line(ask(train + "--sp --seq 1023")["notes"], note));

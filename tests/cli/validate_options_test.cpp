@@ -1,4 +1,4 @@
-// Options of 'llmcalc validate': plans that the reference transformer runs, and refusals of plans that it does not.
+// Options of 'llmcalc validate': plans that the reference transformer runs, and errors for plans that it does not.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -6,7 +6,7 @@
 using namespace llmcalc;
 using test::refused;
 
-TEST_CASE("validate refuses options that it would ignore", "[cli]") {
+TEST_CASE("validate rejects options that it would ignore", "[cli]") {
   refused("validate --seq 128", "--seq applies to a single model, and the suite defines its own plans; pass a MODEL");
   refused("validate gpt2 --suite small", "pass either a model or --suite, not both");
   refused("validate gpt2 --offload activations",

@@ -80,7 +80,7 @@ TEST_CASE("a row that denies adapters or compares with them trains the full mode
   CHECK_FALSE(trains_adapters(row));
 }
 
-TEST_CASE("an adapter rank not lower than a matrix is refused", "[adapters]") {
+TEST_CASE("an adapter rank not lower than a matrix is rejected", "[adapters]") {
   CHECK(with_precision("bf16 LoRA rank 1024").skip ==
         "adapters of rank 1024, which is not less than the 768 columns of a matrix");
 }

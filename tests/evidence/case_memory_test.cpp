@@ -90,7 +90,7 @@ TEST_CASE("the cache of published vLLM starts with default settings is predicted
   }
 }
 
-TEST_CASE("an engine memory table with invalid entries is refused", "[engine-memory]") {
+TEST_CASE("an engine memory table with invalid entries is rejected", "[engine-memory]") {
   const std::string visible = R"("name": "x", "visible": {"share": 0.99, "source": "s"})";
   CHECK(refused("{" + visible + "}") == "t, \"logit_bytes\": expected a list of objects");
   CHECK(refused("{" + visible + R"(, "logit_bytes": [{"value": -1, "source": "s"}]})") ==

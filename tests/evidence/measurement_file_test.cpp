@@ -1,4 +1,4 @@
-// Measurements as requests: reading, refusals, and conversion from the old schema.
+// Measurements as requests: reading, rejection, and conversion from the old schema.
 
 #include "evidence/rows/measurement_file.hpp"
 
@@ -120,7 +120,7 @@ TEST_CASE("an error in a measurement is one sentence with file, line and row", "
              Contains("expected unfused|fused-softmax|flash-1|flash-2|vendor|flash, got \"fast\""));
 }
 
-TEST_CASE("a file in the old schema is refused with the command that converts it", "[measurement]") {
+TEST_CASE("a file in the old schema is rejected with the command that converts it", "[measurement]") {
   CHECK(refused(some_old_rows("training.jsonl", 1000)) ==
         "my.jsonl:1: no \"command\": this file has the schema of earlier versions; 'llmcalc accuracy convert my.jsonl "
         "NEW' converts it");

@@ -143,7 +143,7 @@ TEST_CASE("memory that a message does not break down is booked as outside PyTorc
   CHECK(own_process(foreign)->pid == 9);
 }
 
-TEST_CASE("impossible values in a message are refused", "[memory_log]") {
+TEST_CASE("impossible values in a message are rejected", "[memory_log]") {
   const auto refused = [](const std::string& text) { return test::sentence([&] { read(text); }); };
   CHECK_THAT(refused(replaced(old_message, "70.01", "90.01")),
              Contains("a.log, line 1: 90.01 GiB allocated is more than 79.15 GiB of total capacity"));
@@ -318,7 +318,7 @@ TEST_CASE("a failure takes precedence over a table, and a table over a start", "
   CHECK(log.vllm.says_memory());
 }
 
-TEST_CASE("texts without memory information are refused with a list of known logs", "[memory_log]") {
+TEST_CASE("texts without memory information are rejected with a list of known logs", "[memory_log]") {
   const auto refused = [](const std::string& text) { return test::sentence([&] { read(text); }); };
   CHECK_THAT(refused(""), Contains("a.log: the log is empty"));
   CHECK_THAT(refused(" \r\n\t"), Contains("a.log: the log is empty"));

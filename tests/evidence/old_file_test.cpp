@@ -69,7 +69,7 @@ TEST_CASE("an error in a file is one sentence with file, line and row", "[measur
   CHECK(refused("[\n{\"id\": \"a\", \"measured\": {}}]").starts_with("my.json:2, row \"a\": neither a measurement of"));
 }
 
-TEST_CASE("missing keys, wrong types and physically impossible values are refused", "[measurement]") {
+TEST_CASE("missing keys, wrong types and physically impossible values are rejected", "[measurement]") {
   CHECK(refused_row(R"({"measured": null})") == "my.json:2, row \"a\": \"measured\" is missing");
   CHECK(refused_row(R"({"model": {"layers": null}})") ==
         "my.json:2, row \"a\", \"model\": \"layers\" is missing; every measurement requires it");

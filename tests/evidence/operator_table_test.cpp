@@ -1,4 +1,4 @@
-// Folders of operator tables: files that are read, and refusals with their messages.
+// Folders of operator tables: files that are read, and files that are rejected, with their messages.
 
 #include "evidence/profile/operator_table.hpp"
 
@@ -111,7 +111,7 @@ TEST_CASE("unknown columns are listed once per file", "[operators]") {
   CHECK(read_operator_tables(f.path())[0].unread == std::vector<std::string>{"dense.csv: watts"});
 }
 
-TEST_CASE("folders without tables are refused with the expected layout", "[operators]") {
+TEST_CASE("folders without tables are rejected with the expected layout", "[operators]") {
   const TableFolder f;
   CHECK(f.refused("nowhere") == "cannot read '" + f.path("nowhere") + "': no such folder");
   CHECK(f.refused() == "'" + f.path() +
@@ -130,7 +130,7 @@ TEST_CASE("folders without tables are refused with the expected layout", "[opera
             "' contains tables, but its name lacks the number of tensor-parallel ranks; rename it to tp1, tp2 ...");
 }
 
-TEST_CASE("a folder that lacks a required table is refused with the table's name", "[operators]") {
+TEST_CASE("a folder that lacks a required table is rejected with the table's name", "[operators]") {
   const TableFolder f;
   for (const std::string missing : {"per_sequence.csv", "attention.csv"}) {
     f.write_tables(tp1, dense);
@@ -140,7 +140,7 @@ TEST_CASE("a folder that lacks a required table is refused with the table's name
   }
 }
 
-TEST_CASE("impossible rows are refused with file, line and reason", "[operators]") {
+TEST_CASE("impossible rows are rejected with file, line and reason", "[operators]") {
   const TableFolder f;
   const std::string file = f.path(tp1 + "dense.csv");
   const auto refused = [&](const std::string& rows) {
@@ -158,7 +158,7 @@ TEST_CASE("impossible rows are refused with file, line and reason", "[operators]
         file +
             ", line 2: o_proj at tokens 64 takes 30 us, less than a third of the 91 us at tokens 2 in line 3; noise "
             "and a change of kernel do not explain this: check units and columns");
-  CHECK(refused("o_proj,64,31\no_proj,2,91\n") == "nothing was refused");  // a different kernel
+  CHECK(refused("o_proj,64,31\no_proj,2,91\n") == "nothing was rejected");  // a different kernel
   f.write(tp1 + "attention.csv",
           "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,8,64,9\n0,0,8,128,2\n16,0,8,128,9\n");
   CHECK(f.refused() ==
@@ -223,7 +223,7 @@ TEST_CASE("meta.yaml or the folder names the model, which the ranks must divide"
             "or the right --model");
 }
 
-TEST_CASE("a model with experts is refused without a table of expert times", "[operators]") {
+TEST_CASE("a model with experts is rejected without a table of expert times", "[operators]") {
   const TableFolder f;
   f.write_tables("qwen3-30b-a3b/tp1/", dense);
   const Device device = load_hardware("rtx-4090").cluster.device;
@@ -235,5 +235,5 @@ TEST_CASE("a model with experts is refused without a table of expert times", "[o
              Catch::Matchers::Contains(
                  "tp1' has no moe.csv (tokens,activated_experts,time_us) with the times of qwen3-30b-a3b's experts"));
   f.write("qwen3-30b-a3b/tp1/moe.csv", "tokens,activated_experts,time_us\n4,8,90\n");
-  CHECK(test::sentence(subject) == "nothing was refused");
+  CHECK(test::sentence(subject) == "nothing was rejected");
 }

@@ -95,7 +95,7 @@ TEST_CASE("expert time depends on the number of experts that receive tokens in a
   CHECK(times_of(t, arch, two).rows(100).value == Approx(us(4000 + 6 * 110 + 2 * 2 + 3).value));
 }
 
-TEST_CASE("tables that lack a layer of the model are refused", "[operator-times]") {
+TEST_CASE("tables that lack a layer of the model are rejected", "[operator-times]") {
   OperatorTables t = tables();
   std::erase_if(t.dense, [](const LayerTime& l) { return l.layer == "o_proj"; });
   CHECK(refused(t, test::tiny_llama()) == "'dir/dense.csv': o_proj is missing; every pass requires its time");

@@ -1,4 +1,4 @@
-// Recorded server runs: values that are read, and refusals with their messages.
+// Recorded server runs: values that are read, and values that are rejected, with their messages.
 
 #include "evidence/convert/recorded_run.hpp"
 
@@ -80,7 +80,7 @@ TEST_CASE("instances give the device, and the per-second log gives the rates", "
   CHECK(r.seconds[1].running == 0);
 }
 
-TEST_CASE("an impossible recorded run is refused in one sentence", "[recorded]") {
+TEST_CASE("an impossible recorded run is rejected in one sentence", "[recorded]") {
   CHECK(refused("[]") == "run.json: expected an object in braces, got a list");
   CHECK(refused(R"({"name": "run", "model": "m", "hardware": "h"})") ==
         "run.json: \"requests\" is missing; a recorded run requires a list with at least one");

@@ -41,7 +41,7 @@ std::string refused(const std::string& text, AccuracyKind kind) {
 /// Why a file's only row has no request for all measured values.
 std::string incomplete(const std::string& text) {
   const Converted c = convert(text, "my.json");
-  return c.unconverted.empty() ? "nothing was refused" : c.unconverted.at(0).reason;
+  return c.unconverted.empty() ? "nothing was rejected" : c.unconverted.at(0).reason;
 }
 std::string refused_step(const std::string& measured, const std::string& batch = whole_batch) {
   return refused(training(batch, measured), AccuracyKind::training);
@@ -53,11 +53,11 @@ std::string refused_figure(const std::string& batch, const std::string& measured
   return refused(inference(batch, measured), AccuracyKind::inference);
 }
 const std::string one = R"({"batch": 1, "input_len": 512, "output_len": 128})";
-constexpr const char* nothing = "nothing was refused";
+constexpr const char* nothing = "nothing was rejected";
 
 }  // namespace
 
-TEST_CASE("a step faster than its devices' matmul peak is refused, whatever key states it", "[row-check]") {
+TEST_CASE("a step faster than its devices' matmul peak is rejected, whatever key states it", "[row-check]") {
   CHECK(refused_step(R"({"iteration_time_s": 1.4})") == nothing);
   // 6 x 21.7e9 parameters x 8192 tokens and attention, 1.1e15 FLOPs, in 1e-5 s on 8 x 312e12 FLOP/s
   const std::string said = refused_step(R"({"iteration_time_s": 1e-5})");
@@ -119,7 +119,7 @@ TEST_CASE("an inference figure is not converted without the lengths and clients 
   CHECK(refused_figure(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": 9})") == nothing);
 }
 
-TEST_CASE("an inference time or rate beyond any device is refused", "[row-check]") {
+TEST_CASE("an inference time or rate beyond any device is rejected", "[row-check]") {
   // Llama-3.1 8B in bf16 at 864 GB/s: reading 15 GB of layers takes 17 ms. 10 times faster is possible with drafts.
   CHECK(refused_figure(one, R"({"tpot_ms": 18})") == nothing);
   CHECK(refused_figure(one, R"({"tpot_ms": 2})") == nothing);
@@ -147,7 +147,7 @@ TEST_CASE("figures that an unstated batch or request order explains are accepted
   CHECK(refused_figure(clients, R"({"ttft_ms": 400})") == nothing);
 }
 
-TEST_CASE("an inference row without its number of devices is refused", "[row-check]") {
+TEST_CASE("an inference row without its number of devices is rejected", "[row-check]") {
   std::string text = inference(one, R"({"tpot_ms": 18})");
   text.replace(text.find(", \"count\": 1"), 12, "");
   CHECK(refused(text, AccuracyKind::inference) ==

@@ -145,7 +145,7 @@ TEST_CASE("beam search memory grows with beam width, length and vocabulary", "[b
   CHECK_THROWS_AS(memory(10, Count{1} << 60, 50), Overflow);
 }
 
-TEST_CASE("beam search refuses NaN and options out of range", "[beam]") {
+TEST_CASE("beam search rejects NaN and options out of range", "[beam]") {
   const auto broken = [](std::span<const std::int32_t>) { return std::vector<float>{0, std::nanf("")}; };
   CHECK_THROWS_WITH(beam_search(broken, {}, {}),
                     "the log-probability of token 1 is nan; the weights have diverged or are damaged");

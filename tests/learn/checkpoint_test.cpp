@@ -187,7 +187,7 @@ TEST_CASE("damaged bytes and truncation are detected", "[checkpoint]") {
   }
 }
 
-TEST_CASE("a file from another program or model is refused with the offending field", "[checkpoint]") {
+TEST_CASE("a file from another program or model is rejected with the offending field", "[checkpoint]") {
   const Folder folder;
   const std::string path = folder.file("x");
   const auto refused = [&] { return sentence([&] { const TrainingCheckpoint c(path); }); };

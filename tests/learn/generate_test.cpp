@@ -29,7 +29,7 @@ std::string sentence(Transformer& t, std::span<const std::int32_t> text, const G
   } catch (const InputError& e) {
     return e.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ TEST_CASE("a stopped beam search returns the best text so far", "[generate]") {
   CHECK(shown == 2);
 }
 
-TEST_CASE("invalid generation options are refused with a sentence", "[generate]") {
+TEST_CASE("invalid generation options are rejected with a sentence", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   CHECK(sentence(m.t, {}, {}) == "the prompt has no tokens; pass a text of at least one character");
   const std::vector<std::int32_t> foreign{1, 17};

@@ -54,7 +54,7 @@ TEST_CASE("a tokenizer round-trips through serialization", "[json_tokenizer]") {
   CHECK(again->encode("the first day") == t->encode("the first day"));
 }
 
-TEST_CASE("unsupported settings in tokenizer.json are refused by name", "[json_tokenizer]") {
+TEST_CASE("unsupported settings in tokenizer.json are rejected by name", "[json_tokenizer]") {
   const auto with = [](const std::string& pointer, const json::Value& value) {
     json::Value file = parsed("qwen");
     file[json::Value::json_pointer(pointer)] = value;
@@ -74,7 +74,7 @@ TEST_CASE("unsupported settings in tokenizer.json are refused by name", "[json_t
   CHECK_THAT(with("/added_tokens/0/lstrip", true), Contains("\"lstrip\" of token \"<|end|>\" is true"));
 }
 
-TEST_CASE("a damaged tokenizer.json is refused with a sentence", "[json_tokenizer]") {
+TEST_CASE("a damaged tokenizer.json is rejected with a sentence", "[json_tokenizer]") {
   json::Value file = parsed("gpt-2");
   file["model"]["merges"].push_back("no pair");
   CHECK_THAT(refusal(file), Catch::Matchers::Contains("token \"no\" is not in the vocabulary"));

@@ -68,7 +68,7 @@ TEST_CASE("the bigram model is better on ordered text", "[ngram]") {
   CHECK(perplexity(Bigram(tokens, 4), tokens) < 1.1);
 }
 
-TEST_CASE("a token outside the vocabulary is refused", "[ngram]") {
+TEST_CASE("a token outside the vocabulary is rejected", "[ngram]") {
   CHECK_THROWS_WITH(Unigram(Tokens{0, 4}, 4),
                     "token 4 is not in the vocabulary of 4; the text was encoded with a different tokenizer");
   CHECK_THROWS_AS(Bigram(Tokens{-1}, 4), InputError);

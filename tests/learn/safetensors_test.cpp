@@ -135,7 +135,7 @@ TEST_CASE("every dtype has its published size", "[safetensors]") {
   CHECK(safetensors_bytes("F4", shape, "x") == Bytes(5));
 }
 
-TEST_CASE("a truncated file, or one that is not a safetensors file, is refused", "[safetensors]") {
+TEST_CASE("a truncated file, or one that is not a safetensors file, is rejected", "[safetensors]") {
   const Folder folder;
   const auto refusal = [&](const std::string& what) {
     return folder.shown(sentence([&] { const SafetensorsFile file(folder.write("x", what)); }));
@@ -156,14 +156,14 @@ TEST_CASE("a truncated file, or one that is not a safetensors file, is refused",
         "cannot read '" + folder.path.string() + "': it is not a regular file; pass a safetensors file");
 }
 
-TEST_CASE("a pipe without a writer is refused immediately", "[safetensors]") {
+TEST_CASE("a pipe without a writer is rejected immediately", "[safetensors]") {
   const Folder folder;
   REQUIRE(mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("pipe")); })) ==
         "cannot read 'pipe': it is not a regular file; pass a safetensors file");
 }
 
-TEST_CASE("offsets that are out of range, overlap or leave a gap are refused", "[safetensors]") {
+TEST_CASE("offsets that are out of range, overlap or leave a gap are rejected", "[safetensors]") {
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})"), 3) ==
         "'x.safetensors', tensor \"a\": \"data_offsets\" end at 4, past the 3 bytes of data; the file is truncated or "
         "damaged");
@@ -186,7 +186,7 @@ TEST_CASE("offsets that are out of range, overlap or leave a gap are refused", "
         "'x.safetensors': the tensors end at 4, but the file has 6 bytes of data; the file is damaged");
 }
 
-TEST_CASE("a data size that disagrees with dtype and shape is refused", "[safetensors]") {
+TEST_CASE("a data size that disagrees with dtype and shape is rejected", "[safetensors]") {
   CHECK(refused(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,12]})"), 12) ==
         "'x.safetensors', tensor \"a\": \"data_offsets\" span 12 bytes, but \"dtype\" and \"shape\" require 16; the "
         "file is damaged");
@@ -196,7 +196,7 @@ TEST_CASE("a data size that disagrees with dtype and shape is refused", "[safete
         "'x.safetensors', tensor \"a\", \"shape\"[0]: expected a whole number of at least 0, got -3");
 }
 
-TEST_CASE("duplicate names, unknown dtypes and unknown fields are refused", "[safetensors]") {
+TEST_CASE("duplicate names, unknown dtypes and unknown fields are rejected", "[safetensors]") {
   const std::string entry = R"({"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
   CHECK(refused("{\"a\":" + entry + ",\"a\":" + entry + "}", 0) ==
         "'x.safetensors', header:1: key \"a\" appears twice; remove one");
@@ -227,7 +227,7 @@ TEST_CASE("a tensor that is missing or has another shape is named", "[safetensor
   CHECK_THROWS_AS(file.read(file.entry("w"), small), InputError);
 }
 
-TEST_CASE("a file truncated during reading is refused", "[safetensors]") {
+TEST_CASE("a file truncated during reading is rejected", "[safetensors]") {
   const Folder folder;
   write_safetensors(folder.file("x"), tensors());
   const SafetensorsFile file(folder.file("x"));

@@ -110,7 +110,7 @@ TEST_CASE("log-softmax does not overflow for large logits", "[sampling]") {
   CHECK(log_softmax(std::vector<float>{0, -inf})[1] == -std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("logits that are not finite are refused with their token", "[sampling]") {
+TEST_CASE("logits that are not finite are rejected with their token", "[sampling]") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_WITH(greedy(std::vector<float>{0, nan}),
                     "the logit of token 1 is nan; the weights have diverged or are damaged");
@@ -122,7 +122,7 @@ TEST_CASE("logits that are not finite are refused with their token", "[sampling]
   CHECK_THROWS_AS(log_softmax(std::vector<float>{nan}), InputError);
 }
 
-TEST_CASE("sampling options out of range are refused", "[sampling]") {
+TEST_CASE("sampling options out of range are rejected", "[sampling]") {
   const std::vector<float> logits{0, 1};
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(candidates(logits, {.temperature = -1}),

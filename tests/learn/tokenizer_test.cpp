@@ -77,7 +77,7 @@ TEST_CASE("the byte tokenizer is stored and loaded", "[tokenizer]") {
   CHECK(loaded_tokenizer(stored, "x")->vocabulary() == 256);
 }
 
-TEST_CASE("a tokenizer that is damaged or from another program is refused", "[tokenizer]") {
+TEST_CASE("a tokenizer that is damaged or from another program is rejected", "[tokenizer]") {
   CHECK_THROWS_WITH(loaded_tokenizer("", "x.safetensors"),
                     "'x.safetensors': the tokenizer does not begin with \"llmcalc-tokenizer \"; it is damaged or was "
                     "written by another program");
@@ -90,7 +90,7 @@ TEST_CASE("a tokenizer that is damaged or from another program is refused", "[to
                     "'x': the tokenizer's checksum does not match its bytes; the file is damaged");
 }
 
-TEST_CASE("without SentencePiece, byte-pair encoding is refused with a remedy", "[tokenizer]") {
+TEST_CASE("without SentencePiece, byte-pair encoding is rejected with a remedy", "[tokenizer]") {
   if (has_byte_pairs()) return;
   CHECK_THROWS_WITH(learned_tokenizer("a b c", 300),
                     "byte-pair encoding requires SentencePiece, but this llmcalc was built without it; install it "
@@ -130,7 +130,7 @@ TEST_CASE("the end-of-text token decodes to an empty string, and no text encodes
   }
 }
 
-TEST_CASE("every token decodes, and tokens outside the vocabulary are refused", "[tokenizer]") {
+TEST_CASE("every token decodes, and tokens outside the vocabulary are rejected", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learned_tokenizer(lesson(), 320);
   std::set<std::string> texts;
@@ -150,7 +150,7 @@ TEST_CASE("byte-pair training is deterministic, and its result is stored and loa
   CHECK(loaded->serialized() == stored);
 }
 
-TEST_CASE("a byte-pair tokenizer with any damaged byte is refused", "[tokenizer]") {
+TEST_CASE("a byte-pair tokenizer with any damaged byte is rejected", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const std::string stored = learned_tokenizer(lesson(), 300)->serialized();
   for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -191,7 +191,7 @@ TEST_CASE("a short text yields fewer tokens than requested", "[tokenizer]") {
   check_round_trips(*tokenizer);
 }
 
-TEST_CASE("byte-pair training refuses a vocabulary that is too small or too large, and a text without lines",
+TEST_CASE("byte-pair training rejects a vocabulary that is too small or too large, and a text without lines",
           "[tokenizer]") {
   if (!has_byte_pairs()) return;
   CHECK_THROWS_WITH(learned_tokenizer(lesson(), 259),

@@ -23,7 +23,7 @@ std::string refusal(const std::string& chip, const std::vector<const char*>& nam
   } catch (const std::runtime_error& e) {
     return e.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 #ifdef LLMCALC_CUPTI_STANDIN

@@ -36,7 +36,7 @@ Emulation emulation();
 /// The threads of one block, each with its own stack, taking turns: a warp runs until all its lanes wait for the block
 /// or are done, then the next one. A lane that waits for its warp continues in its next turn: every round begins with
 /// the same lane, so the others have come as far by then. Lanes, and threads, that wait for each other at different
-/// places are refused. Contexts start each stack once; jumps then switch between them without system calls.
+/// places are rejected. Contexts start each stack once; jumps then switch between them without system calls.
 class Block {
  public:
   explicit Block(int size) : fibers_(static_cast<std::size_t>(size)) {

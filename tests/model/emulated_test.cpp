@@ -1,4 +1,4 @@
-// Tests the GPU emulator: threads that meet see each other's writes, and waits that are invalid on a GPU are refused.
+// Tests the GPU emulator: threads that meet see each other's writes, and waits that are invalid on a GPU are rejected.
 
 #include "tests/catch.hpp"
 #include "tests/model/emulated_block.hpp"
@@ -65,7 +65,7 @@ TEST_CASE("removing a barrier is detected", "[emulator]") {
   CHECK(neighbors_seen(how));
 }
 
-TEST_CASE("lanes that shuffle at different places are refused", "[emulator]") {
+TEST_CASE("lanes that shuffle at different places are rejected", "[emulator]") {
   const auto apart = [](const test::Thread& t) {
     if (t.index() % 2 == 0)
       t.across(1, 2);
@@ -75,7 +75,7 @@ TEST_CASE("lanes that shuffle at different places are refused", "[emulator]") {
   CHECK_THROWS_WITH(run(apart), Catch::StartsWith("lanes of a warp meet at unlike places"));
 }
 
-TEST_CASE("shuffling with a lane that has returned or waits for the block is refused", "[emulator]") {
+TEST_CASE("shuffling with a lane that has returned or waits for the block is rejected", "[emulator]") {
   const auto returned = [](const test::Thread& t) {
     if (t.index() != 5) t.across(1, 1);
   };
@@ -84,7 +84,7 @@ TEST_CASE("shuffling with a lane that has returned or waits for the block is ref
   CHECK_THROWS_WITH(run(barred), Catch::StartsWith("lanes of a warp meet at unlike places"));
 }
 
-TEST_CASE("warps that wait at different barriers, or for a returned one, are refused", "[emulator]") {
+TEST_CASE("warps that wait at different barriers, or for a returned one, are rejected", "[emulator]") {
   const auto apart = [](const test::Thread& t) {
     if (t.index() < 32)
       t.sync();

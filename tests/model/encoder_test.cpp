@@ -141,7 +141,7 @@ TEST_CASE("an encoder-decoder cache accepts only a source of the plan's length",
   CHECK_THROWS_AS(r.t.logits(std::vector<std::int64_t>{1, 2, 3, 4}, 1, 0, &cache), std::logic_error);
 }
 
-TEST_CASE("unsupported encoder-decoders are refused", "[encoder]") {
+TEST_CASE("unsupported encoder-decoders are rejected", "[encoder]") {
   const auto cpu = make_cpu(Number::f32);
   const auto refusal = [&](void (*change)(Arch&)) {
     Arch a = test::tiny_t5();

@@ -211,7 +211,7 @@ TEST_CASE("trained MTP modules draft correctly, so each pass yields one token mo
   CHECK(d.passes == 4);  // one token from the prompt, then three times three
 }
 
-TEST_CASE("MTP modules are refused with mixed residual streams or values shared across layers", "[further]") {
+TEST_CASE("MTP modules are rejected with mixed residual streams or values shared across layers", "[further]") {
   for (void (*change)(Arch&) : {+[](Arch& a) { a.residual_block = 2; },
                                 +[](Arch& a) { a.position = Position::relative, a.position_rows = 6; }}) {
     Variant v = test::with_modules("", test::tiny_llama(), 1);
@@ -222,7 +222,7 @@ TEST_CASE("MTP modules are refused with mixed residual streams or values shared 
   }
 }
 
-TEST_CASE("MTP modules on a GPU are refused with a reason", "[further][suite][every]") {
+TEST_CASE("MTP modules on a GPU are rejected with a reason", "[further][suite][every]") {
   validate::Case c = validate::small_suite().front();
   c.arch.mtp = {.modules = 1, .mixer_of = 2, .mlp_of = 2};
   c.plan.mtp = 1;
@@ -234,7 +234,7 @@ TEST_CASE("MTP modules on a GPU are refused with a reason", "[further][suite][ev
   CHECK_NOTHROW(validate::check_runnable(c, {}));
 }
 
-TEST_CASE("drafting with windows is refused, but training is not", "[further][suite]") {
+TEST_CASE("drafting with windows is rejected, but training is not", "[further][suite]") {
   Variant v = test::with_modules("", test::tiny_llama(), 1);
   v.arch.local = {.reach = {3}, .layers = LayerSet::every(0, 2, 2)};
   v.plan.weight_precision = v.plan.precision = dtypes::fp32;

@@ -62,7 +62,7 @@ TEST_CASE("gradients with recomputation of some layers or of groups equal those 
   CHECK(models > 300);
 }
 
-TEST_CASE("training with capped scores is refused with naive attention", "[gradient]") {
+TEST_CASE("training with capped scores is rejected with naive attention", "[gradient]") {
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
   const Arch arch = test::tiny_llama();
   Plan plan = test::tiny_plan();

@@ -212,7 +212,7 @@ TEST_CASE("the model's loss trains no indexer weights", "[indexer]") {
   CHECK(indexers == 5);  // only in the first layer: queries, key, two vectors of its norm, weights
 }
 
-TEST_CASE("a GPU refuses attention to selected keys", "[indexer]") {
+TEST_CASE("a GPU rejects attention to selected keys", "[indexer]") {
   const Arch arch = test::tiny_sparse(1);
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> gpu = make(Number::f32, true);

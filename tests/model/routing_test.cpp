@@ -93,7 +93,7 @@ TEST_CASE("kernels dispatch tokens to experts in the host's order", "[kernels]")
     }
 }
 
-TEST_CASE("a GPU refuses experts that return their input", "[kernels]") {
+TEST_CASE("a GPU rejects experts that return their input", "[kernels]") {
   const Arch arch = test::returning_variants().front().arch;
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> gpu = make(Number::f32, true);

@@ -1,4 +1,4 @@
-// Recurrences: chunked and sequential forms, prompts in parts, and refusals.
+// Recurrences: chunked and sequential forms, prompts in parts, and rejected plans.
 
 #include "tests/catch.hpp"
 #include "tests/model/differences.hpp"
@@ -34,7 +34,7 @@ std::string sentence(const Arch& arch, Backend& backend) {
   } catch (const InputError& e) {
     return e.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ TEST_CASE("a recurrent cache can be reused for a second text", "[state]") {
   }
 }
 
-TEST_CASE("states of two bytes, chunked Mamba-1 scans, and operators without GPU kernels are refused", "[state]") {
+TEST_CASE("states of two bytes, chunked Mamba-1 scans, and operators without GPU kernels are rejected", "[state]") {
   Arch arch = hybrid(test::mamba2(0)).arch;
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f32, true);
   arch.mixers[0].recurrent.state_bytes = 2;

@@ -301,7 +301,7 @@ TEST_CASE("the suite's enlarged models for timing have the operators of the smal
   }
 }
 
-TEST_CASE("a plan that the reference does not support is refused with a message", "[suite][every]") {
+TEST_CASE("a plan that the reference does not support is rejected with a message", "[suite][every]") {
   Case c = small_suite().front();
   c.layout.tp = 2;
   CHECK_THROWS_WITH(check_runnable(c, {}),
@@ -321,7 +321,7 @@ TEST_CASE("a plan that the reference does not support is refused with a message"
                     "--mtp, or remove chunked from --logits");
 }
 
-TEST_CASE("a case that exceeds memory is refused before any case of its suite runs", "[suite]") {
+TEST_CASE("a case that exceeds memory is rejected before any case of its suite runs", "[suite]") {
   std::vector<Case> cases = small_suite();
   CHECK_NOTHROW(check_room(cases, {}));
   Case large = cases.front();

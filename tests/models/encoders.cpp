@@ -50,7 +50,7 @@ Arch tiny_t5() {
 
 namespace {
 
-/// BERT with projections between a narrow token table and the layers; all layers share the first layer's weights.
+/// BERT with projections between a narrow token embedding and the layers; all layers share the first layer's weights.
 Arch tiny_albert() {
   Arch a = tiny_bert();
   a.layers = 3;

@@ -43,14 +43,14 @@ json::Value t5_config() {
 }
 }  // namespace
 
-// google/flan-t5-*: "shared" is the token table; some files repeat it for each stack.
-TEST_CASE("T5's encoder and decoder are read, and copies of its token table are not counted",
+// google/flan-t5-*: "shared" is the token embedding; some files repeat it for each stack.
+TEST_CASE("T5's encoder and decoder are read, and copies of its token embedding are not counted",
           "[checkpoint][families]") {
   const Shapes all = Shapes{{"shared.weight", {V, d}}, {"lm_head.weight", {V, d}}} + t5_stack("encoder", false) +
                      t5_stack("decoder", true);
   check_read(t5_config(), all);
   check_read(t5_config(), all, {{"encoder.embed_tokens.weight", {V, d}}, {"decoder.embed_tokens.weight", {V, d}}},
-             {"copies of the token table"});
+             {"copies of the token embedding"});
   json::Value more = t5_config();
   more["num_decoder_layers"] = 3;
   CHECK_THAT(sentence([&] { read(more, all); }), Catch::Contains("disagree: 5 layers versus 4"));
@@ -95,17 +95,17 @@ TEST_CASE("a BERT checkpoint is read as the class named in its config", "[checkp
                                {"cls.predictions.transform.LayerNorm.bias", {d}},
                                {"cls.predictions.bias", {V}}};
   const Shapes tied{{"cls.predictions.decoder.weight", {V, d}}, {"cls.predictions.decoder.bias", {V}}};
-  const std::string left_out = "heads omitted by the model class", copy = "head tied to the token table";
+  const std::string left_out = "heads omitted by the model class", copy = "head tied to the token embedding";
   check_read(bert_config("bert", "BertForMaskedLM", 128, 2), body + masked, pooler + pair + tied, {copy, left_out});
   check_read(bert_config("bert", "BertModel", 128, 2), body + pooler, masked + pair + tied, {left_out});
   check_read(bert_config("bert", "BertForPreTraining", 128, 2), body + masked + pooler + pair);
 }
 
-TEST_CASE("RoBERTa's head is read, and its tied copy of the token table is not counted", "[checkpoint][families]") {
+TEST_CASE("RoBERTa's head is read, and its tied copy of the token embedding is not counted", "[checkpoint][families]") {
   const Shapes head =
       biased({{"lm_head.dense", {d, d}}}) +
       Shapes{{"lm_head.layer_norm.weight", {d}}, {"lm_head.layer_norm.bias", {d}}, {"lm_head.bias", {V}}};
   const Shapes tied{{"lm_head.decoder.weight", {V, d}}, {"lm_head.decoder.bias", {V}}};
   check_read(bert_config("xlm-roberta", "XLMRobertaForMaskedLM", 130, 1), bert_body("roberta.", 130, 1) + head, tied,
-             {"head tied to the token table"});
+             {"head tied to the token embedding"});
 }

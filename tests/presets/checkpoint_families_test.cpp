@@ -36,8 +36,8 @@ TEST_CASE("fixed values of Apertus's activation are buffers", "[checkpoint][fami
   check_read(config("apertus", {{"hidden_act", "xielu"}}), all, buffers, {"buffers"});
 }
 
-// state-spaces/mamba-*-hf and mistralai/Mamba-Codestral-7B: the token table is called embeddings.
-TEST_CASE("Mamba's token table is recognized", "[checkpoint][families]") {
+// state-spaces/mamba-*-hf and mistralai/Mamba-Codestral-7B: the token embedding is called embeddings.
+TEST_CASE("Mamba's token embedding is recognized", "[checkpoint][families]") {
   Shapes all{{"backbone.embeddings.weight", {V, d}}, {"backbone.norm_f.weight", {d}}};
   for (const std::string layer : {"backbone.layers.0.", "backbone.layers.1."})
     all = all + norms(layer, {"norm"}) +
@@ -57,7 +57,7 @@ TEST_CASE("Mamba's token table is recognized", "[checkpoint][families]") {
   check_read(mamba, all);
   Shapes wrong = all;
   wrong[0].second = {V + 8, d};
-  CHECK_THAT(sentence([&] { read(mamba, wrong); }), Catch::Contains("a token table of 256 x 64 versus"));
+  CHECK_THAT(sentence([&] { read(mamba, wrong); }), Catch::Contains("a token embedding of 256 x 64 versus"));
 }
 
 namespace {

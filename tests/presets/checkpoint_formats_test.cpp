@@ -73,7 +73,7 @@ const json::Value nvfp4 = {
 
 }  // namespace
 
-TEST_CASE("a quantization block that contradicts the tensor types is refused", "[checkpoint]") {
+TEST_CASE("a quantization block that contradicts the tensor types is rejected", "[checkpoint]") {
   const CheckpointFolder folder;
   const auto read = [&](const json::Value& block, const std::vector<WrittenTensor>& all) {
     folder.write("config.json", config_with(block).dump());
@@ -123,7 +123,7 @@ TEST_CASE("parts of a split GGUF file must belong to one model and be in order",
              Catch::Contains("\"general.architecture\" is \"qwen2\", but \"llama\" in the first part"));
 }
 
-TEST_CASE("a GGUF file with too many tensors is refused before they are read", "[checkpoint]") {
+TEST_CASE("a GGUF file with too many tensors is rejected before they are read", "[checkpoint]") {
   const CheckpointFolder folder;
   GgufBytes g;
   g.begin(2000000, 0);

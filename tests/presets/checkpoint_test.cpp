@@ -45,7 +45,7 @@ json::Value tiny_config() {
           {"torch_dtype", "bfloat16"}, {"tie_word_embeddings", false}};
 }
 
-/// Whether a checkpoint is refused because its config describes another model.
+/// Whether a checkpoint is rejected because its config describes another model.
 bool config_disagrees(const std::string& path) {
   try {
     load_model(path);
@@ -114,7 +114,7 @@ TEST_CASE("tensor-parallel ranks share a file's bytes in the proportions of its 
   CHECK(held - both <= 2 * 5);
 }
 
-TEST_CASE("decoding a token reads a file's bytes except for the token table", "[checkpoint]") {
+TEST_CASE("decoding a token reads a file's bytes except for the token embedding", "[checkpoint]") {
   const CheckpointFolder folder;
   const LlamaSizes s;
   const ModelCard card = load_model(write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s)));
@@ -212,7 +212,7 @@ TEST_CASE("without shards, the config is used and its bytes are compared with th
   CHECK(config_document(folder.path.string()).where == config);
 }
 
-TEST_CASE("an index with a missing shard, a missing tensor or a path is refused", "[checkpoint]") {
+TEST_CASE("an index with a missing shard, a missing tensor or a path is rejected", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
   write_safetensors(folder, "a.safetensors", hf_llama(tiny, "BF16"));
@@ -231,14 +231,14 @@ TEST_CASE("an index with a missing shard, a missing tensor or a path is refused"
   CHECK_THAT(said(std::string(200, '[').c_str()), Catch::Contains("nested more than 64 levels deep"));
 }
 
-TEST_CASE("an index without tensors is refused", "[checkpoint]") {
+TEST_CASE("an index without tensors is rejected", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
   folder.write("model.safetensors.index.json", R"({"weight_map": {}})");
   CHECK_THAT(model_refusal(folder.file("model.safetensors.index.json")), Catch::Contains("\"weight_map\" is empty"));
 }
 
-TEST_CASE("a folder with two models is refused, except for Mistral's consolidated file", "[checkpoint]") {
+TEST_CASE("a folder with two models is rejected, except for Mistral's consolidated file", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
   write_safetensors(folder, "model.safetensors", hf_llama(tiny, "BF16"));
@@ -251,7 +251,7 @@ TEST_CASE("a folder with two models is refused, except for Mistral's consolidate
             "of these files");
 }
 
-TEST_CASE("a config and tensors of different models are refused", "[checkpoint]") {
+TEST_CASE("a config and tensors of different models are rejected", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::string path = write_safetensors(folder, "model.safetensors", hf_llama(tiny, "BF16"));
   const auto said = [&](const char* key, int value) {
@@ -264,7 +264,7 @@ TEST_CASE("a config and tensors of different models are refused", "[checkpoint]"
   };
   CHECK(said("num_hidden_layers", 3) == "3 layers versus 2; they belong to different models");
   CHECK(said("vocab_size", 500) ==
-        "a token table of 500 x 256 versus \"model.embed_tokens.weight\", which is 512 x 256; they belong to "
+        "a token embedding of 500 x 256 versus \"model.embed_tokens.weight\", which is 512 x 256; they belong to "
         "different models");
   CHECK(said("intermediate_size", 500) ==
         "768000 parameters of mlp versus 786432; they belong to different models");  // 2 x 3 x 256 x 500 and 512
@@ -375,7 +375,7 @@ TEST_CASE("tensor names map to their groups", "[checkpoint]") {
   CHECK(group("something.else") == "not recognized");
 }
 
-TEST_CASE("a component of the model without tensors is refused", "[checkpoint]") {
+TEST_CASE("a component of the model without tensors is rejected", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::string where = folder.write("config.json", tiny_config().dump());
   const auto without = [&](const char* part) {

@@ -21,8 +21,8 @@ using namespace llmcalc;
 namespace {
 
 /// Published facts of models before mid-2025 (data/configs_2026.json has later ones): total and active parameters
-/// (active 0: dense), cached elements per token, layers with a growing cache, and parameters by component: token table
-/// and learned positions, attention with its norms, MLPs, norms, head (all 0: not published).
+/// (active 0: dense), cached elements per token, layers with a growing cache, and parameters by component: token
+/// embedding and learned positions, attention with its norms, MLPs, norms, head (all 0: not published).
 struct Facts {
   std::string_view name;
   Count total, active, cached, cached_layers, embedding, attention, mlp, norm, lm_head;

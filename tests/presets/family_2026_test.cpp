@@ -14,7 +14,7 @@ Tensors routed(Count hidden, Count experts, Count width) {
 
 Tensors qk_norms(Count head_dim) { return {{"q_norm", {head_dim}}, {"k_norm", {head_dim}}}; }
 
-/// Token table, untied head and final norm.
+/// Token embedding, untied head and final norm.
 Tensors untied(Count vocabulary, Count hidden) {
   return {{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
 }
@@ -146,7 +146,7 @@ TEST_CASE("Laguna and Mellum accept either list of layers without experts", "[im
   }
 }
 
-TEST_CASE("Laguna's heads, windows and gates follow its lists or are refused", "[import][family]") {
+TEST_CASE("Laguna's heads, windows and gates follow its lists or are rejected", "[import][family]") {
   const Arch a = arch(small("laguna", R"("head_dim": 16, "sliding_window": 8, "gating": "per-element",
     "num_attention_heads_per_layer": [6, 4, 6, 4, 6, 4, 6, 8], "layer_types": ["full_attention", "sliding_attention",
     "sliding_attention", "full_attention", "full_attention", "sliding_attention", "full_attention",
@@ -256,7 +256,7 @@ TEST_CASE("Gemma 4's last layer has full attention for any list of layers", "[im
 }
 
 // transformers 5 saves the heads of full layers by layer number.
-TEST_CASE("Gemma 4's heads of full layers are read by layer or refused", "[import][family]") {
+TEST_CASE("Gemma 4's heads of full layers are read by layer or rejected", "[import][family]") {
   json::Value saved = gemma_12b();
   saved.erase("global_head_dim");
   saved.erase("num_global_key_value_heads");

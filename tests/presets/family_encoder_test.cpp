@@ -126,7 +126,7 @@ TEST_CASE("NomicBERT's parameter count matches its modules, with RoPE and a gate
   CHECK_THAT(refusal(nomic("NomicBertModel", R"(, "num_experts": 8)")), Catch::Contains("share one bias"));
 }
 
-TEST_CASE("NomicBERT's switches are read, and unsupported variants are refused", "[import][family]") {
+TEST_CASE("NomicBERT's switches are read, and unsupported variants are rejected", "[import][family]") {
   const auto switched = [](const std::string& key, const std::string& from, const std::string& to) {
     std::string all = nomic("NomicBertModel");
     const std::string said = "\"" + key + "\": ";

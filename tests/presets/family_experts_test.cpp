@@ -7,7 +7,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Token table, untied head and final norm.
+/// Token embedding, untied head and final norm.
 Tensors ends(Count vocabulary, Count hidden) {
   return {{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
 }

@@ -76,7 +76,7 @@ const std::string ultra = config(16384, 128,
                                   {'p', {0, 27.5625}}},
                                  ultra_pattern);
 
-/// Token table, head and final norm.
+/// Token embedding, head and final norm.
 Tensors ends(Count hidden) {
   return {{"embed_tokens", {128256, hidden}}, {"lm_head", {128256, hidden}}, {"norm", {hidden}}};
 }
@@ -155,7 +155,7 @@ TEST_CASE("a Nemotron-NAS MLP is 2/3 of its factor wide, rounded up to a multipl
   CHECK(arch(stated).mlp_width == 100);
 }
 
-TEST_CASE("an unsupported Nemotron-NAS block is refused with its position", "[import][family]") {
+TEST_CASE("an unsupported Nemotron-NAS block is rejected with its position", "[import][family]") {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = tiny({{'a', {8, 6}}}, "aa");
     text.replace(text.find(from), from.size(), to);

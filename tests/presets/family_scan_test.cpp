@@ -166,7 +166,7 @@ TEST_CASE("RecurrentGemma's parameter count matches its modules", "[import][fami
   CHECK(cache_bytes(a, {}, 8192) == Bytes(18 * 2560 * (4 + 2 * 3) + 8 * 2048 * 2 * 2 * 256));
 }
 
-TEST_CASE("RecurrentGemma accepts other patterns of blocks and refuses unknown ones", "[import][family]") {
+TEST_CASE("RecurrentGemma accepts other patterns of blocks and rejects unknown ones", "[import][family]") {
   const auto with = [](const std::string& more) {
     return R"({"model_type": "recurrent_gemma", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
       "intermediate_size": 96, "vocab_size": 100, )" +

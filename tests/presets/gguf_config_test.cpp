@@ -12,8 +12,8 @@ using test::sentence;
 
 namespace {
 
-/// Contents of a file: keys without the architecture's prefix, and names of tensors other than the token table, whose
-/// shape is `vocabulary` x the embedding length.
+/// Contents of a file: keys without the architecture's prefix, and names of tensors other than the token embedding,
+/// whose shape is `vocabulary` x the embedding length.
 struct Said {
   const char *preset, *architecture;
   Count vocabulary;
@@ -243,7 +243,7 @@ TEST_CASE("GGUF keys give the architecture of the published config", "[gguf]") {
   }
 }
 
-TEST_CASE("a MiniMax-M3 file without an indexer attends to all keys, and one without its indexer's keys is refused",
+TEST_CASE("a MiniMax-M3 file without an indexer attends to all keys, and one without its indexer's keys is rejected",
           "[gguf]") {
   Said s{"minimax-m3", "minimax-m3", 200064, minimax_m3(), {"output.weight", "blk.0.attn_q_norm.weight"}};
   const Arch all = arch_of(s);
@@ -254,7 +254,7 @@ TEST_CASE("a MiniMax-M3 file without an indexer attends to all keys, and one wit
   CHECK_THAT(sentence([&] { arch_of(s); }), Catch::Contains("minimax-m3.attention.indexer.head_count"));
 }
 
-TEST_CASE("a GGUF file with an unknown architecture or missing keys is refused", "[gguf]") {
+TEST_CASE("a GGUF file with an unknown architecture or missing keys is rejected", "[gguf]") {
   const auto said = [](const Said& s) { return sentence([&] { arch_of(s); }); };
   CHECK_THAT(said({"", "qwen3moee", 8, {}}),
              Catch::Contains("'m.gguf': unknown \"general.architecture\" \"qwen3moee\"; the closest are qwen3moe, "));
@@ -270,7 +270,7 @@ TEST_CASE("a GGUF file with an unknown architecture or missing keys is refused",
              Catch::Contains("\"token_embd.weight\" is missing, so this is not a language model"));
 }
 
-TEST_CASE("a file with 2^40 layers is refused immediately", "[gguf]") {
+TEST_CASE("a file with 2^40 layers is rejected immediately", "[gguf]") {
   const Said huge{"", "llama", 64, sizes(Count{1} << 40, 64, 2, 2, 128, {{"feed_forward_length", 128}})};
   CHECK_THAT(sentence([&] { arch_of(huge); }), Catch::Contains("expected 1 to 1024 layers, got 1099511627776"));
 }

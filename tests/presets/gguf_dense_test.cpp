@@ -129,7 +129,7 @@ TEST_CASE("all tensors of a Nemotron Super GGUF file are counted, with layers wi
   CHECK(card.arch.mixers.size() == 2);
 }
 
-TEST_CASE("a GGUF file with a matrix instead of attention is refused", "[gguf]") {
+TEST_CASE("a GGUF file with a matrix instead of attention is rejected", "[gguf]") {
   GgufFile f("deci", 1, 64, 256, false);
   f.key("attention.head_count", List{4}).key("attention.head_count_kv", List{0}).key("feed_forward_length", List{128});
   CHECK_THROWS_WITH(f.load(), Catch::Contains("a layer has a matrix in place of attention, which is not supported"));

@@ -76,7 +76,7 @@ Count added_by_modules(const ModelCard& card) {
 
 }  // namespace
 
-// Matrices are in bf16, norms in float32. The second token table is a copy of the model's.
+// Matrices are in bf16, norms in float32. The second token embedding is a copy of the model's.
 TEST_CASE("all tensors of a Qwen3.5 27B GGUF file are counted, including its MTP layer", "[gguf][hybrid]") {
   constexpr Count d = 5120;
   GgufFile f("qwen35", 65, d, 248320, false);

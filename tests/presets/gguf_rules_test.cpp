@@ -58,7 +58,7 @@ TEST_CASE("a gated DeltaNet's fused q, k and v have a value's type", "[mix]") {
   }
 }
 
-// The table of 262144 x (35 layers x 256) has the type of the head, which is the token table: Q6_K.
+// The table of 262144 x (35 layers x 256) has the type of the head, which is the token embedding: Q6_K.
 // per_layer_model_proj stays in 16 bits.
 TEST_CASE("a table of per-layer inputs has the tied head's type, and its projection is not quantized", "[mix]") {
   constexpr Count d = 1536, width = 35 * 256;
@@ -194,7 +194,7 @@ TEST_CASE("MLPs of a dense model are numbered in order of appearance", "[mix]") 
   CHECK(last == 15);  // M-M-M-MM-M-M-M*-: layers 1, 3, 5, 8, 10, 12 and 15
 }
 
-// Falcon-40B: llama.cpp has separate rules. The token table is the head, in Q8_0.
+// Falcon-40B: llama.cpp has separate rules. The token embedding is the head, in Q8_0.
 TEST_CASE("Falcon's tensors have types by separate rules", "[mix]") {
   const ModelCard model = load_model("falcon-40b");
   constexpr Count d = 8192, v = 65024, qkv = (128 + 2 * 8) * 64, f = 4 * d, n = 60;
@@ -239,8 +239,8 @@ TEST_CASE("a file has 4 bytes of router correction bias per expert, which is not
   CHECK(with - bytes_under(model, "q4_k_m") == 58 * 256 * 4);
 }
 
-// Llama 3.1 8B: the token table and the head have 128,256 x 4,096 elements each.
-TEST_CASE("Q2_0 files have a Q4_K token table, Q1_0 files a Q1_0 one, and both have a Q6_K head", "[mix]") {
+// Llama 3.1 8B: the token embedding and the head have 128,256 x 4,096 elements each.
+TEST_CASE("Q2_0 files have a Q4_K token embedding, Q1_0 files a Q1_0 one, and both have a Q6_K head", "[mix]") {
   const ModelCard model = load_model("llama-3.1-8b");
   constexpr Count table = 128256 * 4096 / 256, norms = 65 * 4096;
   const Count inside = 8030261248 - 2 * table * 256 - norms;

@@ -1,4 +1,4 @@
-// GGUF headers: valid ones are read, invalid ones refused.
+// GGUF headers: valid ones are read, invalid ones rejected.
 
 #include "tests/catch.hpp"
 #include "tests/presets/checkpoint_writer.hpp"
@@ -107,7 +107,7 @@ TEST_CASE("a split file is read completely from any of its parts", "[gguf]") {
              Catch::Contains("\"split.tensors.count\" is 21, but its parts contain 20 tensors"));
 }
 
-TEST_CASE("a truncated or invalid GGUF file is refused", "[gguf]") {
+TEST_CASE("a truncated or invalid GGUF file is rejected", "[gguf]") {
   CHECK(refusal("") ==
         "'x.gguf': the header extends past the end of the file at 0 bytes; the file is truncated or damaged");
   CHECK(refusal("GGML\3\0\0\0") == "'x.gguf': not a GGUF file; it does not begin with \"GGUF\"");
@@ -121,7 +121,7 @@ TEST_CASE("a truncated or invalid GGUF file is refused", "[gguf]") {
   CHECK_THAT(refusal(whole.text, static_cast<std::uintmax_t>(whole.size) - 33), Catch::Contains("past the"));
 }
 
-TEST_CASE("absurd counts and lengths in a GGUF file are refused before allocation", "[gguf]") {
+TEST_CASE("absurd counts and lengths in a GGUF file are rejected before allocation", "[gguf]") {
   GgufBytes g;
   g.begin(0, 1'000'000'000);
   CHECK(refusal(g.text, 1 << 20) ==
@@ -147,7 +147,7 @@ TEST_CASE("absurd counts and lengths in a GGUF file are refused before allocatio
   CHECK_THAT(refusal(value(77, 1)), Catch::Contains("key \"k\" has a value of type 77"));
 }
 
-TEST_CASE("GGUF tensors that exceed the file, overlap or have absurd shapes are refused", "[gguf]") {
+TEST_CASE("GGUF tensors that exceed the file, overlap or have absurd shapes are rejected", "[gguf]") {
   const auto said = [](std::vector<Count> shape, std::uint32_t type, Count offset) {
     return refused_tensor([&](GgufBytes& g) { g.tensor("a\x1b[31m", std::move(shape), type, offset); });
   };
@@ -174,7 +174,7 @@ TEST_CASE("GGUF tensors that exceed the file, overlap or have absurd shapes are 
   CHECK_THAT(two("a", 256), Catch::Contains("tensor \"a\" appears twice"));
 }
 
-TEST_CASE("duplicate keys and invalid alignments in a GGUF file are refused", "[gguf]") {
+TEST_CASE("duplicate keys and invalid alignments in a GGUF file are rejected", "[gguf]") {
   GgufBytes g;
   fill(g, {{"k", 1U}, {"k", 2U}}, {});
   CHECK(refusal(g.text) == "'x.gguf': key \"k\" appears twice; the file is damaged");
@@ -193,6 +193,6 @@ TEST_CASE("a damaged byte in a GGUF header never crashes the reader", "[gguf]") 
       bytes[i] = static_cast<char>(bytes[i] ^ (1 << bit));
       const std::string said =
           sentence([&] { read_checkpoint(folder.write("x.gguf", bytes, static_cast<std::uintmax_t>(whole.size))); });
-      CHECK((said == "nothing was refused" || said.starts_with("'")));
+      CHECK((said == "nothing was rejected" || said.starts_with("'")));
     }
 }

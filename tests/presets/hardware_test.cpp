@@ -39,7 +39,7 @@ std::string refusal(const std::string& changed) {
   } catch (const InputError& e) {
     return e.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 bool holds(const std::vector<std::string>& list, std::string_view what) {
@@ -144,7 +144,7 @@ TEST_CASE("TPUs, Trainium and Inferentia are tori whose dimensions match their l
   CHECK(load_hardware("tpu-v5e").cluster.levels[0].wraps == 0);
 }
 
-TEST_CASE("a torus whose dimensions disagree with its ranks is refused", "[hardware]") {
+TEST_CASE("a torus whose dimensions disagree with its ranks is rejected", "[hardware]") {
   const auto of = [](const std::string& link) {
     return R"({"link": {"bandwidth": "180 GB/s", "ranks": 256, )" + link + "}}";
   };

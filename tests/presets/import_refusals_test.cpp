@@ -1,4 +1,4 @@
-// Refused configs, and caveats about incomplete ones.
+// Rejected configs, and caveats about incomplete ones.
 
 #include "presets/unknown_keys.hpp"
 #include "tests/catch.hpp"
@@ -8,7 +8,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("a missing size that every model states is refused", "[import]") {
+TEST_CASE("a missing size that every model states is rejected", "[import]") {
   const auto without = [](const char* key) {
     json::Value v = json::parse(small("llama", ""), "c.json");
     v.erase(key);
@@ -35,7 +35,7 @@ TEST_CASE("every default in use is a caveat", "[import]") {
         std::vector<std::string>{"c.json omits some sizes, so the family's defaults are used: num_experts_per_tok 8"});
 }
 
-TEST_CASE("an unknown family is refused with the nearest families and the command that lists them", "[import]") {
+TEST_CASE("an unknown family is rejected with the nearest families and the command that lists them", "[import]") {
   const std::string said = refusal(small("lama", ""));
   CHECK(said.find("model_type \"lama\" is not supported; the closest are \"llama\", ") != std::string::npos);
   CHECK(said.find("'llmcalc list families'") != std::string::npos);
@@ -61,7 +61,7 @@ TEST_CASE("unknown keys are reported unless no size depends on them", "[import]"
   CHECK(unknown(R"("extra_bias": false, "lora_rank": 0, "norm_extra": null, "moe_layers": [])").empty());
 }
 
-TEST_CASE("an invalid config is refused with one sentence", "[import]") {
+TEST_CASE("an invalid config is rejected with one sentence", "[import]") {
   const auto says = [](const std::string& config, const char* what) {
     CAPTURE(config);
     CHECK_THAT(refusal(config), Catch::Contains(what));
@@ -89,7 +89,7 @@ TEST_CASE("an invalid config is refused with one sentence", "[import]") {
       "2^63");
 }
 
-TEST_CASE("a head wider than RWKV-7's hidden size is refused", "[import]") {
+TEST_CASE("a head wider than RWKV-7's hidden size is rejected", "[import]") {
   CHECK_THAT(refusal(part(R"({"model_type": "rwkv7", "hidden_size": 64, "head_dim": 96})")),
              Catch::Contains("not a multiple of the head width"));
 }
@@ -123,7 +123,7 @@ TEST_CASE("one note names a few unknown keys and counts the others", "[import]")
 }
 
 // hf falcon_h1, configuration_falcon_h1.py: "mamba_d_head * mamba_n_heads != mamba_intermediate" raises an error.
-TEST_CASE("a size with two contradictory values is refused", "[import]") {
+TEST_CASE("a size with two contradictory values is rejected", "[import]") {
   const auto says = [](const std::string& type, const std::string& more, const char* what) {
     CAPTURE(type);
     CHECK(refusal(small(type, more)) == "c.json: " + std::string(what) + ", but they must be equal; correct one");
@@ -143,7 +143,7 @@ TEST_CASE("a size with two contradictory values is refused", "[import]") {
     "vocab_size": 1000, "ff_factor": 4, "ffn_hidden_size": 512})"),
              Catch::Contains(R"("ff_factor" x "hidden_size" is 384 and the MLP width ("ffn_hidden_size") is 512)"));
   CHECK(refusal(small("falcon_h1", R"("mamba_d_ssm": 1536, "mamba_n_heads": 24, "mamba_d_head": 64)")) ==
-        "nothing was refused");
+        "nothing was rejected");
 }
 
 TEST_CASE("keys for layer types that a family lacks are reported", "[import]") {
@@ -159,7 +159,7 @@ TEST_CASE("keys for layer types that a family lacks are reported", "[import]") {
   CHECK(unknown(R"("layer_types": ["full_attention", "full_attention"])").empty());
 }
 
-TEST_CASE("draft models are refused by their class or their keys", "[import]") {
+TEST_CASE("draft models are rejected by their class or their keys", "[import]") {
   for (const char* name : {"DFlashDraftModel", "DFlash2DraftModel", "DSparkDraftModel", "MedusaModel", "Qwen3MTP",
                            "LlamaForCausalLMEagle3", "DeepseekMTPModel", "DeepseekV3ForCausalLMNextN"}) {
     CAPTURE(name);
@@ -202,7 +202,7 @@ TEST_CASE("a class of another family is reported", "[import]") {
   }
 }
 
-TEST_CASE("a quantization block that is not an object is refused", "[import]") {
+TEST_CASE("a quantization block that is not an object is rejected", "[import]") {
   CHECK(refusal(small("llama", R"("quantization_config": "fp8")")) ==
         "c.json: \"quantization_config\": expected an object with the format of the stored weights, got \"fp8\"; use a "
         "form like {\"quant_method\": \"fp8\"}, or omit it");
@@ -225,7 +225,7 @@ TEST_CASE("defaults are not reported if a list in the config states the same", "
   CHECK(imported(next.dump()).caveats.empty());
 }
 
-TEST_CASE("an unknown word in a list of layers is refused", "[import]") {
+TEST_CASE("an unknown word in a list of layers is rejected", "[import]") {
   const auto said = [](const char* type, const char* words) {
     return refusal(small(type, R"("layer_types": [)" + std::string(words) + "]"));
   };
@@ -239,7 +239,7 @@ TEST_CASE("an unknown word in a list of layers is refused", "[import]") {
   CHECK(said("granitemoehybrid", eight.c_str()) == "c.json: \"layer_types\": expected attention or mamba, got \"foo\"");
 }
 
-TEST_CASE("MTP modules in a model without full attention layers are refused", "[import]") {
+TEST_CASE("MTP modules in a model without full attention layers are rejected", "[import]") {
   json::Value c = json::parse(small("qwen3_next", R"("num_experts": 8, "num_experts_per_tok": 2)"), "c.json");
   c["num_hidden_layers"] = 2;
   CHECK(arch(c.dump()).mtp.modules == 0);

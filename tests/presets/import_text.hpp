@@ -18,7 +18,7 @@ inline std::string refusal(const std::string& config) {
   } catch (const InputError& e) {
     return e.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 /// A composite config with this text part, whose missing keys get the family's defaults.

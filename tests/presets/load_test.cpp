@@ -47,7 +47,7 @@ constexpr std::string_view gpt2_config = R"({"model_type": "gpt2", "architecture
 
 }  // namespace
 
-TEST_CASE("an unknown name is refused with the nearest names", "[load]") {
+TEST_CASE("an unknown name is rejected with the nearest names", "[load]") {
   CHECK(hardware_refused("h10O") ==
         "unknown hardware \"h10O\", did you mean 'h100'? ('llmcalc list hardware' shows all " +
             std::to_string(builtin_hardware().size()) + ")");
@@ -101,7 +101,7 @@ TEST_CASE("model files, config.json files and their folders are distinguished by
         "the folder '" + empty + "' contains no config.json; pass a model file or a folder with a config.json");
 }
 
-TEST_CASE("a hardware file is refused as a model, and a model file as hardware", "[load]") {
+TEST_CASE("a hardware file is rejected as a model, and a model file as hardware", "[load]") {
   const Folder folder;
   const std::string hardware = folder.write("hw.json", hardware_text),
                     model = folder.write("m.json", R"({"llmcalc_model": 1})");
@@ -117,7 +117,7 @@ TEST_CASE("every model preset loads by its name and its aliases", "[load]") {
   }
 }
 
-TEST_CASE("a file of weights instead of a model is refused with advice", "[load]") {
+TEST_CASE("a file of weights instead of a model is rejected with advice", "[load]") {
   const Folder folder;
   const auto refused = [&](const std::string& name, std::string_view bytes) {
     const std::string path = folder.write(name, bytes);
@@ -131,7 +131,7 @@ TEST_CASE("a file of weights instead of a model is refused with advice", "[load]
   CHECK(load_model(folder.write("config.bin", gpt2_config)).arch.hidden == 768);  // identified by its content
 }
 
-TEST_CASE("an unknown model_type is refused with the three nearest and the command that lists all", "[load]") {
+TEST_CASE("an unknown model_type is rejected with the three nearest and the command that lists all", "[load]") {
   const Folder folder;
   const std::string path = folder.write("config.json", R"({"model_type": "qwen3_moee"})");
   // The other Qwen 3 types, ordered by edit distance.

@@ -48,7 +48,7 @@ TEST_CASE("words in a model name select the format of its weights", "[meant]") {
   CHECK(meant("./gpt2-bf16") == "none");
 }
 
-TEST_CASE("an ambiguous format in a name, or two contradictory ones, are refused", "[meant]") {
+TEST_CASE("an ambiguous format in a name, or two contradictory ones, are rejected", "[meant]") {
   CHECK(test::sentence([] { meant_model("Qwen/Qwen3-14B-GGUF"); }) ==
         "\"gguf\" in the model name \"Qwen/Qwen3-14B-GGUF\" implies another weight format without naming it; pass "
         "'qwen3-14b' with --weight-precision ('llmcalc list dtypes' shows all formats)");
@@ -57,7 +57,7 @@ TEST_CASE("an ambiguous format in a name, or two contradictory ones, are refused
 }
 
 // hub moonshotai/Kimi-K2-Thinking stores its experts in int4; moonshotai/Kimi-K2-Instruct all matrices in fp8.
-TEST_CASE("a model with a preset's shape but other formats is refused", "[meant]") {
+TEST_CASE("a model with a preset's shape but other formats is rejected", "[meant]") {
   CHECK_THAT(
       test::sentence([] { load_model("moonshotai/Kimi-K2-Thinking"); }),
       Catch::Contains("has the architecture of preset 'kimi-k2', but its checkpoint stores its experts in int4"));

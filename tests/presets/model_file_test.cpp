@@ -54,7 +54,7 @@ std::string refusal(const json::Value& v) {
   } catch (const InputError& e) {
     return e.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 json::Value j(const char* text) { return json::parse(text, "value"); }
@@ -134,7 +134,7 @@ TEST_CASE("the writer chooses the shortest layer pattern", "[model_file]") {
   CHECK(written(R"({"from": 11, "every": 999999})") == j("[11]"));
 }
 
-TEST_CASE("a published count that differs from the engine's is refused", "[model_file]") {
+TEST_CASE("a published count that differs from the engine's is rejected", "[model_file]") {
   json::Value v = gpt2;
   v["published"]["parameters"] = 124439809;
   CHECK_THAT(refusal(v),
@@ -143,7 +143,7 @@ TEST_CASE("a published count that differs from the engine's is refused", "[model
   CHECK_THAT(refusal(v), Catch::Contains("\"source\""));
 }
 
-TEST_CASE("every key of a model file is required, and unknown keys are refused", "[model_file]") {
+TEST_CASE("every key of a model file is required, and unknown keys are rejected", "[model_file]") {
   for (const char* pointer : {"/llmcalc_model",
                               "/name",
                               "/layers",
@@ -187,7 +187,7 @@ TEST_CASE("every key of a model file is required, and unknown keys are refused",
   CHECK_THAT(refusal(with("/layer", 1)), Catch::Contains("did you mean \"layers\"?"));
 }
 
-TEST_CASE("an invalid size is refused", "[model_file]") {
+TEST_CASE("an invalid size is rejected", "[model_file]") {
   const auto says = [](const char* pointer, const json::Value& value, const char* what) {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
@@ -212,14 +212,14 @@ TEST_CASE("an invalid size is refused", "[model_file]") {
   says("/stored_parameters", 0, "\"stored_parameters\"");
 }
 
-TEST_CASE("sizes whose product exceeds 2^63 are refused", "[model_file]") {
+TEST_CASE("sizes whose product exceeds 2^63 are rejected", "[model_file]") {
   json::Value v = with("/layers", 1000);
   v["hidden"] = Count{1} << 31;
   v["mlp"]["width"] = Count{1} << 31;
   CHECK_THAT(refusal(v), Catch::Contains("exceeds 2^63"));
 }
 
-TEST_CASE("contradictory choices are refused", "[model_file]") {
+TEST_CASE("contradictory choices are rejected", "[model_file]") {
   const auto says = [](const char* pointer, const json::Value& value, const char* what) {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
@@ -289,7 +289,7 @@ TEST_CASE("MTP modules round-trip and are validated", "[model_file][mtp]") {
   says("own_norm", 1, "\"own_norm\"");
   json::Value narrow = with("/mtp", modules);
   narrow["embedding_width"] = 512;
-  CHECK_THAT(refusal(narrow), Catch::Contains("a token table as wide as the model"));
+  CHECK_THAT(refusal(narrow), Catch::Contains("a token embedding as wide as the model"));
 }
 
 TEST_CASE("keys of latent attention are validated", "[model_file]") {
@@ -326,7 +326,7 @@ TEST_CASE("shortcut blocks and zero experts are validated", "[model_file]") {
   CHECK_THAT(refusal(v), Catch::Contains("from 1 to 12"));
 }
 
-TEST_CASE("residual streams and indexers are refused with incompatible options", "[model_file]") {
+TEST_CASE("residual streams and indexers are rejected with incompatible options", "[model_file]") {
   json::Value streams = with("/streams", 4);
   CHECK(read(streams).arch.streams == 4);
   streams["output_scale"] = true;

@@ -84,7 +84,7 @@ TEST_CASE("DeepSeek-V4's MTP module has fp8 projections, and its file the publis
   CHECK(weights(card, 1) - wide == 158069433298 - 10496 - 2327040);
 }
 
-TEST_CASE("LongCat-Flash's MTP module has attention, a dense MLP and a token table", "[quantized][mtp]") {
+TEST_CASE("LongCat-Flash's MTP module has attention, a dense MLP and a token embedding", "[quantized][mtp]") {
   const ModelCard card = import_config(released_config("LongCat-Flash-Chat"), "c.json");
   REQUIRE(card.arch.mtp.modules == 1);
   CHECK(mtp_parameters(card.arch).total == 561862880256 - 560664980480);
@@ -163,7 +163,7 @@ TEST_CASE("a model file preserves the bytes of MTP modules", "[quantized][mtp]")
   }
 }
 
-TEST_CASE("bytes of MTP modules are refused for a model without modules or for an unknown component",
+TEST_CASE("bytes of MTP modules are rejected for a model without modules or for an unknown component",
           "[quantized][mtp]") {
   const auto refused = [](const char* model, const std::string& bytes) {
     json::Value v = model_file_json(load_model(model));

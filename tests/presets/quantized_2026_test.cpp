@@ -151,7 +151,7 @@ TEST_CASE("BitNet b1.58 2B4T has the published number of elements and bytes", "[
   CHECK(stored_bytes(online) == 2 * (matrices + others));
 }
 
-TEST_CASE("an unsupported setting of BitNet is refused", "[schemes]") {
+TEST_CASE("an unsupported setting of BitNet is rejected", "[schemes]") {
   const auto says = [](const std::string& more) {
     return llmcalc::test::sentence([&] { released("Qwen3.5-27B", R"({"quant_method": "bitnet", )" + more + "}"); });
   };

@@ -287,7 +287,7 @@ TEST_CASE("tiled scales are padded to full tiles", "[schemes]") {
   CHECK(import::packed_bytes(p, m) == Bytes(2 * (130 * 96 + 256 * 4)));  // 2 x 1 tiles of 128 x 4
 }
 
-TEST_CASE("torchao quantizes token tables if the block includes them", "[schemes]") {
+TEST_CASE("torchao quantizes token embeddings if the block includes them", "[schemes]") {
   const auto block = [](const char* tables) {
     return std::string(R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig"}},
     "include_input_output_embeddings": )") +

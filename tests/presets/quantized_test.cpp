@@ -254,7 +254,7 @@ TEST_CASE("a config's dtype is the format of its weights", "[quantized]") {
         "c.json: \"dtype\": expected float32, float16, bfloat16 or auto, got \"int3\"");
 }
 
-TEST_CASE("an unknown quantization is refused by name", "[quantized]") {
+TEST_CASE("an unknown quantization is rejected by name", "[quantized]") {
   const auto says = [](const std::string& block, const char* what) {
     CHECK_THAT(refusal(block), Catch::Contains(what) && Catch::Contains("is not supported; specify the formats"));
   };

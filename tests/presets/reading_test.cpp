@@ -114,7 +114,7 @@ TEST_CASE("a string with a letter per layer is read together with the number of 
   CHECK(pattern.becomes.front().find("checked") == std::string::npos);
 }
 
-TEST_CASE("reading the keys of an unsupported config is refused", "[import][reading]") {
+TEST_CASE("reading the keys of an unsupported config is rejected", "[import][reading]") {
   CHECK_THAT(test::sentence([] {
                key_readings({{"model_type", "qwen9"}}, "c.json");
              }),

@@ -256,7 +256,7 @@ TEST_CASE("missing lists of layers have the defaults of their class", "[import][
   CHECK(arch(mimo.dump()) == arch(released_config("MiMo-V2-Flash").dump()));
 }
 
-TEST_CASE("two keys with contradictory layers or heads are refused", "[import][saved]") {
+TEST_CASE("two keys with contradictory layers or heads are rejected", "[import][saved]") {
   Value mimo = saved_mimo(released_config("MiMo-V2-Flash"));
   mimo["hybrid_layer_pattern"] = Value(48, 1);
   CHECK(refusal(mimo.dump()) ==
@@ -275,7 +275,7 @@ TEST_CASE("two keys with contradictory layers or heads are refused", "[import][s
   CHECK_THAT(refusal(both.dump()), Catch::Contains("\"compress_ratios\" and \"layer_types\" specify different layers"));
 }
 
-TEST_CASE("a list that distinguishes layers and is not read by the family is refused", "[import][saved]") {
+TEST_CASE("a list that distinguishes layers and is not read by the family is rejected", "[import][saved]") {
   const auto says = [](const std::string& more) { return refusal(small("llama", more)); };
   const std::string eight = R"([1, 1, 1, 1, 1, 1, 1, 2])";
   CHECK(
@@ -287,7 +287,7 @@ TEST_CASE("a list that distinguishes layers and is not read by the family is ref
   CHECK_THAT(says(R"("mlp_layer_types": ["dense", "sparse"])"),
              Catch::Contains("\"mlp_layer_types\" distinguishes layers"));
   for (const char* harmless : {"rope_thetas", "swiglu_limits", "eos_token_ids", "labels", "output_hidden_layers"})
-    CHECK(says("\"" + std::string(harmless) + "\": " + eight) == "nothing was refused");
-  CHECK(says(R"("kv_heads_of_layers": [2, 2, 2, 2, 2, 2, 2, 2])") == "nothing was refused");
-  CHECK(says(R"("some_list": [1, 2, 3])") == "nothing was refused");
+    CHECK(says("\"" + std::string(harmless) + "\": " + eight) == "nothing was rejected");
+  CHECK(says(R"("kv_heads_of_layers": [2, 2, 2, 2, 2, 2, 2, 2])") == "nothing was rejected");
+  CHECK(says(R"("some_list": [1, 2, 3])") == "nothing was rejected");
 }

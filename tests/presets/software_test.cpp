@@ -48,7 +48,7 @@ TEST_CASE("software is found by common names", "[software]") {
   CHECK(sentence([] { load_software("megatorn-lm"); }).find("did you mean 'megatron-lm'") != std::string::npos);
 }
 
-TEST_CASE("a software file with an unknown word is refused with the known ones", "[software]") {
+TEST_CASE("a software file with an unknown word is rejected with the known ones", "[software]") {
   CHECK(read_software_file(profile(), "mine.json").training->writes_norms);
   json::Value wrong = profile();
   wrong["fusion"] = "fused";
@@ -99,7 +99,7 @@ TEST_CASE("every parameter of the training estimator is within its bounds and ha
   for (const auto& c : choices<EstimateClass>) CHECK(e.interval(c.value).factor > 1);
 }
 
-TEST_CASE("an estimator file with a missing or out-of-bounds parameter is refused", "[software]") {
+TEST_CASE("an estimator file with a missing or out-of-bounds parameter is rejected", "[software]") {
   const json::Value right = training_estimator_json(training_estimator());
   CHECK(read_training_estimator(right, "e.json").parameters.values() == training_estimator().parameters.values());
   json::Value wrong = right;

@@ -116,7 +116,7 @@ TEST_CASE("unknown keys and defaults of an encoder's config are reported", "[imp
   CHECK_THAT(short_one.caveats.front(), Catch::Contains("num_hidden_layers 24"));
 }
 
-TEST_CASE("absurd and contradictory encoders are refused with a sentence", "[import][towers]") {
+TEST_CASE("absurd and contradictory encoders are rejected with a sentence", "[import][towers]") {
   const auto refused = [](const std::string& type, const std::string& more) {
     return refusal(beside_text(type, R"("vision_config": )" + more));
   };

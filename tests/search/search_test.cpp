@@ -21,7 +21,7 @@ std::vector<Space> small_spaces() {
   estimated.plan.efficiency = 0.5;
   estimated.plan.overlap = 0.3;
   all.push_back(estimated);
-  Space tied = all[0];  // in some schedules the first and last stage have a token table each
+  Space tied = all[0];  // in some schedules the first and last stage have a token embedding each
   tied.arch.tied_head = true;
   tied.gpus = {4};
   tied.best = 100000;  // all plans

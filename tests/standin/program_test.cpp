@@ -154,7 +154,7 @@ TEST_CASE("a GPU learns a text and continues it", "[program]") {
   CHECK(failure("generate " + checkpoint + " line --tokens 8 --compare-kv-cache --temperature 0").empty());
 }
 
-TEST_CASE("calibration follows the rules of the runtime, and a device whose kernels take no time is refused",
+TEST_CASE("calibration follows the rules of the runtime, and a device whose kernels take no time is rejected",
           "[program][long]") {
   const std::string out = llmcalc::test::scratch() + "/calibrated.json";
   check_sentence(on_standin("calibrate --out " + out), "inconsistent measurements");
@@ -180,7 +180,7 @@ TEST_CASE("a device error ends every command with exit code 2 and a message", "[
   check_sentence(on_standin("learn " + text_file() + " --steps 4 --out " + out, failing), "");
 }
 
-TEST_CASE("a model that exceeds the device's memory is refused", "[program]") {
+TEST_CASE("a model that exceeds the device's memory is rejected", "[program]") {
   const std::string run = "validate " + model_file(llama);
   check_sentence(on_standin(run, "LLMCALC_STANDIN_MEMORY=575000000"), "available");
   check_sentence(on_standin(run, "LLMCALC_STANDIN_MEMORY=540000000"),

@@ -22,7 +22,7 @@ std::string sentence(Act act) {
   } catch (const InputError& e) {
     return e.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 std::string refusal(const std::string& text) {
@@ -31,7 +31,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("text that is not JSON is refused with line and column", "[json]") {
+TEST_CASE("text that is not JSON is rejected with line and column", "[json]") {
   CHECK(refusal("{\n  \"layers\": 32,\n") == "my.json:3:1: unexpected end of input; the file is truncated or not JSON");
   CHECK(refusal("") == "my.json:1:1: unexpected end of input; the file is truncated or not JSON");
   CHECK(refusal("{\"a\": 1,}") == "my.json:1:9: unexpected '}'; the file is not JSON from here on");
@@ -42,7 +42,7 @@ TEST_CASE("text that is not JSON is refused with line and column", "[json]") {
   CHECK(refusal(std::string("{}\0{", 4)) == "my.json contains a zero byte and is not JSON; save it as UTF-8 text");
 }
 
-TEST_CASE("a duplicate key in an object is refused at any depth", "[json]") {
+TEST_CASE("a duplicate key in an object is rejected at any depth", "[json]") {
   CHECK(refusal(R"({"heads": 8, "kv": 1, "heads": 9})") == "my.json:1: key \"heads\" appears twice; remove one");
   CHECK(refusal(R"({"a": [{"b": {"c": 1, "c": 1}}]})") == "my.json:1: key \"c\" appears twice; remove one");
   CHECK(refusal("[{\"id\": 1},\n {\"id\": 2,\n  \"id\": 3}\n]") == "my.json:3: key \"id\" appears twice; remove one");
@@ -57,7 +57,7 @@ TEST_CASE("NaN and Infinity outside strings, as Python writes them, become null"
   CHECK(json::without_infinities("\"\\") == "\"\\");
 }
 
-TEST_CASE("a number outside the range of a double is refused", "[json]") {
+TEST_CASE("a number outside the range of a double is rejected", "[json]") {
   CHECK(refusal("{\"a\": 1e400}") == "my.json:1:11: 1e400 is outside the range of a double; use a smaller number");
   CHECK(refusal("[-1e400]") == "my.json:1:7: -1e400 is outside the range of a double; use a smaller number");
 }
@@ -138,7 +138,7 @@ TEST_CASE("only an object has keys", "[json]") {
   CHECK(sentence([&] { Object(list, "my.json"); }) == "my.json: expected an object in braces, got a list");
 }
 
-TEST_CASE("unread keys are refused with the nearest known key", "[json]") {
+TEST_CASE("unread keys are rejected with the nearest known key", "[json]") {
   const auto v = json::parse(R"({"heads": 8, "hedas": 9, "zzz": 1})", "my.json");
   const Object o(v, "my.json");
   CHECK(o.unread() == std::vector<std::string>{"heads", "hedas", "zzz"});

@@ -202,7 +202,7 @@ TEST_CASE("sizes with units are exact", "[quantity]") {
   CHECK(parse_bytes("300B", "--bytes", Bare::allowed) == Bytes(300));  // bytes here, not billions
 }
 
-TEST_CASE("a malformed size is refused with a sentence", "[quantity]") {
+TEST_CASE("a malformed size is rejected with a sentence", "[quantity]") {
   const auto refused = [](std::string_view text) { return sentence([&] { bytes(text); }); };
   const std::string expected = "hw.json: expected a size (80 GiB), got ";
   CHECK(refused("80") == expected + "\"80\"; add the unit");
@@ -237,7 +237,7 @@ TEST_CASE("rates, times, powers and prices are the nearest doubles", "[quantity]
   CHECK(parse_price("2.5", "--price", Bare::allowed) == 2.5);
 }
 
-TEST_CASE("a unit of the wrong kind is refused with the expected kind", "[quantity]") {
+TEST_CASE("a unit of the wrong kind is rejected with the expected kind", "[quantity]") {
   CHECK(sentence([] { parse_rate("4.8 TB", "hw.json"); }) ==
         "hw.json: expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(sentence([] { parse_flops_rate("3.35 TB/s", "hw.json"); }) ==

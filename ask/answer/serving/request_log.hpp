@@ -8,7 +8,7 @@
 ///   prefix     optional: tokens that the prompt shares with all other prompts ("1200"), or with all prompts of the
 ///              same name ("rules:1200")
 ///   priority   optional: a whole number, lower first
-/// Other names are ignored, but refused if they are within two edits of one of these.
+/// Other names are ignored, but rejected if they are within two edits of one of these.
 
 #include <string>
 #include <string_view>

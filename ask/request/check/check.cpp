@@ -132,7 +132,7 @@ void check_recomputation(const Request& r) {
                                  name(r.plan.recompute_method), layers));
 }
 
-/// Refuses layouts for training only in an answer that includes inference.
+/// Rejects layouts for training only in an answer that includes inference.
 void check_both_halves(const Request& r) {
   const std::string_view how = r.has(part::halves) ? "add --train" : "use 'llmcalc train'";
   if (ranks(r.layout, Group::pipeline) > 1) throw InputError(fmt::format("--pp applies to training; {}", how));

@@ -25,7 +25,7 @@ void check_who_asks(const ServingInputs& v) {
                                                : "--users and --requests"));
 }
 
-/// Refuses options of drawn traffic with a log, which has all requests.
+/// Rejects options of drawn traffic with a log, which has all requests.
 void check_log_alone(const Request& r) {
   if (r.serving.log.empty()) return;
   for (const char* option : {"--prompt", "--generate", "--arrivals", "--lengths", "--turns", "--shared-prefix",

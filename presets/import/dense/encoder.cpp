@@ -233,8 +233,8 @@ LayerSet modernbert_local(const Config& c, const Arch& a) {
 /// hf modernbert/modeling_modernbert.py: LayerNorms (without biases unless norm_bias) after the embedding, before both
 /// sub-layers except the first layer's attention, and after the last layer; gated MLPs; RoPE, with a separate base for
 /// each kind of layer. A token of a local layer attends to local_attention / 2 tokens on each side and to itself.
-/// Masked tokens: a dense layer (classifier_bias), classifier_activation and a norm, then the token table with a bias
-/// (decoder_bias). A head for labels is outside the model, with the dense layer and norm before it.
+/// Masked tokens: a dense layer (classifier_bias), classifier_activation and a norm, then the token embedding with a
+/// bias (decoder_bias). A head for labels is outside the model, with the dense layer and norm before it.
 Arch modernbert_layers(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -315,7 +315,7 @@ void refuse_other_nomic(const Config& c) {
 
 /// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, also for nomic-embed-text-v1.5: BERT under other names,
 /// with RoPE instead of learned positions, a gated MLP and separate keys for its biases; no pooler. Masked tokens: a
-/// dense layer, a norm and the token table, with biases if the MLP has them.
+/// dense layer, a norm and the token embedding, with biases if the MLP has them.
 Arch nomic_bert(const Config& c, const Defaults& d) {
   refuse_other_nomic(c);
   Arch a = base_arch(c, d);

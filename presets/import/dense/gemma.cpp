@@ -63,13 +63,13 @@ void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
 }
 
 /// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2 layers; decoder layers also have attention to
-/// the encoder's result, with norms before and after it and without RoPE. Each half has a token table, and the head is
-/// tied to the decoder's: counted as one table and an untied head, which have as many parameters.
+/// the encoder's result, with norms before and after it and without RoPE. Each half has a token embedding, and the head
+/// is tied to the decoder's: counted as one table and an untied head, which have as many parameters.
 Arch t5gemma(const Config& c, const Defaults& d) {
   for (const char* half : {"encoder", "decoder"})
     if (!c.has(half)) c.refuse("\"" + std::string(half) + "\" is missing; it must contain the sizes of that half");
   if (!c.flag("tie_word_embeddings", true))
-    c.refuse("\"tie_word_embeddings\" is false; a third token table is not supported");
+    c.refuse("\"tie_word_embeddings\" is false; a third token embedding is not supported");
   const Config halves[] = {c.object("encoder"), c.object("decoder")};
   Arch a = gemma2(halves[0], d);
   c.require_repeated("vocab_size", "\"vocab_size\" of \"encoder\"", a.vocabulary);
@@ -218,7 +218,7 @@ Arch gemma4_unified(const Config& c, const Defaults& d) {
 
 /// hf muse_glimmer/modeling_muse_glimmer.py, the text model: Gemma 2's four norms, a gate per channel on attention's
 /// output, weight-free norms on q and k; all but every fourth layer, counted from the last, have a sliding window, and
-/// only these have RoPE. Excludes a weight-free norm after the token table.
+/// only these have RoPE. Excludes a weight-free norm after the token embedding.
 Arch muse_glimmer(const Config& c, const Defaults& d) {
   Arch a = gemma(c, d);
   a.activation = activation(c, {"hidden_activation"}, "silu");

@@ -90,7 +90,7 @@ Arch gptj(const Config& c, const Defaults& d) {
 
 /// hf opt/modeling_opt.py. The position table has two more rows than positions. `enable_bias` applies to every
 /// projection. do_layer_norm_before false (350M): norms after each residual sum, without a final norm. A
-/// word_embed_proj_dim other than hidden adds two projections without bias around the token table. Tied by default.
+/// word_embed_proj_dim other than hidden adds two projections without bias around the token embedding. Tied by default.
 Arch opt(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("enable_bias", true);

@@ -320,7 +320,8 @@ Arch plamo(const Config& c, const Defaults& d) {
 }
 
 /// hf mllama/modeling_mllama.py, the text model: Llama with some layers (cross_attention_layers) that only read images
-/// and are skipped without one. These layers and 8 additional rows of the token table are counted with the encoders.
+/// and are skipped without one. These layers and 8 additional rows of the token embedding are counted with the
+/// encoders.
 Arch mllama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.layers -= static_cast<Count>(image_layers(c).size());

@@ -311,7 +311,7 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
 /// hf longcat_flash/modeling_longcat_flash.py: layers with two latent attentions, two dense MLPs and a parallel
 /// mixture, some of whose experts return their input. num_hidden_layers, if given, counts both halves of each layer.
 /// The load-balancing bias is a buffer. Other kinds of tables are not supported. Every file has an MTP module, whether
-/// or not the config states it (vLLM, longcat_flash_mtp.py): attention, a dense MLP and a separate token table.
+/// or not the config states it (vLLM, longcat_flash_mtp.py): attention, a dense MLP and a separate token embedding.
 Arch longcat_flash(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d, {"num_layers"});
   if (c.has("num_hidden_layers") && c.count("num_hidden_layers", 0) != 2 * a.layers)

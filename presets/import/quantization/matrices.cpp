@@ -156,7 +156,7 @@ void mixture(const NamedLayer& l, const Arch& a) {
 
 }  // namespace
 
-Matrix token_table(const Arch& a) {
+Matrix token_embedding(const Arch& a) {
   return {.component = Component::embedding,
           .paths = {"embed_tokens", "wte", "word_embeddings", "embed_in", "tok_embeddings", "embeddings"},
           .rows = a.vocabulary,

@@ -19,12 +19,12 @@ struct Matrix {
   Count groups = 1, rows = 0, columns = 0;  ///< number of experts, and shape of one expert's matrix
   bool biased = false;                      ///< the model adds a bias to its output
   bool by_name = false;                     ///< only picked by a group that names it, not by a group for all matrices
-  bool is_table = false;                    ///< the token table
+  bool is_table = false;                    ///< the token embedding
   Count numbers() const { return mul(groups, rows, columns); }
 };
 
-/// The token table.
-Matrix token_table(const Arch& arch);
+/// The token embedding.
+Matrix token_embedding(const Arch& arch);
 
 /// Calls visit(const Matrix&) for the routers of all layers, and for the gates of shared experts.
 void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>& visit);

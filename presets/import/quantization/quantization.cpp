@@ -121,7 +121,7 @@ void for_each_stored(const Stock& s, Owner owner, const std::function<void(const
     return;
   }
   for_each_matrix(s.arch, s.model_type, visit);
-  if (s.scheme.table_as_other) visit(token_table(s.arch));
+  if (s.scheme.table_as_other) visit(token_embedding(s.arch));
   if (s.scheme.routers_as_others) for_each_router(s.arch, visit);
 }
 

@@ -21,7 +21,7 @@ struct Scheme {
   std::vector<Group> groups{};         ///< a matrix belongs to the first group whose targets match it
   Modules kept{};                      ///< modules in the config's dtype, regardless of groups
   bool head_as_other = false;          ///< the head is packed like other matrices unless the block excludes it
-  bool table_as_other = false;         ///< the token table is packed like other matrices
+  bool table_as_other = false;         ///< the token embedding is packed like other matrices
   bool routers_as_others = false;      ///< routers are packed like other matrices
   Count cache_bits = 0;                ///< bits of the KV cache for which the checkpoint has scales; 0: no scales
   std::vector<std::string> caveats{};  ///< properties that the block leaves open

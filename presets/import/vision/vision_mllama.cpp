@@ -44,7 +44,7 @@ MediaEncoder mllama(const Config& v) {
 Count mllama_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden).total(); }
 
 /// MllamaCrossAttentionDecoderLayer: q and o 2 h n d, k and v 2 h g d, RMSNorms of queries and keys 2 d, gate, up, down
-/// 3 h m, two RMSNorms 2 h, and two gates. Also 8 rows of the token table, for images.
+/// 3 h m, two RMSNorms 2 h, and two gates. Also 8 rows of the token embedding, for images.
 Count mllama_cross(const Joint& j) {
   const Config text = j.whole.object("text_config");
   const Count h = j.hidden, n = text.size("num_attention_heads", 32), g = text.size("num_key_value_heads", 8);

@@ -238,7 +238,8 @@ constexpr Definition memory[] = {
        return module.formula(textbook::all_parameters(s.arch(), rank(s)) +
                              Expr("n_u", s.plan().mtp) * module.parameters());
      },
-     "projections, MLPs, token table and head are sharded across T ranks; norms, routers, row biases are replicated",
+     "projections, MLPs, token embedding and head are sharded across T ranks; norms, routers, row biases are "
+     "replicated",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes",
      [](S s) {

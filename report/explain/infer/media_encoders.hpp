@@ -11,8 +11,8 @@ inline constexpr std::string_view media_encoder_sources =
     "header";
 inline constexpr std::string_view media_encoder_convention =
     "16 bits per parameter, or the formats in the checkpoint's header; replicated on every rank that has the token "
-    "table, except image-only layers, which are sharded across tensor-parallel ranks; excluded with --no-towers and "
-    "for llama.cpp";
+    "embedding, except image-only layers, which are sharded across tensor-parallel ranks; excluded with --no-towers "
+    "and for llama.cpp";
 
 inline Formula media_encoder_bytes(const Setting& s) {
   const MediaEncoders& t = s.request().model.media_encoders;

@@ -298,7 +298,7 @@ constexpr Definition serving_table[] = {
                           "expert bytes times (f' h' / (f h) - 1), with f' and h' the padded width and hidden size",
                           "engine_memory.padding_bytes");
      },
-     of_engine, "vLLM, quantization/mxfp4.py", "traffic, and MXFP4 experts under vLLM"},
+     of_engine, "vLLM, quantization/mxfp4.py", "traffic, and MXFP4 experts with vLLM"},
     {"engine_memory.adapters_bytes", "adapters in memory", "bytes", adapters_of_engine, "per GPU, without a pipeline",
      "LoRA (arXiv:2106.09685)", "traffic and --adapters"},
     {"serving.usd_per_h", "cost of all GPUs per hour", "USD",

@@ -68,8 +68,9 @@ Formula stage_messages(S s) {
   const StepParts p = wait_parts(s);
   Formula f;
   add_term(f, time_symbol("t_slot", "slots blocked until their message is sent, mean over stages, s", p.sending));
-  add_term(f, time_symbol("t_tab", "gradient reduction of the token table shared by two stages, mean over stages, s",
-                          p.table));
+  add_term(f,
+           time_symbol("t_tab", "gradient reduction of the token embedding shared by two stages, mean over stages, s",
+                       p.table));
   if (p.pipelined > p.unsent) {
     Formula waits{"t_with - t_without",
                   {{"t_with", "pipeline time of all micro-batches, s", to_subtract(p.pipelined)},

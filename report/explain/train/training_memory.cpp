@@ -187,7 +187,8 @@ constexpr std::string_view offloading = "--offload WHAT";
 constexpr std::string_view sharded_weights = "--dp above 1 with --zero 3";
 constexpr Definition training_memory_table[] = {
     {"memory.parameters", "parameters on one rank", "parameters", held,
-     "projections, MLPs, token table and head are sharded across T ranks; norms, routers, row biases are replicated",
+     "projections, MLPs, token embedding and head are sharded across T ranks; norms, routers, row biases are "
+     "replicated",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"memory.trained_parameters", "trained parameters", "parameters",
      [](S s) {

@@ -69,7 +69,7 @@ int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) {
   *reasons = 0x4 | 0x20;
   return success;
 }
-/// Refuses a structure of another size, as the real library does.
+/// Rejects a structure of another size, as the real library does.
 int nvmlDeviceGetMemoryInfo_v2(void*, Memory* m) {
   if (m->version != (40U | (2U << 24))) return 25;
   m->total = 150754820096;
