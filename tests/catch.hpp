@@ -1,5 +1,5 @@
 #pragma once
-/// Catch2 2 (Debian 12) and Catch2 3, behind one name.
+/// Catch2 2 (Debian 12) and Catch2 3, under one name.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>

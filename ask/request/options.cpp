@@ -238,7 +238,7 @@ constexpr std::array rank_options{
     Option{"--fsdp", "", "fully sharded data parallelism, same as --zero 3 [off]", !common, training, "", "", fsdp},
     Option{"--hsdp", "N", "hybrid sharding: ranks per copy of the sharded states [all]", !common, training, "", "",
            hsdp},
-    Option{"--reshard", "on|off", "reshard ZeRO-3 weights after forward and gather them anew for backward [on]",
+    Option{"--reshard", "on|off", "reshard ZeRO-3 weights after forward and gather them again for backward [on]",
            !common, training, "", "", reshard},
     Option{"--order", "ORDER", "order of parallel dimensions, innermost (neighboring GPUs) first [tp-cp-ep-dp-pp]",
            !common, step, "", "", order},

@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// MTP modules have segments of their own, one of each kind.
+/// MTP modules have separate segments, one of each kind.
 enum class SegmentKind : std::uint8_t { embedding, block, head };
 
 struct Segment {

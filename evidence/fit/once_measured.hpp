@@ -1,6 +1,6 @@
 #pragma once
 /// Narrower intervals after a measurement on the user's machine: for a step once another step was timed, for a server's
-/// times once its engine's operators were timed. Both are computed from published measurements alone.
+/// times once its engine's operators were timed. Both are computed only from published measurements.
 
 #include "evidence/accuracy.hpp"
 

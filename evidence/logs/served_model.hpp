@@ -26,7 +26,7 @@ struct SaidOption {
   std::string value;
 };
 /// Options for ranks, precision (if weights are unquantized), cache format and, for models without learned positions,
-/// tokens per pass. A checkpoint with formats of its own keeps its precision. `unknown` receives configuration values
+/// tokens per pass. A checkpoint with its own formats keeps its precision. `unknown` receives configuration values
 /// without an option.
 std::vector<SaidOption> said_options(const VllmConfig& config, const ModelCard& model,
                                      std::vector<std::string>& unknown);

@@ -129,7 +129,7 @@ bool widens_weights(const Plan& plan) {
   return stored < static_cast<double>(whole_bits(plan.precision.format()));
 }
 
-/// Engines with kernels of their own multiply quantized blocks in int8, and some add in fp16.
+/// Engines with their own kernels multiply quantized blocks in int8, and some add in fp16.
 double fastest_products(const HardwareCard& card, const InferenceStack& stack, const Plan& plan) {
   const Device& d = card.cluster.device;
   const double peak = d.peak(plan.precision).value;

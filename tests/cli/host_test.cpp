@@ -73,7 +73,7 @@ TEST_CASE("a rate above the link and a host without a processor are rejected", "
 
 // FlashMLA's 8-bit rows: 512 numbers, 4 scales of 4 bytes, 64 rotary numbers of 2 bytes; an indexer's key of 128
 // numbers and a scale.
-TEST_CASE("sparse latent attention caches rows with scales with vLLM and SGLang", "[host][cli]") {
+TEST_CASE("sparse latent attention caches rows with scales in vLLM and SGLang", "[host][cli]") {
   const std::string fp8 = "infer deepseek-v3.2 --hardware b200 --tp 8 --kv-precision fp8 --software ";
   for (const char* engine : {"vllm", "sglang"})
     CHECK(test::ask(fp8 + engine)["kv_cache"]["bytes_per_token"] == 61 * (656 + 132));

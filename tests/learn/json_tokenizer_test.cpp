@@ -1,5 +1,5 @@
 // Compares tokenizers read from tokenizer.json with Hugging Face's library (scripts/tokenizer-fixtures), and checks
-// refusals.
+// rejections.
 
 #include "learn/tokens/json_tokenizer.hpp"
 

@@ -144,7 +144,7 @@ void set_full_heads(const Config& c, Mixer& full, const LayerSet& layers) {
   if (!full.key_is_value) full.kv_heads = kv_heads;
 }
 
-/// Mixers of Gemma 4. Window layers with keys and values of their own have the model's mixer. Full layers have heads of
+/// Mixers of Gemma 4. Window layers with their own keys and values have the model's mixer. Full layers have heads of
 /// global_head_dim and, with attention_k_eq_v, num_global_key_value_heads whose keys are also the values. The last
 /// layer is full, regardless of layer_types (hf configuration_gemma4.py).
 void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_window) {
