@@ -1,6 +1,7 @@
 #include "cli/print.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "cli/output.hpp"
 #include "cli/stop.hpp"
@@ -26,13 +27,19 @@ void write(const std::string& text) {
   }
 }
 
+/// Options whose lines are only in the whole report.
+bool is_full(const Arguments& arguments) {
+  constexpr std::array flags{"--full", "--ops", "--stages", "--exact"};
+  return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return arguments.has(flag); });
+}
+
 }  // namespace
 
 Screen screen_of(const Arguments& arguments) {
   const auto* const given =
       std::find_if(style_flags.begin(), style_flags.end(), [&](const StyleFlag& s) { return arguments.has(s.flag); });
   return {given == style_flags.end() ? Style::text : given->style, output_columns(), output_color(),
-          arguments.has("--exact")};
+          arguments.has("--exact"), is_full(arguments)};
 }
 
 int print(const Report& report, const Screen& screen) {

@@ -208,7 +208,11 @@ void read_prices(Sheet& s) {
   if (!list->is_array()) throw InputError(s.file.where() + ", \"prices\": expected a list of {\"price\", \"source\"}");
   for (const json::Value& v : *list) {
     const Object price(v, fmt::format("{}, \"prices\"[{}]", s.file.where(), s.card.prices.size()));
-    s.card.prices.push_back({parse_price(price.text("price"), price.where()), price.text("source")});
+    s.card.prices.push_back({.usd_per_hour = parse_price(price.text("price"), price.where()),
+                             .source = price.text("source"),
+                             .seller = price.text_or("seller", ""),
+                             .date = price.text_or("date", ""),
+                             .recalled = price.flag_or("recalled", false)});
     price.refuse_unread();
   }
 }

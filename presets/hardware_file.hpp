@@ -14,7 +14,8 @@
 ///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"?, "reduces"? }   between nodes
 ///   "pcie"?:    { "type"?, "bandwidth" },
 ///   "host"?:    { "type"?, "bandwidth"?: "450 GB/s", "memory"?: "512 GB/s" }    bandwidths of its link and its memory
-///   "power"?: "700 W",  "prices"?: [ { "price": "2.99 USD/h", "source" } ],
+///   "power"?: "700 W",  "prices"?: [ { "price": "2.99 USD/h", "source", "seller"?, "date"?,
+///                                      "recalled"?: true } ],   recalled: not looked up
 ///   "achieved"?: { "matmul"?: 0.71 or { "bf16": 0.71, ... }, "memory"?: 0.9, "link"?: 0.8, "launch"?: "4 us", "how",
 ///                  "attention"?: { "fp32": "31 GFLOP/s", ... },  "attention_backward"?,  "plain_attention"?,
 ///                  "plain_attention_backward"?,  "naive_attention"?,  "naive_attention_backward"?,  "half_matmul"?: {
@@ -46,6 +47,8 @@ namespace llmcalc {
 struct Price {
   double usd_per_hour = 0;
   std::string source;
+  std::string seller{}, date{};  ///< empty: unknown
+  bool recalled = false;         ///< not looked up
 };
 
 /// Efficiencies that a file states for a device. Fields of `rates` that were not measured are neutral.

@@ -318,6 +318,7 @@ Report compare(const std::vector<Side>& reports) {
     add_sentences(r, a, b);
     if (!g.rows.empty()) r.grids.push_back(std::move(g));
   }
+  r.brief = Brief{.with_grid = true, .more = "more: --full"};
   return r;
 }
 

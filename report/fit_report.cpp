@@ -7,6 +7,7 @@
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
 #include "presets/formats/weight_formats.hpp"
+#include "report/brief/brief.hpp"
 #include "report/fit.hpp"
 #include "report/infer/remedy_finding.hpp"
 #include "report/interval.hpp"
@@ -235,6 +236,9 @@ Report fit_report(const FitQuestion& q, std::vector<ModelFit> models) {
   report.grids = {runnable_grid(models), left_out_models_grid(like, q, models)};
   report.notes = fit_notes(like, q, models);
   note_wider_inference(like, report);
+  report.brief = brief_of(like, "decode.time_per_token_s", false);
+  report.brief->with_grid = true;
+  report.brief->lines = 30;
   return report;
 }
 

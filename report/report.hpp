@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ask/answer/fit_verdict.hpp"
@@ -62,7 +63,30 @@ struct Grid {
 /// A line of a verdict: "fits", and "yes: 37.5 of 80.0 GiB per GPU". A sentence has no label.
 struct Finding {
   std::string label, text;
-  bool bad = false;  ///< red on a terminal
+  bool bad = false;     ///< red on a terminal
+  bool detail = false;  ///< left out of the short answer
+  std::string brief{};  ///< text in the short answer; empty: the same text
+};
+
+/// Bytes by label.
+using MemoryParts = std::vector<std::pair<std::string, Bytes>>;
+
+/// Memory of one device as a bar: parts against the capacity.
+struct MemoryBar {
+  std::string label;
+  MemoryParts parts{};  ///< may sum to more than `used` if not all are live at once
+  Bytes used{};
+  Bytes capacity{};  ///< 0: unknown
+};
+
+/// The short answer in text: the verdict, and these parts of the report.
+struct Brief {
+  std::vector<Finding> findings{};
+  std::vector<MemoryBar> bars{};
+  std::vector<std::string> rows{};  ///< paths of rows with a value other than 0; "parameters.": of a whole section
+  bool with_grid = false;           ///< rows of the first grid, as many as fit
+  std::size_t lines = 16;           ///< limit
+  std::string more{};               ///< last line: "more: --full"
 };
 
 struct Report {
@@ -74,6 +98,7 @@ struct Report {
   std::vector<Section> sections;
   std::vector<Grid> grids;
   std::vector<std::string> notes;  ///< caveats and assumptions of the numbers
+  std::optional<Brief> brief;      ///< absent: text is always complete
 
   const Section* find(std::string_view key) const;
   /// The row at "memory.peak_bytes".
@@ -94,6 +119,7 @@ struct Screen {
   std::size_t columns = 80;
   bool color = false;  ///< bold and colors
   bool exact = false;  ///< every digit next to the rounded numbers; JSON always has them
+  bool full = true;    ///< the whole report instead of its short answer
 };
 
 /// Version of the JSON of reports; changes when the meaning of a key changes.

@@ -20,6 +20,7 @@ struct SchemaTable {
 };
 constexpr std::array tables{
     SchemaTable{"stages", "pipeline ranks: layers, micro-batches in flight, memory of one GPU"},
+    SchemaTable{"remedies", "single options that make the plan fit, best first: memory, time, GPUs"},
     SchemaTable{"nearest", "if no plan meets the limits: for each limit, the closest times of an isolated request"},
     SchemaTable{"plans", "the best plans, best first: layout, step or serving, memory, reason, and command line"},
     SchemaTable{"numbers", "GPU counts tried, the best plan for each, and why it won or lost"},

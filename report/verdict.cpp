@@ -9,10 +9,12 @@
 
 #include "ask/answer/fit.hpp"
 #include "calc/roofline.hpp"
+#include "report/brief/memory_bar.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/infer/remedy_finding.hpp"
 #include "report/interval.hpp"
 #include "report/train/run_section.hpp"
+#include "report/train/training_remedy.hpp"
 #include "report/train/training_sections.hpp"
 #include "text/format.hpp"
 
@@ -23,33 +25,37 @@ std::string labeled(std::string_view about, std::string_view label) {
   return about.empty() ? std::string(label) : fmt::format("{} {}", about, label);
 }
 
+/// Adds findings on training or inference to a report.
+class VerdictLines {
+ public:
+  VerdictLines(Report& report, std::string_view about) : report_(report), about_(about) {}
+
+  void add(Finding f) {
+    f.label = labeled(about_, f.label);
+    report_.verdict.push_back(std::move(f));
+  }
+  void add(std::string_view label, std::string text) { add(Finding{std::string(label), std::move(text)}); }
+  /// A finding that short answers omit.
+  void add_full(std::string_view label, std::string text) {
+    add({.label = std::string(label), .text = std::move(text), .detail = true});
+  }
+  /// A finding that short answers omit if the report has both training and inference.
+  void add_part(std::string_view label, std::string text) {
+    add({.label = std::string(label), .text = std::move(text), .detail = !about_.empty()});
+  }
+
+ private:
+  Report& report_;
+  std::string_view about_;
+};
+
 // ---- Memory
 
-struct MemoryPart {
-  const char* label;
-  Bytes Memory::*bytes;
-};
-constexpr std::array training_parts{MemoryPart{"weights", &Memory::weights},
-                                    MemoryPart{"gradients", &Memory::gradients},
-                                    MemoryPart{"optimizer", &Memory::optimizer},
-                                    MemoryPart{"activations", &Memory::activations},
-                                    MemoryPart{"logits", &Memory::logits},
-                                    MemoryPart{"gathered weights", &Memory::gathered},
-                                    MemoryPart{"gradient buckets", &Memory::buckets},
-                                    MemoryPart{"message buffers", &Memory::collective_call},
-                                    MemoryPart{"in transit", &Memory::transit},
-                                    MemoryPart{"workspace", &Memory::workspace},
-                                    MemoryPart{"process", &Memory::process}};
-constexpr std::array inference_parts{
-    MemoryPart{"weights", &Memory::weights}, MemoryPart{"media encoders", &Memory::media_encoders},
-    MemoryPart{"KV cache", &Memory::kv_cache}, MemoryPart{"workspace", &Memory::workspace},
-    MemoryPart{"process", &Memory::process}};
-
 /// "weights 32.86 GiB"
-std::string largest_part(const Memory& m, std::span<const MemoryPart> parts) {
-  const auto most = std::max_element(parts.begin(), parts.end(),
-                                     [&](const MemoryPart& a, const MemoryPart& b) { return m.*a.bytes < m.*b.bytes; });
-  return fmt::format("{} {}", most->label, bytes_text(m.*most->bytes));
+std::string largest_part(const MemoryParts& parts) {
+  const auto most =
+      std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return fmt::format("{} {}", most->first, bytes_text(most->second));
 }
 
 /// "37.54 of 80.00 GiB"; both units if they differ.
@@ -68,10 +74,10 @@ std::string fit_text(const Fit& fit) {
 }
 
 /// `host`: host memory of the GPU that uses the most; `limit`: the memory that the plan may not exceed, as a reason.
-Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit& fit, std::span<const MemoryPart> parts,
+Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit& fit, const MemoryParts& parts,
                        std::string_view about, const std::string& limit = "more than --memory-utilization allows") {
   if (!r.hardware)
-    return {labeled(about, "needs"), fmt::format("{} per GPU, {}", bytes_text(m.peak), largest_part(m, parts))};
+    return {labeled(about, "needs"), fmt::format("{} per GPU, {}", bytes_text(m.peak), largest_part(parts))};
   const Device& device = r.hardware->cluster.device;
   const std::string of = part_of(m.peak, device.memory), label = labeled(about, "fits");
   const double share = real(m.peak.value) / real(device.memory.value);
@@ -80,7 +86,7 @@ Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit&
     return {label, fmt::format("{}: {} per GPU ({:.0f} %){}", fit_text(fit), of, 100 * share, ram)};
   if (share <= 1 && m.host != Bytes() && device.host.capacity != Bytes() && m.host > device.host.capacity)
     return {label, fmt::format("no: needs {} of host memory per GPU", part_of(host, device.host.capacity)), true};
-  const std::string why = share > 1 ? largest_part(m, parts) : limit;
+  const std::string why = share > 1 ? largest_part(parts) : limit;
   return {label, fmt::format("{}: needs {} per GPU, {}", fit_text(fit), of, why), true};
 }
 
@@ -124,6 +130,21 @@ std::string helps_text(std::vector<TimeChange> all) {
   return text;
 }
 
+/// "33.90 MWh, 10.17 t CO2", if requested.
+std::string energy_text(const TrainingAnswer& a) {
+  const RunInputs& run = a.request().run;
+  const WholeTraining& w = *a.run().whole;
+  if (!w.energy_kwh || !(run.co2 || run.watts || a.request().gave("--pue"))) return "";
+  const std::string co2 = w.co2_kg ? ", " + human_text(Quantity(*w.co2_kg), Unit::kilograms) + " of CO2" : "";
+  return human_text(Quantity(*w.energy_kwh), Unit::kilowatt_hours) + co2;
+}
+
+/// "330 to finish in 10 days: global batch scaled with the replicas, 7.637 days"
+std::string gpus_text(const GpusForDays& found, double days) {
+  const std::string number = found.gpus ? fmt::format("{} to finish", *found.gpus) : "no number finishes";
+  return fmt::format("{} in {:g} days: {}", number, days, found.note);
+}
+
 /// "compute, 93.1 % of the step"
 std::string bound_text(const LimitTime& bound, Seconds step) {
   return fmt::format("{}, {:.1f} % of the step", bound.name, 100 * (bound.time / step));
@@ -160,6 +181,15 @@ void add_fit(Report& report, const Fit& fit) {
   if (!report.fit || fit.probability < report.fit->probability) report.fit = fit;
 }
 
+/// Appends to the rows under "remedies", which are only in JSON.
+void add_remedies(Report& report, const json::Value& rows) {
+  const auto is_remedies = [](const Grid& g) { return g.key == "remedies"; };
+  auto grid = std::find_if(report.grids.begin(), report.grids.end(), is_remedies);
+  if (grid == report.grids.end())
+    grid = report.grids.insert(grid, Grid{.key = "remedies", .title = "", .columns = {}, .rows = {}});
+  for (const json::Value& row : rows) grid->json.push_back(row);
+}
+
 Finding process_finding(const ProcessEstimate& p, const Fit& fit, std::string_view about) {
   return {labeled(about, "fits"),
           fmt::format("{}: about {} per GPU ({})", fit_text(fit), part_of(p.needed(), p.capacity),
@@ -176,53 +206,59 @@ void add_inference_fit(const InferenceAnswer& a, Report& report, std::string_vie
   const std::string limit =
       a.capacity() ? fmt::format("more than the {} that {} may fill", bytes_text(a.usable()), r.engine->named_version())
                    : "more than --memory-utilization allows";
-  report.verdict.push_back(memory_finding(r, a.memory(), a.memory().host, fit, inference_parts, about, limit));
-  if (r.hardware && !fit.is_expected()) report.verdict.push_back(remedy_finding(a));
+  report.verdict.push_back(
+      memory_finding(r, a.memory(), a.memory().host, fit, inference_parts(a.memory()), about, limit));
+  if (!r.hardware || fit.is_expected()) return;
+  VerdictLines(report, about).add(remedy_finding(a));
+  add_remedies(report, remedies_json(a));
 }
 
 void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view about) {
   const Request& r = a.request();
   const bool fits = r.hardware && a.fits();
+  VerdictLines lines(report, about);
   if (r.hardware) add_fit(report, fit_of(a));
   if (fits && a.process()) {
-    const Bytes memory = r.hardware->cluster.device.memory;
     report.verdict.push_back(process_finding(*a.process(), fit_of(a), about));
-    report.verdict.push_back(
-        {labeled(about, "tensors"), fmt::format("{} per GPU, {}; with {}", part_of(a.memory().peak, memory),
-                                                largest_part(a.memory(), training_parts), a.process()->software)});
-    return;
+    lines.add_full("tensors",
+                   fmt::format("{} per GPU, {}; with {}", part_of(a.memory().peak, r.hardware->cluster.device.memory),
+                               largest_part(training_parts(a.memory())), a.process()->software));
+  } else {
+    const Fit fit{fits ? FitVerdict::yes : FitVerdict::no, fits ? 1.0 : 0.0};
+    report.verdict.push_back(memory_finding(r, a.memory(), a.memory().host, fit, training_parts(a.memory()), about));
   }
-  const Fit fit{fits ? FitVerdict::yes : FitVerdict::no, fits ? 1.0 : 0.0};
-  report.verdict.push_back(memory_finding(r, a.memory(), a.memory().host, fit, training_parts, about));
+  if (!r.hardware || (fits && a.process_fits())) return;
+  lines.add(remedy_finding(a));
+  add_remedies(report, remedies_json(a));
 }
 
 void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view about) {
   const Seconds step = a.estimate().estimate.total();
-  const auto say = [&](std::string_view label, std::string text) {
-    report.verdict.push_back({labeled(about, label), std::move(text)});
-  };
+  VerdictLines lines(report, about);
   add_training_fit(a, report, about);
-  say(time_label(a.estimate().estimated), step_text(a));
-  say("bound by", bound_text(a.step().bound, step));
-  if (a.request().software) say("spent on", step_spent_text(a.step(), step));
-  if (!a.sensitivity().empty()) say("helps", helps_text(a.sensitivity()));
-  if (a.run().possible && a.run().whole) say("run", run_text(*a.run().whole));
+  lines.add(time_label(a.estimate().estimated), step_text(a));
+  lines.add_part("bound by", bound_text(a.step().bound, step));
+  if (a.request().software) lines.add_part("spent on", step_spent_text(a.step(), step));
+  if (!a.sensitivity().empty()) lines.add_full("helps", helps_text(a.sensitivity()));
+  if (!a.run().possible || !a.run().whole) return;
+  lines.add("run", run_text(*a.run().whole));
+  if (const std::string energy = energy_text(a); !energy.empty()) lines.add("energy", energy);
+  if (a.run().whole->gpus) lines.add("GPUs", gpus_text(*a.run().whole->gpus, *a.request().run.days));
 }
 
 void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_view about) {
   const InferEstimate& e = a.estimate();
-  const auto say = [&](std::string_view label, std::string text) {
-    report.verdict.push_back({labeled(about, label), std::move(text)});
-  };
+  VerdictLines lines(report, about);
   add_inference_fit(a, report, about);
-  say(time_label(e.estimated), generation_text(a));
+  lines.add(time_label(e.estimated), generation_text(a));
   const std::string prefill = bound_name(e.prefill), decode = bound_name(e.middle);
-  say("bound by", prefill == decode ? prefill + " in prefill and decode"
-                                    : fmt::format("{} in prefill, {} in decode", prefill, decode));
+  lines.add_part("bound by", prefill == decode ? prefill + " in prefill and decode"
+                                               : fmt::format("{} in prefill, {} in decode", prefill, decode));
   if (a.request().engine)
-    say("spent on", fmt::format("decode: {}; prefill: {}", spent_text(decode_parts(a), a.decode_spent().total()),
-                                spent_text(prefill_parts(a), a.prefill_spent().total())));
-  if (!a.sensitivity().empty()) say("helps", helps_text(a.sensitivity()) + " of the time per token");
+    lines.add_full("spent on",
+                   fmt::format("decode: {}; prefill: {}", spent_text(decode_parts(a), a.decode_spent().total()),
+                               spent_text(prefill_parts(a), a.prefill_spent().total())));
+  if (!a.sensitivity().empty()) lines.add_full("helps", helps_text(a.sensitivity()) + " of the time per token");
 }
 
 }  // namespace llmcalc

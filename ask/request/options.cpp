@@ -345,6 +345,7 @@ constexpr std::array output_options{
            "exit with code 1 unless the verdict is yes or likely; yes: unless it is yes [off]", !common,
            training | inference, "--hardware", "", require_fit},
     Option{"--ops", "", "add one line per operator", common, operators, "", "", mark<&Request::ops>},
+    Option{"--full", "", "print every section instead of the short answer", common, part::full},
     Option{"--json", "", "print one JSON object in base units, with the unit in the key", common, part::json},
     Option{"--markdown", "", "print tables in Markdown", common, markdown},
     Option{"--exact", "", "also print all digits in text and Markdown; JSON always includes them", common, exact},

@@ -33,7 +33,7 @@ void apply_network(HardwareCard& card, double scale) {
 
 void apply_prices(HardwareCard& card, const WhatIf& w) {
   for (const auto& [name, usd_per_hour] : w.prices)
-    if (name == card.name) card.prices.insert(card.prices.begin(), {usd_per_hour, "--price"});
+    if (name == card.name) card.prices.insert(card.prices.begin(), {.usd_per_hour = usd_per_hour, .source = "--price"});
 }
 
 std::pair<std::string, double> price_of_one(std::string_view text, std::string_view where) {

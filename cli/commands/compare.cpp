@@ -153,7 +153,7 @@ const Command compare_command{
         "  llmcalc compare --software vllm@0.10 vllm@0.19",
     .words = compare_words,
     .own = compare_options,
-    .parts = part::styles,
+    .parts = part::styles | part::full,
     .run = run_compare};
 
 }  // namespace llmcalc

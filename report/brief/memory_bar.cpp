@@ -54,9 +54,9 @@ MemoryBar memory_bar(const InferenceAnswer& a, std::string_view about) {
 MemoryBar memory_bar(const ServingEngine& e, Bytes capacity) {
   const EngineMemory& m = e.memory;
   const Bytes libraries = m.libraries + m.graphs + m.padding;
-  const MemoryParts parts{{"weights", m.weights},         {"media encoders", m.media_encoders},
-                          {"KV cache", m.kv_cache},       {"activations", m.activations},
-                          {"draft model", m.draft},       {"adapters", m.adapters},
+  const MemoryParts parts{{"weights", m.weights},   {"media encoders", m.media_encoders},
+                          {"KV cache", m.kv_cache}, {"activations", m.activations},
+                          {"draft model", m.draft}, {"adapters", m.adapters},
                           {"libraries", libraries}};
   Bytes used;
   for (const auto& [label, bytes] : parts) used += bytes;

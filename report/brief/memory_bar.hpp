@@ -1,25 +1,14 @@
 #pragma once
 /// Memory of one device by part, and as a bar against the capacity.
 
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "ask/answer/inference.hpp"
 #include "ask/answer/serving/serving.hpp"
 #include "ask/answer/training.hpp"
+#include "report/report.hpp"
 
 namespace llmcalc {
-
-using MemoryParts = std::vector<std::pair<std::string, Bytes>>;
-
-struct MemoryBar {
-  std::string label;
-  MemoryParts parts{};  ///< may sum to more than `used` if not all are live at once
-  Bytes used{};
-  Bytes capacity{};  ///< 0: unknown
-};
 
 /// Labels and bytes of all parts.
 MemoryParts training_parts(const Memory& m);

@@ -7,31 +7,34 @@
 namespace llmcalc {
 namespace {
 
-std::string stacks_text(const Request& r) {
+/// "vllm 0.25, the default"; "megatron-lm 0.19 and vllm 0.25, the defaults".
+std::string software_text(const Request& r) {
   const bool trains = r.has(part::training) && r.software, infers = r.has(part::inference) && r.engine;
-  if (trains && infers && r.software->name != r.engine->name)
-    return fmt::format("{} for training, {} for inference", r.software->named_version(), r.engine->named_version());
-  return trains ? r.software->named_version() : infers ? r.engine->named_version() : "";
+  const std::string trained = trains ? r.software->named_version() : "",
+                    served = infers ? r.engine->named_version() : "";
+  const bool both = trains && infers && trained != served;
+  if (!trains && !infers) return "";
+  const std::string names = both ? fmt::format("{} and {}", trained, served) : trains ? trained : served;
+  return r.gave("--software") ? names : names + (both ? ", the defaults" : ", the default");
+}
+
+std::string price_text(const Request& r) {
+  const std::optional<double> usd = price_of(r);
+  if (!usd) return "";
+  return fmt::format("{} USD per GPU-hour ({})", *usd,
+                     r.run.price ? "--price" : price_source_text(r.hardware->prices[0]));
 }
 
 }  // namespace
-
-Finding software_finding(const Request& r) {
-  const std::string stacks = stacks_text(r);
-  if (stacks.empty()) return {};
-  return {"software", stacks + (r.gave("--software") ? "" : ", the default")};
-}
 
 std::string price_source_text(const Price& p) {
   if (p.seller.empty()) return p.source;
   return fmt::format("{}, {}{}", p.seller, p.date, p.recalled ? ", recalled" : "");
 }
 
-Finding price_finding(const Request& r) {
-  const std::optional<double> usd = price_of(r);
-  if (!usd) return {};
-  const std::string source = r.run.price ? "--price" : price_source_text(r.hardware->prices[0]);
-  return {"price", fmt::format("{} USD per GPU-hour: {}", *usd, source)};
+Finding provenance_finding(const Request& r, bool has_costs) {
+  const std::string software = software_text(r), price = has_costs ? price_text(r) : "";
+  return {"with", software + (software.empty() || price.empty() ? "" : "; ") + price};
 }
 
 }  // namespace llmcalc

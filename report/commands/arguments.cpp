@@ -115,6 +115,8 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
   refuse_missing_words();
   refuse_two_styles();
   if (has("--json") && has("--exact")) throw InputError("--json is always exact; omit --exact");
+  for (const char* style : {"--json", "--markdown"})
+    if (has("--full") && has(style)) throw InputError(fmt::format("{} is always complete; omit --full", style));
 }
 
 void Arguments::refuse_two_styles() const {

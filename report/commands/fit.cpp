@@ -77,7 +77,7 @@ const Command fit_command{
         "  llmcalc fit llama-3.1-8b qwen3-14b --hardware rtx-3060",
     .words = fit_words,
     .own = own_fit_options,
-    .parts = part::of_inference | part::time | part::hardware | part::styles,
+    .parts = part::of_inference | part::time | part::hardware | part::styles | part::full,
     .answer = answer_fit};
 
 }  // namespace llmcalc

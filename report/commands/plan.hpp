@@ -6,10 +6,10 @@
 namespace llmcalc {
 
 /// Table options of each subcommand.
-inline constexpr Parts plan_train_parts =
-    part::training | part::step | part::model_flops | part::time | part::run | part::hardware | part::styles;
+inline constexpr Parts plan_train_parts = part::training | part::step | part::model_flops | part::time | part::run |
+                                          part::hardware | part::styles | part::full;
 inline constexpr Parts plan_serve_parts =
-    part::inference | part::fit | part::serving | part::time | part::hardware | part::styles;
+    part::inference | part::fit | part::serving | part::time | part::hardware | part::styles | part::full;
 
 /// The best layouts of a training run.
 Output plan_train(const Arguments& arguments, Runner& runner);

@@ -32,7 +32,8 @@ constexpr Question serve_question{
         "  llmcalc serve llama-3.1-8b --hardware h100 --rate 5 --slo-ttft '500 ms'\n"
         "  llmcalc serve llama-3.1-70b --hardware h100 --tp 4 --users 100 --prompt 4k\n"
         "  llmcalc serve qwen3-32b --hardware h200 --requests log.jsonl",
-    .parts = part::inference | part::fit | part::serving | part::simulated | part::time | part::hardware | part::styles,
+    .parts = part::inference | part::fit | part::serving | part::simulated | part::time | part::hardware |
+             part::styles | part::full,
     .needs_hardware = true,
     .fill = nullptr};
 

@@ -220,7 +220,7 @@ Section limits_section(const InferenceAnswer& answer) {
   const Arch& a = r.model.arch;
   std::string note = fmt::format("at batch {}", p.batch);
   if (*l.max_context > a.context) note = fmt::format("the model supports {}", a.context);
-  if (*l.max_context == a.learned_rows()) note = "limited by learned positions";
+  if (a.learned_rows() > 0 && *l.max_context == a.learned_rows()) note = "limited by learned positions";
   s.add("max_context", "longest context", *l.max_context, Unit::tokens, note);
   return s;
 }

@@ -13,7 +13,7 @@ constexpr std::size_t shown_remedies = 4;
 
 std::string remedy_text(const InferenceRemedy& m) {
   const std::string engine = m.engine.empty() ? "" : fmt::format(" with {}", m.engine);
-  const std::string gpus = m.gpus > 1 ? " per GPU on " + counted(m.gpus, "GPU") : "";
+  const std::string gpus = m.gpus > 1 ? " on " + counted(m.gpus, "GPU") : "";
   return fmt::format("{}{} ({}{}, {} per token)", m.option, engine, bytes_text(m.peak), gpus, seconds_text(m.token));
 }
 
@@ -22,10 +22,23 @@ std::string remedy_text(const InferenceRemedy& m) {
 Finding remedy_finding(const InferenceAnswer& a) {
   const std::vector<InferenceRemedy> all = inference_remedies(a);
   if (all.empty()) return {"to fit", "no single option suffices; combine several, or use another device"};
-  std::string text;
+  Finding f{.label = "to fit", .text = {}, .brief = remedy_text(all[0])};
   for (std::size_t i = 0; i < std::min(all.size(), shown_remedies); ++i)
-    text += (text.empty() ? "" : "; ") + remedy_text(all[i]);
-  return {"to fit", text};
+    f.text += (f.text.empty() ? "" : "; ") + remedy_text(all[i]);
+  return f;
+}
+
+json::Value remedies_json(const InferenceAnswer& a) {
+  json::Value rows = json::Value::array();
+  for (const InferenceRemedy& m : inference_remedies(a)) {
+    rows.push_back({{"of", "inference"},
+                    {"option", m.option},
+                    {"gpus", m.gpus},
+                    {"peak_bytes", m.peak.value},
+                    {"time_per_token_s", m.token.value}});
+    if (!m.engine.empty()) rows.back()["software"] = m.engine;
+  }
+  return rows;
 }
 
 }  // namespace llmcalc

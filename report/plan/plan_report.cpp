@@ -13,6 +13,7 @@
 #include "ask/request/option_values.hpp"
 #include "ask/request/options.hpp"
 #include "calc/run.hpp"
+#include "report/brief/brief.hpp"
 #include "report/interval.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/plan/planned.hpp"
@@ -23,6 +24,7 @@
 #include "report/train/process_section.hpp"
 #include "report/train/stages.hpp"
 #include "report/train/training_sections.hpp"
+#include "report/verdict.hpp"
 #include "search/neighbours.hpp"
 #include "search/reverse.hpp"
 #include "text/error.hpp"
@@ -212,19 +214,15 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
   }
   const Found& f = found.best[0];
   const TrainingAnswer p = planned(r, space, f.candidate);
-  report.fit = fit_of(p);
   const StepTime& t = p.estimate().estimate;
-  report.verdict = {
-      {"best", fmt::format("{}; {}", degrees_text(f.candidate), run_text(r, f.candidate))},
-      {p.estimate().estimated ? "time" : "at best",
-       fmt::format("{} per step{}, {} MFU, {}", seconds_text(t.total()), step_interval(p),
-                   human_text(Quantity(model_utilization(p.estimate(), t, p.request().plan, p.request().layout,
-                                                         r.hardware->cluster.device)),
-                              Unit::ratio),
-                   human_text(Quantity(tokens_per_second(p.estimate(), t)), Unit::tokens_per_second))},
-      {"fits", fmt::format("{} of {} per GPU", bytes_text(f.peak), bytes_text(r.hardware->cluster.device.memory))}};
-  if (p.process())
-    report.verdict.push_back({"process", fmt::format("{} with {}", process_text(*p.process()), p.process()->software)});
+  report.verdict = {{"best", fmt::format("{}; {}", degrees_text(f.candidate), run_text(r, f.candidate))},
+                    {p.estimate().estimated ? "time" : "at best",
+                     fmt::format("{} per step{}, {} MFU, {}", seconds_text(t.total()), step_interval(p),
+                                 human_text(Quantity(model_utilization(p.estimate(), t, p.request().plan,
+                                                                       p.request().layout, r.hardware->cluster.device)),
+                                            Unit::ratio),
+                                 human_text(Quantity(tokens_per_second(p.estimate(), t)), Unit::tokens_per_second))}};
+  add_training_fit(p, report);
   if (const Bytes host = p.estimate().host; host != Bytes())
     report.verdict.push_back(
         {"on the host", fmt::format("{} per GPU: {}", bytes_text(host), offload_text(p.request().plan.offload))});
@@ -350,6 +348,8 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
   if (!found.best.empty() && r.run.tokens) report.grids.push_back(run_grid(r, space, found.best[0]));
   if (pareto) report.grids.push_back(plans_grid(r, space, found.front, "front", "less memory for more time"));
   report.grids.push_back(searched_grid(space, found));
+  report.brief = brief_of(r, "step.time_s", r.run.tokens.has_value());
+  report.brief->with_grid = true;
   report.notes.push_back(fmt::format(
       "{} plans: {} fit, {} do not, {} are impossible{}", grouped_digits(fmt::format("{}", found.counts.candidates)),
       grouped_digits(fmt::format("{}", found.counts.fit)), grouped_digits(fmt::format("{}", found.counts.too_large)),

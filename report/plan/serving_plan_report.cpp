@@ -21,6 +21,7 @@
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/serving_inputs.hpp"
+#include "report/brief/brief.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/interval.hpp"
 #include "report/model/model_sections.hpp"
@@ -385,6 +386,8 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
     if (!front.empty()) report.grids.push_back(front_grid(front));
     add_serving_estimate(report, shown);
   }
+  report.brief = brief_of(shown.empty() ? like : shown.front()->request, "serving.tpot_s.mean", !shown.empty());
+  report.brief->with_grid = true;
   report.grids.push_back(left_out_of_plan(offers, left_out));
   report.grids.push_back(searched_offers(offers, q.stopped));
   const json::Object counts(report.grids.back().json, "the search");

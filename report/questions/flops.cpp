@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "ask/answer/answer.hpp"
+#include "report/brief/brief.hpp"
 #include "report/model/flops_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
@@ -19,6 +20,9 @@ void fill_flops(const Answer& answer, Report& report) {
   const double each = static_cast<double>(f.value) / static_cast<double>(tokens);
   report.verdict = {{"", fmt::format("{} for {} tokens: {} per token, forward and backward.",
                                      human_text(f, Unit::flops), exact_text(tokens), human_text(each, Unit::flops))}};
+  report.brief = brief_of(r, "flops.model_total", false);
+  report.brief->rows = {"flops.forward",  "flops.backward",  "flops.model_total", "flops.hardware_total",
+                        "flops.executed", "flops.formulas.", "flops.model_run"};
 }
 
 }  // namespace
@@ -30,7 +34,7 @@ const Question flops_question{
     .examples =
         "  llmcalc flops gpt-3-175b --seq 2048 --attention-flops causal-half\n"
         "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",
-    .parts = part::formulas | part::model_flops | part::operators | part::styles | part::exact,
+    .parts = part::formulas | part::model_flops | part::operators | part::styles | part::exact | part::full,
     .fill = fill_flops};
 
 }  // namespace llmcalc

@@ -1,4 +1,6 @@
 #include "ask/answer/answer.hpp"
+#include "report/brief/brief.hpp"
+#include "report/brief/memory_bar.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/infer/target_report.hpp"
 #include "report/interval.hpp"
@@ -21,6 +23,9 @@ void fill_infer(const Answer& answer, Report& report) {
   if (r.engine) report.sections.push_back(inference_estimate_section(r));
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
   add_infer_verdict(a, report);
+  report.brief = brief_of(r, "decode.time_per_token_s", true);
+  report.brief->bars = {memory_bar(a)};
+  report.brief->rows = {"limits.max_batch", "limits.max_context", "end_to_end.usd_per_1m_tokens"};
   note_measured_device(r, report);
   note_wider_inference(r, report);
   add_target(r, report);
@@ -36,7 +41,7 @@ const Question infer_question{
         "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops\n"
         "  llmcalc infer llama-3.1-70b --hardware h200 --target '50 tokens/s'",
     .parts = part::of_inference | part::target | part::model_flops | part::time | part::hardware | part::operators |
-             part::styles | part::exact,
+             part::styles | part::exact | part::full,
     .needs_hardware = true,
     .fill = fill_infer};
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "ask/answer/answer.hpp"
+#include "report/brief/brief.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/question.hpp"
 #include "report/report.hpp"
@@ -18,6 +19,8 @@ void fill_params(const Answer& answer, Report& report) {
       {"", fmt::format("{}, {}.", human_text(p.total, Unit::parameters),
                        p.active == p.total ? "all active on every token"
                                            : human_text(p.active, Unit::parameters) + " active per token")}};
+  report.brief = brief_of(r, "parameters.total", false);
+  report.brief->rows = {"parameters."};
 }
 
 }  // namespace
@@ -25,7 +28,7 @@ void fill_params(const Answer& answer, Report& report) {
 const Question params_question{.name = "params",
                                .summary = "Counts parameters exactly, by component.",
                                .examples = "  llmcalc params llama-3.1-405b\n  llmcalc params ./config.json --json",
-                               .parts = part::styles | part::exact,
+                               .parts = part::styles | part::exact | part::full,
                                .fill = fill_params};
 
 }  // namespace llmcalc

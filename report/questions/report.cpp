@@ -1,4 +1,6 @@
 #include "ask/answer/answer.hpp"
+#include "report/brief/brief.hpp"
+#include "report/brief/memory_bar.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/interval.hpp"
 #include "report/model/flops_sections.hpp"
@@ -48,8 +50,10 @@ void fill_report(const Answer& answer, Report& report) {
   if (trained.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
       report.grids.push_back(operators_grid(phase == Phase::training ? trained : asked, phase));
-  add_train_verdict(t, report, "training");
-  add_infer_verdict(i, report, "inference");
+  add_train_verdict(t, report, "train");
+  add_infer_verdict(i, report, "infer");
+  report.brief = brief_of(answer.request(), "step.time_s", trained.run.tokens.has_value());
+  report.brief->bars = {memory_bar(t, "train"), memory_bar(i, "infer")};
   note_engine(answer.request(), report);
   note_measured_scale(t, report);
   note_measured_device(trained.software ? trained : asked, report);
@@ -66,7 +70,7 @@ const Question report_question{
         "  llmcalc report llama-3.1-405b --hardware h100 --tp 8\n"
         "  llmcalc report falcon-40b --hardware a100-80gb --tp 4 --json",
     .parts = part::training | part::step | part::of_inference | part::formulas | part::model_flops | part::time |
-             part::run | part::hardware | part::operators | part::styles | part::exact,
+             part::run | part::hardware | part::operators | part::styles | part::exact | part::full,
     .needs_hardware = true,
     .fill = fill_report};
 

@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 
 #include "ask/answer/answer.hpp"
+#include "report/brief/brief.hpp"
+#include "report/brief/memory_bar.hpp"
 #include "report/interval.hpp"
 #include "report/model/flops_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
 #include "report/train/measured_notes.hpp"
 #include "report/train/process_section.hpp"
-#include "report/train/remedy_note.hpp"
 #include "report/train/run_section.hpp"
 #include "report/train/sensitivity_section.hpp"
 #include "report/train/step_target.hpp"
@@ -26,7 +27,8 @@ void fill_train(const Answer& answer, Report& report) {
   if (r.software) report.sections.push_back(estimate_section(a));
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   add_train_verdict(a, report);
-  note_remedies(a, report);
+  report.brief = brief_of(r, "step.time_s", r.run.tokens.has_value());
+  report.brief->bars = {memory_bar(a)};
   add_step_target(r, report);
   note_measured_scale(a, report);
   note_measured_device(r, report);
@@ -43,7 +45,7 @@ const Question train_question{
         "  llmcalc train llama-3.1-8b --hardware h100 --gpus 512 --tp 8 --sp --tokens 9T\n"
         "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --target '1 s'",
     .parts = part::training | part::step | part::model_flops | part::time | part::run | part::target | part::hardware |
-             part::operators | part::styles | part::exact,
+             part::operators | part::styles | part::exact | part::full,
     .needs_hardware = true,
     .fill = fill_train};
 

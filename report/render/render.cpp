@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "report/render/brief.hpp"
 #include "report/render/markdown_text.hpp"
 #include "report/render/text.hpp"
 #include "report/report.hpp"
@@ -91,6 +92,12 @@ void make_printable(Grid& g) {
   for (std::vector<std::string>& row : g.rows) make_printable(row);
 }
 
+Brief as_printed(Brief b) {
+  for (Finding& f : b.findings) f.label = printable(f.label), f.text = printable(f.text);
+  b.more = printable(b.more);
+  return b;
+}
+
 /// The parts of a report shown in text and Markdown, made printable. Texts from files are made printable when read;
 /// names of files and arguments must stay unchanged for byte-wise comparison and are made printable here.
 Report as_printed(const Report& r) {
@@ -103,6 +110,7 @@ Report as_printed(const Report& r) {
   for (Section& s : p.sections) make_printable(s);
   for (Grid& g : p.grids) make_printable(g);
   make_printable(p.notes);
+  if (r.brief) p.brief = as_printed(*r.brief);
   return p;
 }
 
@@ -197,7 +205,7 @@ json::Value report_json(const Report& r) {
 std::string render(const Report& r, const Screen& screen) {
   switch (screen.style) {
     case Style::text:
-      return render_text(as_printed(r), screen);
+      return r.brief && !screen.full ? brief_text(as_printed(r), screen) : render_text(as_printed(r), screen);
     case Style::markdown:
       return markdown(as_printed(r), screen.exact);
     case Style::json:

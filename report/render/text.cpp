@@ -30,9 +30,8 @@ std::string verdict_text(const Report& r, const Screen& screen) {
   std::string out;
   for (const Finding& f : r.verdict) {
     const std::string first = f.label.empty() ? "" : flush_left(f.label, label + 2);
-    const fmt::text_style style =
-        f.bad ? fmt::emphasis::bold | fmt::fg(fmt::terminal_color::red) : fmt::text_style(fmt::emphasis::bold);
-    out += painted(wrapped(first, f.text, screen.columns), style, screen);
+    const std::string lines = wrapped(first, f.text, screen.columns);
+    out += f.bad ? in_red(lines, screen) : in_bold(lines, screen);
   }
   return out.empty() ? out : out + "\n";
 }
@@ -165,6 +164,10 @@ std::string row_text(Cells row, std::size_t left, const ColumnWidths& w) {
 
 std::string in_bold(const std::string& lines, const Screen& screen) {
   return painted(lines, fmt::emphasis::bold, screen);
+}
+
+std::string in_red(const std::string& lines, const Screen& screen) {
+  return painted(lines, fmt::emphasis::bold | fmt::fg(fmt::terminal_color::red), screen);
 }
 
 std::string grid_text(const Grid& grid, const Screen& screen) {

@@ -5,9 +5,10 @@
 
 namespace llmcalc {
 
-/// Parts of the text style: a whole report, one grid, and lines in bold if the screen supports it.
+/// Parts of the text style: a whole report, one grid, and lines in bold or in bold red if the screen supports it.
 std::string render_text(const Report& report, const Screen& screen);
 std::string grid_text(const Grid& grid, const Screen& screen);
 std::string in_bold(const std::string& lines, const Screen& screen);
+std::string in_red(const std::string& lines, const Screen& screen);
 
 }  // namespace llmcalc

@@ -9,6 +9,8 @@
 #include "ask/answer/serving/serving.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
+#include "report/brief/brief.hpp"
+#include "report/brief/memory_bar.hpp"
 #include "report/infer/remedy_finding.hpp"
 #include "report/question.hpp"
 #include "report/report.hpp"
@@ -43,6 +45,8 @@ Report refused_serving_report(const Request& r, const ServingEngine& e) {
   Report report = serving_head(r);
   report.verdict = no_room_findings(r, e);
   report.sections = {engine_memory_section(r, e)};
+  report.brief = brief_of(r, "engine_memory.kv_cache_bytes", false);
+  report.brief->bars = {memory_bar(e, r.hardware->cluster.device.memory)};
   return report;
 }
 

@@ -1,4 +1,5 @@
 #include "report/serve/serving_report.hpp"
+#include "ask/request/prices.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,6 +24,8 @@
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/serving_inputs.hpp"
+#include "report/brief/brief.hpp"
+#include "report/brief/memory_bar.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/interval.hpp"
 #include "report/model/model_sections.hpp"
@@ -201,6 +204,17 @@ void add_price_finding(Report& report, const Request& r, const ServingRun& run, 
   report.verdict.push_back({"price", prices_text(*p)});
 }
 
+/// Time and cost of a given number of requests.
+void add_job_finding(Report& report, const Request& r, const Served& s) {
+  if (!r.gave("--num-requests") && r.serving.log.empty()) return;
+  const std::optional<double> usd = price_of(r);
+  const double hours = s.duration.value / 3600;
+  const std::string cost =
+      usd ? ", " + human_text(Quantity(hours * *usd * static_cast<double>(serving_gpus(r))), Unit::dollars) : "";
+  report.verdict.push_back(
+      {"job", fmt::format("{} in {}{}", counted(s.requests, "request"), seconds_text(s.duration), cost)});
+}
+
 Count mean_tokens(const ServingTraffic& traffic) {
   const SteadyLoad mean = mean_load(traffic);
   return static_cast<Count>(mean.prompt + mean.generate + 0.5);
@@ -269,6 +283,7 @@ Report serving_report(const Request& r, const ServingEngine& e, const ServingTra
   add_load_finding(report, r, run, s, measured);
   if (s.requests > 0) add_time_findings(report, r, s);
   add_price_finding(report, r, run, s);
+  add_job_finding(report, r, s);
   report.sections = {serving_section(r, e, run, s, measured)};
   if (why_no_long_run(r, e).empty())
     report.sections.push_back(steady_state_section(r, steady_state_of(r, e, traffic, s, measured.cached)));
@@ -276,6 +291,9 @@ Report serving_report(const Request& r, const ServingEngine& e, const ServingTra
   if (r.engine) report.sections.push_back(inference_estimate_section(r));
   report.grids = {times_grid(s), timeline_grid(r, e, run)};
   put_effective(report.inputs, r, traffic);
+  report.brief = brief_of(r, "serving.tpot_s.mean", true);
+  report.brief->bars = {memory_bar(e, r.hardware->cluster.device.memory)};
+  report.brief->rows = {"serving.throughput_out_tok_s"};
   add_serving_notes(report, r, e, traffic, run);
   return report;
 }

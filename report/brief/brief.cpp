@@ -1,0 +1,17 @@
+#include "report/brief/brief.hpp"
+
+#include <fmt/format.h>
+
+#include "report/brief/provenance.hpp"
+
+namespace llmcalc {
+
+Brief brief_of(const Request& r, std::string_view why, bool has_costs) {
+  Brief b;
+  if (r.hardware) b.findings.push_back(provenance_finding(r, has_costs));
+  const std::string_view operators = r.has(part::operators) ? ", --ops" : "";
+  b.more = fmt::format("more: --full{}; why: llmcalc explain {}", operators, why);
+  return b;
+}
+
+}  // namespace llmcalc
