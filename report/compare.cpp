@@ -79,6 +79,12 @@ constexpr std::array sums{CompareSum{"step.time_s", "step.breakdown_s."}, Compar
                           CompareSum{"inference_memory.total_bytes", "inference_memory."},
                           CompareSum{"flops.hardware_total", "flops."}};
 
+/// The definition of a path. Precondition: there is one.
+const Definition* defined(std::string_view path) {
+  const auto& all = explain::definitions();
+  return &*std::find_if(all.begin(), all.end(), [&](const Definition& d) { return d.path == path; });
+}
+
 bool is_part(std::string_view path, const CompareSum& s) {
   if (!path.starts_with(s.parts)) return false;
   const std::string_view rest = path.substr(s.parts.size());
@@ -263,13 +269,31 @@ void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
 
 /// The main result of a report, by its command, for the verdict of a comparison.
 struct VerdictPart {
-  std::string_view path, less, more;
+  std::string_view path, less, more, unit;
 };
 constexpr std::array verdict_parts{
-    VerdictPart{"step.time_s", "less time per step", "more time per step"},
-    VerdictPart{"decode.time_per_token_s", "less time per token", "more time per token"},
-    VerdictPart{"end_to_end.ttft_s", "less time to the first token", "more time to the first token"},
-    VerdictPart{"memory.peak_bytes", "less memory", "more memory"}};
+    VerdictPart{"step.time_s", "less time per step", "more time per step", "per step"},
+    VerdictPart{"decode.time_per_token_s", "less time per token", "more time per token", "per token"},
+    VerdictPart{"end_to_end.ttft_s", "less time to the first token", "more time to the first token",
+                "to the first token"},
+    VerdictPart{"memory.peak_bytes", "less memory", "more memory", "per GPU"}};
+
+/// "fits: yes; 7.522 ms per token": the results of one side.
+std::string side_verdict(const Side& s) {
+  const json::Value* fit = at(s.report, "verdict.fit");
+  std::string text = fit != nullptr && fit->is_string() ? "fits: " + fit->get<std::string>() : "";
+  for (const VerdictPart& of : verdict_parts)
+    if (const auto x = number_at(s.report, of.path); x)
+      text += fmt::format("{}{} {}", text.empty() ? "" : "; ", value_text(*defined(of.path), *x), of.unit);
+  return text;
+}
+
+/// The parts of the first sum that differs.
+std::string main_cause(const Side& a, const Side& b) {
+  for (const CompareSum& s : sums)
+    if (const std::string why = because(*defined(s.path), a.report, b.report); !why.empty()) return why;
+  return "";
+}
 
 /// "b.json: 24.0 % less time per token, 4.3 % less time to the first token"; empty if these are equal.
 std::string verdict_of(const Side& a, const Side& b) {
@@ -280,7 +304,8 @@ std::string verdict_of(const Side& a, const Side& b) {
     text += fmt::format("{}{:.1f} % {}", text.empty() ? b.name + ": " : ", ", 100 * std::abs(*y / *x - 1),
                         *y < *x ? of.less : of.more);
   }
-  return text;
+  const std::string why = text.empty() ? "" : main_cause(a, b);
+  return why.empty() ? text : text + "; " + why;
 }
 
 void add_sentences(Report& r, const Side& a, const Side& b) {
@@ -302,6 +327,8 @@ Report compare(const std::vector<Side>& reports) {
     sides.push_back(of_best_plan(s));
   }
   r.grids.push_back(std::move(all));
+  for (const Side& s : sides)
+    if (std::string text = side_verdict(s); !text.empty()) r.verdict.push_back({s.name, std::move(text)});
   for (std::size_t i = 1; i < sides.size(); ++i) {
     const Side &a = sides[0], &b = sides[i];
     Grid g{.key = i == 1 ? "differences" : fmt::format("differences_{}", i),
@@ -313,7 +340,9 @@ Report compare(const std::vector<Side>& reports) {
     const std::string inputs = different_inputs(a, b);
     const std::string who = subject(a) == subject(b) ? subject(a) : fmt::format("{} and {}", subject(a), subject(b));
     if (const std::string answer = verdict_of(a, b); !answer.empty()) r.verdict.push_back({"", answer, false});
-    r.verdict.push_back({"", fmt::format("{}: {}", who, inputs.empty() ? "the same options" : inputs), false});
+    r.verdict.push_back({.label = "",
+                         .text = fmt::format("{}: {}", who, inputs.empty() ? "the same options" : inputs),
+                         .detail = !inputs.empty()});
     if (g.rows.empty()) r.verdict.push_back({"", fmt::format("{} equals {}", b.name, a.name), false});
     add_sentences(r, a, b);
     if (!g.rows.empty()) r.grids.push_back(std::move(g));

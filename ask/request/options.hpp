@@ -28,7 +28,8 @@ struct Option {
   std::string_view instead{};  ///< counterpart for the other half: --batch for --micro-batch
   Field field{};
   std::string_view (*idle)(const Request&) =
-      nullptr;  ///< reason why it has no effect (ask/request/idle.hpp); null: it always has one
+      nullptr;           ///< reason why it has no effect (ask/request/idle.hpp); null: it always has one
+  bool repeats = false;  ///< may be given several times
 
   bool has_optional_value() const { return value.starts_with('['); }
   /// Its key under `inputs`: "micro_batch"; "kv_cache" for --no-kv-cache.

@@ -112,13 +112,15 @@ Report compared_software(const Arguments& arguments) {
 
 int run_compare(const Arguments& arguments) {
   if (arguments.has("--software")) return print(compared_software(arguments), screen_of(arguments));
-  const std::string of = arguments.text("--of"), vs = arguments.text("--vs");
+  const std::string of = arguments.text("--of");
+  const std::vector<std::string> others = arguments.texts("--vs");
   std::vector<Side> sides;
-  if (of.empty() != vs.empty()) throw InputError("--of and --vs must be used together; pass both");
+  if (of.empty() != others.empty()) throw InputError("--of and --vs must be used together; pass both");
   if (!of.empty()) {
     const std::vector<std::string> words = words_of(of);
-    const Side first = asked("first", words);
-    sides = {first, other_side(first, vs, replaced(without_measured(words), words_of(vs)))};
+    sides.push_back(asked("first", words));
+    for (const std::string& vs : others)
+      sides.push_back(other_side(sides[0], vs, replaced(without_measured(words), words_of(vs))));
   }
   for (const char* word : {"A", "B", "C", "D"})
     if (const std::string path = arguments.word(word); !path.empty()) sides.push_back(saved(path));
@@ -133,7 +135,10 @@ constexpr std::array compare_words{Word{"A", "a report saved with --json", false
 constexpr std::array compare_options{
     Option{"--of", "COMMAND", "quoted command with its options, instead of a file"},
     Option{"--software", "", "A and B are software stacks; list the keys in which they differ"},
-    Option{"--vs", "OPTIONS", "quoted options to replace or add on the other side; may start with a model"}};
+    Option{.flag = "--vs",
+           .value = "OPTIONS",
+           .help = "quoted options to replace or add on another side; may start with a model; may be repeated",
+           .repeats = true}};
 
 }  // namespace
 
@@ -147,7 +152,7 @@ const Command compare_command{
     .examples =
         "  llmcalc compare one.json other.json\n"
         "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
-        "  llmcalc compare --of 'infer llama-3-70b --hardware h200' --vs '--tp 2'\n"
+        "  llmcalc compare --of 'infer gpt2 --hardware h200' --vs '--tp 2' --vs '--batch 8'\n"
         "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
         "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'\n"
         "  llmcalc compare --software vllm@0.10 vllm@0.19",

@@ -148,7 +148,7 @@ void Arguments::refuse_extras(const std::vector<std::string>& extras) const {
 void Arguments::add(const std::string& name, const std::string& text) {
   const Option* o = option_of(command_, name);
   if (o == nullptr) return words_.push_back(text);
-  if (has(name)) throw InputError(fmt::format("{} is specified twice; specify it once", name));
+  if (has(name) && !o->repeats) throw InputError(fmt::format("{} is specified twice; specify it once", name));
   if (o->value.empty() && text != "true")  // CLI11's text for a flag without a value
     throw InputError(fmt::format("{} takes no value; omit the value", name));
   given_.push_back({o, o->field.read == nullptr && !o->value.empty() ? chosen(*o, text) : text});
@@ -179,6 +179,13 @@ std::vector<std::string> Arguments::words_from(std::string_view name) const {
 
 bool Arguments::has(std::string_view flag) const {
   return std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.option->flag == flag; });
+}
+
+std::vector<std::string> Arguments::texts(std::string_view flag) const {
+  std::vector<std::string> all;
+  for (const Given& g : given_)
+    if (g.option->flag == flag) all.push_back(g.text);
+  return all;
 }
 
 std::string Arguments::text(std::string_view flag, std::string_view otherwise) const {

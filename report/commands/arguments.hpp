@@ -42,6 +42,8 @@ class Arguments {
   bool reads_files() const { return files_ == Files::read; }
   /// The value of an option, or `otherwise`.
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
+  /// The values of an option that may be given several times, in order.
+  std::vector<std::string> texts(std::string_view flag) const;
   /// The model of the word MODEL.
   ModelCard model() const;
   /// The model of the word CONFIG.

@@ -206,6 +206,14 @@ std::string step_interval(const TrainingAnswer& p) {
   return fmt::format(" ({})", interval_text(*interval, p.estimate().estimate.total().value, Unit::seconds));
 }
 
+/// "81,696 plans: 62,004 fit, 3,244 do not, 16,448 are impossible".
+std::string searched_text(const SearchResult& found) {
+  const auto number = [](auto n) { return grouped_digits(fmt::format("{}", n)); };
+  return fmt::format("{} plans: {} fit, {} do not, {} are impossible{}", number(found.counts.candidates),
+                     number(found.counts.fit), number(found.counts.too_large), number(found.counts.impossible),
+                     found.stopped ? "; stopped early" : "");
+}
+
 void add_verdict(Report& report, const Request& r, const Space& space, const SearchResult& found) {
   if (found.best.empty()) {
     report.verdict = {{"best", "none: " + nothing_fits(found), true}};
@@ -350,10 +358,8 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
   report.grids.push_back(searched_grid(space, found));
   report.brief = brief_of(r, "step.time_s", r.run.tokens.has_value());
   report.brief->with_grid = true;
-  report.notes.push_back(fmt::format(
-      "{} plans: {} fit, {} do not, {} are impossible{}", grouped_digits(fmt::format("{}", found.counts.candidates)),
-      grouped_digits(fmt::format("{}", found.counts.fit)), grouped_digits(fmt::format("{}", found.counts.too_large)),
-      grouped_digits(fmt::format("{}", found.counts.impossible)), found.stopped ? "; stopped early" : ""));
+  report.notes.push_back(searched_text(found));
+  report.brief->findings.push_back({"searched", searched_text(found)});
   report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched(space), "; ")));
   if (!r.gave("--global-batch"))
     report.notes.push_back(fmt::format(

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/brief/memory_bar.hpp"
@@ -14,6 +16,17 @@
 namespace llmcalc {
 namespace {
 
+/// "65.64 USD per million tokens (47.40 to 91.90 USD)". Empty text without a price.
+Finding cost_finding(const Report& report) {
+  const std::string path = "end_to_end.usd_per_1m_tokens";
+  const Row *row = report.row(path), *low = report.row(path + "_low"), *high = report.row(path + "_high");
+  if (row == nullptr) return {};
+  const std::string text = human_text(row->value, row->unit) + " per million tokens";
+  if (low == nullptr || high == nullptr) return {"cost", text};
+  return {"cost",
+          fmt::format("{} ({} to {})", text, human_text(low->value, low->unit), human_text(high->value, high->unit))};
+}
+
 void fill_infer(const Answer& answer, Report& report) {
   const InferenceAnswer& a = answer.inference();
   const Request& r = a.request();
@@ -25,7 +38,9 @@ void fill_infer(const Answer& answer, Report& report) {
   add_infer_verdict(a, report);
   report.brief = brief_of(r, "decode.time_per_token_s", true);
   report.brief->bars = {memory_bar(a)};
-  report.brief->rows = {"limits.max_batch", "limits.max_context", "end_to_end.usd_per_1m_tokens"};
+  report.brief->rows = {"limits.max_batch", "limits.max_context"};
+  if (Finding cost = cost_finding(report); !cost.text.empty())
+    report.brief->findings.insert(report.brief->findings.begin(), std::move(cost));
   note_measured_device(r, report);
   note_wider_inference(r, report);
   add_target(r, report);

@@ -179,6 +179,16 @@ std::string findings_text(const std::vector<Finding>& findings, std::size_t labe
   return out;
 }
 
+/// "more: --full (2 notes), --ops".
+std::string more_text(const Report& r) {
+  constexpr std::string_view full = "--full";
+  std::string text = r.brief->more;
+  const std::size_t at = text.find(full);
+  if (at != std::string::npos && !r.notes.empty())
+    text.insert(at + full.size(), fmt::format(" ({})", counted(static_cast<Count>(r.notes.size()), "note")));
+  return text;
+}
+
 }  // namespace
 
 std::string brief_text(const Report& r, const Screen& screen) {
@@ -186,7 +196,7 @@ std::string brief_text(const Report& r, const Screen& screen) {
   const std::vector<const Row*> rows = chosen_rows(r);
   const std::size_t label = label_width(r, rows);
   const std::string title = r.title.empty() ? "" : in_bold(wrapped("", r.title, screen.columns), screen);
-  const std::string last = wrapped("", b.more, screen.columns);
+  const std::string last = wrapped("", more_text(r), screen.columns);
   std::string out = findings_text(r.verdict, label, screen, true);
   if (!rows.empty() && !r.verdict.empty() && r.verdict[0].label.empty()) out += "\n";
   for (const MemoryBar& bar : b.bars) out += bar_text(bar, label, screen);

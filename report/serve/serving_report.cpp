@@ -292,6 +292,8 @@ Report serving_report(const Request& r, const ServingEngine& e, const ServingTra
   report.grids = {times_grid(s), timeline_grid(r, e, run)};
   put_effective(report.inputs, r, traffic);
   report.brief = brief_of(r, "serving.tpot_s.mean", true);
+  if (run.run.stopped)
+    report.brief->findings.push_back({"stopped early", "the results cover only completed requests", true});
   report.brief->bars = {memory_bar(e, r.hardware->cluster.device.memory)};
   report.brief->rows = {"serving.throughput_out_tok_s"};
   add_serving_notes(report, r, e, traffic, run);

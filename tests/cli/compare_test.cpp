@@ -77,7 +77,7 @@ TEST_CASE("searches are compared by their best plans", "[compare][cli]") {
   const std::string a = test::scratch() + "/16.json", b = test::scratch() + "/32.json";
   test::write_file(a, one.dump());
   test::write_file(b, other.dump());
-  const test::Ran saved = test::llmcalc("compare " + a + " " + b);
+  const test::Ran saved = test::llmcalc("compare " + a + " " + b + " --full");
   CHECK(saved.out.find("gpus 16 and 32") != std::string::npos);
   CHECK(saved.out.find("equals") == std::string::npos);
 }
@@ -118,19 +118,17 @@ TEST_CASE("training weights are reported in the format that stores them", "[comp
   CHECK(fp8["memory"]["weights_bytes"] == bf16["memory"]["weights_bytes"]);
   CHECK(fp8["inputs"]["weight_precision"] == "bf16");
   CHECK(test::ask(std::string(plan) + " --weight-precision fp32")["inputs"]["weight_precision"] == "fp32");
-  const test::Ran r = test::llmcalc("compare --of '" + std::string(plan) + "' --vs '--precision fp8'");
+  const test::Ran r = test::llmcalc("compare --of '" + std::string(plan) + "' --vs '--precision fp8' --full");
   CHECK(r.code == 0);
   CHECK(r.out.find("precision bf16 and fp8") != std::string::npos);
   CHECK(r.out.find("weight_precision") == std::string::npos);
 }
 
 TEST_CASE("a comparison leads with the quantity that its reports were run for", "[compare][cli]") {
-  const test::Ran r =
-      test::llmcalc("compare --of 'infer llama-3.1-8b --hardware h100 --software vllm' --vs '--weight-precision fp8'");
+  const test::Ran r = test::llmcalc(
+      "compare --of 'infer llama-3.1-8b --hardware h100 --software vllm' --vs '--weight-precision fp8' --full");
   REQUIRE(r.code == 0);
-  const std::string verdict = r.out.substr(0, r.out.find('\n'));
-  CHECK(verdict.find("--weight-precision fp8: ") == 0);
-  CHECK(verdict.find(" % less time per token") != std::string::npos);
+  CHECK_THAT(r.out, Catch::Contains("\n--weight-precision fp8: ") && Catch::Contains(" % less time per token"));
   CHECK(r.out.find("end of the 90 % interval") == std::string::npos);
   const std::size_t token = r.out.find("time of one"), tenth = r.out.find("change in time per token");
   REQUIRE(tenth != std::string::npos);

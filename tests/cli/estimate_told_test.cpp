@@ -41,7 +41,7 @@ TEST_CASE("the parts of prompt and token time add up to the total", "[estimate][
 }
 
 TEST_CASE("infer breaks down the time of a token and of a prompt in one line", "[estimate][cli]") {
-  const std::string out = test::llmcalc("infer llama-3.1-70b --hardware h100 --tp 8").out;
+  const std::string out = test::llmcalc("infer llama-3.1-70b --hardware h100 --tp 8 --full").out;
   const std::size_t at = out.find("spent on");
   REQUIRE(at != std::string::npos);
   CHECK_THAT(out.substr(at, 80), Catch::Contains("decode: weight matmuls "));

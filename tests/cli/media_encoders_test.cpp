@@ -101,7 +101,8 @@ TEST_CASE("image-only layers are a separate part, sharded across ranks", "[cli][
   };
   CHECK(media_encoders("") == 2 * (whole + image_layer));
   CHECK(media_encoders(" --tp 2") == 2 * whole + image_layer);
-  CHECK_THAT(test::llmcalc("memory " + model + " --infer --tp 2").out, Catch::Contains("except for layers, which TP"));
+  CHECK_THAT(test::llmcalc("memory " + model + " --infer --tp 2 --full").out,
+             Catch::Contains("except for layers, which TP"));
   CHECK_THAT(test::llmcalc("explain inference_memory.towers_bytes " + model + " --tp 2").out,
              Catch::Contains("ceil(M_img/T)"));
 }

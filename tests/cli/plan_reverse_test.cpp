@@ -112,7 +112,8 @@ TEST_CASE("hardware that cannot be compared is left out with the reason", "[plan
     "source": "a test"}], "source": "a test"})");
   const std::string both = "plan train gpt2 --tokens 1G --top 1 --hardware h100," + test::scratch() + "/lone.json ";
   CHECK(test::ask(both + "--gpus 4")["left_out"][0]["reasons"][0] == "no link connects 4 GPUs");
-  CHECK(test::llmcalc(both + "--gpus 4").out.find("omitted: no link connects 4 GPUs: lone") != std::string::npos);
+  CHECK(test::llmcalc(both + "--gpus 4 --full").out.find("omitted: no link connects 4 GPUs: lone") !=
+        std::string::npos);
   CHECK(test::ask("plan train gpt2 --tokens 1G --gpus 2 --hardware h100,h100-sxm-80gb,h200")["rivals"].size() == 2);
   CHECK(test::ask(both + "--max-gpus 4")["rivals"][0]["gpus"] == 1);  // one device needs no link and is cheap
 }
@@ -123,7 +124,7 @@ TEST_CASE("an invalid question for the best hardware is rejected", "[plan][cli]"
         "llmcalc: --hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for\n");
   CHECK(refusal_in(gpt2 + "--gpus 8").find("add --tokens D") != std::string::npos);
   CHECK(refusal_in(gpt2 + "--gpus 8 --max-gpus 8 --tokens 1G").find("specify one of them") != std::string::npos);
-  for (const char* other : {"--largest layers", "--pareto", "--price 2"})
+  for (const char* other : {"--largest layers", "--pareto"})
     CHECK(refusal_in(gpt2 + "--gpus 8 --tokens 1G " + other).find("requires a single hardware name") !=
           std::string::npos);
   CHECK(refusal_in(gpt2 + "--gpus 8 --tokens 1G --objective memory").find("requires a single hardware name") !=

@@ -109,7 +109,8 @@ TEST_CASE("a plan for a model published in 4 bits uses the checkpoint's weights,
   const json::Value plan = test::ask(words)["plans"][0];
   CHECK(plan["layout"]["gpus"] == 1);  // 60.8 GiB of 80; in 16 bits 217.6
   CHECK(plan["memory"]["weights_bytes"] == 65248815744);
-  CHECK_THAT(test::llmcalc(words).out, Catch::Contains("note: weights in mxfp4 (experts), bf16, as in the checkpoint"));
+  CHECK_THAT(test::llmcalc(words + " --full").out,
+             Catch::Contains("note: weights in mxfp4 (experts), bf16, as in the checkpoint"));
   CHECK_THAT(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1 --num-requests 100 --weight-precision "
                            "experts=mxfp4")
                  .out,

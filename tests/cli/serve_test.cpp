@@ -198,9 +198,10 @@ TEST_CASE("a server that cannot hold the model states the limit and a remedy", "
   CHECK(r.code == 0);
   CHECK(has(r.out, "fits    no: weights (131.4 GiB)"));
   CHECK(has(r.out, "to fit  --weight-precision fp8"));
-  CHECK(has(r.out, "--tp 2 (70.50"));
+  CHECK(has(test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1 --full").out, "--tp 2 (70.50"));
   CHECK(test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1 --require-fit").code == 1);
-  CHECK(has(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1 --weight-precision bf16").out, "experts=mxfp4"));
+  CHECK(has(test::llmcalc("serve gpt-oss-120b --hardware h100 --rate 1 --weight-precision bf16 --full").out,
+            "experts=mxfp4"));
 }
 
 TEST_CASE("Ctrl-C prints the results of a run so far", "[serve][cli]") {

@@ -164,9 +164,10 @@ TEST_CASE("the first-token times of a lone request, of the mean and of the whole
 }
 
 TEST_CASE("a master copy is mentioned only if there is one", "[contract][cli]") {
-  CHECK(test::llmcalc("memory gpt2 --train").out.find("including float32 master copy") != std::string::npos);
+  CHECK(test::llmcalc("memory gpt2 --train --full").out.find("including float32 master copy") != std::string::npos);
   for (const char* plan : {"--optimizer sgd --master none", "--precision fp32"})
-    CHECK(test::llmcalc("memory gpt2 --train " + std::string(plan)).out.find("no master copy") != std::string::npos);
+    CHECK(test::llmcalc("memory gpt2 --train --full " + std::string(plan)).out.find("no master copy") !=
+          std::string::npos);
 }
 
 TEST_CASE("an MFU above 100 % comes with the causal-exact MFU", "[contract][cli]") {

@@ -167,7 +167,8 @@ TEST_CASE("if only memory misses the target, its line suggests changes that make
 }
 
 TEST_CASE("shares are compared in percent", "[cli]") {
-  const std::string out = test::llmcalc("compare --of 'train llama-3.1-8b --hardware h100 --dp 8' --vs '--zero 1'").out;
+  const std::string out =
+      test::llmcalc("compare --of 'train llama-3.1-8b --hardware h100 --dp 8' --vs '--zero 1' --full").out;
   for (std::size_t at = 0, end = 0; at < out.size(); at = end + 1) {
     end = std::min(out.find('\n', at), out.size());
     const std::string line = out.substr(at, end - at);

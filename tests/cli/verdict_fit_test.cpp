@@ -43,7 +43,8 @@ TEST_CASE("a plan without a process estimate fits or does not", "[fit][cli]") {
 
 TEST_CASE("the verdict states the host memory that offload needs", "[fit][cli]") {
   const std::string out =
-      test::llmcalc("infer qwen3-next-80b-a3b --hardware rtx-4090 --weight-precision q4_k_m --offload experts").out;
+      test::llmcalc("infer qwen3-next-80b-a3b --hardware rtx-4090 --weight-precision q4_k_m --offload experts --full")
+          .out;
   CHECK_THAT(out, Catch::Contains("GiB of host memory"));
 }
 
