@@ -152,7 +152,7 @@ const Command compare_command{
     .examples =
         "  llmcalc compare one.json other.json\n"
         "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
-        "  llmcalc compare --of 'infer gpt2 --hardware h200' --vs '--tp 2' --vs '--batch 8'\n"
+        "  llmcalc compare --of 'infer gpt2 --hardware h200' --vs '--tp 2' --vs '--tp 4'\n"
         "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
         "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'\n"
         "  llmcalc compare --software vllm@0.10 vllm@0.19",

@@ -84,6 +84,7 @@ Grid hardware_grid(Runner& runner) {
          .title = "",
          .columns = {"name", "memory GiB", "GB/s", "16-bit TFLOP/s", "fp8 TFLOP/s", "ridge FLOP/B", "link GB/s",
                      "power W", "from USD/h"},
+         .spare = {"ridge FLOP/B"},
          .rows = {}};
   const auto load = [](const Builtin& b) { return load_hardware(b); };
   const std::vector<HardwareCard> cards = spread(runner, builtin_hardware(), load);
