@@ -1,5 +1,6 @@
-/// llmcalc_embed LIST OUTPUT.cpp: writes the preset files listed in LIST, one path per line, as C++ source that defines
-/// builtin_models(), builtin_hardware() and so on, one function per folder. Runs at build time.
+/// llmcalc_embed LIST NAMES OUTPUT.cpp: writes the preset files listed in LIST, one path per line, as C++ source that
+/// defines builtin_models(), builtin_hardware() and so on, one function per folder, and the file NAMES as name_table().
+/// Runs at build time.
 
 #include <fmt/format.h>
 
@@ -115,6 +116,14 @@ Presets presets(const std::string& list) {
   return all;
 }
 
+/// Source of name_table().
+std::string names(const std::string& path) {
+  const std::string text = json::file_text(path);
+  return fmt::format(
+      "namespace {{\n{}}}  // namespace\n\nstd::string_view name_table() {{ return {{names, {}}}; }}\n\n",
+      definition("names", text), text.size());
+}
+
 std::string tables(const Presets& all) {
   std::string out;
   for (const auto& [folder, group] : all) out += table("builtin_" + folder, group);
@@ -130,13 +139,12 @@ void write(const std::string& path, const std::string& source) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) throw InputError("usage: llmcalc_embed LIST OUTPUT.cpp");
+  if (argc != 4) throw InputError("usage: llmcalc_embed LIST NAMES OUTPUT.cpp");
   const Presets all = presets(argv[1]);
-  write(
-      argv[2],
-      "// Written by llmcalc_embed from the files in presets/; not to be edited.\n#include \"presets/builtin.hpp\"\n\n"
-      "namespace llmcalc {\n\n" +
-          tables(all) + "}  // namespace llmcalc\n");
+  write(argv[3],
+        "// Written by llmcalc_embed from the files in presets/; not to be edited.\n#include \"presets/builtin.hpp\"\n"
+        "#include \"presets/names/name_table.hpp\"\n\nnamespace llmcalc {\n\n" +
+            tables(all) + names(argv[2]) + "}  // namespace llmcalc\n");
   return 0;
 } catch (const std::exception& e) {
   std::fputs(fmt::format("{}\n", e.what()).c_str(), stderr);

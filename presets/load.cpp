@@ -14,8 +14,8 @@
 #include "presets/header/checkpoint_model.hpp"
 #include "presets/header/gguf_config.hpp"
 #include "presets/import/import.hpp"
-#include "presets/meant_model.hpp"
 #include "presets/model_file.hpp"
+#include "presets/names/meant_model.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -350,17 +350,17 @@ ModelCard model_at(const std::string& path) {
 }
 
 /// Finds a model by name. An existing file takes precedence over a preset with a merely similar name.
-MeantModel named_model(std::string_view name_or_path) {
+MeantModel model_called(std::string_view name_or_path) {
   if (exists(name_or_path)) return {find_builtin(builtin_models(), name_or_path)};
   return meant_model(name_or_path);
 }
 }  // namespace
 
 ModelCard load_model(std::string_view name_or_path) {
-  if (const MeantModel m = named_model(name_or_path); m.preset != nullptr) {
+  if (const MeantModel m = model_called(name_or_path); m.preset != nullptr) {
     ModelCard card = load_model(*m.preset);
-    if (m.format.empty()) return card;
-    take_named_format(card, name_or_path, m.format);
+    if (m.format.empty() && m.origin.empty()) return card;
+    take_named_format(card, name_or_path, m);
     return named(std::move(card), name_or_path);
   }
   if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());

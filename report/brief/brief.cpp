@@ -8,6 +8,7 @@ namespace llmcalc {
 
 Brief brief_of(const Request& r, std::string_view why, bool has_costs) {
   Brief b;
+  if (!r.model.origin.empty()) b.findings.push_back({"model", r.model.origin});
   if (r.hardware) b.findings.push_back(provenance_finding(r, has_costs));
   const std::string_view operators = r.has(part::operators) ? ", --ops" : "";
   b.more = fmt::format("more: --full{}; why: llmcalc explain {}", operators, why);

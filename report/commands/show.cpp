@@ -5,7 +5,7 @@
 #include "presets/builtin.hpp"
 #include "presets/header/checkpoint.hpp"
 #include "presets/load.hpp"
-#include "presets/meant_model.hpp"
+#include "presets/names/meant_model.hpp"
 #include "report/checkpoint_report.hpp"
 #include "report/commands/arguments.hpp"
 #include "text/error.hpp"

@@ -215,7 +215,7 @@ TEST_CASE("impossible training options are rejected before training starts", "[l
   refused(go + "--tokenizer words", "--tokenizer: expected bytes or bpe, got \"words\"");
   refused(go + "--tokenizer bytes --vocabulary 400", "omit it");
   refused(go + "--precision fp16", "--precision: expected fp32 or bf16, got \"fp16\"");
-  refused(go + "--model gpt-5", "unknown model");
+  refused(go + "--model gtp-5", "unknown model");
   refused(go + "--model gpt2 --seq 2048", "exceeds the 1024 learned positions");
   refused(go + "--seq 100k", "pass a longer text or a smaller --seq");
   refused("learn " + text_file() + " --out /nowhere/x.safetensors", "/nowhere/x.safetensors");

@@ -64,7 +64,7 @@ TEST_CASE("a format in a preset's name sets its weights unless an option is give
     CHECK_THAT(r["notes"].dump(), Catch::Contains("implies weights in bf16, unless --weight-precision is set"));
   CHECK(memory("llama-3.1-8b-q4_k_m", "--infer")["inference_memory"]["weights_bytes"] ==
         memory("llama-3.1-8b", "--infer --weight-precision q4_k_m")["inference_memory"]["weights_bytes"]);
-  CHECK(llmcalc::test::llmcalc("memory llama-3.1-8b-gguf --infer").code == 2);
+  CHECK(llmcalc::test::llmcalc("memory llama-3.1-8b-exl2 --infer").code == 2);
   CHECK(llmcalc::test::llmcalc("show gpt-oss-20b-bf16").code == 2);
 }
 

@@ -1,6 +1,6 @@
 // Weight formats in model names.
 
-#include "presets/meant_model.hpp"
+#include "presets/names/meant_model.hpp"
 
 #include "calc/parameters.hpp"
 #include "presets/formats/held_formats.hpp"
@@ -32,25 +32,25 @@ TEST_CASE("words in a model name select the format of its weights", "[meant]") {
   CHECK(meant("Qwen/Qwen2.5-7B-Instruct-AWQ") == "qwen2.5-7b awq");
   CHECK(meant("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4") == "qwen2.5-7b gptq");
   CHECK(meant("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8") == "qwen2.5-7b gptq-8bit");
-  CHECK(meant("unsloth/Llama-3.3-70B-Instruct-bnb-4bit") == "llama-3.3-70b nf4");
+  CHECK(meant("unsloth/Llama-3.3-70B-Instruct-bnb-4bit") == "llama-3.3-70b nf4-dq");
   CHECK(meant("llama-3.1-8b-fp16") == "llama-3.1-8b fp16");
   CHECK(meant("llama-3.1-8b-f16") == "llama-3.1-8b gguf:f16");  // llama.cpp's name
   CHECK(meant("llama-3.1-8b-fp8") == "llama-3.1-8b fp8");
   CHECK(meant("llama-3.1-8b-int8") == "llama-3.1-8b int8");
   CHECK(meant("llama-3.1-8b-8bit") == "llama-3.1-8b int8");
   CHECK(meant("llama-3.1-8b-4bit") == "llama-3.1-8b int4");
-  CHECK(meant("nvidia/Llama-3.1-8B-Instruct-NVFP4") == "llama-3.1-8b nvfp4");
+  CHECK(meant("nvidia/Llama-3.1-8B-Instruct-NVFP4") == "llama-3.1-8b nvfp4-input");
   CHECK(meant("llama-3.1-8b-mxfp4") == "llama-3.1-8b mxfp4");
   CHECK(meant("llama-3.1-8b-instruct-q4_K_M") == "llama-3.1-8b gguf:q4_k_m");
   CHECK(meant("Llama-3.1-8B-GGUF-Q2_K") == "llama-3.1-8b gguf:q2_k");  // the type of the file, not of one tensor
   CHECK(meant("llama-99b-bf16") == "none");
-  CHECK(meant("a/b/gpt2-bf16") == "none");
+  CHECK(meant("lmstudio-community/gpt2-bf16/gpt2-bf16") == "gpt-2-124m bf16");
   CHECK(meant("./gpt2-bf16") == "none");
 }
 
 TEST_CASE("an ambiguous format in a name, or two contradictory ones, are rejected", "[meant]") {
-  CHECK(test::sentence([] { meant_model("Qwen/Qwen3-14B-GGUF"); }) ==
-        "\"gguf\" in the model name \"Qwen/Qwen3-14B-GGUF\" implies another weight format without naming it; pass "
+  CHECK(test::sentence([] { meant_model("Qwen/Qwen3-14B-exl2"); }) ==
+        "\"exl2\" in the model name \"Qwen/Qwen3-14B-exl2\" implies another weight format without naming it; pass "
         "'qwen3-14b' with --weight-precision ('llmcalc list dtypes' shows all formats)");
   CHECK(test::sentence([] { meant_model("llama-3.1-8b-bf16-awq"); }) ==
         "the model name \"llama-3.1-8b-bf16-awq\" contains two weight formats, awq and bf16; specify only one");

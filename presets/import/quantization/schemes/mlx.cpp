@@ -19,7 +19,8 @@ Packing affine(const Object& o) {
   const bool known = bits == 2 || bits == 3 || bits == 4 || bits == 5 || bits == 6 || bits == 8;
   if (!known || (group != 32 && group != 64 && group != 128))
     refuse_scheme(o, fmt::format("MLX with {} bits in groups of {}", bits, group));
-  return packing(bits > 4 ? row("int8-g128") : row("int4-g64"), groups_of("mlx", bits, group, 32));
+  const DType named = row(fmt::format("mlx-{}bit", bits));
+  return packing(named, groups_of("mlx", bits, group, 32));
 }
 
 Packing mlx_packing(const Object& o) {

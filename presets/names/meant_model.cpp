@@ -1,6 +1,7 @@
-#include "presets/meant_model.hpp"
+#include "presets/names/meant_model.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "presets/formats/gguf_mix.hpp"
+#include "presets/names/name_table.hpp"
+#include "presets/names/typed_name.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -159,32 +162,133 @@ WeightFormats formats_called(const ModelCard& card, const std::string& format) {
   return *dtype(format);
 }
 
-}  // namespace
+// ---- The table
 
-MeantModel meant_model(Text name) {
-  const std::span<const Builtin> presets = builtin_models();
-  if (const Builtin* preset = find_builtin(presets, name)) return {preset};
-  const std::size_t slash = name.find('/');
-  const bool owned = slash != Text::npos && slash > 0 && !name.starts_with('.');
-  const Text own = owned ? name.substr(slash + 1) : name;
-  if (own.find('/') != Text::npos) return {find_meant(presets, name)};  // a path
-  SplitName s = split(own);
-  join_pairs(s);
-  const bool says = !s.formats.empty() || !s.open.empty();
-  const Builtin* preset = find_meant(presets, says ? joined(s.others, 0, s.others.size(), '-') : name);
-  if (preset == nullptr) return {};
-  refuse_other_model(name, s.others, *preset);
-  check_formats(name, s, *preset);
-  return {preset, s.formats.empty() ? "" : s.formats.front()};
+/// The row's preset in the given format, else in the row's. Throws InputError if no preset has the model's shape.
+MeantModel from_row(Text name, const NamedModel& row, const std::string& given) {
+  if (row.preset.empty())
+    throw InputError(fmt::format("{}: {}{}", in_quotes(name), row.why,
+                                 row.why.starts_with("closed") ? "" : "; pass its config.json or a model file"));
+  MeantModel m{find_builtin(builtin_models(), row.preset)};
+  m.format = !given.empty()            ? given
+             : is_gguf_mix(row.format) ? "gguf:" + std::string(row.format)
+                                       : std::string(row.format);
+  m.origin = row.why;
+  m.source = row.source.empty() ? "recalled" : row.source;
+  return m;
 }
 
-void take_named_format(ModelCard& card, Text name, const std::string& format) {
-  if (is_stored_as(card, format)) return;
-  card.weights = formats_called(card, format);
+/// The row of an owner's model, or of the same name without owner.
+std::optional<NamedModel> row_of(const TypedName& t, const std::string& tag) {
+  const std::string tail = t.name + (tag.empty() ? "" : ":" + tag);
+  if (!t.owner.empty())
+    if (std::optional<NamedModel> row = named_model(t.owner + "/" + tail)) return row;
+  return named_model(tail);
+}
+
+/// A tag without words that state its format or no property of its shape: "70b" of "70b-instruct-q4_K_M".
+std::string size_in_tag(const SplitName& tag) {
+  WordList sizes = tag.others;
+  for (const Text idle : {"instruct", "chat", "text", "base", "it"}) take(sizes, idle);
+  return joined(sizes, 0, sizes.size(), '-');
+}
+
+/// Throws InputError for the name of a family of several sizes. A name spelled as in Ollama ("llama3") means its
+/// default size.
+void refuse_several_sizes(Text name, const TypedName& t) {
+  if (!t.owner.empty() || !t.tag.empty() || spelling(name) == lower(name)) return;
+  const std::vector<Text> sizes = tagged_presets(t.name);
+  if (sizes.size() < 2) return;
+  throw InputError(fmt::format("{} means several sizes; specify one of {}", in_quotes(name), fmt::join(sizes, ", ")));
+}
+
+std::optional<MeantModel> from_table(Text name, const TypedName& t) {
+  refuse_several_sizes(name, t);
+  if (const std::optional<NamedModel> row = named_model(name)) return from_row(name, *row, "");
+  if (const std::optional<NamedModel> row = row_of(t, t.tag)) return from_row(name, *row, "");
+  if (t.tag.empty()) return std::nullopt;
+  const SplitName tag = split(t.tag);
+  const std::string format = tag.formats.empty() ? "" : tag.formats.front();
+  if (const std::optional<NamedModel> row = row_of(t, size_in_tag(tag))) return from_row(name, *row, format);
+  return std::nullopt;
+}
+
+// ---- The words of a name
+
+/// Whether a word is a release date: "2507", "0324", "20240806".
+bool is_release_date(Text word) {
+  return (word.size() == 4 || word.size() == 8) && word.find_first_not_of("0123456789") == Text::npos;
+}
+
+/// Whether a word is a number of parameters: "8b", "a3b", "0.6b", "270m".
+bool is_size(Text word) {
+  if (word.starts_with('a')) word.remove_prefix(1);
+  if (!word.ends_with('b') && !word.ends_with('m')) return false;
+  word.remove_suffix(1);
+  return !word.empty() && word.find_first_not_of("0123456789.") == Text::npos;
+}
+
+/// The preset of the words, else of the words without marks of releases; without dates only if a size remains, since a
+/// family may change its size from one release to the next.
+const Builtin* preset_of(WordList words) {
+  const auto find = [](const WordList& w) { return find_meant(builtin_models(), joined(w, 0, w.size(), '-')); };
+  if (const Builtin* preset = find(words)) return preset;
+  constexpr std::array<Text, 6> marks{"dynamic", "preview", "imatrix", "i1", "ud", "unsloth"};
+  const bool has_size = std::any_of(words.begin(), words.end(), is_size);
+  std::erase_if(words, [&](const std::string& w) {
+    return (has_size && is_release_date(w)) || std::find(marks.begin(), marks.end(), w) != marks.end();
+  });
+  return words.empty() ? nullptr : find(words);
+}
+
+/// A container of GGUF files of several formats, whose usual one is assumed.
+bool assume_usual_gguf(SplitName& s) {
+  if (!s.formats.empty() || s.open != WordList{"gguf"}) return false;
+  s.open.clear();
+  s.formats.emplace_back("gguf:q4_k_m");
+  return true;
+}
+
+MeantModel from_words(Text name, const TypedName& t) {
+  SplitName s = split(t.name + (t.tag.empty() ? "" : "-" + t.tag));
+  join_pairs(s);
+  const Builtin* preset = preset_of(s.others);
+  if (preset == nullptr) return {};
+  refuse_other_model(name, s.others, *preset);
+  const bool is_assumed = assume_usual_gguf(s);
+  check_formats(name, s, *preset);
+  MeantModel m{preset, s.formats.empty() ? "" : s.formats.front()};
+  if (is_assumed) m.origin = "a repository of GGUF files in several formats; q4_k_m is assumed";
+  return m;
+}
+
+bool is_local_path(Text text) { return text.starts_with('.') || text.starts_with('/') || text.starts_with('~'); }
+
+}  // namespace
+
+MeantModel model_of_words(Text name) { return from_words(name, typed_name(name)); }
+
+MeantModel meant_model(Text name) {
+  if (const Builtin* preset = find_builtin(builtin_models(), name)) return {preset};
+  if (name.empty() || is_local_path(name)) return {};
+  const TypedName typed = typed_name(name);
+  if (std::optional<MeantModel> m = from_table(name, typed)) return *m;
+  return from_words(name, typed);
+}
+
+void take_named_format(ModelCard& card, Text name, const MeantModel& m) {
+  const bool changes = !m.format.empty() && !is_stored_as(card, m.format);
+  if (!m.origin.empty()) {
+    card.origin = fmt::format("{}: {}", name, m.origin);
+    card.caveats.push_back(
+        fmt::format("{} is {}{}", in_quotes(name), m.origin, m.source.empty() ? "" : " (" + m.source + ")"));
+  }
+  if (!changes) return;
+  card.weights = formats_called(card, m.format);
   card.products = std::nullopt;
   card.product_parts = NarrowParts::all();
   card.caveats.push_back(
-      fmt::format("the name {} implies weights in {}, unless --weight-precision is set", in_quotes(name), format));
+      fmt::format("the name {} implies weights in {}, unless --weight-precision is set", in_quotes(name), m.format));
 }
 
 }  // namespace llmcalc

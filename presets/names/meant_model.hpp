@@ -1,0 +1,33 @@
+#pragma once
+/// Model names as people type them, possibly with a weight format: "gpt-oss-20b-bf16".
+
+#include <string>
+#include <string_view>
+
+#include "presets/builtin.hpp"
+#include "presets/model_card.hpp"
+
+namespace llmcalc {
+
+struct MeantModel {
+  const Builtin* preset = nullptr;  ///< null: not found
+  std::string format{};             ///< as --weight-precision takes it; empty: not in the name
+  std::string origin{};             ///< relation to the preset; empty: the preset itself
+  std::string source{};             ///< of the relation; empty: from the name's words
+};
+
+/// The preset that `name` means, and the weight format named in it: a number format ("bf16", "nvfp4"), a method ("awq",
+/// "gptq-int4", "bnb-4bit"), or a mix of llama-quantize ("q4_k_m"). Takes names of presets, hub ids and URLs, Ollama
+/// tags and names of GGUF files. The table of names (name_table.hpp) precedes the name's own words, of which words for
+/// tuning, storage and release dates are ignored. A preset's own name and aliases imply no format. Throws InputError if
+/// a word implies another weight format without naming it, if two formats conflict, or if no preset has the shape of a
+/// known model.
+MeantModel meant_model(std::string_view name);
+/// The same without the table.
+MeantModel model_of_words(std::string_view name);
+
+/// Sets the weight format of the preset's card to the one in the name, unless the preset already has this format or a
+/// variant of it, and adds caveats.
+void take_named_format(ModelCard& card, std::string_view name, const MeantModel& m);
+
+}  // namespace llmcalc

@@ -1,0 +1,22 @@
+#pragma once
+/// A model name as typed, split into its parts: hub ids and URLs, Ollama tags, names of GGUF files.
+
+#include <string>
+#include <string_view>
+
+namespace llmcalc {
+
+struct TypedName {
+  std::string owner{};  ///< "Qwen"; empty: none
+  std::string name{};   ///< "Qwen3-30B-A3B-GGUF", "deepseek-r1"
+  std::string tag{};    ///< after a ':': "Q4_K_M", "70b-llama-distill-q8_0"; empty: none, or "latest"
+
+  /// "Qwen/Qwen3-30B-A3B-GGUF", "deepseek-r1:70b".
+  std::string whole() const;
+};
+
+/// Removes the hub of a URL ("https://huggingface.co/", "hf.co/", "ollama.com/library/", ...), the path behind the
+/// repository, the ending of a GGUF file and its shard number. Text that is not a name stays whole in `name`.
+TypedName typed_name(std::string_view text);
+
+}  // namespace llmcalc
