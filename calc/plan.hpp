@@ -114,15 +114,18 @@ inline constexpr auto choices<Mla> =
 
 /// Number format of the logits during the loss.
 enum class LogitFormat : std::uint8_t {
-  fp32,          ///< float32; the gradient overwrites the logits
-  compute,       ///< the compute format; the gradient overwrites the logits (karpathy/llm.c)
-  with_gradient  ///< the compute format, a float32 copy and a float32 gradient, all live at the same time
+  fp32,           ///< float32; the gradient overwrites the logits
+  compute,        ///< the compute format; the gradient overwrites the logits (karpathy/llm.c)
+  with_gradient,  ///< the compute format, a float32 copy and a float32 gradient, all live at the same time
+  copies          ///< several copies: LogitStore::bytes per logit
 };
 
 /// Storage of logits during the loss: bytes_per_logit x tokens x vocabulary / chunks bytes.
 struct LogitStore {
   LogitFormat format = LogitFormat::fp32;
   Count chunks = 1;
+  Count bytes = 0;         ///< per logit, for LogitFormat::copies
+  Count chunk_tokens = 0;  ///< tokens per chunk, which determine `chunks`; 0: `chunks` is given
   constexpr bool operator==(const LogitStore&) const = default;
 };
 

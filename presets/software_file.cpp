@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "presets/formats/weight_formats.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -80,6 +81,18 @@ TrainingStack read_training(const json::Object& o) {
           .hides_data = read_word(o, "data_exchanges", collective_words)};
 }
 
+std::vector<Component> read_components(const json::Object& o, const char* key) {
+  std::vector<Component> all;
+  for (const std::string& word : o.texts(key)) {
+    std::size_t i = 0;
+    while (i < component_count && component_name(static_cast<Component>(i)) != word) ++i;
+    if (i == component_count)
+      throw InputError(fmt::format("{}, {}: unknown component {}", o.where(), in_quotes(key), in_quotes(word)));
+    all.push_back(static_cast<Component>(i));
+  }
+  return all;
+}
+
 InferenceStack read_inference(const json::Object& o) {
   return {.launching = read_word(o, "launching", launching_words),
           .loop = read_word(o, "loop", loop_words),
@@ -104,6 +117,9 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   if (use != Use::inference) card.training = read_training(o);
   if (use != Use::training) card.inference = read_inference(o);
   if (card.training && o.has("memory")) card.memory = read_word(o, "memory", memory_words);
+  if (card.training && o.has("defaults"))
+    for (const auto& [key, v] : o.object("defaults").value().items()) card.defaults.emplace_back(key, v);
+  if (card.training && o.has("widens")) card.widens = read_components(o, "widens");
   if (card.training && o.has("vocabulary_multiple")) card.vocabulary_multiple = o.positive("vocabulary_multiple");
   if (card.inference && o.has("weights")) card.gguf_weights = read_word(o, "weights", weight_words);
   if (card.inference && o.has("host")) card.computes_on_host = read_word(o, "host", host_words);

@@ -12,7 +12,9 @@
 ///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
 ///                       "pytorch" (MemorySoftware, presets/estimators/stored_plan.hpp): memory in addition to tensors
 ///   "vocabulary_multiple"?: 128                        pads the vocabulary rows of each tensor-parallel rank to a
-///                       multiple (calc/parallel/vocabulary.hpp) }
+///                       multiple (calc/parallel/vocabulary.hpp)
+///   "defaults"?: { "recompute": "full", ... }          options that the stack sets unless the user does, by their keys
+///   "widens"?:   ["embedding", "lm_head", "norm"]      frozen 16-bit weights that the stack converts to float32 }
 ///
 /// or "for": "inference" ("both": all keys),
 ///   "launching": "recorded", "compiled", "local", "eager" or "persistent" (Launching,
@@ -34,6 +36,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "calc/arch.hpp"
@@ -56,13 +59,15 @@ struct SoftwareCard {
   std::vector<SoftwareVersion> versions;  ///< all, oldest first
   Capabilities capabilities;
   std::vector<std::string> aliases;
-  std::optional<TrainingStack> training;    ///< for a model with RMSNorm and flash attention
-  std::optional<InferenceStack> inference;  ///< `training`, `inference` or both are present
-  std::optional<MemorySoftware> memory;     ///< memory model of a training process; absent: unknown
-  Count vocabulary_multiple = 1;            ///< for the rows of a tensor-parallel rank, in training; 1: no padding
-  std::optional<EngineLaw> server;          ///< memory and limits of a server; absent: those of vLLM
-  bool gguf_weights = false;                ///< weights are GGUF files, without vision and audio encoders
-  bool computes_on_host = false;            ///< decodes with weights in host memory on the host
+  std::optional<TrainingStack> training;                      ///< for a model with RMSNorm and flash attention
+  std::optional<InferenceStack> inference;                    ///< `training`, `inference` or both are present
+  std::optional<MemorySoftware> memory;                       ///< memory model of a training process; absent: unknown
+  std::vector<std::pair<std::string, json::Value>> defaults;  ///< options that the stack sets unless the user does
+  std::vector<Component> widens;    ///< frozen 16-bit weights that the stack converts to float32
+  Count vocabulary_multiple = 1;    ///< for the rows of a tensor-parallel rank, in training; 1: no padding
+  std::optional<EngineLaw> server;  ///< memory and limits of a server; absent: those of vLLM
+  bool gguf_weights = false;        ///< weights are GGUF files, without vision and audio encoders
+  bool computes_on_host = false;    ///< decodes with weights in host memory on the host
 
   /// "vllm 0.20"; the name if the stack has no versions.
   std::string named_version() const { return version.name.empty() ? name : name + " " + version.name; }

@@ -47,6 +47,8 @@ inline json::Value shown(const WeightFormats& w) {
 inline json::Value shown(const LogitStore& l) {
   if (l.format == LogitFormat::compute) return "compute";
   if (l.format == LogitFormat::with_gradient) return "bf16+grad";
+  if (l.format == LogitFormat::copies) return fmt::format("bytes:{}", l.bytes);
+  if (l.chunk_tokens > 0) return fmt::format("chunked:{} tokens", l.chunk_tokens);
   return l.chunks > 1 ? fmt::format("chunked:{}", l.chunks) : "fp32";
 }
 inline json::Value shown(BytesPerSecond r) { return r.value; }

@@ -99,12 +99,19 @@ Count read_gradient_bytes(Text text, Text where) {
 }
 
 LogitStore read_logits(Text text, Text where) {
-  constexpr Text chunked = "chunked:";
+  constexpr Text chunked = "chunked:", copies = "bytes:";
   if (same_spelling(text, "fp32")) return {};
   if (same_spelling(text, "compute")) return {.format = LogitFormat::compute};
   if (same_spelling(text, "bf16+grad")) return {.format = LogitFormat::with_gradient};
+  constexpr Text tokens = " tokens";
+  if (text.starts_with(chunked) && text.ends_with(tokens)) {
+    const Text number = text.substr(chunked.size(), text.size() - chunked.size() - tokens.size());
+    return {.chunk_tokens = parse_positive(number, where)};
+  }
   if (text.starts_with(chunked)) return {.chunks = parse_positive(text.substr(chunked.size()), where)};
-  refuse_value(where, "fp32, compute, bf16+grad or chunked:N", text);
+  if (text.starts_with(copies))
+    return {.format = LogitFormat::copies, .bytes = parse_positive(text.substr(copies.size()), where)};
+  refuse_value(where, "fp32, compute, bf16+grad, chunked:N or bytes:N", text);
 }
 
 Recomputation read_recomputation(Text text, Text where) {

@@ -10,6 +10,7 @@
 #include "ask/request/offload.hpp"
 #include "ask/request/option_values.hpp"
 #include "ask/request/software.hpp"
+#include "ask/request/stack_defaults.hpp"
 #include "ask/request/weight_precision.hpp"
 #include "calc/pipeline/schedule.hpp"
 #include "presets/formats/weight_formats.hpp"
@@ -107,13 +108,16 @@ void settle(Request& r) {
   Plan& p = r.plan;
   const Arch& a = r.model.arch;
   apply_what_if(r);
+  apply_stack_defaults(r);
   if (r.train && r.infer) r.train = r.infer = false;
   if (r.train) r.parts &= ~part::of_inference;
   if (r.infer) r.parts &= ~part::of_training;
   if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
+  if (p.logits.chunk_tokens > 0) p.logits.chunks = ceil_div(mul(p.micro_batch, p.seq), p.logits.chunk_tokens);
   settle_products(r);
   p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
   if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.low_precision).formats_alone();
+  widen_frozen_weights(r);
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);

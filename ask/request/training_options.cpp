@@ -134,9 +134,9 @@ constexpr std::array rows{
            training, "", "", choice<GluStore, &Plan::glu_store>, idle::gated_mlp},
     Option{"--norm-stats", "on|off", "save normalization statistics for backward [on]", !common, training, "", "",
            value<&Plan::norm_stats, read_switch>},
-    Option{"--logits", "fp32|compute|bf16+grad|chunked:N",
+    Option{"--logits", "fp32|compute|bf16+grad|chunked:N|bytes:N",
            "logits in the loss: fp32; compute: same as --precision; bf16+grad: as compute, plus a float32 copy and "
-           "gradient; chunked:N: N chunks in sequence [fp32]",
+           "gradient; chunked:N: N chunks in sequence; bytes:N: N bytes per logit [fp32]",
            !common, training, "", "", value<&Plan::logits, read_logits>},
 };
 }  // namespace training_table

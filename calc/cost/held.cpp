@@ -187,6 +187,8 @@ Bytes logits_bytes(const Loss& s, const Pricing& p) {
       return bytes_of(p.activation, n);
     case LogitFormat::with_gradient:
       return Bytes(mul(n, p.activation.format().element_bits / 8 + 8));
+    case LogitFormat::copies:
+      return Bytes(mul(n, p.logit_bytes));
   }
   return Bytes();
 }

@@ -20,6 +20,7 @@ struct Pricing {
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   LogitFormat logits = LogitFormat::fp32;
+  Count logit_bytes = 0;          ///< per logit, for LogitFormat::copies
   Count logit_chunks = 1;         ///< number of chunks of tokens that the loss processes one after another
   DType trained = dtypes::bf16;   ///< weight format of adapters; all other weights are then frozen, in `weight`
   RecomputeModules recomputed{};  ///< modules of a block that backward recomputes
@@ -54,6 +55,7 @@ constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
           .softmax_store = p.softmax_store,
           .glu_store = p.glu_store,
           .logits = p.logits.format,
+          .logit_bytes = p.logits.bytes,
           .logit_chunks = p.logits.chunks,
           .trained = training_weights(p),
           .recomputed = training ? selected_modules(p) : RecomputeModules(),

@@ -8,6 +8,7 @@
 #include "ask/request/option_values.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/software.hpp"
+#include "ask/request/stack_defaults.hpp"
 #include "calc/parallel/vocabulary.hpp"
 #include "calc/pipeline/schedule.hpp"
 #include "presets/formats/weight_formats.hpp"
@@ -296,6 +297,7 @@ std::vector<std::string> notes(const Request& r) {
                             weight_formats_text(p.weight_precision), training_weights(p).name()));
   if (std::string note = formats_note(r); !note.empty()) n.push_back(std::move(note));
   if (!r.weights_given.note.empty()) n.push_back(r.weights_given.note);
+  if (std::string note = stack_defaults_text(r); !note.empty()) n.push_back(std::move(note));
   if (r.has(part::training)) add_lengths(r, n);
   if (r.has(part::training)) add_pipeline_rules(r, n);
   if (std::string note = vocabulary_note(r); !note.empty()) n.push_back(std::move(note));

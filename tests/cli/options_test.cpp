@@ -83,7 +83,7 @@ Words values(const Option& o) {
   if (o.value.find('|') == std::string_view::npos) return {"3"};
   Words all = split(std::string(o.value), '|');
   for (std::string& v : all)
-    if (v == "chunked:N") v = "chunked:8";
+    if (v == "chunked:N" || v == "bytes:N") v.replace(v.size() - 1, 1, "8");
   return all;
 }
 

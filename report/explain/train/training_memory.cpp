@@ -96,6 +96,7 @@ Formula optimizer_states(S s) {
 Expr logit_bytes(S s) {
   const LogitFormat format = s.plan().logits.format;
   if (format == LogitFormat::fp32) return 4;
+  if (format == LogitFormat::copies) return Expr(s.plan().logits.bytes);
   return format == LogitFormat::compute ? compute_bytes(s) : compute_bytes(s) + Expr(8);
 }
 Formula logits(S s) {
@@ -214,7 +215,7 @@ constexpr Definition training_memory_table[] = {
      "arXiv:2502.16982"},
     {"memory.logits_bytes", "logits during the loss", "bytes", logits,
      "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: as compute, plus a float32 copy and a float32 "
-     "gradient; chunked:N: one chunk",
+     "gradient; chunked:N: one chunk; bytes:N: N bytes per logit",
      "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
     {"memory.gathered_bytes", "weights gathered from other ranks' shards", "bytes", gathered_weights,
      "ZeRO 3: embedding and head during a micro-batch, the running layer and the next; all layers with --reshard off",

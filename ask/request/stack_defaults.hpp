@@ -1,0 +1,20 @@
+#pragma once
+/// Options that a training stack sets unless the user does, and its conversions of frozen weights.
+
+#include <string>
+
+#include "ask/request/request.hpp"
+
+namespace llmcalc {
+
+/// Sets the options of the stack in --software ("defaults" of its file) that the user left open. Throws InputError if
+/// the file has an unknown option or value.
+void apply_stack_defaults(Request& r);
+
+/// Frozen 16-bit weights that the stack of --software widens to float32 ("widens" of its file).
+void widen_frozen_weights(Request& r);
+
+/// "trl sets --recompute full, --logits bytes:14"; empty without such options.
+std::string stack_defaults_text(const Request& r);
+
+}  // namespace llmcalc
