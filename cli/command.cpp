@@ -8,7 +8,9 @@
 #include <optional>
 
 #include "ask/request/options.hpp"
+#include "cli/commit.hpp"
 #include "cli/help.hpp"
+#include "cli/machine/here.hpp"
 #include "cli/output.hpp"
 #include "cli/print.hpp"
 #include "model/device_error.hpp"
@@ -26,9 +28,13 @@ std::vector<Command> make_commands() {
   const auto add = [&](std::initializer_list<const char*> names) {
     for (const char* name : names) all.push_back(*answered_command(name));
   };
-  add({"params", "memory", "flops", "train", "infer", "report", "plan", "serve", "fit", "explain"});
+  add({"params", "memory", "flops", "train", "infer", "report", "plan", "serve"});
+  all.push_back(fit_here());
+  add({"explain"});
   all.insert(all.end(), {compare_command, accuracy_command});
-  add({"diagnose", "scaling", "collective", "list", "show"});
+  add({"diagnose", "scaling", "collective"});
+  all.push_back(list_with_here());
+  add({"show"});
   all.insert(all.end(), {verbose_import(), validate_command, learn_command, generate_command, perplexity_command,
                          calibrate_command, check_command});
   return all;
@@ -60,10 +66,16 @@ int run_command(const Command& c, Args args) {
   return c.run == nullptr ? answer_and_print(c, arguments) : c.run(arguments);
 }
 
+/// "llmcalc 0.2.0 (commit f2785b26)".
+std::string version_text() {
+  const std::string from = commit().empty() ? "" : fmt::format(" (commit {})", commit());
+  return fmt::format("llmcalc {}{}\n", LLMCALC_VERSION, from);
+}
+
 /// The output of options and words that describe the program; absent for a command.
 std::optional<std::string> about(Args args) {
   const std::string& first = args[0];
-  if (first == "--version") return "llmcalc " LLMCALC_VERSION "\n";
+  if (first == "--version") return version_text();
   if (first == "manual") return manual_options();
   if (first == "schema") return dump(report_json_schema());
   if (first == "complete") return completions(args.subspan(1));
@@ -84,8 +96,8 @@ std::vector<std::string> in_order(Args args) {
 
 int dispatch(Args args) {
   if (args.empty()) {
-    write_out(program_help());
-    return 2;
+    write_out(greeting(read_machine()));
+    return 0;
   }
   if (const auto text = about(args)) {
     write_out(*text);

@@ -17,5 +17,9 @@ extern const Command check_command, compare_command, accuracy_command, learn_com
     validate_command, calibrate_command, perplexity_command;
 /// 'llmcalc import' with --verbose.
 Command verbose_import();
+/// 'llmcalc list' with --here.
+Command list_with_here();
+/// 'llmcalc fit' on this machine, if --hardware is not given.
+Command fit_here();
 
 }  // namespace llmcalc

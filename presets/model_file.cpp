@@ -231,6 +231,8 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   if (o.has("towers")) card.media_encoders = read_media_encoders(o.object("towers"));
   if (o.has("published")) read_published(o.object("published"), card);
   if (o.has("stored_parameters")) card.stored = o.positive("stored_parameters");
+  card.released = o.text_or("released", "");
+  card.use = o.text_or("use", "");
   card.notes = o.text_or("notes", "");
   if (o.has("caveats")) card.caveats = o.texts("caveats");
   if (o.has("weights")) card.weights = read_weight_formats(o.object("weights"));
@@ -389,6 +391,8 @@ Value model_file_json(const ModelCard& card) {
   if (card.weights) v["weights"] = weight_formats_json(*card.weights);
   if (card.weights && card.weights->any_held()) v["stored_bytes"] = stored_bytes_json(card);
   if (card.products) v["products"] = products_json(card);
+  if (!card.released.empty()) v["released"] = card.released;
+  if (!card.use.empty()) v["use"] = card.use;
   if (!card.notes.empty()) v["notes"] = card.notes;
   if (!card.caveats.empty()) v["caveats"] = card.caveats;
   return v;

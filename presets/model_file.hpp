@@ -41,7 +41,8 @@
 ///                      "mtp"?: { the same for all MTP modules } },
 ///   "products"?: { "format", "of"?: [ any of "attention", "mlp", "experts" ] } (format of both operands if the
 ///                  checkpoint also quantizes inputs; default of "of": all),
-///   "published"?: { "parameters", "source" }, "stored_parameters"?, "notes"?, "caveats"?: [ ... ] }
+///   "published"?: { "parameters", "source" }, "stored_parameters"?, "released"?: "2025-08",
+///   "use"?: "code", "notes"?, "caveats"?: [ ... ] }
 ///
 /// Reports show caveats, but not notes. PATTERN: presets/layer_pattern.hpp; ATTENTION, RECURRENT:
 /// presets/mixer_file.hpp; REPEATS: presets/repeats.hpp. Keys marked ? are optional; the default is none, 0 or false

@@ -108,6 +108,7 @@ std::optional<InFormat> on_host(const Request& r) {
 FitRow row_of_memory(const InferenceAnswer& a) {
   const Request& r = a.request();
   FitRow row{.model = r.model.name,
+             .released = r.model.released,
              .parameters = parameters(r.model.arch).total,
              .weights = r.plan.weight_precision,
              .precision = r.plan.precision,

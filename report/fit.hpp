@@ -17,12 +17,13 @@ struct FitQuestion {
   std::optional<Count> context{};  ///< required tokens per sequence; absent: prompt and answer of the request
   double min_speed = 0;            ///< minimum generated tokens per second of a sequence
   bool all_formats = false;        ///< a row for every format that fits, not only for the widest
+  std::string use{};               ///< "code", "chat": only models for it; empty: all
 };
 
 /// A model in one weight format, under a plan: a batch of sequences of prompt + generate tokens. Memory and limits
 /// are as in `infer` (ask/answer/inference.hpp).
 struct FitRow {
-  std::string model;
+  std::string model, released{};  ///< name, and release date if known ("2025-08")
   Count parameters = 0;
   WeightFormats weights{};
   DType precision{};

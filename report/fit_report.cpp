@@ -101,6 +101,52 @@ Grid runnable_grid(const std::vector<ModelFit>& models) {
   return g;
 }
 
+/// Earliest release in the short list, 18 months before this version.
+constexpr std::string_view recent_since = "2025-05";
+constexpr double usual_bits = 4, fast_enough = 10;
+
+/// Whether the format keeps most weights in 4 bits or more and the speed exceeds reading.
+bool is_comfortable(const FitRow& row) {
+  const Component most =
+      row.weights[Component::experts] == row.weights[Component::mlp] ? Component::mlp : Component::experts;
+  return bits_per_weight(row.weights[most]) >= usual_bits && row.speed >= fast_enough;
+}
+
+/// "#####... 13.2": memory against the capacity, and GiB.
+std::string small_bar(Bytes used, Bytes capacity) {
+  constexpr std::size_t cells = 8;
+  const double share = std::min(1.0, real(used.value) / real(capacity.value));
+  const auto filled = static_cast<std::size_t>(share * cells + 0.5);
+  return fmt::format("{}{} {:>5}", std::string(filled, '#'), std::string(cells - filled, '.'), gibibytes(used));
+}
+
+std::string recent_rule() {
+  return fmt::format("released since {}; first those in {:g} bits or more at {:g} tokens/s, largest first",
+                     recent_since, usual_bits, fast_enough);
+}
+
+/// Recent models: comfortable ones first, then the largest.
+Grid recent_grid(const Request& like, const std::vector<ModelFit>& models) {
+  std::vector<const FitRow*> rows;
+  for (const ModelFit& m : models)
+    if (!m.rows.empty() && std::string_view(m.rows[0].released) >= recent_since) rows.push_back(&m.rows[0]);
+  std::stable_sort(rows.begin(), rows.end(), [](const FitRow* a, const FitRow* b) {
+    return std::pair(is_comfortable(*a), a->parameters) > std::pair(is_comfortable(*b), b->parameters);
+  });
+  constexpr std::size_t shown = 20;
+  rows.resize(std::min(rows.size(), shown));
+  Grid g{.key = "",
+         .title = "",
+         .columns = {"model", "weights", "memory, GiB", "context", "tokens/s"},
+         .left = 3,
+         .rows = {}};
+  const Bytes capacity = like.hardware->cluster.device.memory;
+  for (const FitRow* row : rows)
+    g.rows.push_back({row->model, format_text(*row), small_bar(row->peak, capacity),
+                      count_or_dash(usable_context(*row)), speed_text(*row)});
+  return g;
+}
+
 /// Models without a row, and why. Only in JSON.
 Grid left_out_models_grid(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {
   Grid g{.key = "left_out", .title = "", .columns = {}, .rows = {}};
@@ -158,7 +204,8 @@ std::vector<Finding> fit_verdict(const Request& like, const FitQuestion& q, cons
   const FitRow* missing = smallest_missing(models);
   std::vector<Finding> v{{"runs", fmt::format("{} of {} models{}", with_rows, models.size(), how), with_rows == 0}};
   if (with_rows > 0) v.push_back({"largest", row_sentence(models[0].rows[0])});
-  if (missing != nullptr) v.push_back({"excluded", missing_text(like, *missing)});
+  if (missing != nullptr)
+    v.push_back({.label = "excluded", .text = missing_text(like, *missing), .detail = !q.all_formats});
   return v;
 }
 
@@ -186,6 +233,7 @@ json::Value shared_inputs(const Request& like, const FitQuestion& q) {
     if (!like.gave(of_model)) v.erase(find_option(of_model)->key());
   if (q.context) v["context"] = *q.context;
   if (q.min_speed > 0) v["min_speed"] = q.min_speed;
+  if (!q.use.empty()) v["use"] = q.use;
   return v;
 }
 
@@ -239,6 +287,10 @@ Report fit_report(const FitQuestion& q, std::vector<ModelFit> models) {
   report.brief = brief_of(like, "decode.time_per_token_s", false);
   report.brief->with_grid = true;
   report.brief->lines = 30;
+  if (!q.all_formats) {
+    report.brief->grid = recent_grid(like, models);
+    report.brief->findings.push_back({"order", recent_rule()});
+  }
   return report;
 }
 

@@ -84,9 +84,10 @@ struct Brief {
   std::vector<Finding> findings{};
   std::vector<MemoryBar> bars{};
   std::vector<std::string> rows{};  ///< paths of rows with a value other than 0; "parameters.": of a whole section
-  bool with_grid = false;           ///< rows of the first grid, as many as fit
-  std::size_t lines = 16;           ///< limit
-  std::string more{};               ///< last line: "more: --full"
+  bool with_grid = false;           ///< rows of `grid`, else of the first grid of the report, as many as fit
+  std::optional<Grid> grid{};
+  std::size_t lines = 16;  ///< limit
+  std::string more{};      ///< last line: "more: --full"
 };
 
 struct Report {
@@ -105,13 +106,14 @@ struct Report {
   const Row* row(std::string_view path) const;
 };
 
-enum class Style : std::uint8_t { text, markdown, json };
+enum class Style : std::uint8_t { text, markdown, json, csv, jsonl };
 /// The option that selects a style; text is the default.
 struct StyleFlag {
   std::string_view flag;
   Style style;
 };
-inline constexpr std::array style_flags{StyleFlag{"--json", Style::json}, StyleFlag{"--markdown", Style::markdown}};
+inline constexpr std::array style_flags{StyleFlag{"--json", Style::json}, StyleFlag{"--markdown", Style::markdown},
+                                        StyleFlag{"--csv", Style::csv}, StyleFlag{"--jsonl", Style::jsonl}};
 
 /// Rendering parameters. The caller queries the terminal.
 struct Screen {

@@ -347,6 +347,8 @@ constexpr std::array output_options{
     Option{"--ops", "", "add one line per operator", common, operators, "", "", mark<&Request::ops>},
     Option{"--full", "", "print every section instead of the short answer", common, part::full},
     Option{"--json", "", "print one JSON object in base units, with the unit in the key", common, part::json},
+    Option{"--csv", "", "print the rows of the list as CSV", !common, part::records},
+    Option{"--jsonl", "", "print the rows of the list as JSON, one per line", !common, part::records},
     Option{"--markdown", "", "print tables in Markdown", common, markdown},
     Option{"--exact", "", "also print all digits in text and Markdown; JSON always includes them", common, exact},
     Option{"--help", "", "show the most common options", common, help},

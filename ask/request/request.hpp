@@ -51,6 +51,7 @@ inline constexpr Parts target = 32768;      ///< changes that would reach a targ
 inline constexpr Parts process = 65536;     ///< memory of a training process other than its tensors
 inline constexpr Parts one_batch = 131072;  ///< a single batch on one engine
 inline constexpr Parts serving = 262144;    ///< a server under traffic
+inline constexpr Parts records = 2097152;   ///< lists as CSV or JSONL
 inline constexpr Parts full = 1048576;      ///< short answers in text
 inline constexpr Parts simulated = 524288;  ///< simulation of that server, request by request
 inline constexpr Parts of_training = training | step | formulas | run | process,

@@ -161,7 +161,7 @@ const Command accuracy_command{
         "  llmcalc accuracy serving --tables evidence/operators/rtx-pro-6000",
     .words = accuracy_words,
     .own = accuracy_options,
-    .parts = part::styles,
+    .parts = part::styles | part::records,
     .run = run_accuracy};
 
 }  // namespace llmcalc

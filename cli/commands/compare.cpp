@@ -158,7 +158,7 @@ const Command compare_command{
         "  llmcalc compare --software vllm@0.10 vllm@0.19",
     .words = compare_words,
     .own = compare_options,
-    .parts = part::styles | part::full,
+    .parts = part::styles | part::full | part::records,
     .run = run_compare};
 
 }  // namespace llmcalc

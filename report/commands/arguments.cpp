@@ -115,7 +115,7 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
   refuse_missing_words();
   refuse_two_styles();
   if (has("--json") && has("--exact")) throw InputError("--json is always exact; omit --exact");
-  for (const char* style : {"--json", "--markdown"})
+  for (const char* style : {"--json", "--markdown", "--csv", "--jsonl"})
     if (has("--full") && has(style)) throw InputError(fmt::format("{} is always complete; omit --full", style));
 }
 

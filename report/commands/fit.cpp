@@ -18,6 +18,7 @@ namespace {
 
 FitQuestion fit_question(const Arguments& arguments) {
   FitQuestion q{.all_formats = !arguments.word("MODEL").empty()};
+  if (const std::string use = arguments.text("--use", "all"); use != "all") q.use = use;
   if (const std::string text = arguments.text("--context"); !text.empty()) {
     if (arguments.has("--prompt"))
       throw InputError("--context covers the prompt and the answer; omit --prompt or --context");
@@ -40,6 +41,10 @@ ModelFit fit_of(const Arguments& arguments, const FitQuestion& q, const ModelCar
   }
 }
 
+bool is_for(const ModelCard& card, const std::string& use) {
+  return use.empty() || (use == "code") == (card.use == "code");
+}
+
 std::vector<ModelFit> fits_of(const Arguments& arguments, const FitQuestion& q, Runner& runner) {
   const std::vector<std::string> names = arguments.words_from("MODEL");
   runner.show("evaluating every model");
@@ -47,7 +52,11 @@ std::vector<ModelFit> fits_of(const Arguments& arguments, const FitQuestion& q, 
     return spread(runner, std::span<const std::string>(names), [&](const std::string& name) {
       return fit_of(arguments, q, names.size() == 1 ? arguments.model() : load_model(name));
     });
-  return spread(runner, builtin_models(), [&](const Builtin& b) { return fit_of(arguments, q, load_model(b)); });
+  std::vector<ModelCard> cards;
+  for (const Builtin& b : builtin_models())
+    if (ModelCard card = load_model(b); is_for(card, q.use)) cards.push_back(std::move(card));
+  return spread(runner, std::span<const ModelCard>(cards),
+                [&](const ModelCard& card) { return fit_of(arguments, q, card); });
 }
 
 Output answer_fit(const Arguments& arguments, Runner& runner) {
@@ -60,24 +69,28 @@ Output answer_fit(const Arguments& arguments, Runner& runner) {
 constexpr std::array fit_words{Word{"MODEL", "models to show in every format [all built-in models]", false, true}};
 constexpr std::array own_fit_options{
     Option{"--context", "N", "tokens per sequence that must fit, prompt plus answer [--prompt plus --generate]"},
-    Option{"--min-speed", "X", "minimum tokens per second per sequence [any]"}};
+    Option{"--min-speed", "X", "minimum tokens per second per sequence [any]"},
+    Option{"--use", "chat|code|all", "models for conversation or for program text [all]"}};
 
 }  // namespace
 
 const Command fit_command{
     .name = "fit",
-    .arguments = "[MODEL ...] --hardware HW",
+    .arguments = "[MODEL ...] [--hardware HW]",
     .summary = "models that fit a device, and speed",
     .about =
-        "Lists every built-in model that a device can run, with its weight format, longest context, "
-        "largest batch and speed. The largest model comes first.",
+        "Lists the models that a device can run, with weight format, memory, longest context and speed: those released "
+        "in the last 18 months, the largest first that keeps at least 4 bits per weight and generates 10 tokens/s. "
+        "--full lists every built-in model, the largest first. The device is this machine's unless --hardware is "
+        "given.",
     .examples =
+        "  llmcalc fit\n"
         "  llmcalc fit --hardware rtx-4090\n"
         "  llmcalc fit --hardware m4-max --context 32k --min-speed 20\n"
         "  llmcalc fit llama-3.1-8b qwen3-14b --hardware rtx-3060",
     .words = fit_words,
     .own = own_fit_options,
-    .parts = part::of_inference | part::time | part::hardware | part::styles | part::full,
+    .parts = part::of_inference | part::time | part::hardware | part::styles | part::full | part::records,
     .answer = answer_fit};
 
 }  // namespace llmcalc

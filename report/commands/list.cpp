@@ -176,7 +176,7 @@ const Command list_command{.name = "list",
                            .about = "Lists built-in presets, number formats and model families.",
                            .examples = "  llmcalc list models\n  llmcalc list hardware --json",
                            .words = list_words,
-                           .parts = part::styles,
+                           .parts = part::styles | part::records,
                            .answer = answer_list};
 
 }  // namespace llmcalc

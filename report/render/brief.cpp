@@ -152,9 +152,10 @@ std::string grid_within(Grid grid, std::size_t lines, const Screen& screen) {
 
 /// A blank line and the first grid with rows, in at most `lines`; empty without one.
 std::string first_grid(const Report& r, std::size_t lines, const Screen& screen) {
-  const auto grid =
+  const auto first =
       std::find_if(r.grids.begin(), r.grids.end(), [](const Grid& g) { return !g.columns.empty() && !g.rows.empty(); });
-  const std::string text = grid == r.grids.end() ? "" : grid_within(*grid, lines - 1, screen);
+  const Grid* const grid = r.brief->grid ? &*r.brief->grid : first != r.grids.end() ? &*first : nullptr;
+  const std::string text = grid == nullptr || grid->rows.empty() ? "" : grid_within(*grid, lines - 1, screen);
   return text.empty() ? "" : "\n" + text;
 }
 

@@ -10,6 +10,7 @@
 
 #include "report/render/brief.hpp"
 #include "report/render/markdown_text.hpp"
+#include "report/render/records.hpp"
 #include "report/render/text.hpp"
 #include "report/report.hpp"
 #include "text/format.hpp"
@@ -210,6 +211,10 @@ std::string render(const Report& r, const Screen& screen) {
       return markdown(as_printed(r), screen.exact);
     case Style::json:
       return dump(report_json(r));
+    case Style::csv:
+      return csv_text(r);
+    case Style::jsonl:
+      return jsonl_text(r);
   }
   return {};
 }

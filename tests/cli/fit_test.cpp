@@ -145,7 +145,7 @@ TEST_CASE("fit goes down to mixes of 2 bits, then to experts and layers on the h
 }
 
 TEST_CASE("fit rejects unusable options", "[fit][cli]") {
-  CHECK(refusal("fit") == "llmcalc: 'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' lists the presets\n");
+  CHECK(refusal("fit --use prose --hardware h100").find("--use: expected chat, code or all") != std::string::npos);
   CHECK(refusal("fit --hardware h10").find("did you mean") != std::string::npos);
   CHECK(refusal("fit lama --hardware h100").find("unknown model \"lama\"") != std::string::npos);
   CHECK(refusal("fit --hardware h100 --context 0").find("--context: expected a positive") != std::string::npos);
@@ -183,4 +183,22 @@ TEST_CASE("a model with a window in every layer caches no more than its windows"
     return row_of(test::ask(words + context), "mistral-7b-v0.1")["peak_bytes"].get<double>();
   };
   CHECK(peak("30000") - peak("4096") == (385 - 256) * 16 * 131072.0);
+}
+
+TEST_CASE("the short list has recent models, first those in 4 bits or more", "[fit][cli]") {
+  const std::string out = test::llmcalc("fit --hardware rtx-4090").out;
+  CHECK(std::count(out.begin(), out.end(), '\n') <= 30);
+  CHECK_THAT(out, Catch::Contains("released since 2025-05"));
+  CHECK(out.find("gpt-oss-20b ") != std::string::npos);
+  CHECK(out.find("llama-2-70b") == std::string::npos);
+  CHECK(out.find("seed-oss-36b") < out.find("gpt-oss-20b"));
+  CHECK_THAT(test::llmcalc("fit --hardware rtx-4090 --full").out, Catch::Contains("llama-2-70b"));
+}
+
+TEST_CASE("--use selects models for program text", "[fit][cli]") {
+  const json::Value code = test::ask("fit --hardware h100 --use code")["runnable"];
+  for (const json::Value& row : code)
+    CHECK_THAT(row["model"].get<std::string>(), Catch::Contains("code") || Catch::Contains("devstral"));
+  const json::Value chat = test::ask("fit --hardware h100 --use chat")["runnable"];
+  CHECK(chat.size() + code.size() == test::ask("fit --hardware h100")["runnable"].size());
 }

@@ -1,0 +1,28 @@
+#pragma once
+/// GPUs, processor and memory of this machine, as the system reports them.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+struct FoundGpu {
+  std::string name{};  ///< "NVIDIA GeForce RTX 4090"
+  Bytes memory{};      ///< 0: unknown
+};
+
+struct Machine {
+  std::vector<FoundGpu> gpus{};
+  std::string processor{};  ///< "AMD EPYC 7763 64-Core Processor"; empty: unknown
+  Count threads = 0;        ///< of the processor; 0: unknown
+  Bytes memory{};           ///< of the host; 0: unknown
+};
+
+/// NVIDIA GPUs by NVML (libnvidia-ml.so.1, opened if present), AMD GPUs, processor and memory by files under `root`:
+/// /sys/class/drm, /proc/cpuinfo, /proc/meminfo. Unreadable parts stay unknown.
+Machine read_machine(const std::filesystem::path& root = "/");
+
+}  // namespace llmcalc

@@ -1,0 +1,13 @@
+#pragma once
+/// NVIDIA GPUs of this machine by NVML.
+
+#include <vector>
+
+#include "cli/machine/machine.hpp"
+
+namespace llmcalc {
+
+/// Empty without the driver's library libnvidia-ml.so.1, or if it reports an error.
+std::vector<FoundGpu> nvidia_gpus();
+
+}  // namespace llmcalc
