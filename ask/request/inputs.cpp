@@ -41,8 +41,9 @@ std::string parts_text(const json::Value& v) {
 
 std::string value_text(const Option& o, const json::Value& v, const std::string& where) {
   if (v.is_string()) return v.get<std::string>();
-  if (v.is_number_float()) return fmt::format("{}", v.get<double>());
-  if (v.is_number()) return v.dump();
+  const std::string_view unit = o.value == "TIME" ? "s" : "";  // base units
+  if (v.is_number_float()) return fmt::format("{}{}", v.get<double>(), unit);
+  if (v.is_number()) return v.dump() + std::string(unit);
   if (v.is_boolean()) return v.get<bool>() ? "on" : "off";
   if (v.is_object()) return parts_text(v);
   throw InputError(fmt::format("{}, {}: expected a number or a string", where, in_quotes(o.key())));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ask/request/option_values.hpp"
+#include "text/error.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
@@ -62,6 +63,11 @@ Seconds read_time(std::string_view text, std::string_view where) {
 Seconds read_limit(std::string_view text, std::string_view where) {
   const Seconds t = read_time(text, where);
   if (t.value <= 0) refuse_value(where, "a time limit above 0", text);
+  constexpr double probably_milliseconds = 10;
+  const bool is_bare = text.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (is_bare && t.value >= probably_milliseconds)
+    throw InputError(
+        fmt::format("{} {}: a number without unit is in seconds; write {}ms or {}s", where, text, text, text));
   return t;
 }
 

@@ -11,6 +11,7 @@
 #include "ask/request/ignored.hpp"
 #include "ask/request/inputs.hpp"
 #include "ask/request/settle.hpp"
+#include "ask/request/synonyms.hpp"
 #include "calc/choice.hpp"
 #include "presets/builtin.hpp"
 #include "presets/import/import.hpp"
@@ -65,6 +66,25 @@ void declare(CLI::App& app, const Command& command) {
   }
 }
 
+/// The command's option for a synonym; null if the command takes the word itself, or has no such option.
+const Option* meant_option(const Command& command, std::string_view flag) {
+  const Synonym* const s = flag.starts_with("--") && option_of(command, flag) == nullptr ? find_synonym(flag) : nullptr;
+  if (s == nullptr) return nullptr;
+  const Option* const o = option_of(command, s->flag);
+  return o != nullptr || s->instead.empty() ? o : option_of(command, s->instead);
+}
+
+/// The arguments with the command's options in place of synonyms.
+std::vector<std::string> without_synonyms(const Command& command, Args args) {
+  std::vector<std::string> all;
+  for (const std::string& a : args) {
+    const std::string flag = a.substr(0, a.find('='));
+    const Option* const o = meant_option(command, flag);
+    all.push_back(o == nullptr ? a : std::string(o->flag) + a.substr(flag.size()));
+  }
+  return all;
+}
+
 /// Whether `next` is the value of an option with an optional value.
 bool is_optional_value(const Option& o, std::string_view next) { return o.value == fmt::format("[{}]", next); }
 
@@ -104,10 +124,11 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
     : command_(command), all_(all), typed_(args.begin(), args.end()) {
   CLI::App app;
   declare(app, command);
+  const std::vector<std::string> words = without_synonyms(command, args);
   try {
-    app.parse(from_the_end(command, args));
+    app.parse(from_the_end(command, words));
   } catch (const CLI::ArgumentMismatch&) {  // CLI11 takes any argument as a value, so only the last option can lack one
-    throw InputError(fmt::format("{}: missing value ({})", args.back(), option_of(command, args.back())->value));
+    throw InputError(fmt::format("{}: missing value ({})", words.back(), option_of(command, words.back())->value));
   }
   refuse_extras(app.remaining());
   std::map<const CLI::Option*, std::size_t> seen;  // a repeated word occurs once for each of its results

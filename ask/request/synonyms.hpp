@@ -1,0 +1,21 @@
+#pragma once
+/// Other names of options: those of inference engines and training frameworks, and short forms that people type.
+
+#include <span>
+#include <string_view>
+
+namespace llmcalc {
+
+struct Synonym {
+  std::string_view typed;      ///< "--batch-size"
+  std::string_view flag{};     ///< "--batch"
+  std::string_view instead{};  ///< flag for commands without the first, "--micro-batch"; empty: none
+  std::string_view source{};   ///< "vllm", "llama.cpp"; empty: common usage
+};
+
+std::span<const Synonym> synonyms();
+
+/// The synonym of this spelling; null if unknown. '_' counts as '-'.
+const Synonym* find_synonym(std::string_view typed);
+
+}  // namespace llmcalc
