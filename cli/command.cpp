@@ -94,6 +94,16 @@ std::vector<std::string> in_order(Args args) {
   return all;
 }
 
+/// "explain --tp": the option as a word, not as an option of explain; absent for other arguments.
+std::optional<std::vector<std::string>> option_to_explain(std::string_view command, Args rest) {
+  const auto is_own = [&](const Option& o) { return o.flag == rest[0]; };
+  if (command != "explain" || rest.size() != 1 || !rest[0].starts_with("--") || is_help(rest[0])) return std::nullopt;
+  if (rest[0] == "--json" || rest[0] == "--markdown" ||
+      std::any_of(explain_command.own.begin(), explain_command.own.end(), is_own))
+    return std::nullopt;
+  return std::vector<std::string>{"--", rest[0]};
+}
+
 int dispatch(Args args) {
   if (args.empty()) {
     write_out(greeting(read_machine()));
@@ -109,6 +119,7 @@ int dispatch(Args args) {
   if (all[0].starts_with("-"))
     throw InputError(fmt::format("{} precedes the command; use 'llmcalc COMMAND ... {}'", in_quotes(all[0]),
                                  printable(all[0]).substr(0, 60)));
+  if (const auto asked = option_to_explain(all[0], rest)) return run_command(find(all[0]), *asked);
   return run_command(find(all[0]), rest);
 }
 

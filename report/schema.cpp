@@ -160,7 +160,7 @@ std::string meaning(const explain::Definition& d) {
 Value scalar() { return {{"type", {"string", "number", "boolean"}}}; }
 
 /// One format; or "all", the format of most components, and exceptions by name.
-Value formats() { return {{"type", {"string", "object"}}, {"additionalProperties", {{"type", "string"}}}}; }
+Value formats_schema() { return {{"type", {"string", "object"}}, {"additionalProperties", {{"type", "string"}}}}; }
 
 void add_inputs(Value& schema) {
   Value& inputs = schema["properties"]["inputs"];
@@ -168,7 +168,7 @@ void add_inputs(Value& schema) {
   for (const Option& o : options()) {
     if (o.field.effective == nullptr) continue;
     const bool by_component = o.flag == "--weight-precision" || o.flag == "--base-precision";
-    Value& option = inputs["properties"][o.key()] = by_component ? formats() : scalar();
+    Value& option = inputs["properties"][o.key()] = by_component ? formats_schema() : scalar();
     option["description"] = fmt::format("{}: {}", o.flag, o.help);
     if (o.key() == "weight_precision") option["type"].push_back("object");  // a format per component
   }

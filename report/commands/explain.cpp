@@ -26,6 +26,8 @@
 #include "report/render/render.hpp"
 #include "report/render/text.hpp"
 #include "report/report.hpp"
+#include "report/words/index.hpp"
+#include "report/words/meaning.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -235,6 +237,15 @@ Output device_numbers(const Wanted& wanted, const HardwareCard& card) {
   return numbers(std::move(all), {}, head);
 }
 
+/// The meanings of a word. Throws InputError with the nearest quantities and words if it has none.
+Output word_answer(const std::string& word) {
+  if (const std::vector<Meaning> found = meanings(word); !found.empty()) return {meaning_report(found)};
+  std::vector<std::string> known = known_words();
+  for (const Definition& d : explain::definitions()) known.emplace_back(d.path);
+  throw InputError(fmt::format("unknown quantity or word {}{} ('llmcalc explain' lists all)", in_quotes(word),
+                               suggestion(word, known)));
+}
+
 Output answer_explain(const Arguments& arguments, Runner&) {
   const std::string quantity = arguments.word("QUANTITY"), model = arguments.word("MODEL");
   const auto refuse_plan = [&](bool device) {
@@ -242,8 +253,12 @@ Output answer_explain(const Arguments& arguments, Runner&) {
       throw InputError(
           fmt::format("{} affects only numbers, which need a model: 'llmcalc explain QUANTITY MODEL'", of_plan->flag));
   };
+  if (arguments.has("--all") && !quantity.empty()) throw InputError("--all prints every formula; omit it, or QUANTITY");
   if (quantity.empty()) refuse_plan(false);
-  if (quantity.empty()) return sheet();
+  if (quantity.empty()) return arguments.has("--all") ? sheet() : Output{explain_index()};
+  if (same_name(quantity, "glossary")) return {glossary_report()};
+  const bool is_number = explain::is_quantity(quantity) || is_known_operator(quantity);
+  if (!is_number && model.empty() && !find_builtin(builtin_models(), quantity)) return word_answer(quantity);
   if (model.empty() && find_builtin(builtin_models(), quantity))
     throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
   if (!explain::is_quantity(quantity) && is_known_operator(quantity)) {
@@ -266,8 +281,13 @@ Output answer_explain(const Arguments& arguments, Runner&) {
   return numbers(a.all, a.notes, answer(explain_question, r));
 }
 
+constexpr std::array own_explain_options{Option{"--all", "", "every formula: the cheat sheet"}};
 constexpr std::array explain_words{
-    Word{"QUANTITY", "a key of --json, its last part, a section, an operator of --ops, or all", false},
+    Word{
+        "QUANTITY",
+        "a key of --json, its last part, a section, an operator of --ops, all; or a word: an option, a format, a term, "
+        "glossary",
+        false},
     Word{"MODEL", "the subject of the numbers: a model, as in other commands, or a device", false}};
 
 }  // namespace
@@ -278,6 +298,7 @@ const Command explain_command{.name = "explain",
                               .about = explain_question.summary,
                               .examples = explain_question.examples,
                               .words = explain_words,
+                              .own = own_explain_options,
                               .parts = explain_question.parts,
                               .answer = answer_explain};
 

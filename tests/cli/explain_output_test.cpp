@@ -152,7 +152,7 @@ TEST_CASE("a formula without a model shows how models and plans change it", "[ex
 }
 
 TEST_CASE("the cheat sheet has every quantity and every rule", "[explain][cli]") {
-  const json::Value v = test::ask("explain");
+  const json::Value v = test::ask("explain --all");
   CHECK(v["quantities"].size() == explain::definitions().size() + explain::general_definitions().size());
   CHECK(v["rules"].size() == explain::rules().size());
   for (const json::Value& q : v["quantities"]) {
@@ -160,7 +160,7 @@ TEST_CASE("the cheat sheet has every quantity and every rule", "[explain][cli]")
     CHECK_FALSE(q["formulas"].empty());
     CHECK_FALSE(q["source"].get<std::string>().empty());
   }
-  const std::string text = test::llmcalc("explain").out, markdown = test::llmcalc("explain --markdown").out;
+  const std::string text = test::llmcalc("explain --all").out, markdown = test::llmcalc("explain --all --markdown").out;
   CHECK_THAT(text, Contains("(4 + 2*E)*L*D^2/T") && Contains("Goon (2.2), (2.12), (E.1)"));
   CHECK_THAT(markdown, Contains("### `parameters.attention`\n\nparameters of attention [parameters]"));
   CHECK(columns(longest_line(markdown)) <= 120);
@@ -393,4 +393,47 @@ TEST_CASE("long formulas name their parts, and long numbers have separators", "[
   CHECK(parts.named[0].second == "AAAAAAAAAA + BBBBBBBBBB");
   CHECK(explain::with_separators("4096*16384 + 3.1415926535 + 1e12345 + d_12345 + max(100000, 7)") ==
         "4096*16,384 + 3.1415926535 + 1e12345 + d_12345 + max(100,000, 7)");
+}
+
+TEST_CASE("explain alone is an index of quantities and words", "[explain][cli]") {
+  const test::Ran ran = test::llmcalc("explain");
+  CHECK(ran.code == 0);
+  CHECK_THAT(ran.out, Contains("weights_bytes") && Contains("KV cache") && Contains("--tp") && Contains("nvfp4"));
+  const json::Value index = test::ask("explain")["index"];
+  for (const explain::Definition& d : explain::definitions())
+    CHECK(std::find(index.begin(), index.end(), json::Value(d.path)) != index.end());
+}
+
+TEST_CASE("explain answers for options, formats, schedules, terms and presets", "[explain][cli]") {
+  for (const char* word : {"zb-v", "1f1b", "fp8", "q4_k_m", "SLO", "qlora", "kv cache", "--tp", "--batch-size", "vllm",
+                           "h100", "compare", "gqa"}) {
+    CAPTURE(word);
+    const test::Ran ran = test::llmcalc("explain '" + std::string(word) + "'");
+    CHECK(ran.code == 0);
+    CHECK(ran.out.find('(') != std::string::npos);
+  }
+  const json::Value v = test::ask("explain zb-v")["meanings"][0];
+  CHECK(v["kind"] == "term");
+  CHECK_THAT(v["meaning"].get<std::string>(), Contains("in a V"));
+  const test::Ran wrong = test::llmcalc("explain bubbel");
+  CHECK(wrong.code == 2);
+  CHECK_THAT(wrong.err, Contains("did you mean"));
+  CHECK(test::llmcalc("explain --all zb-v").code == 2);
+}
+
+TEST_CASE("docs/glossary.md has the terms that the program explains", "[golden][cli]") {
+  CHECK(test::llmcalc("explain glossary --markdown").out == test::read_file(LLMCALC_SOURCE_DIR "/docs/glossary.md"));
+}
+
+TEST_CASE("every quantity that a short answer suggests can be explained", "[explain][cli]") {
+  for (const char* command :
+       {"params gpt2", "memory gpt2", "flops gpt2", "train gpt2 --hardware h100", "infer gpt2 --hardware h100",
+        "serve gpt2 --hardware h100 --rate 1 --num-requests 20", "plan train gpt2 --hardware h100 --gpus 2"}) {
+    CAPTURE(command);
+    const std::string out = test::llmcalc(command).out;
+    const std::string why = "why: llmcalc ";
+    const std::size_t at = out.find(why);
+    REQUIRE(at != std::string::npos);
+    CHECK(test::llmcalc(out.substr(at + why.size(), out.find('\n', at) - at - why.size())).code == 0);
+  }
 }

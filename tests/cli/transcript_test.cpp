@@ -56,5 +56,5 @@ TEST_CASE("outputs in pages match the program's output", "[golden][cli]") {
 }
 
 TEST_CASE("docs/formulas.md matches the printed cheat sheet", "[golden][cli]") {
-  CHECK(test::llmcalc("explain --markdown").out == test::read_file(LLMCALC_SOURCE_DIR "/docs/formulas.md"));
+  CHECK(test::llmcalc("explain --all --markdown").out == test::read_file(LLMCALC_SOURCE_DIR "/docs/formulas.md"));
 }

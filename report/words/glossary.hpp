@@ -1,0 +1,18 @@
+#pragma once
+/// Terms and acronyms of the field, in the sense in which this program uses them.
+
+#include <span>
+#include <string_view>
+
+namespace llmcalc {
+
+struct Term {
+  std::string_view group;  ///< "Training"
+  std::string_view words;  ///< "MFU, HFU"
+  std::string_view meaning;
+};
+
+/// All terms, by group.
+std::span<const Term> glossary();
+
+}  // namespace llmcalc
