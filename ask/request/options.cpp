@@ -292,9 +292,9 @@ constexpr std::array time_options{
            "software stack to estimate: any of 'llmcalc list software', a file, or none [training: megatron-lm with "
            "--tp or --pp, else torch-fsdp; inference: vllm, or llama.cpp on consumer devices; another stack if these "
            "lack a capability]",
-           common, time | part::process, "--hardware", "", software},
-    Option{"--any-software", "", "price plans that the software cannot run [off]", !common, time | part::process,
-           "--hardware", "", flag<&Request::any_software, true>},
+           common, time | part::process | part::recorded, "--hardware", "", software},
+    Option{"--any-software", "", "price plans that the software cannot run [off]", !common,
+           time | part::process | part::recorded, "--hardware", "", flag<&Request::any_software, true>},
     Option{"--efficiency", "X", "achieved fraction of peak matmul throughput, for the estimate [none]", !common, time,
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of peak memory bandwidth [none]", !common, time, "--hardware",

@@ -54,6 +54,7 @@ inline constexpr Parts serving = 262144;    ///< a server under traffic
 inline constexpr Parts records = 2097152;   ///< lists as CSV or JSONL
 inline constexpr Parts full = 1048576;      ///< short answers in text
 inline constexpr Parts simulated = 524288;  ///< simulation of that server, request by request
+inline constexpr Parts recorded = 2097152;  ///< memory of a recorded run
 inline constexpr Parts of_training = training | step | formulas | run | process,
                        of_inference = inference | one_batch | fit;
 inline constexpr Parts styles = json | markdown | help;

@@ -90,7 +90,7 @@ std::optional<std::string_view> LogLine::behind(std::string_view words) const {
 
 std::optional<LoggedBytes> LogLine::size_behind(std::string_view words) const {
   const auto rest = behind(words);
-  return rest ? size_at(*rest, *this) : std::nullopt;
+  return rest ? size_at(without_spaces(*rest), *this) : std::nullopt;
 }
 
 std::optional<LoggedBytes> LogLine::size_before(std::string_view words) const {
@@ -106,16 +106,28 @@ std::optional<LoggedBytes> LogLine::size_before(std::string_view words) const {
 
 std::optional<Count> LogLine::count_behind(std::string_view words) const {
   const auto rest = behind(words);
-  const std::string digits = rest ? without_commas(digits_at(*rest)) : "";
+  const std::string digits = rest ? without_commas(digits_at(without_spaces(*rest))) : "";
   if (digits.empty() || digits.find('.') != nowhere) return std::nullopt;
   return parse_count(digits, where());
 }
 
 std::optional<double> LogLine::real_behind(std::string_view words) const {
   const auto rest = behind(words);
-  const std::string digits = rest ? without_commas(digits_at(*rest)) : "";
+  const std::string digits = rest ? without_commas(digits_at(without_spaces(*rest))) : "";
   if (digits.empty()) return std::nullopt;
   return parse_real(digits, where());
+}
+
+std::string LogLine::setting(std::string_view key) const {
+  for (const std::string& before : {fmt::format(" {}=", key), fmt::format("({}=", key), fmt::format("'{}': ", key)}) {
+    auto rest = behind(before);
+    if (!rest) continue;
+    const bool quoted = rest->starts_with('\'');
+    if (quoted) rest->remove_prefix(1);
+    const std::string_view value = rest->substr(0, rest->find_first_of(quoted ? "'" : ",)} "));
+    return value == "None" ? "" : std::string(value);
+  }
+  return "";
 }
 
 namespace {

@@ -26,15 +26,17 @@ struct LogLine {
   bool says(std::string_view words) const { return text.find(words) != std::string_view::npos; }
   /// Text after these words, if the line has them.
   std::optional<std::string_view> behind(std::string_view words) const;
-  /// Size that begins right after these words, or ends right before them: "14.99GiB", "-2.81 GiB", "512 bytes". PyTorch
-  /// and vLLM divide by powers of 1024 even if they write "GB" ("Loading model weights took 14.99 GB" is in units of
-  /// 2^30 bytes), so GB means GiB here. Throws InputError for a number that cannot be a size.
+  /// Size that begins after these words and blanks, or ends right before them: "14.99GiB", "-2.81 GiB", "512 bytes".
+  /// PyTorch and vLLM divide by powers of 1024 even if they write "GB" ("Loading model weights took 14.99 GB" is in
+  /// units of 2^30 bytes), so GB means GiB here. Throws InputError for a number that cannot be a size.
   std::optional<LoggedBytes> size_behind(std::string_view words) const;
   std::optional<LoggedBytes> size_before(std::string_view words) const;
   /// Count after these words: "435,296", "2048".
   std::optional<Count> count_behind(std::string_view words) const;
   /// Non-negative number after these words: "3.32".
   std::optional<double> real_behind(std::string_view words) const;
+  /// Value of a configuration key: "dtype=torch.bfloat16," or "'dtype': 'bfloat16'". Empty for `None`.
+  std::string setting(std::string_view key) const;
 };
 
 /// Size at the beginning of a text.

@@ -47,7 +47,7 @@ class TermLedger {
 struct ServerWorkspace {
   std::optional<Bytes> total, granted;
 };
-ServerWorkspace room_of(const VllmStart& s, const BookingDefaults& defaults) {
+ServerWorkspace room_of(const ServerStart& s, const BookingDefaults& defaults) {
   ServerWorkspace r;
   r.total = s.memory.total ? std::optional(s.memory.total->bytes) : defaults.capacity;
   const auto share = s.config.utilization ? s.config.utilization : defaults.utilization;
@@ -59,14 +59,14 @@ ServerWorkspace room_of(const VllmStart& s, const BookingDefaults& defaults) {
 }
 
 /// Term for the remainder of the granted memory: the part missing from the log.
-MemoryTerm rest_of_granted(const VllmMemory& m) {
+MemoryTerm rest_of_granted(const ServerMemory& m) {
   const bool weights = m.weights || m.weights_and_libraries, libraries = m.libraries || m.weights_and_libraries;
   if (!weights || !m.kv_cache) return MemoryTerm::not_said;
   if (!libraries) return m.activations ? MemoryTerm::libraries : MemoryTerm::activations_and_libraries;
   return m.activations ? MemoryTerm::unexplained : MemoryTerm::activations;
 }
 
-void say_server(TermLedger& ledger, const VllmMemory& m) {
+void say_server(TermLedger& ledger, const ServerMemory& m) {
   if (m.weights_and_libraries && !(m.weights && m.libraries)) {
     ledger.say(MemoryTerm::weights_and_libraries, m.weights_and_libraries);
   } else {
@@ -77,9 +77,37 @@ void say_server(TermLedger& ledger, const VllmMemory& m) {
   ledger.say(MemoryTerm::kv_cache, m.kv_cache);
 }
 
+/// Term for the remainder of a device whose server does not state a grant.
+MemoryTerm rest_of_device(const ServerMemory& m) {
+  if (!m.weights && !m.host) return MemoryTerm::not_said;
+  if (m.free) return m.free_at_start ? MemoryTerm::workspaces : MemoryTerm::libraries;
+  return m.libraries ? MemoryTerm::free : MemoryTerm::libraries_and_free;
+}
+
+/// Books a server that takes memory as it needs it, without a grant.
+MemoryBooking book_as_needed(const ServerMemory& m, const std::optional<Bytes>& total) {
+  TermLedger ledger;
+  say_server(ledger, m);
+  ledger.say(MemoryTerm::draft, m.draft);
+  ledger.say(MemoryTerm::workspaces, m.workspaces);
+  ledger.say(MemoryTerm::graphs, m.graphs);
+  ledger.say(MemoryTerm::free, m.free);
+  if (m.granted) ledger.rest(MemoryTerm::not_said, m.granted->bytes);
+  const Bytes whole = m.free_at_start ? m.free_at_start->bytes : total.value_or(Bytes());
+  const MemoryTerm rest = ledger.sum() > whole ? MemoryTerm::unexplained
+                          : m.granted          ? MemoryTerm::free
+                                               : rest_of_device(m);
+  if (m.free_at_start && ledger.sum() != whole) ledger.rest(rest, whole);
+  if (total && ledger.sum() != *total) ledger.rest(m.free_at_start ? MemoryTerm::held_before_start : rest, *total);
+  return std::move(ledger).of(total             ? BookedWhole::capacity
+                              : m.free_at_start ? BookedWhole::free_at_start
+                              : m.granted       ? BookedWhole::granted
+                                                : BookedWhole::said);
+}
+
 /// Books memory beyond the grant: graphs, which are captured after the cache is allocated, and memory held before the
 /// start.
-void say_beyond(TermLedger& ledger, const VllmMemory& m, Bytes total) {
+void say_beyond(TermLedger& ledger, const ServerMemory& m, Bytes total) {
   if (m.free_at_start && m.total) {
     const LoggedBytes held{m.total->bytes - m.free_at_start->bytes, m.total->within + m.free_at_start->within};
     ledger.say(MemoryTerm::held_before_start, held);
@@ -125,9 +153,10 @@ const DeviceProcess* own_process(const OutOfMemory& o) {
   return holders == 1 ? own : nullptr;
 }
 
-MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults) {
-  const VllmMemory& m = s.memory;
+MemoryBooking book(const ServerStart& s, const BookingDefaults& defaults) {
+  const ServerMemory& m = s.memory;
   const ServerWorkspace room = room_of(s, defaults);
+  if (s.server != LoggedServer::vllm) return book_as_needed(m, room.total);
   TermLedger ledger;
   say_server(ledger, m);
   if (room.granted) {
@@ -171,13 +200,28 @@ MemoryBooking book(const MemorySummary& s, const BookingDefaults& defaults) {
   return std::move(ledger).of(BookedWhole::capacity);
 }
 
+MemoryBooking book(const RankMemory& r, const BookingDefaults& defaults) {
+  if (!r.peak_allocated && r.peak_reserved) {
+    TermLedger ledger;
+    ledger.say(MemoryTerm::reserved, r.peak_reserved);
+    if (!defaults.capacity) return std::move(ledger).of(BookedWhole::said);
+    ledger.rest(MemoryTerm::not_said, *defaults.capacity);
+    return std::move(ledger).of(BookedWhole::capacity);
+  }
+  MemorySummary s;
+  if (r.peak_allocated) s.allocated = UsageNow{*r.peak_allocated, *r.peak_allocated};
+  if (r.peak_reserved) s.reserved = UsageNow{*r.peak_reserved, *r.peak_reserved};
+  return book(s, defaults);
+}
+
 std::vector<MemoryBooking> book(const MemoryLog& log, const BookingDefaults& defaults) {
   std::vector<MemoryBooking> all;
-  if (log.kind == MemoryLogKind::vllm) all.push_back(book(log.vllm, defaults));
+  if (log.kind == MemoryLogKind::server) all.push_back(book(log.server, defaults));
   if (log.kind == MemoryLogKind::out_of_memory)
     for (const OutOfMemory& o : log.out_of_memory.messages) all.push_back(book(o, defaults));
   if (log.kind == MemoryLogKind::summary)
     for (const MemorySummary& s : log.summary.devices) all.push_back(book(s, defaults));
+  if (log.kind == MemoryLogKind::training) all.push_back(book(log.training.fullest(), defaults));
   return all;
 }
 

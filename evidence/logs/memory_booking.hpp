@@ -1,5 +1,6 @@
 #pragma once
-/// A device's memory in named terms that add up to its capacity, to the granted part, or to the logged sizes only.
+/// A device's memory in named terms that add up to its capacity, to the part granted or free at
+/// the start, or to the logged sizes only.
 
 #include <vector>
 
@@ -13,13 +14,17 @@ enum class MemoryTerm : std::uint8_t {
   kv_cache,
   activations,
   activations_and_libraries,
-  allocated,  ///< tensors of any purpose
+  allocated,   ///< tensors of any purpose
+  draft,       ///< weights and cache of a draft model
+  workspaces,  ///< buffers that a server's runtime allocates once
   graphs,
+  reserved,  ///< by PyTorch, of which the log does not state the allocated part
   slack,
   libraries,
   other_processes,
   outside,  ///< libraries and other processes, not separated
   held_before_start,
+  libraries_and_free,  ///< not separated
   free,
   not_granted,
   not_said,
@@ -33,12 +38,16 @@ inline constexpr auto choices<MemoryTerm> =
                Choice{MemoryTerm::activations, "activations"},
                Choice{MemoryTerm::activations_and_libraries, "activations_and_libraries"},
                Choice{MemoryTerm::allocated, "allocated"},
+               Choice{MemoryTerm::draft, "draft"},
+               Choice{MemoryTerm::workspaces, "workspaces"},
                Choice{MemoryTerm::graphs, "graphs"},
+               Choice{MemoryTerm::reserved, "reserved"},
                Choice{MemoryTerm::slack, "slack"},
                Choice{MemoryTerm::libraries, "libraries"},
                Choice{MemoryTerm::other_processes, "other_processes"},
                Choice{MemoryTerm::outside, "outside"},
                Choice{MemoryTerm::held_before_start, "held_before_start"},
+               Choice{MemoryTerm::libraries_and_free, "libraries_and_free"},
                Choice{MemoryTerm::free, "free"},
                Choice{MemoryTerm::not_granted, "not_granted"},
                Choice{MemoryTerm::not_said, "not_said"},
@@ -51,11 +60,11 @@ struct BookedTerm {
 };
 
 /// Total that the terms add up to.
-enum class BookedWhole : std::uint8_t { capacity, granted, said };
+enum class BookedWhole : std::uint8_t { capacity, granted, said, free_at_start };
 template <>
 inline constexpr auto choices<BookedWhole> =
     std::array{Choice{BookedWhole::capacity, "capacity"}, Choice{BookedWhole::granted, "granted"},
-               Choice{BookedWhole::said, "said"}};
+               Choice{BookedWhole::said, "said"}, Choice{BookedWhole::free_at_start, "free_at_start"}};
 
 struct MemoryBooking {
   std::optional<Count> gpu{};
@@ -73,10 +82,12 @@ struct BookingDefaults {
   bool pools_apart = true;              ///< tensors in pools of CUDA graphs are separate from other tensors
 };
 
-MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults);
+MemoryBooking book(const ServerStart& s, const BookingDefaults& defaults);
 MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults);
 /// Books the peaks of a table.
 MemoryBooking book(const MemorySummary& s, const BookingDefaults& defaults);
+/// Books the peaks of a rank.
+MemoryBooking book(const RankMemory& r, const BookingDefaults& defaults);
 /// Books every device of a log.
 std::vector<MemoryBooking> book(const MemoryLog& log, const BookingDefaults& defaults);
 

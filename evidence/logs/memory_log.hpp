@@ -1,6 +1,6 @@
 #pragma once
-/// A log of a device's memory: the start-up of a vLLM server, PyTorch's out-of-memory message, or its allocator table.
-/// The content determines the kind.
+/// A log of a device's memory: the start-up of a server, PyTorch's out-of-memory message, its allocator table, or the
+/// reports of training software. The content determines the kind.
 
 #include <string>
 #include <string_view>
@@ -8,23 +8,28 @@
 #include "calc/choice.hpp"
 #include "evidence/logs/memory_summary.hpp"
 #include "evidence/logs/out_of_memory.hpp"
-#include "evidence/logs/vllm_start.hpp"
+#include "evidence/logs/server_start.hpp"
+#include "evidence/logs/training_memory.hpp"
 
 namespace llmcalc {
 
-enum class MemoryLogKind : std::uint8_t { vllm, out_of_memory, summary };
-template <>
-inline constexpr auto choices<MemoryLogKind> =
-    std::array{Choice{MemoryLogKind::vllm, "vllm_start"}, Choice{MemoryLogKind::out_of_memory, "out_of_memory"},
-               Choice{MemoryLogKind::summary, "memory_summary"}};
+enum class MemoryLogKind : std::uint8_t { server, out_of_memory, summary, training };
 
-/// All memory data of a log. `kind` is the most specific one: a failure before a table, a table before a start-up.
+/// All memory data of a log. `kind` is the most specific one: a failure before a table, a table before a start-up or a
+/// training run.
 struct MemoryLog {
-  MemoryLogKind kind = MemoryLogKind::vllm;
+  MemoryLogKind kind = MemoryLogKind::server;
   std::string file{};
-  VllmStart vllm{};
+  ServerStart server{};
   OutOfMemoryLog out_of_memory{};
   MemorySummaryLog summary{};
+  TrainingMemory training{};
+  bool loading = false;  ///< memory ran out while a server loaded its weights
+
+  /// Name of the kind in JSON: "vllm_start", "out_of_memory".
+  std::string_view kind_name() const;
+  /// Whether the log is of a server, which may have run out of memory.
+  bool is_of_server() const { return server.recognized; }
 };
 
 /// Reads a log. Throws InputError if the text is empty or binary, contains no such log, or has impossible numbers.

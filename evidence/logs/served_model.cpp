@@ -11,7 +11,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A format name in vLLM, and the same format in usual words.
+/// A format name in a server, and the same format in usual words.
 struct SaidFormat {
   std::string_view said, meant;
 };
@@ -27,8 +27,12 @@ constexpr std::array quantizations_said{SaidFormat{"fp8", "fp8"},
                                         SaidFormat{"modelopt", "fp8-tensor"},
                                         SaidFormat{"modelopt_fp4", "nvfp4"},
                                         SaidFormat{"bitsandbytes", "nf4"}};
-constexpr std::array caches_said{SaidFormat{"fp8", "fp8"}, SaidFormat{"fp8_e4m3", "fp8"}, SaidFormat{"fp8_e5m2", "fp8"},
-                                 SaidFormat{"bfloat16", "bf16"}, SaidFormat{"float16", "fp16"}};
+constexpr std::array caches_said{
+    SaidFormat{"fp8", "fp8"},       SaidFormat{"fp8_e4m3", "fp8"}, SaidFormat{"fp8_e5m2", "fp8"},
+    SaidFormat{"bfloat16", "bf16"}, SaidFormat{"float16", "fp16"}, SaidFormat{"f16", "fp16"},
+    SaidFormat{"bf16", "bf16"},     SaidFormat{"f32", "fp32"},     SaidFormat{"q8_0", "q8_0"},
+    SaidFormat{"q5_1", "q5_1"},     SaidFormat{"q5_0", "q5_0"},    SaidFormat{"q4_1", "q4_1"},
+    SaidFormat{"q4_0", "q4_0"},     SaidFormat{"iq4_nl", "iq4_nl"}};
 /// Suffixes of checkpoint names for weight formats, and the format in usual words.
 constexpr std::array format_suffixes{SaidFormat{"-awq", "awq"},
                                      SaidFormat{"-fp8", "fp8"},
@@ -114,12 +118,26 @@ std::string format_in_name(std::string_view model) {
   return own == published_narrow.end() ? "" : std::string(own->meant);
 }
 
+namespace {
+
+/// Cache format as --kv-precision takes it; empty if unknown: "k=q8_0,v=fp16" for "k=q8_0,v=f16".
+std::string meant_cache(std::string_view said) {
+  if (!said.starts_with("k=")) return std::string(meant_by(caches_said, said));
+  const std::size_t comma = said.find(",v=");
+  if (comma == std::string_view::npos) return "";
+  const std::string_view keys = meant_by(caches_said, said.substr(2, comma - 2)),
+                         values = meant_by(caches_said, said.substr(comma + 3));
+  return keys.empty() || values.empty() ? "" : fmt::format("k={},v={}", keys, values);
+}
+
+}  // namespace
+
 std::string meant_format(std::string_view said) {
   const std::string_view plain = meant_by(dtypes_said, said), quantized = meant_by(quantizations_said, said);
   return std::string(!plain.empty() ? plain : !quantized.empty() ? quantized : said);
 }
 
-std::optional<DType> said_weights(const VllmConfig& config) {
+std::optional<DType> said_weights(const ServerConfig& config) {
   const auto meant = meant_by(quantizations_said, config.quantization);
   return meant.empty() ? std::nullopt : dtype(meant);
 }
@@ -131,7 +149,7 @@ WeightFormats served_weights(DType of_blocks, DType others) {
   return w;
 }
 
-std::optional<WeightFormats> served_weights(const VllmConfig& config, DType others) {
+std::optional<WeightFormats> served_weights(const ServerConfig& config, DType others) {
   const std::optional<DType> said = said_weights(config);
   if (!said) return std::nullopt;
   if (said->name() != "mxfp4") return served_weights(*said, others);
@@ -140,7 +158,7 @@ std::optional<WeightFormats> served_weights(const VllmConfig& config, DType othe
   return w;
 }
 
-Layout served_layout(const VllmConfig& c, const Arch& arch, Layout split, std::vector<std::string>& unknown) {
+Layout served_layout(const ServerConfig& c, const Arch& arch, Layout split, std::vector<std::string>& unknown) {
   const Layout given = split;
   split.dp = std::max<Count>(1, c.data_parallel.value_or(1));
   const Count all = mul(split.tp, split.dp);
@@ -154,7 +172,7 @@ Layout served_layout(const VllmConfig& c, const Arch& arch, Layout split, std::v
   return given;
 }
 
-std::vector<SaidOption> said_options(const VllmConfig& c, const ModelCard& model, std::vector<std::string>& unknown) {
+std::vector<SaidOption> said_options(const ServerConfig& c, const ModelCard& model, std::vector<std::string>& unknown) {
   const bool own_formats = model.weights && !model.weights->plain();
   std::vector<SaidOption> all;
   if (c.tensor_parallel && *c.tensor_parallel > 1) all.push_back({"--tp", fmt::format("{}", *c.tensor_parallel)});
@@ -165,8 +183,8 @@ std::vector<SaidOption> said_options(const VllmConfig& c, const ModelCard& model
   if (const auto meant = meant_by(dtypes_said, dtype_said); !meant.empty() && !own_formats && !said_weights(c))
     all.push_back({"--precision", std::string(meant)});
   if (!c.quantization.empty() && !own_formats && !said_weights(c)) unknown.push_back("quantization=" + c.quantization);
-  if (const auto meant = meant_by(caches_said, c.cache_dtype); !meant.empty())
-    all.push_back({"--kv-precision", std::string(meant)});
+  if (!c.file_type.empty()) all.push_back({"--weight-precision", c.file_type});
+  if (const std::string meant = meant_cache(c.cache_dtype); !meant.empty()) all.push_back({"--kv-precision", meant});
   // Models with learned positions keep the default pass length.
   if (const auto tokens = c.batched_tokens; tokens && *tokens > 0 && model.arch.learned_rows() == 0)
     all.push_back({"--prompt", fmt::format("{}", *tokens)});

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calc/layout.hpp"
-#include "evidence/logs/vllm_start.hpp"
+#include "evidence/logs/server_start.hpp"
 #include "presets/builtin.hpp"
 #include "presets/model_card.hpp"
 
@@ -25,28 +25,28 @@ struct SaidOption {
   std::string_view flag;
   std::string value;
 };
-/// Options for ranks, precision (if weights are unquantized), cache format and, for models without learned positions,
-/// tokens per pass. A checkpoint with its own formats keeps its precision. `unknown` receives configuration values
-/// without an option.
-std::vector<SaidOption> said_options(const VllmConfig& config, const ModelCard& model,
+/// Options for ranks, precision (if weights are unquantized), the type of a GGUF file, cache format and, for models
+/// without learned positions, tokens per pass. A checkpoint with its own formats keeps its precision. `unknown`
+/// receives configuration values without an option.
+std::vector<SaidOption> said_options(const ServerConfig& config, const ModelCard& model,
                                      std::vector<std::string>& unknown);
 
 /// Data-parallel and expert-parallel ranks as in vLLM, in addition to `split.tp` tensor-parallel ranks. The
 /// tensor-parallel ranks of all replicas divide the experts with expert parallelism, and otherwise the width of the
 /// experts (docs: Data Parallel Deployment). Ranks that do not divide the model go to `unknown` and leave the layout
 /// unchanged.
-Layout served_layout(const VllmConfig& config, const Arch& arch, Layout split, std::vector<std::string>& unknown);
+Layout served_layout(const ServerConfig& config, const Arch& arch, Layout split, std::vector<std::string>& unknown);
 
 /// Format for a vLLM dtype or quantization: "bfloat16", "awq_marlin". Unknown words are returned unchanged.
 std::string meant_format(std::string_view said);
 
 /// Format of quantized weights in the configuration. Empty if absent or unknown.
-std::optional<DType> said_weights(const VllmConfig& config);
+std::optional<DType> said_weights(const ServerConfig& config);
 /// `of_blocks` for the linear layers of blocks and `others` for all other weights, as in vLLM (quantized layers are
 /// LinearBase and FusedMoE; embedding, head, norms and router are unchanged).
 WeightFormats served_weights(DType of_blocks, DType others);
 /// Weight formats of a configuration. quantization=mxfp4 applies to experts only (mxfp4.py does not change any
 /// LinearBase). Empty if said_weights() is.
-std::optional<WeightFormats> served_weights(const VllmConfig& config, DType others);
+std::optional<WeightFormats> served_weights(const ServerConfig& config, DType others);
 
 }  // namespace llmcalc

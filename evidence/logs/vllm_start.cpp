@@ -1,4 +1,4 @@
-#include "evidence/logs/vllm_start.hpp"
+/// Start-up of vLLM (v0.2 to v0.25: worker.py, gpu_worker.py, model_runner.py, kv_cache_utils.py, llm_engine.py).
 
 #include <fmt/format.h>
 
@@ -7,35 +7,40 @@
 #include <cmath>
 #include <set>
 
+#include "evidence/logs/server_reader.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
 
 namespace {
 
+constexpr std::array<std::string_view, 9> vllm_words{"LLM engine (v",       "(EngineCore", "vLLM API server",
+                                                     "gpu_model_runner.py", "vllm/engine", "vllm/entrypoints",
+                                                     "vllm/model_executor", "vllm/v1",     "vllm/worker"};
+
 struct MemoryPhrase {
   std::string_view words;
-  std::optional<LoggedBytes> VllmMemory::*bytes;
+  std::optional<LoggedBytes> ServerMemory::*bytes;
 };
 /// "Loading model weights took 14.99 GB" divides by 2^30 (model_runner.py: / float(2**30)), as all other phrases do.
 constexpr std::array memory_behind{
-    MemoryPhrase{"Loading model weights took ", &VllmMemory::weights},
-    MemoryPhrase{"Model loading took ", &VllmMemory::weights},
-    MemoryPhrase{"model weights take ", &VllmMemory::weights},
-    MemoryPhrase{"non_torch_memory takes ", &VllmMemory::libraries},
-    MemoryPhrase{"activation peak memory takes ", &VllmMemory::activations},
-    MemoryPhrase{"memory reserved for KV Cache is ", &VllmMemory::kv_cache},
-    MemoryPhrase{"Available KV cache memory: ", &VllmMemory::kv_cache},
-    MemoryPhrase{"Current kv cache memory in use is ", &VllmMemory::kv_cache},
-    MemoryPhrase{"total_gpu_memory (", &VllmMemory::total},
-    MemoryPhrase{"total_gpu_memory=", &VllmMemory::total},
+    MemoryPhrase{"Loading model weights took ", &ServerMemory::weights},
+    MemoryPhrase{"Model loading took ", &ServerMemory::weights},
+    MemoryPhrase{"model weights take ", &ServerMemory::weights},
+    MemoryPhrase{"non_torch_memory takes ", &ServerMemory::libraries},
+    MemoryPhrase{"activation peak memory takes ", &ServerMemory::activations},
+    MemoryPhrase{"memory reserved for KV Cache is ", &ServerMemory::kv_cache},
+    MemoryPhrase{"Available KV cache memory: ", &ServerMemory::kv_cache},
+    MemoryPhrase{"Current kv cache memory in use is ", &ServerMemory::kv_cache},
+    MemoryPhrase{"total_gpu_memory (", &ServerMemory::total},
+    MemoryPhrase{"total_gpu_memory=", &ServerMemory::total},
 };
 constexpr std::array memory_before{
-    MemoryPhrase{" for weight", &VllmMemory::weights},
-    MemoryPhrase{" for consumed memory (weights + non-torch)", &VllmMemory::weights_and_libraries},
-    MemoryPhrase{" for peak activation", &VllmMemory::activations},
-    MemoryPhrase{" for non-torch memory", &VllmMemory::libraries},
-    MemoryPhrase{" for CUDAGraph memory", &VllmMemory::graphs},
+    MemoryPhrase{" for weight", &ServerMemory::weights},
+    MemoryPhrase{" for consumed memory (weights + non-torch)", &ServerMemory::weights_and_libraries},
+    MemoryPhrase{" for peak activation", &ServerMemory::activations},
+    MemoryPhrase{" for non-torch memory", &ServerMemory::libraries},
+    MemoryPhrase{" for CUDAGraph memory", &ServerMemory::graphs},
 };
 
 /// "(Worker_TP0 pid=12" or similar; empty if the line does not name its process.
@@ -57,26 +62,13 @@ std::string engine_of(const std::string& speaker) {
   return speaker.substr(begin + 1, end - begin - 1);
 }
 
-/// Value of a configuration key: "dtype=torch.bfloat16," or "'dtype': 'bfloat16'". Empty for `None`.
-std::string configured(const LogLine& line, std::string_view key) {
-  for (const std::string& before : {fmt::format(" {}=", key), fmt::format("({}=", key), fmt::format("'{}': ", key)}) {
-    auto rest = line.behind(before);
-    if (!rest) continue;
-    const bool quoted = rest->starts_with('\'');
-    if (quoted) rest->remove_prefix(1);
-    const std::string_view value = rest->substr(0, rest->find_first_of(quoted ? "'" : ",)} "));
-    return value == "None" ? "" : std::string(value);
-  }
-  return "";
-}
-
-class StartReader {
+class VllmReader {
  public:
-  explicit StartReader(const std::vector<LogLine>& lines) {
+  explicit VllmReader(const std::vector<LogLine>& lines) {
     for (const LogLine& line : lines) read(line);
     check();
   }
-  VllmStart start() && { return std::move(s_); }
+  ServerStart start() && { return std::move(s_); }
 
  private:
   void read(const LogLine& line) {
@@ -89,34 +81,31 @@ class StartReader {
 
   // ---- Requested configuration
 
-  static void keep(std::string& to, const std::string& said) {
-    if (!said.empty()) to = said;
-  }
-  static void keep(std::optional<Count>& to, const LogLine& line, std::string_view key) {
-    const std::string said = configured(line, key);
+  static void count(std::optional<Count>& to, const LogLine& line, std::string_view key) {
+    const std::string said = line.setting(key);
     if (said.empty()) return;
     const LogLine value{said, line.file, line.number};
     if (const auto n = value.count_behind("")) to = n;
   }
 
   void read_config(const LogLine& line) {
-    VllmConfig& c = s_.config;
+    ServerConfig& c = s_.config;
     if (const auto version = line.behind("LLM engine (v")) c.version = std::string(digits_at(*version));
-    keep(c.model, configured(line, "model"));
-    keep(c.dtype, configured(line, "dtype"));
-    keep(c.quantization, configured(line, "quantization"));
-    keep(c.cache_dtype, configured(line, "kv_cache_dtype"));
-    keep(c.tensor_parallel, line, "tensor_parallel_size");
-    keep(c.pipeline_parallel, line, "pipeline_parallel_size");
-    keep(c.data_parallel, line, "data_parallel_size");
-    if (const std::string said = configured(line, "enable_expert_parallel"); !said.empty())
+    take_said(c.model, line.setting("model"));
+    take_said(c.dtype, line.setting("dtype"));
+    take_said(c.quantization, line.setting("quantization"));
+    take_said(c.cache_dtype, line.setting("kv_cache_dtype"));
+    count(c.tensor_parallel, line, "tensor_parallel_size");
+    count(c.pipeline_parallel, line, "pipeline_parallel_size");
+    count(c.data_parallel, line, "data_parallel_size");
+    if (const std::string said = line.setting("enable_expert_parallel"); !said.empty())
       c.expert_parallel = said == "True";
-    keep(c.max_model_len, line, "max_seq_len");
-    keep(c.max_model_len, line, "max_model_len");
-    keep(c.batched_tokens, line, "max_num_batched_tokens");
-    keep(c.sequences, line, "max_num_seqs");
-    keep(c.block_size, line, "block_size");
-    const std::string share = configured(line, "gpu_memory_utilization");
+    count(c.max_model_len, line, "max_seq_len");
+    count(c.max_model_len, line, "max_model_len");
+    count(c.batched_tokens, line, "max_num_batched_tokens");
+    count(c.sequences, line, "max_num_seqs");
+    count(c.block_size, line, "block_size");
+    const std::string share = line.setting("gpu_memory_utilization");
     if (!share.empty()) c.utilization = LogLine{share, line.file, line.number}.real_behind("");
   }
 
@@ -134,7 +123,7 @@ class StartReader {
     const std::string said = engine_of(speaker_of(line)), saved = engine_of(worker_.value_or(""));
     return said.empty() || saved.empty() || said == saved;
   }
-  void note(const LogLine& line, std::optional<LoggedBytes> VllmMemory::*bytes,
+  void note(const LogLine& line, std::optional<LoggedBytes> ServerMemory::*bytes,
             const std::optional<LoggedBytes>& said) {
     if (said && heard(line)) {
       s_.memory.*bytes = said;
@@ -147,7 +136,7 @@ class StartReader {
     if (line.says("Actual usage is "))
       for (const MemoryPhrase& p : memory_before) note(line, p.bytes, line.size_before(p.words));
     if (const auto took = line.behind("Graph capturing finished in "))
-      note(line, &VllmMemory::graphs, LogLine{*took, line.file, line.number}.size_behind(", took "));
+      note(line, &ServerMemory::graphs, LogLine{*took, line.file, line.number}.size_behind(", took "));
     // The estimate is replaced when capture is logged. It reduces the cache only if the log has the line below.
     if (const auto estimate = line.size_behind("Estimated CUDA graph memory: "); estimate && heard(line))
       estimated_graphs_ = estimate;
@@ -156,22 +145,22 @@ class StartReader {
   }
 
   void read_granted(const LogLine& line) {
-    VllmMemory& m = s_.memory;
+    ServerMemory& m = s_.memory;
     if (const auto share = line.real_behind("gpu_memory_utilization (")) {
       s_.config.utilization = share;
-      note(line, &VllmMemory::granted, line.size_behind(") = "));
+      note(line, &ServerMemory::granted, line.size_behind(") = "));
     }
     if (const auto share = line.real_behind("Desired GPU memory utilization is (")) s_.config.utilization = share;
     if (const auto share = line.real_behind("desired GPU memory utilization (")) s_.config.utilization = share;
     if (const auto share = line.real_behind("--gpu-memory-utilization=")) s_.config.utilization = share;
     const auto desired = line.behind("GPU memory utilization ");
     if (desired && line.says("Free memory on device"))
-      note(line, &VllmMemory::granted, LogLine{*desired, line.file, line.number}.size_behind(", "));
+      note(line, &ServerMemory::granted, LogLine{*desired, line.file, line.number}.size_behind(", "));
     if (const auto free = line.behind("Free memory on device"); free && line.says(" on startup") && heard(line))
       read_free(LogLine{*free, line.file, line.number}, m);
   }
   /// " (78.6/79.15 GiB) on startup", " cuda:0 (78.6/79.15 GiB) on startup".
-  static void read_free(const LogLine& rest, VllmMemory& m) {
+  static void read_free(const LogLine& rest, ServerMemory& m) {
     const auto total = rest.size_behind("/");
     const auto free = rest.behind("(");
     if (!total || !free) return;
@@ -208,30 +197,14 @@ class StartReader {
   // ---- Consistency
 
   void check() {
-    VllmMemory& m = s_.memory;
     s_.workers = static_cast<Count>(workers_.size());
     if (const auto& share = s_.config.utilization; share && (*share <= 0 || *share > 1))
       throw InputError(fmt::format(
           "{}: gpu_memory_utilization is {:g}, but must be above 0 and at most 1; pass the unmodified vLLM log",
           last_.file, *share));
-    for (const auto& part : {m.granted, m.free_at_start, m.weights, m.activations, m.libraries, m.kv_cache, m.graphs})
-      if (part && m.total && part->bytes > m.total->bytes + part->within + m.total->within)
-        throw InputError(fmt::format(
-            "{}: {:.2f} GiB exceeds the device memory of {:.2f} GiB; pass the unmodified vLLM log", last_.file,
-            static_cast<double>(part->bytes.value) / 0x1p30, static_cast<double>(m.total->bytes.value) / 0x1p30));
-    check_tokens();
-  }
-  void check_tokens() const {
-    try {
-      s_.cache_tokens();
-    } catch (const Overflow&) {
-      throw InputError(
-          fmt::format("{}: the cache has {} blocks, or more than 2^63 tokens; pass the unmodified vLLM log", last_.file,
-                      *s_.blocks));
-    }
   }
 
-  VllmStart s_;
+  ServerStart s_;
   std::optional<LoggedBytes> estimated_graphs_;
   std::optional<std::string> worker_;
   std::set<std::string> workers_;
@@ -240,22 +213,8 @@ class StartReader {
 
 }  // namespace
 
-std::optional<Count> VllmStart::cache_tokens() const {
-  constexpr Count usual_block = 16;
-  if (tokens) return tokens;
-  if (!blocks) return std::nullopt;
-  if (config.block_size) return mul(*blocks, *config.block_size);
-  if (!concurrency || !config.max_model_len || *blocks == 0) return mul(*blocks, usual_block);
-  const double per_block = *concurrency * static_cast<double>(*config.max_model_len) / static_cast<double>(*blocks);
-  if (per_block > 0x1p62) overflow();
-  return mul(*blocks, std::max<Count>(1, std::llround(per_block)));
-}
-
-bool VllmStart::says_memory() const {
-  const VllmMemory& m = memory;
-  return m.weights || m.weights_and_libraries || m.kv_cache || m.total || m.graphs || cache_tokens() || cache_needed;
-}
-
-VllmStart read_vllm_start(const std::vector<LogLine>& lines) { return StartReader(lines).start(); }
+const ServerReader vllm_reader{.server = LoggedServer::vllm,
+                               .words = vllm_words,
+                               .read = [](const std::vector<LogLine>& lines) { return VllmReader(lines).start(); }};
 
 }  // namespace llmcalc

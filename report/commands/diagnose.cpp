@@ -10,10 +10,12 @@
 #include "evidence/logs/served_model.hpp"
 #include "presets/formats/weight_formats.hpp"
 #include "presets/load.hpp"
+#include "presets/names/meant_model.hpp"
 #include "report/commands/arguments.hpp"
 #include "report/diagnose/diagnosis.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/plan/plan_report.hpp"
+#include "report/question.hpp"
 #include "report/serve/serving_sections.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -22,7 +24,7 @@ namespace llmcalc {
 namespace {
 
 constexpr Parts diagnose_parts =
-    part::training | part::of_inference | part::halves | part::hardware | part::styles | part::exact;
+    part::training | part::recorded | part::of_inference | part::halves | part::hardware | part::styles | part::exact;
 
 MemoryLog log_of(const Arguments& arguments) {
   if (arguments.word("LOG") == json::standard_input && arguments.word("MODEL") == json::standard_input)
@@ -34,17 +36,19 @@ MemoryLog log_of(const Arguments& arguments) {
 /// The half of the answer that the log covers: inference for a server's log; otherwise training unless --infer is
 /// given.
 Parts half_of(const MemoryLog& log, const Arguments& arguments) {
-  const bool server = log.vllm.says_memory();
+  const bool server = log.is_of_server() && log.kind != MemoryLogKind::training;
   if (arguments.has("--train") && arguments.has("--infer"))
     throw InputError("diagnose: a log covers training or inference; specify --train or --infer, not both");
-  if (log.kind == MemoryLogKind::vllm && arguments.has("--train"))
+  if (log.kind == MemoryLogKind::server && arguments.has("--train"))
     throw InputError("diagnose --train: the log comes from a server, which does not train; omit it");
+  if (log.kind == MemoryLogKind::training && arguments.has("--infer"))
+    throw InputError("diagnose --infer: the log comes from a training run; omit it");
   const bool inference = arguments.has("--infer") || (server && !arguments.has("--train"));
   return diagnose_parts & ~(inference ? part::of_training : part::of_inference);
 }
 
 /// Whether the model's own formats agree with the log: the log names no format, or one with the same number of bits.
-bool has_formats_of(const VllmConfig& config, const ModelCard& model) {
+bool has_formats_of(const ServerConfig& config, const ModelCard& model) {
   if (!model.weights || model.weights->plain()) return false;
   const DType own = (*model.weights)[model.arch.has_experts() ? Component::experts : Component::mlp];
   const std::optional<DType> said = said_weights(config);
@@ -52,7 +56,7 @@ bool has_formats_of(const VllmConfig& config, const ModelCard& model) {
 }
 
 /// Takes options that are not given from the log.
-void give_said(Request& r, const VllmConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
+void give_said(Request& r, const ServerConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
   const bool open = !arguments.has("--weight-precision");
@@ -73,8 +77,33 @@ void give_said(Request& r, const VllmConfig& config, const Arguments& arguments,
     notes.push_back(fmt::format("the log contains {}, which the prediction ignores", fmt::join(unknown, ", ")));
 }
 
+/// The newest known version of the software that is not newer than the log's; the newest if the log's is unknown.
+SoftwareCard software_of(const std::string& name, const std::string& version) {
+  if (version.empty() || version.find_first_of("0123456789") > 1) return load_software(name);
+  try {
+    return load_software(name + "@" + version);
+  } catch (const InputError&) {  // older than the first known version
+    return load_software(name);
+  }
+}
+
+/// Takes the software of the log unless it is given.
+void give_software(Request& r, const MemoryLog& log, Parts parts, const Arguments& arguments) {
+  if (arguments.has("--software")) return;
+  const bool infers = (parts & part::inference) != 0;
+  const std::string name(infers && log.is_of_server() ? program(log.server.server).engine
+                         : infers                     ? std::string_view()
+                                                      : std::string_view(log.training.software));
+  if (name.empty() || find_builtin(builtin_software(), name) == nullptr) return;
+  const SoftwareCard card = software_of(name, infers ? log.server.config.version : log.training.version);
+  if (infers && card.inference) r.engine = card;
+  if (!infers && card.training) r.software = card;
+  if (arguments.has("--hardware")) r.given.push_back("--software");
+  r.any_software = true;  // the log shows that it ran
+}
+
 /// Takes ranks from the log, except tensor-parallel ranks, which may be given.
-void give_ranks(Request& r, const VllmConfig& config, std::vector<std::string>& notes) {
+void give_ranks(Request& r, const ServerConfig& config, std::vector<std::string>& notes) {
   std::vector<std::string> unknown;
   const Layout of_log = served_layout(config, r.model.arch, r.layout, unknown);
   if (!unknown.empty())
@@ -90,14 +119,31 @@ void give_ranks(Request& r, const VllmConfig& config, std::vector<std::string>& 
   notes.push_back("from the log: " + text);
 }
 
+/// The preset that a log's model name means, with the format in the name; absent if there is none.
+std::optional<ModelCard> meant_card(const std::string& named, bool has_file_type) {
+  try {
+    const MeantModel m = meant_model(named);
+    if (m.preset == nullptr) return std::nullopt;
+    ModelCard card = load_model(*m.preset);
+    if (!has_file_type) take_named_format(card, named, m);
+    return card;
+  } catch (const InputError&) {  // a name with contradictory words
+    return std::nullopt;
+  }
+}
+
 /// The given model, or the preset that the log names; absent if there is neither.
 std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
   if (!arguments.word("MODEL").empty()) return arguments.model();
-  const std::string& named = log.vllm.config.model;
+  const std::string& named = log.server.config.model;
   if (named.empty()) return std::nullopt;
   if (const Builtin* preset = served_preset(named)) {
     notes.push_back(fmt::format("the log names {}, which is the preset {}", in_quotes(named), preset->name));
     return load_model(*preset);
+  }
+  if (auto card = meant_card(named, !log.server.config.file_type.empty())) {
+    notes.push_back(fmt::format("the log names {}: the prediction is for {}", in_quotes(named), title(*card)));
+    return card;
   }
   notes.push_back(
       fmt::format("the log names {}, which is not a preset: specify MODEL for a prediction", in_quotes(named)));
@@ -122,13 +168,14 @@ Request request_of(ModelCard model, const MemoryLog& log, const Arguments& argum
   Request r;
   r.model = std::move(model);
   const Parts parts = half_of(log, arguments);
-  if ((parts & part::inference) != 0) give_said(r, log.vllm.config, arguments, notes);
+  if ((parts & part::inference) != 0) give_said(r, log.server.config, arguments, notes);
+  give_software(r, log, parts, arguments);
   arguments.apply(r, parts);
-  if (r.gave("--memory-utilization") && (log.vllm.config.utilization || log.kind != MemoryLogKind::vllm))
+  if (r.gave("--memory-utilization") && (log.server.config.utilization || log.kind != MemoryLogKind::server))
     throw InputError("--memory-utilization applies only to a server log that does not contain it; omit it");
-  if (log.vllm.config.utilization) r.plan.memory_utilization = *log.vllm.config.utilization;
+  if (log.server.config.utilization) r.plan.memory_utilization = *log.server.config.utilization;
   check(r, parts);
-  if ((parts & part::inference) != 0) give_ranks(r, log.vllm.config, notes);
+  if ((parts & part::inference) != 0) give_ranks(r, log.server.config, notes);
   return r;
 }
 
@@ -146,7 +193,9 @@ Output answer_diagnose(const Arguments& arguments, Runner&) {
 }
 
 constexpr std::array diagnose_words{
-    Word{"LOG", "a vLLM startup log, a CUDA out-of-memory message, or a memory_summary(); '-' for standard input"},
+    Word{"LOG",
+         "a log of a server or of training software, a CUDA out-of-memory message, or a memory_summary(); '-' for "
+         "standard input"},
     Word{.name = "MODEL", .help = "the model to predict [the preset named in the log]", .required = false}};
 
 }  // namespace
@@ -156,10 +205,13 @@ const Command diagnose_command{
     .arguments = "LOG [MODEL]",
     .summary = "memory breakdown from a log",
     .about =
-        "Reads a vLLM startup log, a PyTorch out-of-memory message, or a torch.cuda.memory_summary() table, and "
-        "attributes the device memory to named terms that add up: weights, KV cache, activations, CUDA graphs, "
-        "libraries, fragmentation, other processes, free. With a MODEL and its plan the report compares each term with "
-        "its prediction.",
+        "Reads the startup log of a server (vLLM, SGLang, TensorRT-LLM, llama.cpp, Ollama, TGI), a PyTorch "
+        "out-of-memory "
+        "message, a torch.cuda.memory_summary() table, or the memory reports of training software (Megatron-LM, NeMo, "
+        "DeepSpeed, torchtune, torchtitan), and attributes the device memory to named terms that add up: weights, KV "
+        "cache, activations, CUDA graphs, libraries, fragmentation, other processes, free. With a MODEL and its plan "
+        "the "
+        "report compares each term with its prediction.",
     .examples =
         "  llmcalc diagnose vllm.log\n"
         "  llmcalc diagnose vllm.log llama-3.1-8b --hardware h100\n"

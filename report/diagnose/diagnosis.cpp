@@ -26,12 +26,16 @@ constexpr const char* term_labels[] = {"weights",
                                        "activations, peak",
                                        "activations and libraries",
                                        "allocated by PyTorch",
+                                       "draft model",
+                                       "runtime buffers",
                                        "CUDA graphs",
+                                       "reserved by PyTorch",
                                        "reserved, unallocated",
                                        "libraries, context",
                                        "other processes",
                                        "outside of PyTorch",
                                        "in use before startup",
+                                       "libraries and free",
                                        "free",
                                        "not granted",
                                        "not in the log",
@@ -67,7 +71,7 @@ class BookingGrid {
 
   void add(const MemoryBooking& b) {
     if (booked_.bookings.size() > 1) line({heading(b)});
-    const auto is_predictable = [](const BookedTerm& t) { return t.term < MemoryTerm::graphs; };
+    const auto is_predictable = [](const BookedTerm& t) { return t.term < MemoryTerm::draft; };
     const auto others = std::find_if_not(b.terms.begin(), b.terms.end(), is_predictable);
     std::for_each(b.terms.begin(), others, [&](const BookedTerm& t) { add(b, t); });
     for (const PredictedShare& p : booked_.predicted)
@@ -128,7 +132,7 @@ class BookingGrid {
   }
 
   void add_sum(const MemoryBooking& b) {
-    constexpr std::array labels{"capacity", "granted", "sum of logged terms"};
+    constexpr std::array labels{"capacity", "granted", "sum of logged terms", "free before startup"};
     line({labels[static_cast<std::size_t>(b.whole)], signed_bytes(b.all), "100.0 %"});
     json::Value v = row_json(b, name(b.whole));
     v["bytes"] = b.all.value;
@@ -147,8 +151,8 @@ void add_bytes(Section& s, const char* key, const std::optional<LoggedBytes>& sa
   if (said) s.add(key, "", said->bytes);
 }
 
-void add_server(Section& s, const VllmStart& v) {
-  if (!v.config.version.empty()) s.add("version", "vLLM", v.config.version);
+void add_server(Section& s, const ServerStart& v) {
+  if (!v.config.version.empty()) s.add("version", std::string(program(v.server).title), v.config.version);
   if (!v.config.model.empty()) s.add("model", "model", v.config.model);
   if (v.config.utilization) s.add("memory_utilization", "memory utilization", *v.config.utilization, Unit::ratio);
   if (const auto n = v.cache_tokens()) s.add("cache_tokens", "cache tokens", *n, Unit::tokens);
@@ -156,6 +160,7 @@ void add_server(Section& s, const VllmStart& v) {
   if (v.config.max_model_len) s.add("max_model_tokens", "longest request", *v.config.max_model_len, Unit::tokens);
   if (const auto n = concurrency_of(v)) s.add("concurrency", "concurrent requests", *n);
   if (v.cache_needed) s.add("cache_needed_bytes", "cache per request", v.cache_needed->bytes);
+  if (v.memory.host) s.add("host_buffers_bytes", "host buffers", v.memory.host->bytes);
   if (v.longest) s.add("longest_fitting_tokens", "longest that fits", *v.longest, Unit::tokens);
 }
 
@@ -186,6 +191,34 @@ void add_table(Section& s, const MemorySummary& t) {
   if (t.failures) s.add("failures", "failed requests", *t.failures);
 }
 
+void add_training(Section& s, const TrainingMemory& t) {
+  const RankMemory& r = t.fullest();
+  if (!t.version.empty()) s.add("version", t.title, t.version);
+  if (r.rank) s.add("rank", "rank", *r.rank);
+  s.add("ranks", "ranks in the log", static_cast<Count>(t.ranks.size()));
+  s.add("reports", "reports", t.reports);
+  add_bytes(s, "current_allocated_bytes", r.allocated);
+  add_bytes(s, "current_reserved_bytes", r.reserved);
+  add_bytes(s, "peak_allocated_bytes", r.peak_allocated);
+  add_bytes(s, "peak_reserved_bytes", r.peak_reserved);
+  if (t.weights_and_optimizer)
+    s.add("theoretical_weights_and_optimizer_bytes", "weights, optimizer", t.weights_and_optimizer->bytes,
+          "by Megatron's formula");
+  if (t.activations)
+    s.add("theoretical_activations_bytes", "activations", t.activations->bytes, "by Megatron's formula");
+  if (t.retries > 0) s.add("retries", "allocation retries", t.retries);
+}
+
+/// The software that wrote the log: a server's engine, or the training software.
+void add_software(Section& s, const MemoryLog& log) {
+  if (log.is_of_server())
+    s.add("software", "", std::string(program(log.server.server).engine));
+  else if (log.kind == MemoryLogKind::training)
+    s.add("software", "", log.training.software);
+  if (log.kind == MemoryLogKind::out_of_memory && log.is_of_server() && !log.server.config.version.empty())
+    s.add("version", "", log.server.config.version);
+}
+
 std::string title_of(const MemoryBooking& b, std::size_t devices) {
   if (devices == 1 || !b.gpu) return "logged values";
   return fmt::format("logged values of GPU {}", *b.gpu);
@@ -194,28 +227,34 @@ std::string title_of(const MemoryBooking& b, std::size_t devices) {
 Section said_section(const BookedLog& booked) {
   const MemoryLog& log = booked.asked.log;
   Section s{"diagnosis", title_of(booked.bookings[0], booked.bookings.size()), {}};
-  s.add("kind", "", std::string(name(log.kind)));
-  if (log.kind == MemoryLogKind::vllm) add_server(s, log.vllm);
+  s.add("kind", "", std::string(log.kind_name()));
+  add_software(s, log);
+  if (log.kind == MemoryLogKind::server) add_server(s, log.server);
   if (log.kind == MemoryLogKind::out_of_memory) add_failure(s, log.out_of_memory.messages[0]);
   if (log.kind == MemoryLogKind::summary) add_table(s, log.summary.devices[0]);
+  if (log.kind == MemoryLogKind::training) add_training(s, log.training);
   return s;
 }
 
 // ---- Title, defaults and report
 
 std::string title_of(const DiagnosisQuestion& q) {
-  constexpr std::array what{"vLLM server startup", "out of memory", "allocator table"};
+  const std::string server = fmt::format("{} server startup", program(q.log.server.server).title);
+  const std::string training = fmt::format("memory of {} training", q.log.training.title);
+  const std::array<std::string_view, 4> what{server, "out of memory", "allocator table", training};
   std::string s = fmt::format("{}: {}", q.log.file, what[static_cast<std::size_t>(q.log.kind)]);
   if (q.plan) s += fmt::format(", compared with the prediction for {}", title(q.plan->model));
   return s;
 }
 
 BookingDefaults defaults_of(const DiagnosisQuestion& q) {
-  BookingDefaults d{.pools_apart = !q.plan || q.log.kind == MemoryLogKind::vllm};
+  BookingDefaults d{.pools_apart = !q.plan || q.log.kind == MemoryLogKind::server};
   if (q.hardware) d.capacity = q.hardware->cluster.device.memory;
   if (q.plan && q.plan->gave("--memory-utilization")) d.utilization = q.plan->plan.memory_utilization;
+  if (q.log.training.capacity) d.capacity = q.log.training.capacity->bytes;
   constexpr double of_vllm = 0.9;  // vLLM's default until v0.19 (vllm/config/cache.py)
-  if (q.log.kind == MemoryLogKind::vllm && d.capacity && !d.utilization) d.utilization = of_vllm;
+  const bool vllm = q.log.kind == MemoryLogKind::server && q.log.server.server == LoggedServer::vllm;
+  if (vllm && d.capacity && !d.utilization) d.utilization = of_vllm;
   return d;
 }
 
@@ -249,14 +288,14 @@ std::string signed_bytes(Bytes bytes, bool plus) {
   return (n < 0 ? "-" : plus && n > 0 ? "+" : "") + human_text(Quantity(n < 0 ? -n : n), Unit::bytes);
 }
 
-std::optional<double> concurrency_of(const VllmStart& s) {
+std::optional<double> concurrency_of(const ServerStart& s) {
   if (s.concurrency) return s.concurrency;
   const auto tokens = s.cache_tokens();
   if (!tokens || !s.config.max_model_len || *s.config.max_model_len == 0) return std::nullopt;
   return real(*tokens) / real(*s.config.max_model_len);
 }
 
-std::optional<double> logged_bytes_per_token(const VllmStart& s) {
+std::optional<double> logged_bytes_per_token(const ServerStart& s) {
   const auto tokens = s.cache_tokens();
   if (!tokens || *tokens == 0 || !s.memory.kv_cache || s.memory.kv_cache->bytes <= Bytes()) return std::nullopt;
   return real(s.memory.kv_cache->bytes.value) / real(*tokens);

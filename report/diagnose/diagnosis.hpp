@@ -32,7 +32,7 @@ struct BookedLog {
 std::string signed_bytes(Bytes bytes, bool plus = false);
 
 /// Requests of max_model_len tokens that fit in a server's cache: as logged, else derived from its tokens.
-std::optional<double> concurrency_of(const VllmStart& s);
+std::optional<double> concurrency_of(const ServerStart& s);
 /// Bytes of the cache per token, from its logged bytes and tokens.
-std::optional<double> logged_bytes_per_token(const VllmStart& s);
+std::optional<double> logged_bytes_per_token(const ServerStart& s);
 }  // namespace llmcalc

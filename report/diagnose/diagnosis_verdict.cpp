@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "ask/request/request.hpp"
 #include "calc/memory.hpp"
 #include "report/diagnose/diagnosis.hpp"
 #include "report/diagnose/memory_prediction.hpp"
+#include "report/diagnose/server_remedies.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/question.hpp"
 #include "report/report.hpp"
@@ -42,13 +44,14 @@ std::string lost_text(const OutOfMemory& o) {
   return fmt::format("{}, {:.1f} % of the reserved memory", lost, share);
 }
 
-const char* fewer_tensors(bool server) {
-  return server ? "a lower --gpu-memory-utilization, --max-num-batched-tokens or --max-num-seqs, or more GPUs"
-                : "a smaller batch, shorter sequences, recomputation, or sharding of states and layers over more GPUs";
+std::string_view fewer_tensors(const MemoryLog& log, bool server) {
+  if (!server)
+    return "a smaller batch, shorter sequences, recomputation, or sharding of states and layers over more GPUs";
+  return remedies_of(log.server.server).less;
 }
 
 /// Remedies, most reliable first.
-std::vector<std::string> remedies(const OutOfMemory& o, const MemoryBooking& b, bool server) {
+std::vector<std::string> remedies(const OutOfMemory& o, const MemoryBooking& b, std::string_view fewer) {
   std::vector<std::string> all;
   const Bytes free = o.free ? o.free->bytes : Bytes(), slack = o.slack ? o.slack->bytes : Bytes();
   const Bytes others = sum_of(b, MemoryTerm::other_processes), asked = o.asked.bytes;
@@ -61,8 +64,8 @@ std::vector<std::string> remedies(const OutOfMemory& o, const MemoryBooking& b, 
     all.push_back(o.variable + "=expandable_segments:True: free and unallocated memory together are sufficient");
   if (o.allowed && free >= asked) all.push_back("a larger torch.cuda.set_per_process_memory_fraction");
   if (const Bytes missing = asked - std::min(asked, free + slack); missing > Bytes())
-    all.push_back(fmt::format("at least {} less tensor memory: {}", signed_bytes(missing), fewer_tensors(server)));
-  if (all.empty()) all.push_back(fewer_tensors(server));
+    all.push_back(fmt::format("at least {} less tensor memory: {}", signed_bytes(missing), fewer));
+  if (all.empty()) all.emplace_back(fewer);
   return all;
 }
 
@@ -72,11 +75,40 @@ std::string joined_remedies(const std::vector<std::string>& all) {
   return s;
 }
 
+/// Memory that ran out before the weights were loaded: the cause, if the model's weights exceed the device.
+Finding loading_finding(const BookedLog& booked) {
+  const DiagnosisQuestion& q = booked.asked;
+  const OutOfMemory& o = q.log.out_of_memory.messages[0];
+  const std::optional<Bytes> device = o.capacity ? std::optional(o.capacity->bytes) : booked.defaults.capacity;
+  const Bytes others = sum_of(booked.bookings[0], MemoryTerm::other_processes);
+  const std::string helps =
+      (others > Bytes() ? fmt::format("stop the other processes, which use {}; or ", signed_bytes(others)) : "") +
+      std::string(remedies_of(q.log.server.server).loading);
+  if (q.plan && device) {
+    const Bytes weights = weights_bytes(q.plan->model.arch, q.plan->plan, q.plan->layout);
+    if (weights > *device)
+      return {"weights",
+              fmt::format("weights alone need {} of {}: {}", signed_bytes(weights), signed_bytes(*device), helps),
+              true};
+  }
+  return {"weights",
+          fmt::format("memory ran out while {} was loading weights: {}", program(q.log.server.server).title, helps),
+          true};
+}
+
+/// Whether the failing process is a server's, not one that trains.
+bool is_server_failure(const BookedLog& booked) {
+  return booked.asked.log.is_of_server() && !(booked.asked.plan && booked.asked.plan->has(part::training));
+}
+
 void add_failure_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   const OutOfMemory& o = booked.asked.log.out_of_memory.messages[0];
+  const bool server = is_server_failure(booked);
+  if (booked.asked.log.loading && server) v.push_back(loading_finding(booked));
   v.push_back({"requested", asked_text(o), true});
   if (o.slack) v.push_back({"fragmentation", lost_text(o)});
-  v.push_back({"helps", joined_remedies(remedies(o, booked.bookings[0], booked.asked.log.vllm.says_memory()))});
+  if (booked.asked.log.loading && server) return;
+  v.push_back({"helps", joined_remedies(remedies(o, booked.bookings[0], fewer_tensors(booked.asked.log, server)))});
 }
 
 // ---- A table of the allocator
@@ -95,8 +127,22 @@ void add_table_verdict(std::vector<Finding>& v, const BookedLog& booked) {
 
 std::string length_text(Count tokens) { return grouped_digits(fmt::format("{}", tokens)); }
 
+/// A failed request for memory: "no: 141.4 GiB for weights could not be allocated".
+Finding failure_of(const ServerStart& s) {
+  const ServerFailure& f = *s.failure;
+  constexpr std::array<std::string_view, 4> parts{"weights", "the KV cache", "activations", "a buffer"};
+  const ServerRemedies& of = remedies_of(s.server);
+  const std::array<std::string_view, 4> helps{of.loading, of.cache, of.less, of.less};
+  const auto part = static_cast<std::size_t>(f.part);
+  return {"fits",
+          fmt::format("no: {}{} could not be allocated: {}",
+                      f.asked ? signed_bytes(f.asked->bytes) + " for " : "memory for ", parts[part], helps[part]),
+          true};
+}
+
 /// Whether the longest request fits; absent if the log has no such information.
-std::optional<Finding> fit_of(const VllmStart& s) {
+std::optional<Finding> fit_of(const ServerStart& s) {
+  if (s.failure) return failure_of(s);
   const auto tokens = s.cache_tokens();
   const auto& longest = s.config.max_model_len;
   if (s.cache_needed) {
@@ -104,27 +150,25 @@ std::optional<Finding> fit_of(const VllmStart& s) {
                                    signed_bytes(s.cache_needed->bytes));
     if (s.memory.kv_cache) text += fmt::format(", but the cache has {}", signed_bytes(s.memory.kv_cache->bytes));
     if (s.longest) text += fmt::format("; {} tokens would fit", length_text(*s.longest));
-    return Finding{"fits", text + ": lower --max-model-len or raise --gpu-memory-utilization", true};
+    return Finding{"fits", fmt::format("{}: {}", text, remedies_of(s.server).request), true};
   }
   if (s.memory.kv_cache && s.memory.kv_cache->bytes <= Bytes())
     return Finding{"fits",
-                   fmt::format("no: even without a cache, {} is missing: raise --gpu-memory-utilization, or shard the "
-                               "model over more GPUs",
-                               signed_bytes(Bytes() - s.memory.kv_cache->bytes)),
+                   fmt::format("no: even without a cache, {} is missing: {}",
+                               signed_bytes(Bytes() - s.memory.kv_cache->bytes), remedies_of(s.server).cache),
                    true};
   if (!tokens || !longest) return std::nullopt;
   const double at_once = *concurrency_of(s);
   if (at_once < 1)
     return Finding{"fits",
-                   fmt::format("no: the cache has {} tokens, but a request may have {}: lower --max-model-len or raise "
-                               "--gpu-memory-utilization",
-                               length_text(*tokens), length_text(*longest)),
+                   fmt::format("no: the cache has {} tokens, but a request may have {}: {}", length_text(*tokens),
+                               length_text(*longest), remedies_of(s.server).request),
                    true};
   return Finding{"fits", fmt::format("yes: {:.2f} requests of {} tokens at once", at_once, length_text(*longest))};
 }
 
 void add_server_verdict(std::vector<Finding>& v, const BookedLog& booked) {
-  const VllmStart& s = booked.asked.log.vllm;
+  const ServerStart& s = booked.asked.log.server;
   if (const auto fit = fit_of(s)) v.push_back(*fit);
   if (const auto tokens = s.cache_tokens()) {
     std::string text = length_text(*tokens) + " tokens";
@@ -132,6 +176,23 @@ void add_server_verdict(std::vector<Finding>& v, const BookedLog& booked) {
     v.push_back({"cache", text});
   }
   if (v.empty() && s.memory.weights) v.push_back({"weights", signed_bytes(s.memory.weights->bytes)});
+}
+
+// ---- Training
+
+void add_training_verdict(std::vector<Finding>& v, const BookedLog& booked) {
+  const TrainingMemory& t = booked.asked.log.training;
+  const RankMemory& r = t.fullest();
+  std::string text;
+  if (r.peak_allocated) text = signed_bytes(r.peak_allocated->bytes) + " allocated";
+  if (r.peak_reserved) text += (text.empty() ? "" : ", ") + signed_bytes(r.peak_reserved->bytes) + " reserved";
+  if (r.rank) text += fmt::format(" on rank {}", *r.rank);
+  if (t.ranks.size() > 1) text += fmt::format(", the fullest of {} in the log", t.ranks.size());
+  v.push_back({"peak", text, true});
+  if (t.retries > 0)
+    v.push_back(
+        {"retries",
+         fmt::format("{} of allocations: the allocator freed its cache, so the device is at its limit", t.retries)});
 }
 
 // ---- Comparison with a prediction
@@ -164,7 +225,7 @@ std::string allocated_text(Bytes said, Bytes predicted) {
 
 void add_prediction_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   if (booked.predicted.empty()) return;
-  if (booked.asked.log.kind == MemoryLogKind::vllm) {
+  if (booked.asked.log.kind == MemoryLogKind::server) {
     if (const std::string errors = errors_text(booked); !errors.empty()) v.push_back({"predicted", errors});
     return;
   }
@@ -202,24 +263,26 @@ void add_failure_notes(std::vector<std::string>& notes, const BookedLog& booked)
   if (booked.predicted.empty()) return;
   const auto predicted = predicted_for(booked.predicted, MemoryTerm::allocated);
   if (o.allocated && predicted && *predicted > o.allocated->bytes)
-    notes.push_back(
-        "a process that ran out of memory had not reached its peak; in the first step, optimizer states are not yet "
-        "allocated");
+    notes.push_back(std::string("a process that ran out of memory had not reached its peak") +
+                    (is_server_failure(booked) ? "" : "; in the first step, optimizer states are not yet allocated"));
   if (o.private_pools) notes.push_back("allocated memory includes tensors in CUDA graph pools");
 }
 
 /// Source of the tokens per pass.
-std::string_view pass_said(const Request& r, const VllmStart& s) {
+std::string pass_said(const Request& r, const ServerStart& s) {
   if (s.config.batched_tokens) return " (from the log)";
-  return r.gave("--prompt") ? " (from --prompt)" : " (vLLM default)";
+  return r.gave("--prompt") ? " (from --prompt)" : fmt::format(" ({} default)", program(s.server).title);
 }
 
 void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
-  const VllmStart& s = q.log.vllm;
+  const ServerStart& s = q.log.server;
   if (s.workers > 1)
-    notes.push_back(fmt::format("{} processes report their memory; only the first is attributed", s.workers));
-  if (!s.memory.total && q.hardware)
+    notes.push_back(
+        fmt::format("{} report their memory; only the first is attributed",
+                    is_llama(s.server) ? counted(s.workers, "device") : fmt::format("{} processes", s.workers)));
+  if (s.estimated) notes.push_back("the log has no buffers: the terms are Ollama's estimate before loading");
+  if (!s.memory.total && q.hardware && booked.bookings[0].whole == BookedWhole::capacity)
     notes.push_back(fmt::format("the log does not contain the device memory: taken from {}", title(*q.hardware)));
   if (!s.config.utilization && !s.memory.granted && booked.defaults.utilization)
     notes.push_back(fmt::format("the log does not contain the memory utilization of vLLM: {:g} is assumed",
@@ -237,18 +300,21 @@ void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) 
   if (const Bytes padding = server_padding(*q.plan, s); padding > Bytes())
     notes.push_back(
         fmt::format("the predicted weights include {} of expert padding, required by kernels", signed_bytes(padding)));
+  if (!predicted_for(booked.predicted, MemoryTerm::activations) && s.server != LoggedServer::vllm) return;
   const EngineLimits limits = server_limits(*q.plan, s);
-  notes.push_back(fmt::format("activations are predicted for passes of {} tokens{} and {} sequences{}",
-                              limits.pass_tokens, pass_said(*q.plan, s), limits.sequences,
-                              s.config.sequences ? " (from the log)" : " (vLLM default)"));
+  notes.push_back(
+      fmt::format("activations are predicted for passes of {} tokens{} and {} sequences{}", limits.pass_tokens,
+                  pass_said(*q.plan, s), limits.sequences,
+                  s.config.sequences ? " (from the log)" : fmt::format(" ({} default)", program(s.server).title)));
 }
 
 /// Notes a device that differs from the log's.
 void add_hardware_note(std::vector<std::string>& notes, const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
   if (!q.hardware || q.log.kind == MemoryLogKind::summary) return;
-  const auto& said =
-      q.log.kind == MemoryLogKind::vllm ? q.log.vllm.memory.total : q.log.out_of_memory.messages[0].capacity;
+  const auto& said = q.log.kind == MemoryLogKind::server     ? q.log.server.memory.total
+                     : q.log.kind == MemoryLogKind::training ? q.log.training.capacity
+                                                             : q.log.out_of_memory.messages[0].capacity;
   if (!said) return;
   const double ratio =
       static_cast<double>(said->bytes.value) / static_cast<double>(q.hardware->cluster.device.memory.value);
@@ -271,7 +337,7 @@ const MemoryBooking& fullest_of(const BookedLog& booked) {
 std::vector<Finding> diagnosis_verdict(const BookedLog& booked) {
   std::vector<Finding> v;
   switch (booked.asked.log.kind) {
-    case MemoryLogKind::vllm:
+    case MemoryLogKind::server:
       add_server_verdict(v, booked);
       break;
     case MemoryLogKind::out_of_memory:
@@ -279,6 +345,9 @@ std::vector<Finding> diagnosis_verdict(const BookedLog& booked) {
       break;
     case MemoryLogKind::summary:
       add_table_verdict(v, booked);
+      break;
+    case MemoryLogKind::training:
+      add_training_verdict(v, booked);
       break;
   }
   add_prediction_verdict(v, booked);
@@ -289,7 +358,7 @@ std::vector<Finding> diagnosis_verdict(const BookedLog& booked) {
 std::vector<std::string> diagnosis_notes(const BookedLog& booked) {
   std::vector<std::string> notes = booked.asked.notes;
   if (booked.asked.log.kind == MemoryLogKind::out_of_memory) add_failure_notes(notes, booked);
-  if (booked.asked.log.kind == MemoryLogKind::vllm) add_server_notes(notes, booked);
+  if (booked.asked.log.kind == MemoryLogKind::server) add_server_notes(notes, booked);
   if (booked.asked.log.kind == MemoryLogKind::summary && booked.asked.log.summary.repeats > 0)
     notes.push_back("with several tables for a device, only the last is used");
   add_hardware_note(notes, booked);

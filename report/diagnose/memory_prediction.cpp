@@ -1,9 +1,11 @@
 #include "report/diagnose/memory_prediction.hpp"
 
 #include <array>
+#include <cmath>
 
 #include "ask/answer/stages.hpp"
 #include "ask/request/server.hpp"
+#include "calc/memory.hpp"
 #include "evidence/names/engine_name.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 #include "report/train/stages.hpp"
@@ -38,37 +40,82 @@ std::vector<PredictedShare> tensors_of(const Memory& m) {
   return all;
 }
 
-EngineHost host_of(const Request& r, const VllmStart& s) {
+EngineHost host_of(const Request& r, const ServerStart& s) {
   static const HardwareCard unknown;
-  return {minor_version(s.config.version), ranks(r.layout, Group::tensor), r.hardware ? *r.hardware : unknown};
+  return {s.server == LoggedServer::vllm ? minor_version(s.config.version) : std::nullopt,
+          ranks(r.layout, Group::tensor), r.hardware ? *r.hardware : unknown};
 }
 
-/// Bytes of libraries: measured on this machine, else from logs of this version.
-Bytes libraries_of(const Request& r, const VllmStart& s) {
+/// Bytes of libraries: measured on this machine, else from logs of this version of vLLM.
+Bytes libraries_of(const Request& r, const ServerStart& s) {
   const Bytes measured = process_bytes(r);
-  return measured != Bytes() ? measured : engine_terms(host_of(r, s)).libraries;
+  return measured != Bytes() || s.server != LoggedServer::vllm ? measured : engine_terms(host_of(r, s)).libraries;
+}
+
+double logit_bytes_of(const Request& r, const ServerStart& s) {
+  if (s.server == LoggedServer::vllm) return engine_terms(host_of(r, s)).logit_bytes;
+  if (!r.engine || !r.engine->server) return 0;
+  const EngineLimits limits = server_limits(r, s);
+  const EngineLaw& law = *r.engine->server;
+  return law.logit_bytes_per_sequence + law.logit_bytes_per_token * real(limits.pass_tokens) / real(limits.sequences);
+}
+
+/// The first device's part of `all`, as its buffers are part of those in the log.
+Bytes device_part(Bytes all, const std::optional<LoggedBytes>& own, Bytes logged) {
+  if (!own || logged <= Bytes() || own->bytes == logged) return all;
+  return Bytes(std::llround(real(all.value) * (real(own->bytes.value) / real(logged.value))));
+}
+
+/// Whether the host has only the token embedding, or a part of `table` that differs by rounding.
+bool is_table(Bytes host, Bytes table) {
+  constexpr double alike = 0.01;
+  return std::fabs(real(host.value) - real(table.value)) <= alike * real(table.value);
+}
+
+/// Weights of the first device. llama.cpp keeps the token embedding on the host, and a tied one also on the device. If
+/// the host has more, all buffers together are the file, unless mapped parts of it are on a device too: then absent.
+std::optional<Bytes> weights_of_log(const Request& r, const ServerStart& s) {
+  const Arch& a = r.model.arch;
+  const Bytes all = weights_bytes(a, r.plan, r.layout) + server_padding(r, s);
+  if (!is_llama(s.server) || !s.memory.weights) return all;
+  const BufferSpread& b = s.spread;
+  const Bytes table = held_bytes(price_holdings(a, r.plan, r.layout), r.plan.weight_precision, Component::embedding);
+  if (b.all_layers && is_table(b.host_weights, table))
+    return device_part(a.tied_head ? all : all - table, s.memory.weights, b.device_weights);
+  const Bytes logged = b.device_weights + b.host_weights;
+  if (b.mapped && logged > all + table) return std::nullopt;
+  return device_part(all, s.memory.weights, logged);
 }
 
 /// Cache bytes of the logged capacity. For layers whose cache is bounded, the logged tokens do not state it
 /// (github.com/vllm-project/vllm/issues/40691): the cache of the logged concurrent requests, without states.
-std::optional<Bytes> cache_of_log(const Request& r, const VllmStart& s) {
+std::optional<Bytes> cache_of_log(const Request& r, const ServerStart& s) {
   const Arch& a = r.model.arch;
   if (has_bounded_cache(r) && s.concurrency && s.config.max_model_len) {
     const Bytes each = cache_bytes(a, r.plan, *s.config.max_model_len, r.layout) - cache_bytes(a, r.plan, 0, r.layout);
     return Bytes(std::llround(*s.concurrency * static_cast<double>(each.value)));
   }
   const auto tokens = s.cache_tokens();
-  return tokens ? std::optional(*tokens * cache_bytes_per_token(a, r.plan, r.layout)) : std::nullopt;
+  if (!tokens) return std::nullopt;
+  return device_part(*tokens * cache_bytes_per_token(a, r.plan, r.layout), s.memory.kv_cache, s.spread.cache);
 }
 
-std::vector<PredictedShare> server_terms(const Request& r, const VllmStart& s) {
-  const Bytes activations = profiled_activations(r.model.arch, r.plan, r.layout, server_limits(r, s),
-                                                 engine_terms(host_of(r, s)).logit_bytes);
-  std::vector<PredictedShare> all{
-      {MemoryTerm::weights, "weights", "weights", weights_bytes(r.model.arch, r.plan, r.layout) + server_padding(r, s)},
-      {MemoryTerm::activations, "activations", "activations", activations}};
+/// Whether the largest pass is modeled: vLLM's profile, and the graph that llama.cpp reserves, which depends on its
+/// build.
+bool has_pass_law(const ServerStart& s) {
+  return s.server == LoggedServer::vllm || (s.server == LoggedServer::llama_cpp && !s.config.version.empty());
+}
+
+std::vector<PredictedShare> server_terms(const Request& r, const ServerStart& s) {
+  std::vector<PredictedShare> all;
+  if (const auto weights = weights_of_log(r, s)) all.push_back({MemoryTerm::weights, "weights", "weights", *weights});
+  if (has_pass_law(s))
+    all.push_back({MemoryTerm::activations, "activations", "activations",
+                   profiled_activations(r.model.arch, r.plan, r.layout, server_limits(r, s), logit_bytes_of(r, s))});
   if (const auto cache = cache_of_log(r, s)) all.push_back({MemoryTerm::kv_cache, "kv_cache", "KV cache", *cache});
-  all.push_back({MemoryTerm::libraries, "process", "process", libraries_of(r, s)});
+  const Bytes libraries = libraries_of(r, s);
+  if (s.server == LoggedServer::vllm || libraries != Bytes())
+    all.push_back({MemoryTerm::libraries, "process", "process", libraries});
   return all;
 }
 
@@ -78,6 +125,7 @@ MemoryTerm standing_for(MemoryTerm t, const MemoryBooking& b) {
   const bool weights = t == MemoryTerm::weights, libraries = t == MemoryTerm::libraries;
   if (!libraries && b.term(MemoryTerm::allocated)) return MemoryTerm::allocated;
   if ((weights || libraries) && b.term(MemoryTerm::weights_and_libraries)) return MemoryTerm::weights_and_libraries;
+  if (libraries && b.term(MemoryTerm::libraries_and_free)) return MemoryTerm::libraries_and_free;
   const bool beside = libraries || t == MemoryTerm::activations;
   return beside && b.term(MemoryTerm::activations_and_libraries) ? MemoryTerm::activations_and_libraries : t;
 }
@@ -94,21 +142,26 @@ bool has_bounded_cache(const Request& r) {
   return cache_bytes(a, r.plan, a.context, r.layout) != a.context * cache_bytes_per_token(a, r.plan, r.layout);
 }
 
-EngineLimits server_limits(const Request& r, const VllmStart& s) {
+EngineLimits server_limits(const Request& r, const ServerStart& s) {
   EngineLimits limits = usual_limits(host_of(r, s), s.config.max_model_len.value_or(0));
+  if (s.server != LoggedServer::vllm && r.engine && r.engine->server) {
+    limits.pass_tokens = r.engine->server->pass_tokens.value_or(limits.pass_tokens);
+    limits.sequences = r.engine->server->sequences.value_or(limits.sequences);
+  }
   if (r.gave("--prompt")) limits.pass_tokens = r.plan.prompt;
   limits.pass_tokens = s.config.batched_tokens.value_or(limits.pass_tokens);
   limits.sequences = s.config.sequences.value_or(limits.sequences);
   return limits;
 }
 
-Bytes server_padding(const Request& r, const VllmStart& s) {
+Bytes server_padding(const Request& r, const ServerStart& s) {
+  if (s.server != LoggedServer::vllm) return {};
   return expert_padding(host_of(r, s), r.model.arch, r.plan, r.layout);
 }
 
 std::vector<PredictedShare> predicted_memory(const Request& r, const MemoryLog& log, const MemoryBooking& booking) {
   const bool training = r.has(part::training);
-  if (!training && log.vllm.says_memory()) return joined(server_terms(r, log.vllm), booking);
+  if (!training && log.is_of_server()) return joined(server_terms(r, log.server), booking);
   if (training) return tensors_of(stages_of(r).fullest().memory);
   return tensors_of(inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r)));
 }

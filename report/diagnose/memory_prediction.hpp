@@ -20,11 +20,11 @@ struct PredictedShare {
 
 /// Whether the cache of some layer does not grow with the sequence.
 bool has_bounded_cache(const Request& r);
-/// Limits from a server's log; else --prompt as the tokens of a pass; else the defaults of its version.
-EngineLimits server_limits(const Request& r, const VllmStart& s);
+/// Limits from a server's log; else --prompt as the tokens of a pass; else the defaults of its engine's version.
+EngineLimits server_limits(const Request& r, const ServerStart& s);
 
 /// Bytes of the server's padding of expert weights, included in the prediction.
-Bytes server_padding(const Request& r, const VllmStart& s);
+Bytes server_padding(const Request& r, const ServerStart& s);
 
 /// Predictions for the terms of a log. A server has weights, a cache for the log's tokens, and activations. A process
 /// that trains or generates has all tensors at the peak, all in the allocated term. Joins terms as the booking does.

@@ -60,6 +60,8 @@ const std::vector<std::string>& commands_with_reports() {
                                   "diagnose tests/cli/logs/vllm-fp8.log --exact",
                                   "diagnose tests/cli/logs/out-of-memory.log llama-3.1-8b --fsdp --dp 8",
                                   "diagnose tests/cli/logs/memory-summary.log llama-3.1-8b --exact",
+                                  "diagnose tests/cli/logs/llama-cpp.log",
+                                  "diagnose tests/cli/logs/torchtitan.log",
                                   "diagnose --help",
                                   "scaling --compute 5.76e23",
                                   "collective all-reduce --bytes 1GB --ranks 8 --hardware h100 --exact",

@@ -164,8 +164,8 @@ TEST_CASE("the start of vLLM 0.6 is read, and its GB are GiB", "[memory_log]") {
       "activation peak memory takes 1.20GiB; the rest of the memory reserved for KV Cache is 54.91GiB.\n"
       "INFO 11-23 10:00:25 gpu_executor.py:76] # GPU blocks: 27886, # CPU blocks: 2048\n"
       "INFO 11-23 10:00:50 model_runner.py:1535] Graph capturing finished in 20 secs, took 0.52 GiB\n");
-  CHECK(log.kind == MemoryLogKind::vllm);
-  const VllmStart& s = log.vllm;
+  CHECK(log.kind == MemoryLogKind::server);
+  const ServerStart& s = log.server;
   CHECK(s.config.version == "0.6.6");
   CHECK(s.config.model == "meta-llama/Llama-3.1-8B");
   CHECK(s.config.dtype == "torch.bfloat16");
@@ -181,16 +181,16 @@ TEST_CASE("the start of vLLM 0.6 is read, and its GB are GiB", "[memory_log]") {
   CHECK(about(term(b, MemoryTerm::unexplained), 0.05));  // 71.24 - 14.99 - 0.09 - 1.20 - 54.91
   CHECK(about(term(b, MemoryTerm::not_granted), 7.39));  // 79.15 - 71.24 - 0.52
   const MemoryLog weights = read("INFO Loading model weights took 2.00 GB\n");
-  CHECK(weights.vllm.memory.weights->bytes == Bytes(Count{2} << 30));
-  CHECK_FALSE(weights.vllm.memory.kv_cache);
-  CHECK_FALSE(weights.vllm.cache_tokens());
+  CHECK(weights.server.memory.weights->bytes == Bytes(Count{2} << 30));
+  CHECK_FALSE(weights.server.memory.kv_cache);
+  CHECK_FALSE(weights.server.cache_tokens());
 }
 
 TEST_CASE("the tokens of a block follow from the concurrency in a log", "[memory_log]") {
   const std::string blocks = "# cuda blocks: 1000, # CPU blocks: 5\n";
-  CHECK(read(blocks).vllm.cache_tokens() == 16000);
-  CHECK(read(blocks + "Maximum concurrency for 8000 tokens per request: 4.00x\n").vllm.cache_tokens() == 32000);
-  CHECK(read(blocks + "GPU KV cache size: 15,984 tokens\n").vllm.cache_tokens() == 15984);
+  CHECK(read(blocks).server.cache_tokens() == 16000);
+  CHECK(read(blocks + "Maximum concurrency for 8000 tokens per request: 4.00x\n").server.cache_tokens() == 32000);
+  CHECK(read(blocks + "GPU KV cache size: 15,984 tokens\n").server.cache_tokens() == 15984);
 }
 
 TEST_CASE("the start of vLLM 1 is read with the memory of the first of several workers", "[memory_log]") {
@@ -205,7 +205,7 @@ TEST_CASE("the start of vLLM 1 is read with the memory of the first of several w
       "concurrency for 131,072 tokens per request: 3.32x\n"
       "(Worker_TP0 pid=30) INFO 11-23 10:01:05 [gpu_model_runner.py:3480] Graph capturing finished in 20 secs, took "
       "-0.01 GiB\n");
-  const VllmStart& s = log.vllm;
+  const ServerStart& s = log.server;
   CHECK(s.workers == 2);
   CHECK(gib_of(s.memory.weights) == Approx(7.51));
   CHECK(gib_of(s.memory.kv_cache) == Approx(61.30));
@@ -227,7 +227,7 @@ TEST_CASE("the summary of vLLM 0.11 and later has all terms, with weights and li
       "CUDAGraph memory. Replace gpu_memory_utilization config with `--kv-cache-memory=1` (0.00 GiB) to fit. Current "
       "kv "
       "cache memory in use is 54.96 GiB.\n";
-  const MemoryBooking b = book(read(account).vllm, {});
+  const MemoryBooking b = book(read(account).server, {});
   check_sum(b);
   CHECK(about(b.all, 79.15));
   CHECK(about(term(b, MemoryTerm::weights), 14.99));
@@ -240,7 +240,7 @@ TEST_CASE("the summary of vLLM 0.11 and later has all terms, with weights and li
   const std::string together =
       replaced(replaced(account, "14.99 GiB for weight", "15.08 GiB for consumed memory (weights + non-torch)"),
                ", 0.09 GiB for non-torch memory", "");
-  const MemoryBooking c = book(read(together).vllm, {});
+  const MemoryBooking c = book(read(together).server, {});
   CHECK(about(term(c, MemoryTerm::weights_and_libraries), 15.08));
   CHECK_FALSE(c.term(MemoryTerm::weights));
   CHECK(c.all == b.all);
@@ -252,25 +252,26 @@ TEST_CASE("memory set aside for CUDA graphs is part of the grant", "[memory_log]
       "Available KV cache memory: 5.00 GiB\n";
   const std::string enabled = "--gpu-memory-utilization=0.8000 is equivalent to --gpu-memory-utilization=0.7500\n";
   const BookingDefaults device{.capacity = Bytes(Count{10} << 30), .utilization = 0.9};
-  CHECK(about(term(book(read(start).vllm, device), MemoryTerm::activations_and_libraries), 3.0));  // 9 - 1 - 5
-  const MemoryBooking b = book(read(start + enabled).vllm, device);
+  CHECK(about(term(book(read(start).server, device), MemoryTerm::activations_and_libraries), 3.0));  // 9 - 1 - 5
+  const MemoryBooking b = book(read(start + enabled).server, device);
   CHECK(about(term(b, MemoryTerm::activations_and_libraries), 1.5));  // 8 - 0.5 - 1 - 5
   CHECK(about(term(b, MemoryTerm::not_granted), 2.0));
   check_sum(b);
 }
 
 TEST_CASE("failed starts report the missing memory", "[memory_log]") {
-  const VllmStart s = read(
-                          "Available KV cache memory: 5.83 GiB\nValueError: To serve at least one request with the "
-                          "models's max seq len "
-                          "(131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory "
-                          "(5.83 GiB). Based "
-                          "on the available memory, the estimated maximum model length is 47744. Try increasing\n")
-                          .vllm;
+  const ServerStart s =
+      read(
+          "Available KV cache memory: 5.83 GiB\nValueError: To serve at least one request with the "
+          "models's max seq len "
+          "(131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory "
+          "(5.83 GiB). Based "
+          "on the available memory, the estimated maximum model length is 47744. Try increasing\n")
+          .server;
   CHECK(gib_of(s.cache_needed) == Approx(16));
   CHECK(s.longest == 47744);
   CHECK(s.config.max_model_len == 131072);
-  CHECK(gib_of(read("Available KV cache memory: -2.81 GiB\n").vllm.memory.kv_cache) == Approx(-2.81));
+  CHECK(gib_of(read("Available KV cache memory: -2.81 GiB\n").server.memory.kv_cache) == Approx(-2.81));
 }
 
 TEST_CASE("the memory_summary table is read for every device, truncated to whole units", "[memory_log]") {
@@ -315,7 +316,7 @@ TEST_CASE("a failure takes precedence over a table, and a table over a start", "
   const std::string start = "Model loading took 1.00 GiB memory and 1 seconds\n";
   const MemoryLog log = read(start + new_message);
   CHECK(log.kind == MemoryLogKind::out_of_memory);
-  CHECK(log.vllm.says_memory());
+  CHECK(log.server.says_memory());
 }
 
 TEST_CASE("texts without memory information are rejected with a list of known logs", "[memory_log]") {
@@ -351,7 +352,7 @@ TEST_CASE("a served model is found by the last part of its name", "[memory_log]"
 
 TEST_CASE("a server's configuration gives plan options", "[memory_log]") {
   const ModelCard llama = load_model("llama-3.1-8b");
-  VllmConfig c{.dtype = "torch.float16", .cache_dtype = "fp8_e4m3", .tensor_parallel = 4, .pipeline_parallel = 2};
+  ServerConfig c{.dtype = "torch.float16", .cache_dtype = "fp8_e4m3", .tensor_parallel = 4, .pipeline_parallel = 2};
   std::vector<std::string> unknown, flags;
   for (const SaidOption& o : said_options(c, llama, unknown)) flags.push_back(std::string(o.flag) + " " + o.value);
   CHECK(flags == std::vector<std::string>{"--tp 4", "--precision fp16", "--kv-precision fp8"});
@@ -378,7 +379,7 @@ TEST_CASE("a log of several engines is read for the first engine that logs memor
       "(EngineCore_DP0 pid=85) INFO [gpu_worker.py:436] Available KV cache memory: 21.90 GiB\n"
       "(EngineCore_DP0 pid=85) INFO [kv_cache_utils.py:1] GPU KV cache size: 670,080 tokens\n"
       "(EngineCore_DP0 pid=85) INFO [kv_cache_utils.py:1] Maximum concurrency for 32,768 tokens per request: 20.45x\n";
-  const VllmStart s = read(text).vllm;
+  const ServerStart s = read(text).server;
   CHECK(gib_of(s.memory.weights) == Approx(97.54));
   CHECK(gib_of(s.memory.kv_cache) == Approx(22.10));
   CHECK(s.cache_tokens() == 676160);
@@ -388,14 +389,14 @@ TEST_CASE("a log of several engines is read for the first engine that logs memor
   for (const char* worker : {"(Worker_DP1_TP0 pid=30)", "(Worker_TP0 pid=30)"}) {
     const std::string ranks = std::string(worker) + " INFO Available KV cache memory: 10.00 GiB\n" +
                               "(EngineCore_DP1 pid=21) INFO GPU KV cache size: 1,000 tokens\n";
-    CHECK(read(ranks).vllm.cache_tokens() == 1000);
+    CHECK(read(ranks).server.cache_tokens() == 1000);
   }
 }
 
 TEST_CASE("experts are split over the data-parallel ranks of a server", "[memory_log]") {
   const Arch deepseek = load_model("deepseek-v3").arch, llama = load_model("llama-3.1-8b").arch;
   std::vector<std::string> unknown;
-  const auto laid_out = [&](const VllmConfig& c, const Arch& arch, Count tp) {
+  const auto laid_out = [&](const ServerConfig& c, const Arch& arch, Count tp) {
     Layout l;
     l.tp = tp;
     return served_layout(c, arch, l, unknown);
@@ -415,12 +416,12 @@ TEST_CASE("experts are split over the data-parallel ranks of a server", "[memory
 }
 
 TEST_CASE("mxfp4 in a server's configuration is the format of experts only", "[memory_log]") {
-  const WeightFormats w = *served_weights(VllmConfig{.quantization = "mxfp4"}, dtypes::bf16);
+  const WeightFormats w = *served_weights(ServerConfig{.quantization = "mxfp4"}, dtypes::bf16);
   CHECK(w[Component::experts].name() == "mxfp4");
   for (const Component c : {Component::attention, Component::mlp, Component::lm_head, Component::router})
     CHECK(w[c] == dtypes::bf16);
-  CHECK_FALSE(served_weights(VllmConfig{}, dtypes::bf16));
-  CHECK((*served_weights(VllmConfig{.quantization = "awq"}, dtypes::bf16))[Component::attention].name() == "awq");
+  CHECK_FALSE(served_weights(ServerConfig{}, dtypes::bf16));
+  CHECK((*served_weights(ServerConfig{.quantization = "awq"}, dtypes::bf16))[Component::attention].name() == "awq");
 }
 
 TEST_CASE("a message names the environment variable of its allocator", "[memory_log]") {

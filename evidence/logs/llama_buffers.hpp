@@ -1,0 +1,51 @@
+#pragma once
+/// Buffers of llama.cpp by device. The first device's are the terms of a start; those of the host are apart.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "evidence/logs/server_start.hpp"
+
+namespace llmcalc {
+
+enum class BufferUse : std::uint8_t { weights, cache, compute, output };
+
+/// A buffer in a log: "load_tensors:        CUDA0 model buffer size =  8148.38 MiB".
+struct LlamaBuffer {
+  BufferUse use{};
+  std::string owner{};   ///< function that allocated it
+  std::string device{};  ///< "CUDA0", "CPU_Mapped", "CUDA_Host"
+  LoggedBytes bytes{};
+};
+
+class LlamaBuffers {
+ public:
+  /// Weights and caches add up. Compute buffers are reserved repeatedly: the last one of an owner counts. Weights
+  /// behind a cache are of a draft model.
+  void add(const LlamaBuffer& b);
+  /// A device that the log names before its buffers.
+  void name_device(std::string_view device);
+  void clear() { *this = {}; }
+  /// Sets the terms of the first device, and the spread of weights and cache over all.
+  void settle(ServerStart& s) const;
+
+ private:
+  using Sizes = std::map<std::string, LoggedBytes, std::less<>>;  ///< by device
+  LoggedBytes compute_of(std::string_view device) const;
+  LoggedBytes on_host() const;
+
+  std::vector<std::string> devices_;
+  bool mapped_ = false;
+  Sizes weights_, cache_, draft_, output_;
+  std::map<std::pair<std::string, std::string>, LoggedBytes> compute_;  ///< by owner and device
+};
+
+/// The buffer in a line, if any.
+std::optional<LlamaBuffer> llama_buffer_at(const LogLine& line);
+/// Whether a buffer is in host memory: "CPU", "CPU_Mapped", "CUDA_Host".
+bool is_host_buffer(std::string_view device);
+
+}  // namespace llmcalc

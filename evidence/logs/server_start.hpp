@@ -1,0 +1,95 @@
+#pragma once
+/// Start-up of a server from its log, whatever its engine. Values missing from the log are absent.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calc/choice.hpp"
+#include "evidence/logs/log_line.hpp"
+
+namespace llmcalc {
+
+/// Servers whose logs are read; the names are kinds of logs in JSON.
+enum class LoggedServer : std::uint8_t { vllm, sglang, tensorrt_llm, llama_cpp, ollama, tgi };
+template <>
+inline constexpr auto choices<LoggedServer> = std::array{Choice{LoggedServer::vllm, "vllm_start"},
+                                                         Choice{LoggedServer::sglang, "sglang_start"},
+                                                         Choice{LoggedServer::tensorrt_llm, "tensorrt_llm_start"},
+                                                         Choice{LoggedServer::llama_cpp, "llama_cpp_start"},
+                                                         Choice{LoggedServer::ollama, "ollama_start"},
+                                                         Choice{LoggedServer::tgi, "tgi_start"}};
+
+struct ServerProgram {
+  std::string_view title;   ///< "TensorRT-LLM"
+  std::string_view engine;  ///< preset in presets/software
+};
+const ServerProgram& program(LoggedServer s);
+/// Whether llama.cpp does the server's computations.
+constexpr bool is_llama(LoggedServer s) { return s == LoggedServer::llama_cpp || s == LoggedServer::ollama; }
+
+/// Configuration that a server prints: its version, arguments and limits.
+struct ServerConfig {
+  std::string version{}, model{}, dtype{}, quantization{}, cache_dtype{};  ///< empty: not in the log
+  std::string file_type{};  ///< of a GGUF file, as --weight-precision takes it: "q4_k_m"
+  std::optional<Count> tensor_parallel{}, pipeline_parallel{}, data_parallel{}, max_model_len{}, batched_tokens{},
+      sequences{}, block_size{};
+  bool expert_parallel = false;
+  std::optional<double> utilization{};  ///< fraction of the device that the server may use
+};
+
+/// Memory of one device, as its worker logs it.
+struct ServerMemory {
+  std::optional<LoggedBytes> total{}, free_at_start{}, granted{};
+  std::optional<LoggedBytes> weights{}, libraries{}, activations{}, kv_cache{};
+  std::optional<LoggedBytes> weights_and_libraries{};  ///< if logged together
+  std::optional<LoggedBytes> draft{};                  ///< weights and cache of a draft model
+  std::optional<LoggedBytes> workspaces{};             ///< buffers of the runtime, allocated once
+  std::optional<LoggedBytes> graphs{};
+  std::optional<LoggedBytes> graphs_granted{};  ///< part of the grant set aside for graphs
+  std::optional<LoggedBytes> free{};            ///< after the start
+  std::optional<LoggedBytes> host{};            ///< buffers in host memory
+};
+
+/// Weights and cache of all devices and of the host, if buffers are logged by device.
+struct BufferSpread {
+  Bytes device_weights{}, host_weights{}, cache{};
+  bool all_layers = false;  ///< the server says that every layer is on a device
+  bool mapped = false;      ///< parts of the file are mapped into host memory, possibly also parts that are on a device
+};
+
+/// What a failed request for memory was for.
+enum class FailedPart : std::uint8_t { weights, kv_cache, activations, unknown };
+struct ServerFailure {
+  FailedPart part = FailedPart::unknown;
+  std::optional<LoggedBytes> asked{};
+};
+
+struct ServerStart {
+  LoggedServer server = LoggedServer::vllm;
+  bool recognized = false;  ///< the log has lines of this server
+  ServerConfig config{};
+  ServerMemory memory{};
+  BufferSpread spread{};
+  std::optional<Count> blocks{}, tokens{};    ///< of the KV cache of the device in `memory`
+  std::optional<double> concurrency{};        ///< requests of max_model_len tokens that the cache holds
+  std::optional<LoggedBytes> cache_needed{};  ///< by one request, if the start failed for lack of cache
+  std::optional<Count> longest{};             ///< tokens of the longest request that fits, as the server reports it
+  std::optional<ServerFailure> failure{};     ///< of the start; later success removes it
+  bool estimated = false;                     ///< the server's estimate before loading, not its allocations
+  Count workers = 0;  ///< processes or devices that logged their memory; the first one's is kept
+  /// Tokens of the cache: as logged, or blocks times the stated or derived block size (default 16).
+  std::optional<Count> cache_tokens() const;
+  bool says_memory() const;
+};
+
+/// Sets `to` unless the log has no value.
+void take_said(std::string& to, const std::string& said);
+/// The sum of two sizes; an absent one counts as 0.
+std::optional<LoggedBytes> joined(const std::optional<LoggedBytes>& a, const std::optional<LoggedBytes>& b);
+
+/// Throws InputError if a term exceeds the device memory or the cache has more than 2^63 tokens.
+void check_start(const ServerStart& s, std::string_view file);
+
+}  // namespace llmcalc

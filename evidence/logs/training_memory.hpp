@@ -1,0 +1,38 @@
+#pragma once
+/// Memory that training software logs by rank: Megatron-LM and Megatron-Bridge, NeMo, DeepSpeed, torchtune, torchtitan.
+/// Units of the logs: Megatron's "MB" is 2^20 bytes, DeepSpeed's "GB" 2^30, Megatron-Bridge's "gigabytes" 10^9.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/logs/log_line.hpp"
+
+namespace llmcalc {
+
+/// Peaks of one rank over all of its reports, and the values of the last one.
+struct RankMemory {
+  std::optional<Count> rank{};  ///< absent: not in the log
+  std::optional<LoggedBytes> allocated{}, reserved{};
+  std::optional<LoggedBytes> peak_allocated{}, peak_reserved{};
+};
+
+struct TrainingMemory {
+  std::string software{};  ///< "megatron-lm", "torchtitan"; a preset in presets/software, except "torchtune"
+  std::string title{};     ///< "Megatron-LM"
+  std::string version{};   ///< empty: not in the log
+  std::vector<RankMemory> ranks{};
+  std::optional<LoggedBytes> capacity{};                              ///< of a device
+  std::optional<LoggedBytes> weights_and_optimizer{}, activations{};  ///< by Megatron's own formula
+  Count reports = 0;
+  Count retries = 0;  ///< of allocations, after which the allocator freed its cache
+
+  bool says_memory() const { return !ranks.empty(); }
+  /// The rank with the highest peak. Precondition: says_memory().
+  const RankMemory& fullest() const;
+};
+
+/// Throws InputError if the numbers of a report contradict each other.
+TrainingMemory read_training_memory(const std::vector<LogLine>& lines);
+
+}  // namespace llmcalc
