@@ -7,6 +7,23 @@ namespace {
 
 Seconds compute(const PassPrice& pass) { return pass.bound.compute; }
 
+/// At most the time of matmuls at the peak rate.
+Seconds matmul_compute(const PassPrice& pass) {
+  const Seconds others = pass.bound_work.attention + pass.bound_work.elementwise;
+  return std::max(Seconds(), pass.bound.compute - others);
+}
+
+/// Sum over the passes of every sequence of a step.
+Seconds over_sequences(const Space& space, Seconds (*of)(const PassPrice&)) {
+  Plan plan = space.plan;
+  plan.micro_batch = 1;
+  const Prices prices = price(space.arch, plan, {}, space.cluster.device);
+  Seconds sequence;
+  for (const LayerPrice& row : prices.rows)
+    sequence += static_cast<double>(row.layers) * (of(row.forward) + of(row.backward_input) + of(row.backward_weight));
+  return static_cast<double>(space.plan.global_batch) * sequence;
+}
+
 }  // namespace
 
 std::vector<Count> numbers_up_to(Count most) {
@@ -22,15 +39,13 @@ bool holds_layout(const Space& space, Count gpus) {
   return any_possible(one);
 }
 
-Seconds least_device_seconds(const Space& space) {
-  Plan plan = space.plan;
-  plan.micro_batch = 1;
-  const Prices prices = price(space.arch, plan, {}, space.cluster.device);
-  Seconds sequence;
-  for (const LayerPrice& row : prices.rows)
-    sequence += static_cast<double>(row.layers) *
-                (compute(row.forward) + compute(row.backward_input) + compute(row.backward_weight));
-  return static_cast<double>(space.plan.global_batch) * sequence;
+Seconds least_device_seconds(const Space& space) { return over_sequences(space, compute); }
+
+Seconds least_estimated_device_seconds(const Space& space) {
+  const Achieved& a = space.cluster.device.achieved;
+  const double share = std::max(Device::of(a.matmul, space.plan.precision), Device::of(a.matmul, space.plan.working));
+  const Seconds at_peak = least_device_seconds(space);
+  return share <= 0 ? at_peak : std::max(at_peak, (1 / share) * over_sequences(space, matmul_compute));
 }
 
 std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching) {

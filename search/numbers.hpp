@@ -18,6 +18,10 @@ bool holds_layout(const Space& space, Count gpus);
 /// rate, without recomputation. Excludes memory-bound time, collectives and the optimizer.
 Seconds least_device_seconds(const Space& space);
 
+/// Lower bound of the estimated device-seconds of a step: the same matmuls at the highest rate that the software
+/// reaches on the device, if that is known.
+Seconds least_estimated_device_seconds(const Space& space);
+
 /// The search result for one device count.
 struct OfNumber {
   Count gpus = 1;

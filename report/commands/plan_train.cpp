@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <span>
 #include <vector>
@@ -288,6 +289,80 @@ Rival rival(const std::string& name, const Arguments& arguments, Objective objec
   return v;
 }
 
+/// Device-seconds of the run at the highest rate of matmuls.
+Seconds least_run(const Rival& v, Seconds step) {
+  return real(*v.request.run.tokens) / real(mul(v.space.plan.global_batch, v.space.plan.seq)) * step;
+}
+
+/// Lower bound of the objective, for a step of these device-seconds on the most GPUs.
+double least_value(const Rival& v, Seconds step) {
+  switch (v.space.objective) {
+    case Objective::cost:
+      return step.value / 3600 * v.space.price_per_hour;
+    case Objective::energy:
+      return step.value * v.space.watts;
+    default:
+      return step.value / real(v.space.gpus.back());
+  }
+}
+
+/// Leaves out GPU counts that cannot meet the deadline, and the rival if none can.
+void drop_slow_numbers(Rival& v, Seconds least, std::optional<double> limit) {
+  if (!limit) return;
+  const Count most = v.space.gpus.back();
+  v.least_days = days(Seconds(least.value / real(most)));
+  std::erase_if(v.space.gpus, [&](Count n) { return least.value / real(n) > *limit * seconds_per_day; });
+  if (v.space.gpus.empty())
+    v.left_out = fmt::format("too slow: at least {:.1f} days on {}", v.least_days, counted(most, "GPU"));
+}
+
+/// Throws InputError if every rival misses the deadline even at the highest rate of matmuls.
+void refuse_if_all_slow(const std::vector<Rival>& rivals, double limit) {
+  const Rival* fastest = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Rival& v : rivals) {
+    if (!v.request.hardware || v.least_days <= 0) continue;
+    if (v.left_out.empty()) return;
+    if (v.least_days < least) least = v.least_days, fastest = &v;
+  }
+  if (fastest == nullptr) return;
+  throw InputError(
+      fmt::format("no plan of this hardware trains {} tokens in {:g} days; the fastest, on {}, takes at "
+                  "least {:.1f} days: use more GPUs, or a later --deadline",
+                  count_text(*fastest->request.run.tokens), limit, fastest->name, least));
+}
+
+/// Searches the rivals in the order of their bounds, and leaves out those whose bound exceeds the best offer.
+void search_rivals(std::vector<Rival>& rivals, std::optional<double> limit, Runner& runner) {
+  std::vector<std::pair<double, Rival*>> order;
+  for (Rival& v : rivals) {
+    if (!v.left_out.empty()) continue;
+    const Seconds step = least_estimated_device_seconds(v.space);
+    drop_slow_numbers(v, least_run(v, step), limit);
+    if (v.left_out.empty()) order.emplace_back(least_value(v, step), &v);
+  }
+  if (limit && order.empty()) refuse_if_all_slow(rivals, *limit);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    Rival& v = *order[i].second;
+    if (order[i].first > best) {
+      v.left_out = "its best possible run is worse than the best found";
+      continue;
+    }
+    v.offer.stopped = runner.stopped();
+    if (v.offer.stopped) continue;
+    const std::string at = fmt::format("device {} of {}: ", i + 1, order.size());
+    v.offer = offer(v.space, static_cast<double>(*v.request.run.tokens),
+                    limit ? std::optional(Seconds(*limit * seconds_per_day)) : std::nullopt, [&](Space one) {
+                      Request trial = v.request;
+                      return search_with_offload(runner, trial, one,
+                                                 {.what = fmt::format("{}{} x {}, ", at, one.gpus[0], v.name)});
+                    });
+    if (v.offer.best) best = std::min(best, v.offer.best->value);
+  }
+}
+
 /// The best hardware of several for a whole run, and the plans on it.
 Output plan_hardware(const std::vector<std::string>& names, const Arguments& arguments, Runner& runner) {
   const Objective objective = objective_of(arguments, "cost");
@@ -296,17 +371,7 @@ Output plan_hardware(const std::vector<std::string>& names, const Arguments& arg
   if (arguments.has("--deadline")) limit = parse_positive_real(arguments.text("--deadline"), "--deadline");
   std::vector<Rival> rivals;
   for (const std::string& name : names) rivals.push_back(rival(name, arguments, objective));
-  for (Rival& v : rivals) {
-    if (!v.left_out.empty()) continue;
-    v.offer.stopped = runner.stopped();
-    if (v.offer.stopped) continue;
-    v.offer =
-        offer(v.space, static_cast<double>(*v.request.run.tokens),
-              limit ? std::optional(Seconds(*limit * seconds_per_day)) : std::nullopt, [&](Space one) {
-                Request trial = v.request;
-                return search_with_offload(runner, trial, one, {.what = fmt::format("{} x {}, ", one.gpus[0], v.name)});
-              });
-  }
+  search_rivals(rivals, limit, runner);
   const Rival* best = best_rival(rivals, limit);
   if (best == nullptr) return {.content = {}, .stopped = true};
   Request r = best->request;
@@ -316,6 +381,7 @@ Output plan_hardware(const std::vector<std::string>& names, const Arguments& arg
   space.best = top_of(arguments);
   SearchResult found = search_with_offload(runner, r, space);
   if (found.stopped) found.best = {*best->offer.best};  // of the previous search
+  rivals[static_cast<std::size_t>(best - rivals.data())].offer.best = found.best.front();
   Report report = plan_report(r, space, found, false);
   note_offload(report, r, arguments);
   add_rivals(report, rivals, *best, limit);

@@ -45,5 +45,6 @@ struct Rival {
   Space space{};
   std::string left_out{};  ///< reason for leaving it out; empty if it is compared
   Offer offer{};
+  double least_days = 0;  ///< lower bound of the run on the most GPUs; 0: not computed
 };
 }  // namespace llmcalc

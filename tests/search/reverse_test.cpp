@@ -59,6 +59,7 @@ TEST_CASE("every number of devices below the fewest misses the goal, regardless 
     steps.push_back(r.best.empty() ? Seconds() : r.best[0].step);
     CHECK(holds_layout(s, n) == !r.best.empty());
     if (!r.best.empty()) CHECK(static_cast<double>(n) * steps.back() >= least_device_seconds(s));
+    if (!r.best.empty()) CHECK(static_cast<double>(n) * steps.back() >= least_estimated_device_seconds(s));
   }
   for (const Seconds goal : steps) {
     if (goal == Seconds()) continue;
