@@ -260,7 +260,22 @@ Document hardware_document(std::string_view name_or_path) {
 }
 }  // namespace
 
+namespace {
+/// A preset by its exact name, read once, because searches and sweeps load the same devices often; absent for other
+/// names.
+std::optional<HardwareCard> known_hardware(std::string_view name) {
+  static std::mutex mutex;
+  static std::map<std::string, HardwareCard, std::less<>> presets;
+  const std::lock_guard lock(mutex);
+  if (const auto known = presets.find(name); known != presets.end()) return known->second;
+  const Builtin* preset = find_builtin(builtin_hardware(), name);
+  if (preset == nullptr) return std::nullopt;
+  return presets.emplace(name, load_hardware(*preset)).first->second;
+}
+}  // namespace
+
 HardwareCard load_hardware(std::string_view name_or_path) {
+  if (auto known = known_hardware(name_or_path)) return *std::move(known);
   if (const Builtin* preset = preset_named(builtin_hardware(), name_or_path)) return load_hardware(*preset);
   const Document d = hardware_document(name_or_path);
   return named(read_hardware_file(d.value, d.where), name_or_path);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
+#include "ask/answer/fit.hpp"
 #include "ask/request/options.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/train/stages.hpp"
@@ -15,6 +17,25 @@ std::span<const Question* const> questions() {
   static constexpr std::array all{&params_question, &memory_question, &flops_question,
                                   &train_question,  &infer_question,  &report_question};
   return all;
+}
+
+const Question* find_question(std::string_view name) {
+  const auto all = questions();
+  const auto q = std::find_if(all.begin(), all.end(), [&](const Question* one) { return one->name == name; });
+  return q == all.end() ? nullptr : *q;
+}
+
+bool applies(const SectionRow& row, const Request& r) { return row.applies == nullptr || row.applies(r); }
+
+std::optional<Fit> fit_of(const Answer& answer) {
+  const Request& r = answer.request();
+  std::optional<Fit> worst;
+  const auto add = [&](const Fit& fit) {
+    if (!worst || fit.probability < worst->probability) worst = fit;
+  };
+  if (r.hardware && r.has(part::training)) add(fit_of(answer.training()));
+  if (r.hardware && r.has(part::inference)) add(fit_of(answer.inference()));
+  return worst;
 }
 
 Report answer(const Question& question, const Request& r) {
@@ -32,6 +53,8 @@ Report answer(const Question& question, const Request& r) {
     report.layout = layout_json(r);
     add_stages(all.training(), report);
   }
+  for (const SectionRow& row : question.sections)
+    if (applies(row, r)) report.sections.push_back(row.section(all));
   question.fill(all, report);
   return report;
 }

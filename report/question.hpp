@@ -1,6 +1,7 @@
 #pragma once
 /// The questions about a model under a plan: params, memory, flops, train, infer, report.
 
+#include <optional>
 #include <span>
 
 #include "ask/answer/answer.hpp"
@@ -10,15 +11,30 @@
 
 namespace llmcalc {
 
+/// A section that some questions answer with, under its key in JSON. Evaluated only if needed.
+struct SectionRow {
+  std::string_view key;
+  Section (*section)(const Answer& answer) = nullptr;
+  bool (*applies)(const Request& r) = nullptr;  ///< null: always
+};
+
 struct Question {
   std::string_view name, summary, examples;
   Parts parts = 0;
   bool needs_hardware = false;
-  void (*fill)(const Answer& answer, Report& report);  ///< adds sections, operators and verdict
+  std::span<const SectionRow> sections{};
+  void (*fill)(const Answer& answer, Report& report);  ///< adds operators and verdict to the sections
 };
 
 extern const Question params_question, memory_question, flops_question, train_question, infer_question, report_question;
 std::span<const Question* const> questions();
+
+/// The question of this name; null if unknown.
+const Question* find_question(std::string_view name);
+/// Whether a section is part of this answer.
+bool applies(const SectionRow& row, const Request& r);
+/// The worse verdict on memory of training and inference; absent without hardware.
+std::optional<Fit> fit_of(const Answer& answer);
 
 /// The report for a request that has been read and checked.
 Report answer(const Question& question, const Request& r);

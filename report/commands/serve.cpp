@@ -12,6 +12,7 @@
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "report/commands/questions.hpp"
+#include "report/commands/serve.hpp"
 #include "report/question.hpp"
 #include "report/serve/serving_refusal.hpp"
 #include "report/serve/serving_report.hpp"
@@ -21,21 +22,6 @@
 
 namespace llmcalc {
 namespace {
-
-/// Provides the name and parts for the head of the answer.
-constexpr Question serve_question{
-    .name = "serve",
-    .summary =
-        "Simulates a server under load: time to first token, time per token, throughput, capacity, dollars per million "
-        "tokens. Requests are sampled or read from a log, and each request is simulated.",
-    .examples =
-        "  llmcalc serve llama-3.1-8b --hardware h100 --rate 5 --slo-ttft '500 ms'\n"
-        "  llmcalc serve llama-3.1-70b --hardware h100 --tp 4 --users 100 --prompt 4k\n"
-        "  llmcalc serve qwen3-32b --hardware h200 --requests log.jsonl",
-    .parts = part::inference | part::fit | part::serving | part::simulated | part::time | part::hardware |
-             part::styles | part::full,
-    .needs_hardware = true,
-    .fill = nullptr};
 
 /// Draws requests. Ends early when stopped; serving then starts with the requests so far.
 ServingTraffic watched_traffic(const Request& r, const ServingEngine& e, Runner& runner) {
@@ -55,8 +41,7 @@ ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTr
   });
 }
 
-Output served(const Arguments& arguments, const Request& r, const ServingEngine& e, Runner& runner) {
-  const bool traced = arguments.has("--trace");
+Output served(const Request& r, const ServingEngine& e, bool traced, Runner& runner) {
   const ServingTraffic traffic = watched_traffic(r, e, runner);
   ServingRun run = watched_run(r, e, traffic, traced, runner);
   run.run.stopped = run.run.stopped || traffic.stopped;
@@ -68,19 +53,40 @@ Output served(const Arguments& arguments, const Request& r, const ServingEngine&
           .trace = traced ? serving_trace(run) : ""};
 }
 
-Output answer_serve(const Arguments& arguments, Runner& runner) {
-  runner.stopped();  // handles signals from here on
-  Request r = request(serve_question, arguments);
+}  // namespace
+
+constexpr Question serve_question{
+    .name = "serve",
+    .summary =
+        "Simulates a server under load: time to first token, time per token, throughput, capacity, dollars per million "
+        "tokens. Requests are sampled or read from a log, and each request is simulated.",
+    .examples =
+        "  llmcalc serve llama-3.1-8b --hardware h100 --rate 5 --slo-ttft '500 ms'\n"
+        "  llmcalc serve llama-3.1-70b --hardware h100 --tp 4 --users 100 --prompt 4k\n"
+        "  llmcalc serve qwen3-32b --hardware h200 --requests log.jsonl",
+    .parts = part::inference | part::fit | part::serving | part::simulated | part::time | part::hardware |
+             part::styles | part::full,
+    .needs_hardware = true,
+    .fill = nullptr};
+
+Output serve_answer(Request r, bool traced, Runner& runner) {
   settle_serving(r);
   check_serving(r);
   const ServingEngine e = serving_engine(r);
   if (!holds_a_request(r, e))
     return {.content = refused_serving_report(r, e), .fits = r.require_fit == RequiredFit::none};
   try {
-    return served(arguments, r, e, runner);
+    return served(r, e, traced, runner);
   } catch (const std::bad_alloc&) {
     throw InputError("not enough memory for this many requests; reduce --num-requests");
   }
+}
+
+namespace {
+
+Output answer_serve(const Arguments& arguments, Runner& runner) {
+  runner.stopped();  // handles signals from here on
+  return serve_answer(request(serve_question, arguments), arguments.has("--trace"), runner);
 }
 
 constexpr std::array serve_words{Word{"MODEL", model_meaning}};

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/model/flops_sections.hpp"
@@ -13,7 +15,6 @@ namespace {
 
 void fill_flops(const Answer& answer, Report& report) {
   const Request& r = answer.request();
-  report.sections = {flops_section(r), formulas_section(r), run_flops_section(r)};
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   const Flops f = training_flops(r.model.arch, r.plan).model_total;
   const Count tokens = r.plan.micro_batch * r.plan.seq;
@@ -25,6 +26,11 @@ void fill_flops(const Answer& answer, Report& report) {
                         "flops.executed", "flops.formulas.", "flops.model_run"};
 }
 
+constexpr std::array flops_sections{
+    SectionRow{"flops", [](const Answer& a) { return flops_section(a.request()); }},
+    SectionRow{"flops", [](const Answer& a) { return formulas_section(a.request()); }},
+    SectionRow{"flops", [](const Answer& a) { return run_flops_section(a.request()); }}};
+
 }  // namespace
 
 const Question flops_question{
@@ -35,6 +41,7 @@ const Question flops_question{
         "  llmcalc flops gpt-3-175b --seq 2048 --attention-flops causal-half\n"
         "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",
     .parts = part::formulas | part::model_flops | part::operators | part::styles | part::exact | part::full,
+    .sections = flops_sections,
     .fill = fill_flops};
 
 }  // namespace llmcalc

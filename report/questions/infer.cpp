@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/brief/memory_bar.hpp"
@@ -30,10 +32,6 @@ Finding cost_finding(const Report& report) {
 void fill_infer(const Answer& answer, Report& report) {
   const InferenceAnswer& a = answer.inference();
   const Request& r = a.request();
-  report.sections = {prefill_section(a),  decode_section(a),     decode_sensitivity_section(a),
-                     drafts_section(a),   end_to_end_section(a), inference_memory_section(a),
-                     kv_cache_section(r), limits_section(a)};
-  if (r.engine) report.sections.push_back(inference_estimate_section(r));
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
   add_infer_verdict(a, report);
   report.brief = brief_of(r, "decode.time_per_token_s", true);
@@ -45,6 +43,19 @@ void fill_infer(const Answer& answer, Report& report) {
   note_wider_inference(r, report);
   add_target(r, report);
 }
+
+constexpr std::array infer_sections{
+    SectionRow{"prefill", [](const Answer& a) { return prefill_section(a.inference()); }},
+    SectionRow{"decode", [](const Answer& a) { return decode_section(a.inference()); }},
+    SectionRow{"decode_sensitivity", [](const Answer& a) { return decode_sensitivity_section(a.inference()); }},
+    SectionRow{"drafts", [](const Answer& a) { return drafts_section(a.inference()); }},
+    SectionRow{"end_to_end", [](const Answer& a) { return end_to_end_section(a.inference()); }},
+    SectionRow{"inference_memory", [](const Answer& a) { return inference_memory_section(a.inference()); }},
+    SectionRow{"kv_cache", [](const Answer& a) { return kv_cache_section(a.inference().request()); }},
+    SectionRow{"limits", [](const Answer& a) { return limits_section(a.inference()); }},
+    SectionRow{"inference_estimate",
+               [](const Answer& a) { return inference_estimate_section(a.inference().request()); },
+               [](const Request& r) { return r.engine.has_value(); }}};
 
 }  // namespace
 
@@ -58,6 +69,7 @@ const Question infer_question{
     .parts = part::of_inference | part::target | part::model_flops | part::time | part::hardware | part::operators |
              part::styles | part::exact | part::full,
     .needs_hardware = true,
+    .sections = infer_sections,
     .fill = fill_infer};
 
 }  // namespace llmcalc

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/brief/memory_bar.hpp"
@@ -12,7 +14,6 @@ namespace llmcalc {
 namespace {
 
 void fill_training(const TrainingAnswer& a, Report& report, std::string_view about) {
-  report.sections = {training_memory_section(a), process_section(a), activations_section(a.request())};
   if (a.request().ops) report.grids.push_back(operators_grid(a.request(), Phase::training));
   add_training_fit(a, report, about);
   report.brief->bars.push_back(memory_bar(a, about));
@@ -20,8 +21,6 @@ void fill_training(const TrainingAnswer& a, Report& report, std::string_view abo
 
 void fill_inference(const Answer& answer, Report& report, std::string_view about) {
   const InferenceAnswer& a = answer.inference();
-  report.sections.push_back(inference_memory_section(a));
-  report.sections.push_back(kv_cache_section(a.request()));
   note_engine(answer.request(), report);
   add_inference_fit(a, report, about);
   report.brief->bars.push_back(memory_bar(a, about));
@@ -38,6 +37,16 @@ void fill_memory(const Answer& answer, Report& report) {
     for (const Phase phase : {Phase::prefill, Phase::decode}) report.grids.push_back(operators_grid(r, phase));
 }
 
+bool is_training(const Request& r) { return r.has(part::training); }
+bool is_inference(const Request& r) { return r.has(part::inference); }
+constexpr std::array memory_sections{
+    SectionRow{"memory", [](const Answer& a) { return training_memory_section(a.training()); }, is_training},
+    SectionRow{"memory.process", [](const Answer& a) { return process_section(a.training()); }, is_training},
+    SectionRow{"activations", [](const Answer& a) { return activations_section(a.training().request()); }, is_training},
+    SectionRow{"inference_memory", [](const Answer& a) { return inference_memory_section(a.inference()); },
+               is_inference},
+    SectionRow{"kv_cache", [](const Answer& a) { return kv_cache_section(a.inference().request()); }, is_inference}};
+
 }  // namespace
 
 const Question memory_question{
@@ -48,6 +57,7 @@ const Question memory_question{
         "  llmcalc memory llama-3.1-70b --infer --weight-precision q4_k --batch 16",
     .parts = part::training | part::process | part::of_inference | part::halves | part::hardware | part::operators |
              part::styles | part::exact | part::full,
+    .sections = memory_sections,
     .fill = fill_memory};
 
 }  // namespace llmcalc

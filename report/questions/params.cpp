@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/model/model_sections.hpp"
@@ -13,7 +15,6 @@ namespace {
 void fill_params(const Answer& answer, Report& report) {
   const Request& r = answer.request();
   report.conventions = {{"parameters", report.conventions["parameters"]}};
-  report.sections = {parameters_section(r.model)};
   const Parameters p = parameters(r.model.arch);
   report.verdict = {
       {"", fmt::format("{}, {}.", human_text(p.total, Unit::parameters),
@@ -23,12 +24,16 @@ void fill_params(const Answer& answer, Report& report) {
   report.brief->rows = {"parameters."};
 }
 
+constexpr std::array params_sections{
+    SectionRow{"parameters", [](const Answer& a) { return parameters_section(a.request().model); }}};
+
 }  // namespace
 
 const Question params_question{.name = "params",
                                .summary = "Counts parameters exactly, by component.",
                                .examples = "  llmcalc params llama-3.1-405b\n  llmcalc params ./config.json --json",
                                .parts = part::styles | part::exact | part::full,
+                               .sections = params_sections,
                                .fill = fill_params};
 
 }  // namespace llmcalc

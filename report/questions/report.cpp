@@ -1,3 +1,5 @@
+#include <array>
+
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/brief/memory_bar.hpp"
@@ -17,36 +19,36 @@
 namespace llmcalc {
 namespace {
 
-void fill_sections(const TrainingAnswer& t, const InferenceAnswer& i, Report& report) {
-  const Request& r = t.request();
-  report.sections = {parameters_section(r.model),
-                     flops_section(r),
-                     formulas_section(r),
-                     training_memory_section(t),
-                     process_section(t),
-                     activations_section(r),
-                     step_section(t),
-                     sensitivity_section(t),
-                     utilization_section(t),
-                     run_flops_section(r),
-                     run_section(t),
-                     inference_memory_section(i),
-                     kv_cache_section(i.request()),
-                     prefill_section(i),
-                     decode_section(i),
-                     decode_sensitivity_section(i),
-                     drafts_section(i),
-                     end_to_end_section(i),
-                     limits_section(i)};
-  if (r.software) report.sections.push_back(estimate_section(t));
-  if (i.request().engine) report.sections.push_back(inference_estimate_section(i.request()));
-}
+constexpr std::array report_sections{
+    SectionRow{"parameters", [](const Answer& a) { return parameters_section(a.training().request().model); }},
+    SectionRow{"flops", [](const Answer& a) { return flops_section(a.training().request()); }},
+    SectionRow{"flops", [](const Answer& a) { return formulas_section(a.training().request()); }},
+    SectionRow{"memory", [](const Answer& a) { return training_memory_section(a.training()); }},
+    SectionRow{"memory.process", [](const Answer& a) { return process_section(a.training()); }},
+    SectionRow{"activations", [](const Answer& a) { return activations_section(a.training().request()); }},
+    SectionRow{"step", [](const Answer& a) { return step_section(a.training()); }},
+    SectionRow{"sensitivity", [](const Answer& a) { return sensitivity_section(a.training()); }},
+    SectionRow{"utilization", [](const Answer& a) { return utilization_section(a.training()); }},
+    SectionRow{"flops", [](const Answer& a) { return run_flops_section(a.training().request()); }},
+    SectionRow{"run", [](const Answer& a) { return run_section(a.training()); }},
+    SectionRow{"inference_memory", [](const Answer& a) { return inference_memory_section(a.inference()); }},
+    SectionRow{"kv_cache", [](const Answer& a) { return kv_cache_section(a.inference().request()); }},
+    SectionRow{"prefill", [](const Answer& a) { return prefill_section(a.inference()); }},
+    SectionRow{"decode", [](const Answer& a) { return decode_section(a.inference()); }},
+    SectionRow{"decode_sensitivity", [](const Answer& a) { return decode_sensitivity_section(a.inference()); }},
+    SectionRow{"drafts", [](const Answer& a) { return drafts_section(a.inference()); }},
+    SectionRow{"end_to_end", [](const Answer& a) { return end_to_end_section(a.inference()); }},
+    SectionRow{"limits", [](const Answer& a) { return limits_section(a.inference()); }},
+    SectionRow{"estimate", [](const Answer& a) { return estimate_section(a.training()); },
+               [](const Request& r) { return r.software.has_value(); }},
+    SectionRow{"inference_estimate",
+               [](const Answer& a) { return inference_estimate_section(a.inference().request()); },
+               [](const Request& r) { return r.engine.has_value(); }}};
 
 void fill_report(const Answer& answer, Report& report) {
   const TrainingAnswer& t = answer.training();
   const InferenceAnswer& i = answer.inference();
   const Request &trained = t.request(), &asked = i.request();
-  fill_sections(t, i, report);
   if (trained.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
       report.grids.push_back(operators_grid(phase == Phase::training ? trained : asked, phase));
@@ -72,6 +74,7 @@ const Question report_question{
     .parts = part::training | part::step | part::of_inference | part::formulas | part::model_flops | part::time |
              part::run | part::hardware | part::operators | part::styles | part::exact | part::full,
     .needs_hardware = true,
+    .sections = report_sections,
     .fill = fill_report};
 
 }  // namespace llmcalc

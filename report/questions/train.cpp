@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/brief/memory_bar.hpp"
@@ -21,10 +23,6 @@ namespace {
 void fill_train(const Answer& answer, Report& report) {
   const TrainingAnswer& a = answer.training();
   const Request& r = a.request();
-  report.sections = {step_section(a),    sensitivity_section(a), training_memory_section(a),
-                     process_section(a), flops_section(r),       utilization_section(a),
-                     run_section(a)};
-  if (r.software) report.sections.push_back(estimate_section(a));
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   add_train_verdict(a, report);
   report.brief = brief_of(r, "step.time_s", r.run.tokens.has_value());
@@ -34,6 +32,17 @@ void fill_train(const Answer& answer, Report& report) {
   note_measured_device(r, report);
   note_wider_training(r, report);
 }
+
+constexpr std::array train_sections{
+    SectionRow{"step", [](const Answer& a) { return step_section(a.training()); }},
+    SectionRow{"sensitivity", [](const Answer& a) { return sensitivity_section(a.training()); }},
+    SectionRow{"memory", [](const Answer& a) { return training_memory_section(a.training()); }},
+    SectionRow{"memory.process", [](const Answer& a) { return process_section(a.training()); }},
+    SectionRow{"flops", [](const Answer& a) { return flops_section(a.training().request()); }},
+    SectionRow{"utilization", [](const Answer& a) { return utilization_section(a.training()); }},
+    SectionRow{"run", [](const Answer& a) { return run_section(a.training()); }},
+    SectionRow{"estimate", [](const Answer& a) { return estimate_section(a.training()); },
+               [](const Request& r) { return r.software.has_value(); }}};
 
 }  // namespace
 
@@ -47,6 +56,7 @@ const Question train_question{
     .parts = part::training | part::step | part::model_flops | part::time | part::run | part::target | part::hardware |
              part::operators | part::styles | part::exact | part::full,
     .needs_hardware = true,
+    .sections = train_sections,
     .fill = fill_train};
 
 }  // namespace llmcalc
