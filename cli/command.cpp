@@ -31,7 +31,7 @@ std::vector<Command> make_commands() {
   add({"params", "memory", "flops", "train", "infer", "report", "plan", "serve"});
   all.push_back(fit_here());
   add({"explain"});
-  all.insert(all.end(), {compare_command, accuracy_command});
+  all.insert(all.end(), {compare_command, sweep_command, accuracy_command});
   add({"diagnose", "scaling", "collective"});
   all.push_back(list_with_here());
   add({"show"});

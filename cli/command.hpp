@@ -13,7 +13,7 @@ int run_llmcalc(Args args);
 /// Runs a program with a single command. Same exit codes.
 int run_program(const Command& c, Args args);
 
-extern const Command check_command, compare_command, accuracy_command, learn_command, generate_command,
+extern const Command check_command, compare_command, sweep_command, accuracy_command, learn_command, generate_command,
     validate_command, calibrate_command, perplexity_command;
 /// 'llmcalc import' with --verbose.
 Command verbose_import();

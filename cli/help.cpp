@@ -102,6 +102,7 @@ std::string values_of(std::string_view value_name) {
   if (value_name == "HW") return preset_names(builtin_hardware());
   if (value_name == "NAME") return preset_names(builtin_models()) + preset_names(builtin_hardware());
   if (value_name == "KIND") return candidates("training|memory|inference|serving");
+  if (value_name == "COMMAND") return candidates("params|memory|flops|train|infer|report|serve");
   if (value_name == "OP") return candidates(choice_names<CollectiveOp>);
   if (value_name == "F")
     return std::accumulate(formats.begin(), formats.end(), std::string(), [](std::string all, const Format& f) {

@@ -225,9 +225,9 @@ constexpr std::array rank_options{
            "pipeline schedule: gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v [1f1b; "
            "interleaved with --chunks]",
            !common, training, "--pp", "", schedule, idle::pipeline_of_one},
-    Option{"--stage-layers", "N,N,...",
-           "layers per chunk, for example 8,6x9,8 [balanced to minimize the time of the slowest stage]", !common,
-           training, "--pp", "", stage_layers, idle::pipeline_of_one},
+    listed(Option{"--stage-layers", "N,N,...",
+                  "layers per chunk, for example 8,6x9,8 [balanced to minimize the time of the slowest stage]", !common,
+                  training, "--pp", "", stage_layers, idle::pipeline_of_one}),
     Option{
         "--dp", "N",
         "data-parallel size; for servers: attention replicas that run each pass together [derived from --gpus, else 1]",
@@ -251,10 +251,11 @@ constexpr std::array inference_options{
            inference, "", "--seq", value<&Plan::prompt, parse_positive>},
     Option{"--generate", "N", "tokens to generate [256]", common, inference, "", "--seq",
            value<&Plan::generate, parse_positive>},
-    Option{"--kv-precision", "F",
-           "KV cache format: any of 'llmcalc list dtypes', or separate formats for keys and values (k=q8_0,v=q4_0) "
-           "[same as --precision]",
-           !common, inference, "", "", value<&Plan::kv_precision, read_cache>, idle::latent_cache_row},
+    listed(
+        Option{"--kv-precision", "F",
+               "KV cache format: any of 'llmcalc list dtypes', or separate formats for keys and values (k=q8_0,v=q4_0) "
+               "[same as --precision]",
+               !common, inference, "", "", value<&Plan::kv_precision, read_cache>, idle::latent_cache_row}),
     Option{"--no-kv-cache", "", "recompute the whole sequence for every token [cache on]", !common, one_batch, "", "",
            flag<&Plan::kv_cache, false>},
     Option{"--no-towers", "", "load only the text model, without its vision and audio encoders [loaded]", !common,
@@ -270,17 +271,20 @@ constexpr std::array kernel_options{
         "format of compute and activations; formats below 16 bits (fp8, fp8-block, mxfp8, mxfp4, nvfp4) apply only to "
         "the blocks' matmuls [first of bf16, fp16, fp32 that the hardware supports]",
         common, both, "", "", value<&Plan::precision, read_compute>},
-    Option{"--narrow", "KINDS",
-           "block matmuls that --precision below 16 bits applies to: attention, mlp, experts; others stay in 16 bits "
-           "[all]",
-           !common, step, "--precision", "", narrow},
-    Option{"--wide-layers", "first:N,last:M", "number of first and last blocks whose matmuls stay in 16 bits [none]",
-           !common, step, "--precision", "", wide_layers},
-    Option{"--weight-precision", "F",
-           "weight format: any of 'llmcalc list dtypes', a llama-quantize mix (q4_k_m), or a format per component "
-           "(experts=mxfp4,attention=bf16); with llama.cpp q6_k is the mix of that name, and ggml:q6_k the plain block "
-           "format [the checkpoint's, else same as --precision]",
-           common, both, "", "", weight_precision},
+    listed(Option{
+        "--narrow", "KINDS",
+        "block matmuls that --precision below 16 bits applies to: attention, mlp, experts; others stay in 16 bits "
+        "[all]",
+        !common, step, "--precision", "", narrow}),
+    listed(Option{"--wide-layers", "first:N,last:M",
+                  "number of first and last blocks whose matmuls stay in 16 bits [none]", !common, step, "--precision",
+                  "", wide_layers}),
+    listed(Option{
+        "--weight-precision", "F",
+        "weight format: any of 'llmcalc list dtypes', a llama-quantize mix (q4_k_m), or a format per component "
+        "(experts=mxfp4,attention=bf16); with llama.cpp q6_k is the mix of that name, and ggml:q6_k the plain block "
+        "format [the checkpoint's, else same as --precision]",
+        common, both, "", "", weight_precision}),
     Option{"--attention", choice_names<AttentionImpl>, "attention implementation [flash]", !common, both | formulas, "",
            "", choice<AttentionImpl, &Plan::attention>},
     Option{"--mla", choice_names<Mla>,
@@ -316,8 +320,9 @@ constexpr std::array time_options{
 constexpr std::array run_options{
     Option{"--tokens", "D", "training tokens of the whole run, for total FLOPs, days, energy and cost [none]", common,
            run | formulas, "", "", value<&RunInputs::tokens, parse_positive>},
-    Option{"--price", "USD/h", "price per GPU-hour, or by device: h100=2.1,mi300x=1.9 [first in the hardware file]",
-           common, run | serving, "--tokens", "", price},
+    listed(Option{"--price", "USD/h",
+                  "price per GPU-hour, or by device: h100=2.1,mi300x=1.9 [first in the hardware file]", common,
+                  run | serving, "--tokens", "", price}),
     Option{"--measured-tokens-per-s", "X",
            "measured total throughput of --gpus, for the MFU and the error of the estimate [none]", !common, run,
            "--hardware", "", value<&RunInputs::measured_tokens_per_s, parse_positive_real>},

@@ -30,11 +30,18 @@ struct Option {
   std::string_view (*idle)(const Request&) =
       nullptr;           ///< reason why it has no effect (ask/request/idle.hpp); null: it always has one
   bool repeats = false;  ///< may be given several times
+  bool lists = false;    ///< a value may itself contain commas
 
   bool has_optional_value() const { return value.starts_with('['); }
   /// Its key under `inputs`: "micro_batch"; "kv_cache" for --no-kv-cache.
   std::string key() const;
 };
+
+/// The row of an option whose values may contain commas.
+constexpr Option listed(Option o) {
+  o.lists = true;
+  return o;
+}
 
 /// Options that help and manual list under one heading.
 struct Topic {

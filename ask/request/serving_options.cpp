@@ -132,15 +132,16 @@ constexpr std::array server_rows{
            !common, serving, "", "", of_limits<&V::block_tokens, &EngineLimits::block_tokens>},
     Option{"--prefix-cache", "on|off", "reuse cached keys and values of shared prompt prefixes [on]", !common, serving,
            "", "", of_server<&V::prefix_cache, read_switch>},
-    Option{"--adapters", "N:RANK[:TARGETS]",
-           "LoRA adapters resident in memory, one per request, on the blocks' matrices (q, k, v, out, gate, up, down) "
-           "[none; all matrices]",
-           !common, serving, "", "", adapters},
+    listed(Option{
+        "--adapters", "N:RANK[:TARGETS]",
+        "LoRA adapters resident in memory, one per request, on the blocks' matrices (q, k, v, out, gate, up, down) "
+        "[none; all matrices]",
+        !common, serving, "", "", adapters}),
     Option{"--draft-tokens", "N", "tokens drafted ahead and verified in one pass [0]", !common, serving, "", "",
            unusual<&V::draft_tokens, read_drafts>},
-    Option{"--acceptance", "X,X,...",
-           "acceptance probability of a draft token by position; the last value applies to all later positions",
-           !common, serving, "--draft-tokens", "", acceptance},
+    listed(Option{"--acceptance", "X,X,...",
+                  "acceptance probability of a draft token by position; the last value applies to all later positions",
+                  !common, serving, "--draft-tokens", "", acceptance}),
     Option{"--draft-model", "MODEL",
            "draft model [the modules of --mtp, else one layer of the served model, without additional memory]", !common,
            serving, "--draft-tokens", "", unusual<&V::draft_model, read_words>},
@@ -151,8 +152,9 @@ constexpr std::array server_rows{
            "", "", of_server<&V::slo_per_token, read_limit>},
     Option{"--percentile", "P", "percentage of requests that must meet the latency limits [95]", common, serving, "",
            "", of_server<&V::percentile, read_percentile>},
-    Option{"--api-price", "IN,OUT", "API price in USD per million input and output tokens, for the break-even [none]",
-           !common, serving, "", "", api_price},
+    listed(Option{"--api-price", "IN,OUT",
+                  "API price in USD per million input and output tokens, for the break-even [none]", !common, serving,
+                  "", "", api_price}),
 };
 }  // namespace serving_table
 }  // namespace

@@ -79,25 +79,27 @@ constexpr bool common = true;
 constexpr std::array rows{
     Option{"--seq", "N", "tokens per sequence [the model's context, at most 8192]", common, training | formulas, "",
            "--prompt", value<&Plan::seq, parse_positive>},
-    Option{"--documents", "LENGTHS",
-           "document lengths in a packed sequence, for example 16x512 or 4096,2048,4x512; attention stays within a "
-           "document [one]",
-           !common, training | formulas, "", "", documents},
+    listed(
+        Option{"--documents", "LENGTHS",
+               "document lengths in a packed sequence, for example 16x512 or 4096,2048,4x512; attention stays within a "
+               "document [one]",
+               !common, training | formulas, "", "", documents}),
     Option{"--micro-batch", "N", "sequences per micro-batch [1]", common, training | formulas, "", "--batch",
            value<&Plan::micro_batch, parse_positive>},
     Option{"--global-batch", "N", "sequences per optimizer step across all GPUs [one micro-batch per replica]", common,
            training | step, "", "--batch", value<&Plan::global_batch, parse_positive>},
     Option{"--mtp", "N", "multi-token prediction (MTP) modules, trained with the model or used for drafting [0]",
            common, training | inference | formulas, "", "", mtp, idle::mtp_modules},
-    Option{
+    listed(Option{
         "--recompute", recomputation_forms,
         "activation recomputation: none; selective: modules of every block (core, norm, act, mlp, up; default core); "
         "block:N: the first N layers of each chunk; uniform:N: all layers, in groups of N; full: all layers [none]",
-        common, training | formulas, "", "", recompute, idle::latent_recompute},
-    Option{"--offload", "WHAT[:FRACTION],...",
-           "tensors to keep in host memory; training: activations, optimizer (updates run on the host), weights; "
-           "inference: weights (of the blocks), experts, kv; each whole unless a FRACTION is given [none]",
-           common, training | inference, "", "", offload},
+        common, training | formulas, "", "", recompute, idle::latent_recompute}),
+    listed(
+        Option{"--offload", "WHAT[:FRACTION],...",
+               "tensors to keep in host memory; training: activations, optimizer (updates run on the host), weights; "
+               "inference: weights (of the blocks), experts, kv; each whole unless a FRACTION is given [none]",
+               common, training | inference, "", "", offload}),
     Option{"--offload-bandwidth", "B/S",
            "bandwidth per GPU to offloaded tensors, if slower than the host link, as with NVMe drives [the link's]",
            !common, training | inference, "--offload", "", offload_bandwidth},
@@ -107,15 +109,18 @@ constexpr std::array rows{
            !common, training | inference, "--hardware", "", host},
     Option{"--host-memory", "SIZE", "host memory shared by the GPUs of one replica [the hardware file's, or unlimited]",
            !common, training | inference, "--hardware", "", host_memory},
-    Option{"--lora", "RANK[:TARGETS]",
-           "train LoRA adapters of this rank on the blocks' matrices (q, k, v, out, gate, up, down) and freeze all "
-           "else [none; all matrices]",
-           common, training | formulas, "", "", lora},
-    Option{"--freeze", "PARTS",
-           "frozen parts: embedding, head, attention, mlp, experts, router, norm, or blocks (layers:0-15) [none]",
-           common, training | formulas, "", "", freeze},
-    Option{"--base-precision", "F", "format of the frozen weights: any of 'llmcalc list dtypes' [the checkpoint's]",
-           !common, training, "--lora", "", base_precision},
+    listed(
+        Option{"--lora", "RANK[:TARGETS]",
+               "train LoRA adapters of this rank on the blocks' matrices (q, k, v, out, gate, up, down) and freeze all "
+               "else [none; all matrices]",
+               common, training | formulas, "", "", lora}),
+    listed(
+        Option{"--freeze", "PARTS",
+               "frozen parts: embedding, head, attention, mlp, experts, router, norm, or blocks (layers:0-15) [none]",
+               common, training | formulas, "", "", freeze}),
+    listed(Option{"--base-precision", "F",
+                  "format of the frozen weights: any of 'llmcalc list dtypes' [the checkpoint's]", !common, training,
+                  "--lora", "", base_precision}),
     Option{"--optimizer", choice_names<Optimizer>,
            "optimizer; muon updates the blocks' matrices, and adam all other parameters [adam]", common,
            training | formulas, "", "", choice<Optimizer, &Plan::optimizer>, idle::optimizer_flops},

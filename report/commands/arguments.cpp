@@ -209,6 +209,12 @@ std::vector<std::string> Arguments::texts(std::string_view flag) const {
   return all;
 }
 
+std::vector<std::pair<const Option*, std::string>> Arguments::options_given() const {
+  std::vector<std::pair<const Option*, std::string>> all;
+  for (const Given& g : given_) all.emplace_back(g.option, g.text);
+  return all;
+}
+
 std::string Arguments::text(std::string_view flag, std::string_view otherwise) const {
   assert(option_of(command_, flag) != nullptr);
   for (const Given& g : given_)

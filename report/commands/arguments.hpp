@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ask/request/options.hpp"
@@ -44,6 +45,8 @@ class Arguments {
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
   /// The values of an option that may be given several times, in order.
   std::vector<std::string> texts(std::string_view flag) const;
+  /// The options given, with their texts, in order.
+  std::vector<std::pair<const Option*, std::string>> options_given() const;
   /// The model of the word MODEL.
   ModelCard model() const;
   /// The model of the word CONFIG.

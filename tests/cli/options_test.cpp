@@ -177,7 +177,8 @@ TEST_CASE("an option without its prerequisite is rejected with the prerequisite"
   CHECK(sentence("infer llama-3.1-8b --hardware h100 --micro-batch 2") ==
         "llmcalc: --micro-batch applies to training; for inference use --batch\n");
   CHECK(sentence(memory + "--gpus 8") ==
-        "llmcalc: --gpus is not an option of 'llmcalc memory', only of train, report, plan or explain; 'llmcalc memory "
+        "llmcalc: --gpus is not an option of 'llmcalc memory', only of train, report, plan, explain or sweep; 'llmcalc "
+        "memory "
         "--help-all' lists all options\n");
   CHECK(sentence(train + "--co2 0.4") == "llmcalc: --co2 has no effect without --tokens; add it, or omit --co2\n");
   CHECK(sentence(train + "--sp") == "llmcalc: --sp requires several tensor-parallel ranks; add --tp, or omit it\n");

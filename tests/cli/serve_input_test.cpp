@@ -83,9 +83,10 @@ TEST_CASE("impossible limits of a server are rejected", "[serve][cli]") {
           "model smaller than its target");
   refused(llama + "--rate 3 --draft-tokens 3",
           "--draft-tokens requires --acceptance X,X,...: the acceptance probability of a draft token at each position");
-  refused(llama + "--rate 3 --batch 4",
-          "--batch is not an option of 'llmcalc serve', only of memory, infer, report, fit, explain, diagnose or "
-          "validate; 'llmcalc serve --help-all' lists all options");
+  refused(
+      llama + "--rate 3 --batch 4",
+      "--batch is not an option of 'llmcalc serve', only of memory, infer, report, fit, explain, sweep, diagnose or "
+      "validate; 'llmcalc serve --help-all' lists all options");
 }
 
 TEST_CASE("an unreadable log is rejected with the line", "[serve][cli]") {

@@ -1,0 +1,20 @@
+#pragma once
+/// Computes the rows of a sweep on all cores and writes them in order.
+
+#include <functional>
+
+#include "cli/sweep/table.hpp"
+
+namespace llmcalc {
+
+struct SweepRun {
+  Count rows = 0;    ///< written, in addition to those found
+  Count errors = 0;  ///< of these
+};
+
+/// Writes the rows of the points from `first` on, until the runner is stopped; the rows before the first missing one
+/// are then written.
+SweepRun write_rows(const SweepPoints& points, const std::vector<Column>& columns, Count first, Table& table,
+                    Runner& runner);
+
+}  // namespace llmcalc

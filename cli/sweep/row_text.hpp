@@ -1,0 +1,45 @@
+#pragma once
+/// Rows as text: CSV by RFC 4180, or one JSON object per line. Numbers have every digit, as in --json.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/sweep/table.hpp"
+
+namespace llmcalc {
+
+/// The first line of a table; empty for JSONL.
+std::string header_text(TextFormat format, const std::vector<std::string>& header);
+/// A row with its line end.
+std::string row_text(TextFormat format, const std::vector<std::string>& header, const RowCells& row);
+/// A single value without quotes; empty for null.
+std::string cell_text(const json::Value& value);
+
+/// Splits a table into records as it is read in pieces, and keeps a sample of them.
+class RecordReader {
+ public:
+  explicit RecordReader(TextFormat format) : is_csv_(format == TextFormat::csv), rows_(is_csv_ ? -1 : 0) {}
+  void read(std::string_view piece);
+  /// Whole records, without the header of a CSV file.
+  Count rows() const { return std::max<Count>(0, rows_); }
+  /// Bytes up to the end of the last whole record.
+  Count whole_bytes() const { return whole_bytes_; }
+  /// The header or the first row, with its line end.
+  const std::optional<std::string>& first() const { return first_; }
+  /// At most 16 rows at equal distances, and the last one.
+  std::vector<std::pair<Count, std::string>> sample() const;
+
+ private:
+  void end_record();
+  bool is_csv_, quoted_ = false;
+  Count rows_;  ///< -1: the header follows
+  Count bytes_ = 0, whole_bytes_ = 0, distance_ = 1;
+  std::string record_, last_;
+  std::optional<std::string> first_;
+  std::vector<std::pair<Count, std::string>> sample_;
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,40 @@
+#pragma once
+/// The columns of a sweep: values of a command's JSON answer by their dotted paths.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ask/request/options.hpp"
+#include "report/question.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+/// The part of an answer that has a column's value. Parts are computed only if a column needs them.
+enum class ColumnSource : std::uint8_t { sections, head, input, fit, whole };
+
+struct Column {
+  std::string path;  ///< "step.time_s"
+  ColumnSource source = ColumnSource::whole;
+  std::vector<std::size_t> sections{};  ///< of the question, by index; the last that has the row counts
+  const Option* input = nullptr;
+};
+
+/// Where a command's answer has the values at these paths. `question`: null for serve.
+std::vector<Column> columns_at(const Question* question, const std::vector<std::string>& paths);
+
+/// "step.time_s,step.mfu" as paths.
+std::vector<std::string> listed_paths(const std::string& text);
+/// About ten columns of a command's answers.
+std::vector<std::string> usual_columns(std::string_view command);
+
+/// The value at a dotted path; null if absent.
+const json::Value* value_at(const json::Value& object, std::string_view path);
+
+/// Checks the paths of --columns against one answer in JSON (null: there is none) and the keys of all answers. Throws
+/// InputError for an unknown path, with the nearest one, for an object or a list, and for a path that is given twice.
+void check_columns(const std::vector<std::string>& paths, const Question* question, std::string_view command,
+                   const json::Value& answer);
+
+}  // namespace llmcalc

@@ -1,0 +1,62 @@
+#pragma once
+/// The points of a sweep: every combination of the values of a command's model and options.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/commands/arguments.hpp"
+#include "report/sweep/range.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+/// The values of one option or of MODEL, in order. A value is a text, or one of the numbers of a range.
+class SweepAxis {
+ public:
+  /// `option`: null for MODEL. A comma separates values, or a semicolon if values contain commas.
+  SweepAxis(const Option* option, std::string_view text);
+
+  const Option* option() const { return option_; }
+  /// Key of the option under `inputs`, or "model".
+  std::string name() const { return option_ == nullptr ? "model" : option_->key(); }
+  /// The flag, or "MODEL", as in sentences.
+  std::string_view flag() const { return option_ == nullptr ? "MODEL" : option_->flag; }
+  /// Whether it was written as a list or a range, and is a column.
+  bool swept() const { return swept_; }
+  Count size() const { return size_; }
+  std::string text(Count index) const;
+  /// The value as a cell: a number if the text is one and is not a name.
+  json::Value cell(Count index) const;
+
+ private:
+  struct Item {
+    std::string text;
+    std::optional<NumberRange> range;
+    Count end = 0;  ///< index after its last value
+  };
+  const Option* option_;
+  bool swept_ = false;
+  Count size_ = 0;
+  std::vector<Item> items_;
+};
+
+/// The command whose answers fill the rows, and its axes in the order typed; the last varies fastest.
+struct SweepPoints {
+  const Command* command = nullptr;
+  std::vector<SweepAxis> axes;  ///< MODEL first
+
+  /// Number of points. Throws InputError with the number above the limit of 10^9.
+  Count size() const;
+  /// The index of each axis's value at a point.
+  std::vector<Count> at(Count point) const;
+};
+
+/// Commands that a sweep can repeat.
+std::vector<std::string> swept_commands();
+
+/// Reads "sweep COMMAND MODEL OPTIONS". Throws InputError for options
+/// that the command does not take and for values that it takes for no model.
+SweepPoints read_points(const Arguments& arguments);
+
+}  // namespace llmcalc
