@@ -1,7 +1,8 @@
 #pragma once
 /// A software stack: a training framework, an inference engine, or both.
 ///
-/// { "name", "title"?, "aliases"?, "source", "notes"?, "parent"?, "capabilities"?, "versions"?, "for": "training",
+/// { "name", "title"?, "aliases"?, "source", "notes"?, "parent"?, "capabilities"?, "versions"?, "launch"?,
+///   "for": "training",
 ///   "fusion":           "megatron", "tuned", "compiled", "eager", "unfused" or "native" (Fusion,
 ///                       presets/estimators/training_estimator.hpp)
 ///   "attention":        "vendor" or "flash-2"          flash kernel, on devices with both
@@ -30,8 +31,9 @@
 ///   "server"?:                                    memory and limits of a server (presets/stack/engine_law.hpp)
 ///
 /// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (all but name, title,
-/// aliases, notes and versions). "versions": presets/stack/version.hpp. "capabilities": presets/stack/capabilities.hpp.
-/// Numeric parameters for these words are fitted: presets/estimates/.
+/// aliases, notes, launch and versions). "versions": presets/stack/version.hpp. "capabilities":
+/// presets/stack/capabilities.hpp. "launch"?: the command or file that starts it, presets/stack/launch.hpp. Numeric
+/// parameters for these words are fitted: presets/estimates/.
 
 #include <optional>
 #include <string>
@@ -46,6 +48,7 @@
 #include "presets/estimators/training_estimator.hpp"
 #include "presets/stack/capabilities.hpp"
 #include "presets/stack/engine_law.hpp"
+#include "presets/stack/launch.hpp"
 #include "presets/stack/version.hpp"
 #include "text/json.hpp"
 
@@ -65,6 +68,7 @@ struct SoftwareCard {
   std::vector<std::pair<std::string, json::Value>> defaults;  ///< options that the stack sets unless the user does
   std::vector<Component> widens;    ///< frozen 16-bit weights that the stack converts to float32
   Count vocabulary_multiple = 1;    ///< for the rows of a tensor-parallel rank, in training; 1: no padding
+  std::optional<Launch> launch;     ///< words of its command or file; absent: not known
   std::optional<EngineLaw> server;  ///< memory and limits of a server; absent: those of vLLM
   bool gguf_weights = false;        ///< weights are GGUF files, without vision and audio encoders
   bool computes_on_host = false;    ///< decodes with weights in host memory on the host

@@ -4,6 +4,7 @@
 ///   { "command": "train", "model": NAME | {config.json} | {model file}, "hardware": NAME | {hardware file},
 ///     "inputs": { option key: value } }
 ///
+/// "inputs" may have "from", a launch command, and "emit", a stack: the answer is then {"stack", "launch": text}.
 /// "command" may be two words ("plan train"). Keys under "inputs" are those in the option table, and positional words:
 /// explain "quantity", collective "operation", list "kind", show "name", diagnose "log" (its text). compare takes
 /// "sides": [request, ...]. Quantities are numbers in base units or text as typed; unknown keys are rejected.

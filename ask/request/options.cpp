@@ -343,6 +343,14 @@ constexpr std::array run_options{
            value<&RunInputs::co2, parse_real>},
 };
 constexpr std::array output_options{
+    Option{"--from", "COMMAND",
+           "launch command of a software stack in quotes, or a file with a command or configuration: sets MODEL, "
+           "--software and the options that it states; further options override them",
+           common, part::launch},
+    Option{"--emit", "STACK",
+           "print the command or configuration file that launches the plan with a software stack, such as vllm or "
+           "megatron-lm, instead of the report",
+           common, part::launch},
     Option{"--train", "", "training only", common, halves, "", "", mark<&Request::train>},
     Option{"--infer", "", "inference only", common, halves, "", "", mark<&Request::infer>},
     Option{"--stages", "", "add one line per pipeline stage", !common, training, "", "", mark<&Request::stages>},

@@ -24,12 +24,6 @@
 namespace llmcalc {
 namespace {
 
-const Option* option_of(const Command& command, std::string_view flag) {
-  for (const Option* o : options_of(command))
-    if (o->flag == flag) return o;
-  return nullptr;
-}
-
 /// Whether `choice` has the form "cuda:N" and the text is this choice with a number.
 bool is_numbered(std::string_view choice, std::string_view text) {
   if (!choice.ends_with(":N")) return false;
@@ -133,6 +127,7 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
   refuse_extras(app.remaining());
   std::map<const CLI::Option*, std::size_t> seen;  // a repeated word occurs once for each of its results
   for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results()[seen[given]++]);
+  take_launch();
   refuse_missing_words();
   refuse_two_styles();
   if (has("--json") && has("--exact")) throw InputError("--json is always exact; omit --exact");
@@ -346,6 +341,7 @@ Arguments::Arguments(const Command& command, const json::Value& request, Files f
   const json::Value& given = inputs == request.end() ? none : *inputs;
   if (!given.is_object()) throw InputError("\"inputs\": expected an object of options");
   for (const auto& [key, value] : given.items()) add_input(key, value);
+  take_launch();
   const std::vector<const Option*> order = options_of(command);
   const auto at = [&](const Given& g) { return std::find(order.begin(), order.end(), g.option); };
   std::stable_sort(given_.begin(), given_.end(), [&](const Given& a, const Given& b) { return at(a) < at(b); });

@@ -15,6 +15,8 @@
 
 namespace llmcalc {
 
+struct Launched;
+
 using Args = std::span<const std::string>;
 
 /// Whether names in a request may be file paths.
@@ -82,6 +84,12 @@ class Arguments {
   void read_model(const json::Value& value);
   void read_hardware(const json::Value& value);
   void refuse_file(const Option& o, const std::string& text) const;
+  void take_launch();
+  void take_model(const Launched& from);
+  void take_options(const Launched& from);
+  void give_unless_typed(std::string_view flag, const std::string& text);
+  const Option* option_of_key(std::string_view key) const;
+  std::size_t place_of_model() const;
   [[noreturn]] void refuse_unknown(std::string_view flag) const;
   void read_options(Request& r, const std::vector<bool>& chosen) const;
   void read_option(Request& r, const Given& g) const;

@@ -27,6 +27,12 @@ std::vector<const Option*> options_of(const Command& command) {
   return all;
 }
 
+const Option* option_of(const Command& command, std::string_view flag) {
+  for (const Option* o : options_of(command))
+    if (o->flag == flag) return o;
+  return nullptr;
+}
+
 std::span<const Command> answered_commands() {
   static const std::vector<Command> all = [] {
     std::vector<Command> commands = question_commands();

@@ -63,6 +63,8 @@ std::string invocation(const Command& c);
 
 /// Every option of a command: its own, then those in the table.
 std::vector<const Option*> options_of(const Command& command);
+/// The command's option with this flag; null if it has none.
+const Option* option_of(const Command& command, std::string_view flag);
 
 /// Commands that need neither files nor a terminal.
 std::span<const Command> answered_commands();

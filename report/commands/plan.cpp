@@ -5,6 +5,7 @@
 #include <array>
 
 #include "calc/choice.hpp"
+#include "report/commands/launch.hpp"
 #include "search/largest.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -15,6 +16,11 @@ namespace {
 /// Options of this command that apply only to training.
 constexpr std::array of_training{"--objective", "--max-gpus", "--largest", "--deadline", "--measured-plan", "--pareto"};
 
+/// The search's answer, or the launch of its best plan.
+Output of_plan(const Arguments& arguments, Output searched) {
+  return arguments.has("--emit") ? emitted_best(arguments, searched) : std::move(searched);
+}
+
 Output answer_plan(const Arguments& arguments, Runner& runner) {
   const std::string what = arguments.word("WHAT");
   if (what != "train" && what != "serve")
@@ -24,11 +30,11 @@ Output answer_plan(const Arguments& arguments, Runner& runner) {
                     in_quotes(what)));
   if (!arguments.has("--hardware"))
     throw InputError("'llmcalc plan' needs --hardware HW; 'llmcalc list hardware' lists the presets");
-  if (what == "train") return plan_train(arguments, runner);
+  if (what == "train") return of_plan(arguments, plan_train(arguments, runner));
   for (const char* option : of_training)
     if (arguments.has(option))
       throw InputError(fmt::format("{} applies only to 'llmcalc plan train'; omit it", option));
-  return plan_serve(arguments, runner);
+  return of_plan(arguments, plan_serve(arguments, runner));
 }
 
 constexpr std::array plan_words{Word{"WHAT", "train or serve"}, Word{"MODEL", model_meaning}};

@@ -7,9 +7,9 @@ namespace llmcalc {
 
 /// Table options of each subcommand.
 inline constexpr Parts plan_train_parts = part::training | part::step | part::model_flops | part::time | part::run |
-                                          part::hardware | part::styles | part::full | part::records;
-inline constexpr Parts plan_serve_parts =
-    part::inference | part::fit | part::serving | part::time | part::hardware | part::styles | part::full | part::records;
+                                          part::hardware | part::styles | part::full | part::records | part::launch;
+inline constexpr Parts plan_serve_parts = part::inference | part::fit | part::serving | part::time | part::hardware |
+                                          part::styles | part::full | part::records | part::launch;
 
 /// The best layouts of a training run.
 Output plan_train(const Arguments& arguments, Runner& runner);

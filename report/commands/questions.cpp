@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "ask/request/check/check.hpp"
+#include "report/commands/launch.hpp"
 #include "report/trace/trace.hpp"
 #include "text/error.hpp"
 
@@ -24,11 +25,13 @@ Output answered(const Question& question, const Request& r) {
 
 template <const Question& question>
 Output answer_question(const Arguments& arguments, Runner&) {
-  return answered(question, request(question, arguments));
+  const Request r = request(question, arguments);
+  return arguments.has("--emit") ? emitted(arguments, r) : answered(question, r);
 }
 
 Output answer_train(const Arguments& arguments, Runner&) {
   const Request r = request(train_question, arguments);
+  if (arguments.has("--emit")) return emitted(arguments, r);
   const std::string trace = arguments.has("--trace") ? step_trace(r) : "";
   Output output = answered(train_question, r);
   output.trace = trace;

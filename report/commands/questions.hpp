@@ -11,6 +11,9 @@ std::vector<Command> question_commands();
 /// Reads and checks the request of a question. Throws InputError.
 Request request(const Question& question, const Arguments& arguments);
 
+/// The request of 'llmcalc serve', settled and checked.
+Request serving_request(const Arguments& arguments);
+
 /// Whether all memory of a report fits.
 bool fits(const Report& report);
 /// Whether the report's verdict on memory meets --require-fit.

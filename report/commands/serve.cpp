@@ -11,6 +11,7 @@
 #include "ask/request/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
+#include "report/commands/launch.hpp"
 #include "report/commands/questions.hpp"
 #include "report/commands/serve.hpp"
 #include "report/question.hpp"
@@ -65,7 +66,7 @@ constexpr Question serve_question{
         "  llmcalc serve llama-3.1-70b --hardware h100 --tp 4 --users 100 --prompt 4k\n"
         "  llmcalc serve qwen3-32b --hardware h200 --requests log.jsonl",
     .parts = part::inference | part::fit | part::serving | part::simulated | part::time | part::hardware |
-             part::styles | part::full,
+             part::styles | part::full | part::launch,
     .needs_hardware = true,
     .fill = nullptr};
 
@@ -86,6 +87,7 @@ namespace {
 
 Output answer_serve(const Arguments& arguments, Runner& runner) {
   runner.stopped();  // handles signals from here on
+  if (arguments.has("--emit")) return emitted(arguments, serving_request(arguments));
   return serve_answer(request(serve_question, arguments), arguments.has("--trace"), runner);
 }
 
@@ -94,6 +96,13 @@ constexpr std::array own_serve_options{
     Option{"--trace", "FILE", "write passes and requests as a trace for ui.perfetto.dev or chrome://tracing"}};
 
 }  // namespace
+
+Request serving_request(const Arguments& arguments) {
+  Request r = request(serve_question, arguments);
+  settle_serving(r);
+  check_serving(r);
+  return r;
+}
 
 const Command serve_command{.name = "serve",
                             .arguments = "MODEL --hardware HW",

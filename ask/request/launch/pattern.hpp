@@ -1,0 +1,21 @@
+#pragma once
+/// Texts with gaps: "uniform:{n}".
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace llmcalc {
+
+/// The texts of the gaps, by name.
+using Gaps = std::map<std::string, std::string, std::less<>>;
+
+/// Fills `gaps` from a text that the pattern matches; false if it does not match, or differs in a gap filled before. A
+/// gap has no ':' and no ','.
+bool match(std::string_view pattern, std::string_view text, Gaps& gaps);
+
+/// The pattern with its gaps filled.
+std::string filled(std::string_view pattern, const Gaps& gaps);
+
+}  // namespace llmcalc

@@ -1,0 +1,93 @@
+#include "report/commands/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "ask/request/launch/print.hpp"
+#include "presets/launch/shell_words.hpp"
+#include "presets/load.hpp"
+#include "report/commands/questions.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+bool is_file(const std::string& name) {
+  std::error_code ignored;
+  return std::filesystem::exists(name, ignored);
+}
+
+/// "./llama-3.1-8b-q4_k_m.gguf" for a preset.
+std::string gguf_name(const Request& r, const std::string& typed) {
+  const bool is_preset = find_builtin(builtin_models(), typed) != nullptr;
+  const json::Value format = inputs_json(r).value("weight_precision", json::Value());
+  if (!is_preset || !format.is_string()) return typed;
+  const std::string text = format.get<std::string>();
+  return fmt::format("./{}-{}.gguf", r.model.name, lower(text.substr(text.find(':') + 1)));
+}
+
+std::string name_in_stack(const Request& r, const SoftwareCard& stack, const std::string& typed) {
+  if (is_file(typed)) return typed;
+  if (stack.gguf_weights) return gguf_name(r, typed);
+  if (typed.find('/') != std::string::npos) return typed;
+  const std::string hub = hub_name(r.model);
+  return hub.empty() ? typed : hub;
+}
+
+std::string stacks_with_tables() {
+  std::string all;
+  for (const Builtin& b : builtin_software())
+    if (load_software(b.name).launch) all += (all.empty() ? "" : ", ") + std::string(b.name);
+  return all;
+}
+
+/// The card of the stack at the request's version.
+SoftwareCard stack_in(const Request& r, const std::string& name) {
+  SoftwareCard card = load_software(name);
+  if (!card.launch)
+    throw InputError(
+        fmt::format("--emit {}: this stack has no launch table; these have one: {}", card.name, stacks_with_tables()));
+  for (const auto& used : {r.software, r.engine})
+    if (used && used->name == card.name) return *used;
+  throw InputError(fmt::format("--emit {} differs from --software {}; omit one of them", card.name,
+                               r.software ? r.software->name
+                               : r.engine ? r.engine->name
+                                          : "none"));
+}
+
+Output page_of(const std::string& stack, const std::string& text) {
+  return {.content =
+              Page{.json = {{"stack", stack}, {"launch", text}}, .text = [text](const Screen&) { return text; }}};
+}
+
+/// The plan's own command, from the verdict of a search.
+std::string command_in(const Output& searched) {
+  const auto* report = std::get_if<Report>(&searched.content);
+  if (report == nullptr) throw InputError("--emit: stopped before a plan was found");
+  for (const Finding& f : report->verdict)
+    if (f.label == "command") return f.text;
+  const std::string why = report->verdict.empty() ? "no plan was found" : report->verdict.front().text;
+  throw InputError(fmt::format("--emit: there is no plan to launch: {}", why));
+}
+
+}  // namespace
+
+Output emitted(const Arguments& arguments, const Request& r) {
+  const SoftwareCard stack = stack_in(r, arguments.text("--emit"));
+  return page_of(stack.name, launch_text(r, stack, name_in_stack(r, stack, arguments.word("MODEL"))));
+}
+
+Output emitted_best(const Arguments& arguments, const Output& searched) {
+  ShellCommand words = shell_commands(command_in(searched)).front();
+  const Command& command = *answered_command(words[1]);
+  words.erase(words.begin(), words.begin() + 2);
+  words.insert(words.end(), {"--emit", arguments.text("--emit")});
+  const Arguments typed(command, words);
+  const Request r = command.name == "serve" ? serving_request(typed) : request(train_question, typed);
+  const SoftwareCard stack = stack_in(r, arguments.text("--emit"));
+  return page_of(stack.name, launch_text(r, stack, name_in_stack(r, stack, arguments.word("MODEL"))));
+}
+
+}  // namespace llmcalc

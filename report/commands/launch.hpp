@@ -1,0 +1,14 @@
+#pragma once
+/// --emit: the command or file that launches a plan, in place of its report.
+
+#include "report/commands/arguments.hpp"
+
+namespace llmcalc {
+
+/// The launch text for the request, in the stack that --emit names.
+Output emitted(const Arguments& arguments, const Request& r);
+
+/// The same for the best plan of a search, whose report has its command. Throws InputError if no plan was found.
+Output emitted_best(const Arguments& arguments, const Output& searched);
+
+}  // namespace llmcalc
