@@ -406,7 +406,7 @@ TEST_CASE("explain alone is an index of quantities and words", "[explain][cli]")
 
 TEST_CASE("explain answers for options, formats, schedules, terms and presets", "[explain][cli]") {
   for (const char* word : {"zb-v", "1f1b", "fp8", "q4_k_m", "SLO", "qlora", "kv cache", "--tp", "--batch-size", "vllm",
-                           "h100", "compare", "gqa"}) {
+                           "h100", "serve", "gqa"}) {
     CAPTURE(word);
     const test::Ran ran = test::llmcalc("explain '" + std::string(word) + "'");
     CHECK(ran.code == 0);
