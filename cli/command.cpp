@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/print.hpp"
 #include "model/device_error.hpp"
+#include "report/commands/plan.hpp"
 #include "report/render/render.hpp"
 #include "report/report.hpp"
 #include "report/schema.hpp"
@@ -58,10 +59,22 @@ int print_help(const Command& c, bool all) {
   return 0;
 }
 
+/// 'llmcalc plan train' or 'plan serve' as a command of its own for help; every other command itself.
+Command part_of_plan(Command c, Args args) {
+  if (c.name != plan_command.name) return c;
+  const auto is_typed = [&](const char* word) { return std::find(args.begin(), args.end(), word) != args.end(); };
+  for (const PlanKind& kind : plan_kinds)
+    if (is_typed(kind.word)) {
+      c.name = kind.name, c.arguments = "MODEL --hardware HW", c.words = c.words.subspan(1);
+      c.about = kind.about, c.examples = kind.examples, c.parts = kind.parts, c.own = kind.own;
+    }
+  return c;
+}
+
 int run_command(const Command& c, Args args) {
   const auto end = std::find(args.begin(), args.end(), "--");
   const auto help = std::find_if(args.begin(), end, is_help);
-  if (help != end) return print_help(c, *help == "--help-all");
+  if (help != end) return print_help(part_of_plan(c, args), *help == "--help-all");
   const Arguments arguments(c, args, commands());
   return c.run == nullptr ? answer_and_print(c, arguments) : c.run(arguments);
 }

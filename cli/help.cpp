@@ -33,30 +33,29 @@ std::string words_help(const Command& c) {
   return s.empty() ? s : s + "\n";
 }
 
-std::string short_options(const Command& c) {
-  std::string s = "Options:\n";
-  std::size_t hidden = 0;
-  for (const Option* o : options_of(c)) {
-    const bool own = o->field.read == nullptr && o->parts == 0;
-    if (own || o->common)
-      s += option_row(*o);
+/// Rows of the options that are shown: all, or the common ones. Counts the others.
+std::string option_rows(std::span<const Option> options, const Command& c, bool all, std::size_t& hidden) {
+  std::string rows;
+  for (const Option& o : options) {
+    if ((o.parts & c.parts) == 0) continue;
+    if (all || o.common)
+      rows += option_row(o);
     else
       ++hidden;
   }
-  return hidden == 0 ? s : s + fmt::format("\n{} more options: {} --help-all\n", hidden, invocation(c));
+  return rows;
 }
 
-std::string all_options(const Command& c) {
+/// A command's own options, then those of the table by topic.
+std::string options_help(const Command& c, bool all) {
   std::string s;
-  if (!c.own.empty()) s += "Options:\n";
+  std::size_t hidden = 0;
   for (const Option& o : c.own) s += option_row(o);
-  for (const Topic& t : topics()) {
-    std::string rows;
-    for (const Option& o : t.options)
-      if ((o.parts & c.parts) != 0) rows += option_row(o);
-    if (!rows.empty()) s += fmt::format("{}{}:\n{}", s.empty() ? "" : "\n", t.title, rows);
-  }
-  return s;
+  if (!s.empty()) s = "Options:\n" + s;
+  for (const Topic& t : topics())
+    if (const std::string rows = option_rows(t.options, c, all, hidden); !rows.empty())
+      s += fmt::format("{}{}:\n{}", s.empty() ? "" : "\n", t.title, rows);
+  return hidden == 0 ? s : s + fmt::format("\n{} more options: {} --help-all\n", hidden, invocation(c));
 }
 
 // ---- The manual
@@ -139,20 +138,44 @@ std::size_t place_of_last(const Command& c, Args words) {
 
 }  // namespace
 
+namespace {
+
+/// Commands by the kind of question that they answer.
+struct CommandGroup {
+  std::string_view question;
+  std::array<std::string_view, 7> commands;
+};
+constexpr std::array groups{
+    CommandGroup{"How large is it?", {"params", "memory", "flops"}},
+    CommandGroup{"How fast, and at what cost?", {"train", "infer", "serve", "report"}},
+    CommandGroup{"Which plan, device or model?", {"plan", "fit", "compare", "sweep", "scaling", "collective"}},
+    CommandGroup{"Why, and is it true?", {"explain", "accuracy", "validate", "diagnose", "calibrate", "check"}},
+    CommandGroup{"Presets and files", {"list", "show", "import"}},
+    CommandGroup{"The reference transformer", {"learn", "generate", "perplexity"}}};
+
+std::string group_help(const CommandGroup& g) {
+  std::string s = fmt::format("\n{}\n", g.question);
+  for (const Command& c : commands())
+    if (std::find(g.commands.begin(), g.commands.end(), c.name) != g.commands.end())
+      s += fmt::format("  {:<11}{:<25} {}\n", c.name, c.arguments, c.summary);
+  return s;
+}
+
+}  // namespace
+
 std::string program_help() {
-  std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of language models\n\n";
-  for (const Command& c : commands()) s += fmt::format("  {:<11}{:<25} {}\n", c.name, c.arguments, c.summary);
+  std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of language models\n";
+  for (const CommandGroup& g : groups) s += group_help(g);
   return s +
-         "\n  MODEL  a preset ('llmcalc list models'), an llmcalc model file, a config.json,\n"
-         "         a GGUF or safetensors file (its header is read), or a folder of these\n"
+         "\n  MODEL  a preset ('llmcalc list models'), a hub id, an Ollama tag, a file\n"
+         "         (config.json, GGUF, safetensors: its header is read), or a folder\n"
          "  HW     a preset ('llmcalc list hardware') or a hardware file\n"
          "\n  llmcalc COMMAND --help shows a command's options.\n";
 }
 
 std::string command_help(const Command& c, bool all) {
-  return fmt::format("usage: {} {} [options]\n\n{}\n{}{}\nExamples:\n{}\n", invocation(c), c.arguments,
-                     wrapped("", c.about, output_columns()), words_help(c), all ? all_options(c) : short_options(c),
-                     c.examples);
+  return fmt::format("usage: {} {} [options]\n\n{}\nExamples:\n{}\n\n{}{}", invocation(c), c.arguments,
+                     wrapped("", c.about, output_columns()), c.examples, words_help(c), options_help(c, all));
 }
 
 std::string manual_options() {

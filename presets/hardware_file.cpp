@@ -15,7 +15,7 @@ namespace {
 
 using json::Object;
 
-/// A hardware file and its sources. Every number must have a source.
+/// A hardware file and its sources.
 class Sheet {
  public:
   Sheet(const json::Value& value, const std::string& where)
@@ -30,9 +30,7 @@ class Sheet {
   /// Records the source of `path` ("memory.capacity").
   void cite(const std::string& path) {
     const std::string source = sources_.text_or(path, default_source_);
-    if (source.empty())
-      throw InputError(
-          fmt::format("{}: no source for \"{}\"; cite the source of the number under \"sources\"", file.where(), path));
+    if (source.empty()) return void(++card.unsourced);
     card.sources.emplace_back(path, source);
   }
 
@@ -209,7 +207,7 @@ void read_prices(Sheet& s) {
   for (const json::Value& v : *list) {
     const Object price(v, fmt::format("{}, \"prices\"[{}]", s.file.where(), s.card.prices.size()));
     s.card.prices.push_back({.usd_per_hour = parse_price(price.text("price"), price.where()),
-                             .source = price.text("source"),
+                             .source = price.text_or("source", ""),
                              .seller = price.text_or("seller", ""),
                              .date = price.text_or("date", ""),
                              .recalled = price.flag_or("recalled", false)});

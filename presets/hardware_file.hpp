@@ -76,6 +76,7 @@ struct HardwareCard {
   double usable = 0;                      ///< share of the memory available to a program; 0: unknown, or all
   std::vector<Price> prices;
   std::vector<std::pair<std::string, std::string>> sources;  ///< "memory.capacity" and its source
+  Count unsourced = 0;                                       ///< numbers without a source; 0 in presets
   std::string achieved_how;                                  ///< how Device::achieved was measured; empty: not measured
   std::string notes;
   std::vector<std::string> unknown;  ///< values missing from the file: "link latency", "price", ...

@@ -45,6 +45,9 @@ class Statement {
   void reset() { sqlite().reset(statement_); }
   void bind(int place, const json::Value& v);
   json::Value column(int index) const;
+  /// The column if it has this type; else an empty text, or 0.
+  std::string text(int index) const;
+  Count count(int index) const;
 
  private:
   sqlite3_stmt* statement_ = nullptr;
@@ -62,6 +65,16 @@ void Statement::bind(int place, const json::Value& v) {
   } else {
     sqlite().bind_int64(statement_, place, v.get<std::int64_t>());
   }
+}
+
+std::string Statement::text(int index) const {
+  const json::Value v = column(index);
+  return v.is_string() ? v.get<std::string>() : "";
+}
+
+Count Statement::count(int index) const {
+  const json::Value v = column(index);
+  return v.is_number_integer() ? v.get<Count>() : 0;
 }
 
 json::Value Statement::column(int index) const {
@@ -152,7 +165,7 @@ std::vector<std::string> SqliteTable::found_columns() {
   if (info.prepared() != sqlite_code::ok) fail(info.prepared());
   std::vector<std::string> all;
   int code = 0;
-  while ((code = info.step()) == sqlite_code::row) all.push_back(info.column(0).get<std::string>());
+  while ((code = info.step()) == sqlite_code::row) all.push_back(info.text(0));
   if (code != sqlite_code::done) fail(code);
   return all;
 }
@@ -173,14 +186,14 @@ WrittenRows SqliteTable::written() {
   WrittenRows all;
   if (!has_table_) return all;
   Statement count(db_, "SELECT count(*) FROM sweep");
-  if (count.step() == sqlite_code::row) all.rows = count.column(0).get<Count>();
+  if (count.step() == sqlite_code::row) all.rows = count.count(0);
   const Count distance = std::max<Count>(1, all.rows / most);
   Statement sample(
       db_, fmt::format("SELECT rowid - 1, * FROM sweep WHERE (rowid - 1) % {} = 0 OR rowid = {}", distance, all.rows));
   while (sample.step() == sqlite_code::row) {
     RowCells row;
     for (std::size_t i = 0; i < header_.size(); ++i) row.push_back(sample.column(static_cast<int>(i) + 1));
-    all.sample.emplace_back(sample.column(0).get<Count>(), record(row));
+    all.sample.emplace_back(sample.count(0), record(row));
   }
   return all;
 }

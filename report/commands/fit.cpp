@@ -76,7 +76,7 @@ constexpr std::array own_fit_options{
 
 const Command fit_command{
     .name = "fit",
-    .arguments = "[MODEL ...] [--hardware HW]",
+    .arguments = "[MODEL ...]",
     .summary = "models that fit a device, and speed",
     .about =
         "Lists the models that a device can run, with weight format, memory, longest context and speed: those released "

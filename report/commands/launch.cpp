@@ -22,9 +22,10 @@ bool is_file(const std::string& name) {
 /// "./llama-3.1-8b-q4_k_m.gguf" for a preset.
 std::string gguf_name(const Request& r, const std::string& typed) {
   const bool is_preset = find_builtin(builtin_models(), typed) != nullptr;
-  const json::Value format = inputs_json(r).value("weight_precision", json::Value());
-  if (!is_preset || !format.is_string()) return typed;
-  const std::string text = format.get<std::string>();
+  const json::Value inputs = inputs_json(r);
+  const auto format = inputs.find("weight_precision");
+  if (!is_preset || format == inputs.end() || !format->is_string()) return typed;
+  const std::string text = format->get<std::string>();
   return fmt::format("./{}-{}.gguf", r.model.name, lower(text.substr(text.find(':') + 1)));
 }
 

@@ -55,6 +55,34 @@ constexpr std::array plan_options{
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view about_train =
+    "Searches all layouts of a training run on --gpus and lists those that fit, best first, with their step time. "
+    "Several "
+    "names in --hardware (h100,h200), or 'any' for all hardware, are compared by the cost of training on --tokens. "
+    "Degrees that are set (--tp 8) are fixed; all others are searched.";
+constexpr std::string_view about_serve =
+    "Finds the fewest GPUs, the cheapest hardware and the Pareto front that meet --slo-ttft and --slo-tpot under a "
+    "load "
+    "(--rate, --users or --requests). Degrees that are set (--tp 8) are fixed; all others are searched.";
+constexpr std::string_view train_examples =
+    "  llmcalc plan train llama-3.1-8b --hardware h100 --gpus 64\n"
+    "  llmcalc plan train gpt-3-175b --hardware a100 --gpus 1024 --global-batch 1536\n"
+    "  llmcalc plan train gpt2 --hardware h100 --max-gpus 256 --objective cost\n"
+    "  llmcalc plan train llama-3.1-8b --hardware h100 --gpus 64 --largest sequence\n"
+    "  llmcalc plan train gpt2 --hardware any --max-gpus 8 --tokens 1T";
+constexpr std::string_view serve_examples =
+    "  llmcalc plan serve llama-3.1-70b --hardware h100 --users 100 --slo-tpot 33ms\n"
+    "  llmcalc plan serve qwen3-32b --hardware any --rate 5 --slo-ttft 500ms";
+constexpr std::array serve_plan_options{Option{"--top", "K", "plans to show [10]"}};
+
+}  // namespace
+
+const std::array<PlanKind, 2> plan_kinds{
+    PlanKind{"train", "plan train", about_train, train_examples, plan_train_parts, plan_options},
+    PlanKind{"serve", "plan serve", about_serve, serve_examples, plan_serve_parts, serve_plan_options}};
+
 const Command plan_command{
     .name = "plan",
     .arguments = "train|serve MODEL",

@@ -1,6 +1,8 @@
 #pragma once
 /// The subcommands of 'llmcalc plan'.
 
+#include <array>
+
 #include "report/commands/arguments.hpp"
 
 namespace llmcalc {
@@ -10,6 +12,15 @@ inline constexpr Parts plan_train_parts = part::training | part::step | part::mo
                                           part::hardware | part::styles | part::full | part::records | part::launch;
 inline constexpr Parts plan_serve_parts = part::inference | part::fit | part::serving | part::time | part::hardware |
                                           part::styles | part::full | part::records | part::launch;
+
+/// A subcommand, as its own help shows it.
+struct PlanKind {
+  const char* word;  ///< "train"
+  std::string_view name, about, examples;
+  Parts parts;
+  std::span<const Option> own;
+};
+extern const std::array<PlanKind, 2> plan_kinds;
 
 /// The best layouts of a training run.
 Output plan_train(const Arguments& arguments, Runner& runner);

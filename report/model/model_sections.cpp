@@ -307,6 +307,8 @@ std::vector<std::string> notes(const Request& r) {
         "matrices, and tensor-parallel ranks duplicate the work");
   if (std::string note = unknown_keys_note(r.model); !note.empty()) n.push_back(std::move(note));
   if (r.hardware) {
+    if (r.hardware->unsourced > 0)
+      n.push_back(fmt::format("{} of {} without a source", counted(r.hardware->unsourced, "number"), r.hardware->name));
     const Cluster& c = r.hardware->cluster;
     const Count together = ranks(r.layout, Group::tensor);
     if (std::string note = host_updates_note(r); !note.empty()) n.push_back(std::move(note));

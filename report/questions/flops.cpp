@@ -22,8 +22,18 @@ void fill_flops(const Answer& answer, Report& report) {
   report.verdict = {{"", fmt::format("{} for {} tokens: {} per token, forward and backward.",
                                      human_text(f, Unit::flops), exact_text(tokens), human_text(each, Unit::flops))}};
   report.brief = brief_of(r, "flops.model_total", false);
-  report.brief->rows = {"flops.forward",  "flops.backward",  "flops.model_total", "flops.hardware_total",
-                        "flops.executed", "flops.formulas.", "flops.model_run"};
+  report.brief->rows = {"flops.forward",
+                        "flops.backward",
+                        "flops.model_total",
+                        "flops.hardware_total",
+                        "flops.executed",
+                        "flops.formulas.6nd",
+                        "flops.formulas.palm",
+                        "flops.formulas.palm_causal",
+                        "flops.formulas.kaplan_forward",
+                        "flops.formulas.8nd",
+                        "flops.formulas.6nd_run",
+                        "flops.model_run"};
 }
 
 constexpr std::array flops_sections{

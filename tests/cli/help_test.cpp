@@ -43,7 +43,7 @@ TEST_CASE("every help text fits 80 columns, and --help-all shows every option", 
 
 TEST_CASE("the help of train leads with the most common options", "[help]") {
   const std::string help = out("train --help");
-  std::size_t at = help.find("Options:");
+  std::size_t at = help.find("Hardware and ranks:");
   for (const char* option :
        {"--hardware", "--gpus", "--tp", "--seq", "--global-batch", "--precision", "--tokens", "--json"}) {
     const std::size_t next = help.find(std::string("\n  ") + option + " ", at);

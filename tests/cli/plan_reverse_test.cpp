@@ -137,6 +137,7 @@ TEST_CASE("an invalid question for the best hardware is rejected", "[plan][cli]"
         std::string::npos);
   CHECK(refusal_in("plan train llama-3.1-405b --hardware h100,h200 --gpus 8 --tokens 1G") ==
         "llmcalc: no plan on up to 8 GPUs of this hardware fits llama-3.1-405b; use more GPUs\n");
-  CHECK(refusal_in(gpt2 + "--gpus 2 --tokens 1T --deadline 0.01").find("the fastest, on h100-sxm-80gb, takes at least") !=
-        std::string::npos);
+  CHECK(
+      refusal_in(gpt2 + "--gpus 2 --tokens 1T --deadline 0.01").find("the fastest, on h100-sxm-80gb, takes at least") !=
+      std::string::npos);
 }

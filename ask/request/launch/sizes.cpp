@@ -34,42 +34,46 @@ Text node_gpus(const Request& r) { return number(std::min(devices(r.layout), hos
 Count shard(const Request& r) {
   const Layout& l = r.layout;
   if (l.zero < Zero::gradients) return 1;
-  return l.hsdp > 0 ? l.hsdp : l.dp;
+  return l.hsdp > 0 ? l.hsdp : replicas(l);
 }
 Text shard_ranks(const Request& r) { return number(shard(r)); }
-Text copies(const Request& r) { return number(r.layout.dp / shard(r)); }
-Text engine_tp(const Request& r) { return number(mul(r.layout.tp, r.layout.dp)); }
+Text copies(const Request& r) { return number(replicas(r.layout) / shard(r)); }
+Text engine_tp(const Request& r) { return number(mul(ranks(r.layout, Group::tensor), replicas(r.layout))); }
 /// Expert-parallel ranks of an engine, which uses all of its ranks for experts, each with its own tokens.
 Text engine_ep(const Request& r) {
   const Layout& l = r.layout;
-  if (l.ep == 1 && l.sp) throw InputError("--sp: an engine has sequence parallelism only with --ep; omit it");
-  if (l.ep > 1 && mul(l.ep, ranks(l, Group::expert_tensor)) != mul(l.tp, l.dp))
-    throw InputError(
-        fmt::format("--ep {}: an engine has --ep x --etp = --tp x --dp = {} ranks for experts", l.ep, mul(l.tp, l.dp)));
-  return l.ep > 1 ? number(l.ep) : std::nullopt;
+  if (ranks(l, Group::expert) == 1 && l.sp)
+    throw InputError("--sp: an engine has sequence parallelism only with --ep; omit it");
+  if (ranks(l, Group::expert) > 1 &&
+      mul(ranks(l, Group::expert), ranks(l, Group::expert_tensor)) != mul(ranks(l, Group::tensor), replicas(l)))
+    throw InputError(fmt::format("--ep {}: an engine has --ep x --etp = --tp x --dp = {} ranks for experts",
+                                 ranks(l, Group::expert), mul(ranks(l, Group::tensor), replicas(l))));
+  return ranks(l, Group::expert) > 1 ? number(ranks(l, Group::expert)) : std::nullopt;
 }
 /// The same for engines without expert-tensor ranks.
 Text expert_parallel(const Request& r) {
   if (engine_ep(r) && ranks(r.layout, Group::expert_tensor) > 1)
     throw InputError("--etp: this software has whole experts on each rank with --ep; set --etp 1");
-  return mark(r.layout.ep > 1);
+  return mark(ranks(r.layout, Group::expert) > 1);
 }
 
 /// Copies of states that hybrid sharding keeps; absent without it.
-Text instances(const Request& r) { return r.layout.hsdp > 0 ? number(r.layout.dp / r.layout.hsdp) : std::nullopt; }
+Text instances(const Request& r) {
+  return r.layout.hsdp > 0 ? number(replicas(r.layout) / r.layout.hsdp) : std::nullopt;
+}
 /// "1,1": equal shares of the devices that an engine splits a model over.
 Text device_split(const Request& r) {
-  const Count n = mul(r.layout.tp, r.layout.pp);
+  const Count n = mul(ranks(r.layout, Group::tensor), ranks(r.layout, Group::pipeline));
   if (n == 1) return std::nullopt;
-  if (r.layout.tp > 1 && r.layout.pp > 1)
+  if (ranks(r.layout, Group::tensor) > 1 && ranks(r.layout, Group::pipeline) > 1)
     throw InputError("--tp, --pp: this software splits a model by tensors or by layers, not both; give one of them");
   std::string shares = "1";
   for (Count i = 1; i < n; ++i) shares += ",1";
   return shares;
 }
 Text split_mode(const Request& r) {
-  if (r.layout.tp > 1) return "tensors";
-  return r.layout.pp > 1 ? Text("layers") : std::nullopt;
+  if (ranks(r.layout, Group::tensor) > 1) return "tensors";
+  return ranks(r.layout, Group::pipeline) > 1 ? Text("layers") : std::nullopt;
 }
 
 // ---- Batches and lengths
@@ -78,7 +82,7 @@ Text accumulation(const Request& r) {
   return number(r.plan.global_batch / mul(r.plan.micro_batch, replicas(r.layout)));
 }
 Text local_batch(const Request& r) {
-  return number(r.layout.pp > 1 ? r.plan.global_batch / replicas(r.layout) : r.plan.micro_batch);
+  return number(ranks(r.layout, Group::pipeline) > 1 ? r.plan.global_batch / replicas(r.layout) : r.plan.micro_batch);
 }
 /// Tokens of the longest request; absent if lengths vary.
 std::optional<Count> longest(const Request& r) {
@@ -93,8 +97,9 @@ Text max_length(const Request& r) {
 Text total_length(const Request& r) {
   const auto n = longest(r);
   const json::Value inputs = inputs_json(r);
-  if (!n || !(inputs.contains("batch") || inputs.contains("max_seqs"))) return std::nullopt;
-  return number(mul(*n, inputs.contains("batch") ? r.plan.batch : inputs["max_seqs"].get<Count>()));
+  const json::Object values(inputs, "inputs");
+  if (!n || !(values.has("batch") || values.has("max_seqs"))) return std::nullopt;
+  return number(mul(*n, values.has("batch") ? r.plan.batch : values.count("max_seqs")));
 }
 
 // ---- Layers on the host
@@ -156,7 +161,7 @@ Text rope(const Request& r) { return mark(r.model.arch.position == Position::rop
 Text untied(const Request& r) { return mark(!r.model.arch.tied_head); }
 Text no_bias(const Request& r) { return mark(!r.model.arch.mlp_bias); }
 
-constexpr std::array all{
+constexpr std::array all_sizes{
     LaunchSize{"nodes", "gpus dp", false, nodes},
     LaunchSize{"node_gpus", "gpus dp", false, node_gpus},
     LaunchSize{"shard_ranks", "dp hsdp gpus", false, shard_ranks},
@@ -240,11 +245,11 @@ class Reader {
   }
   void read_engine() {
     if (const auto ranks = size("engine_tp")) set("tp", std::max<Count>(1, *ranks / degree("dp")));
-    const Count all = mul(degree("tp"), degree("dp"));
-    const Count experts = sizes_.contains("expert_parallel") ? all : size("engine_ep").value_or(1);
+    const Count whole = mul(degree("tp"), degree("dp"));
+    const Count experts = sizes_.contains("expert_parallel") ? whole : size("engine_ep").value_or(1);
     if (experts <= 1) return;
     set("ep", experts);
-    if (all / experts != degree("tp")) set("etp", std::max<Count>(1, all / experts));
+    if (whole / experts != degree("tp")) set("etp", std::max<Count>(1, whole / experts));
     if (degree("tp") > 1) inputs_["sp"] = "on";
   }
   void read_split() {
@@ -300,8 +305,8 @@ class Reader {
     set("generate", generate);
   }
   void add_offload(const std::string& part) {
-    std::string& all = inputs_["offload"];
-    all += (all.empty() ? "" : ",") + part;
+    std::string& parts = inputs_["offload"];
+    parts += (parts.empty() ? "" : ",") + part;
   }
   void add_offload(std::string_view part, Count layers) {
     if (layers <= 0) return;
@@ -343,12 +348,12 @@ class Reader {
 }  // namespace launch_size
 }  // namespace
 
-std::span<const LaunchSize> launch_sizes() { return launch_size::all; }
+std::span<const LaunchSize> launch_sizes() { return launch_size::all_sizes; }
 
 const LaunchSize* find_size(std::string_view name) {
-  const auto all = launch_sizes();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const LaunchSize& s) { return s.name == name; });
-  return found == all.end() ? nullptr : &*found;
+  const auto sizes = launch_sizes();
+  const auto found = std::find_if(sizes.begin(), sizes.end(), [&](const LaunchSize& s) { return s.name == name; });
+  return found == sizes.end() ? nullptr : &*found;
 }
 
 void add_inputs_of_sizes(const InputTexts& sizes, const InputTexts& typed, const Arch& arch, InputTexts& inputs) {
