@@ -42,7 +42,7 @@ Text engine_tp(const Request& r) { return number(mul(ranks(r.layout, Group::tens
 /// Expert-parallel ranks of an engine, which uses all of its ranks for experts, each with its own tokens.
 Text engine_ep(const Request& r) {
   const Layout& l = r.layout;
-  if (ranks(l, Group::expert) == 1 && l.sp)
+  if (ranks(l, Group::expert) == 1 && r.gave("--sp"))
     throw InputError("--sp: an engine has sequence parallelism only with --ep; omit it");
   if (ranks(l, Group::expert) > 1 &&
       mul(ranks(l, Group::expert), ranks(l, Group::expert_tensor)) != mul(ranks(l, Group::tensor), replicas(l)))
