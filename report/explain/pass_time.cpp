@@ -338,7 +338,10 @@ TimedPass decode_pass(const Plan& p, Count context) {
 }
 TimedPass drafting_pass(const Plan& p, Count context) { return {drafting_step(p, context), Phase::decode}; }
 
-std::string compute_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "pi" : "e*pi"; }
+std::string compute_rate(const Setting& s, bool bound) {
+  if (!bound && s.estimated()) return "e*pi";
+  return s.device().achieved.fastest == 1 ? "pi" : "f_pi*pi";
+}
 std::string memory_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "beta" : "e_m*beta"; }
 
 std::string exposed(const Setting& s) { return hidden_inside(s.plan()) > 0 ? "(1 - omega)" : ""; }

@@ -92,6 +92,8 @@ constexpr Size sizes[] = {
     {"M", "device memory, bytes", [](S s) { return number_text(s.device().memory.value); }},
     {"u", "usable fraction of device memory", [](S s) { return number_text(s.plan().memory_utilization); }},
     {"pi", "peak FLOP/s", [](S s) { return number_text(s.device().peak(s.plan().precision).value); }},
+    {"f_pi", "fastest matmul of the software over the peak, above 1 with narrower products",
+     [](S s) { return number_text(s.device().achieved.fastest); }},
     {"beta", "memory bandwidth, bytes/s", [](S s) { return number_text(s.device().bandwidth.value); }},
     {"e", "achieved fraction of the peak",
      [](S s) {
