@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/render/records.hpp"
 #include "report/render/render.hpp"
 
 namespace llmcalc {
@@ -18,17 +19,10 @@ std::string json_text(const json::Value& value) {
   return without_line_end(dump(value));
 }
 
-std::string quoted_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
 template <typename All, typename Text>
 std::string csv_record(const All& all, const Text& text) {
   std::string line;
-  for (std::size_t i = 0; i < all.size(); ++i) line += (i == 0 ? "" : ",") + quoted_cell(text(all[i]));
+  for (std::size_t i = 0; i < all.size(); ++i) line += (i == 0 ? "" : ",") + csv_cell(text(all[i]));
   return line + "\r\n";
 }
 
