@@ -26,11 +26,6 @@ void add_sums(Section& s, const ProcessEstimate& p) {
 
 }  // namespace
 
-std::string process_text(const ProcessEstimate& p) {
-  return fmt::format("needs about {} ({})", human_text(Quantity(p.needed().value), Unit::bytes),
-                     interval_text(p.needed_low(), p.needed_high(), Unit::bytes));
-}
-
 Section process_section(const TrainingAnswer& a) {
   Section s{"memory.process", "", {}};
   const auto& p = a.process();
