@@ -99,7 +99,8 @@ Formula compute_bound(S s) {
             {{"t_b", "time of its FLOPs, each at the peak of its format, s",
               number_text(compute_seconds(s.arch(), p, s.layout(), decode_pass(p, middle(p)), rates).value)},
              bytes}};
-  return {"F_b*beta/(M_b*pi)", {{"F_b", "its FLOPs", digits(cost.executed.value)}, bytes}};
+  return {fmt::format("F_b*beta/(M_b*{})", compute_rate(s, true)),
+          {{"F_b", "its FLOPs", digits(cost.executed.value)}, bytes}};
 }
 
 /// An end of the interval for a class of figures.

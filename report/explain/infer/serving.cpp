@@ -148,7 +148,8 @@ Formula sequences_at_once(S s) {
            {"N_s", "maximum number of sequences per rank", number_text(rules.sequences)},
            {"B_k", "blocks per rank", number_text(rules.blocks)},
            {"b_p", "blocks of the shared prefix", number_text(shared)},
-           {"b_s", "blocks per sequence", number_text(blocks_of(rules, s.arch().local.reach, tokens))}}};
+           {"b_s", "most blocks that a sequence holds at once",
+            number_text(most_blocks_of(rules, s.arch().local.reach, tokens))}}};
 }
 
 Formula profiled(S s) { return profiled_pass_formula(s.serving().engine().memory.pass); }

@@ -1,9 +1,10 @@
 // Memory of a training process other than its tensors.
 
+#include "report/explain/train/process.hpp"
+
 #include <fmt/format.h>
 
 #include "presets/estimators/process_memory.hpp"
-#include "report/explain/definition.hpp"
 #include "report/explain/interval.hpp"
 
 namespace llmcalc::explain {
@@ -88,12 +89,17 @@ constexpr Definition process_table[] = {
      [](S s) { return sum_without(s, {}); }, fullest_rank, fitted, known_process},
     {"memory.process.fits", "does the process fit?", "",
      [](S s) {
-       return Formula{"M_p/M", {as_symbol(s, "M_p", "memory requirement of the process, bytes", path_of("needed"))}};
+       return Formula{"M_p/M_d", process_symbols(*s.training().process())};
      },
      fullest_rank, "the hardware file", known_process, "yes if this is at most 1"},
 };
 
 }  // namespace
+
+std::vector<Symbol> process_symbols(const ProcessEstimate& p) {
+  return {{"M_p", "memory requirement of the process, bytes", number_text(p.needed().value)},
+          {"M_d", "device memory that the driver reports, bytes", number_text(p.capacity.value)}};
+}
 
 std::span<const Definition> process_definitions() { return process_table; }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calc/textbook/muon.hpp"
 #include "calc/textbook/stored.hpp"
@@ -9,6 +10,7 @@
 #include "report/explain/sum.hpp"
 #include "report/explain/train/alive.hpp"
 #include "report/explain/train/pipeline.hpp"
+#include "report/explain/train/process.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc::explain {
@@ -175,12 +177,20 @@ Formula on_host(S s) {
                      "memory.host_bytes");
 }
 
-/// The stage with the most bytes on the host may differ from the fullest.
+/// Demand divided by capacity: of the tensors, of host memory on the stage with the most bytes there, of the process.
 Formula fits_training(S s) {
-  if (s.row("memory.host_capacity_bytes") == nullptr) return {"M_peak/(u*M)"};
-  return {"max(M_peak/(u*M), M_h/M_hc)",
-          {{"M_h", "bytes in host memory, for the stage with the most", number_text(s.train().host.value)},
-           as_symbol(s, "M_hc", "host memory per GPU, bytes", "memory.host_capacity_bytes")}};
+  std::vector<std::string> demands{"M_peak/(u*M)"};
+  std::vector<Symbol> own;
+  if (s.row("memory.host_capacity_bytes") != nullptr) {
+    demands.emplace_back("M_h/M_hc");
+    own.push_back({"M_h", "bytes in host memory, for the stage with the most", number_text(s.train().host.value)});
+    own.push_back(as_symbol(s, "M_hc", "host memory per GPU, bytes", "memory.host_capacity_bytes"));
+  }
+  if (const auto& process = s.training().process()) {
+    demands.emplace_back("M_p/M_d");
+    for (Symbol& symbol : process_symbols(*process)) own.push_back(std::move(symbol));
+  }
+  return {demands.size() == 1 ? demands[0] : fmt::format("max({})", fmt::join(demands, ", ")), std::move(own)};
 }
 
 constexpr std::string_view shared = "on the most loaded GPU; under ZeRO its shard, ceil(n/d) of n elements";
@@ -248,8 +258,8 @@ constexpr Definition training_memory_table[] = {
      },
      "of the server in the hardware file", "the hardware file", offloading},
     {"memory.fits", "does it fit?", "", fits_training,
-     "on the most loaded GPU; with --offload also host memory per GPU", "the hardware file", "",
-     "yes if this is at most 1"},
+     "on the most loaded GPU; with --offload also host memory per GPU; the process where it is known",
+     "the hardware file", "", "yes if this is at most 1"},
 };
 
 // ---- Tensors saved for backward.
