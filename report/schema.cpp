@@ -51,6 +51,7 @@ constexpr std::array tables{
     SchemaTable{"fits", "compute-optimal sizes under each scaling law"},
     SchemaTable{"algorithms", "a collective by each algorithm"},
     SchemaTable{"quantities", "explained quantities: formula, symbols, numbers, source"},
+    SchemaTable{"meanings", "meanings of a word: as a quantity, option, format, schedule or term"},
     SchemaTable{"rules", "rules of thumb of the cheat sheet"},
     SchemaTable{"differences", "where engine and textbook, prediction and measurement, or compared reports differ"},
     SchemaTable{"differences_2", "third report compared with the first"},
@@ -70,6 +71,13 @@ constexpr std::array tables{
     SchemaTable{"rates", "values of a hardware file derived from operator tables, with the rows used for each"},
     SchemaTable{"residuals", "layers in operator tables: predicted / measured, medians"},
     SchemaTable{"with_and_without_cache", "the same generation with and without the KV cache"},
+};
+/// Lists of names in `explain` without a quantity; `explain glossary` has objects with their meanings.
+constexpr std::array name_lists{
+    SchemaTable{"index", "quantities, by section and name"},
+    SchemaTable{"terms", "terms of the glossary"},
+    SchemaTable{"options", "command-line options"},
+    SchemaTable{"formats", "number formats"},
 };
 /// Objects that are not sections of a model's report.
 constexpr std::array objects{
@@ -198,6 +206,11 @@ void add_head(Value& schema) {
   schema["required"] = {"llmcalc", "command"};
 }
 
+void add_array(Value& schema, const SchemaTable& t, const Value& item) {
+  Value& table = schema["properties"][std::string(t.key)] = described("array", t.meaning);
+  table["items"] = {{"type", item}};
+}
+
 }  // namespace
 
 Value report_json_schema() {
@@ -220,6 +233,7 @@ Value report_json_schema() {
       described("string", "class of runs with similar prediction error: dense, assumed input, experts");
   at(schema, "inference_estimate.software") =
       described("string", "the software profile of the estimate: --software, or the default engine");
+  at(schema, "inference_estimate.software_version") = described("string", "the version of this software in effect");
   at(schema, "estimate.software") = described("string", "the --software profile of the estimate");
   for (const char* path :
        {"inference_estimate.prefill_class", "inference_estimate.decode_class", "inference_estimate.whole_class",
@@ -245,10 +259,8 @@ Value report_json_schema() {
     for (const char* of : {"mean", "p50", "p90", "p95", "p99", "p999"})
       at(schema, fmt::format("serving.{}.{}", t.key, of)) = described("number", fmt::format("{}: {}", t.meaning, of));
   for (const SchemaTable& t : objects) schema["properties"][std::string(t.key)] = described("object", t.meaning);
-  for (const SchemaTable& t : tables) {
-    Value& table = schema["properties"][std::string(t.key)] = described("array", t.meaning);
-    table["items"] = {{"type", "object"}};
-  }
+  for (const SchemaTable& t : tables) add_array(schema, t, "object");
+  for (const SchemaTable& t : name_lists) add_array(schema, t, {"string", "object"});
   return schema;
 }
 
