@@ -65,7 +65,7 @@ TEST_CASE("a plan has the estimate of its printed command", "[estimate][cli][lon
   const json::Value typed = test::ask(train.substr(std::string("llmcalc ").size()));
   CHECK(plan["estimate"] == typed["estimate"]);
   CHECK(plan["estimate"]["class"] == "assumed input");
-  CHECK(notes_say(plan, "of mi350x's kind"));
+  CHECK(notes_say(plan, "devices of the same kind as mi350x"));
   const json::Value served =
       test::ask("plan serve llama-3.1-8b --hardware h100 --rate 2 --slo-ttft 500ms --slo-tpot 30ms");
   CHECK(served["inference_estimate"]["software"] == "vllm");

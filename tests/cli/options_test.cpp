@@ -91,10 +91,10 @@ Words values(const Option& o) {
 Words surroundings(const Question& q, const Option& o) {
   const std::string device = q.needs_hardware && o.flag != "--hardware" ? "--hardware h100 " : "";
   Words all;
-  for (const char* plan :
-       {"", "--hardware h100", "--tp 2", "--tp 4", "--attention naive", "--tokens 1T", "--tokens 1T --watts 700",
-        "--tp 2 --sp --dp 8", "--pp 4 --global-batch 16", "--dp 8 --fsdp", "--cp 2", "--tp 16", "--dp 2 --ep 2",
-        "--dp 16 --ep 16", "--optimizer muon", "--precision fp8"})
+  for (const char* plan : {"", "--hardware h100", "--tp 2", "--tp 4", "--attention naive", "--tokens 1T",
+                           "--tokens 1T --watts 700", "--tp 2 --sp --dp 8", "--pp 4 --global-batch 16", "--dp 8 --fsdp",
+                           "--cp 2", "--tp 16", "--dp 2 --ep 2", "--dp 16 --ep 16", "--optimizer muon",
+                           "--precision fp8", "--offload weights", "--hardware h100 --offload weights"})
     all.push_back(device + plan);
   return all;
 }
@@ -120,7 +120,7 @@ Effect effect(const Question& q, const Option& o) {
   return answered ? Effect::none : Effect::refused;
 }
 
-constexpr Parts how_it_is_printed = part::styles | part::exact;
+constexpr Parts how_it_is_printed = part::styles | part::exact | part::full;
 
 }  // namespace
 
@@ -131,6 +131,7 @@ TEST_CASE("every option of a command changes a number in its answer or is reject
       if (q->needs_hardware && o.flag == "--hardware") continue;  // required for an answer
       if (o.flag == "--stages") continue;                         // always in JSON
       if (o.flag == "--require-fit") continue;                    // changes the exit code
+      if (o.flag == "--any-software") continue;                   // permits plans and changes none that are permitted
       INFO("llmcalc " << q->name << " " << o.flag);
       CHECK(effect(*q, o) != Effect::none);
     }
