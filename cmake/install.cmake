@@ -45,4 +45,6 @@ if(TARGET llmcalc-core)
   install(FILES scripts/completions/llmcalc.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
           COMPONENT program)
 endif()
-install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program
+        FILES_MATCHING REGEX "/docs/[^/]*[.](md|svg|schema[.]json)$" REGEX "/docs/(examples|cases)/")

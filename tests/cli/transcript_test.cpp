@@ -6,7 +6,7 @@
 using namespace llmcalc;
 
 // Whole outputs. Each transcript is a command and its exact output. scripts/transcripts regenerates them, and a person
-// reviews the difference. Outputs in the README, docs/clusters.md and docs/tutorial.md are checked in the same way.
+// reviews the difference. Outputs in the README and in pages of docs/ are checked in the same way.
 
 namespace {
 
@@ -48,7 +48,8 @@ TEST_CASE("every golden transcript matches the program's output", "[golden][cli]
 }
 
 TEST_CASE("outputs in pages match the program's output", "[golden][cli]") {
-  for (const char* page : {"/README.md", "/docs/clusters.md", "/docs/tutorial.md"}) {
+  for (const char* page :
+       {"/README.md", "/docs/clusters.md", "/docs/diagnose.md", "/docs/models.md", "/docs/tutorial.md"}) {
     const std::vector<Transcript> found = transcripts(test::read_file(std::string(LLMCALC_SOURCE_DIR) + page), "```");
     REQUIRE_FALSE(found.empty());
     for (const Transcript& t : found) holds(t);
