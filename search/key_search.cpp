@@ -29,6 +29,13 @@ const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
   return *r;
 }
 
+/// Makes a key the current one. Keys with the same prices share them.
+void KeySearch::begin(const Candidate& key) {
+  if (!priced_alike(key_, key))
+    for (std::optional<Prices>& p : priced_) p.reset();
+  now_ = key_ = key;
+}
+
 /// Resets the entries one by one, since assigning empty arrays would write all of their memory.
 void KeySearch::forget_rows() {
   for (auto& of_kind : rows_)
@@ -39,14 +46,13 @@ void KeySearch::forget_rows() {
 double KeySearch::promise(const Candidate& key) {
   const std::vector<Count> stages = stage_counts(space_, key);
   if (stages.empty()) return 0;
-  now_ = key;
+  begin(key);
   now_.pp = stages.back();
   now_.dp = key.gpus / mul(key.tp, key.cp, now_.pp);
   if (layout_objection(space_, now_).obstacle != Obstacle::none) return 0;
   plan_ = plan_of(space_, now_);
   layout_ = layout_of(space_, now_);
-  priced_ = {};
-  prices_ = &prices(true);
+  prices_ = &prices(micro_batches(plan_, layout_) > 1);
   const Efficiency e = leading(*prices_);
   const RowTimes times = row_times(*prices_, plan_, layout_, space_.cluster, e);
   const RowCosts costs = row_costs(times, prices_->kinds);
@@ -59,8 +65,7 @@ double KeySearch::promise(const Candidate& key) {
 }
 
 void KeySearch::search(const Candidate& key) {
-  now_ = key;
-  priced_ = {};
+  begin(key);
   for (const Count stages : stage_counts(space_, key)) {
     now_.pp = stages;
     now_.dp = key.gpus / mul(key.tp, key.cp, stages);

@@ -35,6 +35,7 @@ class KeySearch {
 
   const Prices& prices(bool accumulate);
   const RowTimes& rows(bool sharded, Efficiency e);
+  void begin(const Candidate& key);
   void forget_rows();
   void search_stages();
   void search_run(const Run& run);
@@ -61,7 +62,7 @@ class KeySearch {
   StepWorkspace room_;
 
   // of the key
-  Candidate now_;
+  Candidate key_, now_;
   std::array<std::optional<Prices>, 2> priced_;  // by whether gradients are accumulated
   // of its number of stages
   Plan plan_;

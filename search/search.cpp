@@ -9,15 +9,31 @@
 namespace llmcalc {
 namespace {
 
+/// A key, and the number of its family: keys with the same prices.
+struct FamilyKey {
+  Candidate key;
+  Count family = 0;
+};
+
+/// The keys of a part: every `of`-th family.
+std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part) {
+  std::vector<FamilyKey> some;
+  Count family = 0;
+  const Candidate* before = nullptr;
+  const std::vector<Candidate> all = keys(space);
+  for (const Candidate& key : all) {
+    if (before != nullptr && !priced_alike(*before, key)) ++family;
+    before = &key;
+    if (family % part.of == part.index) some.push_back({key, family});
+  }
+  return some;
+}
+
 /// Searches the keys of a part in turn.
 class Search {
  public:
   Search(const Space& space, const SearchPart& part, const Watch& watch)
-      : space_(space), watch_(watch), finder_(space) {
-    const std::vector<Candidate> all = keys(space);
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (static_cast<Count>(i) % part.of == part.index) keys_.push_back(all[i]);
-  }
+      : space_(space), watch_(watch), finder_(space), keys_(keys_of(space, part)) {}
   SearchResult run() {
     SearchResult r;
     r.stopped = !find_one() || !order();
@@ -33,11 +49,11 @@ class Search {
   /// Searches keys that need little memory until some plan fits, so that a search that is stopped early has a result.
   bool find_one() {
     constexpr std::size_t most = 64;
-    std::stable_sort(keys_.begin(), keys_.end(), [](const Candidate& a, const Candidate& b) {
+    std::stable_sort(keys_.begin(), keys_.end(), [](const FamilyKey& a, const FamilyKey& b) {
       const auto rank = [](const Candidate& c) {
         return std::tuple(-static_cast<int>(c.recompute), c.block, c.micro_batch, c.cp, -c.ep, std::abs(c.tp - 8));
       };
-      return rank(a) < rank(b);
+      return rank(a.key) < rank(b.key);
     });
     while (done_ < std::min(most, keys_.size()) && finder_.best().list().empty()) {
       take_next();
@@ -45,21 +61,29 @@ class Search {
     }
     return true;
   }
-  /// Sorts the keys, the most promising first, so that bounds soon exclude later plans from the lists.
+  /// Sorts the remaining keys by family, the most promising first, so that bounds soon exclude later plans from the
+  /// lists.
   bool order() {
-    std::vector<std::pair<double, std::size_t>> promises;
-    for (std::size_t i = done_; i < keys_.size(); ++i) {
-      promises.push_back({finder_.promise(keys_[i]), i});
+    const auto rest = keys_.begin() + static_cast<std::ptrdiff_t>(done_);
+    std::stable_sort(rest, keys_.end(), [](const FamilyKey& a, const FamilyKey& b) { return a.family < b.family; });
+    std::vector<std::tuple<double, Count, double, std::size_t>> promises;  // of the family; the family; of the key
+    for (std::size_t i = done_, first = 0; i < keys_.size(); ++i) {
+      const Count family = keys_[i].family;
+      const double promise = finder_.promise(keys_[i].key);
+      if (promises.empty() || std::get<1>(promises.back()) != family) first = promises.size();
+      promises.emplace_back(promise, family, promise, i);
+      const double least = std::min(promise, std::get<0>(promises[first]));
+      for (std::size_t k = first; k < promises.size(); ++k) std::get<0>(promises[k]) = least;
       if (stops()) return false;
     }
     std::sort(promises.begin(), promises.end());
-    std::vector<Candidate> ordered(keys_.begin(), keys_.begin() + static_cast<std::ptrdiff_t>(done_));
-    for (const auto& [promise, i] : promises) ordered.push_back(keys_[i]);
+    std::vector<FamilyKey> ordered(keys_.begin(), rest);
+    for (const auto& [of_family, family, promise, i] : promises) ordered.push_back(keys_[i]);
     keys_ = std::move(ordered);
     return true;
   }
   void take_next() {
-    finder_.search(keys_[done_]);
+    finder_.search(keys_[done_].key);
     report(++done_);
   }
   bool stops() const { return watch_.stop && watch_.stop(); }
@@ -72,7 +96,7 @@ class Search {
   const Space& space_;
   const Watch& watch_;
   KeySearch finder_;
-  std::vector<Candidate> keys_;
+  std::vector<FamilyKey> keys_;
   std::size_t done_ = 0;  // number of keys_ searched, from the front
 };
 

@@ -232,6 +232,12 @@ std::vector<Candidate> keys(const Space& space) {
   return all;
 }
 
+bool priced_alike(const Candidate& a, const Candidate& b) {
+  Candidate same = a;
+  same.block = b.block;
+  return same == b;
+}
+
 std::vector<Count> stage_counts(const Space& space, const Candidate& key) {
   const Count rest = key.gpus / mul(key.tp, key.cp);
   std::vector<Count> all = degrees(space.fixed.pp, space.launchable.pp, rest);

@@ -128,6 +128,9 @@ std::vector<Count> powers_up_to(Count most);
 /// One key per set of plans with the same row prices, which do not depend on stages, replicas, schedules and sharding.
 /// A key has the default pp, dp, chunks, schedule and zero.
 std::vector<Candidate> keys(const Space& space);
+/// Whether two keys have the same row prices: they differ only in the number of recomputed layers. keys() lists such
+/// keys next to each other.
+bool priced_alike(const Candidate& a, const Candidate& b);
 /// Numbers of pipeline stages that a key can have.
 std::vector<Count> stage_counts(const Space& space, const Candidate& key);
 /// A schedule and a number of chunks per rank, for some number of stages.

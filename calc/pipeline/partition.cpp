@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include "calc/pipeline/chunk_time.hpp"
@@ -16,11 +17,13 @@ class LayerCosts {
  public:
   LayerCosts(const LayerKinds& kinds, const RowCosts& costs, Count chunks) : costs_(costs), chunks_(chunks) {
     layers_ = layers_of(kinds);
-    recomputed_.push(0);
+    double all = 0, again = 0;
+    up_to_.push(all);
+    recomputed_.push(again);
     for (Count i = 0; i < layers_; ++i) {
       const std::size_t kind = kind_index(kinds, i);
-      up_to_[static_cast<std::size_t>(i + 1)] = at(i) + costs.layer[kind];
-      if (costs.first_recomputed > 0) recomputed_.push(recomputed(i) + costs.recomputed[kind]);
+      up_to_.push(all += costs.layer[kind]);
+      if (costs.first_recomputed > 0) recomputed_.push(again += costs.recomputed[kind]);
     }
   }
   Count layers() const { return layers_; }
@@ -28,66 +31,76 @@ class LayerCosts {
   double at(Count layer) const { return up_to_[static_cast<std::size_t>(layer)]; }
   /// Cost of chunk i with layers [first, end).
   double of(Count i, Count first, Count end) const {
-    const double more = recomputed(std::min(end, first + costs_.first_recomputed)) - recomputed(first);
-    return at(end) - at(first) + more + (i == 0 ? costs_.embedding : 0) + (i + 1 == chunks_ ? costs_.head : 0);
+    double cost = at(end) - at(first);
+    if (costs_.first_recomputed > 0)
+      cost += recomputed(std::min(end, first + costs_.first_recomputed)) - recomputed(first);
+    return cost + (i == 0 ? costs_.embedding : 0) + (i + 1 == chunks_ ? costs_.head : 0);
   }
   /// Cost of all chunks, without recomputation.
   double all() const { return at(layers_) + costs_.embedding + costs_.head; }
 
+  /// The last end that chunk i may have: every later chunk has at least one layer.
+  Count last_end(Count i) const { return layers_ - (chunks_ - 1 - i); }
   /// The last possible end of chunk i, which begins at `first`, with a cost of at most `most`. The chunk has at least
-  /// one layer and leaves at least one for each later chunk.
-  Count furthest(Count i, Count first, double most) const {
-    Count low = first + 1, high = layers_ - (chunks_ - 1 - i);
-    while (low < high) {
-      const Count middle = low + (high - low + 1) / 2;
-      if (of(i, first, middle) <= most)
-        low = middle;
-      else
-        high = middle - 1;
-    }
-    return low;
-  }
-  /// Cost of the largest chunk if each chunk is as long as `most` allows.
-  double maximum(double most) const {
-    double largest = 0;
-    Count first = 0;
-    for (Count i = 0; i < chunks_; ++i) {
-      const Count end = i + 1 == chunks_ ? layers_ : furthest(i, first, most);
-      largest = std::max(largest, of(i, first, end));
-      first = end;
-    }
-    return largest;
+  /// one layer and leaves at least one for each later chunk. `length`: where the search begins.
+  Count furthest(Count i, Count first, double most, Count length = 1) const {
+    const Count high = last_end(i);
+    Count end = std::min(first + length, high);
+    while (end < high && of(i, first, end + 1) <= most) ++end;
+    while (end > first + 1 && of(i, first, end) > most) --end;
+    return end;
   }
 
  private:
-  double recomputed(Count layer) const {
-    return costs_.first_recomputed > 0 ? recomputed_[static_cast<std::size_t>(layer)] : 0;
-  }
+  double recomputed(Count layer) const { return recomputed_[static_cast<std::size_t>(layer)]; }
 
   const RowCosts& costs_;
   Count layers_ = 0, chunks_;
-  std::array<double, max_layers + 1> up_to_{};
+  InplaceVector<double, max_layers + 1> up_to_;
   InplaceVector<double, max_layers + 1> recomputed_;  // prefix sums of recomputation costs, if any
 };
 
-/// The smallest maximum. The result of `maximum` falls in steps as its limit rises.
+/// Chunks that are each as long as a limit allows.
+struct Filled {
+  double largest = 0;                                     ///< cost of the largest chunk
+  double next = std::numeric_limits<double>::infinity();  ///< smallest higher limit that lengthens a chunk
+};
+Filled filled(const LayerCosts& c, double most) {
+  Filled f;
+  Count first = 0, length = 1;
+  for (Count i = 0; i < c.chunks(); ++i) {
+    const bool last = i + 1 == c.chunks();
+    const Count end = last ? c.layers() : c.furthest(i, first, most, length);
+    f.largest = std::max(f.largest, c.of(i, first, end));
+    if (end < c.last_end(i)) f.next = std::min(f.next, c.of(i, first, end + 1));
+    length = end - first;
+    first = end;
+  }
+  return f;
+}
+
+/// The smallest maximum. Only sums of layers that begin and end a chunk are tried as limits: a limit that is too small
+/// is followed by the next one that changes a chunk, or by the middle of the rest.
 double smallest_maximum(const LayerCosts& c) {
-  double low = c.all() / static_cast<double>(c.chunks()), high = c.maximum(c.all());
-  if (const double best = c.maximum(low); best <= low) return best;
-  for (int i = 0; i < 100 && high - low > 1e-12 * high; ++i) {
-    const double middle = 0.5 * (low + high), reached = c.maximum(middle);
-    if (reached <= middle)
-      high = reached;
-    else
-      low = middle;
+  double low = c.all() / static_cast<double>(c.chunks()), high = std::numeric_limits<double>::infinity();
+  while (low < high) {
+    const Filled least = filled(c, low);
+    if (least.largest <= low) return least.largest;
+    high = std::min(high, least.largest);
+    low = least.next;
+    const double middle = 0.5 * (low + high);
+    if (middle >= high || middle <= low) continue;
+    const Filled f = filled(c, middle);
+    if (f.largest > middle) low = std::max(low, f.next);
+    high = std::min(high, f.largest);
   }
   return high;
 }
 
 /// For every chunk, the first layer from which it and the later chunks can take all layers within `most`.
-std::array<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double most) {
-  std::array<Count, max_layers + 1> first{};
-  first[static_cast<std::size_t>(c.chunks())] = c.layers();
+InplaceVector<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double most) {
+  InplaceVector<Count, max_layers + 1> first;
+  for (Count i = 0; i <= c.chunks(); ++i) first.push(c.layers());
   for (Count i = c.chunks() - 1; i >= 0; --i) {
     const Count end = first[static_cast<std::size_t>(i + 1)];
     Count start = std::max(i, end - 1);
@@ -163,15 +176,22 @@ class Dealer {
   Partition deal() {
     Partition best = dealt();
     if (kinds_.size() == 1) return best;
-    double least = correct(best);
+    const LayerCosts all(kinds_, costs_, model_chunks(p_));
+    double least = correct(best, all);
     const auto consider = [&](const Partition& p) {
-      const double time = correct(p);
+      const double time = correct(p, all);
       if (time >= least) return;
       least = time;
       best = p;
     };
-    for (int round = 0; round < 4; ++round) consider(dealt());
-    consider(even_cut(LayerCosts(kinds_, costs_, model_chunks(p_))));
+    Partition before = best;
+    for (int round = 0; round < 4; ++round) {
+      const Partition p = dealt();
+      if (p == before) break;  // the same loads follow from it
+      consider(p);
+      before = p;
+    }
+    consider(even_cut(all));
     return best;
   }
 
@@ -296,10 +316,10 @@ class Dealer {
   /// layers. Returns the quality of the distribution: the load of the slowest holder, which bounds the time, plus the
   /// sum of the longest first chunk, the longest second chunk ..., the time if holders wait for one another after each
   /// chunk.
-  double correct(const Partition& p) {
-    const LayerCosts all(kinds_, costs_, model_chunks(p_));
+  double correct(const Partition& p, const LayerCosts& all) {
     double slowest = 0;
-    std::array<double, max_layers> longest{};
+    InplaceVector<double, most_chunks> longest;
+    for (Count i = 0; i < p_.chunks; ++i) longest.push(0);
     for (Count h = 0; h < holders_.size(); ++h) {
       double load = 0;
       Count n = 0;
@@ -314,7 +334,7 @@ class Dealer {
       besides_[static_cast<std::size_t>(h)] = load - layer_ * static_cast<double>(n);
       slowest = std::max(slowest, load);
     }
-    return slowest + std::accumulate(longest.begin(), longest.begin() + p_.chunks, 0.0);
+    return slowest + std::accumulate(longest.begin(), longest.end(), 0.0);
   }
 
   const LayerKinds& kinds_;
