@@ -1,18 +1,23 @@
 #include "search/key_search.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "calc/training/offload.hpp"
+#include "search/least_memory.hpp"
 
 namespace llmcalc {
 namespace {
 
 /// Tolerance for rounding in a sum of times.
 constexpr double slack = 1 - 1e-9;
+/// Tolerance for shares of memory, each of which is rounded to bytes.
+constexpr double memory_slack = 1 - 1e-6;
 
 }  // namespace
 
-KeySearch::KeySearch(const Space& space) : space_(space), usable_(usable(space)), best_(space.best) {}
+KeySearch::KeySearch(const Space& space, Until until)
+    : space_(space), until_(until), usable_(usable(space)), best_(space.best) {}
 
 const Prices& KeySearch::prices(bool accumulate) {
   std::optional<Prices>& p = priced_[accumulate ? 1 : 0];
@@ -44,60 +49,125 @@ void KeySearch::forget_rows() {
 }
 
 double KeySearch::promise(const Candidate& key) {
-  const std::vector<Count> stages = stage_counts(space_, key);
-  if (stages.empty()) return 0;
   begin(key);
-  now_.pp = stages.back();
-  now_.dp = key.gpus / mul(key.tp, key.cp, now_.pp);
-  if (layout_objection(space_, now_).obstacle != Obstacle::none) return 0;
-  plan_ = plan_of(space_, now_);
-  layout_ = layout_of(space_, now_);
+  const std::vector<Count> stages = stage_counts(space_, key);
+  for (auto most = stages.rbegin(); most != stages.rend(); ++most)
+    if (take_stages(*most) && !exceeds_memory()) return promised();
+  return std::numeric_limits<double>::infinity();
+}
+
+/// The value of the current stages without stalls of the pipeline and of sharded states.
+double KeySearch::promised() {
+  layout_.zero = now_.zero = Zero::none;
+  layout_.hsdp = 0;
   prices_ = &prices(micro_batches(plan_, layout_) > 1);
-  const Efficiency e = leading(*prices_);
-  const RowTimes times = row_times(*prices_, plan_, layout_, space_.cluster, e);
+  const RowTimes times = row_times(*prices_, plan_, layout_, space_.cluster, leading(*prices_));
   const RowCosts costs = row_costs(times, prices_->kinds);
   double all = costs.embedding + costs.head;
   for (std::size_t k = 0; k < prices_->kinds.size(); ++k)
     all += static_cast<double>(prices_->kinds[k].count) * costs.layer[k];
   const Seconds step(all * static_cast<double>(space_.plan.global_batch) /
-                     static_cast<double>(mul(key.micro_batch, key.gpus / mul(key.tp, key.cp))));
-  return value_of(space_, key.gpus, step, {});
+                     static_cast<double>(mul(now_.micro_batch, now_.gpus / mul(now_.tp, now_.cp))));
+  return value_of(space_, now_.gpus, step, {});
 }
 
 void KeySearch::search(const Candidate& key) {
   begin(key);
   for (const Count stages : stage_counts(space_, key)) {
-    now_.pp = stages;
-    now_.dp = key.gpus / mul(key.tp, key.cp, stages);
-    search_stages();
+    if (ends()) return;
+    search_stages(stages);
   }
 }
 
-void KeySearch::search_stages() {
-  now_.zero = Zero::none;
-  now_.schedule = Schedule::one_f_one_b;
-  now_.chunks = 1;
+/// Sets plan and layout for a number of stages, with the most sharding. Returns whether the layout is possible.
+bool KeySearch::take_stages(Count stages) {
+  now_ = key_;
+  now_.pp = stages;
+  now_.dp = now_.gpus / mul(now_.tp, now_.cp, stages);
   zeros_ = zeros(space_, now_);
+  if (zeros_.empty()) return false;
+  now_.zero = zeros_.back();
+  if (layout_objection(space_, now_).obstacle != Obstacle::none) return false;
+  plan_ = plan_of(space_, now_);
+  layout_ = layout_of(space_, now_);
+  return true;
+}
+
+void KeySearch::shard_by(Zero zero) {
+  layout_.zero = now_.zero = zero;
+  layout_.hsdp = zero == Zero::none ? 0 : space_.layout.hsdp;
+}
+
+void KeySearch::search_stages(Count stages) {
+  const bool possible = take_stages(stages);
   if (zeros_.empty()) return;
-  const auto [at, is_new] = runs_.try_emplace(now_.pp);
-  if (is_new) at->second = runs(space_, now_.pp);
+  const auto [at, is_new] = runs_.try_emplace(stages);
+  if (is_new) at->second = runs(space_, stages);
   const std::vector<Run>& all = at->second;
   const Count plans = static_cast<Count>(all.size() * zeros_.size());
   counts_.candidates += plans;
-  now_.zero = zeros_.back();
-  if (layout_objection(space_, now_).obstacle != Obstacle::none) {
+  if (!possible) {
     counts_.impossible += plans;
     return;
   }
-  plan_ = plan_of(space_, now_);
-  layout_ = layout_of(space_, now_);
+  if (exceeds_memory()) return count_too_large(all);
   prices_ = &prices(micro_batches(plan_, layout_) > 1);
+  for (const Zero zero : zeros_) {
+    shard_by(zero);
+    excluded_[static_cast<std::size_t>(zero)] = exceeds_alone();
+  }
   efficiency_ = leading(*prices_);
   forget_rows();
   for (const Efficiency e : {Efficiency::full, Efficiency::estimated})
     links_[static_cast<std::size_t>(e)].emplace(layout_, space_.cluster, rates_of(*prices_, e).links);
   staging_ = nullptr;
   for (const Run& run : all) search_run(run);
+}
+
+/// Whether a lower bound of the memory, for any partition and schedule, exceeds the device's.
+bool KeySearch::exceeds_alone() {
+  try {
+    const double least = least_peak(prices(micro_batches(plan_, layout_) > 1), plan_, layout_);
+    return memory_slack * least > static_cast<double>(usable_.value);
+  } catch (const Overflow&) {
+    return false;
+  }
+}
+
+/// Whether a lower bound shows that all plans with these stages exceed the memory, or those with a smaller micro-batch.
+bool KeySearch::exceeds_memory() {
+  Candidate any = now_;
+  any.micro_batch = 1;
+  const auto known = too_large_.find(any);
+  if (known != too_large_.end() && known->second <= now_.micro_batch) return true;
+  if (!exceeds_alone()) return false;
+  too_large_[any] = now_.micro_batch;
+  return true;
+}
+
+/// Counts the plans with these stages, all of which exceed the memory.
+void KeySearch::count_too_large(const std::vector<Run>& all) {
+  for (const Run& run : all) {
+    layout_.schedule = run.schedule;
+    layout_.chunks = run.chunks;
+    const bool possible = now_.pp == 1 || flaw(pipeline_of(plan_, layout_)) == PipelineFlaw::none;
+    (possible ? counts_.too_large : counts_.impossible) += static_cast<Count>(zeros_.size());
+  }
+}
+
+bool KeySearch::fits(Bytes bytes, Bytes host) const {
+  return bytes <= usable_ && space_.cluster.device.host.holds(host);
+}
+
+/// Whether bounds of its time admit a plan to the lists; any plan if any that fits suffices.
+bool KeySearch::is_promising(const Pipeline& p, Seconds least, Bytes bytes) {
+  if (until_ == Until::fit) return true;
+  const Zero zero = layout_.zero;
+  const Seconds update = least_update();
+  const Seconds work = space_.plan.offload.any() ? least_pipelined(p, zero, false) : least;
+  if (!can_enter(slack * (work + update), bytes)) return false;
+  if (now_.pp > 1 && !can_enter(slack * (least_pipelined(p, zero, true) + update), bytes)) return false;
+  return can_enter(slack * nearly(), bytes);
 }
 
 void KeySearch::search_run(const Run& run) {
@@ -111,8 +181,11 @@ void KeySearch::search_run(const Run& run) {
   const Staging* of_ranks = nullptr;
   Seconds least;
   for (const Zero zero : zeros_) {
-    layout_.zero = now_.zero = zero;
-    layout_.hsdp = zero == Zero::none ? 0 : space_.layout.hsdp;
+    shard_by(zero);
+    if (excluded_[static_cast<std::size_t>(zero)]) {
+      ++counts_.too_large;
+      continue;
+    }
     price_staging(p);
     if (of_ranks != staging_) {
       price_ranks(p);
@@ -121,16 +194,8 @@ void KeySearch::search_run(const Run& run) {
     }
     Bytes host;
     const Bytes bytes = peak(host);
-    if (bytes > usable_ || !space_.cluster.device.host.holds(host)) {
-      ++counts_.too_large;
-      continue;
-    }
-    ++counts_.fit;
-    const Seconds update = least_update();
-    const Seconds work = space_.plan.offload.any() ? least_pipelined(p, zero, false) : least;
-    if (!can_enter(slack * (work + update), bytes)) continue;
-    if (now_.pp > 1 && !can_enter(slack * (least_pipelined(p, zero, true) + update), bytes)) continue;
-    if (!can_enter(slack * nearly(), bytes)) continue;
+    ++(fits(bytes, host) ? counts_.fit : counts_.too_large);
+    if (!fits(bytes, host) || !is_promising(p, least, bytes)) continue;
     if (space_.process_fits && !space_.process_fits(space_, now_, bytes)) continue;
     const Seconds step = exact();
     const Found found{now_, step, bytes, value_of(space_, now_.gpus, step, bytes)};

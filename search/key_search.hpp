@@ -2,6 +2,7 @@
 /// Searches the plans of one key, which share one price list: all numbers of stages, schedules and ways to shard.
 
 #include <array>
+#include <map>
 #include <optional>
 
 #include "search/ranking.hpp"
@@ -13,13 +14,16 @@ namespace llmcalc {
 /// Compares the plans of several keys in turn and keeps the best.
 class KeySearch {
  public:
-  explicit KeySearch(const Space& space);
+  /// `until`: whether any plan that fits suffices.
+  explicit KeySearch(const Space& space, Until until = Until::all);
   void search(const Candidate& key);
   /// Approximate objective value of the key's plans, from compute time without pipeline stalls; used to order the keys.
   double promise(const Candidate& key);
   const Best& best() const { return best_; }
   const Front& front() const { return front_; }
   const SearchCounts& counts() const { return counts_; }
+  /// Whether no further plan is needed.
+  bool ends() const { return until_ == Until::fit && !best_.list().empty(); }
 
  private:
   /// A class of model chunks with its prices.
@@ -37,8 +41,16 @@ class KeySearch {
   const RowTimes& rows(bool sharded, Efficiency e);
   void begin(const Candidate& key);
   void forget_rows();
-  void search_stages();
+  double promised();
+  bool take_stages(Count stages);
+  void shard_by(Zero zero);
+  void search_stages(Count stages);
+  bool exceeds_alone();
+  bool exceeds_memory();
+  void count_too_large(const std::vector<Run>& all);
   void search_run(const Run& run);
+  bool is_promising(const Pipeline& p, Seconds least, Bytes bytes);
+  bool fits(Bytes bytes, Bytes host) const;
   void change_splitting(bool splits);
   void price_staging(const Pipeline& p);
   StageAlive alive_at(const SavedMoment& moment) const;
@@ -53,6 +65,7 @@ class KeySearch {
   Seconds exact();   ///< summed exactly as in train()
 
   const Space& space_;
+  Until until_;
   Bytes usable_;
   Best best_;
   Front front_;
@@ -60,6 +73,8 @@ class KeySearch {
   Stagings stagings_;
   std::map<Count, std::vector<Run>> runs_;  // by number of stages
   StepWorkspace room_;
+  /// The smallest micro-batches known to exceed the memory with any schedule, by all other choices.
+  std::map<Candidate, Count, decltype(&simpler)> too_large_{simpler};
 
   // of the key
   Candidate key_, now_;
@@ -73,6 +88,7 @@ class KeySearch {
   std::array<std::optional<RowCosts>, 4> costs_;                // by the ZeRO stage whose stalls count
   std::array<std::optional<Links>, 2> links_;                   // by efficiency
   std::vector<Zero> zeros_;
+  std::array<bool, 4> excluded_{};  // ZeRO stages that exceed the memory with any schedule
   // of its schedule and chunks
   Staging* staging_ = nullptr;
   Count staging_chunks_ = 0;

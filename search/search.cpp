@@ -33,11 +33,11 @@ std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part) {
 class Search {
  public:
   Search(const Space& space, const SearchPart& part, const Watch& watch)
-      : space_(space), watch_(watch), finder_(space), keys_(keys_of(space, part)) {}
+      : space_(space), watch_(watch), finder_(space, watch.until), keys_(keys_of(space, part)) {}
   SearchResult run() {
     SearchResult r;
     r.stopped = !find_one() || !order();
-    for (; done_ < keys_.size() && !r.stopped; r.stopped = stops()) take_next();
+    for (; done_ < keys_.size() && !r.stopped && !finder_.ends(); r.stopped = stops()) take_next();
     const auto best = finder_.best().list(), front = finder_.front().list();
     r.best.assign(best.begin(), best.end());
     r.front.assign(front.begin(), front.end());
@@ -64,6 +64,7 @@ class Search {
   /// Sorts the remaining keys by family, the most promising first, so that bounds soon exclude later plans from the
   /// lists.
   bool order() {
+    if (watch_.until == Until::fit) return true;  // already sorted by memory
     const auto rest = keys_.begin() + static_cast<std::ptrdiff_t>(done_);
     std::stable_sort(rest, keys_.end(), [](const FamilyKey& a, const FamilyKey& b) { return a.family < b.family; });
     std::vector<std::tuple<double, Count, double, std::size_t>> promises;  // of the family; the family; of the key

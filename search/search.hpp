@@ -20,10 +20,14 @@ struct SearchResult {
   bool stopped = false;  ///< the search was stopped early
 };
 
-/// Callbacks of a running search, called after every few plans.
+/// When a search ends: after comparing all plans, or at any plan that fits.
+enum class Until : std::uint8_t { all, fit };
+
+/// Callbacks of a running search, called after every few plans, and when it ends.
 struct Watch {
   std::function<bool()> stop{};                               ///< returns true to end the search
   std::function<void(double done, const Found*)> progress{};  ///< the completed fraction and the best plan so far
+  Until until = Until::all;
 };
 
 /// One part of a divided search. Parts can run concurrently.

@@ -69,7 +69,8 @@ SearchResult spread_search(Runner& runner, const Space& space, const SearchTask&
                           [&, i](double done, const Found* best) {
                             if (task.until == Until::fit && best != nullptr) enough = true;
                             progress.show(i, done, best);
-                          }};
+                          },
+                      .until = task.until};
     parts[i] = search(space, {static_cast<Count>(i), static_cast<Count>(shares)}, watch);
   });
   SearchResult all = merge(space, parts);

@@ -10,9 +10,6 @@
 
 namespace llmcalc {
 
-/// When a search may end: after comparing all plans, or at the first plan that fits.
-enum class Until : std::uint8_t { all, fit };
-
 struct SearchTask {
   std::string what{};             ///< begins the progress line: "8 GPUs, "
   Until until = Until::all;       ///< when it may end
