@@ -79,10 +79,22 @@ Filled filled(const LayerCosts& c, double most) {
   return f;
 }
 
+/// Cost of the largest chunk if all have the same number of layers, or the first ones one more.
+double even_maximum(const LayerCosts& c) {
+  double largest = 0;
+  Count first = 0;
+  for (Count i = 0; i < c.chunks(); ++i) {
+    const Count end = first + c.layers() / c.chunks() + (i < c.layers() % c.chunks() ? 1 : 0);
+    largest = std::max(largest, c.of(i, first, end));
+    first = end;
+  }
+  return largest;
+}
+
 /// The smallest maximum. Only sums of layers that begin and end a chunk are tried as limits: a limit that is too small
 /// is followed by the next one that changes a chunk, or by the middle of the rest.
 double smallest_maximum(const LayerCosts& c) {
-  double low = c.all() / static_cast<double>(c.chunks()), high = std::numeric_limits<double>::infinity();
+  double low = c.all() / static_cast<double>(c.chunks()), high = even_maximum(c);
   while (low < high) {
     const Filled least = filled(c, low);
     if (least.largest <= low) return least.largest;
@@ -202,9 +214,12 @@ class Dealer {
   Partition dealt() {
     Count rest = layers_ - hold_below(level());
     Count next = after(holders_.size());
+    loads_ = {};
+    for (Count h = 0; h < holders_.size(); ++h) loads_.push(with_another(h));
     for (; rest > 0; --rest) {
       const Count least = least_loaded(next);
       ++of(least);
+      load(least) = with_another(least);
       if (least == next) next = after(next);
     }
     Shares layers;
@@ -251,6 +266,7 @@ class Dealer {
   }
 
   Count& of(Count h) { return held_[static_cast<std::size_t>(h)]; }
+  double& load(Count h) { return loads_[static_cast<std::size_t>(h)]; }
   /// Work of a holder after one more layer.
   double with_another(Count h) {
     const Count n = of(h) + 1, twice = std::min(n, p_.chunks * costs_.first_recomputed);
@@ -270,7 +286,7 @@ class Dealer {
   Count least_loaded(Count next) {
     Count least = first_;
     const auto consider = [&](Count h) {
-      const double mine = with_another(h), other = with_another(least);
+      const double mine = load(h), other = load(least);
       if (mine < other * rounding || (mine * rounding <= other && h > least)) least = h;
     };
     consider(last_);
@@ -345,6 +361,7 @@ class Dealer {
   double layer_ = 0, recomputed_ = 0;
   InplaceVector<double, max_layers> besides_;  // each holder's work in addition to layers of mean cost
   InplaceVector<Count, max_layers> held_;
+  InplaceVector<double, max_layers> loads_;  // of each holder, with one more layer
 };
 
 }  // namespace
