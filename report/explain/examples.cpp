@@ -106,19 +106,15 @@ std::vector<Example> examples_of_plans() {
 /// Examples of servers under load.
 std::vector<Example> examples_of_servers() {
   return {
-      {"--rate R",
+      {"--rate R", llama, {{"--rate", "2"}, {"--api-price", "0.5,1.5"}, {"--slo-ttft", "1 s"}}},
+      {"--rate R --turns N, beyond capacity",
        llama,
-       {{"--rate", "2"}, {"--num-requests", "200"}, {"--api-price", "0.5,1.5"}, {"--slo-ttft", "1 s"}}},
-      {"--rate R --turns N, beyond capacity", llama, {{"--rate", "200"}, {"--num-requests", "200"}, {"--turns", "2"}}},
+       {{"--rate", "200"}, {"--num-requests", "50"}, {"--generate", "32"}, {"--turns", "2"}}},
       {"--rate R --offload experts",
        "mixtral-8x7b",
-       {{"--software", "vllm"}, {"--rate", "1"}, {"--num-requests", "50"}, {"--offload", "experts:0.7"}}},
-      {"--rate R --adapters N:RANK",
-       llama,
-       {{"--software", "vllm"}, {"--rate", "2"}, {"--num-requests", "50"}, {"--adapters", "8:16"}}},
-      {"--rate R, vision encoder (Gemma 3)",
-       "gemma-3-27b",
-       {{"--software", "vllm"}, {"--rate", "1"}, {"--num-requests", "50"}}},
+       {{"--software", "vllm"}, {"--rate", "1"}, {"--offload", "experts:0.7"}}},
+      {"--rate R --adapters N:RANK", llama, {{"--software", "vllm"}, {"--rate", "2"}, {"--adapters", "8:16"}}},
+      {"--rate R, vision encoder (Gemma 3)", "gemma-3-27b", {{"--software", "vllm"}, {"--rate", "1"}}},
       {"--rate R --tp 2, experts in MXFP4",
        "gpt-oss-20b",
        {{"--software", "vllm"},
@@ -157,6 +153,9 @@ Request request(const Example& e) {
                           {"--global-batch", "8"},
                           {"--prompt", "1024"}})
     choose(c);
+  const auto is_rate = [](const Chosen& c) { return c.flag == "--rate"; };
+  if (std::any_of(e.options.begin(), e.options.end(), is_rate))  // a short run: formulas do not depend on its length
+    for (const Chosen& c : {Chosen{"--num-requests", "12"}, {"--generate", "4"}}) choose(c);
   for (const Chosen& c : e.options) choose(c);
   if (e.model == "gpt-3-175b" && e.when.starts_with("multi-head")) choose({"--seq", "2048"});
   settle(r);
