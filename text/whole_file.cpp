@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <mutex>
 #include <random>
+#include <utility>
 
 #include "text/error.hpp"
 #include "text/utf8.hpp"
@@ -69,6 +70,16 @@ std::string drawn_name(const std::string& path) {
   return (file.parent_path() / fmt::format("{}.{:016x}.tmp", name, drawn)).string();
 }
 
+/// The standard stream, a file or a pipe, that the path denotes, as /dev/stdout does; absent if it is another file.
+std::optional<int> stream_at(const std::string& path) {
+  struct stat named {
+  }, open{};
+  if (::stat(path.c_str(), &named) != 0 || S_ISCHR(named.st_mode)) return std::nullopt;
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+    if (::fstat(stream, &open) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino) return stream;
+  return std::nullopt;
+}
+
 }  // namespace
 
 int write_all(int file, std::span<const std::byte> bytes) noexcept {
@@ -81,21 +92,23 @@ int write_all(int file, std::span<const std::byte> bytes) noexcept {
   return 0;
 }
 
+bool is_replaced_by_write(const std::string& path) { return WholeFile::target_of(path).is_replaced; }
+
 void remove_unfinished_files() noexcept {
   for (const std::atomic<const char*>& place : unfinished)
     if (const char* name = place.load()) ::unlink(name);
 }
 
-/// Target of a write to the path. Throws InputError if it is a folder or a device, which must not be replaced.
+/// Target of a write to the path. Throws InputError if it is a folder.
 WholeFile::Target WholeFile::target_of(const std::string& path) {
   std::error_code unknown;
   const auto status = fs::status(path, unknown);
   if (status.type() == fs::file_type::none)  // a name that is too long, or an unsearchable folder
     throw InputError(fmt::format("cannot write '{}': {}", path, unknown.message()));
   if (is_directory(status)) throw InputError(fmt::format("cannot write '{}': it is a folder; pass a file name", path));
-  if (exists(status) && !is_regular_file(status))
-    throw InputError(fmt::format("cannot write '{}': it is not a regular file; pass a different name", path));
-  Target target{path, std::nullopt};
+  Target target{.path = path, .stream = stream_at(path)};
+  target.is_replaced = !target.stream && (!exists(status) || is_regular_file(status));
+  if (!target.is_replaced) return target;
   if (exists(status)) target.mode = static_cast<mode_t>(status.permissions() & fs::perms::all);
   if (!is_symlink(fs::symlink_status(path, unknown))) return target;
   const auto linked = fs::weakly_canonical(path, unknown);
@@ -104,12 +117,19 @@ WholeFile::Target WholeFile::target_of(const std::string& path) {
 }
 
 WholeFile::WholeFile(const std::string& path) : target_(target_of(path)) {
-  open();
+  target_.is_replaced ? open() : open_in_place();
   if (!target_.mode || ::fchmod(file_, *target_.mode) == 0) return;
   const int reason = errno;
   remove();
   errno = reason;
   fail("cannot preserve its permissions: ");
+}
+
+/// Waits for the reader of a pipe.
+void WholeFile::open_in_place() {
+  file_ = target_.stream ? ::fcntl(*target_.stream, F_DUPFD_CLOEXEC, 0)
+                         : ::open(target_.path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file_ < 0) fail("");
 }
 
 /// Only the owner can read the new file until it has the permissions of the file that it replaces.
@@ -136,8 +156,8 @@ void WholeFile::remove() noexcept {
 }
 
 void WholeFile::fail(const char* what) const {
-  throw InputError(
-      fmt::format("cannot write '{}': {}{}; the file is unchanged", target_.path, what, std::strerror(errno)));
+  throw InputError(fmt::format("cannot write '{}': {}{}{}", target_.path, what, std::strerror(errno),
+                               target_.is_replaced ? "; the file is unchanged" : ""));
 }
 
 void WholeFile::write(std::span<const std::byte> bytes) {
@@ -146,6 +166,7 @@ void WholeFile::write(std::span<const std::byte> bytes) {
 }
 
 void WholeFile::finish() {
+  if (!target_.is_replaced) return remove();
   if (::fsync(file_) != 0) fail("");
   if (::close(std::exchange(file_, -1)) != 0) fail("");
   if (std::rename(temporary_, target_.path.c_str()) != 0) fail("cannot rename the temporary file: ");

@@ -1,5 +1,5 @@
 #pragma once
-/// A file that is replaced as a whole or not at all.
+/// A regular file that is replaced as a whole or not at all; a pipe, a device or a standard stream is written in place.
 
 #include <sys/types.h>
 
@@ -16,7 +16,8 @@ int write_all(int file, std::span<const std::byte> bytes) noexcept;
 /// Collects bytes in a new file next to PATH with a random name, which `finish` renames to PATH. If two writers write
 /// to the same PATH, the file of one of them remains; no existing file is opened or removed. The destructor removes the
 /// new file if `finish` was not called. A replaced file keeps its permissions. If PATH is a link, its target is
-/// replaced. Throws InputError naming the path and the system's reason.
+/// replaced. If PATH is a pipe, a device or one of the program's standard streams, the bytes go there directly. Throws
+/// InputError naming the path and the system's reason.
 class WholeFile {
  public:
   explicit WholeFile(const std::string& path);
@@ -29,13 +30,18 @@ class WholeFile {
   void finish();
 
  private:
+  friend bool is_replaced_by_write(const std::string& path);
+
   /// The file to write, with links resolved, and the permissions of the existing file.
   struct Target {
     std::string path;
-    std::optional<mode_t> mode;
+    std::optional<int> stream{};  ///< the standard stream at this path
+    bool is_replaced = true;      ///< else written in place
+    std::optional<mode_t> mode{};
   };
   static Target target_of(const std::string& path);
   void open();
+  void open_in_place();
   void remove() noexcept;
   [[noreturn]] void fail(const char* what) const;
 
@@ -43,6 +49,9 @@ class WholeFile {
   const char* temporary_ = nullptr;  ///< name of the new file; null after it has been renamed or removed
   int file_ = -1;
 };
+
+/// Whether a write to the path creates or replaces a regular file. Throws InputError if it is a folder.
+bool is_replaced_by_write(const std::string& path);
 
 /// Removes the new files of all unfinished WholeFiles. Signal handlers that end the program may call it.
 void remove_unfinished_files() noexcept;

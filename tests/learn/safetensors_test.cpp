@@ -296,7 +296,7 @@ TEST_CASE("a failed write leaves the last good file intact", "[safetensors]") {
   CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);
 }
 
-TEST_CASE("a file is not written into a missing folder or over a folder or device", "[safetensors]") {
+TEST_CASE("a file is not written into a missing folder or over a folder", "[safetensors]") {
   const Folder folder;
   const auto refusal = [&](const std::string& path) {
     return folder.shown(sentence([&] { write_safetensors(path, tensors()); }));
@@ -305,7 +305,6 @@ TEST_CASE("a file is not written into a missing folder or over a folder or devic
         "cannot write 'no/x': cannot create a file in its folder: No such file or directory; the file is unchanged");
   fs::create_directory(folder.file("sub"));
   CHECK(refusal(folder.file("sub")) == "cannot write 'sub': it is a folder; pass a file name");
-  CHECK(refusal("/dev/null") == "cannot write '/dev/null': it is not a regular file; pass a different name");
 }
 
 TEST_CASE("writing through a symbolic link keeps the link and replaces its target", "[safetensors]") {

@@ -2,6 +2,7 @@
 
 #include "text/whole_file.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,6 +118,38 @@ TEST_CASE("replacing through a symbolic link keeps the link and replaces its tar
   CHECK(fs::is_symlink(folder.file("link")));
   CHECK(folder.read("target") == "new");
   CHECK(folder.names() == std::set<std::string>{"link", "target"});
+}
+
+TEST_CASE("a pipe gets the bytes and stays a pipe, and no file appears in its folder", "[whole_file]") {
+  const Folder folder;
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    put(folder.file("pipe"), "through");
+    ::_exit(0);
+  }
+  CHECK(folder.read("pipe") == "through");
+  ::waitpid(writer, nullptr, 0);
+  CHECK(fs::is_fifo(folder.file("pipe")));
+  CHECK(folder.names() == std::set<std::string>{"pipe"});
+  CHECK_FALSE(is_replaced_by_write(folder.file("pipe")));
+  CHECK_FALSE(is_replaced_by_write("/dev/null"));
+  CHECK(is_replaced_by_write(folder.file("new")));
+}
+
+TEST_CASE("the file behind the standard output gets the bytes between those of the program", "[whole_file]") {
+  const Folder folder;
+  const int status = child([&] {
+    const int file = ::open(folder.file("out").c_str(), O_WRONLY | O_CREAT, 0600);
+    ::dup2(file, STDOUT_FILENO);
+    const std::string before = "before ", after = " after";
+    write_all(STDOUT_FILENO, std::as_bytes(std::span(before)));
+    put("/dev/stdout", "between");
+    write_all(STDOUT_FILENO, std::as_bytes(std::span(after)));
+  });
+  CHECK(status == 0);
+  CHECK(folder.read("out") == "before between after");
+  CHECK(folder.names() == std::set<std::string>{"out"});
 }
 
 TEST_CASE("a file name of the maximum length can be written", "[whole_file]") {
