@@ -8,6 +8,7 @@
 #include "cli/thread_runner.hpp"
 #include "cli/trace_file.hpp"
 #include "report/render/render.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 namespace {
@@ -50,9 +51,10 @@ int print(const Report& report, const Screen& screen) {
 int answer_and_print(const Command& command, const Arguments& arguments) {
   const bool traced = std::any_of(command.own.begin(), command.own.end(),
                                   [&](const Option& o) { return o.flag == "--trace" && arguments.has(o.flag); });
+  if (!traced && arguments.has("--force")) throw InputError("--force has no effect without --trace; add it");
   if (traced) {
     stop_at_once();
-    check_trace_out(arguments.text("--trace"));
+    check_trace_out(arguments.text("--trace"), arguments.has("--force"));
   }
   ThreadRunner runner;
   const Output output = command.answer(arguments, runner);

@@ -5,8 +5,9 @@
 
 namespace llmcalc {
 
-/// Throws InputError if the path is a file other than a trace, or in a folder that cannot be written to.
-void check_trace_out(const std::string& path);
+/// Throws InputError if the path is a file other than the program's traces, without `force`, or in a folder that cannot
+/// be written to.
+void check_trace_out(const std::string& path, bool force);
 
 /// Writes a trace completely or not at all.
 void write_trace(const std::string& path, const std::string& trace);

@@ -363,6 +363,7 @@ constexpr std::array output_options{
     Option{"--csv", "", "print the rows of the list as CSV", !common, part::records},
     Option{"--jsonl", "", "print the rows of the list as JSON, one per line", !common, part::records},
     Option{"--markdown", "", "print tables in Markdown", common, markdown},
+    Option{"--force", "", "replace an existing file that llmcalc did not write [refused]", !common, part::files},
     Option{"--exact", "", "also print all digits in text and Markdown; JSON always includes them", common, exact},
     Option{"--help", "", "show the most common options", common, help},
     Option{"--help-all", "", "show all options", common, help},

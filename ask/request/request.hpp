@@ -56,6 +56,7 @@ inline constexpr Parts full = 1048576;      ///< short answers in text
 inline constexpr Parts records = 2097152;   ///< lists as CSV or JSONL
 inline constexpr Parts recorded = 4194304;  ///< memory of a recorded run
 inline constexpr Parts launch = 8388608;    ///< commands and files that launch a plan
+inline constexpr Parts files = 16777216;    ///< files that the command writes
 inline constexpr Parts of_training = training | step | formulas | run | process,
                        of_inference = inference | one_batch | fit;
 inline constexpr Parts styles = json | markdown | help;

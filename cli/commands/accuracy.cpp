@@ -8,6 +8,7 @@
 #include "ask/request/options.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/accuracy.hpp"
+#include "cli/out_file.hpp"
 #include "cli/output.hpp"
 #include "cli/print.hpp"
 #include "cli/progress_line.hpp"
@@ -89,23 +90,21 @@ ReplayBasis basis_of(const Arguments& arguments, std::optional<AccuracyKind> kin
   return basis;
 }
 
-/// Whether a file begins like the output of 'accuracy convert'.
-bool is_measurements(const std::string& path) {
-  const std::string text = json::file_text(path);
-  return text.empty() || text.starts_with("{\"id\":");
+/// Whether a file begins with a measurement in the form of 'accuracy convert': without spaces, and with these keys.
+bool is_converted(const std::string& path) {
+  const std::string text = json::file_text(path), line = text.substr(0, text.find('\n'));
+  const json::Value row = json::parse(line, path);
+  return row.is_object() && row.dump() == line && row.contains("id") && row.contains("stated");
 }
 
 /// "accuracy convert OLD NEW"
-int run_convert(const std::vector<std::string>& paths) {
+int run_convert(const std::vector<std::string>& paths, bool force) {
   if (paths.size() != 2) throw InputError("'llmcalc accuracy convert' takes two files, OLD and NEW");
-  WholeFile out(paths[1]);
-  if (file_exists(paths[1]) && !is_measurements(paths[1]))
-    throw InputError(fmt::format(
-        "'{}' exists and is not a file of converted measurements; refusing to overwrite it, pass a different NEW",
-        paths[1]));
+  check_out({paths[1], "NEW", "a file of measurements", is_converted}, force);
   const Converted all = convert(json::file_text(paths[0]), paths[0]);
   std::string text;
   for (const json::Value& row : all.rows) text += row.dump() + "\n";
+  WholeFile out(paths[1]);
   out.write(std::as_bytes(std::span(text)));
   out.finish();
   for (const Unconverted& u : all.unconverted) say(fmt::format("llmcalc: note: row {}: {}", in_quotes(u.id), u.reason));
@@ -119,12 +118,13 @@ int run_accuracy(const Arguments& arguments) {
   std::vector<std::string> paths = arguments.words_from("KIND");
   if (paths.empty())
     throw InputError("'llmcalc accuracy' needs a KIND (training, memory, inference or serving) or a FILE");
+  stop_at_once();
   const std::string first = paths[0];
   std::optional<AccuracyKind> kind = parse<AccuracyKind>(first);
   if (first == "convert" || kind) paths.erase(paths.begin());
-  if (first == "convert") return run_convert(paths);
+  if (first == "convert") return run_convert(paths, arguments.has("--force"));
+  if (arguments.has("--force")) throw InputError("--force applies only to accuracy convert; omit it");
   if (!kind && !file_exists(first)) kind = accuracy_kind(first);
-  stop_at_once();
   const ReplayBasis basis = basis_of(arguments, kind);
   ProgressLine line("reading measurements");
   const MeasurementFile file = paths.empty() ? published_measurements(rows_for(*kind)) : measurements(paths, kind);
@@ -161,7 +161,7 @@ const Command accuracy_command{
         "  llmcalc accuracy serving --tables evidence/operators/rtx-pro-6000",
     .words = accuracy_words,
     .own = accuracy_options,
-    .parts = part::styles | part::records,
+    .parts = part::styles | part::records | part::files,
     .run = run_accuracy};
 
 }  // namespace llmcalc

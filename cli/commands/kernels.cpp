@@ -104,7 +104,7 @@ const Command learn_command{
         "  llmcalc learn notes.txt --resume --steps 2000",
     .words = learn_words,
     .own = learn_options,
-    .parts = part::styles | part::exact,
+    .parts = part::styles | part::exact | part::files,
     .run = run_learn};
 
 const Command generate_command{
@@ -150,7 +150,7 @@ const Command calibrate_command{
         "  llmcalc train gpt2 --hardware here.json --precision fp32\n"
         "  llmcalc calibrate --from operators/rtx-pro-6000 --out rtx.json",
     .own = calibrate_options,
-    .parts = part::styles | part::exact,
+    .parts = part::styles | part::exact | part::files,
     .run = run_calibrate};
 
 }  // namespace llmcalc

@@ -116,8 +116,7 @@ constexpr std::array sweep_options{
            "values of the command's --json by dotted path, such as step.time_s,verdict.fit [about ten per command]"},
     Option{"--out", "FILE", "write to a file that ends with .csv, .jsonl, .sqlite or .db [CSV on standard output]"},
     Option{"--jsonl", "", "write one JSON object per line to standard output"},
-    Option{"--resume", "", "continue the file at the first missing row"},
-    Option{"--force", "", "replace a file that is not a sweep with the same columns"}};
+    Option{"--resume", "", "continue the file at the first missing row"}};
 
 }  // namespace
 
@@ -138,7 +137,7 @@ const Command sweep_command{
     .words = sweep_words,
     .own = sweep_options,
     .parts = part::of_training | part::of_inference | part::model_flops | part::time | part::halves | part::target |
-             part::serving | part::simulated | part::hardware | part::help,
+             part::serving | part::simulated | part::hardware | part::files | part::help,
     .run = run_sweep};
 
 }  // namespace llmcalc

@@ -9,6 +9,7 @@
 
 #include "cli/commands/accuracy.hpp"
 #include "cli/json_file.hpp"
+#include "cli/out_file.hpp"
 #include "cli/print.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
@@ -19,9 +20,7 @@
 #include "presets/estimators/training_estimator.hpp"
 #include "report/accuracy_report.hpp"
 #include "text/error.hpp"
-#include "text/file_exists.hpp"
 #include "text/names.hpp"
-#include "text/whole_file.hpp"
 
 namespace llmcalc {
 namespace {
@@ -96,22 +95,18 @@ std::span<const double> shipped_values(AccuracyKind kind) {
 
 /// Whether a file is a fitted estimator of this kind.
 bool is_fit(const std::string& path, AccuracyKind kind) {
-  try {
-    const json::Value file = json::parse(json::file_text(path), path);
-    const json::Object fit(file, path);
-    return fit.text_or("name", "") == name(kind) && fit.has("fitted") && fit.has("parameters");
-  } catch (const InputError&) {
-    return false;
-  }
+  const json::Value file = json::parse(json::file_text(path), path);
+  const json::Object fit(file, path);
+  return fit.text_or("name", "") == name(kind) && fit.has("fitted") && fit.has("parameters");
 }
 
-/// Refuses to overwrite a file of another kind, and detects an unwritable folder early.
-void check_fit_out(const std::string& path, AccuracyKind kind) {
-  const WholeFile probe(path);
-  if (file_exists(path) && !is_fit(path, kind))
-    throw InputError(
-        fmt::format("'{}' exists and is not an estimator of {}; refusing to overwrite it, pass a different --out", path,
-                    name(kind)));
+/// Throws InputError if --out must not be replaced, or if --force has no effect.
+void check_fit_out(const Arguments& arguments, AccuracyKind kind) {
+  const bool force = arguments.has("--force");
+  if (force && !arguments.has("--out")) throw InputError("--force has no effect without --out; add it");
+  if (!arguments.has("--out")) return;
+  const auto is_own = [kind](const std::string& path) { return is_fit(path, kind); };
+  check_out({arguments.text("--out"), "--out", fmt::format("an estimator of {}", name(kind)), is_own}, force);
 }
 
 AccuracyKind fitted_kind(const std::string& said) {
@@ -137,7 +132,7 @@ int run_fit_command(const Arguments& arguments) {
   const std::vector<std::string> paths = arguments.words_from("FILE");
   stop_at_once();
   if (arguments.has("--without")) term(kind, arguments.text("--without"));
-  if (arguments.has("--out")) check_fit_out(arguments.text("--out"), kind);
+  check_fit_out(arguments, kind);
   ReplayBasis basis;
   if (arguments.has("--tables")) basis.tables = read_operator_tables(arguments.text("--tables"));
   ProgressLine line("reading measurements");
@@ -172,7 +167,7 @@ const Command fit_program{
         "  llmcalc-fit inference --tables evidence/operators/rtx-pro-6000 --out inference.json",
     .words = fit_words,
     .own = fit_own_options,
-    .parts = part::styles,
+    .parts = part::styles | part::files,
     .run = run_fit_command};
 
 }  // namespace llmcalc

@@ -7,12 +7,12 @@
 #include "cli/json_file.hpp"
 #include "cli/kernels/calibrate_tables.hpp"
 #include "cli/kernels/place.hpp"
+#include "cli/out_file.hpp"
 #include "cli/print.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
-#include "text/file_exists.hpp"
 #include "text/whole_file.hpp"
 #include "validate/calibrate.hpp"
 
@@ -96,20 +96,7 @@ Section rest(const validate::Calibration& c) {
 }
 
 bool is_calibration(const std::string& path) {
-  try {
-    return load_hardware(path).achieved_how.starts_with(validate::calibrated_on);
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
-/// Refuses to overwrite a file of another origin, and detects an unwritable folder early.
-void check_calibration_out(const std::string& out) {
-  const WholeFile probe(out);
-  if (file_exists(out) && !is_calibration(out))
-    throw InputError(fmt::format(
-        "'{}' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, pass a different --out",
-        out));
+  return load_hardware(path).achieved_how.starts_with(validate::calibrated_on);
 }
 
 /// The hardware file, checked to be readable. Throws InputError if the device was so busy that a rate is negative.
@@ -167,7 +154,7 @@ int run_calibrate(const Arguments& arguments) {
                     device = arguments.text("--device", "cpu");
   refuse_contradictions(arguments);
   stop_at_once();
-  check_calibration_out(out);
+  check_out({out, "--out", "a hardware file", is_calibration}, arguments.has("--force"));
   if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/kernels/bounded_text.hpp"
+#include "cli/out_file.hpp"
 #include "model/storage/machine_memory.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
@@ -13,7 +14,6 @@
 #include "text/names.hpp"
 #include "text/quantity.hpp"
 #include "text/utf8.hpp"
-#include "text/whole_file.hpp"
 
 namespace llmcalc {
 namespace {
@@ -49,21 +49,10 @@ std::string usual_out(const std::string& text) {
   return std::filesystem::path(text).filename().replace_extension(".safetensors").string();
 }
 
-/// Throws InputError if --out is a file of another kind, or in a folder that cannot be written to.
-void check_checkpoint_out(const std::string& out) {
-  if (file_exists(out)) {
-    std::error_code failed;
-    if (std::filesystem::is_directory(out, failed))
-      throw InputError(fmt::format("--out '{}' is a folder; pass a file name", out));
-    try {
-      const model::SafetensorsFile file(out);
-      file.text("llmcalc_checkpoint");
-    } catch (const InputError&) {
-      throw InputError(fmt::format(
-          "'{}' exists and is not an llmcalc checkpoint; refusing to overwrite it, pass a different --out", out));
-    }
-  }
-  const WholeFile probe(out);
+bool is_own_checkpoint(const std::string& path) {
+  const model::SafetensorsFile file(path);
+  file.text("llmcalc_checkpoint");  // throws if the key is missing
+  return true;
 }
 
 std::shared_ptr<const model::Tokenizer> tokenizer_for(const Arguments& a, const LearnRequest& r) {
@@ -178,7 +167,7 @@ LearnRequest settled(const Arguments& a) {
   r.text_path = a.word("FILE");
   r.text = text_of(r.text_path);
   r.out = a.text("--out", usual_out(r.text_path));
-  check_checkpoint_out(r.out);
+  check_out({r.out, "--out", "a checkpoint", is_own_checkpoint}, a.has("--force"));
   r.where = place(a.text("--device", "cpu"));
   a.has("--resume") ? settle_resumed(a, r) : settle_new(a, r);
   if (r.model.arch.is_encoder_decoder())

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -47,6 +46,20 @@ class OutputTable : public TextTable {
   bool is_on_terminal() const override { return ::isatty(STDOUT_FILENO) == 1; }
 };
 
+/// A pipe or a device, which cannot be resumed.
+class PipeTable : public TextTable {
+ public:
+  PipeTable(const std::string& path, TextFormat format, std::vector<std::string> header)
+      : TextTable(format, std::move(header)), file_(path) {}
+  void start() override { write(first_line()); }
+  void append(const RowBlock& block) override { write(block.text); }
+  void finish() override { file_.finish(); }
+
+ private:
+  void write(const std::string& text) { file_.write(std::as_bytes(std::span(text))); }
+  WholeFile file_;
+};
+
 /// A file of text. Records end with a line end, so that a cut record is recognized.
 class TextFile : public TextTable {
  public:
@@ -85,9 +98,6 @@ void TextFile::open() {
   constexpr mode_t all_may_read = 0644;
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, all_may_read);
   if (file_ < 0) fail("cannot write");
-  struct stat state {};
-  if (::fstat(file_, &state) != 0 || !S_ISREG(state.st_mode))
-    throw InputError(fmt::format("'{}' is not a regular file; pass another --out", path_));
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw InputError(fmt::format("another program is writing '{}'; wait for it, or pass another --out", path_));
 }
@@ -159,8 +169,12 @@ std::unique_ptr<Table> output_table(TextFormat format, std::vector<std::string> 
 
 std::unique_ptr<Table> file_table(const std::string& path, std::vector<std::string> header, Opening opening) {
   const std::string name = lower(path);
+  const bool in_place = !is_replaced_by_write(path);
+  if (in_place && (is_sqlite(name) || opening == Opening::resume))
+    throw InputError(fmt::format("'{}' is not a regular file; pass another --out", path));
   if (is_sqlite(name)) return sqlite_table(path, std::move(header), opening);
   const TextFormat format = name.ends_with(".csv") ? TextFormat::csv : TextFormat::jsonl;
+  if (in_place) return std::make_unique<PipeTable>(path, format, std::move(header));
   return std::make_unique<TextFile>(path, format, std::move(header), opening);
 }
 

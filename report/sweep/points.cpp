@@ -167,7 +167,7 @@ SweepPoints read_points(const Arguments& arguments) {
   SweepPoints points{.command = &swept_command(arguments.word("COMMAND")), .axes = {}};
   points.axes.emplace_back(nullptr, arguments.word("MODEL"));
   for (const auto& [option, text] : arguments.options_given()) {
-    if (option->parts == 0) continue;  // of sweep
+    if (option->parts == 0 || option->parts == part::files) continue;  // of sweep
     check_option(*points.command, *option);
     points.axes.emplace_back(option, option->value.empty() ? "" : text);
   }

@@ -9,8 +9,8 @@
 
 namespace llmcalc {
 
-/// The beginning of every trace.
-inline constexpr std::string_view trace_begin = "{\"traceEvents\":[";
+/// The beginning of every trace; `otherData` marks it as the program's own.
+inline constexpr std::string_view trace_begin = R"({"otherData":{"generator":"llmcalc"},"traceEvents":[)";
 
 /// The row of an event: a process and one of its threads.
 struct TracePlace {

@@ -240,7 +240,7 @@ TEST_CASE("an invalid file in the old schema is rejected in one sentence", "[acc
   refused("convert " + test::measurements("dense") + out,
           "so it already has the current schema and needs no conversion");
   refused("convert " + test::measurements("dense"), "'llmcalc accuracy convert' takes two files, OLD and NEW");
-  refused("convert tests/cli/measurements/dense.json README.md", "refusing to overwrite it, pass a different NEW");
+  refused("convert tests/cli/measurements/dense.json README.md", "pass another NEW, or --force to replace it");
   refused("training tests/cli/measurements/dense.json",
           "this file has the schema of earlier versions; 'llmcalc accuracy convert tests/cli/measurements/dense.json "
           "NEW' converts it");

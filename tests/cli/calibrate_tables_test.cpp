@@ -165,6 +165,6 @@ TEST_CASE("calibrate overwrites its own files, and no other file", "[calibrate]"
   test::write_file(path("out.json"), "dear diary");
   CHECK(test::llmcalc(call).err ==
         "llmcalc: '" + path("out.json") +
-            "' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, pass a different --out\n");
+            "' exists and is not a hardware file written by llmcalc; pass another --out, or --force to replace it\n");
   CHECK(test::read_file(path("out.json")) == "dear diary");
 }

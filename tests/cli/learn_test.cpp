@@ -220,7 +220,8 @@ TEST_CASE("impossible training options are rejected before training starts", "[l
   refused(go + "--seq 100k", "pass a longer text or a smaller --seq");
   refused("learn " + text_file() + " --out /nowhere/x.safetensors", "/nowhere/x.safetensors");
   test::write_file(path("precious.safetensors"), "not ours");
-  refused("learn " + text_file() + " --out " + path("precious.safetensors"), "refusing to overwrite it");
+  refused("learn " + text_file() + " --out " + path("precious.safetensors"),
+          "exists and is not a checkpoint written by llmcalc; pass another --out, or --force to replace it");
   CHECK(test::read_file(path("precious.safetensors")) == "not ours");
   CHECK_FALSE(std::filesystem::exists(path("x.safetensors")));
 }

@@ -154,19 +154,20 @@ TEST_CASE("an unwritable trace gives one sentence and no partial file", "[trace]
   };
   refused(path("no/such/folder.json"));
   refused(test::scratch());
-  const std::string earlier = "{\"traceEvents\":[\n],\n\"displayTimeUnit\":\"ms\"}\n";
+  const std::string earlier =
+      "{\"otherData\":{\"generator\":\"llmcalc\"},\"traceEvents\":[\n],\n\"displayTimeUnit\":\"ms\"}\n";
   test::write_file(path("kept.json"), earlier);
   refused(path("kept.json"), {.before = "trap '' XFSZ; ulimit -f 1;"});  // a disk with space for one block
   CHECK(test::read_file(path("kept.json")) == earlier);
   CHECK(files_like("kept.json") == 1);
 }
 
-TEST_CASE("--trace replaces a trace and rejects any other file", "[trace]") {
+TEST_CASE("--trace replaces a trace of the program and rejects any other file", "[trace]") {
   test::write_file(path("thesis.tex"), "\\documentclass");
   for (const char* command : {"train gpt2 --hardware h100", "serve gpt2 --hardware h100 --rate 1 --num-requests 2"}) {
-    test::refused(
-        command + (" --trace " + path("thesis.tex")),
-        "'" + path("thesis.tex") + "' exists and is not a trace; refusing to overwrite it, pass a different --trace");
+    test::refused(command + (" --trace " + path("thesis.tex")),
+                  "'" + path("thesis.tex") +
+                      "' exists and is not a trace written by llmcalc; pass another --trace, or --force to replace it");
     CHECK(test::read_file(path("thesis.tex")) == "\\documentclass");
     test::write_file(path("new.json"), "");  // as created by mktemp
     for (int i = 0; i < 2; ++i) CHECK(test::llmcalc(command + (" --trace " + path("new.json"))).code == 0);
