@@ -1,5 +1,6 @@
 #include "cli/stop.hpp"
 
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -11,6 +12,7 @@ namespace llmcalc {
 namespace {
 
 std::atomic<bool> stopping = false;
+std::atomic<bool> has_limit = false;
 std::atomic<int> first_signal = 0;
 std::atomic<bool> on_terminal = false;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
@@ -22,10 +24,20 @@ void end(int signal) {
   ::_exit(128 + signal);
 }
 
+/// Ends the program in 0.9 s if it still runs: it may be waiting for the other end of a pipe, which no code polls.
+/// setitimer is only a system call, so a signal handler may use it.
+void start_limit() {
+  constexpr itimerval limit{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 900'000}};
+  ::setitimer(ITIMER_REAL, &limit, nullptr);
+}
+
 void remember(int signal) {
   if (stopping.exchange(true)) end(signal);
   first_signal = signal;
+  if (has_limit) start_limit();
 }
+
+void end_at_limit(int) { end(first_signal); }
 
 /// Installs the handler, except for signals that were ignored at startup: nohup ignores SIGHUP, and a shell ignores
 /// SIGINT for its background jobs.
@@ -41,14 +53,20 @@ void handle_with(void (*handler)(int)) {
   }
 }
 
+const std::atomic<bool>& flag_with_limit(bool limit) {
+  has_limit = limit;
+  std::signal(SIGALRM, end_at_limit);
+  handle_with(remember);
+  return stopping;
+}
+
 }  // namespace
 
 void stop_at_once() { handle_with(end); }
 
-const std::atomic<bool>& stop_flag() {
-  handle_with(remember);
-  return stopping;
-}
+const std::atomic<bool>& stop_flag() { return flag_with_limit(true); }
+
+const std::atomic<bool>& save_flag() { return flag_with_limit(false); }
 
 int stopped_code() { return 128 + first_signal; }
 

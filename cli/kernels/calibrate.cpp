@@ -158,7 +158,7 @@ int run_calibrate(const Arguments& arguments) {
   if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));
-  stop_flag();  // ensures that the file is written completely
+  if (is_replaced_by_write(out)) save_flag();  // a signal must not lose the measurement
   write_json(out, file);
   return print(report_of(c, out, name, device), screen_of(arguments));
 }

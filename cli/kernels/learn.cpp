@@ -10,6 +10,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "text/error.hpp"
+#include "text/whole_file.hpp"
 
 namespace llmcalc {
 namespace {
@@ -27,7 +28,7 @@ class LearningRun {
         corpus_(corpus),
         transformer_(t),
         line_(line),
-        learner_(t, corpus, r.settings, &stop_flag()),
+        learner_(t, corpus, r.settings, &(is_replaced_by_write(r.out) ? save_flag() : stop_flag())),
         apart_(std::clamp(r.settings.steps / 10, least_evaluations_apart, most_evaluations_apart)) {
     if (r.resumed) learner_.resume(*r.resumed);
     begin_ = learner_.progress();

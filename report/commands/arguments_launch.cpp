@@ -16,7 +16,8 @@ namespace {
 
 bool is_launch_file(const std::string& text) {
   std::error_code failed;
-  return text == json::standard_input || std::filesystem::is_regular_file(std::filesystem::path(text), failed);
+  const auto status = std::filesystem::status(text, failed);
+  return text == json::standard_input || is_regular_file(status) || is_fifo(status);
 }
 
 /// A GGUF file's name without folder and ending, and the format at the end of its name, if the rest is a preset.

@@ -51,7 +51,8 @@ bool hears_signals(pid_t pid) {
 }
 
 /// Starts the program without a shell, which would receive the signals itself.
-pid_t started(const std::string& arguments, const std::string& out, const std::string& err) {
+pid_t started(const std::string& arguments, const std::string& out, const std::string& err,
+              const std::string& input = {}) {
   std::vector<std::string> words{program()};
   std::istringstream split(arguments);
   for (std::string word; split >> word;) words.push_back(word);
@@ -61,6 +62,7 @@ pid_t started(const std::string& arguments, const std::string& out, const std::s
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addchdir_np(&actions, LLMCALC_SOURCE_DIR);
+  if (!input.empty()) ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input.c_str(), O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawnattr_t heard;  // a shell's background job ignores SIGINT; the started program must not
@@ -118,6 +120,22 @@ std::string measurements(const std::string& name) {
 
 Ran llmcalc_fit(const std::string& arguments) { return ran(LLMCALC_PROGRAM "-fit", arguments, {}); }
 
+namespace {
+
+/// Sends the signals and waits for the end, at most 10 seconds.
+double seconds_to_end(pid_t pid, const std::vector<int>& signals, int& status) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  for (const int signal : signals) ::kill(pid, signal);
+  while (::waitpid(pid, &status, WNOHANG) == 0) {
+    if (seconds() > 10) ::kill(pid, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return seconds();
+}
+
+}  // namespace
+
 Ran signaled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after) {
   const std::string out = scratch() + "/out", err = scratch() + "/err";
   const pid_t pid = started(arguments, out, err);
@@ -125,11 +143,18 @@ Ran signaled(const std::string& arguments, const std::vector<int>& signals, std:
   while (!hears_signals(pid) && ::waitpid(pid, &status, WNOHANG) == 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::this_thread::sleep_for(after);
-  const auto start = std::chrono::steady_clock::now();
-  for (const int signal : signals) ::kill(pid, signal);
-  ::waitpid(pid, &status, 0);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_to_end(pid, signals, status);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err), seconds};
+}
+
+Ran signaled_while_waiting(const std::string& arguments, int signal, const std::string& input) {
+  const std::string out = scratch() + "/out", err = scratch() + "/err";
+  const pid_t pid = started(arguments, out, err, input);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  int status = 0;
+  const double seconds = seconds_to_end(pid, {signal}, status);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);  // as a shell reports it
+  return {code, read_file(out), read_file(err), seconds};
 }
 
 Ran interrupted(const std::string& arguments) { return signaled(arguments, {SIGINT}); }

@@ -40,6 +40,10 @@ Ran signaled(const std::string& arguments, const std::vector<int>& signals, std:
 /// Sends one Ctrl-C.
 Ran interrupted(const std::string& arguments);
 
+/// Sends the signal half a second after the start of a program that waits, as for a pipe; `input` is its standard
+/// input.
+Ran signaled_while_waiting(const std::string& arguments, int signal, const std::string& input = "/dev/null");
+
 /// The program's output on a terminal with this many columns.
 std::string on_terminal(const std::string& arguments, unsigned short columns);
 

@@ -28,7 +28,7 @@ struct ServingTraffic {
   RequestTraffic requests;
   Count cut = 0;                      ///< prompts truncated to the engine's longest
   std::vector<std::string> unused{};  ///< ignored fields of a log
-  bool stopped = false;               ///< whether drawing stopped before all requests were drawn
+  bool stopped = false;               ///< whether drawing stopped; only the first requests are kept
 };
 /// A run, and the time that its passes spent on prompts and on answers.
 struct ServingRun {
