@@ -146,6 +146,11 @@ std::string type_of(const explain::Definition& d) {
   return d.unit == "bytes" || d.unit == "parameters" ? "integer" : "number";
 }
 
+/// The digits of integers above 2^53, next to them.
+Value exact_texts() {
+  return {{"_text$", described("string", "the digits of the integer under the key without _text, if above 2^53")}};
+}
+
 /// The object that holds the last part of a dotted path; created if missing.
 Value& at(Value& schema, std::string_view path) {
   Value* here = &schema;
@@ -153,6 +158,7 @@ Value& at(Value& schema, std::string_view path) {
     here = &(*here)["properties"][std::string(path.substr(0, dot))];
     (*here)["type"] = "object";
     (*here)["additionalProperties"] = false;
+    (*here)["patternProperties"] = exact_texts();
     path.remove_prefix(dot + 1);
   }
   return (*here)["properties"][std::string(path)];

@@ -58,7 +58,8 @@ using Leaves = std::vector<std::pair<std::string, json::Value>>;
 void flatten(const json::Value& v, const std::string& path, Leaves& out) {
   if (v.is_object()) {
     for (const auto& [key, part] : v.items())
-      if (!path.empty() || !is_prose(key)) flatten(part, path.empty() ? key : path + "." + key, out);
+      if ((!path.empty() || !is_prose(key)) && !is_exact_text(v, key))
+        flatten(part, path.empty() ? key : path + "." + key, out);
   } else if (v.is_array()) {
     for (std::size_t i = 0; i < v.size(); ++i) flatten(v[i], fmt::format("{}[{}]", path, i), out);
   } else {

@@ -17,6 +17,7 @@
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
+#include "report/render/render.hpp"
 #include "report/report.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -320,6 +321,15 @@ bool names(std::string_view key, const Option& o) {
   return key == own || (o.field.read == nullptr && key.starts_with(own + "_"));
 }
 
+/// The value under the key, or its digits from an answer that has both: a program in between may have rounded the
+/// number.
+json::Value exact_input(const json::Value& inputs, const std::string& key) {
+  const std::string text_key = key + std::string(exact_text_ending);
+  const auto text = inputs.find(text_key);
+  const bool exact = text != inputs.end() && text->is_string() && is_exact_text(inputs, text_key);
+  return exact ? json::parse(text->get_ref<const std::string&>(), in_quotes(text_key)) : inputs.at(key);
+}
+
 /// Throws InputError unless the name is a preset; for requests that may not read files.
 void require_preset(std::span<const Builtin> presets, const std::string& name, const char* what) {
   if (find_meant(presets, name)) return;
@@ -340,7 +350,8 @@ Arguments::Arguments(const Command& command, const json::Value& request, Files f
   const auto inputs = request.find("inputs");
   const json::Value& given = inputs == request.end() ? none : *inputs;
   if (!given.is_object()) throw InputError("\"inputs\": expected an object of options");
-  for (const auto& [key, value] : given.items()) add_input(key, value);
+  for (const auto& [key, value] : given.items())
+    if (!is_exact_text(given, key)) add_input(key, exact_input(given, key));
   take_launch();
   const std::vector<const Option*> order = options_of(command);
   const auto at = [&](const Given& g) { return std::find(order.begin(), order.end(), g.option); };

@@ -133,7 +133,17 @@ std::string scalar_json(const json::Value& v) {
   return v.is_binary() ? digits(wide_in(v)) : v.dump(-1, ' ', false, json::Value::error_handler_t::replace);
 }
 
-/// Appends the text of a value at this indentation.
+/// The digits of an integer of more than 53 bits, which readers with doubles would round; empty for other values.
+std::string exact_digits(const json::Value& v) {
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  if (v.is_binary()) return digits(wide_in(v));
+  if (v.is_number_unsigned()) return v.get<std::uint64_t>() > std::uint64_t{most} ? v.dump() : "";
+  if (!v.is_number_integer()) return "";
+  const auto n = v.get<std::int64_t>();
+  return n > most || n < -most ? v.dump() : "";
+}
+
+/// Appends the text of a value at this indentation. A number above 2^53 is followed by its digits as `KEY_text`.
 void append_json(const json::Value& v, std::size_t indent, std::string& out) {
   if (!v.is_structured() || v.empty()) {
     out += scalar_json(v);
@@ -146,11 +156,19 @@ void append_json(const json::Value& v, std::size_t indent, std::string& out) {
     out += (std::exchange(first, false) ? "" : ",") + line;
     if (v.is_object()) out += scalar_json(key) + ": ";
     append_json(part, indent + 2, out);
+    if (const std::string exact = v.is_object() ? exact_digits(part) : ""; !exact.empty())
+      out += fmt::format(",{}{}: \"{}\"", line, scalar_json(key + std::string(exact_text_ending)), exact);
   }
   out += "\n" + std::string(indent, ' ') + (v.is_object() ? "}" : "]");
 }
 
 }  // namespace
+
+bool is_exact_text(const json::Value& object, std::string_view key) {
+  if (!key.ends_with(exact_text_ending)) return false;
+  const auto number = object.find(std::string(key.substr(0, key.size() - exact_text_ending.size())));
+  return number != object.end() && (number->is_number() || number->is_binary());
+}
 
 json::Value value_json(const Quantity& q) {
   if (const Count* c = std::get_if<Count>(&q)) return *c;

@@ -25,6 +25,16 @@ bool is_of_one(const json::Value& v, const json::Value& types) {
   return std::any_of(types.begin(), types.end(), [&](const json::Value& t) { return is_of(v, t.get<std::string>()); });
 }
 
+/// The schema of a member: by its name, else by the ending of its name (a pattern such as "_text$"), else the others'.
+json::Value schema_of(const std::string& key, const json::Value& schema) {
+  const json::Value properties = schema.value("properties", json::Value::object());
+  if (properties.contains(key)) return properties[key];
+  const json::Value patterns = schema.value("patternProperties", json::Value::object());
+  for (const auto& [pattern, of] : patterns.items())
+    if (key.ends_with(pattern.substr(0, pattern.size() - 1))) return of;
+  return schema.value("additionalProperties", json::Value(true));
+}
+
 /// The first violation of the schema, or empty. Supports the keywords that our schema uses.
 std::string flaw(const json::Value& v, const json::Value& schema, const std::string& where) {
   if (schema.is_boolean()) return schema.get<bool>() ? "" : where + " is not in the schema";
@@ -32,13 +42,9 @@ std::string flaw(const json::Value& v, const json::Value& schema, const std::str
   if (schema.contains("type") && !is_of_one(v, schema["type"])) return where + " is no " + schema["type"].dump();
   for (const json::Value& key : schema.value("required", json::Value::array()))
     if (!v.contains(key.get<std::string>())) return where + " lacks " + key.get<std::string>();
-  const json::Value properties = schema.value("properties", json::Value::object());
-  const json::Value others = schema.value("additionalProperties", json::Value(true));
   if (v.is_object())
-    for (const auto& [key, part] : v.items()) {
-      const std::string f = flaw(part, properties.contains(key) ? properties[key] : others, where + "." + key);
-      if (!f.empty()) return f;
-    }
+    for (const auto& [key, part] : v.items())
+      if (const std::string f = flaw(part, schema_of(key, schema), where + "." + key); !f.empty()) return f;
   if (v.is_array() && schema.contains("items"))
     for (const json::Value& part : v)
       if (const std::string f = flaw(part, schema["items"], where + "[]"); !f.empty()) return f;

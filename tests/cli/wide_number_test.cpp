@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "presets/builtin.hpp"
+#include "report/ask.hpp"
+#include "report/render/render.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -51,4 +53,48 @@ TEST_CASE("a number past 2^64 has every digit in JSON, and is compared as a numb
   REQUIRE(total != all.end());
   CHECK((*total)["a"] == json::parse(r.out, "the report")["flops"]["model_total"].get<double>());
   CHECK((*total)["b"].get<double>() > 2 * (*total)["a"].get<double>());
+}
+
+TEST_CASE("an integer above 2^53 is followed by its digits as text, and a smaller one is not", "[wide_number]") {
+  // 6 x 124,439,808 x 1024 for the parameters of GPT-2 is 7.6e11; for 1e6 times the tokens it is 7.6e17.
+  const json::Value small = test::ask("flops gpt2 --seq 1024")["flops"],
+                    large = test::ask("flops llama-3.1-405b --seq 1M")["flops"];
+  CHECK(small["model_total"].get<std::int64_t>() < (std::int64_t{1} << 53));
+  CHECK_FALSE(small.contains("model_total_text"));
+  CHECK(large["forward"].is_number());
+  CHECK(large["forward_text"] == large["forward"].dump());  // below 2^64: the parser keeps every digit
+  const std::string digits = large["model_total_text"];     // above
+  CHECK(digits.size() == 20);
+  CHECK(std::stod(digits) == large["model_total"].get<double>());
+  CHECK(large["formulas"]["6nd_text"] == large["formulas"]["6nd"].dump());
+}
+
+TEST_CASE("2^53 has no text, and 2^53 + 1 has", "[wide_number]") {
+  const std::int64_t most = std::int64_t{1} << 53;
+  const json::Value numbers{{"a", most}, {"b", most + 1}, {"c", -most - 1}, {"d", 1e300}, {"e", ~std::uint64_t{0}}};
+  const json::Value printed = json::parse(dump(numbers), "numbers");
+  CHECK(printed.size() == 8);
+  CHECK(printed["b_text"] == "9007199254740993");
+  CHECK(printed["c_text"] == "-9007199254740993");
+  CHECK(printed["e_text"] == "18446744073709551615");
+}
+
+TEST_CASE("an answer's large input is read back from its digits, although a program rounded the number",
+          "[wide_number]") {
+  const std::string command = "train gpt2 --hardware h100 --tokens 9007199254740993";
+  const json::Value first = test::ask(command);
+  json::Value request{{"command", "train"}, {"model", "gpt2"}, {"hardware", "h100"}, {"inputs", first["inputs"]}};
+  CHECK(request["inputs"]["tokens_text"] == "9007199254740993");
+  request["inputs"]["tokens"] = 9007199254740992.0;  // as JavaScript reads it
+  CHECK(json::parse(dump(ask(request)), "the answer")["inputs"]["tokens_text"] == "9007199254740993");
+}
+
+TEST_CASE("a report saved without digits as text equals one with them", "[wide_number]") {
+  json::Value saved = test::ask("flops llama-3.1-405b --seq 100k");
+  REQUIRE(saved["flops"].contains("model_total_text"));
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : saved["flops"].items())
+    if (key.ends_with("_text")) texts.push_back(key);
+  for (const std::string& key : texts) saved["flops"].erase(key);
+  CHECK(test::llmcalc("check --baseline " + scratch_file("saved.json", saved)).code == 0);
 }
