@@ -178,6 +178,8 @@ void Arguments::refuse_unknown(std::string_view flag) const {
   if (const Option* o = find_option(flag)) throw InputError(elsewhere(command_, *o, all_));
   std::vector<std::string> known;
   for (const Option* o : options_of(command_)) known.emplace_back(o->flag);
+  for (const Synonym& s : synonyms())
+    if (meant_option(command_, s.typed) != nullptr) known.emplace_back(s.typed);
   const std::vector<std::string> near = nearest(flag, known, 1);
   throw InputError(fmt::format("unknown option {} for '{}'{} ({})", in_quotes(flag), invocation(command_),
                                near.empty() ? "" : ", did you mean " + near[0] + "?", help_hint(command_)));

@@ -46,3 +46,15 @@ TEST_CASE("a latency limit of 10 or more needs a unit", "[options][cli]") {
   CHECK(test::llmcalc(serve + "500ms").code == 0);
   CHECK(test::llmcalc(serve + "2").code == 0);
 }
+
+TEST_CASE("a misspelled synonym is answered with the synonym, if the command takes it", "[options][cli]") {
+  const auto suggests = [](const std::string& command, const std::string& suggestion) {
+    const test::Ran ran = test::llmcalc(command);
+    CHECK(ran.code == 2);
+    CHECK_THAT(ran.err, Catch::Contains("did you mean " + suggestion + "?"));
+  };
+  suggests("train gpt2 --hardware h100 --bach-size 2", "--batch-size");
+  suggests("infer gpt2 --hardware h100 --tensor-paralel-size 2", "--tensor-parallel-size");
+  suggests("infer gpt2 --hardware h100 --promt 2", "--prompt");  // an option itself
+  CHECK_THAT(test::llmcalc("list models --bach-size 2").err, !Catch::Contains("did you mean"));
+}
