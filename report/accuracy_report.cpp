@@ -288,13 +288,16 @@ std::set<std::string> without_interval(const Accuracy& a) {
 
 void add_notes(Report& report, const Accuracy& a) {
   if (const auto kinds = without_interval(a); !kinds.empty())
-    report.notes.push_back(fmt::format("no interval is available for figures of class {}: no fit covers their error",
-                                       fmt::join(kinds, ", ")));
+    report.notes.push_back({"figures_without_interval",
+                            fmt::format("no interval is available for figures of class {}: no fit covers their error",
+                                        fmt::join(kinds, ", "))});
   const auto apart = std::count_if(a.rows.begin(), a.rows.end(), [](const PredictedRow& r) { return !r.counts(); });
   if (apart > 0)
     report.notes.push_back(
-        fmt::format("{} excluded from summaries: duplicates within a row, or figures that their source advises against",
-                    how_many(static_cast<std::size_t>(apart), "figure") + (apart == 1 ? " is" : " are")));
+        {"excluded_figures",
+         fmt::format(
+             "{} excluded from summaries: duplicates within a row, or figures that their source advises against",
+             how_many(static_cast<std::size_t>(apart), "figure") + (apart == 1 ? " is" : " are"))});
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ Report checkpoint_report(const Checkpoint& c) {
   report.sections.push_back(std::move(s));
   report.grids.push_back(groups_grid(group_rows(c, predicting)));
   if (Grid unknown = unknown_grid(c, predicting); !unknown.rows.empty()) report.grids.push_back(std::move(unknown));
-  report.notes = c.caveats;
+  add_notes(report.notes, "checkpoint_caveat", c.caveats);
   return report;
 }
 

@@ -151,9 +151,9 @@ Report collective_report(const CollectiveQuestion& q) {
     used.add("latency_s", "", l.latency);
   }
   if (!l.torus.empty())
-    report.notes.push_back(fmt::format(
-        "the ranks form {}: each has {:g} links, and messages between non-neighboring ranks pass through other ranks",
-        torus_text(l.torus), rank_links(l.torus).value()));
+    report.notes.push_back({"torus", fmt::format("the ranks form {}: each has {:g} links, and messages between "
+                                                 "non-neighboring ranks pass through other ranks",
+                                                 torus_text(l.torus), rank_links(l.torus).value())});
   const std::optional<ReachedLink> reached = reached_link(q, l);
   if (reached) {
     Section& there = report.sections.emplace_back(Section{"reached_link", "", {}});
@@ -162,10 +162,12 @@ Report collective_report(const CollectiveQuestion& q) {
     there.add("start_s", "", reached->start);
   }
   const Grid& grid = report.grids.emplace_back(algorithms_grid(o, q, l, reached));
-  if (timed(l) && l.latency.value == 0) report.notes.push_back("the latency is unknown and counts as 0");
+  if (timed(l) && l.latency.value == 0)
+    report.notes.push_back({"latency_unknown", "the latency is unknown and counts as 0"});
   if (reached)
     report.notes.push_back(
-        "the estimate has no interval: no published measurement used for it covers an isolated collective");
+        {"collective_without_interval",
+         "the estimate has no interval: no published measurement used for it covers an isolated collective"});
   const CollectiveAlgorithm usual = default_algorithm(o);
   report.verdict = {{"", fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o), name(usual),
                                      grid.rows[0][2], timed(l) ? time_text(times(o, usual, q, l, reached)) : "")}};

@@ -264,7 +264,7 @@ void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
     sentence += fmt::format(" ({} in 9 of 10 cases)",
                             interval_text(interval->above(bound, Seconds(rescaled)), rescaled, Unit::seconds));
   }
-  r.notes.push_back(std::move(sentence));
+  r.notes.push_back({"rescaled_side", std::move(sentence)});
 }
 
 /// The main result of a report, by its command, for the verdict of a comparison.
@@ -311,7 +311,7 @@ std::string verdict_of(const Side& a, const Side& b) {
 void add_sentences(Report& r, const Side& a, const Side& b) {
   for (const Definition& d : explain::definitions())
     if (const std::string why = because(d, a.report, b.report); is_shown(d) && !why.empty())
-      r.notes.push_back(fmt::format("{}, {} against {}: {}", d.title, b.name, a.name, why));
+      r.notes.push_back({"cause_of_difference", fmt::format("{}, {} against {}: {}", d.title, b.name, a.name, why)});
 }
 
 }  // namespace

@@ -237,23 +237,28 @@ json::Value shared_inputs(const Request& like, const FitQuestion& q) {
   return v;
 }
 
-std::vector<std::string> fit_notes(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {
-  std::vector<std::string> notes;
+Notes fit_notes(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {
+  Notes notes;
   const Plan& p = like.plan;
   const Count tokens = q.context.value_or(add(p.prompt, p.generate));
   notes.push_back(
-      fmt::format("GiB and speeds are for {} of {} tokens, or of the model's maximum context, in {:g} % of the memory; "
-                  "tokens/s are per sequence",
-                  counted(p.batch, "sequence"), exact_text(tokens), 100 * p.memory_utilization));
+      {"speeds_of_context",
+       fmt::format(
+           "GiB and speeds are for {} of {} tokens, or of the model's maximum context, in {:g} % of the memory; "
+           "tokens/s are per sequence",
+           counted(p.batch, "sequence"), exact_text(tokens), 100 * p.memory_utilization)});
   if (like.engine)
-    notes.push_back(fmt::format("estimates for {}; --software selects another engine", like.engine->named_version()));
+    notes.push_back({"estimated_software",
+                     fmt::format("estimates for {}; --software selects another engine", like.engine->named_version())});
   if (!q.all_formats)
     notes.push_back(
-        fmt::format("each model is in the widest weight format that fits; 'llmcalc fit MODEL --hardware {}' shows all "
-                    "formats of a model; '+': some weights are wider, as in the checkpoint",
-                    like.hardware->name));
+        {"widest_format",
+         fmt::format("each model is in the widest weight format that fits; 'llmcalc fit MODEL --hardware {}' shows all "
+                     "formats of a model; '+': some weights are wider, as in the checkpoint",
+                     like.hardware->name)});
   const auto impossible = std::find_if(models.begin(), models.end(), [](const ModelFit& m) { return !m.why.empty(); });
-  if (impossible != models.end()) notes.push_back(fmt::format("omitted, among others: {}", impossible->why));
+  if (impossible != models.end())
+    notes.push_back({"omitted_models", fmt::format("omitted, among others: {}", impossible->why)});
   return notes;
 }
 

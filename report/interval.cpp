@@ -54,24 +54,27 @@ void note_measured_device(const Request& r, Report& report) {
   const auto& measured = r.hardware->measured;
   if (!measured || (!r.software && !r.engine)) return;
   report.notes.push_back(
-      fmt::format("measured on the device: {}; the rest of the estimate uses the defaults of its class; {}",
-                  measured_text(*measured), interval_of_measured_text(r)));
+      {"measured_device",
+       fmt::format("measured on the device: {}; the rest of the estimate uses the defaults of its class; {}",
+                   measured_text(*measured), interval_of_measured_text(r))});
 }
 
 namespace {
 void note_unmeasured(const HardwareCard& card, const char* in, bool of_no_kind, Report& report) {
   report.notes.push_back(
-      fmt::format("no published {} run used {}: bandwidth and peak efficiency are taken from {}, and the interval is "
-                  "at least as wide as for an assumed input",
-                  in, card.name, of_no_kind ? "other devices" : "devices of the same kind"));
+      {"device_without_runs",
+       fmt::format("no published {} run used {}: bandwidth and peak efficiency are taken from {}, and the interval is "
+                   "at least as wide as for an assumed input",
+                   in, card.name, of_no_kind ? "other devices" : "devices of the same kind")});
 }
 
 /// Adds a note on a device of a kind with too few measurements for separate bandwidth and peak efficiencies.
 void note_rare_kind(const HardwareCard& card, const char* in, Report& report) {
   report.notes.push_back(
-      fmt::format("too few published {} runs used devices of the same kind as {}: bandwidth and peak efficiency are "
-                  "taken from other devices, and the interval is at least as wide as for an assumed input",
-                  in, card.name));
+      {"device_kind_with_few_runs",
+       fmt::format("too few published {} runs used devices of the same kind as {}: bandwidth and peak efficiency are "
+                   "taken from other devices, and the interval is at least as wide as for an assumed input",
+                   in, card.name)});
 }
 }  // namespace
 

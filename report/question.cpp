@@ -71,9 +71,11 @@ void note_engine(const Request& r, Report& report) {
   const Count trained = devices(r.layout), serving = devices(one_engine(r.layout));
   if (trained == serving) return;
   report.notes.push_back(
-      fmt::format("training runs on {} and inference on {}: an inference engine uses only the tensor-parallel ranks of "
-                  "the training layout",
-                  counted(trained, "GPU"), counted(serving, "GPU")));
+      {"separate_engine",
+       fmt::format(
+           "training runs on {} and inference on {}: an inference engine uses only the tensor-parallel ranks of "
+           "the training layout",
+           counted(trained, "GPU"), counted(serving, "GPU"))});
 }
 
 }  // namespace llmcalc

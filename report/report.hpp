@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ask/answer/fit_verdict.hpp"
+#include "report/note.hpp"
 #include "text/format.hpp"
 #include "text/json.hpp"
 
@@ -98,8 +99,8 @@ struct Report {
   json::Value model, hardware, inputs, conventions, layout;
   std::vector<Section> sections;
   std::vector<Grid> grids;
-  std::vector<std::string> notes;  ///< caveats and assumptions of the numbers
-  std::optional<Brief> brief;      ///< absent: text is always complete
+  Notes notes;                 ///< caveats and assumptions of the numbers
+  std::optional<Brief> brief;  ///< absent: text is always complete
 
   const Section* find(std::string_view key) const;
   /// The row at "memory.peak_bytes".

@@ -57,7 +57,7 @@ Report scaling_report(const ScalingQuestion& q) {
          .rows = {}};
   for (const scaling::Fit& f : chosen(q.fit)) {
     add_fit(g, f, optimum(f, q));
-    report.notes.push_back(fmt::format("{}: {}", scaling::name(f), scaling::source(f)));
+    report.notes.push_back({"scaling_fit_source", fmt::format("{}: {}", scaling::name(f), scaling::source(f))});
   }
   report.grids.push_back(std::move(g));
   report.verdict = {{"", "The fits disagree; a plan should state which one it follows."}};

@@ -20,7 +20,7 @@ struct SchemaTable {
 };
 constexpr std::array tables{
     SchemaTable{"stages", "pipeline ranks: layers, micro-batches in flight, memory of one GPU"},
-    SchemaTable{"remedies", "single options that make the plan fit, best first: memory, time, GPUs"},
+    SchemaTable{"remedies", "single options that make the plan fit, best first: key under inputs, memory, time, GPUs"},
     SchemaTable{"nearest", "if no plan meets the limits: for each limit, the closest times of an isolated request"},
     SchemaTable{"plans", "the best plans, best first: layout, step or serving, memory, reason, and command line"},
     SchemaTable{"numbers", "GPU counts tried, the best plan for each, and why it won or lost"},
@@ -209,6 +209,11 @@ void add_head(Value& schema) {
   schema["properties"]["possible"] =
       described("boolean", "false: the plan is not expected to fit, and days, energy and cost are of no use");
   add_sentences(schema, "notes", "caveats and assumptions of the numbers");
+  Value& keyed = schema["properties"]["notes_keyed"] = described("array", "the notes with the key of their kind");
+  keyed["items"] = {{"type", "object"},
+                    {"properties", {{"key", {{"type", "string"}}}, {"text", {{"type", "string"}}}}},
+                    {"required", {"key", "text"}},
+                    {"additionalProperties", false}};
   schema["required"] = {"llmcalc", "command"};
 }
 

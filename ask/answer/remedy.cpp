@@ -6,40 +6,47 @@
 
 #include "ask/answer/process_estimate.hpp"
 #include "ask/request/offload.hpp"
+#include "ask/request/options.hpp"
 #include "ask/request/software.hpp"
 
 namespace llmcalc {
 namespace {
 
-/// The option that makes the change: "--tp 4".
-std::string changed_option(const Remedied& m) {
+/// An option and its value.
+struct SetOption {
+  std::string_view flag;
+  std::string value;
+};
+
+/// The option that makes the change.
+SetOption changed_option(const Remedied& m) {
   switch (m.remedy) {
     case Remedy::selective_recompute:
-      return "--recompute selective";
+      return {"--recompute", "selective"};
     case Remedy::full_recompute:
-      return "--recompute full";
+      return {"--recompute", "full"};
     case Remedy::smaller_micro_batch:
-      return fmt::format("--micro-batch {}", m.plan.micro_batch);
+      return {"--micro-batch", fmt::format("{}", m.plan.micro_batch)};
     case Remedy::more_tensor_ranks:
-      return fmt::format("--tp {}", ranks(m.layout, Group::tensor));
+      return {"--tp", fmt::format("{}", ranks(m.layout, Group::tensor))};
     case Remedy::more_stages:
-      return fmt::format("--pp {}", ranks(m.layout, Group::pipeline));
+      return {"--pp", fmt::format("{}", ranks(m.layout, Group::pipeline))};
     case Remedy::more_context_ranks:
-      return fmt::format("--cp {}", ranks(m.layout, Group::context));
+      return {"--cp", fmt::format("{}", ranks(m.layout, Group::context))};
     case Remedy::more_expert_ranks:
-      return fmt::format("--ep {}", ranks(m.layout, Group::expert));
+      return {"--ep", fmt::format("{}", ranks(m.layout, Group::expert))};
     case Remedy::more_sharding:
-      return fmt::format("--zero {}", static_cast<int>(m.layout.zero));
+      return {"--zero", fmt::format("{}", static_cast<int>(m.layout.zero))};
     case Remedy::adam8bit:
-      return "--optimizer adam8bit";
+      return {"--optimizer", "adam8bit"};
     case Remedy::bf16_gradients:
-      return "--gradient-bytes 2";
+      return {"--gradient-bytes", "2"};
     case Remedy::offloaded_activations:
     case Remedy::offloaded_optimizer:
     case Remedy::offloaded_weights:
-      return "--offload " + offload_text(m.plan.offload);
+      return {"--offload", offload_text(m.plan.offload)};
   }
-  return "";
+  return {};
 }
 
 /// Absent if no software can launch the changed plan.
@@ -55,8 +62,8 @@ std::optional<Request> typed(const Request& r, const Remedied& m) {
 }
 
 /// The option that makes the change, "--tp 4", and other options that must change with it.
-std::string remedy_option(const Request& r, const Remedied& m) {
-  std::string s = changed_option(m);
+std::string remedy_option(const Request& r, const Remedied& m, const SetOption& changed) {
+  std::string s = fmt::format("{} {}", changed.flag, changed.value);
   if (r.gave("--dp") && m.layout.dp != r.layout.dp) s += fmt::format(" --dp {}", m.layout.dp);
   if (r.gave("--gpus") && devices(m.layout) != devices(r.layout)) s += fmt::format(" --gpus {}", devices(m.layout));
   const bool batch_follows = !r.gave("--global-batch");
@@ -76,8 +83,13 @@ std::vector<TypedRemedy> typed_remedies(const Request& r) {
   for (const Remedied& m : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
     std::optional<Request> changed = typed(r, m);
     if (!changed) continue;
-    TypedRemedy t{m, *std::move(changed), remedy_option(r, m), devices(m.layout),
-                  devices(m.layout) != devices(r.layout)};
+    const SetOption option = changed_option(m);
+    TypedRemedy t{.change = m,
+                  .request = *std::move(changed),
+                  .key = find_option(option.flag)->key(),
+                  .option = remedy_option(r, m, option),
+                  .gpus = devices(m.layout),
+                  .changes_gpus = devices(m.layout) != devices(r.layout)};
     const Request& one = t.request;
     const TrainEstimate e = train(one.model.arch, one.plan, one.layout, one.hardware->cluster);
     t.change.step = e.estimate.total();

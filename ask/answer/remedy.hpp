@@ -13,6 +13,7 @@ namespace llmcalc {
 struct TypedRemedy {
   Remedied change;
   Request request;
+  std::string key;            ///< of the option that makes the change, under `inputs`: "tp"
   std::string option;         ///< "--tp 4", and other options that must change with it
   Count gpus = 1;             ///< of the run after the change
   bool changes_gpus = false;  ///< whether the number of GPUs changes

@@ -106,7 +106,7 @@ Report compared_software(const Arguments& arguments) {
   Report report;
   report.command = "compare";
   report.grids = {software_differences(a, b)};
-  if (report.grids[0].rows.empty()) report.notes = {fmt::format("{} and {} have the same keys", a, b)};
+  if (report.grids[0].rows.empty()) report.notes = {{"same_keys", fmt::format("{} and {} have the same keys", a, b)}};
   return report;
 }
 

@@ -117,8 +117,9 @@ Report report_of(const validate::Calibration& c, const std::string& out, const s
   report.inputs = {{"out", out}, {"name", name}, {"device", device}};
   report.grids = {rates_grid(c)};
   report.sections = {rest(c)};
-  report.notes = {fmt::format("values are medians of {} rounds; spread is the interquartile range of the rounds",
-                              validate::rounds)};
+  report.notes = {{"medians_of_rounds",
+                   fmt::format("values are medians of {} rounds; spread is the interquartile range of the rounds",
+                               validate::rounds)}};
   report.verdict = {{"", fmt::format("written to {}", out)}};
   return report;
 }

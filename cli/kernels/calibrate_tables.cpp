@@ -175,29 +175,36 @@ std::string launches_note(const AllTables& tables) {
          "is device time, and the tables exclude host overhead";
 }
 
-std::vector<std::string> notes_of(const FromTables& f, bool hardware_given) {
-  std::vector<std::string> all{
-      fmt::format("memory, peaks and links are from the datasheet ({}, {}), shapes from {}", f.hardware,
-                  hardware_given ? "as given" : "named in the tables", fmt::join(subject_names(f), "; ")),
-      "each table contributes the median of its rows, and the value is the median over tables; a layer is predicted as "
-      "one kernel per operator, although an engine may fuse several",
-      launches_note(f.tables),
-      "quantities missing from the tables keep the datasheet's rate: other number formats, gradients, links",
-      "only gpu, hardware, model, variant, vllm_version, profiled_at and enforce_eager are read from meta.yaml"};
+Notes notes_of(const FromTables& f, bool hardware_given) {
+  Notes all{
+      {"from_datasheet",
+       fmt::format("memory, peaks and links are from the datasheet ({}, {}), shapes from {}", f.hardware,
+                   hardware_given ? "as given" : "named in the tables", fmt::join(subject_names(f), "; "))},
+      {"medians_of_tables",
+       "each table contributes the median of its rows, and the value is the median over tables; a layer is predicted "
+       "as "
+       "one kernel per operator, although an engine may fuse several"},
+      {"launch_overhead", launches_note(f.tables)},
+      {"missing_in_tables",
+       "quantities missing from the tables keep the datasheet's rate: other number formats, gradients, links"},
+      {"read_metadata",
+       "only gpu, hardware, model, variant, vllm_version, profiled_at and enforce_eager are read from meta.yaml"}};
   if (const std::string devices = devices_of(f.tables); hardware_given && !devices.empty())
-    all.push_back(fmt::format("the tables name {}", devices));
-  if (f.sheet.contains("achieved")) all.push_back("the achieved rates of the hardware file are replaced");
-  const auto sentence = [&](const char* what, const std::vector<std::string>& list) {
-    if (!list.empty()) all.push_back(fmt::format("{}: {}", what, fmt::join(list, ", ")));
-  };
-  sentence("ignored columns", once(f.tables, &OperatorTables::unread));
+    all.push_back({"hardware_in_tables", fmt::format("the tables name {}", devices)});
+  if (f.sheet.contains("achieved"))
+    all.push_back({"replaced_rates", "the achieved rates of the hardware file are replaced"});
+  if (const std::vector<std::string> unread = once(f.tables, &OperatorTables::unread); !unread.empty())
+    all.push_back({"ignored_columns", fmt::format("ignored columns: {}", fmt::join(unread, ", "))});
   if (std::any_of(f.tables.begin(), f.tables.end(), [](const OperatorTables& t) { return !t.has_meta; }))
-    all.push_back("missing: meta.yaml");
-  for (const auto& more : {f.assumed, f.left_out, f.rates.notes}) all.insert(all.end(), more.begin(), more.end());
+    all.push_back({"no_metadata", "missing: meta.yaml"});
+  add_notes(all, "assumed_in_tables", f.assumed);
+  add_notes(all, "left_out_tables", f.left_out);
+  add_notes(all, "derived_rates", f.rates.notes);
   if (std::any_of(f.rates.numbers.begin(), f.rates.numbers.end(), [](const auto& n) { return !n.in_file; }))
     all.push_back(
-        "* relative to the datasheet's bandwidth; not written, because a hardware file has a single share of memory "
-        "bandwidth");
+        {"relative_bandwidth",
+         "* relative to the datasheet's bandwidth; not written, because a hardware file has a single share of memory "
+         "bandwidth"});
   return all;
 }
 

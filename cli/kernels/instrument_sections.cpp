@@ -84,7 +84,7 @@ std::vector<std::string> work_text(const std::string& phase, const validate::Ten
 
 /// Adds FLOPs by the units that execute them.
 void add_tensor_work(Report& report, const validate::Metered& m) {
-  if (!m.no_parts.empty()) report.notes.push_back("FLOPs are not split by unit: " + m.no_parts);
+  if (!m.no_parts.empty()) report.notes.push_back({"flops_not_split", "FLOPs are not split by unit: " + m.no_parts});
   Grid g{.key = "tensor_work",
          .title = fmt::format("tensor-core FLOPs, including padding to whole tiles; the tolerance is {:.0f} %",
                               100 * metered_tolerance),
@@ -102,12 +102,13 @@ void add_tensor_work(Report& report, const validate::Metered& m) {
   report.grids.push_back(std::move(g));
   if (padded)
     report.notes.push_back(
-        "no verdict for products whose sizes are not multiples of 128, which are padded, and for experts, whose rows "
-        "depend on the data");
+        {"padded_products",
+         "no verdict for products whose sizes are not multiples of 128, which are padded, and for experts, whose rows "
+         "depend on the data"});
 }
 
 void add_counters(Report& report, const validate::Metered& m) {
-  if (!m.no_counts.empty()) report.notes.push_back("no hardware counters: " + m.no_counts);
+  if (!m.no_counts.empty()) report.notes.push_back({"no_counters", "no hardware counters: " + m.no_counts});
   if (m.phases.empty()) return;
   Grid g{.key = "counters",
          .title = "work measured by the device's counters; bytes are predicted without caches",
@@ -127,13 +128,15 @@ void add_counters(Report& report, const validate::Metered& m) {
   if (m.tensor_cores) add_tensor_work(report, m);
   if (m.product)
     report.notes.push_back(
-        fmt::format("the counters measured {:.6f} of the FLOPs of a 4096 x 4096 x 4096 matmul", *m.product));
+        {"counted_product",
+         fmt::format("the counters measured {:.6f} of the FLOPs of a 4096 x 4096 x 4096 matmul", *m.product)});
   if (!m.tensor_cores)
-    report.notes.push_back("float32 matmuls do not run on tensor cores; their FLOPs are not counted");
+    report.notes.push_back(
+        {"float32_off_tensor_cores", "float32 matmuls do not run on tensor cores; their FLOPs are not counted"});
 }
 
 void add_energy(Report& report, const validate::Metered& m) {
-  if (!m.no_energy.empty()) report.notes.push_back("no energy: " + m.no_energy);
+  if (!m.no_energy.empty()) report.notes.push_back({"no_energy", "no energy: " + m.no_energy});
   if (m.energy.empty()) return;
   Grid g{.key = "energy",
          .title = "energy, measured by the board's counter",
@@ -176,7 +179,7 @@ void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
 }
 
 void add_memory(Report& report, const validate::Metered& m) {
-  if (!m.no_memory.empty()) report.notes.push_back("no total memory: " + m.no_memory);
+  if (!m.no_memory.empty()) report.notes.push_back({"no_device_memory", "no total memory: " + m.no_memory});
   if (m.memory.empty()) return;
   Grid g{.key = "device_memory",
          .title = fmt::format("device memory, bytes; the tolerance of the total is {:.0f} %", 100 * metered_tolerance),

@@ -137,7 +137,7 @@ int refuse(const LearnRequest& r, const LearningRun& run, const model::NotANumbe
 
 int learn(const LearnRequest& r, const Screen& screen, ProgressLine& line) {
   const model::Corpus corpus(r.text, *r.tokenizer);
-  for (const std::string& note : r.notes) say("llmcalc: note: " + note);
+  for (const Note& note : r.notes) say("llmcalc: note: " + note.text);
   line.show("creating the model");
   const Plan plan = model::learning_plan(r.settings, r.precision);
   const std::unique_ptr<model::Backend> backend = r.where.make(r.number());

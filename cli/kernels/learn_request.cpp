@@ -187,9 +187,11 @@ LearnRequest settled(const Arguments& a) {
                               "training this model with this batch size", "use a smaller --model, --batch or --seq",
                               r.where.room());
   if (r.text.size() < enough_to_learn)
-    r.notes.push_back(fmt::format(
-        "a text of {} bytes may be too short for a model to beat the bigram baseline; see the table at the end",
-        r.text.size()));
+    r.notes.push_back(
+        {"short_text",
+         fmt::format(
+             "a text of {} bytes may be too short for a model to beat the bigram baseline; see the table at the end",
+             r.text.size())});
   return r;
 }
 

@@ -18,7 +18,7 @@ struct LearnRequest {
   model::LearningSettings settings;
   double minutes = 0;       ///< 0: only the steps end it
   bool by_minutes = false;  ///< only the minutes end it
-  std::vector<std::string> notes;
+  Notes notes;
   std::unique_ptr<model::TrainingCheckpoint> resumed;
   validate::Where where;
 

@@ -166,25 +166,29 @@ void add_metered(Report& report, const Request& r, const validate::Case& c, cons
 }
 
 /// Notes on how the cases were run.
-std::vector<std::string> run_notes(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
-  std::vector<std::string> all = o.one() ? notes(r) : std::vector<std::string>();
+Notes run_notes(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
+  Notes all = o.one() ? notes(r) : Notes();
   if (const Count n = micro_batches(cases[0].plan, cases[0].layout); o.one() && o.parts().training && n > 1)
-    all.push_back(fmt::format(
-        "a step has {} micro-batches: bytes are the peak over all of them, FLOPs and operators are per micro-batch",
-        n));
+    all.push_back({"micro_batches_of_step", fmt::format("a step has {} micro-batches: bytes are the peak over all of "
+                                                        "them, FLOPs and operators are per micro-batch",
+                                                        n)});
   if (cases[0].load)
-    all.push_back(fmt::format("the weights are from {}: every tensor has the name and shape given by its config.json",
-                              o.a.word("MODEL")));
+    all.push_back({"weights_from_checkpoint",
+                   fmt::format("the weights are from {}: every tensor has the name and shape given by its config.json",
+                               o.a.word("MODEL"))});
   for (const validate::Case& c : cases)
     if (!countable(c))
       all.push_back(
-          fmt::format("FLOPs of {} are not counted individually, because counting arithmetic is slow: it runs models "
-                      "up to width {}, and this model has width {}",
-                      c.name, countable_width, c.arch.hidden));
+          {"flops_not_counted",
+           fmt::format("FLOPs of {} are not counted individually, because counting arithmetic is slow: it runs models "
+                       "up to width {}, and this model has width {}",
+                       c.name, countable_width, c.arch.hidden)});
   if (const validate::Where where = o.where(); r.hardware && !calibrated_here(*r.hardware, where))
-    all.push_back(fmt::format(
-        "times are predicted for {}, a hardware file that 'llmcalc calibrate' did not write on this machine ({})",
-        title(*r.hardware), machine_title(where)));
+    all.push_back(
+        {"hardware_of_other_machine",
+         fmt::format(
+             "times are predicted for {}, a hardware file that 'llmcalc calibrate' did not write on this machine ({})",
+             title(*r.hardware), machine_title(where))});
   return all;
 }
 

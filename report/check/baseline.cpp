@@ -48,7 +48,7 @@ void check_schema(const json::Object& report) {
 
 /// Parts of a report in prose, without numbers to compare.
 bool is_prose(std::string_view key) {
-  return key == "llmcalc" || key == "notes" || key == "verdict" || key == "conventions";
+  return key == "llmcalc" || key == "notes" || key == "notes_keyed" || key == "verdict" || key == "conventions";
 }
 
 std::string plain(const json::Value& v) { return v.is_string() ? v.get<std::string>() : v.dump(); }

@@ -56,12 +56,13 @@ bool has_formats_of(const ServerConfig& config, const ModelCard& model) {
 }
 
 /// Takes options that are not given from the log.
-void give_said(Request& r, const ServerConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
+void give_said(Request& r, const ServerConfig& config, const Arguments& arguments, Notes& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
   const bool open = !arguments.has("--weight-precision");
   if (open && has_formats_of(config, r.model)) {
-    notes.push_back(fmt::format("weights in {}, as in the checkpoint", weight_formats_text(*r.model.weights)));
+    notes.push_back(
+        {"weight_formats", fmt::format("weights in {}, as in the checkpoint", weight_formats_text(*r.model.weights))});
   } else if (open && weights) {
     r.model.weights = weights;
     const bool all_blocks = (*weights)[Component::mlp] == (*weights)[Component::experts];
@@ -72,9 +73,10 @@ void give_said(Request& r, const ServerConfig& config, const Arguments& argument
     give(r, *find_option(o.flag), o.value);
     given.push_back(fmt::format("{} {}", o.flag, o.value));
   }
-  if (!given.empty()) notes.push_back(fmt::format("from the log: {}", fmt::join(given, ", ")));
+  if (!given.empty()) notes.push_back({"taken_from_log", fmt::format("from the log: {}", fmt::join(given, ", "))});
   if (!unknown.empty())
-    notes.push_back(fmt::format("the log contains {}, which the prediction ignores", fmt::join(unknown, ", ")));
+    notes.push_back(
+        {"ignored_in_log", fmt::format("the log contains {}, which the prediction ignores", fmt::join(unknown, ", "))});
 }
 
 /// The newest known version of the software that is not newer than the log's; the newest if the log's is unknown.
@@ -103,12 +105,13 @@ void give_software(Request& r, const MemoryLog& log, Parts parts, const Argument
 }
 
 /// Takes ranks from the log, except tensor-parallel ranks, which may be given.
-void give_ranks(Request& r, const ServerConfig& config, std::vector<std::string>& notes) {
+void give_ranks(Request& r, const ServerConfig& config, Notes& notes) {
   std::vector<std::string> unknown;
   const Layout of_log = served_layout(config, r.model.arch, r.layout, unknown);
   if (!unknown.empty())
-    notes.push_back(fmt::format("the log contains {}, which do not divide the model: the prediction ignores them",
-                                fmt::join(unknown, ", ")));
+    notes.push_back({"ignored_ranks_in_log",
+                     fmt::format("the log contains {}, which do not divide the model: the prediction ignores them",
+                                 fmt::join(unknown, ", "))});
   if (of_log == r.layout) return;
   r.layout = of_log;
   std::string text = fmt::format("{} data-parallel ranks", of_log.dp);
@@ -116,7 +119,7 @@ void give_ranks(Request& r, const ServerConfig& config, std::vector<std::string>
     text +=
         fmt::format(", {} over {} ranks", of_log.ep > 1 ? "experts distributed" : "the width of every expert sharded",
                     ranks(of_log, of_log.ep > 1 ? Group::expert : Group::expert_tensor));
-  notes.push_back("from the log: " + text);
+  notes.push_back({"ranks_from_log", "from the log: " + text});
 }
 
 /// The preset that a log's model name means, with the format in the name; absent if there is none.
@@ -133,20 +136,23 @@ std::optional<ModelCard> meant_card(const std::string& named, bool has_file_type
 }
 
 /// The given model, or the preset that the log names; absent if there is neither.
-std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
+std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& arguments, Notes& notes) {
   if (!arguments.word("MODEL").empty()) return arguments.model();
   const std::string& named = log.server.config.model;
   if (named.empty()) return std::nullopt;
   if (const Builtin* preset = served_preset(named)) {
-    notes.push_back(fmt::format("the log names {}, which is the preset {}", in_quotes(named), preset->name));
+    notes.push_back(
+        {"model_from_log", fmt::format("the log names {}, which is the preset {}", in_quotes(named), preset->name)});
     return load_model(*preset);
   }
   if (auto card = meant_card(named, !log.server.config.file_type.empty())) {
-    notes.push_back(fmt::format("the log names {}: the prediction is for {}", in_quotes(named), title(*card)));
+    notes.push_back({"model_resembles_log",
+                     fmt::format("the log names {}: the prediction is for {}", in_quotes(named), title(*card))});
     return card;
   }
   notes.push_back(
-      fmt::format("the log names {}, which is not a preset: specify MODEL for a prediction", in_quotes(named)));
+      {"model_in_log_unknown",
+       fmt::format("the log names {}, which is not a preset: specify MODEL for a prediction", in_quotes(named))});
   return std::nullopt;
 }
 
@@ -164,7 +170,7 @@ void refuse_unanswered(const Arguments& arguments) {
 }
 
 /// The request for the plan to compare with the log.
-Request request_of(ModelCard model, const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
+Request request_of(ModelCard model, const MemoryLog& log, const Arguments& arguments, Notes& notes) {
   Request r;
   r.model = std::move(model);
   const Parts parts = half_of(log, arguments);

@@ -72,13 +72,13 @@ Parts parts_of(const Wanted& all) {
 }
 
 /// Whether the request allows these parts. If not, throws InputError, or adds a note if `tolerant`.
-bool allowed(const Request& r, Parts parts, bool tolerant, std::vector<std::string>& notes) {
+bool allowed(const Request& r, Parts parts, bool tolerant, Notes& notes) {
   try {
     check(r, parts);
     return true;
   } catch (const InputError& e) {
     if (!tolerant) throw;
-    notes.emplace_back(e.what());
+    notes.push_back({"part_not_explained", e.what()});
     return false;
   }
 }
@@ -97,7 +97,7 @@ std::string lacks(const Definition& d, const Request& r) {
 
 struct Answers {
   std::vector<explain::Explanation> all;
-  std::vector<std::string> notes;
+  Notes notes;
 };
 
 Answers answers(const Request& r, const Wanted& wanted) {
@@ -120,9 +120,10 @@ Answers answers(const Request& r, const Wanted& wanted) {
     without_device += d->hardware() && !r.hardware;
   }
   if (a.all.empty() && a.notes.empty()) throw InputError(lacks(*wanted.front(), r));
-  if (a.all.empty()) throw InputError(a.notes.front());
+  if (a.all.empty()) throw InputError(a.notes.front().text);
   if (without_device > 0)
-    a.notes.push_back(fmt::format("{} more quantities need a device: add --hardware HW", without_device));
+    a.notes.push_back(
+        {"needs_hardware", fmt::format("{} more quantities need a device: add --hardware HW", without_device)});
   return a;
 }
 
@@ -162,21 +163,20 @@ Output sheet() {
 }
 
 using Explanations = std::vector<explain::Explanation>;
-using Notes = std::vector<std::string>;
 
 /// `heads`: definitions specific to this answer, to which its explanations point.
 Output numbers(Explanations all, Notes notes, const Report& head, std::deque<Definition> heads = {}) {
   json::Value v = report_json(head);
   for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
-  if (!notes.empty()) v["notes"] = notes;
+  put_notes(v, notes);
   const auto saved = std::make_shared<std::deque<Definition>>(std::move(heads));
   const auto text_of = [saved, all = std::move(all), notes = std::move(notes),
                         title = printable(head.title)](const Screen& screen) {
     const bool marked = screen.style == Style::markdown;
     std::string out = marked ? "# " + markdown_text(title) + "\n\n" : in_bold(title + "\n", screen) + "\n";
     for (const explain::Explanation& e : all) out += marked ? markdown(e) : text(e, screen) + "\n";
-    for (const std::string& n : notes)
-      out += marked ? "- " + markdown_text(n) + "\n" : wrapped("note: ", n, screen.columns);
+    for (const Note& n : notes)
+      out += marked ? "- " + markdown_text(n.text) + "\n" : wrapped("note: ", n.text, screen.columns);
     return trimmed(std::move(out));
   };
   return {Page{.json = std::move(v), .text = text_of}};
@@ -207,7 +207,7 @@ Request request(const Arguments& arguments, Parts parts) {
 }
 
 Output operator_numbers(const std::string& name, const Request& r) {
-  std::vector<std::string> notes;
+  Notes notes;
   const explain::SettingParts parts{allowed(r, r.parts & ~part::of_inference, true, notes),
                                     allowed(r, r.parts & ~part::of_training, true, notes)};
   explain::OperatorExplanations found = explain::operator_explanations(explain::Setting(r, parts), name);

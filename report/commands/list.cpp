@@ -133,30 +133,37 @@ Output answer_list(const Arguments& arguments, Runner& runner) {
   report.command = "list";
   if (same_name(what, "models")) {
     report.grids.push_back(models_grid(runner));
-    report.notes = {fmt::format(
-        "{} models; 'llmcalc show NAME' prints one. The cache is in bf16, before any attention window is full",
-        builtin_models().size())};
+    report.notes = {
+        {"list_of_models",
+         fmt::format(
+             "{} models; 'llmcalc show NAME' prints one. The cache is in bf16, before any attention window is full",
+             builtin_models().size())}};
   } else if (same_name(what, "hardware")) {
     report.grids.push_back(hardware_grid(runner));
     report.notes = {
-        fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources. Peaks are dense; the ridge is for "
-                    "16-bit formats; link bandwidth is one-way; the price is the lowest listed",
-                    builtin_hardware().size())};
+        {"list_of_hardware",
+         fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources. Peaks are dense; the ridge is for "
+                     "16-bit formats; link bandwidth is one-way; the price is the lowest listed",
+                     builtin_hardware().size())}};
   } else if (same_name(what, "software")) {
     report.grids.push_back(software_grid());
     report.notes = {
-        fmt::format("{} stacks; 'llmcalc show NAME' prints one with its source, 'llmcalc list capabilities' shows what "
-                    "each can launch, 'llmcalc show training' and 'show inference' print the estimator parameters",
-                    builtin_software().size())};
+        {"list_of_software",
+         fmt::format(
+             "{} stacks; 'llmcalc show NAME' prints one with its source, 'llmcalc list capabilities' shows what "
+             "each can launch, 'llmcalc show training' and 'show inference' print the estimator parameters",
+             builtin_software().size())}};
   } else if (same_name(what, "capabilities")) {
     report.grids = {capabilities_grid(), versions_grid()};
-    report.notes = {"a capability of a version also holds for later ones until a row changes it"};
+    report.notes = {
+        {"capability_since_version", "a capability of a version also holds for later ones until a row changes it"}};
   } else if (same_name(what, "dtypes")) {
     report.grids.push_back(dtypes_grid());
-    report.notes = {fmt::format("{} number formats", formats.size())};
+    report.notes = {{"list_of_formats", fmt::format("{} number formats", formats.size())}};
   } else if (same_name(what, "families")) {
     report.grids.push_back(families_grid());
-    report.notes = {fmt::format("{} values of model_type in config.json", report.grids.back().rows.size())};
+    report.notes = {
+        {"list_of_families", fmt::format("{} values of model_type in config.json", report.grids.back().rows.size())}};
   } else {
     throw InputError(
         fmt::format("'llmcalc list': expected models, hardware, software, capabilities, dtypes or families, got {}",

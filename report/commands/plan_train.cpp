@@ -70,8 +70,9 @@ std::size_t top_of(const Arguments& arguments) {
 /// Adds a first note that the plans use offload, if it was not requested.
 void note_offload(Report& report, const Request& r, const Arguments& arguments) {
   if (!r.plan.offload.any() || arguments.has("--offload")) return;
-  report.notes.insert(report.notes.begin(), fmt::format("no plan fits without offload; these plans use --offload {}",
-                                                        offload_text(r.plan.offload)));
+  report.notes.insert(report.notes.begin(),
+                      {"offload_chosen", fmt::format("no plan fits without offload; these plans use --offload {}",
+                                                     offload_text(r.plan.offload))});
 }
 
 Output finish(Report& report, const Request& r, const SearchResult& found, const std::optional<Request>& measured,

@@ -14,7 +14,7 @@ struct DiagnosisQuestion {
   MemoryLog log;
   std::optional<Request> plan{};           ///< plan for the predicted memory; absent: only the log's terms
   std::optional<HardwareCard> hardware{};  ///< supplies the capacity if the log does not
-  std::vector<std::string> notes{};        ///< on the interpretation of the question
+  Notes notes{};                           ///< on the interpretation of the question
 };
 
 /// Throws InputError if the log's numbers exceed the device's memory.

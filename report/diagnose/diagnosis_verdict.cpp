@@ -244,28 +244,34 @@ void add_unexplained(std::vector<Finding>& v, const BookedLog& booked) {
 
 // ---- Notes
 
-void add_failure_notes(std::vector<std::string>& notes, const BookedLog& booked) {
+void add_failure_notes(Notes& notes, const BookedLog& booked) {
   const OutOfMemoryLog& log = booked.asked.log.out_of_memory;
   const OutOfMemory& o = log.messages[0];
   if (log.repeats > 0)
     notes.push_back(
-        fmt::format("{} for the same GPUs: only the first is used, because later failures may follow from it",
-                    counted(log.repeats, "more message")));
+        {"later_failures_ignored",
+         fmt::format("{} for the same GPUs: only the first is used, because later failures may follow from it",
+                     counted(log.repeats, "more message"))});
   if (const DeviceProcess* own = own_process(o); own != nullptr && own->pid)
     notes.push_back(
-        fmt::format("process {} is assumed to be the failing one: only its memory covers the PyTorch reservation "
-                    "(process IDs differ inside containers)",
-                    *own->pid));
+        {"failing_process_assumed",
+         fmt::format("process {} is assumed to be the failing one: only its memory covers the PyTorch reservation "
+                     "(process IDs differ inside containers)",
+                     *own->pid)});
   if (booked.bookings[0].term(MemoryTerm::outside))
     notes.push_back(
-        "memory outside of PyTorch includes the context, libraries and other processes: the message does not separate "
-        "them");
+        {"memory_outside_of_pytorch",
+         "memory outside of PyTorch includes the context, libraries and other processes: the message does not separate "
+         "them"});
   if (booked.predicted.empty()) return;
   const auto predicted = predicted_for(booked.predicted, MemoryTerm::allocated);
   if (o.allocated && predicted && *predicted > o.allocated->bytes)
-    notes.push_back(std::string("a process that ran out of memory had not reached its peak") +
-                    (is_server_failure(booked) ? "" : "; in the first step, optimizer states are not yet allocated"));
-  if (o.private_pools) notes.push_back("allocated memory includes tensors in CUDA graph pools");
+    notes.push_back(
+        {"peak_not_reached",
+         std::string("a process that ran out of memory had not reached its peak") +
+             (is_server_failure(booked) ? "" : "; in the first step, optimizer states are not yet allocated")});
+  if (o.private_pools)
+    notes.push_back({"graph_pools_included", "allocated memory includes tensors in CUDA graph pools"});
 }
 
 /// Source of the tokens per pass.
@@ -274,42 +280,49 @@ std::string pass_said(const Request& r, const ServerStart& s) {
   return r.gave("--prompt") ? " (from --prompt)" : fmt::format(" ({} default)", program(s.server).title);
 }
 
-void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) {
+void add_server_notes(Notes& notes, const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
   const ServerStart& s = q.log.server;
   if (s.workers > 1)
-    notes.push_back(
-        fmt::format("{} report their memory; only the first is attributed",
-                    is_llama(s.server) ? counted(s.workers, "device") : fmt::format("{} processes", s.workers)));
-  if (s.estimated) notes.push_back("the log has no buffers: the terms are Ollama's estimate before loading");
+    notes.push_back({"first_worker_only", fmt::format("{} report their memory; only the first is attributed",
+                                                      is_llama(s.server) ? counted(s.workers, "device")
+                                                                         : fmt::format("{} processes", s.workers))});
+  if (s.estimated)
+    notes.push_back({"terms_before_loading", "the log has no buffers: the terms are Ollama's estimate before loading"});
   if (!s.memory.total && q.hardware && booked.bookings[0].whole == BookedWhole::capacity)
-    notes.push_back(fmt::format("the log does not contain the device memory: taken from {}", title(*q.hardware)));
+    notes.push_back({"device_memory_assumed",
+                     fmt::format("the log does not contain the device memory: taken from {}", title(*q.hardware))});
   if (!s.config.utilization && !s.memory.granted && booked.defaults.utilization)
-    notes.push_back(fmt::format("the log does not contain the memory utilization of vLLM: {:g} is assumed",
-                                *booked.defaults.utilization));
+    notes.push_back(
+        {"utilization_assumed", fmt::format("the log does not contain the memory utilization of vLLM: {:g} is assumed",
+                                            *booked.defaults.utilization)});
   if (!s.tokens && s.blocks && !s.config.block_size && !s.concurrency)
-    notes.push_back("the log does not contain the block size: 16 tokens are assumed, the vLLM default");
+    notes.push_back(
+        {"block_size_assumed", "the log does not contain the block size: 16 tokens are assumed, the vLLM default"});
   if (!q.plan) return;
   if (has_bounded_cache(*q.plan))
     notes.push_back(
-        s.concurrency && s.config.max_model_len
-            ? "the cache of some layers does not grow with the sequence: the prediction is the cache of the "
-              "logged \"Maximum concurrency\", not of the logged tokens"
-            : "the cache of some layers does not grow with the sequence; the prediction assumes that every "
-              "layer's cache grows");
+        {"bounded_cache",
+         s.concurrency && s.config.max_model_len
+             ? "the cache of some layers does not grow with the sequence: the prediction is the cache of the "
+               "logged \"Maximum concurrency\", not of the logged tokens"
+             : "the cache of some layers does not grow with the sequence; the prediction assumes that every "
+               "layer's cache grows"});
   if (const Bytes padding = server_padding(*q.plan, s); padding > Bytes())
     notes.push_back(
-        fmt::format("the predicted weights include {} of expert padding, required by kernels", signed_bytes(padding)));
+        {"expert_padding", fmt::format("the predicted weights include {} of expert padding, required by kernels",
+                                       signed_bytes(padding))});
   if (!predicted_for(booked.predicted, MemoryTerm::activations) && s.server != LoggedServer::vllm) return;
   const EngineLimits limits = server_limits(*q.plan, s);
   notes.push_back(
-      fmt::format("activations are predicted for passes of {} tokens{} and {} sequences{}", limits.pass_tokens,
-                  pass_said(*q.plan, s), limits.sequences,
-                  s.config.sequences ? " (from the log)" : fmt::format(" ({} default)", program(s.server).title)));
+      {"predicted_pass",
+       fmt::format("activations are predicted for passes of {} tokens{} and {} sequences{}", limits.pass_tokens,
+                   pass_said(*q.plan, s), limits.sequences,
+                   s.config.sequences ? " (from the log)" : fmt::format(" ({} default)", program(s.server).title))});
 }
 
 /// Notes a device that differs from the log's.
-void add_hardware_note(std::vector<std::string>& notes, const BookedLog& booked) {
+void add_hardware_note(Notes& notes, const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
   if (!q.hardware || q.log.kind == MemoryLogKind::summary) return;
   const auto& said = q.log.kind == MemoryLogKind::server     ? q.log.server.memory.total
@@ -320,9 +333,10 @@ void add_hardware_note(std::vector<std::string>& notes, const BookedLog& booked)
       static_cast<double>(said->bytes.value) / static_cast<double>(q.hardware->cluster.device.memory.value);
   constexpr double alike = 0.1;
   if (std::fabs(ratio - 1) > alike)
-    notes.push_back(fmt::format("the device in the log has {}, but {} has {}: set another with --hardware",
-                                signed_bytes(said->bytes), title(*q.hardware),
-                                signed_bytes(q.hardware->cluster.device.memory)));
+    notes.push_back(
+        {"other_device_in_log",
+         fmt::format("the device in the log has {}, but {} has {}: set another with --hardware",
+                     signed_bytes(said->bytes), title(*q.hardware), signed_bytes(q.hardware->cluster.device.memory))});
 }
 
 }  // namespace
@@ -355,12 +369,12 @@ std::vector<Finding> diagnosis_verdict(const BookedLog& booked) {
   return v;
 }
 
-std::vector<std::string> diagnosis_notes(const BookedLog& booked) {
-  std::vector<std::string> notes = booked.asked.notes;
+Notes diagnosis_notes(const BookedLog& booked) {
+  Notes notes = booked.asked.notes;
   if (booked.asked.log.kind == MemoryLogKind::out_of_memory) add_failure_notes(notes, booked);
   if (booked.asked.log.kind == MemoryLogKind::server) add_server_notes(notes, booked);
   if (booked.asked.log.kind == MemoryLogKind::summary && booked.asked.log.summary.repeats > 0)
-    notes.push_back("with several tables for a device, only the last is used");
+    notes.push_back({"last_table_only", "with several tables for a device, only the last is used"});
   add_hardware_note(notes, booked);
   return notes;
 }

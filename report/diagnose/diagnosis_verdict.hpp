@@ -9,6 +9,6 @@ namespace llmcalc {
 /// The booking of the device with the most allocated memory.
 const MemoryBooking& fullest_of(const BookedLog& booked);
 std::vector<Finding> diagnosis_verdict(const BookedLog& booked);
-std::vector<std::string> diagnosis_notes(const BookedLog& booked);
+Notes diagnosis_notes(const BookedLog& booked);
 
 }  // namespace llmcalc

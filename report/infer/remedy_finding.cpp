@@ -32,6 +32,7 @@ json::Value remedies_json(const InferenceAnswer& a) {
   json::Value rows = json::Value::array();
   for (const InferenceRemedy& m : inference_remedies(a)) {
     rows.push_back({{"of", "inference"},
+                    {"key", m.key},
                     {"option", m.option},
                     {"gpus", m.gpus},
                     {"peak_bytes", m.peak.value},

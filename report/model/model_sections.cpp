@@ -188,37 +188,40 @@ Count document_parts(const Layout& l) {
 }
 
 /// Adds notes on lengths that frameworks reject or pad, and on how the engine counts them.
-void add_lengths(const Request& r, std::vector<std::string>& n) {
+void add_lengths(const Request& r, Notes& n) {
   const Layout& l = r.layout;
   const Count shared = mul(ranks(l, Group::tensor), ranks(l, Group::context));
   if (sequence_parallel(l) && r.plan.seq % shared != 0)
     n.push_back(
-        fmt::format("Megatron-LM rejects --seq {} under --sp, because {} ranks do not divide it; the rank with the "
-                    "most tokens is counted",
-                    r.plan.seq, shared));
+        {"sequence_not_divisible",
+         fmt::format("Megatron-LM rejects --seq {} under --sp, because {} ranks do not divide it; the rank with the "
+                     "most tokens is counted",
+                     r.plan.seq, shared)});
   const Count parts = document_parts(l);
   for (const DocumentRun& d : r.plan.documents)
     if (d.length % parts != 0)
-      return n.push_back(
-          fmt::format("documents of {} tokens do not split into {} equal parts, two per rank of --cp: "
-                      "TransformerEngine pads them; here, ranks share their pairs evenly",
-                      d.length, parts));
+      return n.push_back({"documents_not_divisible",
+                          fmt::format("documents of {} tokens do not split into {} equal parts, two per rank of --cp: "
+                                      "TransformerEngine pads them; here, ranks share their pairs evenly",
+                                      d.length, parts)});
 }
 }  // namespace
 
 namespace {
 /// Adds notes on pipeline rules that affect memory or time.
-void add_pipeline_rules(const Request& r, std::vector<std::string>& n) {
+void add_pipeline_rules(const Request& r, Notes& n) {
   const Layout& l = r.layout;
   if (accumulates_gradients(l) && shares_parameters(l))
     n.push_back(
-        "ZeRO 2 in a pipeline: a rank accumulates the full gradients of its stage and reduces them once per step, as "
-        "under ZeRO 1; until then they stay in the gradient buckets");
+        {"zero_2_in_pipeline",
+         "ZeRO 2 in a pipeline: a rank accumulates the full gradients of its stage and reduces them once per step, as "
+         "under ZeRO 1; until then they stay in the gradient buckets"});
   if (r.has(part::step) && validates_after(l.schedule) && ranks(l, Group::pipeline) > 1)
     n.push_back(
-        fmt::format("{}: a rank updates as soon as its own gradients are reduced, and the global norm is validated in "
-                    "the next step (arXiv:2401.10241, section 4); the time is from step to step",
-                    name(l.schedule)));
+        {"update_before_validation",
+         fmt::format("{}: a rank updates as soon as its own gradients are reduced, and the global norm is validated in "
+                     "the next step (arXiv:2401.10241, section 4); the time is from step to step",
+                     name(l.schedule))});
 }
 }  // namespace
 
@@ -234,27 +237,30 @@ std::string media_encoders_note(const Request& r) {
 
 namespace {
 /// Adds notes on groups and runs that do not fill nodes evenly.
-void add_nodes(const Request& r, std::vector<std::string>& n) {
+void add_nodes(const Request& r, Notes& n) {
   const Cluster& c = r.hardware->cluster;
   const Count node = c.levels.empty() ? 0 : c.levels[0].ranks;
   const Count all = devices(r.layout), together = ranks(r.layout, Group::tensor);
   if (node <= 1 || all <= node) return;
   if (together > node)
     n.push_back(
-        fmt::format("{} ranks do not fit in one node of {}: they communicate over the network", together, node));
+        {"tensor_ranks_span_nodes",
+         fmt::format("{} ranks do not fit in one node of {}: they communicate over the network", together, node)});
   else if (together > 1 && !is_inside(c, r.layout, Group::tensor))
     n.push_back(
-        fmt::format("nodes of {} do not divide evenly into groups of {} tensor-parallel ranks: some groups span two "
-                    "nodes and communicate over the network, and a step waits for them",
-                    node, together));
+        {"tensor_ranks_cross_nodes",
+         fmt::format("nodes of {} do not divide evenly into groups of {} tensor-parallel ranks: some groups span two "
+                     "nodes and communicate over the network, and a step waits for them",
+                     node, together)});
   const Count nodes = ceil_div(all, node);
   if (all % node == 0) return;
-  n.push_back(fmt::format("the {} devices fill nodes of {} in order, and the last node has {}{}", all, node, all % node,
-                          all % nodes != 0
-                              ? ""
-                              : fmt::format("; if each of the {0} nodes has {1}, use a hardware file whose link "
-                                            "connects {1} ('llmcalc show {2}' prints a template)",
-                                            nodes, all / nodes, r.hardware->name)));
+  n.push_back(
+      {"partial_last_node",
+       fmt::format("the {} devices fill nodes of {} in order, and the last node has {}{}", all, node, all % node,
+                   all % nodes != 0 ? ""
+                                    : fmt::format("; if each of the {0} nodes has {1}, use a hardware file whose link "
+                                                  "connects {1} ('llmcalc show {2}' prints a template)",
+                                                  nodes, all / nodes, r.hardware->name))});
 }
 }  // namespace
 
@@ -282,40 +288,46 @@ std::string vocabulary_note(const Request& r) {
 }
 }  // namespace
 
-std::vector<std::string> notes(const Request& r) {
-  std::vector<std::string> n = r.model.caveats;
+Note formats_of_matmuls(const Request& r) { return {"matmul_formats", formats_note(r)}; }
+
+Notes notes(const Request& r) {
+  Notes n;
+  add_notes(n, "model_caveat", r.model.caveats);
   if (r.model.media_encoders != MediaEncoders() && r.has(part::training | part::inference))
-    n.push_back(media_encoders_note(r));
+    n.push_back({"media_encoders", media_encoders_note(r)});
   const Plan& p = r.plan;
   if (const Count modules = r.model.arch.mtp.modules;
       modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))
-    n.push_back(fmt::format("{} {} not counted; --mtp {} counts {}",
-                            modules == 1 ? "an MTP module" : fmt::format("{} MTP modules", modules),
-                            modules == 1 ? "is" : "are", modules, modules == 1 ? "it" : "them"));
+    n.push_back({"mtp_not_counted", fmt::format("{} {} not counted; --mtp {} counts {}",
+                                                modules == 1 ? "an MTP module" : fmt::format("{} MTP modules", modules),
+                                                modules == 1 ? "is" : "are", modules, modules == 1 ? "it" : "them")});
   if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
-    n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
-                            weight_formats_text(p.weight_precision), training_weights(p).name()));
-  if (std::string note = formats_note(r); !note.empty()) n.push_back(std::move(note));
-  if (!r.weights_given.note.empty()) n.push_back(r.weights_given.note);
-  if (std::string note = stack_defaults_text(r); !note.empty()) n.push_back(std::move(note));
+    n.push_back(
+        {"checkpoint_formats", fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
+                                           weight_formats_text(p.weight_precision), training_weights(p).name())});
+  add_note(n, formats_of_matmuls(r));
+  if (!r.weights_given.note.empty()) n.push_back({"weight_precision_read", r.weights_given.note});
+  add_note(n, {"stack_defaults", stack_defaults_text(r)});
   if (r.has(part::training)) add_lengths(r, n);
   if (r.has(part::training)) add_pipeline_rules(r, n);
-  if (std::string note = vocabulary_note(r); !note.empty()) n.push_back(std::move(note));
+  add_note(n, {"vocabulary_padding", vocabulary_note(r)});
   if (gathers_matrices(r))
     n.push_back(
-        "Muon is exact: ranks gather sharded matrices in bf16; ranks that shard optimizer states distribute whole "
-        "matrices, and tensor-parallel ranks duplicate the work");
-  if (std::string note = unknown_keys_note(r.model); !note.empty()) n.push_back(std::move(note));
+        {"muon_gathers",
+         "Muon is exact: ranks gather sharded matrices in bf16; ranks that shard optimizer states distribute whole "
+         "matrices, and tensor-parallel ranks duplicate the work"});
+  add_note(n, {"unknown_config_keys", unknown_keys_note(r.model)});
   if (r.hardware) {
     if (r.hardware->unsourced > 0)
-      n.push_back(fmt::format("{} of {} without a source", counted(r.hardware->unsourced, "number"), r.hardware->name));
+      n.push_back({"unsourced_hardware", fmt::format("{} of {} without a source",
+                                                     counted(r.hardware->unsourced, "number"), r.hardware->name)});
     const Cluster& c = r.hardware->cluster;
     const Count together = ranks(r.layout, Group::tensor);
-    if (std::string note = host_updates_note(r); !note.empty()) n.push_back(std::move(note));
-    if (std::string note = host_memory_note(r, most_on_host(r)); !note.empty()) n.push_back(std::move(note));
+    add_note(n, host_updates_note(r));
+    add_note(n, host_memory_note(r, most_on_host(r)));
     const Link link = group_link(c, r.layout, Group::tensor);
     if (together > 1 && link.latency.value == 0)
-      n.push_back(fmt::format("link latency of {} is unknown and counts as 0", r.hardware->name));
+      n.push_back({"latency_unknown", fmt::format("link latency of {} is unknown and counts as 0", r.hardware->name)});
     add_nodes(r, n);
   }
   return n;

@@ -14,7 +14,9 @@ Section parameters_section(const ModelCard& card);
 Section kv_cache_section(const Request& r);
 
 /// Caveats from the model, the hardware and the plan.
-std::vector<std::string> notes(const Request& r);
+Notes notes(const Request& r);
+/// The note on formats in which matmuls run, if they are not the weights' own; else empty.
+Note formats_of_matmuls(const Request& r);
 /// "mxfp4 (experts), bf16: the checkpoint's": the formats of weights, and their origin unless the user gave them.
 std::string weights_text(const Request& r);
 /// The ranks that hold vision and audio encoders.

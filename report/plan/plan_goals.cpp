@@ -173,7 +173,8 @@ void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gp
   if (gpus)
     report.verdict.push_back({"fits on", fmt::format("{}: {}", counted(*gpus, "GPU"), more_gpus_text(r, gpus))});
   else
-    report.notes.insert(report.notes.begin(), "no sufficient GPU count was found in a few seconds");
+    report.notes.insert(report.notes.begin(),
+                        {"no_sufficient_gpus", "no sufficient GPU count was found in a few seconds"});
 }
 
 double deadline_of(const Request& r, const Space& space, std::string_view text) {

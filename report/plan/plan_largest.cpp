@@ -94,7 +94,8 @@ void drop_commands(Report& report) {
         if (row.is_object()) row.erase("command");
   std::erase_if(report.verdict, [](const Finding& f) { return f.label == "command"; });
   report.notes.push_back(
-      "for a model of another depth, write a model file: 'llmcalc show MODEL --json' prints a template");
+      {"other_depth",
+       "for a model of another depth, write a model file: 'llmcalc show MODEL --json' prints a template"});
 }
 
 }  // namespace

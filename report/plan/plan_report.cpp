@@ -237,8 +237,8 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
   if (const std::string run = whole_run_text(p); !run.empty()) report.verdict.push_back({"run", run});
   report.verdict.push_back({"command", command_of(r, f.candidate)});
   if (r.run.measured_scale != 1) note_beyond_device(p.request(), tokens_per_second(p.estimate(), t), report);
-  for (const std::string& note : {host_updates_note(p.request()), host_memory_note(p.request(), p.estimate().host)})
-    if (!note.empty()) report.notes.push_back(note);
+  add_note(report.notes, host_updates_note(p.request()));
+  add_note(report.notes, host_memory_note(p.request(), p.estimate().host));
 }
 
 /// Adds the estimate's parameters and interval for the best plan.
@@ -358,13 +358,15 @@ Report plan_report(const Request& r, const Space& space, const SearchResult& fou
   report.grids.push_back(searched_grid(space, found));
   report.brief = brief_of(r, "step.time_s", r.run.tokens.has_value());
   report.brief->with_grid = true;
-  report.notes.push_back(searched_text(found));
+  report.notes.push_back({"searched", searched_text(found)});
   report.brief->findings.push_back({"searched", searched_text(found)});
-  report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched(space), "; ")));
+  report.notes.push_back({"not_searched", fmt::format("not searched: {}", fmt::join(not_searched(space), "; "))});
   if (!r.gave("--global-batch"))
-    report.notes.push_back(fmt::format(
-        "--global-batch {}, {}; set your own", r.plan.global_batch,
-        r.plan.global_batch == *r.gpus ? "one sequence per GPU" : "one sequence per GPU at the largest GPU count"));
+    report.notes.push_back(
+        {"assumed_global_batch",
+         fmt::format("--global-batch {}, {}; set your own", r.plan.global_batch,
+                     r.plan.global_batch == *r.gpus ? "one sequence per GPU"
+                                                    : "one sequence per GPU at the largest GPU count")});
   return report;
 }
 

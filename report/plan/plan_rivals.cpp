@@ -150,13 +150,14 @@ void add_left_out(Report& report, std::span<const Rival> rivals) {
     parts.push_back(
         fmt::format("{}: {}{}", reason, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
   }
-  if (!parts.empty()) report.notes.push_back(fmt::format("omitted: {}", fmt::join(parts, "; ")));
+  if (!parts.empty()) report.notes.push_back({"omitted_hardware", fmt::format("omitted: {}", fmt::join(parts, "; "))});
   report.grids.push_back(std::move(g));
 }
 
 /// Notes on differences that make times of different hardware less comparable.
 void add_rival_notes(Report& report, std::span<const Rival> rivals) {
-  report.notes.push_back("prices are the first in each preset; 'llmcalc show HW' shows their sources");
+  report.notes.push_back(
+      {"first_prices", "prices are the first in each preset; 'llmcalc show HW' shows their sources"});
   std::map<std::string, int> precisions, how;
   for (const Rival& r : rivals) {
     if (!is_compared(r)) continue;
@@ -165,10 +166,12 @@ void add_rival_notes(Report& report, std::span<const Rival> rivals) {
   }
   if (precisions.size() > 1)
     report.notes.push_back(
-        "each device computes in the first of bf16, fp16, fp32 that it supports; --precision overrides it");
+        {"precision_by_device",
+         "each device computes in the first of bf16, fp16, fp32 that it supports; --precision overrides it"});
   if (how.size() > 1)
     report.notes.push_back(
-        "some devices have measured rates and others only a datasheet; times of the latter are lower bounds");
+        {"measured_and_bound",
+         "some devices have measured rates and others only a datasheet; times of the latter are lower bounds"});
 }
 
 [[noreturn]] void refuse_rivals(std::span<const Rival> rivals, std::optional<double> limit) {

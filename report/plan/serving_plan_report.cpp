@@ -322,8 +322,8 @@ void add_serving_estimate(Report& report, const std::vector<const ServingOffer*>
 
 /// Adds the formats of the best plan's weights and matmuls.
 void add_formats(Report& report, const Request& best) {
-  report.notes.push_back("weights in " + weights_text(best));
-  if (std::string note = formats_note(best); !note.empty()) report.notes.push_back(std::move(note));
+  report.notes.push_back({"weight_formats", "weights in " + weights_text(best)});
+  add_note(report.notes, formats_of_matmuls(best));
 }
 
 // ---- Selection of offers
@@ -391,12 +391,14 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
   report.grids.push_back(left_out_of_plan(offers, left_out));
   report.grids.push_back(searched_offers(offers, q.stopped));
   const json::Object counts(report.grids.back().json, "the search");
-  report.notes.push_back(fmt::format("{} layouts: {} fit, {} meet the limits{}", counts.count("candidates"),
-                                     counts.count("fit"), counts.count("serve"), q.stopped ? "; stopped early" : ""));
+  report.notes.push_back(
+      {"searched", fmt::format("{} layouts: {} fit, {} meet the limits{}", counts.count("candidates"),
+                               counts.count("fit"), counts.count("serve"), q.stopped ? "; stopped early" : "")});
   if (!shown.empty()) add_formats(report, shown.front()->request);
   if (std::any_of(shown.begin(), shown.end(), [](const ServingOffer* o) { return o->run.share < 1; }))
-    report.notes.push_back("of many engines, only 32 are simulated, with their share of the load");
-  report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched_of_serving, "; ")));
+    report.notes.push_back(
+        {"simulated_engines", "of many engines, only 32 are simulated, with their share of the load"});
+  report.notes.push_back({"not_searched", fmt::format("not searched: {}", fmt::join(not_searched_of_serving, "; "))});
   return report;
 }
 

@@ -72,7 +72,7 @@ std::string markdown(const Report& r, bool exact) {
   for (const Section& s : r.sections) out += section_markdown(s, exact);
   for (const Grid& g : r.grids)
     if (!g.columns.empty()) out += grid_markdown(g.shown(exact));
-  for (const std::string& n : r.notes) out += "- " + markdown_text(n) + "\n";
+  for (const Note& n : r.notes) out += "- " + markdown_text(n.text) + "\n";
   return out;
 }
 
@@ -110,7 +110,7 @@ Report as_printed(const Report& r) {
   for (Finding& f : p.verdict) f.label = printable(f.label), f.text = printable(f.text);
   for (Section& s : p.sections) make_printable(s);
   for (Grid& g : p.grids) make_printable(g);
-  make_printable(p.notes);
+  for (Note& n : p.notes) n.text = printable(n.text);
   if (r.brief) p.brief = as_printed(*r.brief);
   return p;
 }
@@ -211,7 +211,7 @@ json::Value report_json(const Report& r) {
   }
   for (const Grid& g : r.grids)
     if (!g.key.empty()) v[g.key] = g.json;
-  if (!r.notes.empty()) v["notes"] = r.notes;
+  put_notes(v, r.notes);
   if (r.fit) {
     v["verdict"]["fit"] = name(r.fit->verdict);
     v["verdict"]["fit_probability"] = r.fit->probability;

@@ -198,7 +198,7 @@ std::string render_text(const Report& r, const Screen& screen) {
   for (const Section& s : r.sections) out += section_text(s, w, screen);
   for (const Grid& g : r.grids)
     if (!g.columns.empty()) out += grid_text(g, screen) + "\n";
-  for (const std::string& n : r.notes) out += wrapped("note: ", n, screen.columns);
+  for (const Note& n : r.notes) out += wrapped("note: ", n.text, screen.columns);
   while (out.ends_with("\n\n")) out.pop_back();
   return out;
 }

@@ -188,12 +188,14 @@ void add_time_findings(Report& report, const Request& r, const Served& s) {
                                                      1 / s.per_token.mean.value)});
 }
 
-std::string estimate_note(const Request& r) {
+Note estimate_note(const Request& r) {
   if (!interval_of(r, InferenceClass::served_decode))
-    return fmt::format("times are estimates for {}; published data is insufficient for an error interval",
-                       r.engine->named_version());
-  return fmt::format("times are estimates for {}; 9 of 10 measured means are within the printed range",
-                     r.engine->named_version());
+    return {"estimate_without_interval",
+            fmt::format("times are estimates for {}; published data is insufficient for an error interval",
+                        r.engine->named_version())};
+  return {"estimate_with_interval",
+          fmt::format("times are estimates for {}; 9 of 10 measured means are within the printed range",
+                      r.engine->named_version())};
 }
 
 namespace {
@@ -233,18 +235,22 @@ void add_serving_notes(Report& report, const Request& r, const ServingEngine& e,
   if (r.engine) report.notes.push_back(estimate_note(r));
   note_measured_device(r, report);
   note_wider_inference(r, report);
-  if (std::string note = formats_note(r); !note.empty()) report.notes.push_back(std::move(note));
+  add_note(report.notes, formats_of_matmuls(r));
   if (const std::string why = why_no_long_run(r, e); !why.empty())
-    report.notes.push_back("no capacity from pass limits: " + why);
+    report.notes.push_back({"no_steady_state", "no capacity from pass limits: " + why});
   if (r.serving.prefix_cache && e.rules.scheduler.limited_groups > 0 && e.rules.scheduler.whole_groups == 0)
     report.notes.push_back(
-        "every layer has a window: a sequence keeps only its window, and reuse of cached windows by later prompts is "
-        "not counted");
+        {"prefix_cache_of_windows",
+         "every layer has a window: a sequence keeps only its window, and reuse of cached windows by later prompts is "
+         "not counted"});
   if (traffic.cut > 0)
-    report.notes.push_back(fmt::format("{} prompts exceeded the engine limit and were truncated", traffic.cut));
+    report.notes.push_back(
+        {"truncated_prompts", fmt::format("{} prompts exceeded the engine limit and were truncated", traffic.cut)});
   if (!traffic.unused.empty())
-    report.notes.push_back(fmt::format("unused in {}: {}", r.serving.log, fmt::join(traffic.unused, ", ")));
-  if (run.run.stopped) report.notes.push_back("stopped early: results cover only completed requests");
+    report.notes.push_back(
+        {"unused_log_fields", fmt::format("unused in {}: {}", r.serving.log, fmt::join(traffic.unused, ", "))});
+  if (run.run.stopped)
+    report.notes.push_back({"stopped_early", "stopped early: results cover only completed requests"});
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ std::string slo_text(const Request& r);
 /// Adds the mean times to the first token and per token to the verdict, with their intervals.
 void add_time_findings(Report& report, const Request& r, const Served& s);
 /// Describes the source of the times and their error. Precondition: the request has an engine.
-std::string estimate_note(const Request& r);
+Note estimate_note(const Request& r);
 /// The common head of all server reports.
 Report serving_head(const Request& r);
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run);

@@ -1,9 +1,8 @@
 #pragma once
 /// Notes about a plan's use of host memory.
 
-#include <string>
-
 #include "ask/request/request.hpp"
+#include "report/note.hpp"
 
 namespace llmcalc {
 
@@ -12,9 +11,9 @@ Bytes most_on_host(const Request& r);
 
 /// Host memory that a plan needs per GPU and per node, if the hardware lacks a host capacity to check it against; empty
 /// if it needs no host memory or has been checked.
-std::string host_memory_note(const Request& r, Bytes per_gpu);
+Note host_memory_note(const Request& r, Bytes per_gpu);
 
 /// Notes that the host's updates count as 0 s if its memory bandwidth is unknown; else empty.
-std::string host_updates_note(const Request& r);
+Note host_updates_note(const Request& r);
 
 }  // namespace llmcalc

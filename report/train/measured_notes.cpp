@@ -24,22 +24,28 @@ void note_measured_scale(const TrainingAnswer& a, Report& report) {
   };
   const auto interval = a.class_interval();
   const bool outside = interval && std::max(*scale, 1 / *scale) > interval->factor;
-  report.notes.push_back(fmt::format(
-      "the measured {} is {:.3g} times the estimated {}{}; for other plans on this machine, multiply the estimated "
-      "times by {:.3g}, the square root of the time ratio, because half of the error is specific to one run",
-      rate_text(*r.run.measured_tokens_per_s), 1 / *scale, rate_text(a.step().tokens_per_s),
-      outside ? ", a larger error than for 9 of 10 measurements, so check that the plan matches the measured one" : "",
-      rescale(*scale)));
+  report.notes.push_back(
+      {"measured_scale",
+       fmt::format(
+           "the measured {} is {:.3g} times the estimated {}{}; for other plans on this machine, multiply the "
+           "estimated "
+           "times by {:.3g}, the square root of the time ratio, because half of the error is specific to one run",
+           rate_text(*r.run.measured_tokens_per_s), 1 / *scale, rate_text(a.step().tokens_per_s),
+           outside ? ", a larger error than for 9 of 10 measurements, so check that the plan matches the measured one"
+                   : "",
+           rescale(*scale))});
 }
 
 void note_beyond_device(const Request& r, double tokens_per_s, Report& report) {
   const double share = share_of_peak(r, tokens_per_s);
   if (share <= 1) return;
-  report.notes.insert(report.notes.begin(),
-                      fmt::format("the measured step is faster than the device peak allows; with estimates rescaled to "
-                                  "this measurement, the best plan reaches {:.4g} % of the peak of {} {} in {}; check "
-                                  "--measured-tokens-per-s and --measured-plan",
-                                  100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name()));
+  report.notes.insert(
+      report.notes.begin(),
+      {"measured_beyond_peak",
+       fmt::format("the measured step is faster than the device peak allows; with estimates rescaled to "
+                   "this measurement, the best plan reaches {:.4g} % of the peak of {} {} in {}; check "
+                   "--measured-tokens-per-s and --measured-plan",
+                   100 * share, devices(r.layout), r.hardware->name, r.plan.precision.name())});
 }
 
 namespace {
@@ -63,14 +69,15 @@ void note_rescaled(const Request& r, const Request& measured, Report& report) {
       found != report.sections.end() ? *found : report.sections.emplace_back(Section{"estimate", "", {}});
   estimate.add("measured_scale", "", r.run.measured_scale);
   report.notes.insert(report.notes.begin(),
-                      fmt::format("times are estimates multiplied by {:.3g}, the square root of the error of a "
-                                  "measured step: {} on {} at tp {}, cp {}, ep {}, pp {}, dp {}, micro-batch {}; {}",
-                                  rescale(r.run.measured_scale),
-                                  human_text(Quantity(*measured.run.measured_tokens_per_s), Unit::tokens_per_second),
-                                  counted(devices(measured.layout), "GPU"), ranks(measured.layout, Group::tensor),
-                                  ranks(measured.layout, Group::context), ranks(measured.layout, Group::expert),
-                                  ranks(measured.layout, Group::pipeline), measured.layout.dp,
-                                  measured.plan.micro_batch, low_precision_text(r)));
+                      {"rescaled_by_measurement",
+                       fmt::format("times are estimates multiplied by {:.3g}, the square root of the error of a "
+                                   "measured step: {} on {} at tp {}, cp {}, ep {}, pp {}, dp {}, micro-batch {}; {}",
+                                   rescale(r.run.measured_scale),
+                                   human_text(Quantity(*measured.run.measured_tokens_per_s), Unit::tokens_per_second),
+                                   counted(devices(measured.layout), "GPU"), ranks(measured.layout, Group::tensor),
+                                   ranks(measured.layout, Group::context), ranks(measured.layout, Group::expert),
+                                   ranks(measured.layout, Group::pipeline), measured.layout.dp,
+                                   measured.plan.micro_batch, low_precision_text(r))});
 }
 
 }  // namespace llmcalc

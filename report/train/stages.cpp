@@ -86,8 +86,9 @@ void add_stages(const TrainingAnswer& a, Report& report) {
   const Request& r = a.request();
   report.grids.push_back(stages_grid(a));
   if (ranks(r.layout, Group::pipeline) == 1 || !r.layout.stage_layers.empty()) return;
-  report.notes.push_back(fmt::format("layers are distributed over the {} as --stage-layers {}",
-                                     r.layout.chunks > 1 ? "chunks" : "stages", spread(a.stages().partition)));
+  report.notes.push_back(
+      {"balanced_stages", fmt::format("layers are distributed over the {} as --stage-layers {}",
+                                      r.layout.chunks > 1 ? "chunks" : "stages", spread(a.stages().partition))});
 }
 
 Section layout_section(const Request& r) {

@@ -27,6 +27,7 @@ json::Value remedies_json(const TrainingAnswer& a) {
   json::Value rows = json::Value::array();
   for (const TypedRemedy& t : a.remedies())
     rows.push_back({{"of", "training"},
+                    {"key", t.key},
                     {"option", t.option},
                     {"gpus", t.gpus},
                     {"peak_bytes", t.change.peak.value},

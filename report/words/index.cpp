@@ -50,8 +50,9 @@ Report explain_index() {
   add_words(r, g.json);
   r.grids.push_back(std::move(g));
   r.notes = {
-      "'llmcalc explain NAME MODEL ...' adds the numbers of a model; 'llmcalc explain --all' prints every formula; "
-      "'llmcalc explain glossary' every term"};
+      {"more_commands",
+       "'llmcalc explain NAME MODEL ...' adds the numbers of a model; 'llmcalc explain --all' prints every formula; "
+       "'llmcalc explain glossary' every term"}};
   return r;
 }
 

@@ -10,6 +10,7 @@ namespace llmcalc {
 
 /// A change, and the engine after it.
 struct InferenceRemedy {
+  std::string key;     ///< of the option under `inputs`: "tp"
   std::string option;  ///< "--tp 2"
   std::string engine;  ///< its name if it changes, else empty
   Count gpus = 1;      ///< of one engine
