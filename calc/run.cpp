@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "calc/elementary.hpp"
+
 namespace llmcalc {
 
 double utilization(double flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak) {
@@ -41,8 +43,8 @@ Seconds checkpoint_interval(const Failures& f) {
 
 double goodput(const Failures& f) {
   const Seconds between = time_between_failures(f), work = checkpoint_interval(f);
-  if (f.checkpoint.value == 0) return std::exp(-(f.restart / between));  // work is saved continuously
-  return work / (std::exp(f.restart / between) * std::expm1((work + f.checkpoint) / between) * between);
+  if (f.checkpoint.value == 0) return elementary::exp(-(f.restart / between));  // work is saved continuously
+  return work / (elementary::exp(f.restart / between) * elementary::expm1((work + f.checkpoint) / between) * between);
 }
 
 double tokens_of_words(double words) { return words * tokens_per_word; }

@@ -23,10 +23,6 @@ class Random {
   std::uint64_t state_;
 };
 
-/// Natural logarithm of x > 0, and e^x, within a few units in the last place.
-double portable_log(double x);
-double portable_exp(double x);
-
 /// Random variates of mean 1: exponential; gamma of a given shape; log-normal, given its logarithm's standard
 /// deviation.
 double exponential(Random& random);

@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calc/elementary.hpp"
+
 namespace llmcalc {
 namespace {
 
 constexpr double first_bin = 1e-6, ratio = 1.01;
 
 /// Upper end of a bin of gaps, in seconds.
-double bin_end(std::size_t i) { return first_bin * std::pow(ratio, static_cast<double>(i)); }
+double bin_end(std::size_t i) { return first_bin * elementary::pow(ratio, static_cast<double>(i)); }
 
 std::size_t bin_of(double gap, std::size_t bins) {
   if (gap <= first_bin) return 0;
-  const double i = std::ceil(std::log(gap / first_bin) / std::log(ratio));
+  static const double log_ratio = elementary::log(ratio);
+  const double i = std::ceil(elementary::log(gap / first_bin) / log_ratio);
   return std::min(bins - 1, static_cast<std::size_t>(i));
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calc/elementary.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -21,7 +23,7 @@ double kept_share(const SchedulerRules& rules, const Sessions& s, double rate, d
   double again = 0;
   for (Count k = 1; k < s.turns; ++k) again += left_by(rules, s, k);
   const double last = left_by(rules, s, s.turns);
-  const auto kept = [&](double time) { return 1 - std::exp(-time / think); };
+  const auto kept = [&](double time) { return 1 - elementary::exp(-time / think); };
   double low = 0, high = most;
   for (int i = 0; i < 80; ++i) {
     const double time = (low + high) / 2;

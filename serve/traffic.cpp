@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calc/elementary.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -48,7 +50,7 @@ double draw(const Distribution& d, Random& random) {
     case Distribution::Kind::gamma:
       return d.spread > 0 ? d.mean * gamma(random, 1 / (d.spread * d.spread)) : d.mean;
     case Distribution::Kind::log_normal:
-      return d.mean * log_normal(random, std::sqrt(portable_log(1 + d.spread * d.spread)));
+      return d.mean * log_normal(random, std::sqrt(elementary::log(1 + d.spread * d.spread)));
     case Distribution::Kind::uniform:
       return d.mean * (1 + d.spread * (2 * random.uniform() - 1));
     case Distribution::Kind::histogram:

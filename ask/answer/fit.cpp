@@ -2,14 +2,16 @@
 
 #include <cmath>
 
+#include "calc/elementary.hpp"
+
 namespace llmcalc {
 namespace {
 
-double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+double normal_distribution(double x) { return 0.5 * elementary::erfc(-x / std::sqrt(2.0)); }
 
 Fit fit_of(double needed, double all, double factor) {
   constexpr double end = 1.6448536269514722;  // of a 90 % interval, in standard deviations
-  const double probability = normal_distribution(end * std::log(all / needed) / std::log(factor));
+  const double probability = normal_distribution(end * elementary::log(all / needed) / elementary::log(factor));
   if (needed * factor <= all) return {FitVerdict::yes, probability};
   if (needed / factor > all) return {FitVerdict::no, probability};
   return {probability >= 0.5 ? FitVerdict::likely : FitVerdict::unlikely, probability};

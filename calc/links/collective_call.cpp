@@ -1,7 +1,8 @@
 #include "calc/links/collective_call.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "calc/elementary.hpp"
 
 namespace llmcalc {
 namespace {
@@ -61,7 +62,7 @@ void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, b
   if (c.regather) add(c.forward, true, regathers_for_weights);
 }
 
-double tree_rounds(double ranks) { return 2 * std::log2(ranks) + 4; }
+double tree_rounds(double ranks) { return 2 * elementary::log2(ranks) + 4; }
 
 CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,
                                      const Link& link, const LinkRates& reached, bool outer) {

@@ -1,6 +1,7 @@
 #include "calc/operator/operand.hpp"
 
-#include <cmath>
+
+#include "calc/elementary.hpp"
 
 namespace llmcalc {
 double operand_read(DType t, Count rows, Count depth) {
@@ -13,7 +14,7 @@ double transposed_read(const Linear& s, const Stored& w) {
 }
 
 double groups_touched(Count groups, Count top_k, Count tokens) {
-  return real(groups) * -std::expm1(real(tokens) * std::log1p(-real(top_k) / real(groups)));
+  return real(groups) * -elementary::expm1(real(tokens) * elementary::log1p(-real(top_k) / real(groups)));
 }
 
 double groups_touched(const Linear& s) {

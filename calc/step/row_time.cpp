@@ -1,8 +1,8 @@
 #include "calc/step/row_time.hpp"
 
-#include <cmath>
 #include <utility>
 
+#include "calc/elementary.hpp"
 #include "calc/memory.hpp"
 #include "calc/pipeline/schedule.hpp"
 #include "calc/training/offload.hpp"
@@ -168,8 +168,8 @@ class Clock {
     const Seconds host = pass.kernels * software.kernel + starts * software.collective;
     if (host <= Seconds()) return {};
     const Seconds longer = std::max(busy, host);
-    const double shorter = std::min(busy, host) / longer;
-    return std::pow(1 + std::pow(shorter, 6), 1.0 / 6) * longer - busy;
+    const double shorter = std::min(busy, host) / longer, cube = shorter * shorter * shorter;
+    return elementary::pow(1 + cube * cube, 1.0 / 6) * longer - busy;
   }
 
   /// Exposed seconds of a ring's messages, which overlap with the attention core and with the time that the device

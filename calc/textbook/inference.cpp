@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calc/elementary.hpp"
 #include "calc/textbook/parameters.hpp"
 #include "calc/textbook/weights.hpp"
 
@@ -89,7 +90,7 @@ Flops decode_flops(const Arch& a, Count batch, Count context, bool absorbed) {
 
 double experts_touched(Count experts, Count top_k, Count tokens) {
   const double n = real(experts);
-  return n * (1 - std::pow(1 - real(top_k) / n, real(tokens)));
+  return n * (1 - elementary::pow(1 - real(top_k) / n, real(tokens)));
 }
 
 namespace {
@@ -160,7 +161,7 @@ Count max_context(const Capacity& r, Count kv_per_token, Count batch) { return m
 
 double speculative_tokens(double acceptance, Count draft) {
   if (acceptance == 1) return real(draft + 1);
-  return (1 - std::pow(acceptance, real(draft + 1))) / (1 - acceptance);
+  return (1 - elementary::pow(acceptance, real(draft + 1))) / (1 - acceptance);
 }
 double speculative_speedup(double acceptance, Count draft, double cost_ratio) {
   return speculative_tokens(acceptance, draft) / (real(draft) * cost_ratio + 1);

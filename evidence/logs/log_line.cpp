@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "calc/elementary.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
 
@@ -46,7 +47,7 @@ Bytes rounding(std::string_view number, std::string_view unit, const LogLine& li
   const std::size_t point = number.find('.');
   const auto decimals = static_cast<double>(point == nowhere ? 0 : number.size() - point - 1);
   const Bytes one = parse_bytes(fmt::format("1 {}", unit), line.where());
-  return Bytes(std::llround(0.5 * std::pow(10, -decimals) * static_cast<double>(one.value)));
+  return Bytes(std::llround(0.5 * elementary::pow(10, -decimals) * static_cast<double>(one.value)));
 }
 
 std::string without_commas(std::string_view number) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calc/elementary.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 
@@ -24,7 +25,8 @@ Logged number_of(const LogLine& line, std::string_view words, double unit) {
   const auto decimals = static_cast<double>(point == std::string_view::npos ? 0 : digits.size() - point - 1);
   if (*value * unit > 0x1p62)
     throw InputError(fmt::format("{}: {:g} is too large for a size of memory", line.where(), *value));
-  return LoggedBytes{Bytes(std::llround(*value * unit)), Bytes(std::llround(0.5 * std::pow(10, -decimals) * unit))};
+  return LoggedBytes{Bytes(std::llround(*value * unit)),
+                     Bytes(std::llround(0.5 * elementary::pow(10, -decimals) * unit))};
 }
 
 constexpr double mib = 0x1p20, gib = 0x1p30, gigabyte = 1e9;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <regex>
 
+#include "calc/elementary.hpp"
 #include "evidence/names/cloud_instance.hpp"
 #include "evidence/names/words.hpp"
 #include "presets/builtin.hpp"
@@ -189,7 +190,7 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
     if (!means(name, s.name, card)) continue;
     const std::size_t words = s.name.words.size() + (s.name.cores ? 1 : 0);
     const double gib = static_cast<double>(card.cluster.device.memory.value) / 0x1p30;
-    const double distance = memory_gb ? std::fabs(std::log(*memory_gb / gib)) : 0;
+    const double distance = memory_gb ? std::fabs(elementary::log(*memory_gb / gib)) : 0;
     // Most matching words first, then nearest memory size; on ties, the first preset.
     const bool better = best == nullptr || words > best_words || (words == best_words && distance < best_distance);
     if (!better) continue;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "calc/elementary.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc::import {
@@ -33,7 +34,7 @@ RopeScaling scaling_named(const Config& c) {
 }
 
 /// YaRN's attention factor, 0.1 m ln(factor) + 1 (hf modeling_rope_utils.py, _compute_yarn_parameters).
-double yarn_magnitude(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
+double yarn_magnitude(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * elementary::log(factor) + 1; }
 
 double yarn_attention_factor(const Config& c, double factor) {
   if (c.has("attention_factor")) return above_zero(c, "attention_factor", 1);

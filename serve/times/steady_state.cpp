@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "calc/elementary.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -24,9 +26,9 @@ ChunkShares around(double mean) {
 /// Distribution of the maximum of `ranks` Poisson variates with the given mean; values above `most` count as `most`.
 ChunkShares most_of_ranks(double mean, double ranks, Count most) {
   ChunkShares all;
-  double one = std::exp(-mean), up_to = one, before = 0;
+  double one = elementary::exp(-mean), up_to = one, before = 0;
   for (Count j = 0; j < most && before < 1 - 1e-9; ++j) {
-    const double now = std::pow(std::min(up_to, 1.0), ranks);
+    const double now = elementary::pow(std::min(up_to, 1.0), ranks);
     all.emplace_back(j, now - before);
     before = now;
     one *= mean / static_cast<double>(j + 1);

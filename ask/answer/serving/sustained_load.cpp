@@ -6,6 +6,7 @@
 #include "ask/answer/serving/run.hpp"
 #include "ask/answer/serving/traffic.hpp"
 #include "ask/request/request.hpp"
+#include "calc/elementary.hpp"
 
 namespace llmcalc {
 namespace {
@@ -51,7 +52,7 @@ ServerRun run_within_slo(const Request& r, const ServingEngine& e, const Serving
 }
 
 double shown_rate(double rate) {
-  const double steps = rate < 100 ? std::pow(10, 2 - std::floor(std::log10(rate))) : 1;
+  const double steps = rate < 100 ? elementary::pow(10, 2 - std::floor(elementary::log10(rate))) : 1;
   return std::floor(rate * steps * (1 + 1e-12)) / steps;
 }
 

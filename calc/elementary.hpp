@@ -1,0 +1,25 @@
+#pragma once
+/// Elementary functions that give the same bits on every machine and with every compiler. They use only additions,
+/// multiplications, divisions and square roots of IEEE doubles in a fixed order, so they must be compiled without
+/// contraction to fused operations (-ffp-contract=off). Mathematical libraries differ in the last bit.
+///
+/// Errors are below 0.7 units in the last place, of expm1() below 1, of erfc() see there. Infinities, NaN, zeros and
+/// domains as in the C standard; the functions do not set errno.
+
+namespace llmcalc::elementary {
+
+double exp(double x);
+/// e^x - 1.
+double expm1(double x);
+double log(double x);
+/// log(1 + x).
+double log1p(double x);
+/// Exact for powers of two.
+double log2(double x);
+double log10(double x);
+/// x^y. A negative x requires an integral y.
+double pow(double x, double y);
+/// 1 - erf(x), with a relative error below 1e-13 where the result is at least 1e-30.
+double erfc(double x);
+
+}  // namespace llmcalc::elementary
