@@ -18,6 +18,7 @@
 #include "report/plan/plan_rivals.hpp"
 #include "report/plan/serving_plan_report.hpp"
 #include "report/report.hpp"
+#include "text/elapsed.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 
@@ -62,15 +63,33 @@ std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<
   return all;
 }
 
+void show_share(Runner& runner, const char* what, const Elapsed& since, double done) {
+  runner.show(fmt::format("{}: {:.0f} %{}", what, 100 * done, left_text(since.seconds(), done)));
+}
+
 /// The offers of all layouts, computed in parallel.
 std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts, Runner& runner) {
   runner.show("searching");
   std::atomic<std::size_t> done = 0;
+  const Elapsed since;
   return spread(runner, std::span<const Request>(layouts), [&](const Request& r) {
-    ServingOffer offer = serving_offer(r);
-    runner.show(fmt::format("{} of {} layouts evaluated", ++done, layouts.size()));
+    ServingOffer offer = runner.stopped() ? ServingOffer{.request = r, .why = "stopped"} : serving_offer(r);
+    show_share(runner, "evaluating layouts", since, static_cast<double>(++done) / static_cast<double>(layouts.size()));
     return offer;
   });
+}
+
+/// Work of settling offers, distributed over the runner's threads.
+Settling settling_on(Runner& runner, const Elapsed& since) {
+  return {.goes_on = [&] { return !runner.stopped(); },
+          .each =
+              [&](std::size_t n, const std::function<void(std::size_t)>& work) {
+                std::atomic<std::size_t> next = 0;
+                runner.each(std::min(n, runner.width()), [&](std::size_t) {
+                  for (std::size_t i = next++; i < n; i = next++) work(i);
+                });
+              },
+          .progress = [&](double done) { show_share(runner, "simulating servers", since, done); }};
 }
 
 }  // namespace
@@ -86,8 +105,11 @@ Output plan_serve(const Arguments& arguments, Runner& runner) {
   if (layouts.empty()) throw InputError(left_out.front().why);
   std::vector<ServingOffer> offers = offers_of(layouts, runner);
   const Count top = std::min<Count>(parse_positive(arguments.text("--top", "10"), "--top"), 1000);
-  const auto shown = settle_offers(offers, static_cast<std::size_t>(top), [&] { return !runner.stopped(); });
+  const Elapsed since;
+  runner.show("simulating servers");
+  const auto shown = settle_offers(offers, static_cast<std::size_t>(top), settling_on(runner, since));
   const bool stopped = runner.stopped();
+  if (stopped && shown.empty()) return {.content = {}, .stopped = true};
   return {.content = serving_plan_report(layouts.front(), offers, shown, left_out,
                                          {!names.empty(), stopped, arguments.in_json()}),
           .stopped = stopped};

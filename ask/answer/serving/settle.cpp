@@ -3,6 +3,7 @@
 // Finds how many engines an offer needs for a load, and which offers are worth that search.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "ask/answer/serving/capacity.hpp"
@@ -87,7 +88,8 @@ class MetShare {
 /// load, because the router loads all equally.
 class WholeServer {
  public:
-  explicit WholeServer(const ServingOffer& offer) : offer_(offer) {
+  /// `goes_on`: returns false to end simulations early; keeps() is then false.
+  WholeServer(const ServingOffer& offer, const std::function<bool()>& goes_on) : offer_(offer), goes_on_(goes_on) {
     if (!offer.request.serving.log.empty()) log_ = serving_traffic(offer.request, offer.engine);
     router_ = planned_router(offer.request.serving, log_);
   }
@@ -95,8 +97,8 @@ class WholeServer {
   bool keeps(Count engines) const {
     const Request part = part_of(engines);
     const ServingTraffic all = traffic(part);
-    const ServerRun run = run_within_slo(part, offer_.engine, all);
-    if (run.stopped || (part.serving.rate && queue_growth(run) > 0)) return false;
+    const ServerRun run = run_within_slo(part, offer_.engine, all, watch());
+    if (run.stopped || !goes_on_() || (part.serving.rate && queue_growth(run) > 0)) return false;
     return log_ || is_sure(part, all, run);
   }
   /// Runs the offer's engines to the end and stores the results.
@@ -139,7 +141,9 @@ class WholeServer {
       if (i == draws || met.mean() + chance < asked) return false;
       ++part.serving.seed;
       const ServingTraffic another = traffic(part);
-      met.add(slo_of(part), plain_run(part, offer_.engine, another), another.requests.requests);
+      const ServerRun more = plain_run(part, offer_.engine, another, {.goes_on = watch()});
+      if (more.stopped) return false;
+      met.add(slo_of(part), more, another.requests.requests);
     }
   }
   double share(Count engines) const { return log_ ? 1 : real(std::min(engines, told_apart)) / real(engines); }
@@ -149,9 +153,13 @@ class WholeServer {
     part.serving.replicas = log_ ? engines : std::min(engines, told_apart);
     return share(engines) < 1 ? with_load(part, share(engines) * load_of(part)) : part;
   }
+  GoesOn watch() const {
+    return [this](Count, Count) { return goes_on_(); };
+  }
   ServingTraffic traffic(const Request& part) const { return log_ ? *log_ : serving_traffic(part, offer_.engine); }
 
   const ServingOffer& offer_;
+  const std::function<bool()>& goes_on_;
   std::optional<ServingTraffic> log_;
   Routing router_;
 };
@@ -198,7 +206,9 @@ class SettledOffers {
  public:
   explicit SettledOffers(std::size_t top) : top_(top) {}
 
-  const std::vector<ServingOffer*>& all() const { return all_; }
+  bool empty() const { return all_.empty(); }
+  /// Number of offers until there are `top`; at least 1.
+  std::size_t missing() const { return all_.size() < top_ ? top_ - all_.size() : 1; }
   void add(ServingOffer& o) {
     const auto behind =
         std::find_if(all_.begin(), all_.end(), [&](const ServingOffer* x) { return is_cheaper(o, *x); });
@@ -212,11 +222,11 @@ class SettledOffers {
     return std::min(limit, static_cast<Count>(std::max(as_cheap(o), by_gpus) / gpus));
   }
   /// Offers that may be among the `top` best: the `top` cheapest with ties, and those with the fewest GPUs.
-  std::vector<ServingOffer*> candidates() const {
+  std::vector<ServingOffer*> candidates(std::size_t top) const {
     std::vector<ServingOffer*> some;
     const auto fewest = fewest_gpus_of(all_);
     for (ServingOffer* o : all_)
-      if (some.size() < top_ || !is_cheaper(*some.back(), *o) || !has_fewer_gpus(**fewest, *o)) some.push_back(o);
+      if (some.size() < top || !is_cheaper(*some.back(), *o) || !has_fewer_gpus(**fewest, *o)) some.push_back(o);
     return some;
   }
 
@@ -235,18 +245,32 @@ class SettledOffers {
 };
 
 /// Finds the fewest engines of an offer, or that it needs more than are worth trying.
-void settle_offer(ServingOffer& o, SettledOffers& settled) {
-  const WholeServer server(o);
+void settle_offer(ServingOffer& o, const SettledOffers& settled, const std::function<bool()>& goes_on) {
+  const WholeServer server(o, goes_on);
   const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);
   if (most < o.engines) return;
   const auto fewest = o.request.serving.users ? fewest_for_users : fewest_at_rate;
   const std::optional<Count> n = fewest(server, o.engines, most);
+  if (!goes_on()) return;
   o.settled = n.has_value();
   o.engines = n.value_or(most + 1);
-  if (n)
-    settled.add(o);
-  else if (most == limit)
-    o.why = "cannot meet the limits with any number of engines";
+  if (!n && most == limit) o.why = "cannot meet the limits with any number of engines";
+}
+
+/// Settles the offers in order. As long as fewer than `top` are settled, none limits another: the next ones that are
+/// missing are settled concurrently.
+void settle_in_order(const std::vector<ServingOffer*>& serve, SettledOffers& settled, const Settling& settling) {
+  std::atomic<std::size_t> done = 0;
+  for (std::size_t i = 0; i < serve.size() && settling.goes_on();) {
+    const std::size_t n = std::min(settled.missing(), serve.size() - i);
+    settling.each(n, [&](std::size_t k) {
+      settle_offer(*serve[i + k], settled, settling.goes_on);
+      settling.progress(static_cast<double>(++done) / static_cast<double>(serve.size()));
+    });
+    for (std::size_t k = 0; k < n; ++k)
+      if (serve[i + k]->settled) settled.add(*serve[i + k]);
+    i += n;
+  }
 }
 
 /// The first `top` offers. If an offer beyond these has the fewest GPUs, it replaces the last.
@@ -271,17 +295,19 @@ bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b) {
 }
 
 std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers, std::size_t top,
-                                               const std::function<bool()>& goes_on) {
+                                               const Settling& settling) {
   std::vector<ServingOffer*> serve;
   for (ServingOffer& o : offers)
     if (o.why.empty()) serve.push_back(&o);
   std::stable_sort(serve.begin(), serve.end(), [](const auto* a, const auto* b) { return promise(*a) < promise(*b); });
   SettledOffers settled(top);
-  for (ServingOffer* o : serve)
-    if (settled.all().empty() || goes_on()) settle_offer(*o, settled);
-  const std::vector<ServingOffer*> candidates = settled.candidates();
-  for (ServingOffer* o : candidates) WholeServer(*o).serve(*o);
-  return best_of(candidates, top);
+  settle_in_order(serve, settled, settling);
+  if (settled.empty()) return {};
+  const bool whole = settling.goes_on();
+  const std::vector<ServingOffer*> candidates = settled.candidates(whole ? top : 1);
+  settling.each(candidates.size(),
+                [&](std::size_t i) { WholeServer(*candidates[i], settling.goes_on).serve(*candidates[i]); });
+  return best_of(candidates, whole ? top : 2);
 }
 
 }  // namespace llmcalc

@@ -10,11 +10,19 @@ std::optional<double> usd_per_hour(const ServingOffer& o);
 /// Orders by number of GPUs, then by price.
 bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b);
 
+/// Work of settle_offers().
+struct Settling {
+  std::function<bool()> goes_on{};  ///< returns false to stop; called from all threads
+  /// Calls work(i) for every i below n, possibly concurrently.
+  std::function<void(std::size_t n, const std::function<void(std::size_t)>& work)> each{};
+  std::function<void(double done)> progress{};  ///< called with the settled share of the offers; thread-safe
+};
+
 /// Finds the fewest engines of each offer and serves the load with the `top` best offers, best first, including one
 /// with the fewest GPUs. Stops early on offers that cannot be among them. Every result has a stable queue and meets the
 /// limits: the share of requests within the limits reaches --percentile at 95 % confidence over draws of the traffic.
-/// One engine fewer does not suffice. `goes_on`: false stops once a result exists.
+/// One engine fewer does not suffice. If stopped: at most two offers, of those settled before.
 std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers, std::size_t top,
-                                               const std::function<bool()>& goes_on);
+                                               const Settling& settling);
 
 }  // namespace llmcalc

@@ -40,7 +40,8 @@ double load_of(const Request& r) { return r.serving.users ? real(*r.serving.user
 
 bool keeps_slo(const Request& r, const Served& s) { return s.requests > 0 && 100 * s.met >= r.serving.percentile; }
 
-ServerRun run_within_slo(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {
+ServerRun run_within_slo(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
+                         const GoesOn& goes_on) {
   const std::vector<ServerRequest>& all = traffic.requests.requests;
   const Slo slo = slo_of(r);
   double met = real(static_cast<Count>(all.size()));
@@ -48,7 +49,7 @@ ServerRun run_within_slo(const Request& r, const ServingEngine& e, const Serving
     if (!meets(slo, a, all[id])) --met;
     return 100 * (met / real(static_cast<Count>(all.size()))) >= r.serving.percentile;
   };
-  return plain_run(r, e, traffic, {.answered = note});
+  return plain_run(r, e, traffic, {.goes_on = goes_on, .answered = note});
 }
 
 double shown_rate(double rate) {
