@@ -1,14 +1,15 @@
 #pragma once
-/// Activation memory saved for backward, in closed form: the inputs of every operator that needs them (Goon footnote
-/// 16, Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per element. Residual additions, scaling
-/// and masking save no tensors.
+/// Closed forms of the activations saved for backward: the inputs of every operator that needs them (Goon footnote 16,
+/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per element. Residual additions, scaling and
+/// masking save no tensors.
 
 #include "calc/plan.hpp"
 #include "calc/textbook/exact.hpp"
 
 namespace llmcalc::textbook {
 
-/// One layer of B sequences of S tokens, p bytes per element, on one of T tensor-parallel and C context-parallel ranks.
+/// One layer and micro-batch: B sequences of S tokens, p bytes per element, on one rank of T-way tensor and C-way
+/// context parallelism.
 struct LayerActivations {
   Count batch = 1, seq = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp_width = 0, precision = 2;
   bool gated = false, layer_norm = true, flash = false, attention_dropout = false, hidden_dropout = false,
@@ -23,7 +24,7 @@ struct LayerActivations {
 ///   norms in and out 4pDu (2pDu in a parallel block); q pad_h; k, v 2pgd_h; attention output pad_h;
 ///   scores naive, seed (2p + 1 dropout) aS, minimal (p + (p + 1) dropout) aS; flash 4a, the float32 log-sum-exp;
 ///   masks 2Du; MLP plain 2pf, gated 4pf, 3pf fused, 2pf with the product recomputed;
-///   norm statistics in float32, if counted: LayerNorm 2 x 8u, RMSNorm 2 x 4u, one norm less in a parallel block.
+///   norm statistics in float32, if counted: LayerNorm 2 x 8u, RMSNorm 2 x 4u, one norm fewer in a parallel block.
 /// Times B S / C. Selective recomputation drops the scores; full recomputation saves pDu.
 Fraction layer_activations(const LayerActivations& l);
 
@@ -43,9 +44,9 @@ Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count 
 /// head.
 Fraction korthikanti_extras(const KorthikantiLayer& k, Count vocabulary, Count pipeline);
 
-/// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format, which the
-/// gradient overwrites (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and a float32 gradient, all live at the
-/// same time.
+/// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format,
+/// overwritten by the gradient (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and a float32 gradient, all live
+/// at once.
 Fraction logits_activations(Count batch, Count seq, Count vocabulary, Count bytes_per_logit, Count tensor_parallel = 1,
                             Count chunks = 1);
 

@@ -1,9 +1,9 @@
 #pragma once
-/// Exact arithmetic of the closed forms: 127-bit integers and their fractions, so that code follows the formula on
-/// paper and no intermediate result overflows or is rounded.
+/// Exact arithmetic for the closed forms: 127-bit integers and fractions of them. Code can follow the formula on paper,
+/// because no intermediate result overflows or is rounded.
 ///
-/// A formula over a number type N runs on fractions, which check the engine, and on expressions, which explain it. N
-/// has + - * / and ==, and floor, ceil, min, max and quotient_up.
+/// Formulas are templates over a number type N: with fractions they check the engine, with expressions they explain it.
+/// N provides + - * / ==, floor, ceil, min, max and quotient_up.
 
 #include <utility>
 
@@ -11,7 +11,7 @@
 
 namespace llmcalc::textbook {
 
-/// An integer below 2^127, checked on every operation.
+/// An integer below 2^127. Every operation is checked for overflow.
 class Exact {
  public:
   constexpr Exact(Count v = 0) : v_(v) {}  // NOLINT: implicit, so that formulas read like formulas
@@ -114,7 +114,7 @@ constexpr Fraction floor(const Fraction& a) {
 constexpr Fraction ceil(const Fraction& a) { return Fraction() - floor(Fraction() - a); }
 constexpr Fraction min(const Fraction& a, const Fraction& b) { return b < a ? b : a; }
 constexpr Fraction max(const Fraction& a, const Fraction& b) { return a < b ? b : a; }
-/// a/b rounded up: the share of the fullest of b ranks, groups or chunks.
+/// a/b rounded up: the largest share among b ranks, groups or chunks.
 constexpr Fraction quotient_up(const Fraction& a, const Fraction& b) {
   return a.whole() && b == Fraction(1) ? a : ceil(a / b);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// FLOPs in closed form: only matmuls, 1 multiply-add = 2. Element-wise work (softmax, norms, activations, RoPE,
-/// dropout) is not counted, except updates of recurrent states. Tokens t = B S.
+/// Closed forms of FLOPs: only matmuls, at 2 FLOPs per multiply-add. Element-wise work (softmax, norms, activations,
+/// RoPE, dropout) is not counted, except updates of recurrent states. t = B S is the number of tokens.
 
 #include <cstdint>
 
@@ -12,30 +12,31 @@ namespace llmcalc::textbook {
 
 // ---- Query-key pairs
 
-/// Pairs per head and sequence of `queries` at the end of `context` tokens, which include past and new tokens. A window
-/// of W (0: no window) includes the token itself, so that causal row i of a sequence scores min(i, W) keys; a chunk of
-/// W is a separate sequence, so that row i scores (i - 1) mod W + 1.
+/// Pairs per head and sequence for the last `queries` of `context` tokens (past and new). A window of W (0: no window)
+/// includes the token itself, so causal row i of a sequence scores min(i, W) keys; a chunk of W is a separate sequence,
+/// so row i scores (i - 1) mod W + 1.
 ///   full: S c, S min(c, W). causal_exact: S (S + 1)/2 and min(S, W) (min(S, W) + 1)/2 + (S - min(S, W)) min(S, W) for
-///   a whole sequence, min(c, W) for its last row. causal_half: the areas under these stairs. Tokens that see both ways
-///   have S c pairs, and with h = min((W - 1)/2, S - 1) on each side S (2h + 1) - h (h + 1), under every convention.
+///   a whole sequence, min(c, W) for its last row. causal_half: the areas under these staircases. Bidirectional
+///   attention has S c pairs, or S (2h + 1) - h (h + 1) in a window of h = min((W - 1)/2, S - 1) tokens on each side,
+///   under every convention.
 template <class N>
 N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span);
 
-/// Pairs if `keys` keys are selected per query (block 0), counted like a window; or `keys` keys in whole blocks of b
-/// tokens before the query's own block, of which row i scores (i - 1) mod b + 1: plus the sum over i of b min(floor((i
-/// - 1)/b), keys/b).
+/// Pairs with selected keys. Block 0: `keys` keys per query, counted like a window. Blocks of b tokens: `keys` keys in
+/// whole blocks before the query's own block, so row i scores (i - 1) mod b + 1 keys in its own block and
+/// b min(floor((i - 1)/b), keys/b) earlier ones.
 template <class N>
 N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
 
-/// Pairs with pooled keys of r tokens each: row i sees floor(i / r) keys, at most `most` (0: all); full: all rows see
-/// the keys of the last row.
+/// Pairs with pooled keys, one per r tokens: row i sees floor(i / r) keys, at most `most` (0: no limit); full: every
+/// row sees the last row's keys.
 template <class N>
 N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most);
 
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
-/// FLOPs per pair of the scores and of their matmul with the values: 2 A (2 d_h); latent attention 2 A (d_n + d_r +
-/// d_v), absorbed 2 A (2 r_kv + d_r). For the layers with one mixer.
+/// FLOPs per pair of the scores and of their matmul with the values, in the layers with one mixer: 2 A (2 d_h); latent
+/// attention 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r).
 template <class N>
 N core_width(const Sizes<N>& s, bool absorbed) {
   if (s.mixer.attention != AttentionKind::latent)
@@ -50,8 +51,8 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
 }
 
 /// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and selections
-/// limit the pairs. In an encoder queries meet keys on both sides; a decoder with cross-attention has both kinds of
-/// pairs, in training with equal numbers of tokens.
+/// limit the pairs. In an encoder, queries attend to keys on both sides; a decoder with cross-attention has both kinds
+/// of pairs, with equal numbers of tokens in training.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   if (s.mixer.bidirectional && s.L_w == N(0)) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
@@ -68,7 +69,7 @@ N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, co
 }
 
 /// FLOPs of an indexer's scores, 2 A_i d_i per pair, over the layers with one mixer: for all keys in reach, as in
-/// forward, or for the selected keys, as in backward. Not counted: weights of the heads and ReLU.
+/// forward, or for the selected keys, as in backward. Excludes head weights and ReLU.
 template <class N>
 N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& queries, const N& context,
               bool chosen) {
@@ -86,8 +87,8 @@ N index_weights(const Sizes<N>& s) {
   if (s.mixer.indexer.kind == IndexerKind::lightning) return (s.r_q * s.i.d + s.D) * s.i.A + s.D * s.i.d;
   return s.D * (s.i.A + N(1)) * s.i.d;
 }
-/// FLOPs of a training step's indexers by which twice forward exceeds backward: their inputs get no gradient, and only
-/// scores of the chosen keys have one (arXiv:2512.02556, 2.1). Over the layers with one mixer.
+/// Indexer FLOPs by which twice forward exceeds backward in a training step, over the layers with one mixer: an
+/// indexer's inputs get no gradient, and only the scores of selected keys do (arXiv:2512.02556, 2.1).
 template <class N>
 N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& seq) {
   if (s.i.L == N(0)) return 0;
@@ -96,7 +97,7 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
 }
 
 /// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token embedding narrower than the model (2 t D
-/// D_e if a dense layer projects back), 2 t D L D_p to all layers' inputs, 2 t (n_h - 1) D^2 to the streams of
+/// D_e if a dense layer projects back), 2 t D L D_p for all per-layer inputs, 2 t (n_h - 1) D^2 for the streams of
 /// alternating updates.
 template <class N>
 N outside_flops(const Sizes<N>& s, const N& tokens) {
@@ -110,17 +111,17 @@ inline bool scans(const Recurrent& r) {
   return r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2 || r.kind == RecurrentKind::mlstm ||
          r.kind == RecurrentKind::rwkv6;
 }
-/// FLOPs per state element of a recurrence and token.
+/// FLOPs per token and state element of a recurrence.
 inline Count state_flops(const Recurrent& r) {
   if (r.kind == RecurrentKind::rg_lru) return 2;
   if (scans(r)) return 6;
   return r.kind == RecurrentKind::rwkv7 ? 10 : 8;
 }
 
-/// FLOPs of states in recurrent form, per token 2 for each state element and pass: a d_h x d_h state per head of linear
-/// attention, update and product with q; a d_k x d_p state per head of a recurrence, with its decay (Mamba, RWKV-6, and
-/// mLSTM with one more value), also with k' S (DeltaNet, KDA), and with two keys instead of one (RWKV-7); one value per
-/// channel, which is the output (RG-LRU).
+/// FLOPs of states in recurrent form: 2 per token, state element and pass over the state. Linear attention has a d_h x
+/// d_h state per head, updated and multiplied by q; a recurrence has a d_k x d_p state per head, also with its decay
+/// (Mamba, RWKV-6, and mLSTM with one more value), with k' S (DeltaNet, KDA), and with two keys instead of one
+/// (RWKV-7). RG-LRU has one value per channel, which is its output.
 template <class N>
 N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -132,7 +133,7 @@ N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) 
   });
 }
 
-/// Sum of c^2 over the chunks of a sequence, with c = min(c_h, S) tokens in each but the last.
+/// Sum of c^2 over the chunks of a sequence; each chunk except the last has c = min(c_h, S) tokens.
 template <class N>
 N chunk_places(const Sizes<N>& s, const N& queries) {
   if (s.mixer.recurrent.chunk <= 1 || queries == N(1)) return 0;
@@ -201,7 +202,7 @@ N recomputed_recurrences(const Sizes<N>& all, const N& batch, const N& queries) 
 
 // ---- A model's forward pass
 
-/// Positions that the head is applied to.
+/// Positions to which the head is applied.
 enum class Head : std::uint8_t { all, last, none };
 
 /// B sequences of S new tokens after `past` cached ones.
@@ -223,8 +224,8 @@ struct ForwardFlops {
 };
 ForwardFlops forward_flops(const Arch& arch, const PassShape& pass);
 
-/// FLOPs of QK' only (an indexer's for the chosen keys, as a fused backward repeats them), and of all MLPs (including
-/// router and shared experts), over all layers.
+/// FLOPs over all layers of QK' only (for an indexer, only of selected keys, as a fused backward recomputes them), and
+/// of all MLPs, including routers and shared experts.
 Flops scores_flops(const Arch& arch, const PassShape& pass);
 Flops mlp_flops(const Arch& arch, const PassShape& pass);
 /// FLOPs of states and convolutions that backward recomputes.
@@ -232,10 +233,10 @@ Flops recomputed_recurrences(const Arch& arch, const PassShape& pass);
 
 // ---- Training
 
-/// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), less
+/// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), minus
 /// ForwardFlops::index_spared. A flash backward recomputes the scores (QK', i.e. 5 matmuls instead of 4: half a core's
-/// FLOPs more if keys are as wide as values). Selective recomputation repeats the core without an indexer's scores,
-/// full recomputation the blocks, never the head.
+/// FLOPs more if keys are as wide as values). Selective recomputation repeats the core without an indexer's scores;
+/// full recomputation repeats the blocks, but never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops recomputed_scores = {});
 
 /// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; only wgrad if x needs no
@@ -286,7 +287,7 @@ N megatron_step(const N& batch, const N& layers, const N& seq, const N& hidden, 
   return matrices * batch * layers * seq * hidden * hidden * (N(1) + core + head);
 }
 
-// The named formulas on whole numbers.
+// The named formulas for integers.
 
 struct GptStep {
   Count batch = 0, seq = 0, layers = 0, hidden = 0, vocabulary = 0;
@@ -355,7 +356,7 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
 }
 
 namespace detail {
-/// Sum over the tokens below n of the number of whole blocks before their own, at most `most` each.
+/// Sum over the first n tokens of the number of whole blocks before the token's own, at most `most` per token.
 template <class N>
 N blocks_before(const N& n, const N& block, const N& most) {
   const N full = min(floor(n / block), most);

@@ -94,8 +94,8 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 }
 
 namespace {
-/// Weights that layers with repeated weights read in addition to the layers that own them, and the final norm between
-/// loops: of routed experts, or of everything else.
+/// Number of weights reread by layers that reuse other layers' weights, including the final norm between loops;
+/// `routed` selects the routed experts or everything else.
 Exact reread(const Arch& a, bool routed) {
   if (!a.has_repeats()) return 0;
   const auto of = [routed](bool owned) {

@@ -1,5 +1,6 @@
 #pragma once
-/// Inference in closed form: cache, work, weights read, whole-step roofline times, and the steady state of a server.
+/// Closed forms of inference: KV cache, FLOPs, weight traffic, roofline times of whole steps, and a server's steady
+/// state.
 
 #include "calc/arch.hpp"
 #include "calc/textbook/exact.hpp"
@@ -12,12 +13,12 @@ namespace llmcalc::textbook {
 
 /// Bytes of one token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on
 /// every rank; an indexer's key adds d_i p on every rank. `scale_bytes`: scales of a quantized cache per head vector.
-/// Layers that read another layer's keys and values cache none, nor do the layers of an encoder. A decoder with
-/// cross-attention caches the same bytes per token of the encoder, which are not counted. States, which do not grow,
-/// are not counted.
+/// Layers that reuse another layer's keys and values have no cache, nor do encoder layers. Not counted: the
+/// cross-attention cache of a decoder, which takes the same bytes per encoder token, and states, which do not grow.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
-/// Bytes of B sequences of c tokens, rounded up to whole pages; layers with a window or chunks of W hold min(c, W).
+/// Bytes of B sequences of c tokens, rounded up to whole pages; layers with a window or chunks of W store min(c, W)
+/// tokens.
 Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precision, Count tensor_parallel = 1,
                      Count page = 1, Count scale_bytes = 0);
 
@@ -56,8 +57,8 @@ Flops decode_flops(const Arch& arch, Count batch, Count context, bool absorbed =
 /// Expected number of distinct experts that t tokens visit, each choosing k of n at random: n (1 - (1 - k/n)^t).
 double experts_touched(Count experts, Count top_k, Count tokens);
 
-/// Bytes of weights that a pass over t tokens reads: matrices, norms and biases once per layer that uses them, t rows
-/// of each table, and the expected number of visited experts.
+/// Bytes of weights read by a pass over t tokens: matrices, norms and biases once per layer that uses them, t rows of
+/// each table, and the expected number of visited experts.
 double weight_bytes_read(const Arch& arch, Count tokens, Count weight_bytes);
 
 // ---- Times: max(FLOPs / (n peak e), bytes / (n bandwidth e')) of a whole step
@@ -67,10 +68,10 @@ struct Machine {
   double peak = 0, bandwidth = 0;
   double flops_efficiency = 1, bandwidth_efficiency = 1;
 };
-/// Seconds of a decode step: reads the weights once, and the cache of visible tokens; exposed communication is added.
+/// Seconds of a decode step, which reads the weights and the cache of visible tokens once, plus exposed communication.
 double decode_step_seconds(const Arch& arch, Count batch, Count context, Count weight_bytes, Count kv_bytes,
                            const Machine& machine, double communication = 0);
-/// Seconds of a prefill: the head on the last position only; cache writes are not counted.
+/// Seconds of a prefill, with the head on the last position only and without cache writes.
 double prefill_seconds(const Arch& arch, const PassShape& pass, Count weight_bytes, const Machine& machine);
 
 // ---- Capacity: floor((n M u - weights - reserve) / (cache per token x the other factor)), at least 0
@@ -87,7 +88,7 @@ Count max_context(const Capacity& room, Count kv_per_token, Count batch);
 /// Tokens per cycle, including the target's own: (1 - a^(g+1)) / (1 - a); g + 1 for a = 1.
 double speculative_tokens(double acceptance, Count draft);
 /// Speedup over one token per step: tokens / (g c + 1), c the draft's cost per token relative to the target's.
-/// Verifying g + 1 tokens counts as one step, which holds while the target is memory-bound.
+/// Verifying g + 1 tokens is assumed to take as long as one step, which is true while the target is memory-bound.
 double speculative_speedup(double acceptance, Count draft, double cost_ratio);
 /// The smallest g in [0, limit] that maximizes the speedup.
 Count best_draft(double acceptance, double cost_ratio, Count limit);

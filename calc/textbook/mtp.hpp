@@ -1,14 +1,14 @@
 #pragma once
-/// MTP modules (DeepSeek-V3, arXiv:2412.19437, 2.2) in closed form. A module is a model of one layer plus two norms and
-/// a projection of 2 D to D; unless it has its own token embedding and head, it uses the main model's.
+/// Closed forms of MTP modules (DeepSeek-V3, arXiv:2412.19437, 2.2). A module is a model of one layer plus two norms
+/// and a projection of 2 D to D; unless it has its own token embedding and head, it shares the main model's.
 
 #include "calc/textbook/flops.hpp"
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
 
-/// The one-layer model of a module. Its token embedding always counts; its head is tied unless the module has its own
-/// head.
+/// The one-layer model of a module. Its token embedding is always counted; its head is tied unless the module has its
+/// own.
 Arch module_model(const Arch& arch);
 
 /// Parameters of a module's input: 2 D D + 2 norms of D (LayerNorms of 2 D), replicated on every tensor-parallel rank.
@@ -17,7 +17,7 @@ N module_input_parameters(const Arch& model, const Sizes<N>& s) {
   const Count norms = model.norm == NormKind::weight_free ? 0 : model.norm == NormKind::layer_norm ? 4 : 2;
   return N(2) * s.D * s.D + N(norms) * s.D;
 }
-/// The module's own share of the one-layer model's parameters, plus its input's. `s`: sizes of that model.
+/// Parameters of a module: its own part of the one-layer model plus its input. `s`: sizes of the one-layer model.
 template <class N>
 N module_parameters(const Arch& model, const Sizes<N>& s, bool own_embedding) {
   const N all = all_parameters(model, s) + module_input_parameters(model, s);

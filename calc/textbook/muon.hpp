@@ -1,5 +1,5 @@
 #pragma once
-/// Muon in closed form (github.com/KellerJordan/Muon; arXiv:2502.16982): the parameters that it leaves to AdamW, and
+/// Closed forms of Muon (github.com/KellerJordan/Muon; arXiv:2502.16982): the parameters that it leaves to AdamW, and
 /// the FLOPs of its Newton-Schulz iterations.
 
 #include "calc/textbook/weights.hpp"

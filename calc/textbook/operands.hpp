@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes that a matmul reads of its operands in a format with scales: OCP Microscaling specification v1.0 (MX),
+/// Bytes of the operands that a matmul reads in a format with scales: OCP Microscaling specification v1.0 (MX),
 /// DeepSeek-V3 (arXiv:2412.19437) 3.3.2, NVFP4 (arXiv:2509.25149).
 
 #include "calc/textbook/weight_bytes.hpp"
@@ -13,7 +13,7 @@ struct ProductSizes {
 };
 
 /// Bytes of a (rows, depth) activation or gradient in a matmul that sums over the depth: rows ceil(depth/g) groups, e
-/// bits per element, s per group, and the tensor's scale. Groups are parts of single rows.
+/// bits per element, s per group, and the tensor's scale. A group never spans rows.
 template <class N>
 N activation_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
   Format tiles = f;

@@ -1,5 +1,5 @@
 #pragma once
-/// Parallelism in closed form: bytes that a rank sends, by ring volumes, and pipeline schedules.
+/// Closed forms of parallelism: bytes that a rank sends in ring collectives, and pipeline schedules.
 
 #include <cstdint>
 
@@ -10,8 +10,9 @@ namespace llmcalc::textbook {
 // ---- Bytes sent per rank
 
 /// Bytes of tensor parallelism, one layer and micro-batch. Forward: two all-reduces of B S D p (one in a parallel
-/// block), each 2 (T-1)/T of it; backward the same; full recomputation repeats forward. With sequence parallelism the
-/// all-reduces become all-gather and reduce-scatter with the same bytes, and backward re-gathers the saved inputs.
+/// block), each sending 2 (T-1)/T of that; backward the same; full recomputation repeats forward. With sequence
+/// parallelism each all-reduce becomes an all-gather and a reduce-scatter with the same bytes, and backward re-gathers
+/// the saved inputs.
 struct TensorParallelLayer {
   Count batch = 1, seq = 0, hidden = 0, precision = 2, ranks = 1;
   bool sequence_parallel = false, parallel_block = false, regather = true;
@@ -19,8 +20,8 @@ struct TensorParallelLayer {
 Fraction tensor_parallel_forward(const TensorParallelLayer& l);
 Fraction tensor_parallel_train(const TensorParallelLayer& l, bool full_recompute = false);
 
-/// Methods of context parallelism and their bytes: one layer, S the whole sequence, KV = 2 B S G d_h p.
-///   ring (arXiv:2310.01889)       forward (c-1)/c KV; backward the same, and KV for the gradients' return
+/// Methods of context parallelism and their bytes for one layer; S is the whole sequence, KV = 2 B S G d_h p.
+///   ring (arXiv:2310.01889)       forward (c-1)/c KV; backward the same, plus KV to return the gradients
 ///   all-gather (arXiv:2407.21783) forward (c-1)/c KV; backward twice that
 ///   Ulysses (arXiv:2309.14509)    forward 2 (A+G) d_h (BS/c) p (c-1)/c; backward the same; c divides the heads
 enum class ContextMethod : std::uint8_t { ring, all_gather, ulysses };
@@ -41,8 +42,8 @@ Fraction expert_parallel_forward(Count tokens_per_rank, Count hidden, Count top_
 Fraction data_parallel_step(Count params, Count ranks, int stage, Count weight_bytes, Count gradient_bytes,
                             Count micro_batches);
 
-/// Bytes of a pipeline step: activations on and gradients back, 2v messages per micro-batch in a middle stage, 2v - 1
-/// in the first and the last; divided by T if scattered (or with sequence parallelism).
+/// Bytes of a pipeline step: activations sent forward and gradients sent back, 2v messages per micro-batch in a middle
+/// stage, 2v - 1 in the first and last; divided by T if scattered (or with sequence parallelism).
 Fraction pipeline_step(Count batch, Count seq, Count hidden, Count precision, Count micro_batches, Count interleaved,
                        bool end_stage, Count scattered_over = 1);
 
@@ -50,11 +51,11 @@ Fraction pipeline_step(Count batch, Count seq, Count hidden, Count precision, Co
 
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, dualpipe };
 
-/// Micro-batches whose activations rank r holds at its peak, in units of a stage of L/P layers:
+/// Micro-batches in flight on rank r at its peak, in units of the activations of a stage of L/P layers:
 ///   GPipe m; 1F1B min(m, P - r); interleaved min(mv, 2(P-r-1) + (v-1)P + 1)/v;
 ///   worst rank of ZB-H1 P, ZB-H2 2P - 1, DualPipe P + 1 (arXiv:2401.10241; DualPipe's README), at most m.
 Fraction in_flight(Schedule schedule, Count ranks, Count micro_batches, Count rank, Count interleaved = 1);
-/// Activations of the first stage, interleaved over 1F1B: 1 + (P-1)/(Pv) (Korthikanti et al. 2022).
+/// First-stage activations of the interleaved schedule relative to 1F1B: 1 + (P-1)/(Pv) (Korthikanti et al. 2022).
 Fraction interleave_factor(Count ranks, Count interleaved);
 
 /// Bubble: idle over ideal time, (P-1)/(vm), or over the total, (P-1)/(vm + P - 1).
@@ -62,7 +63,7 @@ Fraction bubble_ratio(Count ranks, Count micro_batches, Count interleaved = 1, b
 
 /// Idle seconds per rank:
 ///   GPipe, 1F1B (P-1)(t_f + t_b); interleaved /v; ZB-H1 (P-1)(t_f + t_b - 2t_w); ZB-H2 (P-1)(t_f + t_b - 3t_w);
-///   DualPipe (P/2 - 1)(t_fb + t_b - 3t_w), with t_fb the time of a forward and a backward in one slot.
+///   DualPipe (P/2 - 1)(t_fb + t_b - 3t_w), with t_fb the time of an overlapped forward and backward.
 struct StageTimes {
   double forward = 0, backward = 0, weight_part = 0, overlapped = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// Parameter counts: of any model from the table of its weights (weights.hpp), and of some families in published closed
-/// forms. A tied head counts once; buffers (masks, RoPE tables) and a router's correction biases do not count.
+/// Parameter counts of any model from its weight table (weights.hpp), and of some families from published closed forms.
+/// A tied head counts once; buffers (masks, RoPE tables) and router correction biases are not counted.
 ///
 /// L layers, D hidden, A query heads, G key/value heads, d_h head width, F MLP width, V vocabulary, K learned
 /// positions.
@@ -10,12 +10,12 @@
 
 namespace llmcalc::textbook {
 
-/// Parameters in GPT-2's style: all biases, LayerNorm, learned positions, tied head, A d_h = D:
+/// Parameters of a GPT-2-style model: all biases, LayerNorm, learned positions, tied head, A d_h = D:
 ///   4LD^2 + 2LDF + L(9D + F) + (V + K) D + 2D;   F = 4D: 12LD^2 + 13LD + (V + K) D + 2D.
 /// Source: Radford et al. 2019 by its published sizes; the listings of Goon §1.6 are the same module.
 Count gpt2_parameters(Count layers, Count hidden, Count mlp_width, Count vocabulary, Count positions);
 
-/// Parameters in Llama's style: no biases, RMSNorm, RoPE, gated MLP, grouped heads:
+/// Parameters of a Llama-style model: no biases, RMSNorm, RoPE, gated MLP, grouped heads:
 ///   L (2 A d_h D + 2 G d_h D + 3 D F + 2 D) + (1 or 2) V D + D.
 /// Source: Touvron et al. 2023 (arXiv:2302.13971).
 Count llama_parameters(Count layers, Count hidden, Count heads, Count kv_heads, Count head_dim, Count mlp_width,
@@ -25,20 +25,20 @@ Count llama_parameters(Count layers, Count hidden, Count heads, Count kv_heads, 
 /// linear layers: LayerNorms keep theirs.
 Count wolfe_parameters(Count layers, Count hidden, Count vocabulary, Count positions, bool bias);
 
-/// Sums over a whole model. attention holds projections, their biases, latent norms, qk-norms and sinks; mlp holds
-/// router, experts, shared experts and gates.
+/// Sums over a whole model. attention includes projections, their biases, latent norms, qk-norms and sinks; mlp
+/// includes routers, experts, shared experts and gates.
 struct ParameterSums {
   Count embedding = 0, position = 0, attention = 0, mlp = 0, norm = 0, lm_head = 0;
   Count total() const;
 };
 ParameterSums parameters(const Arch& arch);
 
-/// Parameters of one layer's softmax attention, grouped or latent, and of its dense MLP; of all routed experts.
+/// Parameters of one layer's softmax attention (grouped or latent), of its dense MLP, and of all routed experts.
 Count attention_parameters(const Arch& arch);
 Count dense_mlp_parameters(const Arch& arch);
 Count routed_parameters(const Arch& arch);
 
-/// Parameters without the routed experts that a token does not visit.
+/// Parameters, excluding routed experts that a token does not visit.
 Count active_parameters(const Arch& arch);
 /// Kaplan's N: attention, MLP and norms; no token or position table, no head (arXiv:2001.08361).
 Count non_embedding_parameters(const Arch& arch);
@@ -50,7 +50,7 @@ Count matmul_parameters(const Arch& arch);
 /// The head's share of N_mm: V x embedding width, the dense layer before it in an encoder, and the projection to the
 /// embedding width if the widths differ.
 Count head_matmul_parameters(const Arch& arch);
-/// The share of N_mm that multiplies one position of each sequence: an encoder's pooler, and its two logits.
+/// The part of N_mm applied to one position per sequence: an encoder's pooler and its two logits.
 Count pooled_matmul_parameters(const Arch& arch);
 
 /// Elements of Adafactor's state without momentum: rows + columns of each matrix, all of each vector; experts and the

@@ -137,7 +137,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
       learned(1, values_);
     inner_norm(s_.L_r, 2, values_);
   }
-  /// The low rank that adds to the shares of five mixes, and the low rank of the decay.
+  /// Low-rank additions to the five token mixes, and the low-rank decay.
   void moved_mixes() {
     matrix(Component::attention, s_.L_r, 1, s_.D, N(5) * r_.R_m, Place::shared);
     matrix(Component::attention, s_.L_r, 5, r_.R_m, s_.D, Place::shared);
@@ -159,12 +159,12 @@ class RecurrentWeights : WeightRows<N, Visit> {
     visit_(Weight<N>{.component = Component::attention, .layers = s_.L_r, .in = r_.K, .out = width, .taps = true});
     if (kind_.convolution_bias) learned(1, width);
   }
-  /// Two matrices with a rank between them.
+  /// A low-rank projection: two matrices through rank R.
   void through_rank(const N& width) {
     matrix(Component::attention, s_.L_r, 1, s_.D, r_.R, Place::whole);
     matrix(Component::attention, s_.L_r, 1, r_.R, width);
   }
-  /// The same with the first matrix replicated for the heads of every rank; biased_rank() adds a bias.
+  /// The same, but each rank uses the replicated first matrix only for its own heads; biased_rank() adds a bias.
   void between_ranks(const N& rank, const N& width) {
     matrix(Component::attention, s_.L_r, 1, s_.D, rank, Place::shared);
     matrix(Component::attention, s_.L_r, 1, rank, width);

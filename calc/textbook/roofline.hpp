@@ -1,5 +1,6 @@
 #pragma once
-/// Rooflines in closed form: arithmetic intensities, and the number of tokens from which a pass is compute-bound.
+/// Closed forms of the roofline: arithmetic intensities, and the number of tokens at which a pass becomes
+/// compute-bound.
 
 #include "calc/textbook/exact.hpp"
 
@@ -8,7 +9,7 @@ namespace llmcalc::textbook {
 /// Ridge point: FLOP/s over bytes/s, both decimal (Goon App. C.1, which labels decimal numbers TiB).
 double ridge_point(double peak, double bandwidth);
 
-/// Seconds by the roofline: max(compute, memory) if these overlap, otherwise their sum.
+/// Roofline seconds: max(compute, memory) if the two overlap, otherwise their sum.
 double roofline_seconds(double flops, double bytes, double peak, double bandwidth, bool overlapped = true);
 
 /// A matmul of (m,k) by (k,n), with each operand moved once.
@@ -23,7 +24,7 @@ double gemm_seconds(const Gemm& g, double peak, double bandwidth);
 /// Element-wise intensity C / (bytes read + bytes written) per element. Goon App. D.1 counts only the read.
 double elementwise_intensity(double flops, double bytes_read, double bytes_written);
 
-/// Tokens per pass from which a matrix of p_w-byte weights is compute-bound, if only weights move: ridge p_w / 2.
+/// Tokens per pass at which a matmul with p_w-byte weights becomes compute-bound, if only weights move: ridge p_w / 2.
 double critical_batch(double ridge, double weight_bytes);
 /// Critical batch if the (t, I) input and the (t, J) output also move: ridge p_w IJ / (2IJ - ridge p_a (I + J));
 /// infinite if activations keep the pass memory-bound at any batch.

@@ -22,8 +22,8 @@ Fraction seed_mlp_activations(const SeedActivations& s);        ///< (2Ep + p + 
 Fraction seed_norm_activations(const SeedActivations& s);       ///< 2p B D L S
 Fraction seed_activations(const SeedActivations& s);            ///< their sum; Goon (2.7), (2.14)
 
-/// Batch from which mixed precision saves memory: 6 D^2 / (8 D S + A S^2); Goon (2.9). E = 4; no parallelism, or tensor
-/// with sequence parallelism.
+/// Batch above which mixed precision saves memory: 6 D^2 / (8 D S + A S^2); Goon (2.9). E = 4; no parallelism, or
+/// tensor and sequence parallelism.
 Fraction mixed_precision_break_even_batch(Count hidden, Count heads, Count seq);
 /// Sequence length at which the S^2 term of the activations (E = 4, p = 2) equals the other term: 34 D / 5 A.
 Fraction activation_crossover_seq(Count hidden, Count heads);
@@ -32,12 +32,12 @@ Fraction activation_crossover_seq(Count hidden, Count heads);
 Flops seed_train_flops(Count batch, Count layers, Count seq, Count hidden, Count expansion);
 /// Share of the attention core in these FLOPs: S / (S + (2+E) D).
 Fraction attention_flops_share(Count seq, Count hidden, Count expansion);
-/// Sequence length at which the core has the FLOPs of the matrices: (2 + E) D.
+/// Sequence length at which the attention core takes as many FLOPs as the matrices: (2 + E) D.
 Count flops_crossover_seq(Count hidden, Count expansion);
 
 /// KV cache 2 p B D L S / T, MHA; Goon (6.1).
 Fraction seed_kv_cache(Count batch, Count seq, Count hidden, Count layers, Count precision, Count tensor_parallel = 1);
-/// Tokens B S from which the cache exceeds the blocks' weights: (2 + E) D. Goon §6 drops the factor.
+/// Tokens B S above which the KV cache exceeds the blocks' weights: (2 + E) D. Goon §6 drops the factor.
 Count cache_crossover_tokens(Count hidden, Count expansion);
 
 /// Arithmetic intensity of a (B,S,D) by (D,D) matmul: (1/p) 2BSD / (2BS + D); Goon (D.1), which drops the 2.

@@ -4,7 +4,7 @@ namespace llmcalc::textbook {
 
 namespace {
 
-/// Index, counted from 1, of the list of mixers or of MLP widths that contains a layer; 0 if none does.
+/// 1-based index of the list of mixers or of MLP widths that contains a layer; 0 if there is none.
 template <typename List>
 std::size_t listed(const List& list, Count layer) {
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -12,20 +12,20 @@ std::size_t listed(const List& list, Count layer) {
   return 0;
 }
 
-/// The tokens that a layer with softmax attention sees.
+/// Reach of a softmax attention layer.
 Reach reach_of(const Arch& a, Count layer) {
   if (const std::size_t i = listed(a.mixers, layer); i > 0) return a.mixers[i - 1].reach;
   return a.local.layers.contains(layer) ? a.local.reach : Reach();
 }
 
-/// Whether a layer has its own keys and values (or, in RWKV-7, values) instead of those of an earlier layer.
+/// Whether a layer has its own keys and values (in RWKV-7, its own values) instead of an earlier layer's.
 bool has_own(const Mixer& m, bool values) {
   if (values) return m.recurrent.kind == RecurrentKind::rwkv7 && m.recurrent.value_rank == 0;
   return m.attention == AttentionKind::grouped && !m.shared_kv;
 }
 
-/// The layer whose keys and values (of a recurrence, values) a layer reads: the last earlier layer that has its own and
-/// the same reach; -1 if there is no such layer.
+/// The layer whose keys and values (for a recurrence, only values) a layer reads: the last earlier layer that has its
+/// own and the same reach; -1 if there is no such layer.
 Count read_by(const Arch& a, Count layer) {
   const auto mixer = [&](Count i) -> const Mixer& { return a.mixer(listed(a.mixers, i)); };
   const auto is_linear = [&](Count i) { return a.linear_layers.contains(i); };

@@ -19,7 +19,7 @@ struct LayerCounts {
   Count dense = 0, experts = 0;                          ///< by MLP; dense: only MLPs of the Arch's own width
   std::array<Count, most_mlps> other{};                  ///< layers with each of the widths in Arch::mlps
   Count read = 0;                                        ///< layers whose keys and values later layers read
-  Count ends = 0;                                        ///< layers that the final norm follows, other than the last
+  Count ends = 0;                                        ///< layers followed by the final norm, except the last
 };
 /// `own`: counts only layers with their own weights.
 LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0, bool own = false);
@@ -28,7 +28,7 @@ LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0, bool own = fal
 inline constexpr std::string_view mlp_letters = "xyzabcghijnoqtu";
 static_assert(mlp_letters.size() == most_mlps);
 
-/// The window or chunk that a token attends within; 0: all tokens up to itself, or all in both directions.
+/// The window or chunk within which a token attends; 0: all tokens up to itself, or all in both directions.
 template <class N>
 struct Span {
   N tokens = 0;
@@ -50,8 +50,8 @@ struct IndexerSizes {
   N L = 0, A = 0, d = 0, keys = 0, block = 0;
 };
 
-/// Sizes of compressed attention: tokens per pooled key, the width factor of its projections, groups of heads of the
-/// output and their rank.
+/// Sizes of compressed attention: tokens per pooled key, the width factor of its projections, and the number and rank
+/// of output head groups.
 template <class N>
 struct CompressedSizes {
   N ratio = 0, wide = 1, groups = 0, rank = 0;
@@ -92,7 +92,7 @@ struct Sizes {
   N T;
   std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
   std::vector<Sizes> own;     ///< the sizes without layers that repeat other layers' weights, if there are such layers
-  /// The part of a width on the fullest rank.
+  /// Share of a width on the fullest rank.
   N cut(const N& width) const { return quotient_up(width, T); }
 };
 
@@ -118,7 +118,7 @@ inline bool has_activated_convolutions(const Recurrent& r) {
   return has_convolutions(r) && r.kind != RecurrentKind::short_convolution && r.kind != RecurrentKind::rg_lru;
 }
 
-/// Width of a head's values in a recurrence's state: mLSTM's have one more value, which normalizes.
+/// Width of a head's values in a recurrence's state: mLSTM's has one more value, the normalizer.
 template <class N>
 N state_values(const Sizes<N>& s) {
   return s.mixer.recurrent.kind == RecurrentKind::mlstm ? s.r.P + N(1) : s.r.P;
@@ -204,7 +204,7 @@ Sizes<N> own_sizes(Sizes<N> s, const Arch& a, const Letter& letter) {
   }
   return s;
 }
-/// The letters of one mixer.
+/// Sets the letters of one mixer.
 template <class N, class Letter>
 void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& letter) {
   s.mixer = m;

@@ -1,5 +1,5 @@
 #pragma once
-/// Weights, gradients and optimizer states in closed form; ZeRO; 8-bit and grouped storage.
+/// Closed forms of weights, gradients and optimizer states; ZeRO; 8-bit and grouped storage.
 
 #include <array>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace llmcalc::textbook {
 
-/// Bytes per parameter. A master copy of the weights counts with the optimizer.
+/// Bytes per parameter. Master weights count as optimizer state.
 struct StatePreset {
   std::string_view name;
   Count weights = 0, gradients = 0, optimizer = 0;
@@ -34,14 +34,13 @@ inline constexpr std::array state_presets{
 // clang-format on
 std::optional<StatePreset> state_preset(std::string_view name);
 
-/// Bytes of the states: N times the preset's.
+/// Bytes of the states: N times the preset's total.
 Bytes state_bytes(const StatePreset& preset, Count params);
 
-/// Bytes per rank of d data-parallel ranks, by ZeRO stage (arXiv:1910.02054):
+/// Bytes on each of d data-parallel ranks, by ZeRO stage (arXiv:1910.02054):
 ///   0: (w+g+o)N   1: (w+g)N + oN/d   2: wN + (g+o)N/d   3: (w+g+o)N/d, excluding gathered units.
 Fraction zero_bytes(const StatePreset& preset, Count params, Count data_parallel, int stage);
-/// Bytes that ZeRO-3 gathers: the weights of the units that are resident at the same time, and the gradient of one
-/// unit.
+/// Bytes that ZeRO-3 gathers: the weights of all units resident at once, and one unit's gradient.
 Bytes gathered_bytes(Count unit_params, Count weight_bytes, Count units, Count gradient_bytes);
 
 /// Bytes of Adam's two states in one byte each, and a float32 scale per block and state: 2N + 8 ceil(N / block).

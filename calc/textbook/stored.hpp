@@ -1,6 +1,6 @@
 #pragma once
-/// The tensors that backward needs, as a table: the inputs of every operator, each once (Goon (2.5), (2.6); Korthikanti
-/// et al. 2022, arXiv:2205.05198). Dropout masks are one byte per element; additions save no tensors.
+/// Table of the tensors saved for backward: the inputs of every operator, each counted once (Goon (2.5), (2.6);
+/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per element; additions save no tensors.
 
 #include <array>
 
@@ -58,9 +58,9 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
     statistics(s_.L_p, Tokens::mine, 1, centered());
   }
-  /// Streams and predictions, the input of two norms; values of the router before and after tanh, for each; their
-  /// weights. The layer's result, before and after the norm; the first stream before its factors, in place of a
-  /// residual stream before the gate. A low rank and its projection.
+  /// Streams and predictions, the input of two norms; router values before and after tanh, for each; their weights. The
+  /// layer's result before and after its norm; the first stream before its factors, instead of a residual stream before
+  /// the gate. LAuReL's low-rank activation and its projection.
   void alternating() {
     const N n = s_.n_h;
     numbers(s_.L_p, Tokens::mine, N(2) * n * s_.D - s_.D);
@@ -88,7 +88,7 @@ class StoredTable : StoredRows<N, Visit> {
   Count stacks() const { return a_.is_encoder_decoder() ? 2 : 1; }
 
   void embedding() {
-    once(Tokens::all, false, N(8 * stacks()));  // 64-bit ids, of each stack
+    once(Tokens::all, false, N(8 * stacks()));  // 64-bit ids for each stack
     if (a_.position == Position::relative &&
         !a_.layer_distances)  // one value per pair and head, shared by all sequences
       once(Tokens::all, true, N(stacks()) * m_.S * s_.cut(s_.A) / m_.B);
@@ -111,7 +111,7 @@ class StoredTable : StoredRows<N, Visit> {
       for (int byte = 0; byte < 4; ++byte) once(Tokens::scattered, false, s_.L);
   }
 
-  /// The encoder's result, which all layers of the decoder read, and the input of its norm.
+  /// The encoder's output, which all decoder layers read, and the input of its norm.
   void encoded() {
     visit_(StoredActivation<N>{.layers = 1, .tokens = Tokens::mine, .each = s_.D, .cross_layer_tensors = true});
     if (!a_.final_norm) return;
@@ -142,7 +142,7 @@ class StoredTable : StoredRows<N, Visit> {
   }
   /// Tensors of `each` halves of a serial block in `layers` layers.
   void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
-    if (a_.hyper_connected()) {  // the streams, their weights, and the result that is spread
+    if (a_.hyper_connected()) {  // the streams, their weights, and the result to be added to them
       numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
       numbers(layers, Tokens::scattered, N(each) * s_.D);
     }
@@ -166,7 +166,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m_.attention_dropout) core(false, heads * keys);
   }
 
-  /// Tensors of attention, and in a decoder with cross-attention of a second attention over the same number of tokens.
+  /// Tensors of attention and, in a decoder with cross-attention, of a second attention over the same number of tokens.
   void grouped() {
     if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // the same in all sequences
     one_grouped();
@@ -177,7 +177,7 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_v);  // the output before its norm
     statistics(s_.L_s, Tokens::all, 1, false);
   }
-  /// The low rank of the queries, before and after its norm.
+  /// Low-rank queries before and after their norm.
   void low_rank_queries() {
     if (mixer_.latent.q_rank == 0) return;
     numbers(s_.L_s, Tokens::mine, N(2) * s_.r_q);
@@ -237,7 +237,8 @@ class StoredTable : StoredRows<N, Visit> {
     if (!shared_kv) statistics(layers, Tokens::all, groups, two);
   }
 
-  /// The low rank of the queries, queries and keys before and after their norms, the output before and after its rank.
+  /// Low-rank queries; queries and keys before and after their norms; the output before and after its low-rank
+  /// projection.
   void compressed() {
     const N heads = s_.cut(s_.A);
     numbers(s_.L_s, Tokens::mine, N(2) * (s_.r_q + s_.d_h));
@@ -327,7 +328,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));
   }
 
-  /// Input of the pooler or of the last norm. Backward needs the result of neither, because no operator follows.
+  /// Input of the pooler or of the last norm. Backward does not need their results, because no operator follows.
   void without_logits() {
     if (a_.head.pooler || a_.final_norm) once(Tokens::mine, true, s_.D);
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centered()));
@@ -335,7 +336,7 @@ class StoredTable : StoredRows<N, Visit> {
 
   void head() {
     const ModelHead& h = a_.head;
-    if (h.pooler) {  // before tanh; after it, for two logits; the loss's input other than vocabulary logits
+    if (h.pooler) {  // input of tanh; its output if two logits follow; the loss's input other than vocabulary logits
       const N result = h.sentence_pair ? N(2) : s_.D;
       once(Tokens::first, true, N(h.sentence_pair ? 2 : 1) * s_.D + (h.has_logits() ? result : N(0)));
     }
@@ -406,8 +407,8 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
   return sum;
 }
 
-/// Tensors saved under a recomputation mode. Full recomputation saves only inputs of blocks, and tensors that later
-/// layers read.
+/// Tensors saved under a recomputation mode. Full recomputation saves only block inputs and tensors that later layers
+/// read.
 template <class N>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
   StoredSum<N> sum = stored(a, s, m, [recompute](const StoredActivation<N>& x) {

@@ -1,5 +1,5 @@
 #pragma once
-/// One row of the table of tensors that backward needs, and helpers to write rows.
+/// One row of the table of tensors saved for backward, and helpers that write rows.
 
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
@@ -7,7 +7,7 @@
 
 namespace llmcalc::textbook {
 
-/// The run: B sequences of S tokens, p bytes per element, and the choice of tensors stored on one of T ranks.
+/// A micro-batch: B sequences of S tokens, p bytes per element, and the options that decide which tensors are saved.
 template <class N>
 struct MicroBatch {
   N B, S, p;
@@ -21,7 +21,7 @@ struct MicroBatch {
   bool even = true;  ///< every rank has the same number of tokens
 };
 
-/// Tokens of the micro-batch that a rank works on.
+/// Tokens of the micro-batch that a rank processes.
 enum class Tokens : std::uint8_t {
   all,       ///< B S
   first,     ///< the first of every sequence: B
@@ -29,7 +29,7 @@ enum class Tokens : std::uint8_t {
   scattered  ///< also B S/T, but sharded element by element, not token by token
 };
 
-/// A stored tensor: `each` values per token in each of `layers`, of p bytes or one.
+/// A stored tensor: `each` values per token in each of `layers`, of p bytes or one byte.
 template <class N>
 struct StoredActivation {
   N layers;

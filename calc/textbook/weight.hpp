@@ -1,5 +1,5 @@
 #pragma once
-/// One row of the table of weights, and helpers to write rows.
+/// One row of the weight table, and helpers that write rows.
 
 #include "calc/operator/op.hpp"
 
@@ -10,7 +10,7 @@ enum class Place : std::uint8_t {
   cut,     ///< sharded across the ranks
   whole,   ///< replicated, used for the rank's tokens only
   shared,  ///< replicated, used for the rank's heads or its share of the experts only
-  after    ///< replicated: a bias that is added after the ranks' sum
+  after    ///< replicated: a bias added after the sum over ranks
 };
 
 /// `layers` x `times` x `copies` matrices (in, out), or vectors of `out` elements.
@@ -19,14 +19,14 @@ struct Weight {
   Component component{};
   N layers = 1;
   Count times = 1;            ///< number of equal weights, e.g. 2 for keys and values
-  N copies = 1, visited = 1;  ///< number of experts, or of blocks or groups of channels; of these, visited by a token
+  N copies = 1, visited = 1;  ///< number of experts, blocks or channel groups; number of them visited by a token
   bool matrix = false;
   N in = 1, out = 1;
   Place place = Place::cut;
   bool routed = false;  ///< weight of a routed expert
   bool tied = false;    ///< counted elsewhere: a tied head, a router of residual streams, a norm between runs
   bool lookup = false;  ///< a table that is read, not multiplied
-  bool taps = false;    ///< weight of a depthwise convolution, of which each tap is multiplied once per token
+  bool taps = false;    ///< weight of a depthwise convolution; each tap is multiplied once per token
   bool norm = false;    ///< weight of a norm inside attention, stored like other norms
   N numbers() const { return N(times) * copies * in * out; }
 };

@@ -1,20 +1,20 @@
 #pragma once
-/// Bytes of the table of weights in any number format.
+/// Bytes of the weight table in any number format.
 
 #include "calc/formats/dtype.hpp"
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
 
-/// Sizes of a format: bytes per element, per group and per outer group, the lengths of these groups, and bytes that
-/// occur once per tensor.
+/// Sizes of a format: bytes per element, per group and per outer group, the lengths of these groups, and bytes stored
+/// once per tensor.
 template <class N>
 struct FormatSizes {
   N each, group_bytes, group, outer_bytes, outer, tensor;
 };
 
 /// Bytes of `out` rows of `in` elements, in groups along a row or in blocks of `group_rows` rows; excludes the bytes
-/// that occur once per tensor.
+/// stored once per tensor.
 template <class N>
 N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& out) {
   const N rows = f.group_rows > 1 ? quotient_up(out, N(f.group_rows)) : out;

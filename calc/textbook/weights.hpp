@@ -97,7 +97,7 @@ class WeightTable : WeightRows<N, Visit> {
                        .tied = true});
   }
 
-  /// Weights of attention and, in a decoder with cross-attention, of a second attention.
+  /// Weights of attention and, if present, of cross-attention.
   void grouped() {
     if (a_.layer_distances) distances(s_.L_s, 1);
     one_grouped(false);
@@ -124,7 +124,7 @@ class WeightTable : WeightRows<N, Visit> {
     indexer();
     if (a_.sub_norms && !again) inner_norm(s_.L_s, 1, s_.cut(s_.A) * s_.d_v);
   }
-  /// Down, norm, up to `q` values of all heads.
+  /// Down-projection, norm, and up-projection to `q` values for all heads.
   void low_rank_queries(const N& q) {
     const Component c = Component::attention;
     matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
@@ -218,7 +218,7 @@ class WeightTable : WeightRows<N, Visit> {
   }
 
   /// Lightning attention (MiniMax-01, arXiv:2501.08313): query, key, value, gate, output, a norm of the core's output,
-  /// and the norms of queries and keys that the model's attention has.
+  /// and the query and key norms, if the model's attention has them.
   void linear() {
     const N width = s_.cut(s_.A) * s_.d_h;
     matrix(Component::attention, s_.L_l, 4, s_.D, width);
@@ -346,7 +346,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (a_.residual_block > 0) vector(Component::norm, 1, 2, s_.D, Place::whole);
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
-    // norms() also counts the norm that a first layer without one lacks; it is subtracted here.
+    // norms() counts a first norm in every layer; if the first layer has none, it is subtracted here.
     const bool narrow = a_.embedding_norm && a_.narrow_ends;
     const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm && !narrow ? 1 : 0) - (a_.first_norm ? 0 : 1);
     if (a_.norm == NormKind::weight_free) return;
@@ -405,8 +405,8 @@ template <class N, class Which>
 N parameters_of(const Arch& a, const Sizes<N>& s, const Which& which) {
   return sum_of_own_weights(a, s, [&](const Weight<N>& w) { return w.tied || !which(w) ? N(0) : w.numbers(); });
 }
-/// Parameters of one component: attention has projections, biases, latent norms, norms of queries and keys, and sinks;
-/// the MLP has router, experts, shared experts and gates.
+/// Parameters of one component: attention includes projections, biases, latent norms, query and key norms, and sinks;
+/// the MLP includes routers, experts, shared experts and gates.
 template <class N>
 N parameters_of(const Arch& a, const Sizes<N>& s, Component c) {
   return parameters_of(
@@ -416,7 +416,7 @@ template <class N>
 N all_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>&) { return true; });
 }
-/// Parameters of the experts that a token does not visit if it visits `visited`.
+/// Parameters of the routed experts that a token does not visit, if it visits `visited` of them.
 template <class N>
 N idle_parameters(const Arch& a, const Sizes<N>& s, const N& visited) {
   return sum_of_own_weights(
@@ -431,9 +431,9 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
   });
 }
 
-/// Weights of the head that multiply every position with a loss: the table, the dense layer of masked tokens or an exit
-/// gate, and the matrix that weights the residual streams; excludes the projection to a narrower table. pooled_weights:
-/// weights that multiply one position of each sequence.
+/// Head weights applied to every position with a loss: the table, the dense layer of masked tokens or an exit gate, and
+/// the matrix that weights the residual streams; excludes the projection to a narrower table. pooled_weights: weights
+/// applied to one position per sequence.
 template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {
   if (!a.head.has_logits()) return 0;
