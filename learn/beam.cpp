@@ -41,7 +41,7 @@ void keep_best(std::vector<Lengthening>& steps, Count width, const std::vector<S
   steps.resize(kept);
 }
 
-/// Extensions of one sequence by every token.
+/// Extensions of one sequence by each token of the vocabulary.
 std::vector<Lengthening> steps_from(std::size_t parent, double so_far, const std::vector<float>& logs) {
   std::vector<Lengthening> steps;
   steps.reserve(logs.size());
@@ -84,7 +84,7 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
         own = {{b, std::nullopt, beam[b].log_probability}};
       else
         own = steps_from(b, beam[b].log_probability, model(prefix(prompt, beam[b])));
-      keep_best(own, options.width, beam);  // no sequence supplies more than the whole beam
+      keep_best(own, options.width, beam);  // one sequence can at most fill the whole beam
       steps.insert(steps.end(), own.begin(), own.end());
       if (static_cast<Count>(steps.size()) > 2 * options.width) keep_best(steps, options.width, beam);
     }

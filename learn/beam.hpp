@@ -22,14 +22,14 @@ struct BeamOptions {
   Count width = 4;                      ///< sequences kept per step
   Count length = 1;                     ///< maximum number of tokens after the prompt
   std::vector<std::int32_t> ends = {};  ///< a sequence is complete after any of these tokens
-  /// Called with the kept sequences, best first, whenever they have grown.
+  /// Called after each step with the kept sequences, best first.
   std::function<void(const std::vector<Sequence>&)> kept = {};
 };
 
 /// The most probable continuations of `prompt`, best first, at most `width`. In each of `length` steps, every kept
 /// sequence is extended by every token, and the best are kept (Lowerre 1976; Sutskever et al. 2014, section 3.2).
 /// Complete sequences keep their place and score. Among equally probable sequences, lower tokens come first. A width of
-/// at least vocabulary^(length - 1) makes this exhaustive search, a width of 1 greedy search.
+/// at least vocabulary^(length - 1) makes the search exhaustive, a width of 1 makes it greedy.
 std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const std::int32_t> prompt,
                                   const BeamOptions& options);
 

@@ -41,7 +41,7 @@ using WeightBytes = std::vector<std::vector<std::byte>>;
 WeightBytes weight_bytes(Transformer& t);
 void set_weights(Transformer& t, const WeightBytes& bytes);
 
-/// Writes PATH.tmp and renames it to PATH. best: the weights for generation, if different from the model's.
+/// Writes a temporary file and renames it to PATH. best: the weights for generation, if different from the model's.
 void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCard& card,
                      const WeightBytes* best = nullptr);
 

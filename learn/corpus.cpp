@@ -16,7 +16,7 @@ namespace {
 /// Random stream for choosing batches, separate from weights and dropout.
 constexpr std::uint64_t batch_stream = 0x6261746368ULL;  // "batch"
 
-/// Disables dropout and restores the model's plan at the end.
+/// Disables dropout during its lifetime and restores the model's plan at the end.
 class PlanHeld {
  public:
   explicit PlanHeld(Settings& s) : settings_(s), plan_(s.plan) { s.plan.dropout = false; }

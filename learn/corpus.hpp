@@ -1,7 +1,7 @@
 #pragma once
 /// A tokenized text in three splits: training; validation (the 5 % before the last tenth), which selects the best
-/// weights; and the held-out last tenth, which measures the result. Reported results are thus on text used neither for
-/// training nor for selection.
+/// weights; and the held-out last tenth, which measures the result. Reported results therefore come from text used
+/// neither for training nor for selection.
 
 #include <functional>
 #include <span>
@@ -20,7 +20,7 @@ struct CorpusSplit {
 };
 CorpusSplit split(std::string_view text);
 
-/// Converts -ln p per token, the mean of `tokens`, to -log2 p per byte of text, comparable across tokenizers.
+/// Converts the mean -ln p of `tokens` tokens to -log2 p per byte of text, which is comparable across tokenizers.
 double bits_per_byte(double loss, Count tokens, Count bytes);
 
 class Corpus {

@@ -37,8 +37,7 @@ bool is_end(std::int32_t token, const GenerateOptions& o) {
   return std::find(o.ends.begin(), o.ends.end(), token) != o.ends.end();
 }
 
-/// The model as a function of the text so far. Its cache holds the keys and values of the previous text; the prefix
-/// shared with a new text is not recomputed.
+/// Runs the model on a text. The KV cache keeps the previous text, so that a shared prefix is not recomputed.
 class Reader {
  public:
   /// rewinds: a text need not extend the previous one. A recurrent state, or the cache of a window or chunk, cannot

@@ -95,7 +95,7 @@ double Learner::step(double done) {
   return *progress_.loss;
 }
 
-/// Repeats the failed step and checks every result.
+/// Reruns the failed step, checking every result.
 void Learner::fail(const Batch& b, const NotANumber& e) {
   const std::string op = transformer_.first_not_a_number(b);
   throw NotANumber(fmt::format("step {}: {}{}", updates() + 1, e.what(),

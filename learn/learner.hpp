@@ -41,7 +41,8 @@ class Learner {
   Learner(Transformer& t, const Corpus& corpus, const LearningSettings& settings,
           const std::atomic<bool>* stop = nullptr);
 
-  /// Runs one update at this point of the schedule; returns the loss before it. NotANumber names step and operator.
+  /// Runs one update at this point of the schedule and returns the loss before the update. NotANumber names step and
+  /// operator.
   double step(double done);
   double step() { return step(static_cast<double>(updates()) / static_cast<double>(settings_.steps)); }
   Count updates() const { return transformer_.updates(); }

@@ -56,7 +56,7 @@ void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry
   }
 }
 
-/// Calls take(index of the first element, values as double) for each block of the same elements.
+/// The same with values as double: calls take(index of the first element, values) for each block.
 template <typename F>
 void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n, const F& take) {
   std::vector<double> numbers;
@@ -234,7 +234,7 @@ const Tokenizer& ModelFolder::tokenizer() const {
   return *tokenizer_;
 }
 
-/// eos_token_id of generation_config.json, or of config.json: one or several.
+/// eos_token_id of generation_config.json, or else of config.json: one id or a list.
 std::vector<std::int32_t> ModelFolder::ends() const {
   for (const char* name : {"generation_config.json", "config.json"}) {
     if (!is_file(file(name))) continue;

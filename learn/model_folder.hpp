@@ -22,7 +22,7 @@ class ModelFolder final : public TrainedModel {
 
   const ModelCard& model() const override { return card_; }
   const Numerics& numerics() const override { return numerics_; }
-  /// bf16 if all weights are stored in it, else float32, which holds every value of float16.
+  /// bf16 if all weights are stored in it, else float32, which represents every float16 value exactly.
   Number number() const override;
   const Tokenizer& tokenizer() const override;
   std::vector<std::int32_t> ends() const override;
@@ -32,7 +32,7 @@ class ModelFolder final : public TrainedModel {
 
  private:
   using Entry = SafetensorsFile::Entry;
-  /// A tensor and the file that holds it.
+  /// A tensor and the file that contains it.
   struct Stored {
     const SafetensorsFile* file = nullptr;
     const Entry* entry = nullptr;
@@ -44,7 +44,7 @@ class ModelFolder final : public TrainedModel {
   void refuse_others() const;
   const Stored& stored(std::string_view weight, Count expert = 0) const;
   void check(const ParameterShape& shape, Count expert) const;
-  /// Calls f(shape, expert) for every tensor that holds a weight, or an expert's part of one.
+  /// Calls f(shape, expert) for every tensor that stores a weight or one expert's part of it.
   void each_weight(const std::function<void(const ParameterShape&, Count)>& f) const;
   void load(Transformer& t, Parameter& p, Count expert) const;
   void load_coded(Transformer& t, Parameter& p) const;

@@ -14,8 +14,8 @@ namespace llmcalc::model {
 ///
 ///   p(w) = (c(w) + T/V) / (N + T)
 ///
-/// with c(w) tokens w among N, T distinct tokens among them, and V tokens in the vocabulary. Sums to 1, and every token
-/// has positive probability.
+/// for a text of N tokens, T of them distinct, in which w occurs c(w) times, and a vocabulary of V tokens. Sums to 1,
+/// and every token has positive probability.
 class Unigram {
  public:
   /// Throws InputError for a token outside [0, vocabulary).
@@ -28,17 +28,17 @@ class Unigram {
   double tokens_ = 0, types_ = 0;
 };
 
-/// p(w | v): the frequency of w after v. Interpolated Kneser-Ney, the strongest family of smoothings in Chen and
+/// p(w | v): the frequency of w after v. Interpolated Kneser-Ney, the strongest family of smoothing methods in Chen and
 /// Goodman's comparison ("An empirical study of smoothing techniques for language modeling", 1999, section 2.7), with
 /// one discount per level:
 ///
 ///   p(w | v) = max(c(vw) - D, 0) / c(v.) + D N(v.) / c(v.) q(w)
 ///   q(w)     = max(N(.w) - D', 0) / N(..) + D' T / N(..) / V
 ///
-/// with c(vw) pairs, c(v.) pairs that begin with v, N(v.) distinct tokens after v, N(.w) distinct tokens before w,
-/// N(..) distinct pairs, and T tokens w with N(.w) > 0. After an unseen v: q(w). D = n1/(n1 + 2 n2), with n1 and n2 the
-/// pairs seen once and twice (Ney, Essen and Kneser 1994); D' is the same for N(.w); 1/2 if n1 or n2 is 0. Sums to 1
-/// for every v, and every token has positive probability.
+/// for a text with c(vw) pairs vw, c(v.) pairs that begin with v, N(v.) distinct tokens after v, N(.w) distinct tokens
+/// before w, N(..) distinct pairs, and T tokens w with N(.w) > 0. After an unseen v: q(w). D = n1/(n1 + 2 n2), with n1
+/// and n2 the pairs seen once and twice (Ney, Essen and Kneser 1994); D' is the same for N(.w); 1/2 if n1 or n2 is 0.
+/// Sums to 1 for every v, and every token has positive probability.
 class Bigram {
  public:
   /// Throws InputError for a token outside [0, vocabulary).

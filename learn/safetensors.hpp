@@ -27,10 +27,10 @@ struct StoredTensor {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// Writes the tensors, in their order, to PATH.tmp, flushes it to disk and renames it to PATH: at every moment PATH is
-/// either the old file or the complete new one. Throws InputError with the path and the reason on failure (a full disk,
-/// for example), leaving PATH unchanged and removing PATH.tmp; also for a duplicate name, an unknown dtype, or bytes
-/// that do not match the shape. If PATH is a link, its target is replaced.
+/// Writes the tensors, in their order, to a temporary file next to PATH, flushes it to disk and renames it to PATH, so
+/// PATH is always either the old file or the complete new one. Throws InputError with the path and the reason on
+/// failure (a full disk, for example), leaving PATH unchanged and removing the temporary file; also for a duplicate
+/// name, an unknown dtype, or bytes that do not match the shape. If PATH is a link, its target is replaced.
 void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors, const Metadata& metadata = {});
 
 /// A file open for reading: the header is read and checked immediately, tensors on demand. Every error in the file is

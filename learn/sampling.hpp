@@ -25,9 +25,9 @@ struct TokenCandidate {
 /// an InputError, and tokens whose logit is -infinity are never chosen.
 std::int32_t greedy(std::span<const float> logits);
 
-/// Tokens that may follow, by index, with probabilities that sum to 1: softmax(logits/temperature), reduced to the top
-/// k (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches top_p (Holtzman et
-/// al. 2020, section 3.1). Ties keep the lowest tokens. Throws InputError for an option out of range.
+/// Candidates for the next token, by index, with probabilities that sum to 1: softmax(logits/temperature), reduced to
+/// the top k (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches top_p
+/// (Holtzman et al. 2020, section 3.1). Ties keep the lowest tokens. Throws InputError for an option out of range.
 std::vector<TokenCandidate> candidates(std::span<const float> logits, const SamplingOptions& options);
 
 /// The candidate at position `uniform`, in [0, 1), of the cumulative probability.

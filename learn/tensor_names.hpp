@@ -21,7 +21,7 @@ struct NameTable {
   std::string_view model_types;                ///< separated by spaces
   std::span<const StoredModule> own, modules;  ///< `own` takes precedence over a related family's `modules`
   std::span<const std::string_view> prefixes;  ///< possible prefixes of every module's name
-  std::span<const std::string_view> ignored;   ///< tensors that are not weights; * matches any rest
+  std::span<const std::string_view> ignored;   ///< tensors that are not weights; * matches any ending
 };
 
 /// The table for a model_type; null if its checkpoints are not supported.
@@ -36,7 +36,7 @@ struct StoredPlace {
 };
 StoredPlace stored_place(const NameTable& table, std::string_view weight, Count expert = 0);
 
-/// Whether the table lists a tensor, named without prefix, as not a weight.
+/// Whether the table's `ignored` list contains a tensor, named without its prefix.
 bool is_ignored(const NameTable& table, std::string_view name);
 
 }  // namespace llmcalc::model

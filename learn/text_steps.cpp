@@ -160,8 +160,8 @@ Cutter digit_cutter(const json::Object& o) {
   };
 }
 
-/// Replaces spaces by U+2581, puts one in front as prepended() specifies, and splits before each if the file has
-/// "split" (pre_tokenizers/metaspace.rs).
+/// Replaces spaces with U+2581, prepends one as prepended() specifies, and splits before each if the file has "split"
+/// (pre_tokenizers/metaspace.rs).
 Cutter metaspace_cutter(const json::Object& o) {
   const std::string mark = json::raw_text(o, "replacement");
   if (mark.empty() || character_length(mark, 0) != mark.size())

@@ -20,7 +20,7 @@ using Cutter = std::function<std::vector<std::string>(const std::string& piece, 
 struct TextSteps {
   std::vector<Normalizer> normalizers;
   std::vector<Cutter> cutters;
-  bool bytewise = false;  ///< the model works on bytes, which its file writes in an alphabet of 256 letters
+  bool bytewise = false;  ///< the model works on bytes, which its file represents by 256 letters
 
   /// Throws InputError if normalizers expand the text far beyond any language's normal forms.
   std::string normalized(std::string text) const;

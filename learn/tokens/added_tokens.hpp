@@ -1,5 +1,5 @@
 #pragma once
-/// Tokens that are found in a text before any other processing, such as "<|end_of_text|>".
+/// Tokens that are matched in a text before any other processing, such as "<|end_of_text|>".
 
 #include <array>
 #include <functional>
@@ -32,7 +32,7 @@ class AddedTokens {
   AddedTokens(const json::Object& file, bool normalizes);
 
   const std::vector<AddedToken>& all() const { return all_; }
-  /// The id of a content; absent if unknown.
+  /// The id of the token with this content; absent if unknown.
   std::optional<std::int32_t> id(std::string_view content) const;
 
   /// Calls on_text and on_token for the parts of a text in order. The longest token at a position wins.
@@ -44,7 +44,7 @@ class AddedTokens {
 
   std::vector<AddedToken> all_;
   std::unordered_map<std::string_view, std::size_t> by_content_;
-  std::array<std::vector<std::size_t>, 256> lengths_;  ///< of tokens, by their first byte, longest first
+  std::array<std::vector<std::size_t>, 256> lengths_;  ///< lengths of the tokens with each first byte, longest first
 };
 
 }  // namespace llmcalc::model

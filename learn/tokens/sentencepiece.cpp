@@ -242,7 +242,7 @@ class BytePairs : public Tokenizer {
   bool has_space_ = false;  ///< trained on a text with spaces; otherwise a space would become the mark's bytes
 };
 
-/// A model that another program trained.
+/// A model trained by another program.
 class ForeignPieces final : public Tokenizer {
  public:
   ForeignPieces(std::string model, const std::string& where) : model_(std::move(model)) {

@@ -13,7 +13,7 @@
 namespace llmcalc::model {
 
 struct TokenModel {
-  std::unordered_map<std::string, std::int32_t> ids;  ///< by their names in the file
+  std::unordered_map<std::string, std::int32_t> ids;  ///< by name in the file
   std::vector<std::string> texts;                     ///< of every token
   std::function<std::vector<std::int32_t>(const std::string& piece)> tokens;
 
@@ -30,7 +30,7 @@ TokenModel unigram_model(const json::Object& model);
 
 /// The text of a character token, with U+2581 replaced by spaces.
 std::string spoken_token(const std::string& token);
-/// The name of a byte's token in a vocabulary of characters: "<0x0A>".
+/// The name of a byte's token in a character-level vocabulary: "<0x0A>".
 std::string byte_token(std::size_t byte);
 
 [[noreturn]] void refuse_tokenizer(const std::string& where, const std::string& what);

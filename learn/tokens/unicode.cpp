@@ -123,7 +123,7 @@ struct Pattern::Compiled {
 
 namespace {
 
-/// The steps of a search, in ICU's units of ten thousand, over all matches of a text.
+/// Steps taken by a search over all matches of a text, in ICU's units of ten thousand.
 struct SearchSteps {
   const MatchSteps& left;
   std::int64_t taken = 0;

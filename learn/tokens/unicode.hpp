@@ -14,8 +14,8 @@ namespace llmcalc::model {
 /// The text in normal form "NFC", "NFD", "NFKC" or "NFKD".
 std::string normal_form(std::string_view text, std::string_view form);
 
-/// Step budget of all patterns on one text, proportional to its length: thirty times the steps of known tokenizers'
-/// patterns, so that a pattern that tries every way to split a text is rejected.
+/// Step budget of all patterns on one text, proportional to its length: thirty times as many as known tokenizers'
+/// patterns need, so that patterns with catastrophic backtracking are rejected.
 class MatchSteps {
  public:
   explicit MatchSteps(std::size_t bytes) : left_(2000 + static_cast<std::int64_t>(bytes / 100)) {}
@@ -34,8 +34,8 @@ class Pattern {
   /// Throws InputError, naming `where`, for an invalid pattern or one that ICU reads differently.
   Pattern(std::string_view expression, const std::string& where);
 
-  /// First and end byte of every non-empty match in a UTF-8 text, in order. Throws InputError beyond the remaining
-  /// steps.
+  /// Begin and end offsets, in bytes, of every nonempty match in a UTF-8 text, in order. Throws InputError beyond the
+  /// remaining steps.
   std::vector<std::pair<std::size_t, std::size_t>> matches(std::string_view text, MatchSteps& left) const;
 
  private:

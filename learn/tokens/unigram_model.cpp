@@ -11,7 +11,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// A protocol buffers message, written field by field (protobuf.dev, "Encoding").
+/// A protocol buffer message, written field by field (protobuf.dev, "Encoding").
 class Message {
  public:
   void number(unsigned field, std::uint64_t value) {
