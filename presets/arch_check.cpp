@@ -111,7 +111,7 @@ void check_ends(const Arch& a, const Check& check) {
 }
 
 /// Checks encoders: encoder layers are bidirectional, with windows of odd length; decoder layers follow, each with
-/// attention to the encoder's result.
+/// cross-attention to the encoder's output.
 void check_direction(const Arch& a, const Check& check) {
   Count encoder_end = 0;
   for (const LayerKind& kind : layer_kinds(a))

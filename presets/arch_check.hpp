@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// Far above the width, vocabulary or context of any model. Products of four such sizes may overflow; the checked
-/// arithmetic of calc/units.hpp detects it.
+/// Limit on sizes, far above the width, vocabulary or context of any model. Products of four such sizes may overflow;
+/// the checked arithmetic of calc/units.hpp detects it.
 inline constexpr Count max_size = Count{1} << 31;
 
 /// Throws InputError, naming `where`, if a size is out of range or options contradict each other.

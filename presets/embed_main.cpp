@@ -24,7 +24,7 @@ struct Preset {
   std::vector<std::string> aliases;
 };
 
-/// Compilers must accept literals of 65536 bytes, but not longer ones.
+/// Compilers need not accept literals longer than 65536 bytes.
 constexpr std::size_t longest_literal = 60000;
 
 Preset preset(const std::string& path) {

@@ -68,7 +68,7 @@ void read_names(Sheet& s) {
   c.notes = s.file.text_or("notes", "");
 }
 
-/// A size below `whole`; 0 if absent.
+/// A size of at most `whole`; 0 if absent.
 Bytes read_part(Sheet& s, const Object& memory, const char* key, Bytes whole) {
   if (!memory.has(key)) return {};
   const Bytes part = s.quantity(memory, key, std::string("memory.") + key, parse_bytes);
@@ -267,7 +267,7 @@ std::array<double, peak_count> shares(const Object& o, const char* key) {
   return all;
 }
 
-/// PCI Express beyond a bridge between few cards, in a server with eight slots; absent without a bridge.
+/// PCI Express between cards that a bridge does not join, in a server with eight slots; absent without a bridge.
 std::optional<Link> link_beyond_bridge(const HardwareCard& card, const Link& link) {
   constexpr Count slots = 8;
   const bool bridge = card.link_type.starts_with("NVLink") && link.ranks > 1 && link.ranks < slots;

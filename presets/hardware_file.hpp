@@ -69,7 +69,7 @@ struct HardwareCard {
   HostSide host;                          ///< as in the file
   Cluster cluster;                        ///< the device, and its links from the innermost outward
   std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates change only the copy in `cluster`
-  BytesPerSecond pcie;                    ///< one way; 0: unknown
+  BytesPerSecond pcie;                    ///< per direction; 0: unknown
   bool bridged = false;                   ///< a bridge joins a few cards, PCI Express the others
   double watts = 0;                       ///< 0: unknown
   Bytes driver{}, visible{};              ///< memory that the driver reports, and that a process sees; 0: unknown

@@ -37,8 +37,7 @@ bool is_path(std::string_view text) {
   return text == json::standard_input || text.find('/') != std::string_view::npos || exists(text);
 }
 
-/// Preset that `text` names; null for a path. An existing file takes precedence over a preset with a merely similar
-/// name.
+/// Preset named by `text`; null for a path. An existing file takes precedence over a preset with a merely similar name.
 const Builtin* preset_named(std::span<const Builtin> presets, std::string_view text) {
   return exists(text) ? find_builtin(presets, text) : find_meant(presets, text);
 }
@@ -123,7 +122,7 @@ struct NamedSize {
   std::string_view name;
   Count (*of)(const Arch&);
 };
-/// Sizes that converters to GGUF preserve. Excludes the vocabulary, which some converters truncate or pad.
+/// Sizes that GGUF converters preserve. Excludes the vocabulary, which some converters truncate or pad.
 constexpr std::array saved_sizes{
     NamedSize{"layers", [](const Arch& a) { return a.layers; }},
     NamedSize{"channels", [](const Arch& a) { return a.hidden; }},
@@ -134,8 +133,8 @@ constexpr std::array saved_sizes{
     NamedSize{"experts", [](const Arch& a) { return a.moe.experts; }},
 };
 
-/// Architecture of a config.json; absent if it is not supported, which is no error, as the GGUF file in the same folder
-/// does not need it.
+/// Architecture of a config.json; absent if it is not supported, which is not an error, because the GGUF file in the
+/// same folder does not need it.
 std::optional<Arch> arch_in(const std::string& config) {
   try {
     const Document d = whole_config(config);
@@ -303,7 +302,7 @@ SoftwareDocument software_document(std::string_view text) {
   return {read_document(std::string(name)), std::string(name), version};
 }
 
-/// The file at its version, over the keys of its parent.
+/// The file at its version, merged over the keys of its parent.
 SoftwareAtVersion whole_software(const SoftwareDocument& d, int depth) {
   SoftwareAtVersion at = at_version(d.file.value, d.version, d.file.where);
   const json::Object o(at.value, d.file.where);
@@ -338,7 +337,7 @@ SoftwareCard read_software(const SoftwareDocument& d) {
 
 SoftwareCard load_software(std::string_view name_or_path) {
   static std::mutex mutex;
-  static std::map<std::string, SoftwareCard, std::less<>> presets;  // read once: a search asks for them often
+  static std::map<std::string, SoftwareCard, std::less<>> presets;  // read once, because searches load them often
   const std::lock_guard lock(mutex);
   if (const auto known = presets.find(name_or_path); known != presets.end()) return known->second;
   SoftwareCard card = read_software(software_document(name_or_path));

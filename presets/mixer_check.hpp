@@ -28,7 +28,7 @@ class Check {
   const std::string& where_;
 };
 
-/// Throws InputError for widths, counts and combinations that no mixer has.
+/// Throws InputError for widths, counts and combinations that no mixer supports.
 void check_mixer(const Mixer& mixer, const Check& check);
 
 }  // namespace llmcalc

@@ -8,7 +8,7 @@
 ///   "attention":        "vendor" or "flash-2"          flash kernel, on devices with both
 ///   "norms":            "fused" or "written out"       for models with RMSNorm
 ///   "experts":          "grouped" or "one by one"      expert matmuls
-///   "tensor_exchanges": "waited for", "beside weights" or "overlapped" (TensorExchanges)
+///   "tensor_exchanges": "waited for", "beside weights" or "overlapped" (TensorCollectives)
 ///   "data_exchanges":   "waited for" or "overlapped"   with layers
 ///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
 ///                       "pytorch" (MemorySoftware, presets/estimators/stored_plan.hpp): memory in addition to tensors
@@ -69,7 +69,7 @@ struct SoftwareCard {
   std::vector<Component> widens;    ///< frozen 16-bit weights that the stack converts to float32
   Count vocabulary_multiple = 1;    ///< for the rows of a tensor-parallel rank, in training; 1: no padding
   std::optional<Launch> launch;     ///< words of its command or file; absent: not known
-  std::optional<EngineLaw> server;  ///< memory and limits of a server; absent: those of vLLM
+  std::optional<EngineLaw> server;  ///< memory and limits of a server; absent: vLLM's
   bool gguf_weights = false;        ///< weights are GGUF files, without vision and audio encoders
   bool computes_on_host = false;    ///< decodes with weights in host memory on the host
 

@@ -13,7 +13,7 @@ void read_stored_bytes(const json::Object& o, ModelCard& card);
 json::Value stored_bytes_json(const ModelCard& card);
 
 /// { "format": FORMAT, "of"?: [ any of attention, mlp, experts ] }: format of both operands of the blocks' matmuls, and
-/// the parts concerned (default: all). Throws InputError.
+/// the affected parts (default: all). Throws InputError.
 void read_products(const json::Object& o, ModelCard& card);
 json::Value products_json(const ModelCard& card);
 

@@ -2,17 +2,16 @@
 /// vLLM's device memory other than weights and cache, by version, ranks and device, and its default limits:
 /// presets/estimates/engine-memory.json.
 ///
-/// { "visible":     {"share"},                       of a device's memory, visible to processes
+/// { "visible":     {"share"},                       share of device memory visible to processes
 ///   "logit_bytes": [{"until"?, "value"}],           EngineTerms::logit_bytes
 ///   "libraries":   [{"until"?, "ranks"?, "architecture"?, "gib"}],
 ///   "padding":     [{"until"?, "architecture"?, "width", "hidden"}],      mxfp4 experts: sizes are multiples
 ///   "limits":      [{"until"?, "least_gib"?, "not"?, "sequences", "pass_tokens", "whole_prompts_to"?}],
-///   "intervals":   {"pool", "process"} of {"factor", "families"} }    90 % interval of an engine's memory: of one that
-///                                                  fills a share of the device; of one that allocates on demand
+///   "intervals":   {"pool", "process"} of {"factor", "families"} }    90 % intervals of an engine's memory: a pool
+///                                                  that fills a share of the device, or allocation on demand
 ///
-/// Each entry has a source. In a list, the first entry whose conditions hold applies: version 0.N with N at most
-/// `until`, at most `ranks` tensor-parallel ranks, a device of this architecture with at least this memory, and a name
-/// without `not`.
+/// Each entry has a source. In a list, the first matching entry applies: version 0.N with N at most `until`, at most
+/// `ranks` tensor-parallel ranks, a device of this architecture with at least this memory, and a name without `not`.
 
 #include <optional>
 #include <string>
@@ -61,7 +60,7 @@ EngineMemoryTable read_engine_memory_table(const json::Value& value, const std::
 /// The built-in table, read on first use.
 const EngineMemoryTable& engine_memory_table();
 
-/// Inputs of vLLM's memory in addition to the model.
+/// Inputs of vLLM's memory estimate other than the model.
 struct EngineHost {
   std::optional<Count> version;  ///< N of 0.N; absent: the latest
   Count ranks = 1;               ///< tensor-parallel ranks
@@ -76,7 +75,7 @@ EngineTerms engine_terms(const EngineHost& host, const Arch& arch, const Plan& p
 Bytes expert_padding(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
 /// vLLM's default limits. `longest`: the longest request that it accepts; 0: unknown.
 EngineLimits usual_limits(const EngineHost& host, Count longest);
-/// Bytes of the device's memory that are visible to processes: as stated in its file, or a usual share.
+/// Bytes of the device's memory that are visible to processes: as stated in its file, or else a typical share.
 Bytes visible_memory(const HardwareCard& card);
 
 }  // namespace llmcalc

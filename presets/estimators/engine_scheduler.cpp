@@ -29,8 +29,8 @@ bool has_windows_alone(const Arch& arch) {
   return any;
 }
 
-/// Sets the blocks of layers of two kinds that share the cache. A block holds tokens of one group of layers, and all
-/// blocks have the same bytes: the group with fewer bytes per token has longer blocks, by a whole factor (vLLM,
+/// Sets the blocks of layers of two kinds that share the cache. A block stores tokens of one group of layers, and all
+/// blocks have the same size in bytes: the group with fewer bytes per token has longer blocks, by a whole factor (vLLM,
 /// kv_cache_utils.py: unify_kv_cache_spec_page_size).
 void use_groups(const AttendingLayers& layers, const EngineMemory& memory, SchedulerRules& rules) {
   const Count size = group_layers(layers.whole, layers.limited), all = add(layers.whole, layers.limited);
@@ -49,9 +49,9 @@ void use_groups(const AttendingLayers& layers, const EngineMemory& memory, Sched
   rules.blocks = std::max(Bytes(), memory.kv_cache).value / rules.block.value;
 }
 
-/// Sets the blocks of the cache. A block of all layers becomes one per group of layers. Layers with chunks count as
-/// whole (vLLM disables its hybrid cache for them, github.com/vllm-project/vllm/issues/16118). If all layers have a
-/// window, they form one group. A state takes blocks according to its bytes.
+/// Sets the blocks of the cache. A block over all layers becomes one block per group of layers. Layers with chunks
+/// count as whole (vLLM disables its hybrid cache for them, github.com/vllm-project/vllm/issues/16118). If all layers
+/// have a window, they form one group. A state takes blocks according to its bytes.
 void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
   const AttendingLayers layers = attending_layers(arch);
   const bool chunked = arch.local.reach.chunked;

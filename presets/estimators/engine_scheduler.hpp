@@ -7,14 +7,14 @@
 
 namespace llmcalc {
 
-/// Rules of an engine's scheduler, with the block groups of its cache.
+/// Rules of an engine's scheduler, including the block groups of its KV cache.
 SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, const EngineLimits& limits,
                                const InferenceStack& stack);
 
-/// Layout with vLLM's way of sending tokens to experts on other ranks. Within a node, it gathers the tokens of all
-/// ranks and scatters their sums, so each token reaches a rank once for all of its experts. Across nodes, a token is
-/// sent once to each node, and from there to its experts (DeepEP, github.com/deepseek-ai/DeepEP; all-gather rings send
-/// it the same number of times).
+/// Layout with vLLM's dispatch of tokens to experts on other ranks. Within a node, it gathers the tokens of all ranks
+/// and scatters their sums, so each token reaches a rank once for all of its experts. Across nodes, a token is sent
+/// once to each node, and from there to its experts (DeepEP, github.com/deepseek-ai/DeepEP; all-gather rings send it
+/// the same number of times).
 Layout with_gathered_tokens(Layout layout, const Cluster& cluster);
 
 }  // namespace llmcalc

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Reads a parameter's value. Its other keys are only for readers of the file.
+/// Reads a parameter's value. Its other keys are documentation.
 double read_parameter(const json::Object& o, const ParameterCard& card) {
   const double x = o.number_or("value", card.low - 1);
   if (x < card.low || x > card.high)

@@ -112,7 +112,7 @@ I matmul_parameter(Chip c) {
 }
 
 /// Whether a card is a GeForce of the 30 series or later: "rtx-4090", "RTX 4080 Laptop". Their peaks count FP32
-/// accumulation. RTX 4000 Ada and RTX 5000 Ada are excluded, as FP32 accumulation does not halve their rate.
+/// accumulation. RTX 4000 Ada and RTX 5000 Ada are excluded, because FP32 accumulation does not halve their rate.
 bool is_geforce(const HardwareCard& card) {
   const std::string name = spelling(card.name);
   constexpr std::array<std::string_view, 3> series{"rtx30", "rtx40", "rtx50"};
@@ -164,8 +164,8 @@ void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a)
   const Achieved measured = a;
   a.launch = a.recorded = a.recorded_backward = {};
   if (launching == Launching::persistent) return;
-  // A measured launch overhead is used for C++ engines, in which it is a property of the device; in other software, the
-  // host determines it.
+  // A measured launch overhead is used for C++ engines, where it is a property of the device; in other software, it
+  // depends on the host.
   const bool by_device = launching == Launching::recorded || launching == Launching::compiled;
   a.launch = by_device && measured.launch.value > 0 ? measured.launch
                                                     : Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);

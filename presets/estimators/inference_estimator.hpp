@@ -67,7 +67,7 @@ struct InferenceParameters : ParameterValues<InferenceParameter, inference_param
   InferenceParameters() : ParameterValues(inference_parameter_cards) {}
 };
 
-/// Devices that achieve similar shares of their datasheet in inference.
+/// Device classes that achieve similar fractions of their datasheet rates in inference.
 enum class Chip : std::uint8_t { ampere, hopper, blackwell, consumer, unified, apple, neuron, gaudi, amd, other };
 Chip chip_of(const HardwareCard& card);
 
@@ -93,7 +93,7 @@ struct InferenceStack {
   bool operator==(const InferenceStack&) const = default;
 };
 
-/// Rates that a device achieves in inference with an engine. Rates measured on the device are kept as they are.
+/// Rates that a device achieves in inference with an engine. Rates measured on the device are kept unchanged.
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 

@@ -162,7 +162,7 @@ class RankMemory {
 
   /// FSDP gathers in 16 bits. With one micro-batch per step, gradients do not exist yet when the head runs; later, a
   /// layer's are in transit to the ranks that shard them. In a pipeline, gradients are reduced once per step. Until
-  /// then every rank holds them in float32, the format of the reduction (torch/distributed/pipelining/stage.py:
+  /// then every rank stores them in float32, the format of the reduction (torch/distributed/pipelining/stage.py:
   /// backward_maybe_with_nosync; fsdp/_fully_shard/_fsdp_param.py: to_accumulated_grad_if_needed).
   void use_titan(const Stage& s, ProcessMemory& out) const {
     const Memory& m = s.memory;
@@ -198,7 +198,7 @@ class RankMemory {
     return saved;
   }
   /// Bytes in addition to 16-bit logits; 0 if the plan already counts more. Eager: the log-softmax of a float32 copy,
-  /// its gradient and the copy's gradient, less the logits, which are freed by then. Compiled: the gradient of the
+  /// its gradient and the copy's gradient, minus the logits, which are freed by then. Compiled: the gradient of the
   /// logits.
   Bytes loss_of_titan() const {
     if (plan_.logits.format != LogitFormat::compute) return {};

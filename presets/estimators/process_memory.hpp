@@ -88,13 +88,13 @@ struct TrainedProcess {
   bool compiles_loss = true;     ///< compiles the loss with the model, as torchtitan does since 2025
 };
 
-/// Whether the terms in addition to tensors are known for the device. They are for NVIDIA's libraries and tools.
+/// Whether terms other than tensors are known for the device, as they are for NVIDIA's libraries and tools.
 bool has_known_process(const HardwareCard& card);
 
 /// Memory of the first `stages` ranks of the pipeline, as `kind` defines it.
 std::vector<ProcessMemory> process_memories(const TrainedProcess& p, Count stages, MemoryKind kind,
                                             const MemoryParameters& fitted);
-/// The largest memory; the first of equals.
+/// The rank with the most memory; the first if tied.
 const ProcessMemory& fullest(const std::vector<ProcessMemory>& all);
 
 }  // namespace llmcalc

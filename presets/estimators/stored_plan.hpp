@@ -16,7 +16,7 @@ enum class MemorySoftware : std::uint8_t {
   pytorch  ///< other PyTorch software: only the allocator and libraries are known
 };
 
-/// Options of a plan that the user left open and that the software decides.
+/// Plan options that the user left open and the software decides.
 struct LeftToSoftware {
   bool attention = false;  ///< the attention kernel
   bool dropout = false, logits = false, glu = false, weights = false, gradients = false;

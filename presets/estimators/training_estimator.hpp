@@ -69,7 +69,7 @@ struct TrainingParameters : ParameterValues<TrainingParameter, training_paramete
   TrainingParameters() : ParameterValues(training_parameter_cards) {}
 };
 
-/// Architectures that achieve similar shares of their peaks.
+/// Architectures that achieve similar fractions of their peaks.
 enum class Silicon : std::uint8_t { volta, ampere, hopper, blackwell, consumer, other };
 /// Class of a device's architecture, from its hardware file.
 Silicon silicon_of(const HardwareCard& card);
@@ -86,7 +86,7 @@ enum class Fusion : std::uint8_t {
 /// Attention kernels in training.
 enum class CoreKernel : std::uint8_t { unfused, fused_softmax, flash_1, flash_2, vendor };
 
-/// Collectives of tensor parallelism in a layer.
+/// Overlap of a layer's tensor-parallel collectives.
 enum class TensorCollectives : std::uint8_t {
   waited_for,
   beside_weights,  ///< backward collectives overlap with weight gradients that do not depend on them
@@ -100,11 +100,11 @@ struct TrainingStack {
   bool writes_norms = false;   ///< RMSNorm is a chain of PyTorch operators
   bool loops_experts = false;  ///< one matmul per expert, not a grouped one
   TensorCollectives tensor_collectives = TensorCollectives::waited_for;
-  bool hides_data = false;  ///< collectives of data parallelism overlap with layers
+  bool hides_data = false;  ///< data-parallel collectives overlap with layers
   bool operator==(const TrainingStack&) const = default;
 };
 
-/// Rates that a device achieves in training with a stack. Rates measured on the device are kept as they are.
+/// Rates that a device achieves in training with a stack. Rates measured on the device are kept unchanged.
 Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, const TrainingStack& stack);
 
 /// Runs, grouped by prediction accuracy.

@@ -23,7 +23,7 @@ struct FusedMatrices {
   DeltaMatrices delta = DeltaMatrices::qkv;
 };
 
-/// Fused matrices of the family that a config's model_type names. Unknown families store all matrices separately.
+/// Fused matrices of a family, given a config's model_type. Unknown families store all matrices separately.
 FusedMatrices fused_matrices(std::string_view family);
 
 }  // namespace llmcalc

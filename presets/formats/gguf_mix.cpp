@@ -157,7 +157,7 @@ void fuse_parts(std::vector<Untyped>& all) {
   all = std::move(fused);
 }
 
-/// Tensors in the counting order of llama-quantize: by layer, with dense MLPs before experts.
+/// Tensors in the order in which llama-quantize counts them: by layer, with dense MLPs before experts.
 std::vector<Untyped> untyped_tensors(const Arch& a, std::string_view family) {
   const GgufFiles files(a, family);
   std::vector<Untyped> all;
@@ -227,7 +227,7 @@ WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view 
   return w;
 }
 
-/// Follows src/llama-quant.cpp before fused projections (attn_qkv) were treated as values.
+/// Follows src/llama-quant.cpp as it was before fused projections (attn_qkv) were treated as values.
 std::string_view older_fused_type(const Arch& arch, std::string_view mix, std::string_view family) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> types{
       {{"q3_k_m", "q4_k"}, {"q3_k_l", "q4_k"}, {"iq3_m", "q4_k"}, {"q4_k_m", "q5_k"}, {"q5_k_m", "q6_k"}}};

@@ -1,5 +1,5 @@
 #pragma once
-/// The rules of llama-quantize, which choose a tensor's type by its kind and its turn (github.com/ggml-org/llama.cpp,
+/// The rules of llama-quantize, which choose a tensor's type by its kind and position (github.com/ggml-org/llama.cpp,
 /// src/llama-quant.cpp @007dbbf3, llama_tensor_get_type_impl), without an importance matrix.
 
 #include <cstdint>

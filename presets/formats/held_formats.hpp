@@ -30,10 +30,10 @@ class HeldComponents {
 /// has the token embedding's format.
 WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch);
 
-/// Stores the held bytes of each component in `weights` if they differ from the bytes implied by its format.
+/// Records the stored bytes of each component in `weights` if they differ from the bytes implied by its format.
 void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all, Owner owner = Owner::model);
 
-/// For MTP modules without stated bytes: gives each component the model's ratio of held bytes to the bytes implied by
+/// For MTP modules without stated bytes: gives each component the model's ratio of stored bytes to the bytes implied by
 /// the format.
 void hold_modules_alike(WeightFormats& weights, const Arch& arch);
 
@@ -41,7 +41,7 @@ void hold_modules_alike(WeightFormats& weights, const Arch& arch);
 /// cover are in bf16. Components with stated checkpoint bytes are still counted in their format.
 ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights, Owner owner = Owner::model);
 
-/// Weight bytes by component, as held in the checkpoint.
+/// Weight bytes by component, as stored in the checkpoint.
 ComponentBytes held_bytes(const Arch& arch, const WeightFormats& weights, Owner owner);
 
 /// Parameter counts by component, computed as bytes in a one-byte format.

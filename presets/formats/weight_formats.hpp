@@ -17,7 +17,7 @@ std::string_view component_name(Component c);
 std::optional<Component> component_called(std::string_view name);
 std::string component_names();
 
-/// Number format called `name`, in any case. Throws InputError, with a message that starts with `where`.
+/// Number format called `name`, ignoring case. Throws InputError, with a message that starts with `where`.
 DType format_called(const std::string& name, const std::string& where);
 
 /// { "all": FORMAT, and for differing components any of "attention", "mlp", "router", "experts", "shared_experts",

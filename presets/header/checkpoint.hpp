@@ -40,7 +40,8 @@ inline constexpr std::size_t max_tensors = std::size_t{1} << 21;
 /// brace.
 bool begins_as_checkpoint(std::string_view start);
 
-/// Whether `path` leads to a checkpoint: a GGUF or safetensors file, an index of shards, or a folder with one of these.
+/// Whether there is a checkpoint at `path`: a GGUF or safetensors file, an index of shards, or a folder with one of
+/// these.
 bool is_checkpoint(const std::string& path);
 
 /// An index of shards in a folder without a safetensors file.

@@ -23,7 +23,7 @@ namespace {
 struct Holding {
   Count tensors = 0, parameters = 0;
   Bytes bytes{};
-  bool counted = true;          ///< whether all parameters are counted, as no tensor packs several values
+  bool counted = true;          ///< whether all parameters are counted: no tensor packs several values per element
   std::set<std::string> types;  ///< types of the tensors, as named in the file
   std::string largest;          ///< name of the largest tensor
   Bytes largest_bytes{};
@@ -58,7 +58,7 @@ struct ByComponent {
   }
 };
 
-/// A checkpoint's tensors by component, and those outside the model.
+/// A checkpoint's tensors by component, and its tensors outside the model.
 class Holdings {
  public:
   Holdings(const Checkpoint& c, const ModelGroups& groups) {
@@ -274,7 +274,7 @@ void check_modules(ModelCard& card, const ByComponent& modules) {
   }
 }
 
-/// Sets the bytes of MTP modules: the bytes of their tensors, or of the config if they have no tensors.
+/// Sets the bytes of MTP modules from their tensors, or from the config if they have none.
 void hold_modules(ModelCard& card, WeightFormats& w, const ByComponent& modules) {
   if (card.arch.mtp.modules == 0) return;
   if (!modules.empty()) {
@@ -293,8 +293,8 @@ bool are_counted(const MediaEncoders& media_encoders, const Holding& h) {
   return h.counted && h.parameters == media_encoders.total();
 }
 
-/// Adds caveats on tensors outside the model. Encoders are counted with the bytes of their tensors, whether or not the
-/// config describes them.
+/// Adds caveats about tensors outside the model. Encoders are counted with the bytes of their tensors, whether or not
+/// the config describes them.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside()) {
     const bool seen = name == media_encoders_group;

@@ -65,7 +65,7 @@ TensorNames names_from(const Checkpoint& c, std::size_t first) {
   return names;
 }
 
-/// Throws InputError if a tensor appears twice, which would be counted twice.
+/// Throws InputError if a tensor appears twice, since it would be counted twice.
 void refuse_duplicates(const Checkpoint& c) {
   if (c.tensors.size() > max_tensors)
     throw InputError(
@@ -98,7 +98,7 @@ std::optional<ShardNumber> part(const fs::path& file) {
                      .parts = number(3)};
 }
 
-/// Paths of all parts of the checkpoint that `file` is a part of; only `file` if its name has no part number. Throws
+/// Paths of all parts of the checkpoint that `file` belongs to; only `file` if its name has no part number. Throws
 /// InputError if a part is missing.
 std::vector<std::string> parts_of(const fs::path& file) {
   const auto p = part(file);
@@ -199,7 +199,7 @@ Checkpoint indexed_checkpoint(const fs::path& index) {
 
 bool is_index(const fs::path& file) { return ends(file, index_ending); }
 
-/// Removes the shards that an index among the files lists, whatever their names.
+/// Removes shards listed in an index among the files, whatever their names.
 void drop_shards(std::vector<fs::path>& all) {
   const auto index = std::find_if(all.begin(), all.end(), is_index);
   if (index == all.end() || all.size() == 1) return;
@@ -238,7 +238,7 @@ std::vector<fs::path> weights_in(const fs::path& folder) {
   return all;
 }
 
-/// The single file that leads to a folder's weights; empty if there is no such file.
+/// The single weight file or index of a folder; absent if there is none.
 std::optional<fs::path> weights_of(const fs::path& folder) {
   const std::vector<fs::path> all = weights_in(folder);
   if (all.size() > 1)

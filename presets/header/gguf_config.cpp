@@ -46,12 +46,12 @@ Value common(const GgufModel& m, const GgufFamily& f) {
   return c;
 }
 
-/// Sets the sliding window that the file states, or null.
+/// Sets the file's sliding window, or null if it has none.
 void window(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
 
-// ---- Keys of single architectures.
+// ---- Keys of individual architectures.
 
 void plain(const GgufModel&, Value&) {}
 

@@ -10,7 +10,7 @@ namespace {
 
 using json::Value;
 
-/// BERT and its relatives are one architecture in GGUF, without poolers and heads. Files omit the first position rows,
+/// BERT and its relatives are one architecture in GGUF, without poolers or heads. Files omit the first position rows,
 /// which RoBERTa never uses. Only DistilBERT has no token types.
 void bert(const GgufModel& m, Value& c) {
   c["max_position_embeddings"] = m.side("position_embd.weight", 0);

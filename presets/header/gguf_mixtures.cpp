@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-/// Sets layer types according to `slides`, and the window. If the window is 0, all layers are full.
+/// Sets the window and, according to `slides`, the layer types. If the window is 0, all layers are full.
 void windows(const GgufModel& m, Value& c, const std::vector<bool>& slides) {
   if (m.count_or("attention.sliding_window", 0) == 0) return;
   c["sliding_window"] = m.count("attention.sliding_window");
@@ -30,7 +30,7 @@ void mlp_types(const GgufModel& m, Value& c) {
 }
 
 /// DeepSeek-V4. If MTP modules were removed from a file, nextn_predict_layers still counts them, but block_count does
-/// not. The list of ratios continues with those of the modules.
+/// not. The list of ratios continues with the modules' ratios.
 void deepseek4(const GgufModel& m, Value& c) {
   const Count layers = m.count("block_count");
   if (!m.in_layer(layers_of(c), "nextn.eh_proj.weight")) {

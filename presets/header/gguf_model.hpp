@@ -39,12 +39,12 @@ class GgufModel {
       refuse(fmt::format("\"{}\" has {} numbers for {} layers; the file is damaged", full(key), all.size(), layers));
     return all;
   }
-  /// Whether the key exists and has a list.
+  /// Whether the key exists and its value is a list.
   bool is_list(std::string_view key) const {
     const json::Value* v = keys_.find(full(key));
     return v != nullptr && v->is_array();
   }
-  /// The layers that a list of flags marks with true or a nonzero number.
+  /// The layers marked true or nonzero in a list of flags.
   std::vector<bool> marks(std::string_view key, Count layers) const {
     const json::Value* v = keys_.find(full(key));
     if (v == nullptr || !v->is_array() || static_cast<Count>(v->size()) < layers)
@@ -119,8 +119,8 @@ inline void experts(const GgufModel& m, json::Value& c, const char* number = "nu
   copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
 }
 
-/// Sets the widths of latent attention. In newer files, key_length_mla is the width of a head and key_length that of
-/// the cached row. `value_width`: width of a head's values, if no key states it.
+/// Sets the widths of latent attention. In newer files, key_length_mla is the width of a head and key_length the width
+/// of the cached row. `value_width`: width of a head's values, if no key states it.
 void latent_attention(const GgufModel& m, json::Value& c, Count value_width = 0);
 
 /// github.com/ggml-org/llama.cpp, src/llama-arch.cpp: an architecture's name and keys.

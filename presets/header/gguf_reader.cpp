@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Value types (docs/gguf.md, gguf_metadata_value_type), and the bytes of those with a fixed size.
+/// Value types (docs/gguf.md, gguf_metadata_value_type), and the byte sizes of fixed-size types.
 enum GgufValue : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text_value, array, u64, i64, f64 };
 constexpr std::array<std::uint64_t, 13> value_bytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 

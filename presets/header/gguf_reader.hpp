@@ -37,7 +37,7 @@ class GgufReader {
   }
   /// The next length: u64, or u32 in version 1.
   std::uint64_t length() { return version_ == 1 ? number<std::uint32_t>() : number<std::uint64_t>(); }
-  /// The next length as a count below 2^63. Errors call it `what`.
+  /// The next length as a count below 2^63. `what` names it in errors.
   Count count(const char* what);
   /// The next length as the number of `what`. Throws InputError if it is above `most`.
   std::uint64_t counted(const char* what, std::uint64_t most);

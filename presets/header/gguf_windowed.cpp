@@ -1,4 +1,4 @@
-// GGUF architectures with a list of window layers, or with windows by a rule of the family. Sources of the keys:
+// GGUF architectures whose window layers are listed or follow a rule of the family. Sources of the keys:
 // github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe,plamo,muse_glimmer}.py and
 // gguf-py/gguf/constants.py.
 

@@ -33,7 +33,7 @@ std::optional<Count> whole_number(std::string_view text) {
   return whole ? std::optional(n) : std::nullopt;
 }
 
-/// The part before the last one of a name; "" if there is only one.
+/// The second-to-last part of a name; "" if there is only one.
 std::string before_last(const Segments& all) { return all.size() < 2 ? "" : all[all.size() - 2]; }
 
 /// Whether the tensor is a buffer: a causal mask that GPT-2 and GPT-NeoX store, "h.0.attn.bias", or a constant of xIELU

@@ -1,5 +1,5 @@
 #pragma once
-/// Meanings of single parts of a tensor's name.
+/// Meanings of the parts of a tensor's name.
 
 #include <cstdint>
 #include <string>
@@ -22,11 +22,11 @@ enum class TensorPlace : std::uint8_t {
   mlp_of_mixer,
   attention,
   mlp,
-  other_head,  ///< head of a class that classifies or scores
+  other_head,  ///< head of a classifier or reward model
   unknown
 };
 
-/// Place indicated by one part of a name, in lower case; unknown if it indicates none.
+/// Place indicated by one part of a name, in lower case; unknown if there is none.
 TensorPlace place_of(const std::string& segment);
 
 /// Place that a part indicates only at the start of a name, such as "output" in "output.weight".

@@ -22,7 +22,7 @@ struct Defaults {
   bool tied = false;
 };
 
-/// A size that a config omits and its family determines.
+/// A size that a config omits and its family implies.
 struct Assumption {
   std::string key;
   Count value = 0;
@@ -107,8 +107,8 @@ std::string named_class(const Config& c);
 bool says_nothing(const json::Value& v);
 
 /// Layers, widths, heads, vocabulary, context and tying under their common names, with a Llama block: serial,
-/// pre-RMSNorm, gated SiLU, RoPE, no biases. Families then change what differs. `layer_keys`: names of the number of
-/// layers.
+/// pre-RMSNorm, gated SiLU, RoPE, no biases. Families then override the differences. `layer_keys`: keys for the number
+/// of layers.
 Arch base_arch(const Config& config, const Defaults& defaults,
                KeyNames layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
 
@@ -130,7 +130,8 @@ void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
 /// The layers outside `set`.
 LayerSet others(const LayerSet& set, Count layers);
 
-/// Sets the mixer of mixer.layers. If these are all layers, it becomes the model's own. Without layers, no effect.
+/// Sets the mixer of mixer.layers. If these are all layers, it becomes the model's own. No effect if there are no
+/// layers.
 void set_mixer(Arch& arch, const LayerMixer& mixer);
 
 /// MTP modules as in DeepSeek-V3; `key` states their number. Each has a layer like the model's last one and a norm, and

@@ -216,7 +216,7 @@ class Writer {
       put({.does = Does::byte, .bytes = escaped(c)});
   }
 
-  /// Bytes that an escape denotes, from the letter after its backslash.
+  /// Bytes denoted by an escape, given the letter after its backslash.
   static Expression::Bytes escaped(char c) {
     if (const std::optional<Expression::Bytes> named = named_class(c)) return *named;
     if (is_word(c) && c != '_') throw ExpressionError("unknown escape sequence");

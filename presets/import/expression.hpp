@@ -18,7 +18,7 @@ class ExpressionError : public std::runtime_error {
 };
 
 /// Supports characters, ".", classes, \d \w \s and their complements, \b, groups, alternatives, ?, *, +, {m,n}, ^, $
-/// and lookahead. Does not support back references, lookbehind and flags.
+/// and lookahead. Does not support backreferences, lookbehind or flags.
 class Expression {
  public:
   static constexpr std::size_t longest = 4096;       ///< length of a pattern, in bytes

@@ -101,7 +101,7 @@ bool any_word(Text words, const Match& match) {
   return false;
 }
 
-/// Whether the value is a list of layers of only the kinds that every family supports.
+/// Whether the value lists only layer types that every family supports.
 bool lists_usual_layers(Text key, const json::Value& v) {
   return key == "layer_types" && v.is_array() && std::all_of(v.begin(), v.end(), [](const json::Value& one) {
            return one == "full_attention" || one == "sliding_attention" || one == "attention";

@@ -61,7 +61,7 @@ const Family* family_called(const std::string& model_type) {
   return nullptr;
 }
 
-/// The three known types with the smallest edit distance, even if it is large.
+/// The three known types closest in name, even if none is near.
 std::string three_nearest(const std::string& type) {
   const std::vector<std::string> near = closest(type, importable_types());
   return fmt::format("{}, {} and {}", in_quotes(near[0]), in_quotes(near[1]), in_quotes(near[2]));

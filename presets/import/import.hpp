@@ -10,8 +10,8 @@
 
 namespace llmcalc {
 
-/// The model that a config.json describes. For a composite config (vision, audio): the text part, with the parameters
-/// of its encoders. Omitted values follow the family's modeling code. Keys without effect are ignored; unread keys that
+/// The model described by a config.json. For a composite config (vision, audio): the text part, with the parameters of
+/// its encoders. Omitted values follow the family's modeling code. Keys without effect are ignored; unread keys that
 /// may have an effect are listed in unknown_keys. Throws InputError rather than guess, for example for an unknown
 /// family.
 ModelCard import_config(const json::Value& config, const std::string& where);

@@ -1,6 +1,6 @@
 #pragma once
-/// Layers of a model that differ from others, as a config lists them: one entry per layer, or layer indices.
-/// Transformers 5.6 and later save different keys and words than older versions; families read both.
+/// Per-layer differences of a model, as listed in a config: one entry per layer, or layer indices. Transformers 5.6 and
+/// later save different keys and words than older versions; families read both.
 
 #include <initializer_list>
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace llmcalc::import {
 
-/// Replaces old names of layer types by their current names in transformers.
+/// Replaces old names of layer types with their current names in transformers.
 std::vector<std::string> todays_words(std::vector<std::string> words);
 
 /// Entries of the list `key`, one per layer, under their current names in transformers; empty if the list is absent.
-/// Throws InputError for words outside `words`, and for another length; `longer`: the list may continue with layers
+/// Throws InputError for words outside `words`, and for a wrong length; `longer`: the list may continue with layers
 /// outside the model.
 std::optional<std::vector<std::string>> layer_words(const Config& config, const Arch& arch, std::string_view key,
                                                     KeyNames words, bool longer = false);
@@ -26,14 +26,14 @@ std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, s
                                        std::string_view other = "full_attention", std::string_view key = "layer_types",
                                        bool longer = false);
 
-/// Layers that mlp_layer_types calls sparse, not dense: those with experts; empty if the list is absent. It may
+/// Layers with experts: those that mlp_layer_types marks as sparse, not dense; empty if the list is absent. It may
 /// continue with layers outside the model.
 std::optional<LayerSet> sparse_typed(const Config& config, const Arch& arch);
 
 /// Throws InputError for a word in the list `key` that is not in `words`.
 void require_words(const Config& config, std::string_view key, KeyNames words);
 
-/// Numbers in the list `key`, one per layer. Throws InputError for another length; `longer`: the list may continue with
+/// Numbers in the list `key`, one per layer. Throws InputError for a wrong length; `longer`: the list may continue with
 /// layers outside the model.
 std::vector<Count> counts_per_layer(const Config& config, const Arch& arch, std::string_view key, bool longer = false);
 
@@ -48,7 +48,7 @@ std::optional<LayerSet> listed_layers(const Config& config, const Arch& arch, st
 /// InputError if the number differs between these layers.
 std::optional<Count> heads_per_layer(const Config& config, const Arch& arch, const LayerSet& layers);
 
-/// Layers stated by one key.
+/// Layers specified by one key.
 struct SaidLayers {
   std::string_view key;
   std::optional<LayerSet> layers;  ///< empty if the config does not have the key

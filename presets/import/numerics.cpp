@@ -88,7 +88,7 @@ Numerics llama_numerics(const Config& c, const Arch& a) {
   return n;
 }
 
-/// hf qwen3_moe/modeling_qwen3_moe.py: like Qwen 3. With norm_topk_prob, the weights of the chosen experts add up to 1,
+/// hf qwen3_moe/modeling_qwen3_moe.py: like Qwen 3. With norm_topk_prob, the weights of the selected experts sum to 1,
 /// as in the reference transformer.
 Numerics qwen3_moe_numerics(const Config& c, const Arch& a) {
   if (!c.flag("norm_topk_prob", false))
@@ -96,7 +96,7 @@ Numerics qwen3_moe_numerics(const Config& c, const Arch& a) {
   return llama_numerics(c, a);
 }
 
-/// hf mixtral/modeling_mixtral.py: like Llama, with other defaults; the weights of the chosen experts add up to 1.
+/// hf mixtral/modeling_mixtral.py: like Llama, with other defaults; the weights of the selected experts sum to 1.
 Numerics mixtral_numerics(const Config& c, const Arch& a) {
   Numerics n{.norm_epsilon = above_zero(c, "rms_norm_eps", 1e-5)};
   n.rope = n.local_rope = rope_numerics(c, a, 1000000);

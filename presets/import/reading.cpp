@@ -139,7 +139,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
     for (const Count other : {2 * n, n + 1, n / 2, n - 1, Count{0}, Count{1}, Count{2}})
       if (other != n && other >= 0) {
         all.push_back(with_count(object, key, other));
-        set(other);  // also without resizing, as a string may have this length by chance
+        set(other);  // also without resizing, because a string may have this length by chance
       }
   } else if (v.is_number()) {
     set(v.get<double>() * 2);

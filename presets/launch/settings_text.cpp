@@ -66,7 +66,7 @@ void add_yaml(std::string& s, const json::Value& table, const std::string& inden
   }
 }
 
-/// Whether a setting of a Modelfile is a variable of the server's environment, which a comment states.
+/// Whether a Modelfile setting is an environment variable of the server, which is written as a comment.
 bool is_variable(std::string_view name) {
   return name.find('_') != std::string_view::npos &&
          std::all_of(name.begin(), name.end(), [](char c) { return c == '_' || (c >= 'A' && c <= 'Z'); });
@@ -228,7 +228,7 @@ LaunchSettings read_json(std::string_view text, const std::string& where) {
   return all;
 }
 
-/// Skips the rest of a text in three quotes.
+/// Skips the rest of a text in triple quotes.
 void skip_quoted(std::string_view& text, std::string_view line) {
   constexpr std::string_view quotes = "\"\"\"";
   const std::size_t start = line.find(quotes);

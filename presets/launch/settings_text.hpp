@@ -1,5 +1,5 @@
 #pragma once
-/// Settings of a stack as the text of its command or file, and back. A key of a file is the path to it:
+/// Converts a stack's settings to the text of its command or file, and back. Keys of a file are paths:
 /// "training.seq_len".
 
 #include <string>
@@ -17,7 +17,7 @@ std::string settings_text(LaunchForm form, const std::string& start, const Launc
 /// Throws InputError, naming `where`.
 LaunchSettings read_settings_file(LaunchForm form, std::string_view text, const std::string& where);
 
-/// The value that a word of a file or command means: a number, true, false, or text.
+/// The value of a word in a file or command: a number, true, false, or text.
 json::Value setting_value(const std::string& text);
 
 }  // namespace llmcalc

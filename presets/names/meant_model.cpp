@@ -33,7 +33,7 @@ constexpr std::array open_words{
 constexpr std::array<std::pair<Text, Text>, 5> other_words{
     {{"f32", "fp32"}, {"4bit", "int4"}, {"8bit", "int8"}, {"4-bit", "int4"}, {"8-bit", "int8"}}};
 
-/// Format that a method and a bit width name together.
+/// A format named by a method and a bit width together.
 struct Pair {
   Text method, width, format;
 };
@@ -59,7 +59,7 @@ std::string joined(const WordList& words, std::size_t from, std::size_t n, char 
   return out;
 }
 
-/// Format that the `n` words from index i name; empty if they name no format.
+/// Format named by the `n` words from index i; empty if there is none.
 std::string format_in(const WordList& words, std::size_t i, std::size_t n) {
   const std::string mix = joined(words, i, n, '_'), row = joined(words, i, n, '-');
   if (is_gguf_mix(mix) && mix.find_first_of("0123456789") != std::string::npos && !dtype(row)) return "gguf:" + mix;
@@ -122,7 +122,7 @@ constexpr std::array other_models{
                "bf16,experts=int4-g32 with 'kimi-k2', or use 'kimi-k2.5', which has these formats and a vision "
                "encoder"}};
 
-/// Throws InputError if the name is that of such a model. Source: hub moonshotai/Kimi-K2-Thinking, config.json, whose
+/// Throws InputError if the name belongs to such a model. Source: hub moonshotai/Kimi-K2-Thinking, config.json, whose
 /// "quantization_config" packs the experts.
 void refuse_other_model(Text name, const WordList& words, const Builtin& preset) {
   for (const OtherModel& other : other_models)
@@ -186,7 +186,7 @@ std::optional<NamedModel> row_of(const TypedName& t, const std::string& tag) {
   return named_model(tail);
 }
 
-/// A tag without words that state its format or no property of its shape: "70b" of "70b-instruct-q4_K_M".
+/// A tag without words for its format or for properties that do not affect its shape: "70b" of "70b-instruct-q4_K_M".
 std::string size_in_tag(const SplitName& tag) {
   WordList sizes = tag.others;
   for (const Text idle : {"instruct", "chat", "text", "base", "it"}) take(sizes, idle);
@@ -228,8 +228,8 @@ bool is_size(Text word) {
   return !word.empty() && word.find_first_not_of("0123456789.") == Text::npos;
 }
 
-/// The preset of the words, else of the words without marks of releases; without dates only if a size remains, since a
-/// family may change its size from one release to the next.
+/// The preset named by the words, or else by the words without release marks. Dates are dropped only if a size remains,
+/// since a family may change its size from one release to the next.
 const Builtin* preset_of(WordList words) {
   const auto find = [](const WordList& w) { return find_meant(builtin_models(), joined(w, 0, w.size(), '-')); };
   if (const Builtin* preset = find(words)) return preset;
@@ -241,7 +241,8 @@ const Builtin* preset_of(WordList words) {
   return words.empty() ? nullptr : find(words);
 }
 
-/// A container of GGUF files of several formats, whose usual one is assumed.
+/// Assumes the usual format if the name has only the word "gguf", because such repositories contain files of several
+/// formats. Returns whether it did.
 bool assume_usual_gguf(SplitName& s) {
   if (!s.formats.empty() || s.open != WordList{"gguf"}) return false;
   s.open.clear();

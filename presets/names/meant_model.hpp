@@ -18,10 +18,10 @@ struct MeantModel {
 
 /// The preset that `name` means, and the weight format named in it: a number format ("bf16", "nvfp4"), a method ("awq",
 /// "gptq-int4", "bnb-4bit"), or a mix of llama-quantize ("q4_k_m"). Takes names of presets, hub ids and URLs, Ollama
-/// tags and names of GGUF files. The table of names (name_table.hpp) precedes the name's own words, of which words for
-/// tuning, storage and release dates are ignored. A preset's own name and aliases imply no format. Throws InputError if
-/// a word implies another weight format without naming it, if two formats conflict, or if no preset has the shape of a
-/// known model.
+/// tags and names of GGUF files. The table of names (name_table.hpp) takes precedence over the name's own words; words
+/// for tuning, storage and release dates are ignored. A preset's own name and aliases imply no format. Throws
+/// InputError if a word implies another weight format without naming it, if two formats conflict, or if no preset has
+/// the shape of a known model.
 MeantModel meant_model(std::string_view name);
 /// The same without the table.
 MeantModel model_of_words(std::string_view name);

@@ -19,7 +19,7 @@ struct NamedModel {
 /// The row of a name, in any spelling (text/names.hpp); absent if unknown.
 std::optional<NamedModel> named_model(std::string_view name);
 
-/// Presets of the tags of an Ollama model: of "llama3", those of "llama3:8b" and "llama3:70b".
+/// Presets of an Ollama model's tags: for "llama3", the presets of "llama3:8b" and "llama3:70b".
 std::vector<std::string_view> tagged_presets(std::string_view name);
 
 /// The text of names.tsv: lines "#N<tab>address", then lines "name<tab>preset<tab>format<tab>N<tab>why" in ascending

@@ -11,7 +11,7 @@ namespace {
 
 using Text = std::string_view;
 
-/// Hubs, longest first where one begins with another.
+/// Hubs; a longer one precedes its prefixes.
 constexpr std::array hubs{Text("huggingface.co/"),
                           Text("hf.co/"),
                           Text("modelscope.cn/models/"),
@@ -23,7 +23,7 @@ constexpr std::array hubs{Text("huggingface.co/"),
 
 bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
-/// Removes `start` in any case. Returns whether it was there.
+/// Removes `start`, ignoring case. Returns whether it was present.
 bool take_start(Text& text, Text start) {
   if (text.size() < start.size() || !same_name(text.substr(0, start.size()), start)) return false;
   text.remove_prefix(start.size());
@@ -48,7 +48,7 @@ std::string with_dashed_mix(Text name) {
   return dashed;
 }
 
-/// The parts of a path, without empty ones.
+/// The first and last parts of a path; the first is empty if there is only one part.
 std::pair<Text, Text> first_and_last(Text path) {
   while (path.ends_with('/')) path.remove_suffix(1);
   const std::size_t first = path.find('/'), last = path.rfind('/');

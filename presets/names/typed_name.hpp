@@ -15,7 +15,7 @@ struct TypedName {
   std::string whole() const;
 };
 
-/// Removes the hub of a URL ("https://huggingface.co/", "hf.co/", "ollama.com/library/", ...), the path behind the
+/// Removes the hub of a URL ("https://huggingface.co/", "hf.co/", "ollama.com/library/", ...), the path after the
 /// repository, the ending of a GGUF file and its shard number. Text that is not a name stays whole in `name`.
 TypedName typed_name(std::string_view text);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Capabilities of a software stack: what it can be launched with.
+/// Capabilities of a software stack: the options that it supports.
 ///
 /// "capabilities": { "parallelism": ["tp", "pp", "dp"], "schedules": ["1f1b"], ... }
 ///
@@ -52,7 +52,7 @@ class Capabilities {
   using Words = std::optional<std::vector<std::string>>;
   const Words& of(Capability c) const { return words_[static_cast<std::size_t>(c)]; }
   Words& of(Capability c) { return words_[static_cast<std::size_t>(c)]; }
-  /// True if the list is unknown.
+  /// Whether the word is supported; true if the list is unknown.
   bool has(Capability c, std::string_view word) const;
 
  private:

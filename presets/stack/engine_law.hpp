@@ -17,10 +17,10 @@
 ///             "by_memory"?: [{"below_gib"?, "pass_tokens", "graph_batch", "graph_batch_tp4"}], or with
 ///                           "reserved_gib", "reserved_gib_per_rank" instead of the graphs' batches }
 ///
-/// Static share (SGLang, server_args.py, _handle_gpu_memory_settings), in MiB of device memory M: reserved = 512 +
-/// 1.5 max(pass_tokens, 2048) + 2 graph_batch + 1024 tp pp / 8, at least 10240 above 60 GiB; share = (M - reserved) /
-/// M, rounded to three digits; "reserved_gib" r and "reserved_gib_per_rank" s: reserved = 1024 (r + s tp pp). The first
-/// entry of "by_memory" that M is below applies.
+/// Static share (SGLang, server_args.py, _handle_gpu_memory_settings), in MiB of device memory M: reserved = 512 + 1.5
+/// max(pass_tokens, 2048) + 2 graph_batch + 1024 tp pp / 8, at least 10240 above 60 GiB; share = (M - reserved) / M,
+/// rounded to three digits; "reserved_gib" r and "reserved_gib_per_rank" s: reserved = 1024 (r + s tp pp). The first
+/// entry of "by_memory" with M below its limit applies.
 
 #include <optional>
 #include <vector>

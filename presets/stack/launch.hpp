@@ -13,8 +13,8 @@
 ///             "ignored_values"?: [SETTING, ...]: the same with a value; in a file, also all keys below it
 ///             "source" }
 ///
-/// ROW: a SETTING, a list of its spellings, or { "setting"?: one of both, "values"?: { INPUT VALUE: WAY or [WAY, ...]
-/// }, "default"?: the input value that need not be printed, or "{INPUT}": that input's value, "absent"?: the input
+/// ROW: a SETTING, a list of its spellings, or { "setting"?: either of these, "values"?: { INPUT VALUE: WAY or [WAY,
+/// ...] }, "default"?: the input value that need not be printed, or "{INPUT}": that input's value, "absent"?: the input
 /// value if the text has none of them }. WAY: the setting's value, or { SETTING: value, ... } with true for a flag. The
 /// first way is printed, all are read. In an input value "{n}" stands for any text without ':' and ',', which replaces
 /// "{n}" in the way.

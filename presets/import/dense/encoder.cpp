@@ -9,8 +9,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Head of the class that `architectures` names, among classes whose names begin with `model`. Without a class, the
-/// bare model, with or without BERT's pooler. Heads for labels are outside the model, whether they follow BERT's pooler
+/// Head of the class named in `architectures`, among classes whose names begin with `model`. Without a class, the bare
+/// model, with or without BERT's pooler. Classification heads are outside the model, whether they follow BERT's pooler
 /// or a separate matrix (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
@@ -59,8 +59,8 @@ Arch bert_layers(const Config& c, const Defaults& d, const std::string& model) {
 }
 Arch bert(const Config& c, const Defaults& d) { return bert_layers(c, d, "Bert"); }
 
-/// BERT with positions that start after the padding's (create_position_ids_from_input_ids): tokens never use the rows
-/// up to pad_token_id (1), so 514 rows are 512 positions.
+/// BERT with positions that start after the padding position (create_position_ids_from_input_ids): tokens never use the
+/// rows up to pad_token_id (1), so 514 rows provide 512 positions.
 Arch roberta_layers(const Config& c, const Defaults& d, const std::string& model) {
   Arch a = bert_layers(c, d, model);
   const Count unused = add(c.count("pad_token_id", 1), 1);
@@ -76,7 +76,7 @@ Arch xlm_roberta(const Config& c, const Defaults& d) { return roberta_layers(c, 
 Arch camembert(const Config& c, const Defaults& d) { return roberta_layers(c, d, "Camembert"); }
 
 /// hf mpnet/modeling_mpnet.py: BERT without token types, and with a learned bias of scores per head and distance range,
-/// from one table of relative_attention_num_buckets rows; positions start after the padding's, 1, as in RoBERTa.
+/// from one table of relative_attention_num_buckets rows; positions start after the padding position, 1, as in RoBERTa.
 Arch mpnet(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   make_encoder(a, encoder_head(c, "MPNet", true));
@@ -91,7 +91,7 @@ Arch mpnet(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Norm that "layer_norm_type" names.
+/// Norm named by "layer_norm_type".
 NormKind gte_norm(const Config& c) {
   const std::string said = c.text("layer_norm_type", "layer_norm");
   if (said == "layer_norm") return NormKind::layer_norm;
@@ -159,7 +159,7 @@ Arch electra(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf distilbert/modeling_distilbert.py: BERT under other names, without token types and pooler.
+/// hf distilbert/modeling_distilbert.py: BERT under other names, without token types or a pooler.
 Arch distilbert(const Config& c, const Defaults& d) {
   if (c.flag("sinusoidal_pos_embds", false))
     c.refuse("\"sinusoidal_pos_embds\" is true; a stored table of sinusoidal positions is not supported");
@@ -180,7 +180,7 @@ Arch distilbert(const Config& c, const Defaults& d) {
 }
 
 /// hf t5/modeling_t5.py: num_layers encoder layers, then num_decoder_layers decoder layers that read the encoder's
-/// result. RMSNorms before every sub-layer and after each stack, no biases; heads of d_kv, independent of the hidden
+/// output. RMSNorms before every sub-layer and after each stack, no biases; heads of d_kv, independent of the hidden
 /// size; a table of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, possibly
 /// with the prefix "gated-".
 Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
@@ -234,7 +234,7 @@ LayerSet modernbert_local(const Config& c, const Arch& a) {
 /// sub-layers except the first layer's attention, and after the last layer; gated MLPs; RoPE, with a separate base for
 /// each kind of layer. A token of a local layer attends to local_attention / 2 tokens on each side and to itself.
 /// Masked tokens: a dense layer (classifier_bias), classifier_activation and a norm, then the token embedding with a
-/// bias (decoder_bias). A head for labels is outside the model, with the dense layer and norm before it.
+/// bias (decoder_bias). A classification head is outside the model, as are the dense layer and norm before it.
 Arch modernbert_layers(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

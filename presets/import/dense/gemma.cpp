@@ -46,7 +46,7 @@ void see_both_ways(Arch& a) {
   if (causal.reach.limited()) set_reach(a, {add(mul(2, causal.reach.tokens), 1)}, causal.layers);
 }
 
-/// Appends a decoder's layers, with attention to the encoder's result.
+/// Appends a decoder's layers, with cross-attention to the encoder's output.
 void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
   const Count encoder = a.layers;
   LayerMixer full;
@@ -62,9 +62,9 @@ void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
   if (decoder.mlp_width != a.mlp_width) a.mlps.push({decoder.mlp_width, LayerSet::every(encoder, 1, a.layers)});
 }
 
-/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2 layers; decoder layers also have attention to
-/// the encoder's result, with norms before and after it and without RoPE. Each half has a token embedding, and the head
-/// is tied to the decoder's: counted as one table and an untied head, which have as many parameters.
+/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2 layers; decoder layers also have cross-attention
+/// to the encoder's output, with norms before and after it and without RoPE. Each half has a token embedding, and the
+/// head is tied to the decoder's: counted as one table and an untied head, which have as many parameters.
 Arch t5gemma(const Config& c, const Defaults& d) {
   for (const char* half : {"encoder", "decoder"})
     if (!c.has(half)) c.refuse("\"" + std::string(half) + "\" is missing; it must contain the sizes of that half");

@@ -51,8 +51,8 @@ Arch ouro(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mistral/modeling_mistral.py. No biases. A window of 4096 on every layer unless sliding_window is null, which
-/// differs from absent here.
+/// hf mistral/modeling_mistral.py. No biases. A window of 4096 on every layer unless sliding_window is null; here, null
+/// differs from absent.
 Arch mistral(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);

@@ -9,7 +9,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Content of an entry of block_configs: KV heads of its attention (0: no attention) and width of its MLP (0: no MLP).
+/// An entry of block_configs: KV heads of its attention (0: no attention) and width of its MLP (0: no MLP).
 struct NasBlock {
   Count kv_heads = 0, mlp_width = 0;
 };
@@ -48,7 +48,7 @@ Count block_mlp_width(const Config& part, Count hidden) {
   return mul(ceil_div(static_cast<Count>(2 * factor * static_cast<double>(hidden) / 3), 256), 256);
 }
 
-/// Entries with attention, an MLP or both. Other entries have no parameters and no computation.
+/// Entries with attention, an MLP or both. Other entries have no parameters and need no computation.
 std::vector<NasBlock> blocks(const Config& c, const Arch& a) {
   const json::Value* list = c.find("block_configs");
   if (list == nullptr || !list->is_array() || static_cast<Count>(list->size()) != a.layers)

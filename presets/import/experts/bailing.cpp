@@ -1,4 +1,4 @@
-// Ling, Ring and LLaDA 2 of inclusionAI, and Sarvam, which has the same layers.
+// inclusionAI's Ling, Ring and LLaDA 2, and Sarvam, which has the same layers.
 
 #include "presets/import/families.hpp"
 

@@ -26,7 +26,7 @@ struct ExpertDefaults {
   bool correction = false;
 };
 
-/// Layers with experts: every moe_layer_freq-th from first_k_dense_replace on; or those that mlp_layer_types names,
+/// Layers with experts: every moe_layer_freq-th from first_k_dense_replace on; or the layers named by mlp_layer_types,
 /// which transformers saves instead of these two keys.
 LayerSet deepseek_sparse_layers(const Config& c, const Arch& a, Count first_dense) {
   const Count first = c.count("first_k_dense_replace", first_dense), step = c.size("moe_layer_freq", 1);
@@ -101,7 +101,7 @@ Arch sarvam_mla(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers that reuse the selection of the last layer before them with an indexer: "shared" in indexer_types, S in
+/// Layers that reuse the selection of the last earlier layer with an indexer: "shared" in indexer_types, S in
 /// index_topk_pattern, or all but every index_topk_freq-th.
 LayerSet layers_without_indexer(const Config& c, const Arch& a) {
   if (const auto shared = layers_of_type(c, a, "shared", "full", "indexer_types", true)) {
@@ -239,7 +239,7 @@ Arch dots1(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with KDA: kda_layers, counted from 1; or those that layer_types names (hf); else all but every fourth.
+/// Layers with KDA: kda_layers, counted from 1; or the layers named by layer_types (hf); else all but every fourth.
 LayerSet kda_layers(const Config& c, const Config& linear, const Arch& a) {
   const LayerSet usual = others(LayerSet::every(3, 4, a.layers), a.layers);
   return said_layers(c, {{"kda_layers", listed_layers(linear, a, "kda_layers", 1)},

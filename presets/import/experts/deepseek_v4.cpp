@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Ratios of the layers from compress_ratios. Entries after the layers belong to MTP modules.
+/// The layers' compression ratios from compress_ratios. Entries after the layers belong to MTP modules.
 std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return std::nullopt;
   std::vector<Count> all = counts_per_layer(c, a, "compress_ratios", true);
@@ -28,7 +28,7 @@ void require_rates(const Config& c) {
     rates.refuse("expected 4 for \"compressed_sparse_attention\" and 128 for \"heavily_compressed_attention\"");
 }
 
-/// Ratios of the layers from layer_types (hf).
+/// The layers' compression ratios from layer_types (hf).
 std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
   require_rates(c);
   const auto words = layer_words(

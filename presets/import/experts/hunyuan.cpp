@@ -53,8 +53,8 @@ void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
 }
 
 /// Cross-layer attention (arXiv:2405.12981): of every cla_share_factor layers, the first has keys and values, which the
-/// others read. The others norm the keys with separate weights, which count here as factors of the queries: the scores
-/// are the same, since these norms follow the rotation.
+/// others read. The others normalize the keys with separate weights, which count here as factors of the queries: the
+/// scores are the same, since these norms follow the rotation.
 void share_between_layers(const Config& c, Arch& a) {
   c.ignore({"cla_share_factor"});
   if (!c.flag("use_cla", false)) return;
@@ -100,7 +100,7 @@ Arch hunyuan_large(const Config& c, const Defaults& d) {
 }
 
 /// hf hy_v3/modeling_hy_v3.py and hub tencent/Hy3: RMSNorms of the head width on q and k, always; `attention_bias` on
-/// q, k, v and o. Layers that mlp_layer_types calls sparse, or from first_k_dense_replace on, have experts and
+/// q, k, v and o. Layers that mlp_layer_types marks as sparse, or from first_k_dense_replace on, have experts and
 /// num_shared_experts fused into one MLP; the load-balancing bias is a buffer. MTP modules are DeepSeek-V3's.
 Arch hy_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);

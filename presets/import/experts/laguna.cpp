@@ -51,7 +51,7 @@ void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& sl
   for (const LayerMixer& kind : kinds) set_mixer(a, kind);
 }
 
-/// Gate on attention's output for the value of a key: true or "per-head", or "per-element".
+/// Gate on attention's output for a config value: true or "per-head", or "per-element".
 AttentionGate gate_called(const Config& c, const json::Value& said) {
   if (said == true || said == "per-head") return AttentionGate::per_head;
   if (said == "per-element") return AttentionGate::per_channel;
@@ -79,10 +79,10 @@ std::optional<LayerSet> laguna_sparse(const Config& c, const Arch& a) {
   return said_layers(c, {{"mlp_layer_types", sparse_typed(c, a)}, {"mlp_only_layers", rest}});
 }
 
-/// hf laguna/modeling_laguna.py: heads by layer, RMSNorms of the head width on q and k, a softplus gate on attention's
-/// output, `attention_bias` on q, k, v and o; layers that mlp_layer_types calls sparse (default: all but the first)
-/// have experts, a shared one without a gate, and a load-balancing bias without a gradient. Windows follow layer_types.
-/// A softplus has the cost of a sigmoid.
+/// hf laguna/modeling_laguna.py: head counts per layer, RMSNorms of the head width on q and k, a softplus gate on
+/// attention's output, `attention_bias` on q, k, v and o; layers that mlp_layer_types marks as sparse (default: all but
+/// the first) have experts, a shared one without a gate, and a load-balancing bias without a gradient. Windows follow
+/// layer_types. A softplus has the cost of a sigmoid.
 Arch laguna(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -102,8 +102,8 @@ Arch laguna(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mellum/modeling_mellum.py: Qwen 3 with experts, router without bias, in layers that mlp_layer_types calls sparse
-/// (default: all). Windows follow layer_types.
+/// hf mellum/modeling_mellum.py: Qwen 3 with experts, router without bias, in layers that mlp_layer_types marks as
+/// sparse (default: all). Windows follow layer_types.
 Arch mellum(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

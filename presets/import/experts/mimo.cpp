@@ -75,7 +75,7 @@ Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
 Arch mimo_v2_flash(const Config& c, const Defaults& d) { return mimo_v2_layers(c, d, 3); }
 
 /// hub XiaomiMiMo/MiMo-V2.5-Pro, modeling_mimo_v2.py: the same; query, key and value projections are one matrix. MTP
-/// modules only exist if num_nextn_predict_layers states them.
+/// modules exist only if num_nextn_predict_layers states their number.
 Arch mimo_v2(const Config& c, const Defaults& d) {
   c.ignore({"attention_projection_layout"});
   return mimo_v2_layers(c, d, 0);
@@ -134,7 +134,7 @@ void require_heads(const Config& c, const Arch& a, const LayerMixer& window) {
 }
 
 /// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py; hf step3p7/. A sigmoid gate per head, RMSNorms of the head width
-/// on q and k; experts in the layers that moe_layers_enum or mlp_layer_types names (default: all but the first three),
+/// on q and k; experts in the layers named by moe_layers_enum or mlp_layer_types (default: all but the first three),
 /// with one shared expert without a gate, and a load-balancing bias that is a buffer. MTP modules have window
 /// attention, the dense MLP, and a separate norm and head.
 Arch step3p5(const Config& c, const Defaults& d) {

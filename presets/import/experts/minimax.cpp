@@ -83,8 +83,8 @@ LayerSet sparse_blocks(const Config& s, const Arch& a) {
   return sparse;
 }
 
-/// Attention to blocks that an indexer selects, in layers that `sparse_attention_freq` marks or layer_types calls
-/// minimax_m3_sparse; the others attend to all tokens.
+/// Attention to blocks that an indexer selects, in layers marked in `sparse_attention_freq` or named minimax_m3_sparse
+/// in layer_types; the others attend to all tokens.
 void block_sparse_attention(const Config& c, Arch& a) {
   const auto typed = layers_of_type(c, a, "minimax_m3_sparse");
   LayerMixer sparse;
@@ -102,9 +102,8 @@ void block_sparse_attention(const Config& c, Arch& a) {
 }
 
 /// github.com/ml-explore/mlx-lm, minimax_m3; hf minimax_m3_vl/: grouped attention with RMSNorms of the head width on q
-/// and k, to blocks that an indexer selects in all layers but the first; layers that moe_layer_freq marks, or
-/// mlp_layer_types calls sparse, have experts of intermediate_size, one shared expert, and a load-balancing bias that
-/// is a buffer.
+/// and k, to blocks that an indexer selects in all layers but the first; layers marked in moe_layer_freq, or sparse in
+/// mlp_layer_types, have experts of intermediate_size, one shared expert, and a load-balancing bias that is a buffer.
 Arch minimax_m3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_gemma_norm", "qk_norm_type", "num_mtp_modules"});

@@ -117,8 +117,8 @@ Arch grok_2(const Config& c, const Defaults& d) {
 }
 
 /// hub PowerInfer/SmallThinker-21BA3B-Instruct, modeling_smallthinker.py: gated ReLU experts in every layer, without
-/// biases. Their router reads the input of the layer's attention, which changes no count. Layers that
-/// sliding_window_layout marks have a sliding window; layers without RoPE (rope_layout) change no parameter count.
+/// biases. Their router reads the input of the layer's attention, which changes no count. Layers marked in
+/// sliding_window_layout have a sliding window; layers without RoPE (rope_layout) change no parameter count.
 Arch smallthinker(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; query and key norms are not supported here");

@@ -75,7 +75,7 @@ void latent(const NamedLayer& l, const Mixer& m, Count hidden, const NameChoices
 }
 
 /// The query matrix of an indexer, and its key matrix if every token has a key. The head weights of a lightning indexer
-/// stay in the config's dtype. An indexer of blocks projects the layer's input (MiniMax-M3).
+/// stay in the config's dtype. A block indexer projects the layer's input (MiniMax-M3).
 void indexer(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (!m.indexer.runs()) return;
   const Projections p(l, attention_names);
@@ -100,7 +100,7 @@ void compressed(const NamedLayer& l, const Mixer& m, Count hidden) {
   p({"wo_b", "o_b_proj"}, hidden, mul(groups, rank));
 }
 
-/// A decoder's cross-attention to the encoder's result.
+/// A decoder's cross-attention to the encoder's output.
 void cross(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, {"EncDecAttention", "layer.1.EncDecAttention", "encoder_attn", "cross_attn"});
   const Count q = mul(m.heads, m.head_dim);
@@ -182,7 +182,7 @@ void shortcut_layer(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   if (kind.experts) mixture(l, a);
 }
 
-/// Other matrices of a layer: a low rank of its input, and a per-layer input.
+/// Other matrices of a layer: LAuReL's low-rank branch, and the per-layer input.
 void extras(const NamedLayer& l, const Arch& a) {
   const Count rank = a.laurel_rank, width = a.per_layer.width;
   if (rank > 0) l.matrix(Component::mlp, {"laurel"}, {"linear_left"}, rank, a.hidden);
@@ -226,7 +226,8 @@ void routers(const NamedLayer& l, const Arch& a) {
   if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
 }
 
-/// The join of an MTP module: one matrix for both inputs, or two matrices that are packed like the others.
+/// The projection that joins an MTP module's inputs: one matrix for both, or two matrices that are packed like the
+/// others.
 void join(const Arch& a, const MtpModule& m, const std::function<void(const Matrix&)>& visit) {
   const bool apart = !m.token.empty();
   for (const std::string& name : {m.join, m.token})

@@ -27,7 +27,7 @@ struct NameExpression {
 };
 
 /// A set of modules: dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular expressions
-/// ("re:.*self_attn.*"). A name picks every module below it, or only itself.
+/// ("re:.*self_attn.*"). A name picks its module and, with `below`, every module below it.
 class Modules {
  public:
   Modules() = default;

@@ -14,7 +14,7 @@ struct MtpNames {
   std::string_view family;  ///< prefix of its model_type
   std::string_view layer, join;
   std::string_view token = "";  ///< name of the token's half, if the join is two matrices
-  bool counts_on = false;       ///< numbers continue after the model's layers
+  bool counts_on = false;       ///< numbering continues after the model's layers
   Count layers = 1;             ///< per module; with two, the first has attention, the second the MLP or experts
 };
 

@@ -54,8 +54,8 @@ class Projections {
   void operator()(const NameChoices& leaves, Count rows, Count columns, bool biased = false) const {
     l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
   }
-  /// A matrix in a module with other parameters. Only groups that name it pick it, as groups for all matrices are for
-  /// modules with a single matrix.
+  /// A matrix in a module with other parameters. Only a group that names it picks it, because groups for all matrices
+  /// cover modules with a single matrix.
   void parameter(const char* leaf, Count rows, Count columns, Count groups = 1) const {
     l_.matrix(Component::attention, parents_, {leaf}, rows, columns, groups, false, true);
   }

@@ -12,7 +12,7 @@ struct Packing {
   DType format;           ///< the matrix's nominal format, which also determines the price of its matmuls
   Format bytes;           ///< exact bytes of a matrix: the format, or a variant of it
   std::string state{};    ///< bitsandbytes: text of its state without the shape; empty: no state
-  bool own_bias = false;  ///< a matrix without a bias stores one of zeros, 16 bits per row
+  bool own_bias = false;  ///< a matrix without a bias stores a bias of zeros, 16 bits per row
   /// Scales with one byte per group fill tiles of 128 rows and 4 groups (cuBLAS's layout, which torchao stores).
   bool tiled_scales = false;
   bool flat = false;  ///< groups continue across rows, as if all values were one row

@@ -68,7 +68,7 @@ std::optional<NarrowPart> part_of(Component c) {
 }
 
 /// Sets one matmul format for all blocks, or for some components with the others in 16 bits. If there are several
-/// formats, the widest is used, as no device multiplies faster in it.
+/// formats, the widest is used, since narrower formats are never slower.
 void settle_products(StoredWeights& out, const std::map<Component, ComponentMatrices>& matrices) {
   NarrowParts narrow, wide_parts;
   for (const auto& [component, of] : matrices) {
@@ -125,7 +125,7 @@ void for_each_stored(const Stock& s, Owner owner, const std::function<void(const
   if (s.scheme.routers_as_others) for_each_router(s.arch, visit);
 }
 
-/// Adds a caveat on groups whose targets match only matrices of earlier groups, or no matrix.
+/// Adds a caveat about groups whose targets match only matrices of earlier groups, or no matrix.
 void tell_unused(StoredWeights& out, const Scheme& s, const std::set<const Scheme::Group*>& used) {
   std::vector<std::string> unused;
   for (const Scheme::Group& g : s.groups)

@@ -16,7 +16,7 @@ namespace {
 
 using json::Object;
 
-/// The method that the block names, or that its keys imply.
+/// The method named by the block or implied by its keys.
 std::string method_of(const Object& q) {
   if (q.has("quant_method")) return lower(q.text("quant_method"));
   if (q.has("quant_algo")) return "modelopt";

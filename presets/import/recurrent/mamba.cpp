@@ -99,8 +99,8 @@ Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   return all / heads;
 }
 
-/// The number of channels is stated twice: by the heads and their width, and by mamba_d_ssm or, if the class has no
-/// such key or it is null, mamba_expand x hidden. The classes reject different values.
+/// Checks the number of channels, which is stated twice: by the heads and their width, and by mamba_d_ssm or, if the
+/// class has no such key or it is null, mamba_expand x hidden. The classes reject conflicting values.
 void check_channels(const Config& c, Count hidden, Count width, Count inner) {
   constexpr std::string_view heads = "\"mamba_n_heads\" x \"mamba_d_head\"";
   c.require_repeated("mamba_d_ssm", heads, width);

@@ -54,7 +54,7 @@ Arch plamo2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub pfnet/plamo-3-nict-8b-base, modeling_plamo.py: attention with RMSNorms on queries and keys that the heads share,
+/// hub pfnet/plamo-3-nict-8b-base, modeling_plamo.py: attention with RMSNorms on queries and keys, shared by all heads,
 /// within window_size tokens except in every sliding_window_pattern-th layer, and a gated MLP, each between two
 /// RMSNorms. Tied by default.
 Arch plamo3(const Config& c, const Defaults& d) {

@@ -74,7 +74,7 @@ Arch rwkv7(const Config& c, const Defaults& d) {
 
 /// RWKV-5's time mix, or RWKV-6's if ranks are given, in all layers; LayerNorms with bias, including one after the
 /// embedding; an MLP of squared ReLU, whose width is int(3.5 x hidden) in multiples of 32 if intermediate_size is null.
-/// The MLP and its gate each read two tokens. Untied. num_attention_heads holds the head width in these configs, and is
+/// The MLP and its gate each read two tokens. Untied. In these configs, num_attention_heads is the head width; it is
 /// not read.
 Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   Arch a = sized_arch(c, d);

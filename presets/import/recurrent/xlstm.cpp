@@ -8,7 +8,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// The share of `width` that `key` states, rounded up to a multiple of `multiple`.
+/// The fraction of `width` under `key`, rounded up to a multiple of `multiple`.
 Count share(const Config& c, std::string_view key, double otherwise, Count width, Count multiple) {
   const double whole = static_cast<double>(width) * c.number(key, otherwise);
   if (!(whole >= 1 && whole < 1e9)) c.refuse(fmt::format("\"{}\" must result in a width of 1 to 10^9", key));

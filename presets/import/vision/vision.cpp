@@ -113,7 +113,7 @@ const Sense& hearing() {
   return all;
 }
 
-/// Text that lists sizes that the config omits and the class determines.
+/// Text listing the sizes that the config omits and the class determines.
 std::string defaults_taken(const Config& c) {
   std::string out;
   for (const Assumption& a : c.assumptions()) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", a.key, a.value);

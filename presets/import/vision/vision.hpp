@@ -1,6 +1,6 @@
 #pragma once
-/// Encoders for images and sounds, counted from the parts of a composite config. Each file vision_*.cpp has encoders of
-/// one ancestry and lists the modules of their modeling code ("hf": repository huggingface/transformers,
+/// Encoders for images and sounds, counted from the parts of a composite config. Each vision_*.cpp file has related
+/// encoders and lists the modules of their modeling code ("hf": repository huggingface/transformers,
 /// src/transformers/models; "hub": modeling code in a checkpoint's repository).
 
 #include <string>
@@ -32,7 +32,7 @@ struct Joint {
   Count hidden;                 ///< width of the text model
 };
 
-/// A model with an encoder and text, by the model_type of the composite config.
+/// A model with an encoder and a text model, by the model_type of the composite config.
 struct Composite {
   std::string_view model_types;                ///< separated by spaces
   std::string_view media_encoder;              ///< the encoder's model_type, if its config has no model_type

@@ -8,7 +8,7 @@ namespace {
 
 /// hf qwen2_audio/modeling_qwen2_audio.py, Qwen2AudioEncoder; voxtral/: conv1 (d, bins, 3) and conv2 (d, d, 3) with
 /// biases; embed_positions (a table that is not trained, but stored in the checkpoint); layers: q, v, out with biases
-/// and k without 4 d^2 + 3 d, fc1 and fc2 with biases, two LayerNorms 4 d, in total a vit_block less one bias; a final
+/// and k without 4 d^2 + 3 d, fc1 and fc2 with biases, two LayerNorms 4 d, in total a vit_block minus one bias; a final
 /// LayerNorm.
 MediaEncoder whisper(const Config& c) {
   const Count d = c.size({"d_model", "hidden_size"}, 1280);

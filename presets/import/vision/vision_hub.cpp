@@ -39,9 +39,8 @@ ModuleTally two_matrices(Count in, Count hidden) { return ModuleTally().linear(i
 /// Phi4MultimodalImageEmbedding: also two rows that separate parts of an image.
 Count phi4_vision_projector(const Joint& j) { return two_matrices(j.width, j.hidden).numbers(mul(2, j.width)).total(); }
 
-/// Sizes of a conformer for sound: width h, MLPs m, heads, channels of convolutions (outer e, depthwise x, separable s)
-/// and taps, channels of the first convolutions and their reduction of time, values per frame, rows of the table of
-/// distances.
+/// Sizes of an audio conformer: width h, MLPs m, heads, channels of convolutions (outer e, depthwise x, separable s)
+/// and taps, channels of the first convolutions and their time reduction, values per frame, rows of the distance table.
 struct Conformer {
   Count h, m, heads, layers, e, x, s, taps, channels, shortens, frame, distances;
 };

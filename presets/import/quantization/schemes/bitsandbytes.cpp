@@ -10,8 +10,9 @@ namespace {
 using json::Object;
 
 /// github.com/bitsandbytes-foundation/bitsandbytes, functional.py, QuantState.as_dict: in addition to values and
-/// scales, a map of 16 float32 and a text of the state. quantize_4bit takes blocks of 64 of the flattened matrix.
-/// Double quantization adds a map of 256 float32 and a longer text, whose offset is assumed to have 20 characters.
+/// scales, a map of 16 float32 and a text of the state. quantize_4bit quantizes blocks of 64 values of the flattened
+/// matrix. Double quantization adds a map of 256 float32 and a longer text, whose offset is assumed to have 20
+/// characters.
 Packing four_bits(std::string_view type, bool twice, const std::string& base) {
   Packing p = packing(row(twice ? "nf4-dq" : "nf4"));
   p.flat = true;

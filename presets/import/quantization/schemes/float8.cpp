@@ -11,7 +11,7 @@ namespace {
 
 using json::Object;
 
-/// Bits of the scale of a 128 x 128 block (checkpoints' headers): a byte of exponent, bf16 as in Qwen3's dense models
+/// Bits of the scale of a 128 x 128 block (checkpoints' headers): an exponent byte, bf16 as in Qwen3's dense models
 /// (Qwen/Qwen3-1.7B-FP8) and Qwen3.5's, or float32.
 Count block_scale_bits(const SchemeContext& context) {
   if (context.model_type.starts_with("deepseek_v4") || context.model_type == "deepseek_ref") return 8;

@@ -45,8 +45,8 @@ bool is_of_gptqmodel(const Object& q) {
   return meta != nullptr && lower(meta->dump()).find("gptqmodel") != std::string::npos;
 }
 
-/// The packing with other data in layers of AutoGPTQ and GPTQModel (nn_modules/qlinear): the group of each column as
-/// int32, with or without desc_act; AutoGPTQ up to 0.7 also gives every layer a 16-bit bias.
+/// The packing, plus the other data in layers of AutoGPTQ and GPTQModel (nn_modules/qlinear): the group of each column
+/// as int32, with or without desc_act; AutoGPTQ up to 0.7 also gives every layer a 16-bit bias.
 Packing gptq_layer(const Object& q, const GptqSetting& s) {
   Packing p = gptq_packing(s);
   p.bytes.column_bits = 32;
@@ -147,7 +147,7 @@ DType float_row(const Object& q, const RoundSetting& s) {
   refuse_scheme(q, fmt::format("AutoRound's data_type {} with {} bits", in_quotes(s.type), s.gptq.bits));
 }
 
-/// Values packed like GPTQ's layers, but without the groups of columns and a separate bias, or like AWQ's.
+/// Values packed like GPTQ's layers, but without column groups or a separate bias, or like AWQ's.
 Scheme::Group round_group(const Object& q, const RoundSetting& s, bool as_awq) {
   Scheme::Group g;
   if (s.gptq.bits >= 16) return g;
@@ -171,7 +171,7 @@ std::string round_pattern(const std::string& key) {
   return name ? key : key.starts_with("^") ? "re:" + key : "re:.*(?:" + key + ")";
 }
 
-/// Layers with separate settings: first the named ones, then those that an expression matches.
+/// Layers with separate settings: first the named ones, then those matched by an expression.
 void add_extra(Scheme& s, const Object& q, const RoundSetting& usual, bool as_awq) {
   if (!q.has("extra_config")) return;
   const Object extra = q.object("extra_config");

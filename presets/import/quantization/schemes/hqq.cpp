@@ -40,7 +40,7 @@ Packing hqq_packing(Scheme& s, const Object& o) {
   return packing(named, bits == 3 ? three_bits(group, axis == 1) : groups_of("hqq", bits, group, 32));
 }
 
-/// Whether settings are by module ("self_attn.q_proj"). Modules without settings are kept.
+/// Whether settings are per module ("self_attn.q_proj"). Modules without settings are kept.
 bool is_by_module(const Object& all) {
   if (all.has("weight_quant_params") || all.has("nbits") || all.value().empty()) return false;
   for (const std::string& key : all.keys())

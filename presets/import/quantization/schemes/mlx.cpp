@@ -31,7 +31,7 @@ Packing mlx_packing(const Object& o) {
   refuse_scheme(o, fmt::format("MLX's mode {}", in_quotes(mode)));
 }
 
-/// Modules with separate settings, or with `false`: kept.
+/// Modules with separate settings; `false` marks modules to keep.
 void add_modules(Scheme& s, const Object& q) {
   std::vector<std::string> kept;
   for (const std::string& key : q.keys()) {

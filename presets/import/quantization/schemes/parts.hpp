@@ -17,8 +17,8 @@ namespace llmcalc::import {
 /// Row of calc/formats/dtype.hpp with this name.
 constexpr DType row(std::string_view name) { return *dtype(name); }
 
-/// The modules that `patterns`, read from `key`, pick; `below`: including modules below a name. Throws InputError for
-/// an invalid regular expression.
+/// The modules picked by `patterns`, which were read from `key`; `below`: including modules below a name. Throws
+/// InputError for an invalid regular expression.
 Modules picked(const json::Object& q, std::string_view key, const std::vector<std::string>& patterns,
                bool below = true);
 
@@ -26,7 +26,7 @@ Modules picked(const json::Object& q, std::string_view key, const std::vector<st
 Modules modules(const json::Object& q, KeyNames keys, bool below = true);
 
 /// "group_size" or "q_group_size"; -1: one group per row; default: 128. Throws InputError for sizes that no kernel
-/// supports: all except powers of two from 8 on.
+/// supports; kernels support powers of two from 8 on.
 Count group_size(const json::Object& q, const std::string& what);
 
 /// Values of `bits` with `group_bits` for each group (-1: for each row), rounded up to whole bytes per matrix.

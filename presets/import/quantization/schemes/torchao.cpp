@@ -103,8 +103,8 @@ Scheme::Group int8_group(bool inputs) {
   return g;
 }
 
-/// MX values with a byte per 32 (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both operands have the same
-/// format; scales are stored in tiles, in the layout that matmul kernels read.
+/// MX values with a scale byte per 32 (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both operands have
+/// the same format; scales are stored in tiles, in the layout that matmul kernels read.
 Scheme::Group mx_group(const Object& data) {
   if (data.count_or("block_size", 32) != 32) refuse_scheme(data, "torchao's MX in blocks other than 32");
   std::string type = plain_text(data.find("weight_dtype"));
@@ -120,8 +120,8 @@ Scheme::Group mx_group(const Object& data) {
   return g;
 }
 
-/// NVFP4 values with a byte per 16, and float32 scales of a matrix: of the weights, unless the block disables them, and
-/// of the input, if measured beforehand ("step": "convert"). `inputs`: whether inputs are also quantized.
+/// NVFP4 values with a scale byte per 16, and float32 scales of a matrix: of the weights, unless the block disables
+/// them, and of the input, if measured beforehand ("step": "convert"). `inputs`: whether inputs are also quantized.
 Scheme::Group nvfp4_group(const Object& data, bool inputs) {
   const std::string step = data.has("step") ? lower(plain_text(data.find("step"))) : "";
   if (!step.empty() && step != "convert")
