@@ -19,7 +19,7 @@ std::string_view without_spaces(std::string_view cell) {
 
 std::string line_of(const std::string& where, std::size_t line) { return fmt::format("{}, line {}", where, line); }
 
-/// Removes a quoted cell from the line, up to the comma after it.
+/// Removes the quoted cell at the front of the line, up to the next comma, and returns its text.
 std::string quoted_cell(std::string_view& line, const std::string& at) {
   std::string cell;
   for (std::size_t i = 1; i < line.size(); ++i) {

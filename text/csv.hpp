@@ -1,6 +1,6 @@
 #pragma once
-/// A table of comma-separated values: a line of column names, then lines with one cell per column. A quoted cell has ""
-/// for a quote ("a, ""b""") and ends on its line. A leading byte-order mark is skipped.
+/// A table of comma-separated values: a line of column names, then lines with one cell per column. In a quoted cell,
+/// quotes are doubled ("a, ""b"""); a cell never spans lines. A leading byte-order mark is skipped.
 
 #include <string>
 #include <string_view>
@@ -21,7 +21,7 @@ class CsvTable {
   CsvTable(std::string_view text, std::string where);
 
   const std::vector<std::string>& columns() const { return columns_; }
-  /// Number of rows, without the line of column names.
+  /// Number of rows, excluding the line of column names.
   std::size_t size() const { return rows_.size(); }
   bool has(std::string_view column) const;
   /// Index of a column. Throws InputError that lists all columns if the name is unknown.

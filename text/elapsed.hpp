@@ -1,5 +1,5 @@
 #pragma once
-/// Elapsed and remaining time of long work, as text.
+/// Elapsed and remaining time of a long task, as text.
 
 #include <chrono>
 #include <string>

@@ -78,7 +78,7 @@ std::string spelling(std::string_view name) {
 namespace {
 
 /// Whether terminals interpret a UTF-8 character: the controls C0, C1 and DEL; U+2028 and U+2029, which end lines and
-/// paragraphs; and the bidirectional controls (The Unicode Standard, 23.2), which can make a text look like another.
+/// paragraphs; and the bidirectional controls (The Unicode Standard, 23.2), which can make one text look like another.
 bool is_obeyed(std::string_view c) {
   constexpr std::array<std::string_view, 14> others{"\u061C", "\u200E", "\u200F", "\u2028", "\u2029",
                                                     "\u202A", "\u202B", "\u202C", "\u202D", "\u202E",

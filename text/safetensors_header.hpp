@@ -39,12 +39,12 @@ struct SafetensorsHeader {
   Count data_begin = 0;                   ///< offset of the first tensor in the file
 };
 
-/// Parses the header of a file whose tensors take `data` bytes. The tensors must fill them without gap or overlap, as
-/// the format demands. `path` is for the message of the InputError.
+/// Parses the header of a file whose tensors take `data` bytes. The tensors must fill them without gaps or overlaps, as
+/// the format requires. `path` appears in the message of the InputError.
 SafetensorsHeader parsed_header(std::string_view json, Bytes data, const std::string& path);
 
-/// Reads only the header of a file. Throws InputError that names the file and the field, also for a header longer than
-/// json::max_bytes.
+/// Reads only the header of a file. Throws an InputError that names the file and the field, including for a header
+/// longer than json::max_bytes.
 SafetensorsHeader safetensors_header(const BinaryFile& file);
 
 }  // namespace llmcalc

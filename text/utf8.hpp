@@ -1,5 +1,5 @@
 #pragma once
-/// UTF-8: whole characters, and detection of other bytes.
+/// UTF-8: character lengths, and detection of invalid bytes.
 
 #include <cstddef>
 #include <optional>

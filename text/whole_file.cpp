@@ -58,8 +58,8 @@ const char* kept_name(std::string name) {
   return all.emplace_back(std::move(name)).c_str();
 }
 
-/// A random name, with 64 random bits, in the same folder as the path. A long file name is truncated, as file systems
-/// allow 255 bytes.
+/// A random name, with 64 random bits, in the same folder as the path. A long file name is truncated, because file
+/// systems allow 255 bytes.
 std::string drawn_name(const std::string& path) {
   constexpr std::size_t most = 200;
   const fs::path file(path);
@@ -70,7 +70,7 @@ std::string drawn_name(const std::string& path) {
   return (file.parent_path() / fmt::format("{}.{:016x}.tmp", name, drawn)).string();
 }
 
-/// The standard stream, a file or a pipe, that the path denotes, as /dev/stdout does; absent if it is another file.
+/// The standard stream (a file or a pipe) that the path denotes, such as /dev/stdout; absent for any other file.
 std::optional<int> stream_at(const std::string& path) {
   struct stat named {
   }, open{};
@@ -132,7 +132,7 @@ void WholeFile::open_in_place() {
   if (file_ < 0) fail("");
 }
 
-/// Only the owner can read the new file until it has the permissions of the file that it replaces.
+/// Creates the new file. If it replaces a file, only the owner can read it until it takes on that file's permissions.
 void WholeFile::open() {
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   for (int tries = 0; file_ < 0; ++tries) {

@@ -1,5 +1,5 @@
 #pragma once
-/// A regular file that is replaced as a whole or not at all; a pipe, a device or a standard stream is written in place.
+/// Atomic replacement of a regular file; a pipe, a device or a standard stream is written in place.
 
 #include <sys/types.h>
 
@@ -14,10 +14,10 @@ namespace llmcalc {
 int write_all(int file, std::span<const std::byte> bytes) noexcept;
 
 /// Collects bytes in a new file next to PATH with a random name, which `finish` renames to PATH. If two writers write
-/// to the same PATH, the file of one of them remains; no existing file is opened or removed. The destructor removes the
-/// new file if `finish` was not called. A replaced file keeps its permissions. If PATH is a link, its target is
-/// replaced. If PATH is a pipe, a device or one of the program's standard streams, the bytes go there directly. Throws
-/// InputError naming the path and the system's reason.
+/// to the same PATH, one of their files remains; no existing file is opened or removed. The destructor removes the new
+/// file if `finish` was not called. A replaced file keeps its permissions. If PATH is a link, its target is replaced.
+/// If PATH is a pipe, a device or one of the program's standard streams, the bytes go there directly. Throws InputError
+/// naming the path and the system's reason.
 class WholeFile {
  public:
   explicit WholeFile(const std::string& path);
