@@ -125,7 +125,7 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   if (card.inference && o.has("host")) card.computes_on_host = read_word(o, "host", host_words);
   if (card.inference && o.has("server")) card.server = read_engine_law(o.object("server"));
   if (o.has("capabilities")) card.capabilities = read_capabilities(o.object("capabilities"));
-  if (o.has("launch")) card.launch = read_launch(o.object("launch"));
+  if (o.has("launch")) card.launch = std::make_shared<const Launch>(read_launch(o.object("launch")));
   card.source = o.text("source");
   card.notes = o.text_or("notes", "");
   o.refuse_unread();

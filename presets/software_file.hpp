@@ -35,6 +35,7 @@
 /// presets/stack/capabilities.hpp. "launch"?: the command or file that starts it, presets/stack/launch.hpp. Numeric
 /// parameters for these words are fitted: presets/estimates/.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -66,12 +67,12 @@ struct SoftwareCard {
   std::optional<InferenceStack> inference;                    ///< `training`, `inference` or both are present
   std::optional<MemorySoftware> memory;                       ///< memory model of a training process; absent: unknown
   std::vector<std::pair<std::string, json::Value>> defaults;  ///< options that the stack sets unless the user does
-  std::vector<Component> widens;    ///< frozen 16-bit weights that the stack converts to float32
-  Count vocabulary_multiple = 1;    ///< for the rows of a tensor-parallel rank, in training; 1: no padding
-  std::optional<Launch> launch;     ///< words of its command or file; absent: not known
-  std::optional<EngineLaw> server;  ///< memory and limits of a server; absent: vLLM's
-  bool gguf_weights = false;        ///< weights are GGUF files, without vision and audio encoders
-  bool computes_on_host = false;    ///< decodes with weights in host memory on the host
+  std::vector<Component> widens;         ///< frozen 16-bit weights that the stack converts to float32
+  Count vocabulary_multiple = 1;         ///< for the rows of a tensor-parallel rank, in training; 1: no padding
+  std::shared_ptr<const Launch> launch;  ///< words of its command or file; absent: not known
+  std::optional<EngineLaw> server;       ///< memory and limits of a server; absent: vLLM's
+  bool gguf_weights = false;             ///< weights are GGUF files, without vision and audio encoders
+  bool computes_on_host = false;         ///< decodes with weights in host memory on the host
 
   /// "vllm 0.20"; the name if the stack has no versions.
   std::string named_version() const { return version.name.empty() ? name : name + " " + version.name; }
